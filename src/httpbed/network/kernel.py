@@ -5,20 +5,20 @@
     client                     the sandbox's own network                    server
     eth0 ── veth ── l0a (qdisc: to the client) ── l0, a bridge ── (qdisc: to the server) l0b ── eth0
 
-The queueing disciplines are at the egress of the bridge's ports, on a hop of their own. At an
-endpoint a dropped packet would be reported to its sender, and a sender would wait for its packets
-in the queue (TCP small queues) instead of losing them. ``httpbed-link`` only observes.
+The queueing disciplines are at the egress of the bridge's ports, on a separate hop. At an endpoint
+the kernel would report a dropped packet to its sender, and a sender would wait for its packets in
+the queue (TCP small queues) instead of losing them. ``httpbed-link`` only observes.
 
-Pitfalls of these disciplines, and what is done about them:
+Pitfalls of these disciplines, and their remedies:
 
-* Both see whole super-packets if GSO is on: the hosts' offloads are off, as always.
-* Both count the Ethernet header. A size table (``stab``) takes it off ``tbf``'s packets or adds
-  what is on a wire; ``netem`` has an overhead of its own for that.
-* ``tbf`` forgets the time by which its timer was late beyond its burst: see :data:`LATE_S`.
-* ``netem``'s limit holds the packets that are under way as well as those that wait, so a long
-  fat line would fake losses: it gets room for both, :data:`MOST_PACKETS` without a rate.
-* ``netem``'s jitter reorders packets unless there is a rate; so it is refused without.
-* ``netem`` cannot tell what comes before the client's start: pings meet loss and jitter, too.
+* Both see super-packets if GSO is on: the hosts' offloads are off, as with the emulator.
+* Both count the Ethernet header. A size table (``stab``) subtracts it from ``tbf``'s packets or
+  adds the bytes on a wire; ``netem`` has an overhead parameter.
+* If its timer is late, ``tbf`` loses the tokens of that time beyond its burst: see :data:`LATE_S`.
+* ``netem``'s limit holds the packets that are under way as well as those that wait, so a long fat
+  link would drop packets: the limit has room for both, :data:`MOST_PACKETS` without a rate.
+* ``netem``'s jitter reorders packets unless there is a rate; so jitter is refused without one.
+* ``netem`` acts before the client's start, too: pings meet loss and jitter.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ Kind = Literal["tbf", "netem"]
 KINDS: Final = get_args(Kind)
 
 ETHERNET_BYTES = 14
-"""What the kernel counts beyond the IP packet."""
+"""Bytes that the kernel counts beyond the IP packet."""
 LATE_S = 100e-6
-"""Lateness of a timer that a rate bears: the bucket holds this time's bytes and one packet."""
+"""Lateness of a timer that costs no rate: the bucket holds this time's bytes and one packet."""
 MOST_BIT_S = 10_000_000_000
 MOST_BYTES = 2**32 - 1
 """The kernel keeps limit and burst in 32 bits."""
@@ -63,31 +63,31 @@ DEFAULT = "leave it out, or run without --link-backend"
 
 @dataclass(frozen=True)
 class Unable:
-    """Something that a link asks for and a kind of discipline cannot do."""
+    """A part of a link that a kind of discipline cannot do."""
 
     side: Side | None
-    """In which direction; None if it is not of one."""
+    """The direction; None if it concerns both."""
     key: tuple[str | int, ...]
-    """Where in the link's description."""
+    """Its keys in the link's description."""
     reason: str
     remedy: str = DEFAULT
 
 
 @dataclass(frozen=True)
 class Shaped:
-    """The disciplines of one link, and what makes them."""
+    """The disciplines of one link, and the lines that make them."""
 
     kind: Kind
     seeds: tuple[int, int] | None
-    """Of netem's random numbers, for each direction, where the kernel takes them."""
+    """Seeds of netem's random numbers for each direction; None if the kernel takes none."""
     lines: tuple[str, ...]
-    """For ``tc -batch``."""
+    """Lines for ``tc -batch``."""
 
 
 def bridge(ends: tuple[End, End]) -> list[str]:
-    """Write lines for ``ip -batch`` that have the kernel carry packets between both ports.
+    """Write lines for ``ip -batch`` that make the kernel carry packets between both ports.
 
-    Nothing is sent by the bridge itself: no spanning tree, no snooping (and IPv6 is off).
+    The bridge itself sends nothing: no spanning tree, no snooping (and IPv6 is off).
     """
     name = ends[0].emulator_interface[:-1]
     ports = [f"link set dev {end.emulator_interface} master {name}" for end in ends]
@@ -96,9 +96,9 @@ def bridge(ends: tuple[End, End]) -> list[str]:
 
 
 def shaped(kind: Kind, link: Link, ends: tuple[End, End], keys: tuple[int, int] | None) -> Shaped:
-    """Plan the disciplines of a link for which :func:`unable` has found nothing.
+    """Plan the disciplines of a link for which :func:`unable` yields nothing.
 
-    ``keys`` are netem's seeds, None where the kernel takes none.
+    ``keys`` are netem's seeds; None if the kernel takes none.
     """
     towards = (ends[1].emulator_interface, ends[0].emulator_interface)
     lines: list[str] = []
@@ -111,9 +111,9 @@ def shaped(kind: Kind, link: Link, ends: tuple[End, End], keys: tuple[int, int] 
 
 
 def netem_seeds(link: Link, seed: int, block: int) -> tuple[int, int]:
-    """Seed netem's random numbers, for each direction: one stream for all that it draws.
+    """Return the seeds of netem's random numbers for each direction: one stream for all draws.
 
-    Kernels from 6.6 take them, by iproute2 from 6.5.
+    Linux 6.6 and iproute2 6.5 are the first that take seeds.
     """
     first, second = link.between
     up, down = (
@@ -124,7 +124,7 @@ def netem_seeds(link: Link, seed: int, block: int) -> tuple[int, int]:
 
 
 def burst_bytes(way: Direction) -> int:
-    """Bytes of the bucket: as given, else one packet and what a late timer would forget."""
+    """Return the bucket in bytes: as given, else one packet and what a late timer loses."""
     if isinstance(way.rate, TokenBucket):
         return way.rate.burst
     return MTU_BYTES + way.overhead_bytes() + math.ceil(_bit_s(way) * LATE_S / 8)
@@ -140,8 +140,8 @@ def _tbf(port: str, way: Direction, rtt_s: float) -> list[str]:
     limits = {
         "bytes": amount,
         "packets": min(amount * largest, MOST_BYTES),
-        # What waits so long at the rate, and the packet whose turn it is; the bucket's own bytes
-        # never wait. (tc's `latency` adds them: whoever means that says so in bytes.)
+        # The bytes that wait so long at the rate, and the packet in service; the bucket's bytes
+        # never wait. (tc's `latency` adds the bucket: such a limit is given in bytes.)
         "ns": math.ceil(_bit_s(way) * amount / 8e9) + largest,
     }
     extra = way.overhead_bytes() - ETHERNET_BYTES
@@ -173,7 +173,7 @@ def _netem(port: str, way: Direction, rtt_s: float, seed: int | None) -> str:
 
 def _netem_delay(way: Direction) -> list[str]:
     if way.reordering and way.reordering.share:
-        # Its reordering sends some at once and holds back all others.
+        # netem's reordering sends some packets at once and holds back all others.
         at_once = _percent(1 - way.reordering.share)
         return [f"delay {_ns(way.reordering.hold)} reorder {at_once} gap 1"]
     spread = jitter_s(way)
@@ -184,7 +184,7 @@ def _netem_delay(way: Direction) -> list[str]:
 
 
 def netem_limit(way: Direction, rtt_s: float) -> int:
-    """Packets that netem may hold: the queue's, and those that the delay keeps under way."""
+    """Return the packets that netem may hold: the queue's, and those under way."""
     if way.rate is None:
         return MOST_PACKETS
     _, queued = way.queue.limit.resolved(_bit_s(way), rtt_s)
@@ -195,7 +195,7 @@ def netem_limit(way: Direction, rtt_s: float) -> int:
 
 
 def jitter_s(way: Direction) -> float:
-    """Spread of a direction's jitter in seconds; 0 without."""
+    """Return the spread of a direction's jitter in seconds; 0 without jitter."""
     if isinstance(way.jitter, Distributed):
         return way.jitter.spread
     return way.jitter if isinstance(way.jitter, float) else 0.0
@@ -210,7 +210,7 @@ def _ns(seconds: float) -> str:
 
 
 def unable(kind: Kind, link: Link) -> Iterator[Unable]:
-    """Find everything that a link asks for and this kind cannot do."""
+    """Yield everything in a link that this kind of discipline cannot do."""
     find = _tbf_unable if kind == "tbf" else _netem_unable
     for side, way in zip(SIDES, link.directions(), strict=True):
         for key, reason, remedy in (*_both_unable(kind, way), *find(way)):
@@ -224,7 +224,7 @@ def unable(kind: Kind, link: Link) -> Iterator[Unable]:
 
 
 def unable_to_hand_over(kind: Kind, handover: Handover | None) -> str:
-    """Say why this kind cannot do a hand-over; nothing if it can: most are the client's own."""
+    """Return why this kind cannot do a hand-over; empty if it can, as for the client's own."""
     if handover and handover.kind == "blackhole":
         return f"{kind} is not changed while it runs: it cannot begin to drop everything"
     if handover and handover.kind == "NAT rebinding":

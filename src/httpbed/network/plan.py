@@ -235,7 +235,7 @@ class _Made:
         return (commands.batch(None, moves), *self._addressing(by_tun=True))
 
     def shaped(self, draws: Draws | None) -> list[Shaped]:
-        """Plan the kernel's disciplines; netem gets seeds from ``draws`` if the kernel takes them."""
+        """Plan the kernel's disciplines; netem gets seeds if the kernel takes them."""
         if self.backend not in kernel.KINDS:
             return []
         kind: kernel.Kind = "tbf" if self.backend == "tbf" else "netem"

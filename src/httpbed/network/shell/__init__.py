@@ -1,1 +1,6 @@
-"""A command of the user's behind an emulated link: what ``httpbed link`` does."""
+"""``httpbed link``: a user's command behind an emulated link.
+
+In: its options, the plan and run of its sandbox, changes of a running link, nested links, counters.
+Out: trials, which are planned and run elsewhere (``trial``); the link itself (``network``).
+Start at :mod:`httpbed.network.shell.run`.
+"""

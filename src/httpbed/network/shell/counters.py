@@ -1,4 +1,4 @@
-"""The counters of a link, for people: a small table from the emulator's result; pure."""
+"""The counters of a link as a small table, from the emulator's result."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def table(result: Mapping[str, Any]) -> str:
 
 
 def _oddities(result: Mapping[str, Any]) -> Iterator[str]:
-    """Tell of what was no proper packet of the link's, if there was any."""
-    told = ", ".join(f"{result[key]} {words}" for key, words in _ODD.items() if result.get(key))
-    if told:
-        yield f"  odd: {told}"
+    """Report frames that were no proper packets of the link, if there were any."""
+    odd = ", ".join(f"{result[key]} {words}" for key, words in _ODD.items() if result.get(key))
+    if odd:
+        yield f"  odd: {odd}"
 
 
 def _rows(ways: list[Mapping[str, Any]]) -> Iterator[Row]:

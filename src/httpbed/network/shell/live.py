@@ -1,8 +1,8 @@
-"""Conditions of a link that are changed while it runs, by a command that is behind it.
+"""Changes of a running link, requested by a command.
 
-What is asked for is read as an experiment file's schedule is, and carried out by the innermost
-link around the command, in which alone its ``$HTTPBED_UPLINK`` is; or by the one around another
-process, target environment and files tell it.
+A request is read as a schedule of an experiment file is. The innermost link around the command
+carries it out; ``$HTTPBED_UPLINK`` leads to that link. With ``--of PID`` the link around another
+process does; that process's environment and files lead to it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from httpbed.network.shell.tc_quantities import spelled
 
 CHANGE, OF = "--change", "--of"
 STATE = Option("state", ("state",), "word", "down", "Of the link, with --change only: down or up.")
-"""What can be asked for of a running link only, beside some of its options."""
+"""The condition that only a running link takes, beside some options of a new one."""
 _KINDS = {option.name: option.kind for option in (*OPTIONS, STATE) if option.name in ACTIONS}
 
 _BEHIND_ONE = "run it behind one: httpbed link ... -- COMMAND"
@@ -34,20 +34,20 @@ _BEHIND_ONE = "run it behind one: httpbed link ... -- COMMAND"
 
 @dataclass(frozen=True)
 class Target:
-    """A process that a link is around."""
+    """A process behind the link that is to change."""
 
     environment: Mapping[str, str]
     root: Path = Path("/")
-    """Where its files are seen from here."""
+    """Path of its root folder, as this process sees it."""
     said: str | None = None
-    """Its PID as it was named; None if it is this one."""
+    """Its PID as the user wrote it; None for this process."""
 
     @classmethod
     def of(cls, pid: str) -> Self:
-        """Look at another process.
+        """Return another process.
 
         Raises:
-            ConfigError: There is none, or another user's.
+            ConfigError: No such process exists, or another user owns it.
         """
         process = Path("/proc") / pid
         if not (pid.isascii() and pid.isdigit()):
@@ -61,22 +61,22 @@ class Target:
         return cls({name: value for name, _, value in pairs}, process / "root", pid)
 
     def mistake(self) -> Mistake:
-        """Say that no link is around it."""
+        """Return the mistake that no link is around the process."""
         if self.said is None:
             return Mistake(CHANGE, "no link is around this command", _BEHIND_ONE)
         return Mistake(OF, f"no link is around process {self.said}", "name one that is behind it")
 
 
 class RequestedChange(NamedTuple):
-    """One condition in one direction."""
+    """One condition to change in one direction."""
 
     flag: str
     said: Mapping[str, str]
-    """As an entry of a schedule would say it."""
+    """The change as an entry of an experiment's schedule."""
 
 
 def requested(said: Mapping[str, str | bool | None]) -> list[RequestedChange]:
-    """Read the options, by flag without dashes.
+    """Return the requested changes; ``said`` has the options by flag without dashes.
 
     Raises:
         ConfigError: With every mistake, each at its option.
@@ -85,7 +85,7 @@ def requested(said: Mapping[str, str | bool | None]) -> list[RequestedChange]:
     mistakes = [*_fixed(said)]
     if not found and not mistakes:
         known = ", ".join(f"--{name}" for name in ACTIONS)
-        mistakes.append(Mistake(CHANGE, "changes nothing", f"say one of {known}"))
+        mistakes.append(Mistake(CHANGE, "changes nothing", f"give one of {known}"))
     for each in found:
         try:
             Action.model_validate(each.said)
@@ -98,11 +98,11 @@ def requested(said: Mapping[str, str | bool | None]) -> list[RequestedChange]:
 
 
 async def change(wanted: Iterable[RequestedChange], target: Target) -> list[dict[str, Any]]:
-    """Have the innermost link around a process changed; return the emulator's word on each change.
+    """Change the innermost link around a process; return the emulator's report of each change.
 
     Raises:
-        ConfigError: There is no link, or it has not what should change; then nothing is.
-        BedError: It failed.
+        ConfigError: No link exists, or it cannot make a change; then nothing is changed.
+        BedError: The link failed.
     """
     listed = list(wanted)
     uplink = await Uplink.find(target.environment, target.root)
@@ -119,7 +119,7 @@ async def change(wanted: Iterable[RequestedChange], target: Target) -> list[dict
 
 
 def words(changed: Mapping[str, Any]) -> str:
-    """Say what was changed, from the emulator's word."""
+    """Return a sentence on a change from the emulator's report."""
     way = WAYS[changed["direction"]]
     at = units.format_duration(round(changed["at_ns"] / 1e9, 3))
     return f"{way}: {_condition(changed['change'])}, {at} after its start"
@@ -147,7 +147,7 @@ def _conditions(said: Mapping[str, str | bool | None]) -> Iterator[RequestedChan
 
 
 def _fixed(said: Mapping[str, str | bool | None]) -> Iterator[Mistake]:
-    """Find options that say what a link has from its start to its end."""
+    """Yield a mistake for each option that only a new link takes."""
     changeable = {flag for name in _KINDS for flag in (name, *(f"{way}-{name}" for way in WAYS))}
     for flag, value in said.items():
         if flag not in changeable and value not in {None, False, ()}:

@@ -1,7 +1,7 @@
-"""The live line of a link, from the emulator's counters; pure.
+"""The meter: a live line with the link's counters.
 
-It is shown where it cannot disturb: stderr is a terminal, and the command cannot be interactive
-because its input or its output is not.
+It appears only if stderr is a terminal and the command is not interactive, because its input or its
+output is no terminal.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ PERIOD_S = 0.5
 
 
 def is_shown(*, wanted: bool | None, stdin: bool, stdout: bool, stderr: bool) -> bool:
-    """Decide whether there is a meter; the streams tell whether they are terminals."""
+    """Return whether to show a meter; the arguments say which streams are terminals."""
     return stderr and not (stdin and stdout) if wanted is None else wanted
 
 
 @dataclass
 class Meter:
-    """Makes a line of each counters event."""
+    """Turns each event with counters into a line."""
 
     _before: Mapping[str, Any] | None = None
     _lines: int = field(default=0)
 
     def line(self, event: Mapping[str, Any]) -> str:
-        """Write what happened since the last event; empty at the first."""
+        """Return a line on the time since the last event; empty for the first event."""
         before, self._before = self._before, event
         if before is None or event["at_ns"] <= before["at_ns"]:
             return ""

@@ -1,11 +1,10 @@
-"""Links that are nested in each other: the inner one asks the outer one to be joined to it.
+"""Nested links, and requests to change a link from inside it.
 
-A command behind a link may also ask it to change its conditions. They speak JSON lines over a
-socket that the outer one serves below its ``/trial``, which is in its sandbox's memory and goes
-with it. For a new network's number the question goes up to the outermost link, which knows all;
-each link on the way adds the route to it. To be joined, the inner one tells the PID of a process
-at its far end, as the outer sandbox counts; only the outer one may reach into the network of its
-command.
+The outer link serves a socket below its ``/trial``, in its sandbox's memory. The inner link, or a
+command that wants a change, sends JSON lines to it. A request for a new network's number goes up to
+the outermost link, which knows all numbers; each link on the way adds a route to the new network.
+To be joined, the inner link sends the PID of a process at its far end, as the outer sandbox counts
+PIDs: only the outer link may change the network of its command.
 """
 
 from __future__ import annotations
@@ -27,31 +26,31 @@ from httpbed.network.shell import plan
 from httpbed.network.shell.plan import ShellPlan
 
 MOST = 250
-"""Links in each other: one byte of an address, and nobody needs more."""
+"""Most nested links: a network's number is one byte of its addresses."""
 
 Run = Callable[[ProcessSpec], Awaitable[None]]
 Change = Callable[[Action], Awaitable[dict[str, Any]]]
 
 
 class UnfitError(Exception):
-    """The link has not what should change; nothing was changed."""
+    """The link cannot make a requested change; nothing was changed."""
 
     def __init__(self, reasons: Sequence[tuple[int, str]]) -> None:
-        """``reasons`` has the place of each such change among those asked for."""
+        """``reasons`` has the index of each rejected change."""
         super().__init__("; ".join(reason for _, reason in reasons))
         self.reasons = reasons
 
 
 @dataclass(frozen=True)
 class Uplink:
-    """The inner link's connection to the outer one; the outer forgets it when it closes."""
+    """The inner link's connection to the outer one, which forgets the inner link when it closes."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
 
     @classmethod
     async def find(cls, environment: Mapping[str, str], root: Path = Path("/")) -> Self | None:
-        """Connect to the link around a process with this environment and root, if one lives."""
+        """Connect to the link around a process with this environment and root; None without one."""
         path = environment.get("HTTPBED_UPLINK")
         if not path:
             return None
@@ -62,18 +61,18 @@ class Uplink:
             return None
 
     async def number(self, behind: int | None = None) -> int:
-        """Ask for the number of a new network; ``behind`` is the nested link that it is in."""
+        """Return the number of a new network; ``behind`` is the nested link that asks, if any."""
         return int((await self._ask({"do": "number", "behind": behind}))["number"])
 
     async def join(self, pid: int) -> None:
-        """Ask to join the network of process ``pid``."""
+        """Ask to be joined to the network of process ``pid``."""
         await self._ask({"do": "join", "pid": pid})
 
     async def change(self, actions: Sequence[Mapping[str, str]]) -> list[dict[str, Any]]:
-        """Ask for changes, each as an entry of a schedule; return the emulator's word on each.
+        """Ask for changes, each as an entry of a schedule; return the emulator's reports.
 
         Raises:
-            UnfitError: The link has not what should change.
+            UnfitError: The link cannot make one of them.
         """
         answer = await self._ask({"do": "change", "actions": actions})
         if "unfit" in answer:
@@ -82,7 +81,7 @@ class Uplink:
         return changed
 
     async def close(self) -> None:
-        """Give the number back."""
+        """Return the number."""
         self.writer.close()
         with suppress(OSError):
             await self.writer.wait_closed()
@@ -98,21 +97,21 @@ class Uplink:
 
 @dataclass
 class Nest:
-    """What the outer link does for those that are nested in it."""
+    """The service of the outer link for links and commands inside it."""
 
     planned: ShellPlan
     number: int
     run: Run
-    """Runs a command of ``ip`` in our sandbox."""
+    """Runs a command of ``ip`` in this link's sandbox."""
     link: Link
     change: Change
-    """Changes a condition of our link."""
+    """Changes a condition of this link."""
     environment: Mapping[str, str] | None
-    """Where our own outer link is found; None if there is none."""
+    """The environment that leads to our own outer link; None without one."""
     _taken: set[int] = field(default_factory=set)
 
     async def open(self, socket: Path) -> asyncio.Server:
-        """Serve at this place."""
+        """Serve at this path."""
         with _short(socket) as short:
             return await asyncio.start_unix_server(self._serve, short)
 
@@ -130,7 +129,7 @@ class Nest:
             writer.close()
 
     async def take(self) -> tuple[int, Uplink | None]:
-        """Take a number, from whoever knows all."""
+        """Take a number from the outermost link."""
         if self.environment is not None:
             if above := await Uplink.find(self.environment):
                 return await above.number(behind=self.number), above
@@ -148,7 +147,7 @@ class Nest:
 
 @dataclass
 class _Guest:
-    """A nested link that is served."""
+    """A client of the service: a nested link, or a command that wants a change."""
 
     nest: Nest
     number: int | None = None
@@ -169,7 +168,7 @@ class _Guest:
         raise BedError(f"what is {said['do']!r}")
 
     async def _change(self, actions: Sequence[Action]) -> dict[str, Any]:
-        """Change all of it, or nothing."""
+        """Make all changes, or none."""
         link = self.nest.link
         unfit = [(place, why) for place, act in enumerate(actions) for why in link.unfit(act)]
         if unfit:
@@ -184,7 +183,7 @@ class _Guest:
 
 
 class _short:  # noqa: N801 - reads as a verb where it is used
-    """A path to a socket in few letters: the kernel takes 107."""
+    """A short path to a socket: the kernel's limit is 107 bytes."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -1,8 +1,9 @@
-"""The options of ``httpbed link``, and the link that they describe.
+"""The link that the options of ``httpbed link`` describe.
 
-One table says what there is; command line, help and reading are made from it. An option holds in
-each direction, ``--up-...`` (from the command) and ``--down-...`` (to it) set one. What they
-say becomes the document that an experiment file would hold, and is read by the same models.
+The impairments' descriptors define the options; command line, help and this module loop over them.
+An option holds in both directions; ``--up-...`` (from the command) and ``--down-...`` (to it) set
+one. The options become the document that an experiment file would hold, and the same models read
+it.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ from httpbed.network.link_file import READERS, LinkFile
 from httpbed.network.shell.tc_quantities import spelled
 
 COMMAND, FAR = "command", "far"
-"""The two hosts."""
+"""The two hosts of the link."""
 BOTH, WAYS = "", ("up", "down")
 
 _TRACE, _BURST = ("rate", "trace"), ("rate", "burst")
 
 
 class OptionValue(NamedTuple):
-    """What an option was given."""
+    """The value of an option."""
 
     value: Any
     flag: str
@@ -45,11 +46,11 @@ class Described:
 
     topology: Topology
     files: tuple[LinkFile, ...]
-    """All that it names."""
+    """Every file that the options name."""
 
     @property
     def link(self) -> Link:
-        """The only one."""
+        """The only link of the topology."""
         return self.topology.links[0]
 
 
@@ -58,9 +59,9 @@ def describe(
     profile: str | None = None,
     traces: tuple[str, str] | None = None,
 ) -> Described:
-    """Describe the link that the options ask for; ``said`` holds them by flag, without dashes.
+    """Describe the link; ``said`` has the options by flag, without dashes.
 
-    Reads the files that they name, and nothing else.
+    Reads only the files that the options name.
 
     Raises:
         ConfigError: With every mistake, each at its option.
@@ -87,7 +88,7 @@ def describe(
 def _read_files(
     given: Mapping[str, dict[Place, OptionValue]],
 ) -> tuple[list[LinkFile], list[Mistake]]:
-    """Read every file that is named, and put in its place what is known of it."""
+    """Read every file that an option names, and put its digest beside its name."""
     found, wrong = [], []
     for options in given.values():
         for path, said in options.items():
@@ -105,7 +106,7 @@ def _read_files(
 
 
 def _given(said: Mapping[str, str | bool], way: str) -> dict[Place, OptionValue]:
-    """Collect what was said of one way, or of both, by its place in the link."""
+    """Collect the options for one direction, or for both, by their places in the link."""
     found = {}
     for option in OPTIONS:
         flag = option.flag(way)
@@ -122,9 +123,9 @@ def _read(kind: str, value: str | bool) -> str | int:
 
 
 def _whole(given: Mapping[str, dict[Place, OptionValue]], way: str) -> dict[Place, OptionValue]:
-    """Add, to each part of which a way says something, what was said of it for both.
+    """Add to each part that a direction sets the options that both directions share.
 
-    A file is all of its part: one of the way's own adds to nothing, and nothing adds to it.
+    A file is all of its part: it is not combined with other options.
     """
     own = given[way]
     parts = {path[0] for path in own if path != _TRACE}
@@ -157,10 +158,10 @@ def _tables(given: Mapping[Place, OptionValue]) -> dict[str, Any]:
 def _settle(
     given: dict[str, dict[Place, OptionValue]], rates: Mapping[str, str]
 ) -> Iterator[Mistake]:
-    """Move what was said for both ways to those ways that alone have what it adds to.
+    """Move an option for both directions to those directions that have the option it adds to.
 
-    What it adds to may also be the rate of a profile, of those that are given by way. What adds
-    to nothing is taken out, and told.
+    That may also be the rate of a profile for one direction. Options that add to nothing are
+    removed, each with a mistake.
     """
     places = {option.name: option.path for option in OPTIONS}
     for option in [option for option in OPTIONS if option.needs]:
@@ -183,14 +184,14 @@ def _settle(
 def _say_rates(
     given: dict[str, dict[Place, OptionValue]], place: Place, rates: Mapping[str, str]
 ) -> None:
-    """Say a profile's rate in each way that a burst adds to, and that has none of its own."""
+    """Write a profile's rate into each direction that has a burst and no rate."""
     for way in WAYS if _BURST in given[BOTH] else [way for way in WAYS if _BURST in given[way]]:
         if way in rates and _TRACE not in given[way]:
             given[way].setdefault(place, OptionValue(rates[way], "--profile"))
 
 
 def _profile_rates(name: str | None) -> dict[str, str]:
-    """Return a profile's rates by way, where they are constant."""
+    """Return a profile's rates by direction, if they are constant."""
     said = profiles.expanded({"profile": name})
     rates = {way: said.get(way, {}).get("rate", said.get("rate")) for way in WAYS}
     return {way: rate for way, rate in rates.items() if isinstance(rate, str)}
@@ -201,7 +202,7 @@ def _nothing_to_add_to(option: Option, said: OptionValue) -> Mistake:
 
 
 def _twice(given: dict[str, dict[Place, OptionValue]]) -> Iterator[Mistake]:
-    """Take out, and tell, what a file says already: a trace the rate, a record the losses."""
+    """Remove options that a file already answers: a trace the rate, a record the losses."""
     for way in (BOTH, *WAYS):
         for file in [path for path in given[way] if path[-1] in READERS]:
             for pool in (given[way], given[BOTH] if file == _TRACE else {}):
@@ -212,7 +213,7 @@ def _twice(given: dict[str, dict[Place, OptionValue]]) -> Iterator[Mistake]:
 
 
 def idle(said: Mapping[str, str | bool], link: Link) -> Iterator[Mistake]:
-    """Find what is said of queues and counting, though nothing waits where there is no rate."""
+    """Yield the options on queues and counting that have no effect, because no rate is set."""
     limited = {
         way: direction.rate is not None
         for way, direction in zip(WAYS, link.directions(), strict=True)
@@ -226,7 +227,7 @@ def idle(said: Mapping[str, str | bool], link: Link) -> Iterator[Mistake]:
 
 
 def _mistake(detail: ErrorDetails, given: Mapping[str, dict[Place, OptionValue]]) -> Mistake:
-    """Find the option that a mistake of the model comes from."""
+    """Return the mistake of a model at the option that caused it."""
     place = tuple(map(str, detail["loc"][2:]))
     way = place[0] if place and place[0] in WAYS else BOTH
     inside = place[1:] if way else place

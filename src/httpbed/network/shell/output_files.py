@@ -1,4 +1,4 @@
-"""The files that a link writes: looked at while anything may still be wrong, emptied only then."""
+"""The output files of a link: checked before the link exists, emptied when it starts."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from pathlib import Path
 from httpbed.experiment.errors import Mistake
 
 Identity = tuple[int, int]
-"""Device and inode: by whatever name a file is known, it is one."""
+"""Device and inode: the same file may have several names."""
 
 
 def mistakes(
     outputs: Mapping[str, str | None], inputs: Iterable[tuple[str, str]]
 ) -> Iterator[Mistake]:
-    """Find outputs, by option, that cannot be written, or that are an input or another output.
+    """Yield a mistake for each output that cannot be written, or is an input or another output.
 
-    Nothing is changed by the looking: what was there keeps its content, what was not is not.
+    Nothing is created or changed.
     """
     seen = {identity: flag for flag, file in inputs if (identity := _of_input(file))}
     made = list[Path]()
@@ -42,7 +42,7 @@ def mistakes(
 
 
 def empty(files: Iterable[Path | None]) -> None:
-    """Make the files, or empty those that are there: the sandbox is shown files that exist."""
+    """Create or empty the files: the sandbox mounts files that exist."""
     for file in files:
         if file:
             file.open("wb").close()
@@ -51,14 +51,14 @@ def empty(files: Iterable[Path | None]) -> None:
 def _of_input(file: str) -> Identity | None:
     try:
         return _identity(Path(file).stat())
-    except (OSError, ValueError):  # told where it is read
+    except (OSError, ValueError):  # reported where it is read
         return None
 
 
 def _probed(path: Path, made: list[Path]) -> Identity | None:
-    """Open the file as its writer will, but for the emptying; None if it keeps nothing."""
+    """Open the file as its writer will, without emptying it; None for no file."""
     is_new = not path.exists()
-    # Without O_NONBLOCK a pipe that nobody reads would be waited for.
+    # Without O_NONBLOCK opening a pipe waits for a reader.
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC
     opened = os.open(path, flags, 0o666)
     try:
@@ -71,5 +71,5 @@ def _probed(path: Path, made: list[Path]) -> Identity | None:
 
 
 def _identity(about: os.stat_result) -> Identity | None:
-    """Name a regular file; what is none, such as /dev/null, may well be named twice."""
+    """Return the identity of a regular file; None for others, such as /dev/null."""
     return (about.st_dev, about.st_ino) if stat.S_ISREG(about.st_mode) else None

@@ -1,4 +1,4 @@
-"""What of this machine a link needs: ``ip`` and ``ethtool``, and a way to the outside."""
+"""What a link needs of this machine: ``ip`` and ``ethtool``, and a way to the outside."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from httpbed.experiment.errors import HostError
 from httpbed.host.packages import toolbox
 
 SEARCHED = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-"""Where a sandbox looks for programs."""
+"""Folders in which a sandbox looks for programs."""
 WIRING = ("ip", "ethtool")
 REMEDY = "install pasta (apt install passt)"
 
 
 def tools(say: Callable[[str], None]) -> Path:
-    """Return the root filesystem with what a network is set up with: this machine's, if it has it.
+    """Return a root filesystem with the tools for a network: this machine's, if it has them.
 
     Raises:
-        HostError: It has not, and a toolbox cannot be built.
+        HostError: The machine lacks them, and a toolbox cannot be built.
     """
     if all(shutil.which(name, path=SEARCHED) for name in WIRING):
         return Path("/")
@@ -29,12 +29,12 @@ def tools(say: Callable[[str], None]) -> Path:
 
 
 def pasta(*, wanted: bool | None, say: Callable[[str], None]) -> str | None:
-    """Find the program that leads to the outside; None keeps the command isolated.
+    """Find the program that connects the sandbox to the outside; None isolates the command.
 
-    ``wanted`` is False for isolation, True where nothing else will do, None for what there is.
+    ``wanted`` is False for isolation, True to require the program, None to use it if it exists.
 
     Raises:
-        HostError: It is wanted and missing.
+        HostError: It is required and missing.
     """
     if wanted is False:
         return None
@@ -42,5 +42,5 @@ def pasta(*, wanted: bool | None, say: Callable[[str], None]) -> str | None:
     if not found and wanted:
         raise HostError("pasta is missing, so the outside cannot be reached", REMEDY)
     if not found:
-        say(f"no outside network for the command: to have it, {REMEDY}; to be content, --isolated")
+        say(f"the command has no outside network: {REMEDY}, or give --isolated")
     return found

@@ -29,15 +29,16 @@ from httpbed.network.shell.options import COMMAND, FAR, Described
 PCAP, LOG = "link.pcapng", "packets.log"
 """Files below /trial that the emulator writes."""
 SOCKET = "uplink"
-"""Below /trial: where links that are nested in this one ask to be joined to it."""
+"""Socket below /trial where nested links and commands send their requests."""
 
 THIS_MACHINE, OWN, NAME_SERVER = "10.79.0.1", "10.79.0.2", "10.79.0.3"
-"""Beyond the far end: this machine's loopback, the far end itself, this machine's resolver."""
+"""Addresses that the far end does not forward: this machine's loopback, the far end, this
+machine's resolver."""
 OUTSIDE_INTERFACE, UPLINK_INTERFACE = "outside", "uplink"
 
 _FORWARDING: Mapping[str, str] = {"net.ipv4.ip_forward": "1"}
 _PING_BY_ANYONE: Mapping[str, str] = {"net.ipv4.ping_group_range": "0 0"}
-"""Group 0 of the sandbox is the user's own: ping then needs no rights."""
+"""Group 0 of the sandbox is the user's group: ping then needs no rights."""
 SYSCTLS: Mapping[str, Mapping[str, str]] = {
     # IPv6 stays on lo: a command's own servers may want ::1.
     COMMAND: {"net.ipv6.conf.default.disable_ipv6": "1", **_FORWARDING, **_PING_BY_ANYONE},
@@ -51,9 +52,9 @@ class ShellPlan:
 
     network: NetworkPlan
     route: ProcessSpec
-    """On the command's host: everything goes over the link."""
+    """On the command's host: the route over the link."""
     far: ProcessSpec
-    """The far end's services."""
+    """The services of the far end."""
 
     @property
     def peer(self) -> str:
@@ -66,7 +67,7 @@ class ShellPlan:
         return self.network.end_of(COMMAND).address
 
 
-def plan(  # noqa: PLR0913 - the last four are told by name
+def plan(  # noqa: PLR0913 - the last four have names
     described: Described,
     seed: int,
     congestion_control: str,
@@ -109,10 +110,10 @@ def addressing(host: str, *lines: str) -> ProcessSpec:
 
 
 def pasta(program: str, scratch: Path) -> ProcessSpec:
-    """Lead from the far end to the outside; it has ended with 0 when it is ready, and stays.
+    """Connect the far end to the outside; the process ends with 0 when it is ready, and stays.
 
-    No port is opened on this machine. Packets are no larger than the link's, so that what comes
-    in need not be cut before it enters the link.
+    It opens no port on this machine. Packets are no larger than the link's MTU, so that packets
+    from outside need not be cut before they enter the link.
     """
     words = (
         *(program, "--quiet", "--config-net", "--ipv4-only", "--mtu", str(MTU_BYTES)),
@@ -138,7 +139,7 @@ def join(number: int, pid: int) -> ProcessSpec:
 
 
 def joined(number: int) -> ProcessSpec:
-    """Set up the far end of nested link ``number`` once it is joined: all goes up from there."""
+    """Set up the far end of nested link ``number`` after it joined: its default route leads up."""
     outer, own = _uplink(number)
     return addressing(
         FAR,
@@ -149,12 +150,12 @@ def joined(number: int) -> ProcessSpec:
 
 
 def lead_to(number: int, behind: int) -> ProcessSpec:
-    """Find, on our command's host, the nested link ``number`` behind the nested link ``behind``."""
+    """Route, on our command's host, to nested link ``number`` behind nested link ``behind``."""
     return addressing(COMMAND, *_to(number, behind))
 
 
 def lead_back(number: int, own: str) -> ProcessSpec:
-    """Find, at our far end, the nested link ``number`` behind our command's host."""
+    """Route, at our far end, to nested link ``number`` behind our command's host."""
     return addressing(FAR, f"route replace {_network(number)} via {own}")
 
 
@@ -167,14 +168,14 @@ def _network(number: int) -> str:
 
 
 def _uplink(number: int) -> tuple[str, str]:
-    """Addresses of what joins a nested link to the outer one: the outer's first."""
+    """Return the addresses of the veth pair between two links: the outer one first."""
     return f"10.78.{number}.1", f"10.78.{number}.2"
 
 
 def resolv_conf(text: str) -> str | None:
-    """What resolv.conf says behind the link, where the outside is reached; None if no change.
+    """Return resolv.conf behind the link, if the outside is reached; None for no change.
 
-    A resolver on this machine's loopback is not found at that address from there.
+    A resolver on this machine's loopback is not reachable at that address from there.
     """
     lines = text.splitlines()
     servers = [line.split()[1] for line in lines if _names_server(line)]
@@ -190,14 +191,14 @@ def _names_server(line: str) -> bool:
 
 
 def _is_elsewhere(server: str) -> bool:
-    """Tell whether an IPv4 route leads to a name server."""
+    """Return whether an IPv4 route leads to a name server."""
     return ":" not in server and not server.startswith("127.")
 
 
 def environment(planned: ShellPlan, socket: Path, outer: Mapping[str, str]) -> dict[str, str]:
-    """What the command's environment says besides.
+    """Return the variables that the command's environment has in addition.
 
-    In a nested link the peer is the outermost link's, so that what goes there meets all of them.
+    In a nested link the peer is the outermost link's, so that packets to it meet all links.
     """
     return {
         "HTTPBED_PEER": outer.get("HTTPBED_PEER", planned.peer),

@@ -1,4 +1,4 @@
-"""Run a command behind a link. Nothing is decided here but by what the machine has."""
+"""Run a command behind a link; what this machine offers decides about the way outside."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class LinkRequest:
-    """A command, and the link that it is to be behind."""
+    """A command, and the link in front of it."""
 
     argv: tuple[str, ...]
     described: Described
     seed: int
     backend: Backend
     outside: bool | None = None
-    """Whether it reaches the outside network; None if that is possible."""
+    """Whether it reaches the outside network; None means if possible."""
     pcap: Path | None = None
     log: Path | None = None
     meter: bool = False
@@ -53,23 +53,23 @@ class LinkRequest:
 
 @dataclass(frozen=True)
 class LinkRun:
-    """What became of it."""
+    """How the command and its link ended."""
 
     exit: Exit
     peer: str
     outside: str
-    """By what the outside was reached: ``pasta``, ``link`` (an outer one) or ``none``."""
+    """How the command reached the outside: ``pasta``, ``link`` (an outer link) or ``none``."""
     real_time: bool
     result: Mapping[str, Any]
-    """The emulator's."""
+    """The emulator's result."""
 
 
 async def run(request: LinkRequest, say: Say) -> LinkRun:
     """Run the command to its end.
 
     Raises:
-        HostError: This machine cannot do it.
-        BedError: The link failed; the command, if it ran, was killed with it.
+        HostError: This machine lacks something.
+        BedError: The link failed; the command was killed with it.
     """
     async with AsyncExitStack() as stack:
         uplink = None if request.outside is False else await Uplink.find(os.environ)
@@ -106,7 +106,7 @@ async def run(request: LinkRequest, say: Say) -> LinkRun:
 
 
 def _congestion_control() -> str:
-    """Name this machine's default: a command behind the link sends as it would without."""
+    """Return this machine's default: the command sends as it would without a link."""
     return _CONGESTION_CONTROL.read_text().strip()
 
 
@@ -136,7 +136,7 @@ def _sandbox_spec(request: LinkRequest, *, leads_out: bool, say: Say) -> Sandbox
 
 @dataclass(frozen=True)
 class _Bed:
-    """A sandbox that a link is built in."""
+    """The sandbox with the link and the command."""
 
     request: LinkRequest
     planned: ShellPlan
@@ -147,7 +147,7 @@ class _Bed:
     async def build(
         self, uplink: Uplink | None, number: int, pasta: str | None
     ) -> tuple[Emulator, str]:
-        """Make link, far end and the way to the outside; return the emulator and that way."""
+        """Make the link, the far end and the way outside; return the emulator and that way."""
         leading = asyncio.create_task(self._lead_out(pasta))
         far = await self.supervisor.start(self.planned.far)
         emulator = await running.build(self.supervisor, self.planned.network)
@@ -163,7 +163,7 @@ class _Bed:
         await run_tool(self.supervisor, spec)
 
     async def command(self, environment: Mapping[str, str], emulator: Emulator) -> Exit:
-        """Run the command; nobody waits for one whose link is gone."""
+        """Run the command; stop waiting for it if the link fails."""
         spec = ProcessSpec(self.request.argv, "command", COMMAND, environment=environment)
         loop = asyncio.get_running_loop()
         begun: asyncio.Future[Process] = loop.create_future()
@@ -172,7 +172,7 @@ class _Bed:
         def pass_on(number: int) -> None:
             passing.add(loop.create_task(self._pass_on(begun, number)))
 
-        # From here on, keys are the command's: it may be asked to answer one at its first step.
+        # From here on keys belong to the command, which may get one as soon as it runs.
         with terminal.lent(pass_on):
             begun.set_result(await self.supervisor.start(spec))
             process = begun.result()
@@ -189,7 +189,7 @@ class _Bed:
             raise self._failure(emulator) if emulator.process.error else error from None
 
     def _failure(self, emulator: Emulator) -> BedError | HostError:
-        """Say why the emulator ended: by its own word, the last line that it wrote, or neither."""
+        """Return the error of the emulator's end: its own message, its last line, or neither."""
         complaint = emulator.process.error
         if not complaint:
             said = last_error_line(self.supervisor, self.planned.network.emulator)
@@ -207,15 +207,15 @@ class _Bed:
         return HostError(f"{option} {file}: {reason}; the link ended with it", remedy)
 
     async def _pass_on(self, begun: asyncio.Future[Process], number: int) -> None:
-        """Send the command a signal, once we know of its start.
+        """Send the command a signal, once it has started.
 
-        It may have ended by it already: our group has both of us.
+        The signal may have ended it already, because both are in one process group.
         """
         with suppress(BedError):
             await self.supervisor.signal(await begun, number)
 
     async def _watched(self, process: Process, emulator: Emulator) -> None:
-        """Wait until the command or its link has ended, with the meter if that is wanted."""
+        """Wait until the command or its link has ended, with the meter if it is wanted."""
         gone = asyncio.create_task(emulator.gone())
         watching = [gone]
         if self.request.meter:
@@ -236,7 +236,7 @@ class _Bed:
         await self.tool(plan.joined(number))
 
     async def _lead_out(self, program: str | None) -> bool:
-        """Start pasta; say whether the outside is reached."""
+        """Start pasta; return how the outside is reached."""
         if program is None:
             return False
         spec = plan.pasta(program, self.scratch)
@@ -252,7 +252,7 @@ class _Bed:
 
 
 async def _watch(emulator: Emulator) -> None:
-    """Keep one line on stderr up to date; it is gone when the command has ended."""
+    """Keep one line on stderr up to date, and erase it when the command has ended."""
     meter = Meter()
     try:
         while True:

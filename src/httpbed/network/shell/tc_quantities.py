@@ -1,7 +1,7 @@
-"""Quantities as one types them in a shell: ``10mbit``, ``50ms`` and ``4%``, as ``tc`` has them.
+"""Quantities as users type them in a shell: ``10mbit``, ``50ms`` and ``4%``, as in ``tc``.
 
-They are rewritten to the experiment file's spelling and read by the same code. What means one
-thing to some tools and another to others (``10mbps`` is bytes to ``tc``) is not guessed.
+They are rewritten to the experiment file's spelling and read by the same code. A unit that tools
+interpret differently (``10mbps`` is bytes to ``tc``) is rejected.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ KNOWN: Mapping[str, Mapping[str, str]] = {
     "size": _SIZES,
     "amount": {**_AMOUNTS, **_SIZES, **_DURATIONS},
 }
-"""Units by kind of quantity, in lower case, with the experiment file's spelling of each."""
+"""Units by kind of quantity, in lower case, with the experiment file's spelling."""
 
 
 def spelled(kind: str, text: str) -> str:
-    """Rewrite a quantity as an experiment file has it; what is not understood stays as it is."""
+    """Return a quantity in the spelling of an experiment file; unknown text stays as it is."""
     match = QUANTITY.fullmatch(text)
     unit = KNOWN.get(kind, {}).get((match["unit"] or "").lower()) if match else None
     return f"{match['number']} {unit}" if match and unit else text

@@ -1,8 +1,8 @@
-r"""The terminal, which is the command's while it runs: its keys, its foreground, its end.
+r"""The terminal while the command runs: its keys, its foreground, its end.
 
-The command is in our process group, so keys reach both of us. Ctrl-C and Ctrl-\ are its to
-answer: we wait for what it makes of them. A shell with job control makes itself the
-foreground and cannot give it back to a group that its PID namespace does not see: we take it.
+The command is in our process group, so keys reach both processes. The command decides about Ctrl-C
+and Ctrl-\: we ignore them and wait for its end. A shell with job control makes itself the
+foreground and cannot return it to a group that its PID namespace does not see, so we take it back.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PASSED_ON = (signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def lent(pass_on: Callable[[int], None]) -> Iterator[None]:
-    """Leave keys to the command, and give ``pass_on`` the signals that ask us to end."""
+    """Leave keys to the command, and pass on to ``pass_on`` the signals that ask us to end."""
     loop = asyncio.get_running_loop()
     foreground = _foreground()
     for key in _KEYS:
@@ -36,7 +36,7 @@ def lent(pass_on: Callable[[int], None]) -> Iterator[None]:
 
 
 def _foreground() -> int | None:
-    """Return the descriptor of a terminal of which we are the foreground."""
+    """Return the descriptor of a terminal whose foreground is our group."""
     for fd in (0, 2, 1):
         with suppress(OSError):
             if os.tcgetpgrp(fd) == os.getpgrp():
@@ -45,7 +45,7 @@ def _foreground() -> int | None:
 
 
 def _take(fd: int) -> None:
-    """Become the foreground; who is not may only do so deaf to the signal that forbids it."""
+    """Become the foreground; a background process must ignore SIGTTOU to do so."""
     before = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
     with suppress(OSError):  # the terminal is gone, or our group is beyond our PID namespace
         os.tcsetpgrp(fd, os.getpgrp())
