@@ -63,7 +63,7 @@ def test_an_implementation_is_added_in_twenty_lines(
     assert built.returncode == 0, built.stderr
     checked = httpbed(*check)
     assert checked.returncode == 0, checked.stdout + checked.stderr
-    assert "1 of 1 ways" in checked.stdout
+    assert "1 of 1 pairings" in checked.stdout
     ran = httpbed(*compare, "--json", "-o", "campaign")
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout)
