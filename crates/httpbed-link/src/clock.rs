@@ -90,7 +90,7 @@ mod tests {
     use super::OffsetInterval;
 
     #[test]
-    fn readings_close_in_on_the_difference() {
+    fn readings_narrow_the_difference() {
         let mut offset = OffsetInterval::UNKNOWN;
         offset.observe(0, 1_040, 100);
         offset.observe(200, 1_210, 220);
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_was_set_is_noticed() {
+    fn a_clock_that_was_set_is_detected() {
         let mut offset = OffsetInterval::UNKNOWN;
         offset.observe(0, 1_005, 10);
         offset.observe(100, 5_105, 110);

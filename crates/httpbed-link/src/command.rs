@@ -115,7 +115,7 @@ mod tests {
     use crate::config::Target;
 
     #[test]
-    fn lines_are_put_together_from_pieces() {
+    fn commands_are_joined_from_pieces() {
         let mut reader = CommandReader::default();
         assert_eq!(reader.push(b"{\"do\":"), Ok(vec![]));
         assert_eq!(
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_name_what_they_change() {
+    fn change_commands_name_link_and_direction() {
         let lines = concat!(
             "{\"do\":\"change\",\"link\":\"a\",\"direction\":1,\"change\":{\"delay_ns\":7}}\n",
             "{\"do\":\"change\",\"link\":null,\"direction\":null,\"change\":{\"down\":false}}\n",
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_that_cannot_be_is_refused_and_the_next_one_read() {
+    fn a_wrong_change_is_refused_and_the_next_command_is_read() {
         for wrong in [
             "{\"do\":\"change\"}",
             "{\"do\":\"change\",\"change\":{\"down\":true,\"loss\":1}}",

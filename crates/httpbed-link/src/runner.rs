@@ -355,7 +355,7 @@ mod tests {
     use crate::sys::batch::Received;
 
     #[test]
-    fn a_stamp_of_the_future_is_no_stamp() {
+    fn a_stamp_in_the_future_is_ignored() {
         let clock = Clock::start();
         let now = 7_000_000_000;
         let arrived = |at| {

@@ -60,7 +60,7 @@ mod tests {
     const LONGEST: u64 = 150_000;
 
     #[test]
-    fn an_idle_link_is_looked_for_as_long_as_wanted() {
+    fn an_idle_link_may_poll_as_long_as_it_needs() {
         let mut spin = Spin::new(LONGEST, 1);
         for _ in 0..1000 {
             assert_eq!(spin.lead(), LONGEST);

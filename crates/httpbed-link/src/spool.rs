@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_told() {
+    fn a_full_disk_is_reported() {
         let full = OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
         let mut spool = Spool::new(full).expect("a thread");
         spool.write_all(&[0; 100]).expect("it is only kept");

@@ -49,7 +49,7 @@ mod tests {
     use super::Offset;
 
     #[test]
-    fn readings_close_in_on_the_difference_and_a_set_clock_is_noticed() {
+    fn readings_narrow_the_difference_and_a_set_clock_is_detected() {
         let mut offset = Offset { low: i64::MIN, high: i64::MAX };
         offset.observe(0, 1_040, 100);
         offset.observe(200, 1_210, 220);

@@ -96,14 +96,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_read() {
+    fn a_written_payload_is_read_back() {
         for bytes in [HEADER_BYTES, 25, 31, 32, 100, 1472] {
             assert_eq!(read(&payload(bytes), 7), Reading::Whole(HEADER));
         }
     }
 
     #[test]
-    fn any_flipped_bit_is_noticed_and_the_number_kept_where_it_can_be() {
+    fn any_flipped_bit_is_detected_and_a_readable_number_is_kept() {
         for bit in 0..100 * 8 {
             let mut damaged = payload(100);
             damaged[bit / 8] ^= 1 << (bit % 8);

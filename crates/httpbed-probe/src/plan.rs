@@ -140,13 +140,13 @@ mod tests {
         "segments":1,"spin_ns":0,"begin_ns":0,"trains":[{"count":3,"bytes":1500,"gap_ns":0}],"out":"x"}"#;
 
     #[test]
-    fn a_good_plan_is_taken() {
+    fn a_valid_plan_is_accepted() {
         let plan: Sending = serde_json::from_str(GOOD).unwrap();
         assert_eq!((plan.check(), plan.packets(), plan.key), (Ok(()), 3, u64::MAX));
     }
 
     #[test]
-    fn every_mistake_is_told() {
+    fn every_mistake_is_reported() {
         let bad = GOOD
             .replace("1500", "51")
             .replace("\"segments\":1", "\"segments\":0")

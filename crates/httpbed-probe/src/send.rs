@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn trains_follow_each_other_at_their_gaps() {
+    fn trains_follow_each_other_with_their_gaps() {
         let burst = Train { count: 2, bytes: 100, gap_ns: 0 };
         let paced = Train { count: 3, bytes: 200, gap_ns: 10 };
         let due: Vec<i64> =
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_train_is_cut_into_what_one_call_takes() {
+    fn a_train_is_split_into_calls() {
         let train = Train { count: 5, bytes: 100, gap_ns: 7 };
         let group = |first, count, due| Group { first, count, bytes: 100, due };
         let all: Vec<Group> = groups(&plan(2, vec![train]), 0).collect();

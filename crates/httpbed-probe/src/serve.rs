@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_those_of_the_rfc() {
+    fn generated_lines_match_the_rfc() {
         let text = pattern();
         assert_eq!(text.len(), CHARACTERS * (LINE_CHARACTERS + 2));
         let lines: Vec<&[u8]> = text.split(|&byte| byte == b'\n').collect();
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_comes_back() {
+    fn echo_returns_what_it_receives() {
         let mut client = served(echo_stream);
         client.write_all(b"hello").unwrap();
         client.shutdown(Shutdown::Write).unwrap();
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn discard_says_nothing_and_ends_with_its_peer() {
+    fn discard_sends_nothing_and_ends_with_its_peer() {
         let mut client = served(discard_stream);
         client.write_all(&vec![7; 300_000]).unwrap();
         client.shutdown(Shutdown::Write).unwrap();
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn the_generator_goes_on_past_its_pattern() {
+    fn the_generator_continues_after_its_pattern() {
         let mut said = vec![0; 3 * pattern().len()];
         served(generate).read_exact(&mut said).unwrap();
         assert_eq!(said, pattern().repeat(3));

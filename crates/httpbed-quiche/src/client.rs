@@ -243,7 +243,7 @@ mod tests {
     use crate::test_server::{Answer, Identity, NAME, Server, connect, fetch, run};
 
     #[test]
-    fn before_the_handshake_only_a_refusal_ends_it() {
+    fn before_the_handshake_only_a_refusal_ends_the_connection() {
         let identity = Identity::new();
         let mut fetch = fetch(connect(&mut identity.client(), NAME), &["/a"], 1, 1);
         for error in [Errno::NETUNREACH, Errno::NETDOWN, Errno::ADDRNOTAVAIL, Errno::INVAL] {

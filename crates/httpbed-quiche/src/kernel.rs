@@ -105,13 +105,13 @@ mod tests {
     }
 
     #[test]
-    fn an_address_of_nobody_is_absent() {
+    fn an_address_of_no_interface_is_absent() {
         // RFC 5737: for documentation.
         assert!(!is_present("192.0.2.1:9".parse().unwrap()));
     }
 
     #[test]
-    fn nothing_has_changed_where_nothing_was_said() {
+    fn without_messages_nothing_has_changed() {
         let kernel = Kernel::watch().unwrap();
         kernel.has_changed();
         assert!(!kernel.has_changed());

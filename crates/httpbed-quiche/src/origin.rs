@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_is_taken_apart() {
+    fn a_url_is_split_into_its_parts() {
         let url: Url = "https://a.test:8443/b?c#d".parse().unwrap();
         assert_eq!(url.origin, origin("a.test", 8443));
         assert_eq!((url.authority.as_str(), url.path.as_str()), ("a.test:8443", "/b?c"));
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_url_is_refused() {
+    fn a_wrong_url_is_refused() {
         for text in
             ["http://a/", "a", "https://", "https:///x", "https://u@a/", "https://a:x/", "https://a b/"]
         {
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_rule_that_fits_says_where_to_go() {
+    fn the_first_matching_rule_decides_the_destination() {
         let rules: Vec<ConnectTo> =
             ["b.test::127.0.0.9:1", "A.test:443:[::1]:8443", ":::1"].map(|text| text.parse().unwrap()).into();
         let to = |host: &str, port| origin(host, port).resolve(&rules, None).unwrap().to_string();
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn the_family_is_kept_to() {
+    fn only_the_requested_address_family_is_used() {
         let failure = origin("127.0.0.1", 443).resolve(&[], Some(Family::Six)).unwrap_err();
         assert_eq!(failure.code, Code::Resolve);
         assert!(failure.message.contains("no IPv6 address"), "{failure}");

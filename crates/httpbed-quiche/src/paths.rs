@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_network_says_of_one_address_hides_nothing_that_came_to_another() {
+    fn an_icmp_error_at_one_socket_hides_no_datagram_at_another() {
         let (gone, alive) = (socket(), socket());
         let mut paths = Paths::new();
         let left = paths.keep(End::open(gone.local_addr().unwrap()).unwrap());

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn own_and_shared_memory_is_counted_and_that_of_files_is_not() {
+    fn private_and_shared_memory_counts_and_that_of_files_does_not() {
         let status = "Name:\tx\nVmRSS:\t  900 kB\nRssAnon:\t  100 kB\nRssFile:\t  700 kB\nRssShmem:\t  100 kB\nVmSwap:\t  1 kB\n";
         assert_eq!(bytes(status, &MAPPED), 201 * 1024);
         assert_eq!(bytes("", &MAPPED), 0);

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_are_made_but_not_through_links() {
+    fn folders_are_created_but_not_through_links() {
         let top = place("folders");
         make_folder(&top, Path::new("/own/a/b")).unwrap();
         make_folder(&top, Path::new("/own/a/b")).unwrap();

@@ -1,4 +1,4 @@
-//! The path of a packet through a plain link (rate, drop-tail queue, delay) neither allocates nor copies.
+//! A packet's path through a plain link (rate, drop-tail queue, delay) neither allocates nor copies.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -7,7 +7,7 @@ use std::num::NonZeroU64;
 use link_model::{Direction, Impairments, Packet, Queue, QueueLimit, Rate, Stage, Witness};
 
 thread_local! {
-    /// Of this thread only: the test runner has others.
+    /// Of this thread only, because the test runner has others.
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
@@ -16,7 +16,7 @@ struct Counting;
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-// SAFETY: every call is handed on to the system's allocator unchanged; counting touches no allocated memory.
+// SAFETY: every call is passed to the system's allocator unchanged; counting touches no allocated memory.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
@@ -63,9 +63,9 @@ fn a_packet_on_a_plain_link_costs_no_allocation_and_no_copy() {
     assert_eq!(ALLOCATIONS.get() - before, 0);
 }
 
-/// Only the list of the numbers of what was turned away grows, and that by doubling.
+/// Only the list of refused numbers grows, by doubling.
 #[test]
-fn a_packet_that_is_turned_away_costs_no_allocation_of_its_own() {
+fn a_refused_packet_costs_no_allocation() {
     let mut link = Direction::new(Impairments::default());
     link.start(0);
     let before = ALLOCATIONS.get();

@@ -1,4 +1,4 @@
-//! What a direction tells of the changes it has made.
+//! The reports of a direction about its changes.
 
 mod scene;
 
@@ -10,7 +10,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use scene::{any_impairments, arrivals, change, changes, packet, run};
 
-/// What a caller does, and the time that it says.
+/// A step of the caller, with its time.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Push,
@@ -26,11 +26,11 @@ fn step() -> impl Strategy<Value = (Step, Nanos)> {
         1 => change().prop_map(Step::Change),
         1 => change().prop_map(Step::Schedule),
     ];
-    // Round, so that things coincide, and in no order: a late caller says what lies behind already.
+    // Round times, so that events coincide, in any order: a late caller may use times in the past.
     (what, (0..50_u64).prop_map(|time| time * 1_000_000))
 }
 
-/// Takes the steps in their order; all changes that were told, and when each packet was held to have arrived.
+/// Takes the steps in order; returns all reported changes, and the arrival time that each packet got.
 fn take(impairments: &Impairments, steps: &[(Step, Nanos)]) -> (Vec<Applied>, BTreeMap<u64, Nanos>) {
     let mut direction = Direction::new(impairments.clone());
     direction.start(0);
@@ -56,9 +56,9 @@ fn take(impairments: &Impairments, steps: &[(Step, Nanos)]) -> (Vec<Applied>, BT
 }
 
 proptest! {
-    /// Scheduled before the start, each is made at its very time, between the arrivals before it and the others.
+    /// Each change scheduled before the start is made at its exact time, between the arrivals before and after it.
     #[test]
-    fn scheduled_changes_are_told_as_they_were_asked_for(
+    fn scheduled_changes_are_reported_as_requested(
         impairments in any_impairments(),
         changes in changes(),
         arrivals in arrivals(),
@@ -74,10 +74,10 @@ proptest! {
         prop_assert_eq!(run.applied, expected);
     }
 
-    /// Whatever is asked for, and however late: each is told once, in order of time, and parts the packets into those
-    /// that arrived before and those that arrived after it.
+    /// For any request, however late: each change is reported once, in order of time, and separates the packets
+    /// that arrived before it from those after it.
     #[test]
-    fn every_change_is_told_once_and_parts_the_packets(
+    fn every_change_is_reported_once_and_separates_the_packets(
         impairments in any_impairments(),
         steps in vec(step(), 0..60),
     ) {
@@ -94,9 +94,9 @@ proptest! {
     }
 }
 
-/// A delay that follows an arrival of 7 is asked for at 3: it is made at 7, and the packet of 9 is the first of it.
+/// A delay is requested at 3, after an arrival at 7: it is made at 7, and the packet of 9 is its first.
 #[test]
-fn a_change_that_comes_too_late_is_told_when_it_was_made() {
+fn a_late_change_is_reported_with_the_time_at_which_it_was_made() {
     let mut direction = Direction::new(Impairments::default());
     direction.start(0);
     direction.push(7, packet(0, 500));
@@ -110,7 +110,7 @@ fn a_change_that_comes_too_late_is_told_when_it_was_made() {
     assert_eq!((direction.next_applied(), direction.next_change()), (Some(raised), None));
 }
 
-/// Nobody sends, nobody pops: who settles lets a change be made all the same.
+/// Without packets and pops, `settle` makes the change.
 #[test]
 fn an_idle_direction_changes_when_it_is_settled() {
     let mut direction: Direction<()> = Direction::new(Impairments::default());
@@ -126,8 +126,8 @@ fn an_idle_direction_changes_when_it_is_settled() {
     assert_eq!((direction.next_applied(), direction.is_down()), (Some(applied), true));
 }
 
-/// The link goes down when the packet ahead has left, at 1 ms, although it was asked to at 0.2 ms: a packet stamped
-/// with 0.5 ms that meets this has not arrived before it.
+/// The link is asked to go down at 0.2 ms but goes down at 1 ms, when the packet ahead has left. A packet stamped
+/// 0.5 ms that meets this change has not arrived before it.
 #[test]
 fn a_packet_that_meets_a_raised_change_has_not_arrived_before_it() {
     let rate = Some(Rate::Constant(NonZeroU64::new(4_000_000).expect("not 0")));

@@ -1,5 +1,5 @@
 //! Queue disciplines: every decision against a second, event-driven implementation of the RFCs' pseudo-code
-//! (`reference/`), and what they are known for.
+//! (`reference/`), and the properties for which they are known.
 
 mod driver;
 mod reference;
@@ -58,7 +58,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
-    fn every_decision_is_that_of_the_pseudo_code(
+    fn every_decision_matches_the_pseudo_code(
         rate in busy_rate(),
         discipline in discipline(),
         limit in any_limit(),
@@ -72,7 +72,7 @@ proptest! {
     }
 }
 
-/// So many packets of 1500 bytes, one every `gap`, of one flow.
+/// This many packets of 1500 bytes, one every `gap`, of one flow.
 fn steady(packets: u64, gap: Nanos, flow: u64, ecn: Ecn) -> Vec<Arrival> {
     (0..packets).map(|n| Arrival { at: n * gap, bytes: 1500, flow, ecn }).collect()
 }
@@ -92,17 +92,17 @@ fn aqm_drops(left: &[Departure<()>]) -> Vec<Nanos> {
     drops.map(|departure| departure.at).collect()
 }
 
-/// Twice the rate: drop n + 1 is due an interval divided by the root of n after drop n was due, and is done
-/// when the server turns to the next packet, within a packet's 1 ms.
+/// At twice the rate drop n + 1 is due an interval divided by the root of n after drop n was due. It is made when
+/// the server begins with the next packet, within a packet's 1 ms.
 #[test]
 fn codel_drops_by_its_control_law() {
     let drops = aqm_drops(&pass(Discipline::CoDel(CODEL), &steady(8000, MS / 2, 1, Ecn::NotCapable)));
-    // The target is crossed by the packet that waits 5 ms; an interval later the first one goes.
+    // The packet that waits 5 ms crosses the target; an interval later the first one is dropped.
     assert_eq!(drops[0], 10 * MS + 100 * MS);
     let mut due = Duration::from_nanos(drops[0]);
     for (n, drop) in (1_u32..).zip(&drops[1..40]) {
         due += Duration::from_millis(100).div_f64(f64::from(n).sqrt());
-        // A nanosecond for what the model has rounded down until then.
+        // A nanosecond for what the model has rounded down by then.
         let late = Duration::from_nanos(*drop + u64::from(n)).checked_sub(due);
         assert!(
             late.is_some_and(|late| late <= Duration::from_millis(1)),
@@ -112,8 +112,8 @@ fn codel_drops_by_its_control_law() {
 }
 
 #[test]
-fn codel_leaves_a_good_queue_alone() {
-    // A burst every half interval, worth 30 ms, which is gone before the next: no standing queue.
+fn codel_does_not_drop_from_a_good_queue() {
+    // A burst every half interval, worth 30 ms, which is sent before the next one: no standing queue.
     let bursts: Vec<Arrival> = (0..200)
         .flat_map(|n| vec![Arrival { at: n * 50 * MS, bytes: 1500, flow: 1, ecn: Ecn::NotCapable }; 30])
         .collect();
@@ -121,7 +121,7 @@ fn codel_leaves_a_good_queue_alone() {
 }
 
 #[test]
-fn codel_marks_instead_of_dropping_what_can_be_marked() {
+fn codel_marks_ecn_capable_packets_instead_of_dropping() {
     let marking = Discipline::CoDel(CoDel { ecn: true, ..CODEL });
     let left = pass(marking, &steady(4000, MS / 2, 1, Ecn::Capable));
     assert_eq!(aqm_drops(&left), []);
@@ -142,7 +142,7 @@ fn merged(flows: &[Vec<Arrival>]) -> Vec<Arrival> {
     all
 }
 
-/// Two flows that send twice the rate and as much as the rate get half of it each.
+/// Two flows, one at twice the rate and one at the rate, get half of it each.
 #[test]
 fn fq_codel_shares_the_rate_equally() {
     let flows = [steady(6000, MS / 2, 1, Ecn::NotCapable), steady(3000, MS, 2, Ecn::NotCapable)];
@@ -152,7 +152,7 @@ fn fq_codel_shares_the_rate_equally() {
     assert!(one.len().abs_diff(other.len()) <= 2, "{} and {}", one.len(), other.len());
 }
 
-/// A flow with a packet every 20 ms is new each time, and waits for nothing but the packet in service.
+/// A flow with a packet every 20 ms is new each time, and waits only for the packet in service.
 #[test]
 fn fq_codel_isolates_a_sparse_flow() {
     let later = |arrival: &Arrival| Arrival { at: arrival.at + 100 * MS, ..*arrival };
@@ -165,7 +165,7 @@ fn fq_codel_isolates_a_sparse_flow() {
     assert!(sparse.iter().all(|waited| *waited <= MS), "{sparse:?}");
 }
 
-/// The flow with the most bytes pays for an overflow, with half of them at once.
+/// An overflow drops half the bytes of the flow with the most bytes at once.
 #[test]
 fn fq_codel_drops_from_the_head_of_the_fattest_queue() {
     let queue = Queue { discipline: fq_codel(), limit: QueueLimit::Packets(101) };
@@ -178,15 +178,15 @@ fn fq_codel_drops_from_the_head_of_the_fattest_queue() {
         .filter(|departure| departure.fate == Fate::Dropped(Cause::Queue))
         .map(|departure| departure.packet.number.expect("numbered"))
         .collect();
-    // Packet 0 is in service; of the 99 that wait, 49.5 packets' worth of bytes go.
+    // Packet 0 is in service; of the 99 that wait, 49.5 packets' worth of bytes are dropped.
     assert_eq!(dropped, (1..=50).collect::<Vec<u64>>());
 }
 
 const PIE: Pie = Pie { target: 15 * MS, update: 15 * MS, ecn: false, key: 7 };
 
-/// A load of 1.25 that does not care for drops: a fifth must be dropped, and the delay is the target.
+/// A load of 1.25 that does not react to drops: a fifth must be dropped, and the delay is the target.
 #[test]
-fn pie_converges_to_the_share_that_must_go() {
+fn pie_converges_to_the_necessary_drop_share() {
     let packets = 100_000_u32;
     let left = pass(Discipline::Pie(PIE), &steady(packets.into(), MS * 4 / 5, 1, Ecn::NotCapable));
     let late =
@@ -206,7 +206,7 @@ fn pie_lets_a_burst_pass() {
     assert_eq!(aqm_drops(&pass(Discipline::Pie(PIE), &burst)), []);
 }
 
-/// After congestion the probability falls to 0, also when nobody asks for hours.
+/// After congestion the probability falls to 0, even if no caller looks for hours.
 #[test]
 fn pie_forgets() {
     let queue = Queue { discipline: Discipline::Pie(PIE), limit: QueueLimit::Packets(100) };
@@ -223,6 +223,6 @@ fn pie_marks_while_the_probability_is_small() {
     let marking = Discipline::Pie(Pie { ecn: true, ..PIE });
     let left = pass(marking, &steady(20_000, MS * 19 / 20, 1, Ecn::Capable));
     assert!(left.iter().filter(|departure| departure.packet.ecn == Ecn::Ce).count() > 100);
-    // 5 % too much, and nobody listens to the marks: beyond 10 % it drops all the same.
+    // 5 % too much, and the sender ignores the marks: above 10 % the packets are dropped.
     assert!(aqm_drops(&left).len() > 100);
 }

@@ -1,5 +1,5 @@
-//! Every draw is a matter of its key and the packet's number alone: against values that another program computed
-//! from the formulas, and whatever else the link does.
+//! Every draw depends only on its key and the packet's number: checked against values that another program computed
+//! from the formulas, and with any other impairments.
 
 mod scene;
 
@@ -43,9 +43,9 @@ fn gilbert_elliott_loses_what_the_golden_file_says() {
     }
 }
 
-/// The state belongs to the number: to ask about some only does not change the answers.
+/// The state belongs to the number: asking only about some numbers does not change the answers.
 #[test]
-fn gilbert_elliott_does_not_depend_on_what_is_asked() {
+fn gilbert_elliott_does_not_depend_on_which_numbers_are_asked() {
     let channel = GilbertElliott { to_bad: 0.1, to_good: 0.3, loss_good: 0.01, loss_bad: 0.9, key: 5 };
     let model = LossModel::GilbertElliott(channel);
     let (mut all, mut some) = (Loss::new(&model), Loss::new(&model));
@@ -74,7 +74,7 @@ fn delays(impairments: &Impairments, count: usize) -> Vec<Nanos> {
     run.delivered().zip(&run.arrived_at).map(|(seen, arrived)| seen.at - arrived).collect()
 }
 
-/// One nanosecond is left to the mathematical library.
+/// One nanosecond of tolerance for the mathematical library.
 #[test]
 fn jitter_delays_by_what_the_golden_file_says() {
     for line in JITTER.lines() {
@@ -108,7 +108,7 @@ proptest! {
         prop_assert_eq!(&alone.direction.account().dropped(link_model::Cause::Chance).numbers, &among.direction.account().dropped(link_model::Cause::Chance).numbers);
     }
 
-    /// Damage and copies too: what is lost or policed is neither damaged nor copied, the others as before.
+    /// A lost or policed packet is neither damaged nor copied; the others are as before.
     #[test]
     fn other_impairments_shift_no_damage_and_no_copy(
         corruption in chance(),
@@ -135,7 +135,7 @@ proptest! {
         prop_assert_eq!(&account.duplicated_numbers, &copied);
     }
 
-    /// Packets ten seconds apart, so that none holds up the next: each is delayed by its own draw.
+    /// Packets ten seconds apart do not hold up each other: each is delayed by its own draw.
     #[test]
     fn other_impairments_shift_no_jitter(
         jitter in jitter(),
@@ -154,7 +154,7 @@ proptest! {
         }
     }
 
-    /// The new probability holds from its time on, by the same draws.
+    /// From its time on the new probability applies, with the same draws.
     #[test]
     fn changed_loss_keeps_its_stream(
         before in chance(), after in 0.0..=1.0, at in 0..200_u64,
@@ -173,7 +173,7 @@ proptest! {
     }
 }
 
-/// Numbers of those dropped when they arrived because the link was down; those flushed had waited before.
+/// Numbers of packets dropped on arrival because the link was down; flushed packets had waited before.
 fn on_arrival(run: &Run) -> Vec<u64> {
     let down = |seen: &&scene::Departed| seen.fate == link_model::Fate::Dropped(link_model::Cause::Down);
     let on_arrival =
@@ -181,7 +181,7 @@ fn on_arrival(run: &Run) -> Vec<u64> {
     run.dropped().filter(down).filter(on_arrival).map(|seen| seen.number).collect()
 }
 
-/// A listed number is lost and no other.
+/// Listed numbers are lost and no others.
 #[test]
 fn listed_numbers_are_lost() {
     let loss = Some(LossModel::Listed(Arc::from([3, 17])));
@@ -190,7 +190,7 @@ fn listed_numbers_are_lost() {
     assert_eq!(run.direction.account().dropped(link_model::Cause::Chance).numbers, [3, 17]);
 }
 
-/// The word that says where to damage has nothing to do with the word that decided.
+/// The word that selects the damaged bit is independent of the word that decided.
 #[test]
 fn damage_is_spread_over_the_whole_packet() {
     let damage = Corruption::new(Chance { probability: 0.01, key: 1 });

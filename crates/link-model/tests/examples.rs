@@ -1,4 +1,4 @@
-//! A link by example, with numbers that can be checked by hand.
+//! Examples with numbers that can be checked by hand.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ fn push(link: &mut Direction<char>, now: Nanos, body: char) {
     link.push(now, Packet::new(1500, body));
 }
 
-/// Everything that leaves: when, what, and how.
+/// Everything that leaves: time, packet, and fate.
 fn drain(link: &mut Direction<char>) -> Vec<(Nanos, char, Fate)> {
     std::iter::from_fn(|| link.pop(Nanos::MAX)).map(|left| (left.at, left.packet.body, left.fate)).collect()
 }
@@ -56,7 +56,7 @@ fn packets_wait_for_those_before_them() {
 }
 
 #[test]
-fn a_drop_for_want_of_room_is_told_at_once() {
+fn a_drop_by_a_full_queue_is_reported_at_once() {
     let mut link = link(QueueLimit::Packets(2));
     link.start(0);
     push(&mut link, 0, 'a');
@@ -72,9 +72,9 @@ fn a_drop_for_want_of_room_is_told_at_once() {
     assert_eq!(link.queue_packets_max(), 2);
 }
 
-/// Packets of the probe phase occupy the link but are not drawn for, numbered or counted.
+/// Packets of the probe phase occupy the link but use no draw, have no number and are not counted.
 #[test]
-fn the_probe_phase_leaves_no_trace_but_the_queue() {
+fn the_probe_phase_affects_only_the_queue() {
     let always = Chance { probability: 1.0, key: 1 };
     let mut link = Direction::new(Impairments {
         loss: Some(LossModel::Bernoulli(always)),
@@ -156,7 +156,7 @@ fn jitter_keeps_the_order() {
 
 /// At 1 ms 'a' is in the delay line, 'b' in service, 'c' waits, and the link goes down for 2 ms.
 #[test]
-fn a_link_that_goes_down_loses_what_waits_but_not_what_has_left() {
+fn a_link_that_goes_down_drops_the_queue_but_not_packets_that_left_it() {
     let mut link = link(QueueLimit::Unlimited);
     link.schedule(MS, Change::Down);
     link.schedule(3 * MS, Change::Up);
@@ -175,9 +175,9 @@ fn a_link_that_goes_down_loses_what_waits_but_not_what_has_left() {
     assert_eq!(link.account().dropped(Cause::Down).numbers, [1, 2, 3]);
 }
 
-/// The delay of what has left the queue stays; and nothing overtakes it when the delay falls.
+/// Packets that have left the queue keep their delay, and no packet overtakes them when the delay falls.
 #[test]
-fn a_new_delay_is_that_of_packets_still_queued() {
+fn a_new_delay_applies_to_packets_still_queued() {
     let mut link = link(QueueLimit::Unlimited);
     link.schedule(3 * MS / 2, Change::Delay(20 * MS));
     link.schedule(5 * MS / 2, Change::Delay(MS));
@@ -189,9 +189,9 @@ fn a_new_delay_is_that_of_packets_still_queued() {
     assert_eq!(drain(&mut link), expected);
 }
 
-/// A command that comes late cannot undo what was done by then.
+/// A late command cannot undo what was done by then.
 #[test]
-fn a_change_from_outside_acts_at_the_last_arrival_at_the_earliest() {
+fn a_change_by_the_caller_takes_effect_at_the_last_arrival_at_the_earliest() {
     let mut link = link(QueueLimit::Unlimited);
     link.start(0);
     push(&mut link, 4 * MS, 'a');
@@ -200,7 +200,7 @@ fn a_change_from_outside_acts_at_the_last_arrival_at_the_earliest() {
     assert_eq!(drain(&mut link), [(4 * MS, 'a', DOWN)]);
 }
 
-/// A caller that looked at 5 ms pushes what arrived at 3 ms, when the link was still up: the change at 4 ms was made.
+/// The caller looked at 5 ms, so the change of 4 ms is made. It then pushes a packet that arrived at 3 ms.
 #[test]
 fn an_arrival_before_a_change_that_was_made_is_raised_to_it() {
     let mut link = link(QueueLimit::Unlimited);
@@ -211,9 +211,9 @@ fn an_arrival_before_a_change_that_was_made_is_raised_to_it() {
     assert_eq!(drain(&mut link), [(4 * MS, 'a', DOWN)]);
 }
 
-/// A step up in the rate brings a queued packet forward: the caller is told to look again at that time.
+/// A higher rate brings a queued packet forward, and `next_due` returns that time.
 #[test]
-fn a_change_to_come_bounds_when_to_look() {
+fn next_due_is_not_after_a_scheduled_change() {
     let mut link = link(QueueLimit::Unlimited);
     link.schedule(MS / 2, Change::Rate(mbit_s(120)));
     link.start(0);
@@ -225,7 +225,7 @@ fn a_change_to_come_bounds_when_to_look() {
     assert_eq!(drain(&mut link), [(10 * MS + MS / 2 + MS / 20, 'a', DELIVERED)]);
 }
 
-/// Only marks that were set here are counted.
+/// Only marks set here are counted.
 #[test]
 fn a_packet_that_came_marked_is_not_counted_as_marked() {
     let mut link = link(QueueLimit::Unlimited);

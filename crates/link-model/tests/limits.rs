@@ -1,4 +1,4 @@
-//! What holds for every queue, rate and caller.
+//! Limits that hold for every queue, rate and caller.
 
 mod driver;
 
@@ -63,7 +63,7 @@ proptest! {
         }
     }
 
-    /// Seen from outside, at each arrival, that one included if it was taken.
+    /// The occupancy at each arrival, including that packet if it was accepted.
     #[test]
     fn the_limit_is_never_exceeded(
         rate in any_rate(), discipline in discipline(), limit in 1..50_u64, by_bytes in any::<bool>(),
@@ -89,7 +89,7 @@ proptest! {
         }
     }
 
-    /// A caller who pops ahead of the stamps still to come changes nothing.
+    /// A caller that pops ahead of later stamps changes nothing.
     #[test]
     fn drop_tail_and_pie_do_not_depend_on_the_caller(
         rate in any_rate(), discipline in in_order_of_arrival(), limit in any_limit(), arrivals in arrivals(),
@@ -102,7 +102,7 @@ proptest! {
     }
 
     #[test]
-    fn no_discipline_depends_on_a_caller_who_only_looks_rarely(
+    fn no_discipline_depends_on_how_rarely_the_caller_looks(
         rate in any_rate(), discipline in discipline(), limit in any_limit(), arrivals in arrivals(),
     ) {
         let queue = Queue { discipline, limit };
@@ -126,7 +126,7 @@ proptest! {
         driver::take_due(&mut bottleneck, at, &mut left);
         prop_assert_eq!((left.len(), bottleneck.next_due()), (arrivals.len(), None));
         prop_assert!(left.iter().all(|left| left.at <= at));
-        // It serves on as if it had been idle.
+        // It continues as if it had been idle.
         let probe = Arrival { at: at + MS, bytes: 100, flow: 0, ecn: Ecn::NotCapable };
         bottleneck.push(probe.at, probe.packet(0));
         let probe = bottleneck.pop(u64::MAX).expect("it leaves");
@@ -146,7 +146,7 @@ fn fates(bottleneck: &mut Bottleneck<()>, arrivals: &[u64]) -> Vec<bool> {
     left.iter().map(|left| left.fate == Fate::Delivered).collect()
 }
 
-/// The third finds 2 ms before it, the fourth 3 ms.
+/// The third finds 2 ms of work before it, the fourth 3 ms.
 #[test]
 fn a_limit_in_time_counts_what_is_before_a_packet() {
     let taken = fates(&mut drop_tail(QueueLimit::Time(2 * MS)), &[0, 0, 0, 0, MS]);
@@ -154,12 +154,12 @@ fn a_limit_in_time_counts_what_is_before_a_packet() {
 }
 
 #[test]
-fn a_queue_of_no_time_takes_what_finds_the_link_idle() {
+fn a_queue_of_zero_time_accepts_packets_that_find_the_link_idle() {
     let taken = fates(&mut drop_tail(QueueLimit::Time(0)), &[0, 1, MS]);
     assert_eq!(taken, [true, false, true]);
 }
 
-/// The same queue in time holds fewer bytes when the rate has fallen.
+/// A limit in time holds fewer bytes after the rate has fallen.
 #[test]
 fn a_limit_in_time_follows_the_rate() {
     let mut bottleneck = drop_tail(QueueLimit::Time(2 * MS));
@@ -169,13 +169,13 @@ fn a_limit_in_time_follows_the_rate() {
 
 /// Counts that a direction reports while packets are inside.
 #[test]
-fn occupancy_and_held_tell_what_is_inside() {
+fn occupancy_and_held_report_the_packets_inside() {
     let mut bottleneck = drop_tail(QueueLimit::Packets(2));
     for _ in 0..3 {
         bottleneck.push(0, Packet::new(1500, ()));
     }
     assert_eq!((bottleneck.occupancy(), bottleneck.peak_packets()), ((2, 3000), 2));
-    // The refused one is held until it is taken.
+    // The dropped packet is held until it is popped.
     assert_eq!(bottleneck.held().count(), 3);
     assert_eq!(bottleneck.pop(0).expect("the drop").fate, Fate::Dropped(Cause::Queue));
     assert_eq!((bottleneck.held().count(), bottleneck.next_due()), (2, Some(MS)));

@@ -25,7 +25,7 @@ const fn is_delay(change: &Change) -> bool {
 proptest! {
     /// In packets and in bytes, whether or not the link was emptied.
     #[test]
-    fn what_goes_in_comes_out_or_is_dropped_or_is_inside(
+    fn every_arrival_is_delivered_or_dropped_or_inside(
         impairments in any_impairments(),
         changes in changes(),
         arrivals in arrivals(),
@@ -42,7 +42,7 @@ proptest! {
         prop_assert!(!empty || inside == Tally::default());
     }
 
-    /// Numbers and counts are two views of the same.
+    /// Numbers and counts agree.
     #[test]
     fn every_count_has_its_numbers(
         impairments in any_impairments(),
@@ -101,9 +101,9 @@ proptest! {
         prop_assert_eq!(run.direction.account().reordered, Tally::default());
     }
 
-    /// What is held back holds up nobody: without those packets the others arrive at the same times.
+    /// A packet that is held back delays no other: without those packets the others arrive at the same times.
     #[test]
-    fn reordering_moves_only_what_it_chooses(
+    fn reordering_moves_only_the_packets_it_selects(
         impairments in drop_tail_impairments(),
         changes in changes(),
         arrivals in arrivals(),
@@ -118,7 +118,7 @@ proptest! {
         };
         for seen in with.delivered() {
             let due = due[&(seen.number, seen.copy)] + hold(seen.number);
-            // Those behind a packet that is held back need not wait for its longer delay, so they may be earlier.
+            // Packets behind one that is held back need not wait for its longer delay, so they may be earlier.
             let exact = impairments.jitter.is_none() && !changes.iter().any(|(_, change)| is_delay(change));
             prop_assert!(seen.at == due || seen.at < due && !exact, "{seen:?} for {due}");
         }
@@ -141,9 +141,9 @@ proptest! {
         prop_assert_eq!(accounts.0.busy, accounts.1.busy);
     }
 
-    /// Who looks only when `next_due` says is never late for a delivery, and sees what everybody sees.
+    /// A caller that looks only when `next_due` says is never late for a delivery, and sees the same as any other.
     #[test]
-    fn nobody_is_late_who_looks_when_told(
+    fn a_caller_that_follows_next_due_is_never_late(
         impairments in any_impairments(),
         changes in changes(),
         arrivals in arrivals(),

@@ -1,4 +1,4 @@
-//! Rates: never exceeded, never drifting, and those of the kernel's `tbf` and of mahimahi's link queue.
+//! Rates: never exceeded, without drift, and equal to the kernel's `tbf` and mahimahi's link queue.
 
 mod driver;
 
@@ -37,8 +37,8 @@ fn times(left: &[Departure<()>]) -> Vec<Nanos> {
     delivered(left).map(|left| left.at).collect()
 }
 
-/// Whether in every window that begins and ends with a delivery, the first one counted or not, no more bits
-/// pass than `allowed` says for its begin and end.
+/// Whether in every window that begins and ends with a delivery, with or without the first one, no more bits pass
+/// than `allowed` for its begin and end.
 fn no_window_exceeds(
     left: &[Departure<()>],
     with_first: bool,
@@ -65,7 +65,7 @@ proptest! {
     }
 
     #[test]
-    fn no_window_is_above_a_bucket_and_its_rate(
+    fn no_window_exceeds_a_bucket_and_its_rate(
         rate in any_bit_s(), burst in 1500..50_000_u32, arrivals in arrivals(),
     ) {
         let left = pass(bucket(rate, burst), &arrivals);
@@ -74,7 +74,7 @@ proptest! {
         })?;
     }
 
-    /// The opportunities at the time of the first delivery may serve others too.
+    /// Other packets may share the opportunities at the time of the first delivery.
     #[test]
     fn no_window_is_above_its_opportunities(times in any_times_ms(), arrivals in arrivals()) {
         let left = pass(Rate::Trace(Arc::new(trace(&times))), &arrivals);
@@ -92,7 +92,7 @@ proptest! {
         prop_assert_eq!(u128::from(last), bits * NANOS_PER_S / u128::from(rate.get()));
     }
 
-    /// The same of a bucket, also of one no larger than a packet: what it held at first is sent at once.
+    /// The same for a bucket, even one no larger than a packet: it sends its first content at once.
     #[test]
     fn a_busy_bucket_does_not_drift(
         rate in any_bit_s(), sizes in vec(1..=1500_u32, 1..300), burst in 1500..4000_u32,
@@ -104,7 +104,7 @@ proptest! {
     }
 
     #[test]
-    fn a_bucket_is_the_kernels(
+    fn a_token_bucket_behaves_like_the_kernels(
         rate in 10_000..1_000_000_000_u64, burst in 1500..50_000_u32, arrivals in arrivals(),
     ) {
         let rate = rate / 8 * 8;
@@ -123,8 +123,8 @@ proptest! {
         prop_assert_eq!(times(&left), mahimahi(&times_ms, &arrivals));
     }
 
-    /// Through all changes, each packet leaves in the very nanosecond in which what the rates have carried
-    /// since the beginning of the busy period reaches its last bit.
+    /// Through all changes each packet leaves in the exact nanosecond in which the rates' work since the beginning
+    /// of the busy period reaches its last bit.
     #[test]
     fn a_change_of_rate_conserves_bits(
         first in 10_000..1_000_000_000_u64,
@@ -192,8 +192,8 @@ fn carried(rates: &[(Nanos, u64)], until: Nanos) -> u128 {
     spans.sum()
 }
 
-/// The kernel's arithmetic (`net/sched/sch_tbf.c`, `psched_ratecfg_precompute` in `sch_generic.c`), driven by
-/// a watchdog that is never late.
+/// The kernel's arithmetic (`net/sched/sch_tbf.c`, `psched_ratecfg_precompute` in `sch_generic.c`), with a watchdog
+/// that is never late.
 struct Tbf {
     mult: u64,
     shift: u32,
@@ -272,10 +272,10 @@ fn mahimahi(times_ms: &[u32], arrivals: &[Arrival]) -> Vec<Nanos> {
     left
 }
 
-/// At 12 Mbit/s the bucket of 3000 bytes lets two packets pass at once, then one each millisecond; idle, it
-/// fills again and no further.
+/// At 12 Mbit/s the bucket of 3000 bytes lets two packets pass at once, then one each millisecond. When idle it
+/// fills again, but not beyond its size.
 #[test]
-fn a_bucket_by_hand() {
+fn a_token_bucket_leaves_at_times_checked_by_hand() {
     let arrivals: Vec<Arrival> = [0, 0, 0, 10 * MS, 10 * MS, 10 * MS].map(|at| of_size(1500, at)).to_vec();
     let left = pass(bucket(bit_s(12_000_000), 3000), &arrivals);
     assert_eq!(times(&left), [0, 0, MS, 10 * MS, 10 * MS, 11 * MS]);
@@ -290,11 +290,11 @@ fn a_packet_larger_than_the_bucket_is_refused() {
 
 /// Opportunities at 1 and 3 ms, then from 3 ms on again: 4, 6, 7, 9.
 #[test]
-fn a_trace_by_hand() {
+fn a_trace_leaves_at_times_checked_by_hand() {
     let rate = || Rate::Trace(Arc::new(trace(&[1, 3])));
     // Two small ones share an opportunity; the jumbo needs two.
     assert_eq!(times(&pass(rate(), &at_once(&[752, 752, 3008, 1500]))), [MS, MS, 4 * MS, 6 * MS]);
-    // One that comes with the opportunity misses it; unused ones are lost.
+    // A packet that arrives at the time of an opportunity misses it; unused opportunities are lost.
     assert_eq!(times(&pass(rate(), &[of_size(1500, MS), of_size(1500, 6 * MS)])), [3 * MS, 7 * MS]);
 }
 

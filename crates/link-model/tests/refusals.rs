@@ -1,4 +1,4 @@
-//! Packets that the caller turns away: counted, with a fate of their own, and without effect on any other.
+//! Packets that the caller refuses: they are counted, have a fate of their own, and do not affect any other.
 
 mod scene;
 
@@ -7,7 +7,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use scene::{Arrivals, Departed, any_impairments, arrivals, changes, packet, started};
 
-/// Pushes arrivals and turns those away that `wanted` does not have; everything that left.
+/// Pushes the arrivals that `wanted` has and refuses the others; returns everything that left.
 fn take(direction: &mut Direction<()>, arrivals: &Arrivals, wanted: &[bool]) -> Vec<Departed> {
     let mut now = 0;
     for (index, &(gap, bytes)) in arrivals.iter().enumerate() {
@@ -22,7 +22,7 @@ fn take(direction: &mut Direction<()>, arrivals: &Arrivals, wanted: &[bool]) -> 
 }
 
 #[test]
-fn one_that_is_turned_away_leaves_at_once_as_dropped() {
+fn a_refused_packet_leaves_at_once_as_dropped() {
     let mut direction = Direction::new(Impairments { delay: 100, ..Impairments::default() });
     direction.refuse(5, Packet::new(40, ()));
     assert_eq!(direction.pop(5).map(|departure| departure.packet.number), Some(None), "the probe phase");
@@ -55,7 +55,7 @@ fn a_stamp_before_the_packet_ahead_is_raised() {
 proptest! {
     /// In packets and in bytes, whatever else the link does, and whether or not it is down.
     #[test]
-    fn what_is_turned_away_is_accounted_for(
+    fn refused_packets_are_accounted_for(
         impairments in any_impairments(), changes in changes(), arrivals in arrivals(),
         wanted in vec(any::<bool>(), 1..20),
     ) {
@@ -76,7 +76,8 @@ proptest! {
                         out.iter().map(|tally| tally.bytes).sum::<u64>());
     }
 
-    /// Every draw belongs to a number: those that are not turned away are lost, damaged and copied as without.
+    /// Every draw belongs to a number: packets that are not refused are lost, damaged and copied as without
+    /// refusals.
     #[test]
     fn no_draw_is_shifted(
         impairments in any_impairments(), arrivals in arrivals(), wanted in vec(any::<bool>(), 1..20),

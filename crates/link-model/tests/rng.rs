@@ -6,7 +6,7 @@ use link_model::Stream;
 const GOLDEN: &str = include_str!("golden/splitmix64.txt");
 
 #[test]
-fn words_are_those_of_the_golden_file() {
+fn draws_match_the_golden_file() {
     for line in GOLDEN.lines() {
         let fields: Vec<&str> = line.split(' ').collect();
         let [key, n, word] = fields[..] else { panic!("three fields: {line:?}") };
@@ -18,7 +18,7 @@ fn words_are_those_of_the_golden_file() {
 
 /// The first outputs of `SplitMix64` seeded with 1234567, as published with the reference code.
 #[test]
-fn words_are_those_of_the_reference() {
+fn draws_match_the_published_sequence() {
     let published: [u64; 5] = [
         6_457_827_717_110_365_317,
         3_203_168_211_198_807_973,

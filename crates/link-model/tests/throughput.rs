@@ -1,4 +1,4 @@
-//! Rate, queue limit and delay of a whole direction, seen from outside: times of arrival and of delivery only.
+//! Rate, queue limit and delay of a whole direction, measured by times of arrival and delivery only.
 
 mod scene;
 
@@ -20,7 +20,7 @@ fn carried(impairments: &Impairments, arrivals: &Arrivals) -> Run {
     run(impairments, &Vec::new(), arrivals, &[true], true)
 }
 
-/// Packets and bytes inside just after each arrival that was let in, that one included.
+/// Packets and bytes inside just after each accepted arrival, that packet included.
 fn inside(run: &Run) -> Vec<(u64, u64)> {
     let at_arrival = |number: usize, at: Nanos| {
         let inside = run.delivered().filter(move |seen| seen.at > at && seen.number <= number as u64);
@@ -63,8 +63,7 @@ proptest! {
         prop_assert_eq!(u128::from(last), bits * NANOS_PER_S / u128::from(rate.get()));
     }
 
-    /// The same with a change on the way: what one rate has left is sent at the other. Each change may round to
-    /// a nanosecond.
+    /// The same with a change of rate: the rest is sent at the new rate. Each change may round to a nanosecond.
     #[test]
     fn a_busy_link_uses_its_whole_rate_across_a_change(
         rates in (bit_s(), bit_s()),
@@ -105,7 +104,7 @@ proptest! {
         prop_assert!(inside(&run).iter().all(|(_, bytes)| *bytes <= limit));
     }
 
-    /// Drops happen only when there is no room: with the refused packet the limit would be exceeded.
+    /// Packets are dropped only without room: with the dropped packet the limit would be exceeded.
     #[test]
     fn a_packet_is_refused_only_for_want_of_room(
         rate in bit_s(),

@@ -1,4 +1,4 @@
-//! Reading traces: what is refused, and how it is told.
+//! Reading traces: wrong files and their messages.
 
 use link_model::{Mistake, Reason, Trace, TraceError};
 use proptest::collection::vec;
@@ -15,7 +15,7 @@ fn only_mistake(text: &[u8]) -> Mistake {
 }
 
 #[test]
-fn each_mistake_is_told_with_its_line() {
+fn each_mistake_of_a_trace_is_reported_with_its_line() {
     let not_a_number = |text: &str| Reason::NotANumber { text: text.to_owned() };
     let cases: [(&[u8], usize, Reason); 14] = [
         (b"", 1, Reason::Empty),
@@ -39,7 +39,7 @@ fn each_mistake_is_told_with_its_line() {
 }
 
 #[test]
-fn the_first_mistakes_are_told_and_the_others_counted() {
+fn the_first_mistakes_are_reported_and_the_others_counted() {
     let error = refused(&b"x\n".repeat(1000));
     assert_eq!((error.mistakes.len(), error.more), (TraceError::SHOWN, 990));
     let told = refused(b"7\n3\n\n").to_string();
@@ -61,7 +61,7 @@ fn a_file_that_is_too_large_is_not_read() {
 }
 
 #[test]
-fn the_mean_rate_is_that_of_a_lap() {
+fn the_mean_rate_is_that_of_one_period() {
     // 12 Mbit/s of packets of 1500 bytes.
     let trace = Trace::parse(b"1\n").expect("a trace");
     assert_eq!(trace.mean_bit_s(), 12_032_000);
@@ -74,7 +74,7 @@ proptest! {
         check(&bytes)?;
     }
 
-    /// Mostly digits and line feeds, which get further.
+    /// Mostly digits and line feeds, so that parsing gets further.
     #[test]
     fn nearly_traces_are_too(bytes in "([0-9]{0,11}[\n\r #-]?){0,30}") {
         check(bytes.as_bytes())?;

@@ -1,4 +1,4 @@
-//! The witness never accuses the model, and always a link that is not the one described.
+//! The witness never accuses the model, and always accuses a link that differs from its description.
 
 mod scene;
 
@@ -16,11 +16,11 @@ use scene::{Arrivals, Changes, any_impairments, arrivals, changes, packet, start
 
 const MS: Nanos = 1_000_000;
 
-/// Runs a direction, and shows what it does to a witness who is told what the link should be.
+/// Runs a direction, and shows its deliveries to a witness that knows the description.
 struct Court {
     direction: Direction<()>,
     witness: Witness,
-    /// How the evidence is changed on the way to the witness.
+    /// How the evidence is changed before the witness sees it.
     forge: fn(Departure<()>) -> Departure<()>,
 }
 
@@ -44,7 +44,7 @@ impl Court {
         }
     }
 
-    /// Before each arrival the caller looks, or does not; perhaps at a time after the arrival, for it reads its clock
+    /// Before each arrival the caller may look, perhaps at a time after the arrival, because it reads its clock
     /// before its sockets.
     fn hear(mut self, arrivals: &Arrivals, looks: &[Option<Nanos>]) -> Observation {
         let (mut now, mut looked) = (0, 0);
@@ -86,7 +86,7 @@ fn every(ms: u32) -> Rate {
     Rate::Trace(Arc::new(Trace::parse(times.join("\n").as_bytes()).expect("a trace")))
 }
 
-/// More than any queue here holds back, all at once.
+/// More packets at once than any queue here holds.
 fn flood() -> impl Strategy<Value = Arrivals> {
     vec((0..1000_u64, 1000..=1500_u32), 50..200)
 }
@@ -94,9 +94,9 @@ fn flood() -> impl Strategy<Value = Arrivals> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
-    /// Whatever the rate, queue, jitter, order and changes are, and however late the caller looks.
+    /// For any rate, queue, jitter, order and changes, however late the caller looks.
     #[test]
-    fn a_link_that_does_what_it_says_is_never_accused(
+    fn a_link_that_follows_its_description_is_never_accused(
         impairments in any_impairments(),
         changes in changes(),
         arrivals in arrivals(),
@@ -106,9 +106,9 @@ proptest! {
         prop_assert!(!accuses(&observation), "{observation:?}");
     }
 
-    /// All that was delivered is compared; what is skipped was held back by reordering.
+    /// Every delivered packet is checked; only packets that reordering held back are skipped.
     #[test]
-    fn nothing_is_skipped_that_came_in_order(
+    fn no_packet_in_order_is_skipped(
         impairments in any_impairments(),
         changes in changes(),
         arrivals in arrivals(),
@@ -121,7 +121,7 @@ proptest! {
 
 proptest! {
     #[test]
-    fn a_rate_that_is_5_percent_too_high_is_always_noticed(
+    fn a_rate_5_percent_too_high_is_always_detected(
         bit_s in 10_000..1_000_000_000_u64,
         burst in 1500..20_000_u32,
         arrivals in flood(),
@@ -140,7 +140,7 @@ proptest! {
     }
 
     #[test]
-    fn a_bucket_that_is_deeper_by_two_packets_is_always_noticed(
+    fn a_bucket_deeper_by_two_packets_is_always_detected(
         bit_s in 10_000..1_000_000_000_u64,
         burst in 1500..20_000_u32,
         arrivals in flood(),
@@ -155,9 +155,9 @@ proptest! {
         prop_assert!(accuses(&Court::new(&Impairments::default(), &says, &vec![]).hear(&arrivals, &[Some(0)])));
     }
 
-    /// Also of a single packet.
+    /// Also for a single packet.
     #[test]
-    fn times_divided_by_ten_are_always_noticed(
+    fn departures_ten_times_too_early_are_always_detected(
         bit_s in 10_000..100_000_000_u64,
         delay in 0..100 * MS,
         arrivals in vec((0..200_000_u64, 100..=1500_u32), 1..100),
@@ -181,7 +181,7 @@ proptest! {
         prop_assert!(accuses(&Court::new(&does, &says, &vec![]).hear(&arrivals, &[Some(0)])));
     }
 
-    /// The witness hears of a lower rate that the link does not go down to.
+    /// The witness is told of a lower rate, which the link does not use.
     #[test]
     fn a_change_that_is_not_made_is_always_noticed(at in 0..5 * MS, arrivals in flood()) {
         let (does, says) = (of_rate(constant(20_000_000)), of_rate(constant(20_000_000)));
@@ -193,7 +193,7 @@ proptest! {
 
 /// 1250 bytes at 10 Mbit/s take 1 ms, and then 25 ms.
 #[test]
-fn the_tightest_window_is_the_longest_busy_one() {
+fn the_tightest_window_is_the_longest_busy_period() {
     let link = Impairments { delay: 25 * MS, ..of_rate(constant(10_000_000)) };
     let arrivals = vec![(7 * MS, 1250), (5 * MS, 1250), (0, 1250), (0, 1250), (9 * MS, 100)];
     let observation = Court::new(&link, &link, &vec![]).hear(&arrivals, &[Some(0)]);
@@ -203,9 +203,9 @@ fn the_tightest_window_is_the_longest_busy_one() {
     assert_eq!((quickest.took, quickest.bytes), (25 * MS + 80_000, 100));
 }
 
-/// It is full at first: 3000 bytes leave at once, and the next 1000 after 1 ms.
+/// The bucket is full at first: 3000 bytes leave at once, and the next 1000 after 1 ms.
 #[test]
-fn a_buckets_window_begins_when_it_was_full() {
+fn the_window_of_a_bucket_begins_when_the_bucket_was_full() {
     let link = of_rate(bucket(8_000_000, 3000));
     let observation =
         Court::new(&link, &link, &vec![]).hear(&vec![(MS, 1500), (0, 1500), (0, 1000)], &[Some(0)]);
@@ -213,7 +213,7 @@ fn a_buckets_window_begins_when_it_was_full() {
 }
 
 #[test]
-fn without_a_rate_only_the_delay_is_compared() {
+fn without_a_rate_only_the_delay_is_checked() {
     let link = Impairments { delay: MS, ..Impairments::default() };
     let observation = Court::new(&link, &link, &vec![]).hear(&vec![(0, 1500)], &[Some(0)]);
     assert_eq!((observation.window, observation.delay_slack_ns), (None, Some(0)));

@@ -1,8 +1,8 @@
-//! Whether chance follows its law: shares, run lengths, means and spreads against theory.
+//! Statistics of the random impairments: shares, run lengths, means and spreads against theory.
 //!
-//! Every test draws anew from a printed seed (`SIMULATION_SEED` replays it) and states a bound that a right model
-//! exceeds with a probability of about 1e-9. [`Z`] is that of a normal distribution; where the law is known for any
-//! number of draws (Hoeffding 1963; Dvoretzky, Kiefer and Wolfowitz 1956 with Massart's constant), that is used
+//! Every test uses a new, printed seed (`SIMULATION_SEED` repeats it) and has a bound that a correct model exceeds
+//! with a probability of about 1e-9. [`Z`] is that of a normal distribution. Where the law is known for any number
+//! of draws (Hoeffding 1963; Dvoretzky, Kiefer and Wolfowitz 1956 with Massart's constant), the test uses it
 //! instead.
 
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use link_sim::Seed;
 /// A false alarm of each two-sided test.
 const FALSE_ALARM: f64 = 1e-9;
 
-/// What a standard normal variable exceeds, either way, with that probability.
+/// The value that a standard normal variable exceeds in absolute value with that probability.
 const Z: f64 = 6.109;
 
 const PACKETS: u32 = 200_000;
@@ -25,7 +25,7 @@ const MS: Nanos = 1_000_000;
 /// Packets this far apart never wait for one another's jitter.
 const APART: Nanos = 3_600_000 * MS;
 
-/// What became of packets of one byte: delay, or `None` for a drop, in order of the numbers; copies left out.
+/// The delay of each packet of one byte, or `None` for a drop, in order of the numbers; copies are left out.
 fn carry(impairments: Impairments, gap: Nanos) -> (Direction<()>, Vec<Option<Nanos>>) {
     let mut direction = Direction::new(impairments);
     direction.start(0);
@@ -47,7 +47,7 @@ const fn float(count: u64) -> f64 {
     count as f64
 }
 
-/// By how much the mean of `draws` values between 0 and `range` may be off (Hoeffding).
+/// The bound on the error of the mean of `draws` values between 0 and `range` (Hoeffding).
 fn hoeffding(draws: f64, range: f64) -> f64 {
     range * ((2.0 / FALSE_ALARM).ln() / (2.0 * draws)).sqrt()
 }
@@ -56,8 +56,8 @@ fn assert_near(what: &str, seen: f64, expected: f64, bound: f64) {
     assert!((seen - expected).abs() <= bound, "{what}: {seen} instead of {expected} +- {bound}");
 }
 
-/// Whether `successes` of `trials` can be had by chance: the probability of so many or more, or so few or fewer, is
-/// bounded by that of Chernoff and Hoeffding, exp(-n KL(share, p)), which holds for any n and p.
+/// Checks that chance can explain `successes` of `trials`. The probability of so many or more, or so few or fewer,
+/// is bounded by Chernoff and Hoeffding: exp(-n KL(share, p)), for any n and p.
 fn assert_share(what: &str, successes: u64, trials: u64, p: f64) {
     let share = float(successes) / float(trials);
     let part = |a: f64, b: f64| if a == 0.0 { 0.0 } else { a * (a / b).ln() };
@@ -127,8 +127,8 @@ fn bursts_of_loss_have_their_share_and_length() {
     }
 }
 
-/// Both states lose, neither everything: the mean of their probabilities, weighted by the time spent in each. The
-/// draw of the loss adds its own variance to that of the state.
+/// Both states lose some packets: the expected share is the mean of their probabilities, weighted by the time spent
+/// in each. The draw of the loss adds its own variance to that of the state.
 #[test]
 fn a_channel_loses_the_mean_of_its_states() {
     let seed = Seed::choose();
@@ -192,8 +192,8 @@ fn normal_jitter_is_normal() {
     assert_follows("normal", values, normal_law);
 }
 
-/// Shape 3 has no third moment, so its sample variance has no spread to test by: the whole law is tested instead, which
-/// fixes mean and spread, and the far tail by its shares.
+/// Shape 3 has no third moment, so its sample variance has no known spread. The test checks the whole distribution,
+/// which fixes mean and spread, and the far tail by its shares.
 #[test]
 fn pareto_jitter_follows_its_law() {
     let values = jitters(JitterShape::Pareto(SPREAD), Seed::choose().key(0));

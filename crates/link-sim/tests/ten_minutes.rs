@@ -1,4 +1,4 @@
-//! Ten simulated minutes of traffic, in the time of a blink.
+//! Ten simulated minutes of traffic in a fraction of a second.
 
 use std::num::NonZeroU64;
 
@@ -22,7 +22,7 @@ fn at_10_mbit_s(limit: QueueLimit, loss: Option<(f64, u64)>) -> Link {
     Link::new(impairments(limit, loss))
 }
 
-/// 600 s at 10 Mbit/s carry exactly 500,000 packets of 1500 bytes, however much is offered.
+/// 600 s at 10 Mbit/s carry exactly 500,000 packets of 1500 bytes, however many are offered.
 #[test]
 fn an_overloaded_link_delivers_its_rate() {
     let mut source = Source::new(constant(1500, MS, END));
@@ -34,7 +34,7 @@ fn an_overloaded_link_delivers_its_rate() {
     // The last of them is due exactly at the end of the run, which is exclusive.
     assert_eq!(sink.packets, 499_999);
     assert_eq!(link.direction.queue_packets_max(), 1000);
-    // The worst case arrives when one of 1000 has just left: 999 before it, its own bits, and the delay.
+    // The worst case arrives when one of 1000 has just left: 999 packets before it, its own bits, and the delay.
     assert_eq!(sink.transit.max(), Some(1000 * 1_200_000 + 25 * MS));
 }
 
@@ -97,7 +97,7 @@ fn the_same_seed_gives_the_same_run() {
     assert_eq!(run(), run());
 }
 
-/// Loss of one direction switched on: the other direction's losses stay where they were.
+/// Loss in one direction does not change the other direction's losses.
 #[test]
 fn loss_in_one_direction_shifts_none_in_the_other() {
     let seed = Seed::choose();
@@ -118,7 +118,7 @@ fn loss_in_one_direction_shifts_none_in_the_other() {
 }
 
 /// 300 s at 10 Mbit/s and 300 s at 2 Mbit/s carry exactly 250,000 and 50,000 packets, whenever the change comes:
-/// what is in service then goes on at the new rate.
+/// the packet in service then continues at the new rate.
 #[test]
 fn a_step_down_in_the_rate_is_exact() {
     let mut source = Source::new(constant(1500, MS, END));
@@ -146,7 +146,7 @@ fn a_link_that_flaps_drops_what_arrives_meanwhile() {
 
 /// Every impairment at once, on an overloaded link, for ten minutes.
 #[test]
-fn nothing_is_lost_from_the_books_in_ten_minutes() {
+fn all_packets_are_accounted_for_over_ten_minutes() {
     let seed = Seed::choose();
     let chance = |probability, purpose| Chance { probability, key: seed.key(purpose) };
     let mut source = Source::new(poisson(1500, 1_100_000.0, END, Stream::new(seed.key(0))));

@@ -1,4 +1,4 @@
-//! An acknowledgement of what was not delivered is noticed, and nothing else is taken for one.
+//! An acknowledgement of undelivered data is detected, without false alarms.
 
 mod build;
 
@@ -6,7 +6,7 @@ use build::{ACK, FIN, RST, SYN, tcp_from_client, tcp_from_server, udp_from_clien
 use proptest::prelude::*;
 use wire::{ConnectionTable, Delivery, Frame};
 
-/// A table, and which packets were delivered.
+/// A table, and the delivered packets.
 #[derive(Default)]
 struct Line {
     table: ConnectionTable,
@@ -43,7 +43,7 @@ fn opened(isn: u32) -> Line {
 }
 
 proptest! {
-    /// Also where numbers wrap.
+    /// Also where sequence numbers wrap.
     #[test]
     fn what_was_delivered_may_be_acknowledged_and_no_byte_more(isn in any::<u32>(), more in 1..1000_u32) {
         let mut line = opened(isn);
@@ -56,7 +56,7 @@ proptest! {
 }
 
 #[test]
-fn what_only_arrived_at_the_link_was_not_delivered() {
+fn arrival_at_the_link_is_not_delivery() {
     let mut line = opened(0);
     line.arrive(&tcp_from_server(1, ACK, b"lost"));
     line.pass(&acknowledging(tcp_from_client(1, ACK, b""), 5));
@@ -80,7 +80,7 @@ fn a_reset_may_acknowledge_anything() {
 }
 
 #[test]
-fn what_began_elsewhere_is_not_judged() {
+fn connections_without_their_beginning_are_not_judged() {
     let mut line = Line::default();
     line.pass(&acknowledging(tcp_from_client(1, ACK, b""), 99));
     assert_eq!(line.ahead(), None);

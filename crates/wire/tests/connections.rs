@@ -1,4 +1,4 @@
-//! What is learnt of connections from hand-built packets.
+//! Connections seen in hand-made packets.
 
 mod build;
 
@@ -35,7 +35,7 @@ fn retransmitted(connection: &Connection) -> (Option<u64>, Option<u64>) {
 }
 
 #[test]
-fn a_tcp_connection_from_begin_to_end() {
+fn a_tcp_connection_is_followed_from_begin_to_end() {
     let (table, sightings) = observe(&[
         tcp_from_client(99, SYN, b""),
         tcp_from_server(499, SYN | ACK, b""),
@@ -61,7 +61,7 @@ fn a_tcp_connection_from_begin_to_end() {
 }
 
 #[test]
-fn payload_sent_again_is_counted_once_for_each_time() {
+fn each_retransmission_of_payload_is_counted() {
     let connection = only(&[
         tcp_from_client(0, SYN, b""),
         tcp_from_server(1000, ACK, &[0; 100]),
@@ -87,7 +87,7 @@ fn sequence_numbers_wrap() {
 }
 
 #[test]
-fn resets_are_told_apart_by_side() {
+fn resets_are_distinguished_by_side() {
     let open = tcp_from_client(0, SYN, b"");
     let by_server = only(&[open.clone(), tcp_from_server(0, RST | ACK, b"")]);
     assert_eq!((by_server.client_close, by_server.server_reset), (None, true));
@@ -98,7 +98,7 @@ fn resets_are_told_apart_by_side() {
 }
 
 #[test]
-fn ports_used_again_are_a_new_connection() {
+fn reused_ports_are_a_new_connection() {
     let (table, _) = observe(&[
         tcp_from_client(0, SYN, b""),
         tcp_from_client(0, SYN, b""),
@@ -140,7 +140,7 @@ fn a_tls_handshake_ends_with_the_first_application_data_record() {
 }
 
 #[test]
-fn the_end_of_a_handshake_is_told_once() {
+fn the_end_of_a_handshake_is_reported_once() {
     let (_, sightings) = observe(&[
         tcp_from_client(0, SYN, b""),
         tcp_from_client(1, ACK, &tls_record(HANDSHAKE, 295)),
@@ -164,7 +164,7 @@ fn the_end_of_a_handshake_is_told_once() {
 }
 
 #[test]
-fn record_headers_may_be_split_and_sent_again() {
+fn record_headers_may_be_split_and_retransmitted() {
     let flight = [tls_record(CHANGE_CIPHER_SPEC, 1), tls_record(APPLICATION_DATA, 53)].concat();
     let connection = tls_client(&[
         tcp_from_client(301, ACK, &flight[..8]),
@@ -239,7 +239,7 @@ fn padding_and_foreign_connection_ids_are_no_short_header() {
 }
 
 #[test]
-fn a_short_header_without_quic_before_it_is_nothing() {
+fn a_short_header_without_earlier_quic_does_not_count() {
     let dns = udp_from_client(&quic_short(2));
     assert_eq!(only(&[dns.clone(), dns]).handshake, None);
     let unknown_version = udp_from_client(&quic_long(INITIAL, 0xBABA_BABA, 2, 40));

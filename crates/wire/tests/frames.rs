@@ -1,4 +1,4 @@
-//! Headers of hand-built frames.
+//! Headers of hand-made frames.
 
 mod build;
 
@@ -13,7 +13,7 @@ fn packet(frame: &[u8]) -> Packet<'_> {
 }
 
 #[test]
-fn tcp_over_ipv4() {
+fn tcp_over_ipv4_is_read() {
     let frame = tcp_from_client(7, SYN | ACK, b"hello");
     let packet = packet(&frame);
     assert_eq!(packet.bytes, 20 + 20 + 5);
@@ -35,7 +35,7 @@ fn ethernet_padding_is_not_counted() {
 }
 
 #[test]
-fn udp_over_ipv6_behind_extension_headers() {
+fn udp_over_ipv6_after_extension_headers_is_read() {
     let datagram = udp((1, 2), b"hi");
     let hop_by_hop = [60, 0, 0, 0, 0, 0, 0, 0];
     let destination_options = [17, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
@@ -58,7 +58,7 @@ fn later_fragments_have_no_ports() {
 }
 
 #[test]
-fn what_no_program_sends_is_stray() {
+fn control_traffic_is_stray() {
     let arp = ethernet(0x0806, &[0; 28]);
     let lldp = ethernet(0x88CC, &[0; 40]);
     let neighbour_solicitation = ipv6(58, &[135, 0, 0, 0]);

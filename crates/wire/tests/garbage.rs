@@ -1,4 +1,4 @@
-//! No bytes make the parser panic, cut or bent as they may be.
+//! No input makes the parser panic.
 
 mod build;
 
@@ -9,7 +9,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use wire::{ConnectionTable, Frame};
 
-/// Frames that reach every part of the parser.
+/// Frames that reach every branch of the parser.
 fn seeds() -> Vec<Vec<u8>> {
     let coalesced = [quic_long(0, 1, 5, 30), quic_long(2, 1, 5, 30), quic_short(5)].concat();
     vec![
@@ -40,7 +40,7 @@ fn every_truncation_is_survived() {
     }
 }
 
-/// A chain of IPv6 extension headers of any kind and length, cut anywhere.
+/// A chain of IPv6 extension headers of any kind and length, truncated anywhere.
 fn extension_headers() -> impl Strategy<Value = Vec<u8>> {
     let kind = prop::sample::select(vec![0_u8, 43, 44, 51, 58, 59, 60, 6, 17]);
     let header = (kind, 0..3_u8, vec(any::<u8>(), 30));

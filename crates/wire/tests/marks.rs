@@ -80,7 +80,7 @@ fn only_ip_packets_are_marked() {
 }
 
 #[test]
-fn payloads_begin_behind_all_headers() {
+fn payloads_begin_after_all_headers() {
     let plain = tcp_from_client(0, ACK, b"");
     assert_eq!((packet(&plain).payload, packet(&plain).end()), (34, 54));
     let hop_by_hop = [60, 0, 0, 0, 0, 0, 0, 0];
@@ -92,7 +92,7 @@ fn payloads_begin_behind_all_headers() {
 }
 
 #[test]
-fn flows_are_told_apart_by_each_part_of_the_five_tuple() {
+fn flows_differ_by_each_part_of_the_five_tuple() {
     let frames = [
         ipv4(1, 2, 17, &udp((1, 2), b"x")),
         ipv4(1, 3, 17, &udp((1, 2), b"x")),
@@ -145,7 +145,7 @@ fn differing_bits(one: &[u8], other: &[u8]) -> u32 {
 }
 
 #[test]
-fn what_has_no_payload_is_not_damaged() {
+fn packets_without_payload_are_not_damaged() {
     for mut frame in
         [ipv4(1, 2, 17, &[]), ethernet(0x0806, &[0; 28]), vec![], ipv4(1, 2, 17, &[])[..30].to_vec()]
     {
@@ -177,7 +177,7 @@ proptest! {
         prop_assert_eq!(differing_bits(&frame[34..length], &damaged[34..length]), 1);
     }
 
-    /// Of whatever a frame is made: noise, or a packet of which some bytes are noise, cut anywhere.
+    /// Any frame: noise, or a packet with some bytes of noise, truncated anywhere.
     #[test]
     fn noise_is_survived(ethertype in prop::sample::select(vec![0x0800_u16, 0x86DD, 0x8100, 0x0806]),
                          noise in vec(any::<u8>(), 0..120), sound: bool,

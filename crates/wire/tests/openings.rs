@@ -1,4 +1,4 @@
-//! How a connection opens, and how large its first datagrams are.
+//! How a connection opens, and the sizes of its first datagrams.
 
 mod build;
 
@@ -23,7 +23,7 @@ fn only(frames: &[Vec<u8>]) -> Connection {
 }
 
 #[test]
-fn the_first_packet_of_the_first_datagram_says_how() {
+fn the_first_packet_of_the_first_datagram_is_the_opening() {
     let expected = [
         (quic_long(0, 1, 5, 1150), Opening::Initial),
         ([quic_long(0, 1, 5, 300), quic_long(1, 1, 5, 700)].concat(), Opening::Initial),
@@ -71,7 +71,7 @@ fn a_connection_that_moved_has_no_handshake() {
     );
 }
 
-/// RFC 9287: a client may clear the second bit of its short headers, where both sides have said that they could.
+/// RFC 9287: a client may clear the second bit of its short headers if both sides support that.
 #[test]
 fn a_greased_bit_hides_no_migration() {
     let initial = quic_long(0, 1, 5, 1150);
@@ -88,17 +88,17 @@ fn a_greased_bit_hides_no_migration() {
             }
             table.connections()[1].1.opening
         };
-        // From another address over another link, as after a hand-over, or from another port, as behind a NAT.
+        // From another address over another link, as after a handover, or from another port, as behind a NAT.
         assert_eq!(moved(&initial, 1, 9, SERVER_PORT), Some(Opening::Short));
         assert_eq!(moved(&initial, 0, 1, SERVER_PORT), Some(Opening::Short));
-        // Nothing is known of another server, nor of one that was only spoken to otherwise.
+        // Other servers are unknown, also one with which only another protocol was spoken.
         assert_eq!(moved(&initial, 1, 9, SERVER_PORT + 1), Some(Opening::Other));
         assert_eq!(moved(&greased, 1, 9, SERVER_PORT), Some(Opening::Other));
     }
 }
 
 #[test]
-fn a_new_connection_to_a_known_server_is_one() {
+fn a_new_connection_to_a_known_server_is_a_connection() {
     let mut table = ConnectionTable::default();
     let initial = quic_long(0, 1, 5, 1150);
     let too_short = [0x3F; 20];

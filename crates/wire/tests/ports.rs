@@ -1,4 +1,4 @@
-//! What a network address translator does to a packet: another port, and checksums that say what they said before.
+//! Address translation of a packet: another port, and a checksum that is as right or wrong as before.
 
 mod build;
 
@@ -17,7 +17,7 @@ fn packet(frame: &[u8]) -> Packet<'_> {
     }
 }
 
-/// Where the transport checksum of a frame is.
+/// Offset of a frame's transport checksum.
 fn place(frame: &[u8]) -> usize {
     let packet = packet(frame);
     packet.payload + if packet.protocol == TCP { 16 } else { 6 }
@@ -66,7 +66,7 @@ fn packets(ports: (u16, u16), payload: &[u8]) -> [Vec<u8>; 4] {
 }
 
 #[test]
-fn both_ends_are_known() {
+fn the_endpoints_of_a_packet_are_read() {
     for frame in packets((4242, 443), b"hello") {
         let protocol = if packet(&frame).protocol == TCP { Protocol::Tcp } else { Protocol::Udp };
         let (source, destination) = (packet(&frame).source, packet(&frame).destination);
@@ -88,7 +88,7 @@ fn a_datagram_without_checksum_stays_without() {
     }
 }
 
-/// 0 would say that there is no checksum.
+/// 0 would mean that there is no checksum.
 #[test]
 fn a_udp_checksum_never_becomes_0() {
     let [tcp, udp, ..] = packets((0, 443), b"hello");
@@ -102,7 +102,7 @@ fn a_udp_checksum_never_becomes_0() {
 }
 
 #[test]
-fn what_has_no_ports_is_left_alone() {
+fn frames_without_ports_are_not_changed() {
     let ports = udp((1, 2), &[0; 40]);
     let mut later = ipv4(1, 2, UDP, &ports);
     later[21] = 5;
@@ -118,7 +118,7 @@ fn what_has_no_ports_is_left_alone() {
 }
 
 #[test]
-fn the_ports_of_a_first_fragment_are_the_datagrams() {
+fn a_first_fragment_has_the_ports_of_its_datagram() {
     let whole = udp((1, 2), &[0; 64]);
     let mut first = ipv4(1, 2, UDP, &whole[..32]);
     first[20] = 0x20;
@@ -129,7 +129,7 @@ fn the_ports_of_a_first_fragment_are_the_datagrams() {
 }
 
 #[test]
-fn extension_headers_are_passed_over() {
+fn extension_headers_are_skipped() {
     let options = [17, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     let mut frame = checksummed(ipv6(60, &[&options[..], &udp((1, 2), &quic_long(0, 1, 5, 30))].concat()));
     set_port(&mut frame, End::Destination, 443);

@@ -7,7 +7,7 @@ use pcap_file::pcapng::{Block, PcapNgReader};
 
 use super::Capture;
 
-/// 21 November 2026 and one nanosecond more than a microsecond could hold.
+/// 21 November 2026, plus a nanosecond that a microsecond stamp could not hold.
 const STAMP: u64 = 1_795_219_200_000_000_001;
 
 fn written() -> Vec<u8> {
@@ -27,7 +27,7 @@ fn written() -> Vec<u8> {
     capture.settled(5, Fate::Dropped(Cause::Down)).expect("memory");
     assert_eq!(capture.arrived(1, STAMP + 6, &[10]), 6);
     capture.settled(6, Fate::Dropped(Cause::Nat)).expect("memory");
-    // Packet 3 is still under way at the end.
+    // Packet 3 is still in flight at the end.
     capture.finish().expect("memory");
     file
 }

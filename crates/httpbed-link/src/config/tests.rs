@@ -142,7 +142,7 @@ fn schedules_and_triggers_are_read() {
 }
 
 #[test]
-fn changes_are_written_as_they_are_read() {
+fn changes_are_written_in_the_form_in_which_they_are_read() {
     for text in [
         r#"{"rate_bit_s":200}"#,
         r#"{"delay_ns":0}"#,

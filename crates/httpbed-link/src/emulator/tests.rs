@@ -25,7 +25,7 @@ fn config(links: &Value) -> Config {
     Config::parse(&text, &|_| Err(String::new())).expect("valid")
 }
 
-/// A link with the first direction given, and what else it has.
+/// A link with the given first direction and further fields.
 fn link(direction: &Value, more: &Value) -> Value {
     let mut link = json!({"name": "a", "hosts": ["c", "s"], "interfaces": ["l0a", "l0b"],
                           "directions": [direction, {}]});
@@ -59,14 +59,14 @@ fn arrival(at: u64, frame: Vec<u8>) -> Arrival {
     Arrival { at, stamp: 0, stamped: true, finished: true, length: frame.len(), frame }
 }
 
-/// What leaves in a direction by `now`: due times of what counts, and frames.
+/// Due times of counted packets and all frames that leave in a direction by `now`.
 fn leaving(emulator: &mut Emulator, direction: usize, now: u64) -> (Vec<u64>, Vec<Vec<u8>>) {
     let mut outbox = Outbox::default();
     emulator.depart(direction, now, 1000, &mut outbox).expect("memory");
     (outbox.due, outbox.frames)
 }
 
-/// Runs up to `end` as the loop does, never late.
+/// Runs up to `end` as the loop does, without lateness.
 fn run(emulator: &mut Emulator, end: u64) -> Vec<(u64, usize)> {
     let mut left = Vec::new();
     while let Some(now) = emulator.next_due().filter(|due| *due <= end) {
@@ -121,7 +121,7 @@ fn only_what_arrives_after_the_start_counts() {
 }
 
 #[test]
-fn what_no_wire_would_carry_is_counted_and_dropped() {
+fn oversize_frames_are_counted_and_never_carried() {
     let mut emulator = delayed();
     emulator.start(0);
     let mut broken = frame(100);
@@ -140,7 +140,7 @@ fn what_no_wire_would_carry_is_counted_and_dropped() {
 }
 
 #[test]
-fn a_server_that_speaks_is_told_once() {
+fn the_first_payload_of_a_server_is_reported_once() {
     let mut emulator = delayed();
     emulator.start(0);
     let mut answer = frame(100);
@@ -154,7 +154,7 @@ fn a_server_that_speaks_is_told_once() {
 
 /// 86 bytes of IP and 14 of Ethernet at 8 bit/us.
 #[test]
-fn the_rate_counts_the_overhead_and_the_report_does_not() {
+fn the_rate_includes_the_overhead_and_the_report_does_not() {
     let mut emulator =
         with(&json!({"overhead_bytes": 14, "rate": {"model": "constant", "bit_s": 8_000_000}}));
     emulator.start(0);
@@ -182,9 +182,9 @@ fn a_duplicated_packet_leaves_twice() {
     assert_eq!(leaving(&mut emulator, 0, 7), (vec![7, 7], vec![frame(100), frame(100)]));
 }
 
-/// A queue that holds 120 ms of packets for seconds: `CoDel` has to act, and marks those that can be marked.
+/// A queue that holds 120 ms of packets for seconds: `CoDel` has to act, and marks ECN-capable packets.
 #[test]
-fn a_marked_packet_says_so_and_an_unable_one_is_dropped() {
+fn an_ecn_capable_packet_is_marked_and_another_is_dropped() {
     let queue =
         json!({"discipline": "codel", "target_ns": 5_000_000, "interval_ns": 100_000_000, "ecn": true});
     let slow = json!({"rate": {"model": "constant", "bit_s": 1_000_000}, "queue": queue});
@@ -211,7 +211,7 @@ fn a_marked_packet_says_so_and_an_unable_one_is_dropped() {
     }
 }
 
-/// A file that can be looked at while somebody writes it.
+/// A file that can be read while it is written.
 #[derive(Clone, Default)]
 struct Shared(Rc<RefCell<Vec<u8>>>);
 

@@ -38,7 +38,7 @@ fn outside(nat: &mut Nat, at: u64, port: u16) -> u16 {
     end(&frame, End::Source).port
 }
 
-/// The client's port for which an answer to `port` is, if somebody is there.
+/// The client's port that gets an answer sent to `port`, if any.
 fn inside(nat: &Nat, port: u16) -> Option<u16> {
     let mut frame = datagram((SERVER, 443), (CLIENT, port));
     let wanted = nat.translate_back(&mut frame);
@@ -51,7 +51,7 @@ fn rebind(nat: &mut Nat, at: u64) {
 }
 
 #[test]
-fn ports_are_preserved_at_first_and_nobody_else_is_let_in() {
+fn ports_are_preserved_at_first_and_other_ports_are_refused() {
     let mut nat = Nat::new();
     assert_eq!(inside(&nat, 40_000), None);
     assert_eq!(outside(&mut nat, 5, 40_000), 40_000);
@@ -59,7 +59,7 @@ fn ports_are_preserved_at_first_and_nobody_else_is_let_in() {
 }
 
 #[test]
-fn after_a_rebinding_a_flow_has_a_new_port_and_the_old_one_is_nobodys() {
+fn after_a_rebinding_a_flow_has_a_new_port_and_the_old_port_reaches_no_flow() {
     let mut nat = Nat::new();
     outside(&mut nat, 5, 40_000);
     rebind(&mut nat, 10);
@@ -76,7 +76,7 @@ fn after_a_rebinding_a_flow_has_a_new_port_and_the_old_one_is_nobodys() {
 }
 
 #[test]
-fn a_mapping_is_of_an_address_a_port_and_a_protocol() {
+fn a_mapping_belongs_to_an_address_a_port_and_a_protocol() {
     let mut nat = Nat::new();
     rebind(&mut nat, 0);
     let first = outside(&mut nat, 1, 40_000);
@@ -95,7 +95,7 @@ fn a_mapping_is_of_an_address_a_port_and_a_protocol() {
 }
 
 #[test]
-fn what_has_no_ports_passes_as_it_is() {
+fn frames_without_ports_pass_unchanged() {
     let mut nat = Nat::new();
     rebind(&mut nat, 0);
     let mut ping = datagram((CLIENT, 0x0800), (SERVER, 0));
@@ -111,7 +111,7 @@ fn what_has_no_ports_passes_as_it_is() {
 }
 
 #[test]
-fn of_too_many_mappings_the_oldest_goes() {
+fn beyond_the_limit_the_oldest_mapping_is_removed() {
     let mut nat = Nat::new();
     rebind(&mut nat, 0);
     let most = u16::try_from(MOST_MAPPINGS).expect("16 bits");
@@ -131,8 +131,8 @@ fn of_too_many_mappings_the_oldest_goes() {
 }
 
 proptest! {
-    /// Whoever sends, and whenever it is rebound: an answer reaches who was heard since the last rebinding, under one
-    /// port of its own that nobody had before.
+    /// For any senders and rebindings: an answer reaches the flow that sent since the last rebinding, at a port
+    /// that no other flow ever had.
     #[test]
     fn answers_find_their_way(steps in prop::collection::vec((0..12_u16, prop::bool::weighted(0.2)), 1..200)) {
         let mut nat = Nat::new();
@@ -143,7 +143,7 @@ proptest! {
                 rebind(&mut nat, at as u64);
                 gone.extend(heard.drain().map(|(_, port)| port));
             }
-            // Some where the translator takes its own.
+            // Some from the range of the translator's own ports.
             let client = PORTS.start + client * 3_000;
             let port = outside(&mut nat, at as u64, client);
             prop_assert_eq!(*heard.entry(client).or_insert(port), port);

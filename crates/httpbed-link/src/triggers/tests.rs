@@ -5,7 +5,7 @@ use crate::config::{Link, Target, Trigger, When};
 
 const DOWN: Target = Target { direction: None, change: Change::Down };
 
-/// Links with the triggers given.
+/// Links with the given triggers.
 fn links(triggers: Vec<Vec<(When, u64, Option<Target>)>>) -> Vec<Link> {
     let text = r#"{"schema": 2, "mtu": 1500, "spin_us": 0, "links": [
         {"name": "a", "hosts": ["c", "s"], "interfaces": ["l0a", "l0b"], "directions": [{}, {}]}]}"#;
@@ -42,7 +42,7 @@ fn bytes_are_summed_for_each_direction_of_each_link() {
 }
 
 #[test]
-fn each_fires_once_and_together_in_order() {
+fn triggers_fire_once_and_in_order() {
     let mut triggers = Triggers::new(&links(vec![vec![
         (delivered(0, 200), 0, None),
         (delivered(0, 100), 0, None),
@@ -60,7 +60,7 @@ fn each_fires_once_and_together_in_order() {
 }
 
 #[test]
-fn first_packets_and_handshakes_are_told_apart() {
+fn first_packets_and_handshakes_are_distinguished() {
     let mut triggers = Triggers::new(&links(vec![
         vec![(When::FirstPacket { direction: 1 }, 0, None), (When::Handshake, 7, Some(DOWN))],
         vec![(When::Handshake, 0, None)],

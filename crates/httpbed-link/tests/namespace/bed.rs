@@ -22,7 +22,7 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// Hosts with `mtu` bytes between them and the emulator's namespace, this one.
+    /// Hosts with `mtu` bytes between them and the emulator's namespace, which is this one.
     pub fn new(mtu: u32) -> Self {
         let hosts = Self::unconnected();
         for side in 0..2 {
@@ -32,7 +32,7 @@ impl Hosts {
         hosts
     }
 
-    /// Has the kernel carry packets between the hosts.
+    /// Lets the kernel carry packets between the hosts.
     pub fn bridge() {
         let ip = |words: &str| check(Command::new("ip").args(words.split(' ')));
         ip("link add name bridge type bridge stp_state 0 mcast_snooping 0");
@@ -43,12 +43,12 @@ impl Hosts {
         ip("link set dev bridge up");
     }
 
-    /// Takes the emulator's interface towards a host down.
+    /// Sets the emulator's interface towards a host down.
     pub fn take_down(side: usize) {
         check(Command::new("ip").args(["link", "set", "dev", INTERFACES[side], "down"]));
     }
 
-    /// Brings it up again, and waits until frames pass.
+    /// Sets it up again, and waits until frames pass.
     pub fn bring_up(&self, side: usize) {
         check(Command::new("ip").args(["link", "set", "dev", INTERFACES[side], "up"]));
         self.await_carrier(side);
@@ -59,7 +59,7 @@ impl Hosts {
         await_up(self.command(side, "ip".as_ref()).args(["link", "show", "dev", "eth0"]));
     }
 
-    /// Puts a queueing discipline before a host.
+    /// Installs a queueing discipline towards a host.
     pub fn shape(side: usize, discipline: &[&str]) {
         let root = ["qdisc", "add", "dev", INTERFACES[side], "root"];
         check(Command::new("tc").args(root).args(discipline));
@@ -70,7 +70,7 @@ impl Hosts {
         Self { keepers: [0, 1].map(|_| keeper()) }
     }
 
-    /// Gives the hosts the interfaces that an emulator has made.
+    /// Gives the hosts the interfaces that an emulator has created.
     pub fn take_interfaces(&self) {
         for side in 0..2 {
             let pid = self.keepers[side].child.id().to_string();
@@ -94,7 +94,7 @@ impl Hosts {
         let link = ["link", "add", "name", INTERFACES[side], "mtu", &mtu, "type", "veth"];
         let peer = ["peer", "name", "eth0", "address", HARDWARE[side], "mtu", &mtu, "netns", &pid];
         check(Command::new("ip").args(link).args(peer));
-        // Without its own IPv6 address the emulator's namespace sends nothing by itself.
+        // Without an IPv6 address the emulator's namespace sends nothing by itself.
         let switch = format!("/proc/sys/net/ipv6/conf/{}/disable_ipv6", INTERFACES[side]);
         fs::write(&switch, "1").unwrap_or_else(|error| panic!("{switch}: {error}"));
         check(Command::new("ip").args(["link", "set", "dev", INTERFACES[side], "up"]));
@@ -129,8 +129,8 @@ fn keeper() -> Program {
     program
 }
 
-/// Waits until the kernel has noticed that an interface has a carrier, which it may put off for a second. Until
-/// then it drops what is sent there, and tells nobody.
+/// Waits until the kernel has noticed that an interface has a carrier, which may take a second. Until then it
+/// silently drops packets to that interface.
 fn await_up(show: &mut Command) {
     loop {
         let output = show.stdin(Stdio::null()).output().expect("ip runs");
@@ -174,7 +174,7 @@ impl Program {
         writeln!(self.stdin.as_mut().expect("open"), "{line}").expect("it listens");
     }
 
-    /// Everything up to the end, read as numbers.
+    /// All remaining output, as numbers.
     pub fn numbers(&mut self) -> Vec<u64> {
         std::iter::from_fn(|| self.line().parse().ok()).collect()
     }
@@ -189,7 +189,7 @@ impl Emulator {
         Self::with(directions, &json!({}), &json!({}))
     }
 
-    /// The same, with more of the link and of the whole.
+    /// The same, with more fields of the link and of the configuration.
     pub fn with(directions: [&Value; 2], of_link: &Value, of_whole: &Value) -> Self {
         let mut link = json!({
             "name": "wire", "hosts": ["client", "server"], "interfaces": INTERFACES, "directions": directions,
@@ -203,12 +203,12 @@ impl Emulator {
         emulator
     }
 
-    /// With any text as configuration.
+    /// With any text as its configuration.
     pub fn with_config(config: &str) -> Self {
         Self::run(Command::new(env!("CARGO_BIN_EXE_httpbed-link")), config)
     }
 
-    /// The same, in want of a capability (without its prefix).
+    /// The same without a capability (named without its prefix).
     pub fn without(capability: &str, config: &str) -> Self {
         let mut command = Command::new("setpriv");
         command.args(["--bounding-set", &format!("-{capability}"), "--"]);
@@ -221,14 +221,14 @@ impl Emulator {
         fs::write(&file, config).expect("a writable temporary folder");
         command.arg(&file).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut emulator = Self(Program::start(command));
-        // Its first line means that it has read the file.
+        // Its first line shows that it has read the file.
         let seen = emulator.0.stdout.fill_buf().is_ok();
         fs::remove_file(&file).expect("it was written");
         assert!(seen);
         emulator
     }
 
-    /// The next event of this kind; others before it are passed over.
+    /// The next event of this kind; earlier events of other kinds are skipped.
     pub fn await_event(&mut self, kind: &str) -> Value {
         loop {
             let event = self.event();
@@ -304,8 +304,8 @@ fn add(object: &mut Value, more: &Value) {
     }
 }
 
-/// A path that no other test run uses. The scenario's PID is 1 in a namespace of its own; that of the network
-/// namespace is unique.
+/// A path that no other test run uses. The scenario has PID 1 in its PID namespace, so the path contains the number
+/// of its network namespace, which is unique.
 pub fn temporary(name: &str) -> PathBuf {
     let namespace = fs::metadata("/proc/self/ns/net").expect("/proc").ino();
     env::temp_dir().join(format!("httpbed-link-test-{namespace}-{name}"))

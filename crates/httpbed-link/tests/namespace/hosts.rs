@@ -1,4 +1,4 @@
-//! What runs on the hosts.
+//! The hosts' programs.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -43,7 +43,7 @@ fn echo() {
     }
 }
 
-/// Prints round-trip times in ns of datagrams of 84 bytes (IP); stops at the first that does not return.
+/// Prints round-trip times in ns of datagrams of 84 bytes (IP); stops at the first without an answer.
 fn ping(count: usize) {
     let socket = UdpSocket::bind((ADDRESSES[0], 0)).expect("the client's address");
     socket.connect(SERVER).expect("a route");
@@ -58,8 +58,8 @@ fn ping(count: usize) {
     }
 }
 
-/// Sends datagrams with `bytes` of payload without an answer. The socket is not connected, or the server's
-/// word that nobody listens would be returned instead of the next datagram being sent.
+/// Sends datagrams with `bytes` of payload without an answer. The socket is not connected, because an ICMP error
+/// would then be returned instead of the next datagram being sent.
 fn spray(count: usize, bytes: usize) {
     let socket = UdpSocket::bind((ADDRESSES[0], 0)).expect("the client's address");
     for _ in 0..count {
@@ -77,7 +77,7 @@ fn mirror() {
     }
 }
 
-/// Prints its own port, and after every line of its stdin the one that the mirror sees.
+/// Prints its own port, and after every line of its stdin the port that the mirror sees.
 fn look() {
     let socket = UdpSocket::bind((ADDRESSES[0], 0)).expect("the client's address");
     socket.connect(SERVER).expect("a route");
@@ -101,8 +101,8 @@ fn accept() {
     while stream.read_exact(&mut byte).and_then(|()| stream.write_all(&byte)).is_ok() {}
 }
 
-/// Prints its own port, and after every line of its stdin what came of a byte that should have returned: 0, or the
-/// number of the error.
+/// Prints its own port, and after every line of its stdin the result of sending a byte that should return: 0, or
+/// the error number.
 fn talk() {
     let mut stream = TcpStream::connect(SERVER).expect("the server");
     stream.set_read_timeout(Some(Duration::from_secs(5))).expect("not 0");
@@ -121,7 +121,7 @@ fn serve(bytes: usize) {
     stream.write_all(&vec![0; bytes]).expect("a reader");
 }
 
-/// Prints the bytes that came and the time in ns from connecting to the last of them.
+/// Prints the number of received bytes, and the time in ns from connecting to the last of them.
 fn fetch() {
     let begin = Instant::now();
     let mut stream = TcpStream::connect(SERVER).expect("the server");

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::bed::{Emulator, Hosts};
 use crate::scenarios::{CLIENT, MTU, SERVER, assert_clean, unimpaired};
 
-/// The pings that come back; the emulator has started and ends.
+/// Number of pings that return; the emulator is started and stopped.
 fn pings(hosts: &Hosts, mut emulator: Emulator) -> (usize, Value) {
     let mut echo = hosts.start(SERVER, &["echo"]);
     assert_eq!(echo.line(), "ready");
@@ -19,7 +19,7 @@ fn pings(hosts: &Hosts, mut emulator: Emulator) -> (usize, Value) {
     (returned, result)
 }
 
-/// A loop that does not sleep uses all that others leave it, half of a busy CPU at least; one that sleeps nothing.
+/// A loop that does not sleep uses at least half of a busy CPU; a loop that sleeps uses almost none.
 fn assert_sleeps(emulator: &Emulator) {
     const WATCHED: Duration = Duration::from_millis(500);
     let before = emulator.cpu_time();
@@ -51,7 +51,7 @@ pub fn an_interface_is_up_later_than_the_emulator() {
     assert_clean(&result);
 }
 
-/// 128 links of some Mbit/s are in one bed now and then.
+/// A bed may have 128 links of some Mbit/s.
 pub fn rings_take_as_much_memory_as_the_rate_needs() {
     const MB: u64 = 1_000_000;
     let _hosts = Hosts::new(MTU);

@@ -15,7 +15,7 @@ fn started(directions: [&Value; 2], of_link: &Value) -> (Hosts, Emulator) {
     (hosts, emulator)
 }
 
-/// Changes a condition, and says how the last of the directions told it.
+/// Changes a condition, and returns the report of the last direction.
 fn change(emulator: &mut Emulator, direction: Option<u64>, change: &Value) -> Value {
     let command = json!({"do": "change", "link": "wire", "direction": direction, "change": change});
     emulator.say(&command.to_string());
@@ -70,8 +70,8 @@ pub fn a_link_goes_down_and_up_by_command() {
     assert_clean(&result);
 }
 
-/// Ten datagrams of 1028 bytes, one after the other at 1 Mbit/s; the link is cut 1 ms after the fifth, when
-/// the others wait.
+/// Ten datagrams of 1028 bytes, one after the other at 1 Mbit/s; the link goes down 1 ms after the fifth, while the
+/// others wait.
 pub fn delivered_bytes_trigger_a_change() {
     let triggers = json!({"triggers": [
         {"name": "five", "when": {"delivered_bytes": 5 * 1028, "direction": 0}, "after_ns": MILLISECOND,
@@ -92,7 +92,7 @@ pub fn delivered_bytes_trigger_a_change() {
     assert_eq!((at(&changed) - at(&five), &changed["by"]), (MILLISECOND, &json!("trigger:five")));
     let forth = &result["directions"][0];
     let fates = &forth["packets"];
-    // A loop that was very late may have let packets leave that were then due already.
+    // A very late loop may have sent packets that were already due then.
     let delivered = fates["delivered"].as_u64().expect("a count");
     assert!((5..=10).contains(&delivered), "{fates}");
     assert_eq!(fates["down_dropped"].as_u64(), Some(10 - delivered));
@@ -123,7 +123,7 @@ pub fn a_schedule_is_kept() {
 }
 
 /// Whether it cannot be read or cannot be made.
-pub fn a_wrong_change_ends_nothing() {
+pub fn a_wrong_change_does_not_end_the_emulator() {
     let (hosts, mut emulator) = started([&unimpaired(), &unimpaired()], &json!({}));
     for (wrong, reason) in [
         (json!({"do": "change", "link": "nowhere", "change": {"down": true}}), "no link"),

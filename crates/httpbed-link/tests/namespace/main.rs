@@ -1,10 +1,10 @@
 //! The executable between two real hosts: network namespaces, veth interfaces, sockets.
 //!
-//! Every scenario runs in user and network namespaces of its own, without any privilege over the machine. Where the
-//! machine refuses those, the test fails: an emulator that cannot be tried is not known to work.
+//! Every scenario runs in its own user and network namespaces, without any privilege over the machine. Where the
+//! machine does not allow them the test fails, because an untested emulator cannot be trusted.
 //!
-//! The program is its own cast: called without a role it runs all scenarios, each through `unshare`, and the
-//! hosts' programs are again this one, put into the hosts' namespaces by `nsenter`.
+//! The program plays all roles itself: without a role it runs all scenarios, each through `unshare`, and `nsenter`
+//! starts it again in the hosts' namespaces for the hosts' programs.
 
 mod bed;
 mod hosts;
@@ -38,7 +38,7 @@ fn run_all() -> ExitCode {
     ExitCode::from(u8::from(failed > 0))
 }
 
-/// Runs one scenario in its own namespaces; they and all within vanish with it.
+/// Runs one scenario in its own namespaces, which disappear with it.
 fn run_apart(name: &str) -> bool {
     let program = env::current_exe().expect("a program knows itself");
     let status = Command::new("unshare")

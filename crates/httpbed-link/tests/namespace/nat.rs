@@ -1,4 +1,4 @@
-//! A translator between real sockets. The kernel drops what has a wrong checksum: what arrives has a right one.
+//! A translator between real sockets. The kernel drops wrong checksums, so packets that arrive have right ones.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::scenarios::{CLIENT, MTU, SERVER, assert_clean, unimpaired};
 
 const ECONNRESET: u16 = 104;
 
-/// Two hosts, an emulator with a translator that has started, and what plays a role on each host.
+/// Two hosts with a program on each, and a started emulator with a translator.
 fn started(client: &str, server: &str) -> (Hosts, Emulator, Program, Program) {
     let hosts = Hosts::new(MTU);
     let of_link =
@@ -40,7 +40,7 @@ fn rebind(emulator: &mut Emulator) -> [Value; 2] {
     })
 }
 
-pub fn a_datagrams_port_changes_and_its_answer_comes_back() {
+pub fn a_datagrams_port_changes_and_its_answer_returns() {
     let (_hosts, mut emulator, mut client, mut server) = started("look", "mirror");
     let own = number(&mut client);
     assert_eq!([asked(&mut client), asked(&mut client)], [own, own]);
@@ -66,14 +66,14 @@ pub fn a_datagrams_port_changes_and_its_answer_comes_back() {
     assert_eq!(connection["server_first_sizes"], json!([2, 2, 2, 2]));
 }
 
-/// The server knows nothing of the new port and resets; what it sends again to the old one reaches nobody.
+/// The server does not know the new port and resets; its retransmissions to the old port reach no program.
 pub fn a_tcp_connection_does_not_outlive_its_port() {
     let (_hosts, mut emulator, mut client, mut server) = started("talk", "accept");
     let own = number(&mut client);
     assert_eq!((number(&mut server), asked(&mut client)), (own, 0));
     rebind(&mut emulator);
     assert_eq!(asked(&mut client), ECONNRESET);
-    // Its end of the connection is still there: the server hears of nothing until it sends.
+    // The server's end of the connection still exists: it notices nothing until it sends.
     assert!(server.child.try_wait().expect("our child").is_none());
     server.child.kill().expect("our child");
     server.child.wait().expect("our child");
@@ -86,15 +86,15 @@ pub fn a_tcp_connection_does_not_outlive_its_port() {
         (&connection["client_first_sizes"], &connection["server_first_sizes"]),
         (&Value::Null, &Value::Null)
     );
-    // The end of the server's side, which the kernel sends for the killed process, is for the old port.
+    // The kernel closes the killed server's connection with a segment to the old port.
     let back = &result["directions"][1];
     let turned_away = back["packets"]["nat_dropped"].as_u64().expect("a count");
     assert!(turned_away >= 1, "{back}");
     assert_eq!(back["nat_dropped_numbers"].as_array().map(|numbers| numbers.len() as u64), Some(turned_away));
 }
 
-/// All stamps can be put on the machine's own clock, whichever zero they have.
-pub fn times_are_since_the_origin_that_is_told() {
+/// All stamps can be converted to the machine's clock, whichever zero they have.
+pub fn times_are_since_the_reported_origin() {
     let before = monotonic();
     let (_hosts, mut emulator, mut client, mut server) = started("look", "mirror");
     number(&mut client);

@@ -1,4 +1,4 @@
-//! What must be true of the executable.
+//! Scenarios for the executable.
 
 use std::fs;
 use std::path::Path;
@@ -17,28 +17,25 @@ const SCENARIOS: [(&str, fn()); 25] = [
     ("losses_are_those_of_the_key", losses_are_those_of_the_key),
     ("a_short_queue_drops_the_tail", a_short_queue_drops_the_tail),
     ("oversize_frames_are_counted_and_dropped", oversize_frames_are_counted_and_dropped),
-    ("the_capture_tells_who_was_dropped_and_why", the_capture_tells_who_was_dropped_and_why),
+    ("the_capture_names_dropped_packets_and_the_reason", the_capture_names_dropped_packets_and_the_reason),
     ("an_interface_narrower_than_the_mtu_is_refused", an_interface_narrower_than_the_mtu_is_refused),
     ("the_log_has_a_line_for_every_packet", the_log_has_a_line_for_every_packet),
-    ("a_corrupted_datagram_reaches_nobody", a_corrupted_datagram_reaches_nobody),
+    ("a_corrupted_datagram_reaches_no_program", a_corrupted_datagram_reaches_no_program),
     ("a_delay_is_changed_by_command", live::a_delay_is_changed_by_command),
     ("a_link_goes_down_and_up_by_command", live::a_link_goes_down_and_up_by_command),
     ("delivered_bytes_trigger_a_change", live::delivered_bytes_trigger_a_change),
     ("a_schedule_is_kept", live::a_schedule_is_kept),
-    ("a_wrong_change_ends_nothing", live::a_wrong_change_ends_nothing),
-    (
-        "a_datagrams_port_changes_and_its_answer_comes_back",
-        nat::a_datagrams_port_changes_and_its_answer_comes_back,
-    ),
+    ("a_wrong_change_does_not_end_the_emulator", live::a_wrong_change_does_not_end_the_emulator),
+    ("a_datagrams_port_changes_and_its_answer_returns", nat::a_datagrams_port_changes_and_its_answer_returns),
     ("a_tcp_connection_does_not_outlive_its_port", nat::a_tcp_connection_does_not_outlive_its_port),
-    ("times_are_since_the_origin_that_is_told", nat::times_are_since_the_origin_that_is_told),
+    ("times_are_since_the_reported_origin", nat::times_are_since_the_reported_origin),
     ("an_interface_goes_down_and_up", interfaces::an_interface_goes_down_and_up),
     ("an_interface_is_up_later_than_the_emulator", interfaces::an_interface_is_up_later_than_the_emulator),
     ("rings_take_as_much_memory_as_the_rate_needs", interfaces::rings_take_as_much_memory_as_the_rate_needs),
     ("a_tun_link_carries_pings", a_tun_link_carries_pings),
     ("an_observer_sees_what_the_kernel_carries", an_observer_sees_what_the_kernel_carries),
-    ("a_missing_right_is_named", a_missing_right_is_named),
-    ("it_ends_with_its_stdin", it_ends_with_its_stdin),
+    ("a_missing_capability_is_named", a_missing_capability_is_named),
+    ("the_emulator_ends_with_its_stdin", the_emulator_ends_with_its_stdin),
     ("mistakes_have_their_exit_codes", mistakes_have_their_exit_codes),
 ];
 
@@ -51,7 +48,7 @@ pub fn names() -> impl ExactSizeIterator<Item = &'static str> {
     SCENARIOS.into_iter().map(|(name, _)| name)
 }
 
-/// Runs a scenario; it panics if something is not true.
+/// Runs a scenario; it panics on a failure.
 pub fn run(name: &str) {
     let (_, scenario) = SCENARIOS.into_iter().find(|(known, _)| *known == name).expect("a known scenario");
     scenario();
@@ -191,7 +188,7 @@ fn oversize_frames_are_counted_and_dropped() {
     assert_eq!(result["send_failures"], 0);
 }
 
-fn the_capture_tells_who_was_dropped_and_why() {
+fn the_capture_names_dropped_packets_and_the_reason() {
     const PACKETS: usize = 200;
     let hosts = Hosts::new(MTU);
     let mut lossy = unimpaired();
@@ -273,7 +270,7 @@ fn the_log_has_a_line_for_every_packet() {
 
 /// The UDP checksum of a packet with one bit flipped is wrong, whichever bit of it that is; only one in the
 /// checksum field itself could make it 0, which stands for none.
-fn a_corrupted_datagram_reaches_nobody() {
+fn a_corrupted_datagram_reaches_no_program() {
     let hosts = Hosts::new(MTU);
     let bad = json!({"corruption": {"probability": 1, "key": "3"}});
     let mut emulator = Emulator::new([&bad, &unimpaired()]);
@@ -289,7 +286,7 @@ fn a_corrupted_datagram_reaches_nobody() {
     assert_eq!(forth["packets"]["delivered"], 1);
 }
 
-/// Without `/dev/net/tun` the emulator has to say so; with it, it has to work.
+/// Without `/dev/net/tun` the emulator must report that; with it, it must work.
 fn a_tun_link_carries_pings() {
     const PINGS: usize = 20;
     let (slow, tun) = (json!({"delay_ns": 10_000_000}), json!({"backend": "tun"}));
@@ -322,7 +319,7 @@ fn a_tun_link_carries_pings() {
     }
 }
 
-/// A bridge carries the packets; one is through when the others still wait where only the kernel knows of them.
+/// A bridge carries the packets. One has passed while the others still wait in the kernel, which the emulator cannot see.
 fn an_observer_sees_what_the_kernel_carries() {
     let hosts = Hosts::new(MTU);
     Hosts::bridge();
@@ -346,7 +343,7 @@ fn an_observer_sees_what_the_kernel_carries() {
     assert_eq!(result["connections"][0]["client_packets"], 5);
 }
 
-fn a_missing_right_is_named() {
+fn a_missing_capability_is_named() {
     let config = |backend: &str, interface: &str| {
         let link = json!({"name": "a", "hosts": ["c", "s"], "interfaces": [interface, "l0b"], "directions": [{}, {}]});
         json!({"schema": 2, "mtu": MTU, "spin_us": 0, "backend": backend, "links": [link]}).to_string()
@@ -365,7 +362,7 @@ fn a_missing_right_is_named() {
     }
 }
 
-fn it_ends_with_its_stdin() {
+fn the_emulator_ends_with_its_stdin() {
     let _hosts = Hosts::new(MTU);
     let mut emulator = Emulator::new([&unimpaired(), &unimpaired()]);
     emulator.start();

@@ -18,7 +18,7 @@ fn failures(fetch: &Fetch) -> Vec<Option<Code>> {
     fetch.transfers().iter().map(|one| one.failure.as_ref().map(|failure| failure.code)).collect()
 }
 
-/// A fetch from a server with these answers that is over.
+/// A finished fetch from a server with these answers.
 fn fetched<const N: usize>(answers: [(&str, Answer); N], paths: &[&str], parallel: usize) -> (Fetch, Server) {
     let identity = Identity::new();
     let mut server = Server::new(&mut identity.server(), answers);
@@ -109,7 +109,7 @@ fn a_closed_connection_ends_every_request() {
 }
 
 #[test]
-fn after_goaway_nothing_more_is_asked() {
+fn after_goaway_no_request_is_sent() {
     let answers = [("/a", Answer::GoAway(body(10))), ("/b", Answer::Silence)];
     let (fetch, server) = fetched(answers, &["/a", "/b"], 1);
     assert_eq!(server.asked.len(), 1);
@@ -119,7 +119,7 @@ fn after_goaway_nothing_more_is_asked() {
 }
 
 #[test]
-fn who_is_not_trusted_is_not_asked() {
+fn an_untrusted_server_gets_no_request() {
     let (identity, other) = (Identity::new(), Identity::new());
     for (trusted, name, part) in [(&other, NAME, "--cacert"), (&identity, "other.test", "name")] {
         let mut server = Server::new(&mut identity.server(), [("/a", Answer::Silence)]);
@@ -132,7 +132,7 @@ fn who_is_not_trusted_is_not_asked() {
 }
 
 #[test]
-fn a_server_without_http3_is_said_to_be_one() {
+fn a_server_without_http3_is_reported_as_such() {
     let identity = Identity::new();
     let mut config = identity.server();
     config.set_application_protos(&[b"other"]).unwrap();
@@ -165,7 +165,7 @@ fn a_ticket_resumes_and_lets_requests_go_early() {
 }
 
 #[test]
-fn refused_early_data_is_sent_again() {
+fn rejected_early_data_is_sent_again() {
     let identity = Identity::new();
     let (mut servers, mut clients) = (identity.server(), identity.client());
     let mut first = fetch(connect(&mut clients, NAME), &["/a"], 1, 1);
@@ -183,7 +183,7 @@ fn refused_early_data_is_sent_again() {
 }
 
 #[test]
-fn giving_up_ends_every_request() {
+fn a_time_limit_ends_every_request() {
     let identity = Identity::new();
     let mut fetch = fetch(connect(&mut identity.client(), NAME), &["/a", "/b"], 1, 1);
     let failure = crate::failure::Failure::new(Code::Time, "too slow");

@@ -12,7 +12,7 @@ fn at(milliseconds: u64) -> Duration {
     Duration::from_millis(milliseconds)
 }
 
-/// The kernel prefers `local`, and the address in use is there or not.
+/// The kernel prefers `local`, and the address in use exists or not.
 fn prefers(local: &str, present: bool) -> Sight {
     Sight { preferred: Ok(socket(local).ip()), present }
 }
@@ -31,7 +31,7 @@ fn counts(migration: &Migration) -> (usize, usize, usize) {
 }
 
 #[test]
-fn what_changes_nothing_is_not_told() {
+fn a_look_without_news_is_not_recorded() {
     let mut migration = Migration::new(Policy::Probe, socket(A));
     assert_eq!(migration.see(&prefers(A, true), READY, at(1)), None);
     assert!(migration.events().is_empty() && migration.due().is_none() && migration.explanation().is_none());
@@ -81,7 +81,7 @@ fn a_probed_path_is_taken_at_once_when_there_is_no_other() {
 }
 
 #[test]
-fn no_answer_is_told_and_tried_again_after_a_while() {
+fn a_path_without_an_answer_is_reported_and_tried_again() {
     let mut migration = Migration::new(Policy::Probe, socket(A));
     migration.see(&prefers(B, true), READY, at(0));
     migration.began(Kind::Probed, socket(B), at(0));
@@ -94,7 +94,7 @@ fn no_answer_is_told_and_tried_again_after_a_while() {
 }
 
 #[test]
-fn who_changes_their_mind_is_followed() {
+fn a_new_preference_during_an_attempt_is_followed() {
     let mut migration = Migration::new(Policy::Immediate, socket(A));
     assert_eq!(migration.see(&prefers(B, false), READY, at(0)), Some(Step::Move));
     migration.began(Kind::Migrated, socket(B), at(0));
@@ -110,7 +110,7 @@ fn who_changes_their_mind_is_followed() {
 }
 
 #[test]
-fn without_any_address_it_waits_for_one() {
+fn without_any_address_the_client_waits_for_one() {
     let mut migration = Migration::new(Policy::Probe, socket(A));
     assert_eq!(migration.see(&nothing(), READY, at(0)), None);
     assert_eq!(migration.see(&nothing(), READY, at(1)), None);
@@ -123,7 +123,7 @@ fn without_any_address_it_waits_for_one() {
 }
 
 #[test]
-fn a_server_that_refuses_is_believed_once_and_not_asked_by_a_rebinding() {
+fn a_server_that_forbids_migration_is_recorded_once_and_does_not_stop_a_rebinding() {
     let refused = Leave { established: true, refusal: Some("the server forbids migration") };
     let mut migration = Migration::new(Policy::Probe, socket(A));
     assert_eq!(migration.see(&prefers(B, false), refused, at(0)), None);
@@ -137,7 +137,7 @@ fn a_server_that_refuses_is_believed_once_and_not_asked_by_a_rebinding() {
 }
 
 #[test]
-fn what_cannot_be_tried_yet_is_told_once_and_looked_at_again_soon() {
+fn an_impossible_attempt_is_reported_once_and_checked_again_soon() {
     let early = Leave { established: false, refusal: None };
     let mut migration = Migration::new(Policy::Probe, socket(A));
     for time in [0, 20, 40] {
@@ -149,7 +149,7 @@ fn what_cannot_be_tried_yet_is_told_once_and_looked_at_again_soon() {
 }
 
 #[test]
-fn a_rebinding_that_is_not_answered_is_told_but_not_repeated() {
+fn a_rebinding_without_an_answer_is_reported_but_not_repeated() {
     let mut migration = Migration::new(Policy::Rebind, socket(A));
     migration.see(&prefers(B, false), READY, at(0));
     migration.began(Kind::Rebound, socket(B), at(0));
@@ -160,7 +160,7 @@ fn a_rebinding_that_is_not_answered_is_told_but_not_repeated() {
 }
 
 #[test]
-fn a_path_that_fails_for_want_of_a_route_is_explained_by_that() {
+fn a_path_without_a_route_is_explained_by_the_missing_route() {
     let mut migration = Migration::new(Policy::Probe, socket(A));
     migration.see(&prefers(B, false), READY, at(0));
     migration.began(Kind::Migrated, socket(B), at(0));

@@ -3,10 +3,10 @@ use std::net::IpAddr;
 use super::*;
 use crate::test_server::{Answer, CLIENT, Identity, NAME, SERVER, Server, address, connect, fetch, run_with};
 
-/// Of the documentation's addresses (RFC 5737), the client's second.
+/// The client's second address, from those for documentation (RFC 5737).
 const OTHER: &str = "198.51.100.1:2000";
 const BODY_BYTES: usize = 4 << 20;
-/// When the network changes: the handshake is over and the body is on its way.
+/// The time of the change: the handshake is complete and the body is being sent.
 const CHANGE: Duration = Duration::from_millis(5);
 
 /// Sockets that exist in no kernel.
@@ -32,7 +32,7 @@ impl Sockets for Imagined {
     }
 }
 
-/// Fetches a body while the client's address changes at each of these times, to the other one and back.
+/// Fetches a body while the client's address changes at each of these times to the other one and back.
 fn moved(policy: Policy, changes: &[Duration]) -> (Migration, Server, bool) {
     let identity = Identity::new();
     let answers = [("/a", Answer::Body(vec![7; BODY_BYTES]))];
@@ -69,7 +69,7 @@ fn a_body_goes_on_from_another_address() {
 }
 
 #[test]
-fn it_comes_and_goes_as_often_as_the_network() {
+fn the_client_follows_every_change_of_the_network() {
     let changes: Vec<Duration> = (1..20).map(|number| CHANGE * number).collect();
     let (migration, _, whole) = moved(Policy::Probe, &changes);
     assert!(whole, "{:?}", migration.events());
@@ -77,7 +77,7 @@ fn it_comes_and_goes_as_often_as_the_network() {
 }
 
 #[test]
-fn its_challenge_goes_with_the_answer_to_the_servers() {
+fn the_clients_challenge_goes_with_the_answer_to_the_servers() {
     let identity = Identity::new();
     let answers = [("/a", Answer::Body(vec![7; BODY_BYTES]))];
     let mut server = Server::new(&mut identity.server(), answers);
@@ -92,7 +92,7 @@ fn its_challenge_goes_with_the_answer_to_the_servers() {
         let heard = quic.stats().path_challenge_rx_count;
         let path = quic.path_stats().find(|path| path.local_addr.ip() == address(OTHER).ip());
         seen.extend(path.map(|path| (heard, format!("{:?}", path.validation_state))));
-        // At first nothing comes through, so that the server cannot ask.
+        // At first nothing arrives, so the server cannot send its challenge.
         if (CHANGE..2 * CHANGE).contains(&now) { address(SERVER).ip() } else { preferred }
     });
     let early = seen.iter().filter(|(heard, _)| *heard == 0);
@@ -101,9 +101,9 @@ fn its_challenge_goes_with_the_answer_to_the_servers() {
     assert_eq!(seen.last().unwrap().1, "Validated");
 }
 
-/// A queue holds what the server sent to an address before it knew that the client had left.
+/// A queue holds packets that the server sent to the old address before it knew of the move.
 #[test]
-fn a_packet_that_was_late_is_no_answer() {
+fn a_late_packet_is_no_answer() {
     let ms = Duration::from_millis;
     let before = (ms(50), ms(10), Some(ms(70)));
     let mut heard = Heard { packets: 7, until: ms(45), round_trips: Some(before) };

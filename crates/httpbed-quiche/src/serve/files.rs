@@ -77,7 +77,7 @@ mod tests {
     use super::{Root, decode};
 
     #[test]
-    fn nothing_outside_is_served() {
+    fn no_file_outside_the_folder_is_served() {
         let folder = std::env::temp_dir().join(format!("httpbed-quiche-{}", std::process::id()));
         fs::create_dir_all(folder.join("root/sub")).unwrap();
         fs::write(folder.join("secret"), "no").unwrap();
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn escapes_are_whole() {
+    fn percent_escapes_are_decoded_or_rejected() {
         assert_eq!(decode("/%41").as_deref(), Some("/A"));
         assert_eq!(decode("/%4"), None);
         assert_eq!(decode("/%ff"), None);

@@ -153,13 +153,13 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_is_left_gets_so_many_packets_and_no_more() {
+    fn a_path_that_is_left_gets_exactly_four_packets() {
         let expected: HashMap<_, _> = (0..20).map(|port| (path(port), MOST_PINGS)).collect();
         assert_eq!(pings(20), expected);
     }
 
     #[test]
-    fn a_path_that_was_used_once_more_gets_them_once_more() {
+    fn a_path_that_was_used_again_gets_its_packets_again() {
         let mut left = Left::default();
         left.moved(&[(path(1), 10), (path(2), 0)]);
         assert_eq!(left.pings, [(path(1), MOST_PINGS)], "nothing was sent on the other");

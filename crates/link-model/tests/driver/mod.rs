@@ -1,4 +1,4 @@
-//! Arrivals and callers: who pushes packets into a bottleneck, and when he looks at it.
+//! Arrivals and callers: which packets enter a bottleneck, and when the caller looks at it.
 #![allow(dead_code, clippy::allow_attributes, reason = "each test takes what it needs")]
 
 use std::num::{NonZeroU32, NonZeroU64};
@@ -31,9 +31,9 @@ impl Arrival {
 pub enum Caller {
     /// At the stamp, always.
     Punctual,
-    /// Never, until the end.
+    /// Only at the end.
     Lazy,
-    /// At the stamp and so much later, taking all that has left by then.
+    /// Later than the stamp by this time, taking everything that has left by then.
     Late(Vec<Nanos>),
 }
 

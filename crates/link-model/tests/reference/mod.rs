@@ -1,5 +1,5 @@
-//! A second implementation to compare with: event by event, in the order of time, with the pseudo-code of
-//! the RFCs as literally as Rust allows, and none of the model's laziness.
+//! A second implementation for comparison: event by event in the order of time, with the RFCs' pseudo-code as
+//! literally as Rust allows, and without the model's lazy evaluation.
 
 mod codel;
 mod fq_codel;
@@ -31,13 +31,13 @@ impl Stamped {
     }
 }
 
-/// What the event loop asks of a queue.
+/// The interface between event loop and queue.
 pub trait Aqm {
     /// False when the packet is dropped.
     fn enqueue(&mut self, now: Nanos, packet: Stamped) -> bool;
-    /// The next packet, and those dropped on the way to it.
+    /// The next packet, and the packets dropped before it.
     fn dequeue(&mut self, now: Nanos, dropped: &mut Vec<Stamped>) -> Option<Stamped>;
-    /// Whether a full queue gives up other packets for an arrival instead of refusing it.
+    /// Whether a full queue drops other packets for an arrival instead of the arrival.
     fn makes_room(&self) -> bool {
         false
     }
@@ -100,11 +100,11 @@ struct Link {
     limit: QueueLimit,
     aqm: Box<dyn Aqm>,
     serving: Option<(Nanos, Stamped)>,
-    /// Of the present busy period: its beginning and the bits it has sent.
+    /// The beginning of the present busy period, and the bits that it has sent.
     busy_since: Nanos,
     bits: u128,
-    /// When the last packet left, rounded down: in truth within the nanosecond after, so that an arrival
-    /// then still finds the link busy.
+    /// When the last packet left, rounded down. The exact time is within the following nanosecond, so an arrival at
+    /// that time still finds the link busy.
     free: Nanos,
     outcome: Outcome,
 }

@@ -1,7 +1,7 @@
-//! What the properties are about: any link, any arrivals, any changes, and a caller who looks when it likes.
+//! The scenes of the properties: any link, any arrivals, any changes, and a caller that looks at any time.
 //!
-//! Arrivals are pushed with their own stamps while the caller looks at the direction at times of its own
-//! (`looks`), as a scheduler would have it: early, late, or long after many packets are due.
+//! Arrivals are pushed with their own stamps, while the caller looks at the direction at times of its own
+//! (`looks`), as under a scheduler: early, late, or long after many packets are due.
 
 #![expect(dead_code, reason = "each test program uses a part")]
 
@@ -20,10 +20,10 @@ use proptest::prelude::*;
 /// Gap to the packet before (ns) and size (bytes).
 pub type Arrivals = Vec<(Nanos, u32)>;
 
-/// Times after the start, and what changes then.
+/// Times after the start, and the changes due then.
 pub type Changes = Vec<(Nanos, Change)>;
 
-/// A packet that left, one way or the other.
+/// A packet that left, delivered or dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Departed {
     pub at: Nanos,
@@ -41,7 +41,7 @@ impl From<Departure<()>> for Departed {
     }
 }
 
-/// What a run showed.
+/// The observations of a run.
 pub struct Run {
     pub direction: Direction<()>,
     pub arrived_at: Vec<Nanos>,
@@ -74,8 +74,8 @@ pub fn started(impairments: &Impairments, changes: &Changes) -> Direction<()> {
     direction
 }
 
-/// Pushes all arrivals; before the one with index `i` the direction is emptied of what is due, if
-/// `looks[i % len]`. At the end everything is taken out if `empty`.
+/// Pushes all arrivals. Before the one with index `i` the caller takes out everything that is due, if `looks[i %
+/// len]`. At the end it takes out the rest if `empty`.
 pub fn run(
     impairments: &Impairments,
     changes: &Changes,
@@ -100,7 +100,7 @@ pub fn run(
     run
 }
 
-/// Flows and ECN fields vary, for the disciplines that care.
+/// Flows and ECN fields vary, because some disciplines depend on them.
 pub fn packet(index: usize, bytes: u32) -> Packet<()> {
     let mut packet = Packet::new(bytes, ());
     packet.flow = index as u64 % 3;
@@ -108,7 +108,7 @@ pub fn packet(index: usize, bytes: u32) -> Packet<()> {
     packet
 }
 
-/// As a careful caller would do it: it pushes what arrives and looks exactly when told to.
+/// Runs a careful caller: it pushes arrivals and looks exactly when `next_due` says.
 pub fn run_when_told(
     impairments: &Impairments,
     changes: &Changes,
@@ -139,7 +139,7 @@ fn wake_until(direction: &mut Direction<()>, end: Nanos, seen: &mut Vec<(Nanos, 
 
 const MS: Nanos = 1_000_000;
 
-/// Up to `most` ms, and often a whole number of them, so that things coincide.
+/// Up to `most` ms, and often a whole number of them, so that events coincide.
 fn time(most: u64) -> impl Strategy<Value = Nanos> {
     prop_oneof![0..most * MS, (0..most).prop_map(|ms| ms * MS)]
 }
@@ -267,7 +267,7 @@ prop_compose! {
     }
 }
 
-/// Every impairment, but only the queue whose drops are settled at arrival.
+/// Every impairment, but only the queue whose drops are decided at arrival.
 pub fn drop_tail_impairments() -> impl Strategy<Value = Impairments> {
     any_impairments().prop_map(|mut impairments| {
         impairments.queue.discipline = Discipline::DropTail;

@@ -1,4 +1,4 @@
-//! Conditions that change, by schedule, command or trigger.
+//! Changes of conditions, by schedule, command or trigger.
 
 use link_model::Change;
 use serde_json::json;
@@ -9,7 +9,7 @@ use crate::config::Target;
 use crate::emulator::{Emulator, Happening};
 use crate::records::Records;
 
-/// Time, direction, number of the next packet, change and who made it.
+/// Time, direction, number of the next packet, change and its cause.
 fn changes(emulator: &Emulator) -> Vec<(u64, usize, u64, Change, By)> {
     let parts =
         |changed: &Changed| (changed.at, changed.side, changed.next_number, changed.change, changed.by);
@@ -50,9 +50,9 @@ fn a_schedule_changes_the_link_at_its_times() {
     assert_eq!(happenings(&mut emulator), [0, 1, 2, 3].map(Happening::Changed));
 }
 
-/// A packet of before the change that is read after it meets what it would have met.
+/// A packet that arrived before the change but is read after it meets the old condition.
 #[test]
-fn an_idle_direction_is_not_changed_before_all_is_read() {
+fn an_idle_direction_is_not_changed_before_earlier_frames_are_read() {
     let schedule = json!({"schedule": [{"at_ns": 1000, "direction": 0, "change": {"down": true}}]});
     let mut emulator = Emulator::new(&config(&link(&json!({}), &schedule)), Records::default());
     emulator.start(0);
@@ -84,7 +84,7 @@ fn a_command_changes_the_link_at_once() {
 }
 
 #[test]
-fn a_command_that_would_change_nothing_is_refused() {
+fn a_command_without_effect_is_refused() {
     let mut emulator = delayed();
     let rate = Target { direction: None, change: Change::Rate(1000.try_into().expect("not 0")) };
     let loss = Target { direction: Some(1), change: Change::Loss(0.1) };
@@ -99,7 +99,7 @@ fn a_command_that_would_change_nothing_is_refused() {
 }
 
 #[test]
-fn what_is_delivered_triggers_a_change() {
+fn delivered_bytes_trigger_a_change_of_the_direction() {
     let triggers = json!({"triggers": [
         {"name": "enough", "when": {"delivered_bytes": 172, "direction": 0}, "after_ns": 50,
          "change": {"down": true}},
@@ -117,7 +117,7 @@ fn what_is_delivered_triggers_a_change() {
     }
     run(&mut emulator, 10_000);
     let account = emulator.directions()[0].account();
-    // The second packet is delivered at 1120; 50 ns later the link goes down. The third is under way.
+    // The second packet is delivered at 1120; 50 ns later the link goes down. The third is in flight.
     assert_eq!(
         (account.delivered.packets, &account.dropped(link_model::Cause::Down).numbers[..]),
         (3, &[3][..])
@@ -130,9 +130,9 @@ fn what_is_delivered_triggers_a_change() {
     assert_eq!(changes(&emulator)[1], (170, 1, 0, Change::Down, By::Trigger(0)));
 }
 
-/// The loop is late: at 500 it sends what was due at 105, when the next packet had already passed the queue at 300.
+/// The loop is late: at 500 it sends what was due at 105, after the next packet left the queue at 300.
 #[test]
-fn a_change_that_was_set_off_too_late_is_told_when_it_was_made() {
+fn a_late_triggered_change_is_reported_with_the_time_at_which_it_was_made() {
     let triggers = json!({"triggers": [
         {"name": "one", "when": {"delivered_bytes": 1, "direction": 0}, "direction": 0, "change": {"delay_ns": 7}},
     ]});
@@ -147,10 +147,10 @@ fn a_change_that_was_set_off_too_late_is_told_when_it_was_made() {
     assert_eq!(happenings(&mut emulator), [one, Happening::Changed(0)]);
 }
 
-/// Loss and link as they were: only what comes behind the first packet meets the new ones. With a rate it waits, and
-/// goes down with the link.
+/// The first packet meets the old loss and a link that is up; later ones meet the new conditions. With a rate it
+/// waits, and is dropped when the link goes down.
 #[test]
-fn what_a_packet_sets_off_happens_behind_it() {
+fn a_triggered_change_takes_effect_after_its_packet() {
     let certain = json!({"loss": 1});
     let (down, rate) = (json!({"down": true}), json!({"model": "constant", "bit_s": 1_000_000}));
     let never = json!({"model": "bernoulli", "probability": 0, "key": "1"});

@@ -23,7 +23,7 @@ fn segment(from_client: bool, numbers: (u32, u32), flags: u8, payload: usize) ->
     frame
 }
 
-/// A connection of which the client acknowledges 1000 bytes.
+/// A connection on which the client acknowledges 1000 bytes.
 fn acknowledged(lost: &[u64]) -> Option<u32> {
     let links = json!([{"name": "a", "hosts": ["c", "s"], "interfaces": ["l0a", "l0b"], "directions": [
         {"delay_ns": 100},
@@ -45,11 +45,11 @@ fn acknowledged(lost: &[u64]) -> Option<u32> {
 }
 
 #[test]
-fn what_was_delivered_may_be_acknowledged() {
+fn acknowledgements_of_delivered_data_are_accepted() {
     assert_eq!(acknowledged(&[]), Some(0));
 }
 
 #[test]
-fn what_the_link_lost_cannot_be_acknowledged() {
+fn an_acknowledgement_of_a_lost_packet_is_detected() {
     assert_eq!(acknowledged(&[1]), Some(1000));
 }

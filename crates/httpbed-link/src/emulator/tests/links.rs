@@ -1,4 +1,4 @@
-//! Several links in one emulator: each has what it has seen, and only that.
+//! Several links in one emulator: each records only its own packets.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::{Arrival, Emulator, Happening, Shared, arrival, config, frame, happen
 use crate::log::PacketLog;
 use crate::records::{Out, Records};
 
-/// A chain of two links, of which each says when 50 bytes have been delivered towards its second host.
+/// A chain of two links, each with a trigger for 50 bytes delivered towards its second host.
 fn chain() -> Value {
     let when = json!([{"name": "half", "when": {"delivered_bytes": 50, "direction": 0},
                        "change": {"delay_ns": 7}}]);
@@ -18,7 +18,7 @@ fn chain() -> Value {
     json!([link("near", ["c", "r"], 0), link("far", ["r", "s"], 1)])
 }
 
-/// A packet of the router's second interface: what came out of the first link goes on.
+/// A packet on the router's second interface: the first link's output continues.
 fn forwarded(at: u64) -> Arrival {
     arrival(at, frame(100))
 }
@@ -38,7 +38,7 @@ fn a_connection_is_seen_on_each_link_that_it_crosses() {
 }
 
 #[test]
-fn what_one_link_delivers_changes_no_other() {
+fn a_delivery_fires_only_triggers_of_its_own_link() {
     let mut emulator = Emulator::new(&config(&chain()), Records::default());
     emulator.start(0);
     emulator.arrive(0, arrival(10, frame(100)));

@@ -1,4 +1,4 @@
-//! Packets that the kernel carries: what comes and what leaves is counted, and nothing else is known.
+//! Packets that the kernel carries: arrivals and departures are counted, and nothing else is known.
 
 use link_model::{Change, Nanos};
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ fn comes(emulator: &mut Emulator, at: Nanos, length: usize) {
 }
 
 #[test]
-fn what_comes_and_what_leaves_is_counted_since_the_start() {
+fn arrivals_and_departures_count_since_the_start() {
     let mut emulator = Emulator::new(&observing(&json!([])), Records::default());
     comes(&mut emulator, 5, 100);
     emulator.leave(1, arrival(6, frame(100)));
@@ -41,7 +41,7 @@ fn what_comes_and_what_leaves_is_counted_since_the_start() {
 }
 
 #[test]
-fn leaving_packets_are_no_connection_of_their_own() {
+fn packets_seen_leaving_start_no_second_connection() {
     let mut emulator = Emulator::new(&observing(&json!([])), Records::default());
     emulator.start(0);
     comes(&mut emulator, 1, 100);
@@ -52,7 +52,7 @@ fn leaving_packets_are_no_connection_of_their_own() {
 }
 
 #[test]
-fn events_are_told_by_what_was_seen_leaving() {
+fn an_observers_events_come_from_packets_seen_leaving() {
     let half = json!([{"name": "half", "when": {"delivered_bytes": 150, "direction": 0}}]);
     let mut emulator = Emulator::new(&observing(&half), Records::default());
     emulator.start(0);
@@ -66,7 +66,7 @@ fn events_are_told_by_what_was_seen_leaving() {
 }
 
 #[test]
-fn odd_frames_are_told_whichever_way_they_go() {
+fn unexpected_frames_are_counted_in_both_directions() {
     let mut emulator = Emulator::new(&observing(&json!([])), Records::default());
     emulator.start(0);
     emulator.arrive(0, arrival(1, frame(MTU + 15)));
@@ -78,14 +78,14 @@ fn odd_frames_are_told_whichever_way_they_go() {
 }
 
 #[test]
-fn nothing_can_be_changed() {
+fn an_observers_link_cannot_be_changed() {
     let mut emulator = Emulator::new(&observing(&json!([])), Records::default());
     let down = Target { direction: None, change: Change::Down };
     assert!(emulator.command(1, None, down).is_err_and(|reason| reason.contains("observer")));
 }
 
 #[test]
-fn the_capture_is_of_what_comes_in() {
+fn the_capture_contains_arriving_packets() {
     let file = Shared::default();
     let capture = Capture::begin(Box::new(file.clone()) as Out, ["c", "s"].into_iter()).expect("memory");
     let mut emulator = Emulator::new(&observing(&json!([])), Records::new(Some(capture), None));

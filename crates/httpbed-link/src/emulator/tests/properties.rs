@@ -1,4 +1,4 @@
-//! What holds whatever arrives.
+//! Properties that hold for any input.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -27,7 +27,7 @@ pub(super) fn conserved(emulator: &Emulator) {
     possible(emulator);
 }
 
-/// The witness of each direction has seen every delivered packet, and none that the link could not deliver so.
+/// The witness of each direction has seen every delivered packet, and none that the link could not deliver.
 fn possible(emulator: &Emulator) {
     for (direction, witness) in emulator.directions().iter().zip(emulator.witnesses()) {
         let seen = witness.observation();
@@ -38,7 +38,7 @@ fn possible(emulator: &Emulator) {
 }
 
 proptest! {
-    /// Whatever arrives is carried, dropped or counted as odd; nothing panics.
+    /// Every frame is carried, dropped or counted as unexpected; nothing panics.
     #[test]
     fn garbage_is_survived(
         frames in prop::collection::vec(
@@ -64,7 +64,7 @@ proptest! {
         for (interface, gap, ethertype, noise, begin) in frames {
             now += gap;
             run(&mut emulator, now);
-            // Half of it has headers that make sense, as far as they go.
+            // Half of the input has valid headers at its beginning.
             let mut bytes = frame(80);
             bytes[12..14].copy_from_slice(&ethertype.to_be_bytes());
             bytes.truncate(14 + begin * 2);

@@ -51,14 +51,14 @@ fn heard(emulator: &mut Emulator, now: u64) -> Vec<u16> {
     leaving(emulator, 0, now).1.iter().map(|frame| port(frame, End::Source)).collect()
 }
 
-/// Sends an answer at `at`; the client's port to which it comes.
+/// Sends an answer at `at`; returns the client's port that gets it.
 fn answered(emulator: &mut Emulator, at: u64, to: u16) -> Option<u16> {
     assert!(emulator.arrive(1, arrival(at, back(to))).is_none());
     leaving(emulator, 1, at).1.first().map(|frame| port(frame, End::Destination))
 }
 
 #[test]
-fn nothing_is_changed_before_a_rebinding() {
+fn before_a_rebinding_frames_are_unchanged() {
     let mut emulator = translated(&json!({}), &json!({}));
     emulator.arrive(0, arrival(5, forth(PORT)));
     assert_eq!(leaving(&mut emulator, 0, 5).1, [forth(PORT)]);
@@ -90,9 +90,9 @@ fn after_a_rebinding_only_the_new_port_is_answered() {
     assert_eq!(told, [(10, 0, Change::Rebind), (10, 1, Change::Rebind)]);
 }
 
-/// One connection on this link, for its client has noticed nothing; two on the next.
+/// One connection on this link, because its client has noticed nothing; two on the next.
 #[test]
-fn the_links_own_record_shows_the_clients_side_and_the_next_one_the_new_port() {
+fn the_link_sees_the_clients_port_and_the_next_link_the_new_one() {
     let mut links = link(&json!({}), &json!({"nat": true}));
     let next =
         json!({"name": "b", "hosts": ["r", "s"], "interfaces": ["l1a", "l1b"], "directions": [{}, {}]});
@@ -110,7 +110,7 @@ fn the_links_own_record_shows_the_clients_side_and_the_next_one_the_new_port() {
         assert_eq!(leaving(&mut emulator, 1, at + 3).1, [back(PORT)]);
         emulator.command(at + 5, Some("a"), REBIND).expect("it has a NAT");
     }
-    // Nobody is there for it: no word of the server, and no connection of its own.
+    // No mapping has the port: the answer is no packet of the server and no new connection.
     emulator.arrive(1, arrival(40, back(PORT)));
     let seen = emulator.connections().connections();
     let told: Vec<_> =
@@ -120,9 +120,9 @@ fn the_links_own_record_shows_the_clients_side_and_the_next_one_the_new_port() {
     assert_ne!(seen[2].1.client.port(), PORT);
 }
 
-/// At 100 it is delivered, at 95 the translator forgets: what was sent before comes from the new port.
+/// The packet is delivered at 100 and the translator forgets at 95: it was sent before but comes from the new port.
 #[test]
-fn what_is_under_way_meets_the_mappings_of_its_delivery() {
+fn packets_in_flight_meet_the_mappings_at_their_delivery() {
     let schedule = json!({"schedule": [{"at_ns": 195, "change": {"rebind": true}}]});
     let mut emulator = translated(&json!({"delay_ns": 100}), &schedule);
     for at in [94, 95, 96] {
@@ -165,7 +165,7 @@ fn damage_is_done_before_the_port_is_read() {
     emulator.arrive(0, arrival(1, forth(PORT)));
     let frames = leaving(&mut emulator, 0, 1).1;
     let differing: u32 = (36..100).map(|place| (frames[0][place] ^ forth(PORT)[place]).count_ones()).sum();
-    // In the port itself it shows as another one.
+    // A flipped bit in the port itself makes it another port.
     assert!(differing <= 1 && port(&frames[0], End::Source) != PORT);
 }
 
@@ -180,7 +180,7 @@ fn a_rebinding_without_a_nat_is_refused() {
 }
 
 #[test]
-fn capture_and_log_say_who_was_turned_away() {
+fn capture_and_log_name_refused_packets() {
     let [captured, logged] = [Shared::default(), Shared::default()];
     let capture = Capture::begin(Box::new(captured.clone()) as Out, ["c", "s"].into_iter()).expect("memory");
     let log = PacketLog::begin(Box::new(logged.clone()) as Out).expect("memory");
@@ -198,7 +198,7 @@ fn capture_and_log_say_who_was_turned_away() {
 }
 
 proptest! {
-    /// The same packets have the same ports and the same fates however late the loop looks, and all are accounted for.
+    /// The same packets have the same ports and fates however late the loop looks, and all are accounted for.
     #[test]
     fn lateness_changes_no_mapping(
         packets in prop::collection::vec((0..400_000_u64, 0..3_u16, any::<bool>()), 1..80), every in 1..20_usize,
@@ -221,7 +221,7 @@ proptest! {
                 if n % every == 0 {
                     left.extend(leaving(&mut emulator, 0, now.saturating_sub(1)).1);
                 }
-                // The port after a rebinding is not known here: some of these are turned away, some are not.
+                // The port after a rebinding is unknown here, so some of these are refused and some are not.
                 let (interface, frame) = if *answers { (1, back(PORT + port)) } else { (0, forth(PORT + port)) };
                 emulator.arrive(interface, arrival(now, frame));
             }
