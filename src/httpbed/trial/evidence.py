@@ -101,9 +101,9 @@ def read(planned: TrialPlan, catalog: Catalog, artifacts: Path) -> AttemptEviden
     link = _json(artifacts / LINK_RESULT)
     reader = _Reader(planned, catalog, artifacts)
     reports = reader.reports()
-    handover = handover_evidence.read(
-        planned.scenario.handover, planned.hops[0], evidence, link, artifacts
-    )
+    handover = None
+    if described := planned.scenario.handover:
+        handover = handover_evidence.read(described, planned.hops[0], evidence, link, artifacts)
     return AttemptEvidence(
         failures=evidence.get("failures", {}),
         exits=_exits(evidence, reports),
@@ -148,8 +148,8 @@ class _Reader:
 
     def replayed(self) -> dict[str, tuple[ReplayLogEntry, ...]]:
         return {
-            hop.server: replay_origin.read(self.artifacts / replay_origin.name(hop.server))
-            for hop in self.planned.hops
+            server: replay_origin.read(self.artifacts / replay_origin.name(server))
+            for server in self.planned.recorded_servers()
         }
 
     def fairness(self) -> FairShares | None:

@@ -151,6 +151,11 @@ class Chain:
         return [name for name in self.responders if name in clients]
 
     @property
+    def discovers(self) -> bool:
+        """Whether its prior visit uses another HTTP version than the measured one."""
+        return self.workload.kind == "page" and self.workload.visit == "discovery"
+
+    @property
     def servers(self) -> list[str]:
         """Names of its servers."""
         return [name for name in self.responders if name not in self.proxies]

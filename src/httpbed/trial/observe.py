@@ -37,7 +37,7 @@ def observations(
         *_proxies(chain, evidence),
         *_cpu(chain, evidence),
         *_shares(chain, evidence),
-        *metrics.observations(scenario.handover, chain, evidence),
+        *(metrics.observations(scenario.handover, chain, evidence) if scenario.handover else ()),
     ]
 
 

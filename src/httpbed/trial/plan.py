@@ -121,6 +121,13 @@ class TrialPlan:
     replay_origins: Mapping[str, ProcessSpec] = field(default_factory=dict)
     """The programs that answer for recorded sites, behind each server that has one."""
 
+    def recorded_servers(self) -> list[str]:
+        """Name the servers that have a recorded site."""
+        if not self.replay_origins:
+            return []
+        servers = [hop.server for hop in self.hops]
+        return [name for name in servers if replay_origin.name(name) in self.replay_origins]
+
     def chains(self) -> tuple[Chain, ...]:
         """Return each client with its proxies and servers; the measured client's chain is first."""
         return hops.chains(self.scenario, self.hops)
@@ -200,7 +207,7 @@ def plan(  # noqa: PLR0913 - all but the first two are named at the call
     scenario = trial.scenario()
     needs_log = log or _needs_log(scenario, backend)
     net = network.plan(
-        steps.with_trigger(scenario),
+        steps.with_trigger(scenario) if scenario.handover else scenario.topology,
         scenario.senders(),
         trial.seed,
         trial.block,
@@ -224,7 +231,7 @@ def plan(  # noqa: PLR0913 - all but the first two are named at the call
         clients=processes.clients(),
         pings=_apart([_ping(hop, path, net) for hop in located for path in hop.paths]),
         sockets={hop.server: _sockets(hop) for hop in located if hop.transport == "tcp"},
-        handover=steps.plan(scenario, net),
+        handover=steps.plan(scenario, net) if scenario.handover else None,
         replay_origins=processes.replay_origins(),
     )
 
@@ -235,7 +242,7 @@ def _client_access(scenario: Scenario) -> dict[str, Any]:
         "forwarding": scenario.routers,
         "client": scenario.hosts["client"],
         "access": scenario.access_links,
-        "nat": steps.nat(scenario),
+        "nat": steps.nat(scenario) if scenario.handover else (),
     }
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from httpbed.experiment.handover import Handover
-from httpbed.trial.handover import evidence as handover_seen
+from httpbed.trial.handover import evidence as handover_evidence
 from httpbed.trial.handover.evidence import HandoverEvidence
 from recorded import HANDED_OVER, artifacts, planned, trial
 
@@ -33,7 +33,7 @@ def read(folder: Path, **changes: Any) -> HandoverEvidence:
     evidence = json.loads((folder / "evidence.json").read_text())
     link = json.loads((folder / "link-result.json").read_text())
     described = Handover.model_validate(said)
-    found = handover_seen.read(described, HOP, evidence, link, folder)
+    found = handover_evidence.read(described, HOP, evidence, link, folder)
     assert found is not None
     return found
 
@@ -60,7 +60,7 @@ def test_a_deleted_address_is_absent_until_it_returns(left: Path) -> None:
     found = read(left)
     ((since_ns, until_ns),) = found.absences["wifi"]
     assert 0 <= since_ns - found.changes[0].at_ns < 5 * MS
-    assert until_ns == handover_seen.FOR_GOOD_NS
+    assert until_ns == handover_evidence.FOR_GOOD_NS
 
 
 def test_sockets_left_after_destruction_are_counted(left: Path) -> None:
@@ -87,7 +87,7 @@ def test_messages_are_ignored_where_the_clock_was_set(left: Path) -> None:
     """Their times could be anything."""
 
     def set_back(evidence: Any) -> Any:
-        evidence["clocks"][1]["realtime_ns"] -= 2 * handover_seen.CLOCKS_APART_NS
+        evidence["clocks"][1]["realtime_ns"] -= 2 * handover_evidence.CLOCKS_APART_NS
         return evidence
 
     rewritten(left / "evidence.json", set_back)
@@ -109,13 +109,13 @@ def test_a_slewed_clock_is_accepted(left: Path) -> None:
     before = read(left).changes[0]
 
     def slewed(evidence: Any) -> Any:
-        evidence["clocks"][1]["realtime_ns"] += handover_seen.CLOCKS_APART_NS // 2
+        evidence["clocks"][1]["realtime_ns"] += handover_evidence.CLOCKS_APART_NS // 2
         return evidence
 
     rewritten(left / "evidence.json", slewed)
     after = read(left).changes[0]
     assert after.by == "the kernel"
-    assert abs(after.at_ns - before.at_ns) <= handover_seen.CLOCKS_APART_NS // 2
+    assert abs(after.at_ns - before.at_ns) <= handover_evidence.CLOCKS_APART_NS // 2
 
 
 def test_a_message_outside_its_step_is_ignored(left: Path) -> None:
@@ -201,18 +201,18 @@ def test_alternating_links_have_one_change_and_absence_each(left: Path) -> None:
     wifi, cellular = "wifi", "cellular"
     assert told == [(1, wifi, cellular, 100), (2, cellular, wifi, 200), (3, wifi, cellular, 300)]
     assert found.absences == {
-        wifi: [(100 * MS, 220 * MS), (300 * MS, handover_seen.FOR_GOOD_NS)],
-        cellular: [(200 * MS, handover_seen.FOR_GOOD_NS)],
+        wifi: [(100 * MS, 220 * MS), (300 * MS, handover_evidence.FOR_GOOD_NS)],
+        cellular: [(200 * MS, handover_evidence.FOR_GOOD_NS)],
     }
 
 
 def test_an_attempt_without_a_client_has_no_hand_overs(left: Path) -> None:
-    """Nor has a trial without hand-overs."""
+    """Nor has one whose emulator left no result."""
     described = trial(HANDED_OVER).scenario().handover
+    assert described is not None
     evidence = json.loads((left / "evidence.json").read_text())
-    assert handover_seen.read(described, HOP, {"failures": {"server": "no"}}, {}, left) is None
-    assert handover_seen.read(described, HOP, evidence, {}, left) is None
-    assert handover_seen.read(None, HOP, evidence, {"origin_ns": 0}, left) is None
+    assert handover_evidence.read(described, HOP, {"failures": {"server": "no"}}, {}, left) is None
+    assert handover_evidence.read(described, HOP, evidence, {}, left) is None
 
 
 def test_a_hand_over_that_never_came_has_no_change(left: Path) -> None:

@@ -22,7 +22,7 @@ from httpbed.experiment.roles import HttpVersion
 from httpbed.experiment.trial import Check
 from httpbed.programs.protocol import LoggedRequest
 from httpbed.trial import request_logs
-from httpbed.trial.checks import page, retry, visit
+from httpbed.trial.checks import page, retry
 from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.hops import Chain, NetworkHop
 from httpbed.trial.request_logs import RequestLog
@@ -84,7 +84,7 @@ def _protocol(
 
 def _transports(hop: NetworkHop, chain: Chain) -> set[str]:
     """Return the transports that may carry a hop; a client that discovers HTTP/3 began over TCP."""
-    discovers = visit.discovers(chain) and hop == chain.hops[0]
+    discovers = chain.discovers and hop == chain.hops[0]
     return {TRANSPORTS[hop.transport], *(["tcp"] if discovers else [])}
 
 

@@ -143,7 +143,7 @@ def _fetched(
 
 
 def _recorded(chain: Chain, site: Site, evidence: AttemptEvidence, where: str) -> Iterator[Check]:
-    replayed = [one for name in chain.servers for one in evidence.replayed[name]]
+    replayed = [one for name in chain.servers for one in evidence.replayed.get(name, ())]
     logged = [one for name in chain.servers for one in evidence.reports[name].requests]
     yield replay.punctual(site, replayed, where)
     yield from replay.checks(site, logged, replayed, where)

@@ -50,11 +50,6 @@ def checks(
         yield _cache(listed, browser.requests, of)
 
 
-def discovers(chain: Chain) -> bool:
-    """Whether the prior visit uses another HTTP version than the measured one."""
-    return chain.workload.kind == "page" and chain.workload.visit == "discovery"
-
-
 def connections_before(load: PageLoad, origins: int, most: int) -> int:
     """Return how many connections the prior visit may add to those of the page.
 
@@ -72,7 +67,7 @@ def _before(
     chain: Chain, load: PageLoad, browser: ProgramReport, log: ProgramReport, of: str
 ) -> Check:
     """Check the HTTP version of the prior visit in the browser's report and in the log."""
-    expected = DISCOVERED_FROM if discovers(chain) else chain.hops[0].hop.http_version
+    expected = DISCOVERED_FROM if chain.discovers else chain.hops[0].hop.http_version
     reported = [one for one in (browser.before, log.before) if one]
     spoken = Counter(one.http_version for one in browser.before or log.before)
     counts = [f"{count} request(s) HTTP/{version}" for version, count in sorted(spoken.items())]

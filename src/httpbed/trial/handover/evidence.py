@@ -99,18 +99,18 @@ class HandoverEvidence:
 
 
 def read(
-    handover: Handover | None,
+    handover: Handover,
     hop: NetworkHop,
     evidence: Mapping[str, Any],
     link: Mapping[str, Any],
     folder: Path,
 ) -> HandoverEvidence | None:
-    """Read the files of an attempt; None without hand-overs, or where the client did not run.
+    """Read the files of an attempt with hand-overs; None where the client did not run.
 
     ``hop`` is the client's, ``evidence`` is httpbed's own, ``link`` the emulator's result.
     """
     clocks = evidence.get("clocks")
-    if handover is None or not clocks or "origin_ns" not in link:
+    if not clocks or "origin_ns" not in link:
         return None
     zero_ns = link["origin_ns"] + link["started_ns"]
     done = tuple(_done(untrusted_files.own_text(folder / STEPS), zero_ns))

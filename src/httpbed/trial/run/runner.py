@@ -343,7 +343,8 @@ class _Run:
         """End connections for browser drivers that ask for it before their measured visit."""
         parts = [one.part for one in self.planned.clients]
         hosts = {part.name: part.host for part in parts if part.page and part.page.visit != "cold"}
-        await end_connections(self.supervisor, self.artifacts, hosts)
+        if hosts:
+            await end_connections(self.supervisor, self.artifacts, hosts)
 
     async def _bodies(self, one: PlannedClient) -> list[dict[str, Any] | None]:
         return [await self._body(fetch.body, one.process.part) for fetch in one.part.fetches]
