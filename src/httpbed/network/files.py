@@ -141,7 +141,9 @@ def _of_result(content: bytes) -> Lost:
             "is not a link-result.json: it has no two directions with numbers"
         ) from None
     if carried:
-        raise FileError("comes from a link of the kernel, which does not record the lost packets")
+        raise FileError(
+            "comes from a link that the kernel carried, which does not record lost packets"
+        )
     return _listed(first), _listed(second)
 
 

@@ -1,7 +1,9 @@
-"""What a link must do, computed without it: departures, admissions, losses, distributions.
+"""What a link must do, computed without the emulator: departures, admissions, losses, laws.
 
-Deliberately simple: a few lines each, after the definition and not after the emulator's code, so
-that both can hardly be wrong in the same way.
+Each function is a few lines written from the definition and not from the emulator's code, so that
+both are unlikely to have the same mistake. The random draws are no third witness: they come from
+:mod:`httpbed.network.fates`, which the checks of trials use, too. The emulator makes the same draws
+in Rust; ``crates/link-model/tests/rng.rs`` compares those with the generator's published sequence.
 """
 
 from __future__ import annotations
@@ -18,14 +20,14 @@ from httpbed.network.fates import draws
 Floats = npt.NDArray[np.float64]
 
 OPPORTUNITY_BYTES = 1504
-"""What one line of a packet-delivery trace carries (Netravali et al., ATC 2015)."""
+"""Bytes of one opportunity of a packet-delivery trace (Netravali et al., ATC 2015)."""
 PARETO_SHAPE = 3.0
 FOREVER_S = 1e4
 """Longer than any cell."""
 
 
 def constant_rate(at_s: Floats, sizes: npt.NDArray[np.int64], bit_s: float) -> Floats:
-    """When the last bit of each packet leaves a transmitter of a constant rate."""
+    """Return when the last bit of each packet leaves a transmitter of constant rate, in seconds."""
     leaves = np.empty(len(at_s))
     free = -math.inf
     for place, (arrives, size) in enumerate(zip(at_s, sizes, strict=True)):
@@ -37,10 +39,10 @@ def constant_rate(at_s: Floats, sizes: npt.NDArray[np.int64], bit_s: float) -> F
 def stepped_rate(
     at_s: Floats, sizes: npt.NDArray[np.int64], steps: Sequence[tuple[float, float]]
 ) -> Floats:
-    """When the last bit of each packet leaves a transmitter whose rate changes at given times.
+    """Return when the last bit of each packet leaves a transmitter whose rate changes.
 
-    ``steps`` are times, ascending, and the rate in bit/s from then on; what is in service then goes
-    on at the new rate.
+    ``steps`` are times in seconds, ascending, each with the rate in bit/s from then on; a packet in
+    service continues at the new rate.
     """
     times = np.array([*(time for time, _ in steps), steps[-1][0] + FOREVER_S])
     could = np.concatenate([[0.0], np.cumsum(np.diff(times) * [bit_s for _, bit_s in steps])])
@@ -52,22 +54,22 @@ def stepped_rate(
 
 
 def busy_from(at_s: Floats, sizes: npt.NDArray[np.int64], bit_s: float) -> int:
-    """Number of the first packet of the last period in which the transmitter was never idle."""
+    """Return the number of the first packet of the last busy period of the transmitter."""
     leaves = constant_rate(at_s, sizes, bit_s)
     idle = np.flatnonzero(at_s[1:] > leaves[:-1])
     return int(idle[-1]) + 1 if len(idle) else 0
 
 
 class Bucket:
-    """A token bucket that is full at first (as the kernel's tbf does)."""
+    """A token bucket that is full at first, as the kernel's tbf."""
 
     def __init__(self, bit_s: float, burst_bytes: int, begins_s: float) -> None:
-        """Fill it at a time."""
+        """Fill the bucket at a time in seconds."""
         self._byte_s, self._burst = bit_s / 8, burst_bytes
         self._tokens, self._counted_s = float(burst_bytes), begins_s
 
     def leaves(self, arrives_s: float, size: int) -> float:
-        """Take a packet, behind those before it; return when it leaves."""
+        """Take a packet behind those before it; return when it leaves, in seconds."""
         now = max(arrives_s, self._counted_s)
         tokens = min(self._burst, self._tokens + (now - self._counted_s) * self._byte_s)
         waits = max(0.0, (size - tokens) / self._byte_s)
@@ -79,7 +81,7 @@ class Bucket:
 def token_bucket(
     at_s: Floats, sizes: npt.NDArray[np.int64], bit_s: float, burst_bytes: int
 ) -> Floats:
-    """When each packet leaves a bucket before which all of them find room."""
+    """Return when each packet leaves a token bucket with an unlimited queue, in seconds."""
     bucket = Bucket(bit_s, burst_bytes, at_s[0] if len(at_s) else 0.0)
     return np.array([bucket.leaves(at, size) for at, size in zip(at_s, sizes, strict=True)])
 
@@ -87,9 +89,9 @@ def token_bucket(
 def admitted_to_bucket(
     at_s: Floats, sizes: Sequence[int], bit_s: float, burst_bytes: int, limit_bytes: int
 ) -> tuple[int, ...]:
-    """Numbers of the packets that find room before a token bucket.
+    """Return the numbers of the packets that the queue before a token bucket admits.
 
-    A packet that leaves at once takes no room: none is in service before a bucket.
+    A packet that leaves at once takes no room: a bucket has no packet in service.
     """
     bucket = Bucket(bit_s, burst_bytes, at_s[0] if len(at_s) else 0.0)
     waiting: deque[tuple[float, int]] = deque()
@@ -119,7 +121,7 @@ def conforming(
 
 
 def admitted(sizes: Iterable[int], limit: float, unit: str, bit_s: float) -> tuple[int, ...]:
-    """Numbers of the packets of a burst that find room, if none leaves while it arrives."""
+    """Return the numbers of a burst that a queue admits, if no packet leaves meanwhile."""
     numbers = []
     packets = held = 0
     for number, size in enumerate(sizes):
@@ -137,7 +139,7 @@ def admitted(sizes: Iterable[int], limit: float, unit: str, bit_s: float) -> tup
 def gilbert_elliott(  # noqa: PLR0913 - the four parameters, key and count
     key: int, count: int, *, to_bad: float, to_good: float, bad: float, good: float
 ) -> set[int]:
-    """Numbers of the packets lost in the channel of Gilbert (1960) and Elliott (1963)."""
+    """Return the numbers of the packets that the channel of Gilbert and Elliott loses."""
     drawn = draws(key, 2 * count)
     is_bad, lost = False, set[int]()
     for number in range(count):
@@ -149,7 +151,7 @@ def gilbert_elliott(  # noqa: PLR0913 - the four parameters, key and count
 
 
 def runs(numbers: Iterable[int]) -> list[int]:
-    """Lengths of the runs of consecutive numbers."""
+    """Return the lengths of the runs of consecutive numbers."""
     lengths: list[int] = []
     last = -2
     for number in sorted(numbers):
@@ -162,7 +164,7 @@ def runs(numbers: Iterable[int]) -> list[int]:
 
 
 def jitter_cdf(distribution: str, value_s: Floats, spread_s: float) -> Floats:
-    """Probability that the jitter is at most ``value_s``: uniform, normal or Pareto of shape 3."""
+    """Return the probability that the jitter is at most ``value_s``; Pareto has shape 3."""
     scaled = value_s / spread_s
     if distribution == "uniform":
         return np.asarray(np.clip((scaled + 1) / 2, 0, 1))
@@ -174,12 +176,12 @@ def jitter_cdf(distribution: str, value_s: Floats, spread_s: float) -> Floats:
 
 
 def jitter_deviation_s(distribution: str, spread_s: float) -> float:
-    """Standard deviation of the jitter."""
+    """Return the standard deviation of the jitter in seconds."""
     return spread_s / math.sqrt(3) if distribution == "uniform" else spread_s
 
 
 def largest_step(probabilities: Floats) -> float:
-    """Kolmogorov's distance between a sample, given as its values' probabilities, and its law."""
+    """Return Kolmogorov's distance of a sample, given as its values' probabilities."""
     ordered = np.sort(probabilities)
     count = len(ordered)
     above = np.arange(1, count + 1) / count - ordered
@@ -188,7 +190,7 @@ def largest_step(probabilities: Floats) -> float:
 
 
 def opportunities(trace_ms: Sequence[int], count: int) -> Floats:
-    """The first ``count`` delivery opportunities of a looped trace, in seconds from its start."""
+    """Return the first ``count`` opportunities of a looped trace, in seconds from its start."""
     times = np.asarray(trace_ms, dtype=np.float64) / 1e3
     loops = -(-count // len(times))
     period = times[-1]

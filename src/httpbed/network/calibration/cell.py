@@ -1,7 +1,7 @@
-"""A cell of the calibration: a condition of the link, what is sent, and what must come out.
+"""A cell of the calibration: a condition of the link, the traffic, and claims about the result.
 
-The condition is written as an experiment's author would write it, so that reading, planning and
-the emulator are calibrated together: a slip in any of them is seen.
+The condition is written as in an experiment file, so that the calibration includes the parser, the
+plan and the emulator, and finds a mistake in any of them.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class Train:
 
     count: int
     bytes: int
-    """Of each, as an IP packet."""
+    """Size of each IP packet."""
     gap_s: float = 0.0
-    """From the packet before it; 0 is as fast as the socket takes them."""
+    """Seconds from the packet before; 0 is as fast as the socket takes packets."""
 
 
 @dataclass(frozen=True)
@@ -40,15 +40,15 @@ class Flow:
     direction: int
     trains: tuple[Train, ...]
     ports: int = 1
-    """Over how many ports, each with a receive buffer of its own."""
+    """Number of ports, each with its own receive buffer."""
     checksum: bool = True
-    """Without one a damaged packet still arrives."""
+    """Without a checksum a damaged packet still arrives."""
     ecn: bool = False
     """Whether a queue may mark them instead of dropping them (RFC 3168)."""
     segments: int = 1
     """Datagrams per call; more than 1 uses segmentation offload."""
     spin_s: float = 60e-6
-    """How long the sender looks at the clock before each packet's time."""
+    """How long the sender polls the clock before each packet's time."""
 
     def sizes(self) -> list[int]:
         """Bytes of every packet, in order."""
@@ -61,7 +61,7 @@ class Flow:
 
 @dataclass(frozen=True)
 class Stream:
-    """Bytes over TCP, as many as come in a time."""
+    """Bytes over TCP, as many as arrive in a time."""
 
     direction: int
     seconds: float
@@ -69,7 +69,7 @@ class Stream:
 
 @dataclass(frozen=True)
 class Finding:
-    """One figure beside what arithmetic says it must be."""
+    """A measured figure and its expected value."""
 
     what: str
     unit: str
@@ -78,9 +78,9 @@ class Finding:
     achieved: float | None
     """None where it could not be measured."""
     tolerance: float
-    """In the same unit, to both sides."""
+    """In the same unit, in both directions."""
     reason: str
-    """Why so much, and how often a faultless link would fail."""
+    """Why the tolerance is what it is, and how often a correct link would fail."""
 
     @property
     def passed(self) -> bool:
@@ -89,15 +89,15 @@ class Finding:
 
 
 class Claim(Protocol):
-    """Something a cell promises."""
+    """A claim about the result of a cell."""
 
     def judge(self, seen: CellEvidence) -> list[Finding]:
-        """Compare what was seen with what must be."""
+        """Compare the evidence with the claim."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One condition and all that is claimed of it."""
+    """A condition and all claims about it."""
 
     name: str
     link: Mapping[str, Any]
@@ -106,9 +106,9 @@ class Cell:
     flows: tuple[Flow, ...] = ()
     stream: Stream | None = None
     settle_s: float = 0.1
-    """How long after the last packet was sent something may still arrive."""
+    """Seconds after the last packet was sent in which packets may still arrive."""
     covers: Mapping[str, Value] = field(default_factory=dict)
-    """What a campaign may rely on when all claims hold; see ``envelope``."""
+    """What a campaign may rely on if all claims hold; see ``envelope``."""
     files: Mapping[str, str] = field(default_factory=dict)
     """Files that the link's description names: SHA-256 -> text."""
 

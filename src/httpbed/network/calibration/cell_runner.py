@@ -1,6 +1,6 @@
-"""Run one cell: real namespaces, the real emulator, probes at both ends. Nothing is judged here.
+"""Run one cell: real namespaces, the real emulator, probes at both ends.
 
-What is left in the cell's folder is all that :mod:`~httpbed.network.calibration.evidence` reads.
+The files in the cell's folder are what :mod:`~httpbed.network.calibration.evidence` reads.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ PAYLOAD_KEY = 0x4C494E4B
 
 @dataclass(frozen=True)
 class Bench:
-    """What every cell of a calibration stands on."""
+    """What all cells of a calibration have in common."""
 
     root: Path
     """A root filesystem with ip and ethtool."""
     seed: int
     backend: Backend = "af_packet"
     tamper: Callable[[NetworkPlan], NetworkPlan] = lambda planned: planned
-    """Changes the network that is about to be made: how faults are planted."""
+    """Changes the planned network, to plant a fault."""
 
 
 async def run(cell: Cell, bench: Bench, folder: Path) -> None:
-    """Run ``cell`` once; its evidence is left in ``folder``, which must not exist.
+    """Run ``cell`` once and leave its evidence in ``folder``, which must not exist.
 
     Raises:
         BedError: The bed failed, so that there is nothing to judge.
@@ -89,7 +89,7 @@ class _Run:
     folder: Path
 
     async def perform(self) -> None:
-        """Go through the cell's life once."""
+        """Make the network, send, wait, and collect the evidence."""
         emulator = await running.build(self.supervisor, self.planned)
         receivers = [await self._begin(_receiver(flow)) for flow in self.cell.flows]
         await emulator.start_counting()
@@ -107,7 +107,7 @@ class _Run:
         return senders + ([self._fetch(self.cell.stream)] if self.cell.stream else [])
 
     async def _finish(self, spec: ProcessSpec) -> int:
-        """Let a probe do its work; return how many packets it lost itself."""
+        """Run a probe to its end; return how many packets the probe itself lost."""
         probe = await self._begin(spec)
         told = await probe.wait_for("result", self.cell.lasts_s())
         return int(told["failures"])

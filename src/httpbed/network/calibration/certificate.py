@@ -1,4 +1,4 @@
-"""The certificate: what a calibration found, on which machine and emulator, and what it covers.
+"""The certificate: the results of a calibration, its machine and emulator, and what it covers.
 
 One file per user. The latest calibration writes it; a campaign cites it by date and digest.
 """
@@ -27,7 +27,7 @@ _MACHINE_ID = Path("/etc/machine-id")
 
 @dataclass(frozen=True)
 class Certificate:
-    """A certificate as it was read."""
+    """A certificate read from its file."""
 
     said: Mapping[str, Any]
     digest: str
@@ -39,7 +39,7 @@ class Certificate:
         return str(self.said["date"])
 
     def strangers(self, own: Mapping[str, Any]) -> list[str]:
-        """Say in which ways it was made by another machine or emulator than ``own``."""
+        """Return how its machine or emulator differs from ``own``."""
         made = self.said["identity"]
         return [
             f"the certificate of {self.date} is of another {name.replace('_', ' ')}:"
@@ -49,10 +49,10 @@ class Certificate:
         ]
 
     def outside(self, config: Mapping[str, Any]) -> list[str]:
-        """Say why it does not cover an emulator's configuration; nothing if it does."""
+        """Return why it does not cover an emulator's configuration; empty if it does."""
         made, used = self.said.get("backend"), config.get("backend", "af_packet")
         if used == "observer":
-            return ["the kernel carries the packets: a certificate is of the emulator's own link"]
+            return ["the kernel carries the packets: a certificate covers only the emulator's link"]
         other = [] if made == used else [f"backend {used}: the certificate is of {made}"]
         return other + envelope.outside(self.said["envelope"], envelope.demands(config))
 
@@ -75,7 +75,7 @@ def identity(machine: Facts | None = None) -> dict[str, Any]:
 
 
 def write(verdicts: Sequence[Verdict], scale: str, *, backend: str, load_before: float) -> Path:
-    """Write the certificate, whole or not at all, and return its path."""
+    """Write the certificate atomically and return its path."""
     machine = facts.gather()
     said = {
         "schema": SCHEMA,
@@ -94,7 +94,7 @@ def write(verdicts: Sequence[Verdict], scale: str, *, backend: str, load_before:
 
 
 def read() -> Certificate | None:
-    """Read this user's certificate; None when there is none, or none that can be understood."""
+    """Read this user's certificate; None if it is missing or damaged."""
     try:
         text = path().read_bytes()
         said = json.loads(text)
@@ -106,14 +106,14 @@ def read() -> Certificate | None:
 
 @dataclass(frozen=True)
 class Standing:
-    """How a campaign stands to this machine's certificate."""
+    """How a campaign's conditions relate to this machine's certificate."""
 
     certificate: Certificate | None
     reasons: tuple[str, ...]
-    """Why it is not covered: all of them; nothing if it is."""
+    """All reasons why the conditions are not covered; empty if they are."""
 
     def as_json(self) -> dict[str, Any] | None:
-        """Return what a manifest keeps: never where on this machine the file is."""
+        """Return what a manifest keeps, without the file's path on this machine."""
         if self.certificate is None:
             return None
         return {
@@ -143,7 +143,7 @@ def _short(value: object) -> str:
 
 
 def _machine_id() -> str:
-    """Hash the machine's identifier, which is not to leave it as it is (machine-id(5))."""
+    """Return a hash of the machine's identifier, which must not be published (machine-id(5))."""
     try:
         own = _MACHINE_ID.read_text().strip()
     except OSError:

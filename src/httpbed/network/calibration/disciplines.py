@@ -1,10 +1,9 @@
-"""Queue disciplines under a constant overload: as far as arithmetic goes, the claims and the cells.
+"""Queue disciplines under constant overload: claims and cells.
 
-When CoDel or PIE drop depends on microseconds, so no packet's fate is computed here (the emulator's
-own tests hold it against the RFCs' pseudo-code). What must hold whenever they drop: the rate is
-kept, whatever is missing was dropped by the discipline and is told, and the delay settles far below
-that of a queue which only overflows. Datagrams do not slow down; so it settles slower than with
-TCP, and the bounds are wide.
+Microseconds decide when CoDel and PIE drop, so no packet's fate is computed here; the emulator's
+tests compare it with the RFCs' pseudo-code. These claims hold whenever they drop: the rate is kept,
+the discipline counts every missing packet, and the delay settles far below that of a full queue.
+Datagrams do not slow down, so the delay settles slower than with TCP, and the bounds are wide.
 """
 
 from __future__ import annotations
@@ -25,22 +24,23 @@ BIT_S = 10**7
 OVERLOAD = 1.25
 LASTS_S = 2.0
 TARGET_S, INTERVAL_S = 5e-3, 20e-3
-"""A fifth of CoDel's usual interval: drops come closer with the time since the first, in which
-t / (2 x interval^2) a second are reached, so a quarter too much is met after some 0.2 s."""
+"""A fifth of CoDel's default interval, so that the delay settles in time: t seconds after the
+first drop there are t / (2 x interval^2) drops per second, enough for a quarter too much after
+some 0.2 s."""
 PIE_TARGET_S = 15e-3
-"""Its own. It overshoots in its first allowance for bursts (150 ms) and swings around it after."""
+"""PIE's default; it overshoots in its first burst allowance (150 ms) and then oscillates."""
 SPARSE_BYTES = 100
 
 
 @dataclass(frozen=True)
 class Managed:
-    """What is missing was dropped by the discipline, and what came did not wait long."""
+    """The discipline dropped and counted every missing packet, and the others did not wait long."""
 
     direction: int
     bit_s: float
     least_s: float
     most_s: float
-    """Mean wait in the last half of the flow."""
+    """Longest mean wait in the second half of the flow."""
 
     def judge(self, seen: CellEvidence) -> list[Finding]:
         """Compare by number, and average."""
@@ -70,7 +70,7 @@ class Managed:
 
 @dataclass(frozen=True)
 class Marked:
-    """What says that it is capable of ECN is marked, and never dropped."""
+    """ECN-capable packets are marked and never dropped."""
 
     direction: int
 
@@ -89,7 +89,7 @@ class Marked:
 
 @dataclass(frozen=True)
 class SparseFirst:
-    """Of two flows that take turns the one of small packets does not wait for the other's queue."""
+    """A flow of small packets does not wait for the queue of another flow's large packets."""
 
     direction: int
     bit_s: float
@@ -109,9 +109,9 @@ class SparseFirst:
 
 
 def disciplines() -> Iterator[Cell]:
-    """CoDel and PIE with one flow, FQ-CoDel with a sparse one beside; and marks.
+    """Cells of CoDel and PIE with one flow, of FQ-CoDel with a sparse second flow, and of marks.
 
-    PIE's marks have no cell: it drops what it might mark when its probability is above 10 %.
+    PIE's marks have no cell: above a probability of 10 % it drops instead of marking.
     """
     codel = {"target": f"{TARGET_S * 1e3:g} ms", "interval": f"{INTERVAL_S * 1e3:g} ms"}
     yield managed("codel", codel, (TARGET_S / 2, TARGET_S + INTERVAL_S))
@@ -122,7 +122,7 @@ def disciplines() -> Iterator[Cell]:
 
 
 def managed(discipline: str, said: dict[str, str], wait_s: tuple[float, float]) -> Cell:
-    """Offer a quarter more than the rate, for long enough that the delay settles."""
+    """Send a quarter more than the rate, long enough for the delay to settle."""
     return Cell(
         name=f"{discipline} under overload",
         link={
@@ -162,7 +162,7 @@ def sparse(said: dict[str, str]) -> Cell:
 
 
 def marking(discipline: str, said: dict[str, str]) -> Cell:
-    """Packets that may be marked, beyond the rate."""
+    """ECN-capable packets beyond the rate."""
     queue = {"discipline": discipline, **DEEP, **said, "ecn": True}
     return Cell(
         name=f"{discipline} that marks",

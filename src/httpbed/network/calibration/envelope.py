@@ -1,9 +1,9 @@
 """What a calibration covers: ranges between neighbouring cells that passed, and kinds that passed.
 
-A value is covered when the nearest cells on both sides passed; a kind (a jitter's distribution, a
-unit of the queue's limit, a change at run time) when every cell of it did. Conditions are tried one
-at a time; that they do not disturb each other is tried by few cells, which whatever combines them
-demands (``together``). Where no cell could be, there is a demand all the same: it is never covered.
+A value is covered if the nearest cells on both sides passed; a kind (a jitter's distribution, a
+unit of the queue's limit, a change at run time) if all its cells passed. Most cells try one
+condition; a few try several at once, and conditions that combine them need those (``together``). A
+demand for which no cell exists is never covered.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ RANGES: Mapping[str, Callable[[float], str]] = {
     "delay_s": units.format_duration,
     "loss": units.format_share,
 }
-"""Quantities of which a range is covered, and how their values are written."""
+"""Quantities of which a range is covered, with the formatting of their values."""
 NAMES = {"rate_bit_s": "rate", "delay_s": "delay", "loss": "loss"}
 DISCIPLINE = "droptail"
-"""The one queue discipline that is demanded by its limit alone."""
+"""The queue discipline that needs only a cell of its limit."""
 COUNTED = {bytes_: name for name, bytes_ in OVERHEADS.items()}
 MEAN = "mean_bit_s"
-"""Of a trace, which an emulator's configuration only names: whoever knows it adds it."""
+"""Key for a trace's mean rate, which the caller adds to the emulator's configuration."""
 
 
 @dataclass(frozen=True, order=True)
 class Demand:
-    """Something that a condition needs the link to do."""
+    """What a condition needs the link to do."""
 
     quantity: str
     value: Value
 
 
 def envelope(verdicts: Iterable[Verdict]) -> dict[str, Any]:
-    """Sum up what was found: intervals of each quantity, and the kinds that passed."""
+    """Return the covered intervals of each quantity, and the kinds that passed."""
     tried: dict[str, dict[Value, bool]] = {}
     for verdict in verdicts:
         for quantity, value in verdict.covers.items():
@@ -72,7 +72,7 @@ def _kinds(values: Mapping[Value, bool]) -> list[str]:
 
 
 def outside(covered: Mapping[str, Any], demands: Iterable[Demand]) -> list[str]:
-    """Say of each demand that is not covered why not."""
+    """Return the reasons why demands are not covered."""
     return list(dict.fromkeys(filter(None, (_reason(covered, one) for one in sorted(demands)))))
 
 
@@ -89,7 +89,7 @@ def _reason(covered: Mapping[str, Any], demand: Demand) -> str:
 
 
 def demands(config: Mapping[str, Any]) -> set[Demand]:
-    """List what an emulator's configuration needs; any version of it."""
+    """Return the demands of an emulator's configuration, of any version."""
     return {demand for link in config["links"] for demand in _of_link(link)}
 
 
@@ -198,5 +198,5 @@ _DEMANDS: Mapping[str, Callable[[Any, Mapping[str, Any]], Iterator[Demand]]] = {
     "counted": _of_counting,
     "queue": _of_queue,
 }
-"""What an impairment's configuration needs, beside the direction's; every other one needs a cell of
+"""Returns what an impairment's configuration needs; an impairment that is not here needs a cell of
 its name."""

@@ -1,4 +1,4 @@
-"""What a cell left behind, read for judging: the probes' records and the emulator's own result."""
+"""The evidence of a cell: the probes' records and the emulator's result."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ RECEIVED = np.dtype(
         ("flags", "<u4"),
     ]
 )
-"""A record of a receiver; times likewise, ``arrived`` from the kernel's stamp."""
+"""A record of a receiver; times on the same clock, ``arrived`` from the kernel's stamp."""
 STREAM = np.dtype([("at", "<i8"), ("bytes", "<u8")])
-"""A sample of a byte stream: how much had come when."""
+"""A sample of a byte stream: bytes received until a time."""
 DAMAGED, UNKNOWN, UNSTAMPED, CONGESTION = 1, 2, 4, 8
 """Flags of a received packet: its pattern changed; its header, too; no kernel stamp; marked."""
 
 RESULT, REMARKS = "link-result.json", "remarks.json"
 BLOCK = 1
-"""Of the random streams: a calibration has one block."""
+"""Block of the random streams: a calibration has one block."""
 
 Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
 
 
 def sent_file(direction: int) -> str:
-    """Name the sender's records of a direction."""
+    """Return the file name of the sender's records of a direction."""
     return f"sent-{direction}.bin"
 
 
 def received_file(direction: int) -> str:
-    """Name the receiver's records of a direction."""
+    """Return the file name of the receiver's records of a direction."""
     return f"received-{direction}.bin"
 
 
@@ -58,32 +58,32 @@ class Passage:
     sizes: Numbers
     """IP bytes of each packet, by number."""
     sent_s: Floats
-    """When each was really handed to the kernel, by number."""
+    """When each packet was handed to the kernel, by number."""
     done_s: Floats
-    """When the call that did it had returned: it was on the wire by then."""
+    """When the call returned: the packet was on the wire by then."""
     planned_s: Floats
-    """When it was to be."""
+    """Planned time."""
     number: Numbers
-    """Of each arrival, in order of time; -1 where damage hides it."""
+    """Number of each arrival, in order of time; -1 if damage hides it."""
     arrived_s: Floats
     bytes: Numbers
     flags: Numbers
 
     @property
     def whole(self) -> npt.NDArray[np.bool_]:
-        """Arrivals of which no bit changed."""
+        """Return which arrivals are undamaged."""
         return np.asarray((self.flags & (DAMAGED | UNKNOWN)) == 0)
 
     def numbers(self) -> Numbers:
-        """Numbers of the packets that arrived and can be told, each once."""
+        """Return the numbers of the packets that arrived and are identified, each once."""
         return np.unique(self.number[self.number >= 0])
 
     def missing(self) -> set[int]:
-        """Numbers of the packets that never arrived, or not so that they can be told."""
+        """Return the numbers of the packets that never arrived, or not in an identifiable form."""
         return set(range(len(self.sizes))) - set(self.numbers().tolist())
 
     def delays_s(self) -> tuple[Numbers, Floats]:
-        """Number and one-way delay of the first arrival of each packet, by number."""
+        """Return number and one-way delay of the first arrival of each packet, by number."""
         known = self.number >= 0
         numbers, first = np.unique(self.number[known], return_index=True)
         return numbers, self.arrived_s[known][first] - self.sent_s[numbers]
@@ -91,7 +91,7 @@ class Passage:
 
 @dataclass(frozen=True)
 class CellEvidence:
-    """All that was seen of a cell."""
+    """All evidence of a cell."""
 
     passages: Mapping[int, Passage]
     """By direction."""
@@ -102,17 +102,17 @@ class CellEvidence:
     seed: int
     stream: npt.NDArray[np.void] | None = None
     remarks: Mapping[str, Any] = field(default_factory=dict)
-    """What the probes said of themselves."""
+    """The probes' own errors."""
 
     def key(self, direction: int, impairment: str) -> int:
-        """Key of a random stream, from the seed alone: not what the emulator was told."""
+        """Return the key of a random stream, computed from the seed alone."""
         names = ("client", "server") if direction == 0 else ("server", "client")
         return seeds.stream_key(
             self.seed, BLOCK, "client-server", f"{names[0]}->{names[1]}", impairment
         )
 
     def counted(self, direction: int) -> Mapping[str, Any]:
-        """What the emulator counted in a direction."""
+        """Return what the emulator counted in a direction."""
         found: Mapping[str, Any] = self.link["directions"][direction]
         return found
 
@@ -120,7 +120,7 @@ class CellEvidence:
 def read(
     folder: Path, sizes: Mapping[int, Sequence[int]], floor_s: Mapping[int, float], seed: int
 ) -> CellEvidence:
-    """Read what a cell left in ``folder``; ``sizes`` are the bytes of the packets by direction."""
+    """Read the evidence in ``folder``; ``sizes`` are the bytes of the packets by direction."""
     stream = folder / STREAM_FILE
     return CellEvidence(
         passages={direction: _passage(folder, direction, of) for direction, of in sizes.items()},

@@ -1,8 +1,8 @@
-"""The cells: which conditions are tried, with what traffic, and what arithmetic expects of each.
+"""The cells: conditions, their traffic, and what arithmetic expects of each.
 
-Three scales. ``smoke`` says whether the link works; ``standard`` is for a machine on which one is
-going to measure; ``full`` tries more values for longer, and so covers more. :data:`ABOUT_S` says
-how long each takes.
+Three scales. ``smoke`` tests whether the link works; ``standard`` suits a machine before
+measurements; ``full`` tries more values for longer, and covers more. :data:`ABOUT_S` has their
+durations.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ SCALES: tuple[Scale, ...] = ("smoke", "standard", "full")
 BOTH = (UP, DOWN)
 FULL_PACKET, SMALL_PACKET = 1500, 200
 SLOW_BIT_S, FAST_BIT_S = 10**6, 3 * 10**8
-"""Below: small packets, that there are enough of them. Above: one direction at a time."""
+"""Below, packets are small, so that there are enough; above, directions are tried in turn."""
 HEAD_START, HEAD_START_FAST, HEAD_START_S = 20, 96, 10e-3
-"""Packets that fill the queue at once, so that the transmitter does not fall idle; a rootless
-emulator's receive buffer takes about 180."""
+"""Packets that fill the queue at once, so that the transmitter is never idle; a rootless
+emulator's receive buffer holds about 180."""
 OFFERED, OFFERED_FAST = 1.25, 1.1
-"""Of the rate; on a fast link more than that at first, against the sender being held up."""
+"""Load as a multiple of the rate; a fast link first gets more, in case the sender is delayed."""
 OVERHEAD_S = 0.25
-"""What making and ending a cell's network takes, about."""
+"""Seconds for making and ending a cell's network, about."""
 ABOUT_S: Mapping[Scale, int] = {"smoke": 55, "standard": 100, "full": 400}
-"""What a scale takes, about: the sum of its cells, which a test compares."""
+"""Seconds of a scale, about: the sum of its cells, which a test compares."""
 DEEP = {"limit": "1000000 packets"}
 
 
 @dataclass(frozen=True)
 class Extent:
-    """What a scale tries."""
+    """The conditions that a scale tries."""
 
     rates: tuple[int, ...]
     rate_s: float
@@ -46,7 +46,7 @@ class Extent:
     losses: tuple[float, ...]
     loss_packets: int
     samples: int
-    """Packets of a test of a distribution."""
+    """Packets for the test of a distribution."""
 
 
 EXTENTS: Mapping[Scale, Extent] = {
@@ -78,13 +78,13 @@ EXTENTS: Mapping[Scale, Extent] = {
 
 
 def about(scale: Scale) -> str:
-    """Say how long a scale takes."""
+    """Return how long a scale takes, in words."""
     seconds = ABOUT_S[scale]
     return f"{seconds} s" if seconds <= 120 else f"{round(seconds / 60)} min"  # noqa: PLR2004
 
 
 def floor() -> Cell:
-    """The link without impairments: what the machine itself costs, and that nothing is amiss."""
+    """The link without impairments: the machine's own delay, and a complete transfer."""
     claims: list[Claim] = [claim(way) for way in BOTH for claim in (Floor, Complete)]
     return Cell(
         name="no impairment",
@@ -96,7 +96,7 @@ def floor() -> Cell:
 
 
 def rates(extent: Extent) -> Iterator[Cell]:
-    """Constant rates; above what two cores can send both ways at once, one after the other."""
+    """Cells of constant rates; one direction at a time above what two cores can send."""
     for bit_s in extent.rates:
         ways = [(UP,), (DOWN,)] if bit_s > FAST_BIT_S else [BOTH]
         for way in ways:
@@ -104,7 +104,7 @@ def rates(extent: Extent) -> Iterator[Cell]:
 
 
 def rate_cell(bit_s: int, seconds: float, ways: tuple[int, ...] = BOTH) -> Cell:
-    """Offer more than a rate for some seconds: each packet has a time at which it must leave."""
+    """Exceed a rate for some seconds: each packet has a computed departure."""
     where = "" if len(ways) > 1 else f", {DIRECTIONS[ways[0]]}"
     return Cell(
         name=f"rate {units.format_rate(bit_s)}{where}",
@@ -115,7 +115,7 @@ def rate_cell(bit_s: int, seconds: float, ways: tuple[int, ...] = BOTH) -> Cell:
 
 
 def counted_cell(counted: str, bit_s: int, seconds: float) -> Cell:
-    """Count other bytes than the IP packet's at a rate."""
+    """A rate that counts other bytes than the IP packet."""
     return Cell(
         name=f"bytes counted as {counted}",
         link={"rate": units.format_rate(bit_s), "queue": DEEP, "counted": counted},
@@ -143,7 +143,7 @@ def _overload(
     overhead_bytes: int = 0,
     delay_s: float = 0.0,
 ) -> dict[str, Any]:
-    """Say what is sent, what is claimed of it, and how long the queue drains."""
+    """Return the traffic, the claims, and how long the queue drains."""
     size = SMALL_PACKET if bit_s < SLOW_BIT_S else FULL_PACKET
     counted = size + overhead_bytes
     count = max(40, round(seconds * bit_s / 8 / counted))
@@ -173,14 +173,14 @@ def _rate_flow(way: int, size: int, count: int, gap: float, bit_s: int) -> Flow:
 
 
 def rate_tolerance(bit_s: int) -> float:
-    """Share by which a rate may be missed: what is demanded of the emulator."""
+    """Return the tolerated relative error of a rate."""
     if bit_s < SLOW_BIT_S:
         return 0.005
     return 0.002 if bit_s <= FAST_BIT_S else 0.01
 
 
 def goodput() -> Cell:
-    """TCP through a bottleneck: segmentation offload is where such links break."""
+    """TCP through a bottleneck: segmentation offload is a common fault of emulated links."""
     bit_s = 5 * 10**7
     return Cell(
         name=f"TCP at {units.format_rate(bit_s)}",
@@ -196,7 +196,7 @@ def goodput() -> Cell:
 
 
 def delays(extent: Extent) -> Iterator[Cell]:
-    """One-way delays; both directions, so that one that was forgotten is seen."""
+    """Cells of one-way delays in both directions, so that a forgotten direction shows."""
     for delay_ms in extent.delays_ms:
         yield delay_cell(delay_ms, extent.samples)
 
@@ -217,13 +217,13 @@ def delay_cell(delay_ms: float, samples: int) -> Cell:
 
 
 def losses(extent: Extent) -> Iterator[Cell]:
-    """Independent losses; each direction draws from a stream of its own."""
+    """Cells of independent loss; each direction has its own stream."""
     for share in extent.losses:
         yield loss_cell(share, extent.loss_packets)
 
 
 def loss_cell(share: float, packets: int) -> Cell:
-    """Many packets, of which the seed says which are lost."""
+    """Many packets; the seed determines which are lost."""
     return Cell(
         name=f"loss {share * 100:g} %",
         link={"loss": f"{share * 100:.6f} %"},

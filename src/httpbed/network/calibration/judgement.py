@@ -1,4 +1,4 @@
-"""From a cell's files to its verdict; pure but for reading them."""
+"""The verdict on a cell, from its files."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from httpbed.network.calibration.evidence import CellEvidence
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a cell came to."""
+    """The result of a cell."""
 
     cell: str
     findings: tuple[Finding, ...]
     covers: Mapping[str, Value]
     lateness_p99_s: float | None = None
-    """Of the emulator."""
+    """Lateness of the emulator."""
     scheduling: str | None = None
-    """The emulator's class."""
+    """The emulator's scheduling class."""
     broken: str = ""
-    """Why there was nothing to judge."""
+    """Why there is no evidence; empty if there is."""
 
     @property
     def passed(self) -> bool:
@@ -33,7 +33,7 @@ class Verdict:
 
     @property
     def measured(self) -> bool:
-        """Whether every claim could be put to the test."""
+        """Whether every claim could be measured."""
         own = [one for one in self.findings if one.what == packets.MEASURING and not one.passed]
         return not own and all(one.achieved is not None for one in self.findings)
 
@@ -52,13 +52,13 @@ class Verdict:
 
 
 def read(cell: Cell, folder: Path, floor_s: Mapping[int, float], seed: int) -> CellEvidence:
-    """Read what a cell left."""
+    """Read the evidence of a cell."""
     sizes = {flow.direction: flow.sizes() for flow in cell.flows}
     return evidence.read(folder, sizes, floor_s, seed)
 
 
 def judge(cell: Cell, seen: CellEvidence) -> Verdict:
-    """Put every claim of a cell, and those of all cells, beside what was seen."""
+    """Judge every claim of a cell, and those that all cells share."""
     findings = [finding for claim in cell.claims for finding in claim.judge(seen)]
     late = seen.link["lateness_ns"]["p99"]
     return Verdict(
@@ -71,5 +71,5 @@ def judge(cell: Cell, seen: CellEvidence) -> Verdict:
 
 
 def broken(cell: Cell, reason: str) -> Verdict:
-    """Say that a cell could not be run."""
+    """Return the verdict on a cell that could not be run."""
     return Verdict(cell.name, (), cell.covers, broken=reason)

@@ -1,7 +1,7 @@
-"""A link that changes while it runs: what is claimed of it, and the cells.
+"""A link that changes while it runs: claims and cells.
 
-The schedule counts from the emulator's start, the probes read their own clock. The one thing that
-the emulator is asked for is when the first packet arrived; all other times are the probes' own.
+The schedule counts from the emulator's start; the probes read their own clock. The only time taken
+from the emulator is the arrival of the first packet; all other times are the probes' own.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from httpbed.network.calibration.timing import DELAY_TOLERANCE_S, PARTS, punctua
 from httpbed.network.fates import Flags, draws
 
 EDGE_S = 1e-3
-"""So near to a change a packet may have met either condition: the clocks are aligned to some 10 us,
-and a packet is on the wire somewhere between its stamp and the end of the call that sent it."""
+"""A packet so near to a change may have met either condition: the clocks agree to some 10 us, and
+a packet is on the wire between its stamp and the end of the call that sent it."""
 EVENT_EDGE_S = 5e-3
-"""What an event causes waits until the emulator looks; a trial with more lateness is invalid."""
+"""The effect of an event waits until the emulator wakes; a trial with more lateness is invalid."""
 GAP_S = 500e-6
 
 Steps = tuple[tuple[float, float], ...]
-"""Times since the start, the first at 0, and what holds from then on."""
+"""Seconds since the start, the first 0, each with the value from then on."""
 
 
 def start_s(seen: CellEvidence, direction: int) -> float | None:
-    """When the emulator's time began, by the probes' clock; None where that is uncertain."""
+    """Return when the emulator's time began, by the probes' clock; None if that is uncertain."""
     passage, first = seen.passages[direction], seen.counted(direction).get("first_ns")
     if first is None or passage.done_s[0] - passage.sent_s[0] > EDGE_S / 2:
         return None
@@ -42,7 +42,7 @@ def start_s(seen: CellEvidence, direction: int) -> float | None:
 
 
 def _surely(passage: Passage, since_s: float, until_s: float) -> Flags:
-    """Tell which packets were on the wire well between two times."""
+    """Return which packets were on the wire safely between two times."""
     after = passage.sent_s >= since_s + EDGE_S
     return np.asarray(after & (passage.done_s <= until_s - EDGE_S))
 
@@ -52,7 +52,7 @@ def _numbers(flags: Flags) -> list[int]:
 
 
 def _held(steps: Steps) -> Iterator[tuple[float, float, float]]:
-    """Give each condition with its begin and its end."""
+    """Return each condition with its begin and end."""
     ends = [at for at, _ in steps[1:]]
     for (since, value), until in zip(steps, [*ends, arithmetic.FOREVER_S], strict=True):
         yield since, until, value
@@ -60,13 +60,13 @@ def _held(steps: Steps) -> Iterator[tuple[float, float, float]]:
 
 @dataclass(frozen=True)
 class LossSteps:
-    """The seed loses packets by the probability that held when each was sent."""
+    """The lost packets are those of the seed, by the probability in force when each was sent."""
 
     direction: int
     steps: Steps
 
     def judge(self, seen: CellEvidence) -> list[Finding]:
-        """Compare by number; the few that were sent at a change may have met either."""
+        """Compare by number; the few packets sent at a change may have met either condition."""
         label = f"loss that changes {DIRECTIONS[self.direction]}"
         start, passage = start_s(seen, self.direction), seen.passages[self.direction]
         if start is None:
@@ -84,14 +84,14 @@ class LossSteps:
 
 @dataclass(frozen=True)
 class Outage:
-    """What is sent while the link is down is dropped, and nothing else."""
+    """Exactly the packets that are sent while the link is down are dropped."""
 
     direction: int
     since_s: float
     until_s: float
 
     def judge(self, seen: CellEvidence) -> list[Finding]:
-        """Compare by number, and with what the emulator says of itself."""
+        """Compare by number, and with the emulator's own counters."""
         label = f"dropped by the link being down {DIRECTIONS[self.direction]}"
         start, passage = start_s(seen, self.direction), seen.passages[self.direction]
         if start is None:
@@ -108,13 +108,13 @@ class Outage:
 
 @dataclass(frozen=True)
 class DownByEvent:
-    """The link goes down when so many packets have been delivered, or behind the first."""
+    """The link goes down after so many delivered packets, or after the first."""
 
     direction: int
     packets: int
 
     def judge(self, seen: CellEvidence) -> list[Finding]:
-        """Count those that came through after the event: no more than a look at the clock lasts."""
+        """Count the packets that pass after the event: at most what one wake-up takes."""
         passage = seen.passages[self.direction]
         arrived = passage.numbers()
         beyond = arrived[arrived >= self.packets]
@@ -131,11 +131,11 @@ class DownByEvent:
 
 @dataclass(frozen=True)
 class DelaySteps:
-    """The median delay is that which held, and changed at its time."""
+    """The median delay is the one in force, and changes at its time."""
 
     direction: int
     steps: Steps
-    """Ascending delays, so that none is held up by one before it."""
+    """Ascending delays, so that no packet is held up by one before it."""
 
     def judge(self, seen: CellEvidence) -> list[Finding]:
         """Compare each step's median, and count the packets before each change."""
@@ -165,7 +165,7 @@ class DelaySteps:
 
 @dataclass(frozen=True)
 class RateSteps:
-    """Every packet leaves when a transmitter says whose rate changes at its times."""
+    """Every packet leaves when a transmitter with these rates would send it."""
 
     direction: int
     steps: Steps
@@ -189,7 +189,7 @@ class RateSteps:
 
 
 def changes() -> Iterator[Cell]:
-    """One cell for each thing that may change, and for each event that datagrams can cause."""
+    """One cell for each condition that may change, and each event that datagrams can cause."""
     yield rate_steps()
     yield delay_steps()
     yield loss_steps()
@@ -255,7 +255,7 @@ def outage() -> Cell:
 
 
 def events() -> Iterator[Cell]:
-    """Take a link down when something has passed."""
+    """Take a link down at an event."""
     packets = 100
     delivered = {"delivered": f"{packets * SMALL_PACKET} B", "to": "server"}
     for name, when, count in (

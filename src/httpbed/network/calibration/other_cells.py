@@ -1,4 +1,4 @@
-"""The cells of kinds: what a link does besides the rates, delays and losses of the grid."""
+"""The cells of other impairments than those of the grid."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ from httpbed.network.calibration.timing import (
 )
 
 BURST_PACKETS = 60
-"""Of a burst into a queue: less than the smallest receive buffer holds (about 180)."""
+"""Packets of a burst into a queue: fewer than the smallest receive buffer holds (about 180)."""
 QUEUE_BIT_S = 10**5
-"""So slow that the burst is long over when its first packet leaves (120 ms of 1500 bytes)."""
+"""A rate so low that the burst ends before its first packet leaves (120 ms of 1500 bytes)."""
 BUCKET_BIT_S, BUCKET_BYTES = 500_000, 32 * 2**10
 """Zhang and Song's published token bucket: 0.5 Mbit/s with a burst of 32 KiB."""
 BUCKET_LIMIT_BYTES = 37_143
-"""Of its queue: 70 ms at the rate, and the burst, as tc makes it of a latency."""
+"""Limit of its queue: 70 ms at the rate plus the burst, as tc converts a latency."""
 TRACE_MS = (3, 4, 4, 9, 15, 16, 30, 31, 33, 52, 52, 52, 60, 71, 83, 84, 97)
-"""Irregular, so that only one phase fits."""
+"""Irregular times, so that only one phase fits."""
 CHANCE = 0.05
 GAP_S = 1e-3
 
 
 def queues() -> Iterator[Cell]:
-    """Bursts into full queues: how many get through is counted, not estimated."""
+    """Bursts into full queues: the admitted packets are counted, not estimated."""
     mixed = tuple(Train(1, size) for _ in range(BURST_PACKETS // 3) for size in (200, 1500, 700))
     plain = (Train(BURST_PACKETS, SMALL_PACKET),)
     yield _queue("10 packets", 10, "packets", plain)
@@ -77,7 +77,7 @@ def _queue(limit: str, amount: float, unit: str, trains: tuple[Train, ...]) -> C
 
 
 def bursts(extent: Extent) -> Iterator[Cell]:
-    """Losses in bursts: a Gilbert-Elliott channel that loses all in its bad state."""
+    """Burst loss by a Gilbert-Elliott channel that loses all packets in its bad state."""
     to_bad, to_good = 0.02, 0.3
     loss = {"to_bad": "2 %", "to_good": "30 %", "bad": "100 %", "good": "0 %"}
     yield Cell(
@@ -102,7 +102,7 @@ def _steady(way: int, packets: int) -> Flow:
 
 
 def jitters(extent: Extent) -> Iterator[Cell]:
-    """Jitter of each distribution; packets so far apart that keeping order changes no delay."""
+    """Jitter of each distribution; packets are so far apart that keeping order changes no delay."""
     delay_s, spread_s = 15e-3, 2e-3
     for distribution in ("uniform", "normal", "pareto"):
         jitter = {"distribution": distribution, "spread": f"{spread_s * 1e3:g} ms"}
@@ -117,7 +117,7 @@ def jitters(extent: Extent) -> Iterator[Cell]:
 
 
 def jitter_table() -> Cell:
-    """Jitter by a table of samples: the seed says which one each packet takes."""
+    """Jitter by a table of samples: the seed determines the sample of each packet."""
     delay_s, samples_s = 10e-3, (-3e-3, 0.0, 1e-3, 4e-3)
     return Cell(
         name="jitter, table",
@@ -132,13 +132,13 @@ def jitter_table() -> Cell:
 
 
 def counted() -> Iterator[Cell]:
-    """Bytes beyond the IP packet's: 0.9 and 2.5 % of a full one."""
+    """Bytes beyond the IP packet: 0.9 and 2.5 % of a full one."""
     for name in ("ethernet", "wire"):
         yield counted_cell(name, 10**7, 0.5)
 
 
 def together() -> Iterator[Cell]:
-    """Conditions that are tried one at a time elsewhere, at once."""
+    """Conditions that other cells try one at a time, combined."""
     yield far_cell(10**8, 100, 1.0)
     delay_s, hold_s, bit_s, loss = 25e-3, 10e-3, 10**7, 0.02
     yield Cell(
@@ -183,9 +183,9 @@ def buckets() -> Iterator[Cell]:
 
 
 def bucket_queue() -> Cell:
-    """Zhang and Song's published link under a burst: what the bucket and its queue take.
+    """Zhang and Song's published link under a burst: what the bucket and its queue admit.
 
-    Twenty-two of its packets empty the bucket but for 10 bytes, so the next leaves 24 ms later.
+    Twenty-two of the packets empty the bucket but for 10 bytes, so the next leaves 24 ms later.
     """
     flow = Flow(DOWN, (Train(BURST_PACKETS, 1475),))
     drains = BUCKET_LIMIT_BYTES * 8 / BUCKET_BIT_S
@@ -234,7 +234,7 @@ def traces() -> Iterator[Cell]:
 
 
 def strays(extent: Extent) -> Iterator[Cell]:
-    """Duplication, corruption and reordering, each drawn from its own stream."""
+    """Duplication, corruption and reordering, each from its own stream."""
     chance = f"{CHANCE * 100:g} %"
     train = (Train(2 * extent.samples, 1000, GAP_S),)
     yield Cell(
@@ -262,7 +262,7 @@ def strays(extent: Extent) -> Iterator[Cell]:
 
 
 def offloads() -> Cell:
-    """Datagrams handed over many at a time must cross the link one by one."""
+    """Datagrams sent many at a time must cross the link one by one."""
     return Cell(
         name="segmentation before the link",
         link={"delay": "5 ms"},
@@ -272,7 +272,7 @@ def offloads() -> Cell:
 
 
 def asymmetry() -> Cell:
-    """Directions that differ: each has its own conditions, and not the other's."""
+    """Directions with different conditions: neither affects the other."""
     train = Train(60, FULL_PACKET, 5e-3)
     return Cell(
         name="another condition each way",

@@ -1,4 +1,4 @@
-"""Claims about what becomes of packets: lost, admitted, doubled, damaged, overtaken."""
+"""Claims about the fates of packets: lost, admitted, policed, doubled, damaged, overtaken."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MEASURING = "packets lost by the measuring"
 
 
 def exact(what: str, seen: Iterable[int] | None, expected: Iterable[int]) -> Finding:
-    """Count the packets in which two sets of numbers differ; None is what could not be seen."""
+    """Return the number of packets in which two sets differ; None if one could not be observed."""
     differing = None if seen is None else float(len(set(seen) ^ set(expected)))
     return Finding(f"{what}, packets amiss", "packets", 0.0, differing, 0.0, EXACT)
 
@@ -38,7 +38,7 @@ def _share(what: str, direction: int, count: int, of: int, probability: float) -
 def _drawn(
     seen: CellEvidence, direction: int, impairment: str, probability: float, each: int = 1
 ) -> set[int]:
-    """Compute which packets are chosen: by the first of ``each`` draws that a packet has."""
+    """Return which packets are chosen, by the first of the ``each`` draws of a packet."""
     count = len(seen.passages[direction].sizes)
     drawn = draws(seen.key(direction, impairment), each * count)[::each]
     return set(np.flatnonzero(drawn < probability).tolist())
@@ -46,13 +46,13 @@ def _drawn(
 
 @dataclass(frozen=True)
 class Loss:
-    """The lost packets are those that the seed loses."""
+    """The lost packets are those of the seed."""
 
     direction: int
     probability: float
 
     def judge(self, seen: CellEvidence) -> list[Finding]:
-        """Compare by number, by share, and with what the emulator says of itself."""
+        """Compare by number, by share, and with the emulator's own counters."""
         missing = seen.passages[self.direction].missing()
         drawn = _drawn(seen, self.direction, "loss", self.probability)
         told = seen.counted(self.direction)["lost_numbers"]
@@ -66,7 +66,7 @@ class Loss:
 
 @dataclass(frozen=True)
 class Bursts:
-    """Losses of a Gilbert-Elliott channel: which, and in runs of which length."""
+    """The losses of a Gilbert-Elliott channel are those of the seed, with the expected mean run."""
 
     direction: int
     to_bad: float
@@ -75,7 +75,7 @@ class Bursts:
     good: float = 0.0
 
     def judge(self, seen: CellEvidence) -> list[Finding]:
-        """Compare by number, and the mean run with that of the chain."""
+        """Compare by number, and the mean run with its expectation."""
         passage = seen.passages[self.direction]
         missing = passage.missing()
         expected = arithmetic.gilbert_elliott(
@@ -101,7 +101,7 @@ class Bursts:
 
 @dataclass(frozen=True)
 class Admitted:
-    """Of a burst exactly these packets find room in the queue."""
+    """The queue admits exactly these packets of a burst."""
 
     direction: int
     numbers: tuple[int, ...]
@@ -119,7 +119,7 @@ class Admitted:
 
 @dataclass(frozen=True)
 class AdmittedToBucket:
-    """Of a burst exactly those packets get through that a token bucket and its queue take."""
+    """A token bucket and its queue admit exactly the computed packets of a burst."""
 
     direction: int
     bit_s: float
@@ -129,7 +129,7 @@ class AdmittedToBucket:
     """Counted beyond the IP packet."""
 
     def judge(self, seen: CellEvidence) -> list[Finding]:
-        """Compare by number; where a sender held up makes the count uncertain, there is none."""
+        """Compare by number; there is no figure if a delayed sender makes the numbers uncertain."""
         passage = seen.passages[self.direction]
         sizes = [int(size) + self.overhead_bytes for size in passage.sizes]
         first, last = (
@@ -158,7 +158,7 @@ class Policed:
     burst_bytes: int
 
     def judge(self, seen: CellEvidence) -> list[Finding]:
-        """Compare by number; there is no figure if a late sender makes the numbers uncertain."""
+        """Compare by number; there is no figure if a delayed sender makes the numbers uncertain."""
         passage = seen.passages[self.direction]
         sizes = [int(size) for size in passage.sizes]
         first, last = (
@@ -200,7 +200,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class Duplication:
-    """The packets that arrive twice are those that the seed doubles."""
+    """The packets that arrive twice are those of the seed."""
 
     direction: int
     probability: float
@@ -223,7 +223,7 @@ class Duplication:
 
 @dataclass(frozen=True)
 class Corruption:
-    """The packets that arrive damaged are those that the seed damages; others are whole."""
+    """The packets that arrive damaged are those of the seed; the others are undamaged."""
 
     direction: int
     probability: float
@@ -245,7 +245,7 @@ class Corruption:
 
 @dataclass(frozen=True)
 class Reordering:
-    """The packets that are held back are those that the seed holds, and are overtaken."""
+    """The packets that are held back are those of the seed, and are overtaken."""
 
     direction: int
     probability: float
@@ -255,7 +255,7 @@ class Reordering:
     """Probability of being lost before."""
 
     def judge(self, seen: CellEvidence) -> list[Finding]:
-        """Compare by number: whoever came later than half the hold, and after a later one."""
+        """Compare by number: those that arrive later than half the hold, behind a later one."""
         passage = seen.passages[self.direction]
         numbers, delays = passage.delays_s()
         late = numbers[delays - self.delay_s > self.hold_s / 2].tolist()
@@ -285,7 +285,7 @@ class Complete:
     direction: int
 
     def judge(self, seen: CellEvidence) -> list[Finding]:
-        """Count what did not."""
+        """Count missing, doubled, damaged and overtaken packets."""
         passage = seen.passages[self.direction]
         order = passage.number[passage.whole]
         amiss: dict[str, Callable[[], int]] = {
@@ -302,7 +302,7 @@ class Complete:
 
 
 def instrument(seen: CellEvidence) -> list[Finding]:
-    """Check what holds for every cell: wire-size frames, nothing lost by the measuring itself."""
+    """Judge what all cells share: frames of wire size, and no packet lost by the measurement."""
     link = seen.link
     lost = link["socket_drops"] + link["send_failures"] + seen.remarks.get("failures", 0)
     reason = "a machine too busy to send or read in time measures nothing; try a quieter one"

@@ -1,4 +1,4 @@
-"""A calibration: its cells one after the other, each judged as soon as it has run."""
+"""A calibration: its cells run one after the other, each judged as soon as it has run."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from httpbed.network.calibration.grid import EXTENTS, Scale
 from httpbed.network.calibration.judgement import Verdict
 
 ATTEMPTS = 3
-"""Of a cell whose bed failed or could not measure; one that was judged is never run again."""
+"""Attempts of a cell whose bed failed or could not measure; a judged cell is never repeated."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """A cell is about to run, or has been judged."""
+    """The state of a calibration: a cell is about to run, or has been judged."""
 
     done: int
     total: int
     cell: str
     left_s: float
-    """About so long for the cells that are left."""
+    """Estimated seconds of the remaining cells."""
     verdict: Verdict | None = None
 
 
 def cells(scale: Scale) -> list[Cell]:
-    """List what a scale tries; the link without impairments comes first: the others' floor."""
+    """Return the cells of a scale, first the link without impairments: the others' floor."""
     return [grid.floor(), *_beyond_the_floor(scale)]
 
 

@@ -15,28 +15,28 @@ from httpbed.network.calibration.evidence import CellEvidence, Passage
 from httpbed.network.fates import draws
 
 LATENESS_S = 5e-3
-"""So late may the emulator be at once before a trial is invalid anyway."""
+"""A lateness at which a trial is invalid; the emulator may be as late at once."""
 DELAY_TOLERANCE_S = 50e-6
 FLOOR_LIMIT_S = 1e-3
 PUNCTUAL_S = 250e-6
 PARTS = 8
-"""Of a flow, judged one by one: what is wrong in the beginning only must not drown."""
+"""Parts of a flow that are judged separately, so that an error at its beginning shows."""
 LEAST_PACKETS = 2
 FALSE_ALARM = 1e-4
-"""Of a test of a random sample, were the seed drawn anew."""
+"""Probability that a sample of another seed fails the test."""
 SIGMAS = 4.0
-"""Beyond so many standard errors a mean lies in 6 of 100,000 samples (Gauss)."""
+"""Standard errors beyond which a mean lies in 6 of 100,000 samples (Gauss)."""
 FOUR_SIGMA = "4 standard errors (6e-5 false alarms) and 50 us"
 DENSEST = 3 * 0.75**0.5
-"""Largest density of any of the laws, for a spread of 1: Pareto's at its lower end."""
+"""Largest density of the laws for a spread of 1: Pareto's at its lower end."""
 
 
 @dataclass(frozen=True)
 class Rate:
-    """Bytes between the first and the last arrival, over the time between them.
+    """Bytes between the first and the last arrival, divided by the time between them.
 
-    A sender that was held up may have left the transmitter idle; what counts begins after that,
-    as its real times tell. If less than half of the packets is left, nothing was measured.
+    A delayed sender may have left the transmitter idle. Only packets after that count, by their
+    real send times. If less than half of the packets remain, nothing was measured.
     """
 
     direction: int
@@ -44,12 +44,12 @@ class Rate:
     share: float
     """Tolerance, of the rate."""
     skip: int = 0
-    """Packets at the beginning that a full bucket lets through at once."""
+    """Packets at the beginning that a full bucket passes at once."""
     overhead_bytes: int = 0
     """Counted beyond the IP packet."""
 
     def judge(self, seen: CellEvidence) -> list[Finding]:
-        """Divide, and see that no more comes at once than one packet and a late wake-up explain."""
+        """Compare the rate, and check for bursts of more than one packet and a late wake-up."""
         passage = seen.passages[self.direction]
         counted = passage.sizes + self.overhead_bytes
         first = max(self.skip, arithmetic.busy_from(passage.done_s, counted, self.bit_s))
@@ -82,10 +82,10 @@ class Rate:
         ]
 
     def _was_idle(self, seen: CellEvidence, achieved: float | None) -> bool:
-        """Whether a rate is too low because packets came late to the link.
+        """Return whether a rate is too low because packets reached the link late.
 
-        Only the emulator can tell; it is believed where that makes a failure a failure to measure,
-        which is none the less no pass.
+        Only the emulator can report that. It turns a failure into a failure to measure, which is
+        not a pass.
         """
         counted = seen.counted(self.direction)
         lasted = (counted.get("last_ns") or 0) - (counted.get("first_ns") or 0)
@@ -101,7 +101,7 @@ def _rate(at: Floats, sizes: Floats) -> float | None:
 
 
 def _ahead(at: Floats, sizes: Floats, bit_s: float) -> float | None:
-    """Most bytes by which the arrivals are ahead of the rate, counted from the first."""
+    """Return the most bytes by which the arrivals are ahead of the rate, from the first on."""
     if len(at) < LEAST_PACKETS:
         return None
     come = np.cumsum(sizes) - sizes[0]
@@ -110,7 +110,7 @@ def _ahead(at: Floats, sizes: Floats, bit_s: float) -> float | None:
 
 @dataclass(frozen=True)
 class Delay:
-    """The median one-way delay, less what the machine takes without any impairment."""
+    """The median one-way delay, less the machine's own delay."""
 
     direction: int
     delay_s: float
@@ -133,12 +133,12 @@ class Delay:
 
 @dataclass(frozen=True)
 class Floor:
-    """What the machine takes without any impairment."""
+    """The machine's own delay, without any impairment."""
 
     direction: int
 
     def judge(self, seen: CellEvidence) -> list[Finding]:
-        """Refuse a machine on which no delay can be trusted."""
+        """Reject a machine on which no delay can be trusted."""
         _, delays = seen.passages[self.direction].delays_s()
         return [
             Finding(
@@ -154,7 +154,7 @@ class Floor:
 
 @dataclass(frozen=True)
 class Departures:
-    """Every packet leaves when a model of the transmitter says, from its real send time."""
+    """Every packet leaves when a model of the transmitter sends it, from its real send time."""
 
     direction: int
     bit_s: float
@@ -189,13 +189,13 @@ class Departures:
 
 @dataclass(frozen=True)
 class Opportunities:
-    """Packets of a full queue leave at the opportunities of a trace, whenever it was begun."""
+    """Packets of a full queue leave at the opportunities of a trace, whenever it began."""
 
     direction: int
     trace_ms: Sequence[int]
 
     def judge(self, seen: CellEvidence) -> list[Finding]:
-        """Find the phase at which the arrivals fit best, and compare each."""
+        """Find the phase at which the arrivals fit best, and compare each arrival."""
         at = seen.passages[self.direction].arrived_s
         loop = len(self.trace_ms)
         due = arithmetic.opportunities(self.trace_ms, len(at) + loop)
@@ -208,7 +208,7 @@ class Opportunities:
 
 
 def punctual(what: str, parts: Sequence[Floats]) -> Finding:
-    """Judge the part of the packets with the worst median: a late wake-up spoils no median."""
+    """Judge the part of the packets with the worst median: a late wake-up affects no median."""
     worst = max((abs(float(np.median(part))) for part in parts), default=None)
     reason = "median distance from the computed times, in the worst part; wake-ups of the machine"
     return Finding(what, "s", 0.0, worst, PUNCTUAL_S, reason)
@@ -216,7 +216,7 @@ def punctual(what: str, parts: Sequence[Floats]) -> Finding:
 
 @dataclass(frozen=True)
 class Jitter:
-    """The delays' mean, deviation and law; packets are so far apart that none waits for another."""
+    """Mean, deviation and law of the delays; packets are so far apart that none waits."""
 
     direction: int
     delay_s: float
@@ -238,7 +238,7 @@ class Jitter:
         return Finding(self._named("mean"), "s", 0.0, achieved, tolerance, FOUR_SIGMA)
 
     def _deviation(self, jitter: Floats) -> list[Finding]:
-        """Leave out Pareto's: its fourth moment is infinite, so no sample settles its second."""
+        """Judge the deviation, except Pareto's, whose fourth moment is infinite."""
         fourth_moments: Mapping[str, float] = {"uniform": 9 / 5, "normal": 3.0}
         if self.distribution not in fourth_moments:
             return []
@@ -270,7 +270,7 @@ class JitterTable:
     samples_s: tuple[float, ...]
 
     def judge(self, seen: CellEvidence) -> list[Finding]:
-        """Compare each sample's packets with it: were they others, their median would be."""
+        """Compare the packets of each sample with it: a wrong sample would change their median."""
         passage = seen.passages[self.direction]
         numbers, delays = passage.delays_s()
         jitter = delays - self.delay_s - seen.floor_s.get(self.direction, 0.0)
@@ -284,7 +284,7 @@ class JitterTable:
 
 @dataclass(frozen=True)
 class Goodput:
-    """Bytes that a TCP connection gets through, once it fills the link."""
+    """The throughput of a TCP connection that fills the link."""
 
     direction: int
     bit_s: float
