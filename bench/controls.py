@@ -41,7 +41,7 @@ def main() -> None:
 
 def read(folder: Path, control: Control) -> ConformanceEvidence:
     """Read the campaign of a test; the networks of any scale are among those of the full one."""
-    return session.read(campaign.existing(folder), networks("full", control))
+    return session.read(campaign.open_existing(folder), networks("full", control))
 
 
 def spreads(control: Control, transfers: Transfers) -> dict[str, list[float]]:

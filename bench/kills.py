@@ -95,7 +95,7 @@ def _wrong_trials(directory: Path) -> list[str]:
     least_s = 50_000 * 8 / 10e6 + 2 * 0.005
     return [
         f"{record.attempt.id}: {one.value} s"
-        for record in campaigns.existing(directory).records()
+        for record in campaigns.open_existing(directory).records()
         for one in record.observations
         if record.attempt.outcome.kind == "completed"
         and one.metric == "request_time"

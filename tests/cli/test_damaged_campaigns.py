@@ -198,7 +198,7 @@ def test_a_damaged_attempt_is_named_and_counts_as_missing(
     code, out, _ = httpbed("verify", campaign)
     assert (code, place in out) == (1, True)
     _resumed(campaign)
-    assert len(list(campaigns.existing(campaign).records())) == 12
+    assert len(list(campaigns.open_existing(campaign).records())) == 12
     assert (campaign / "damaged" / place.replace("/", "-")).is_dir()
     assert httpbed("verify", campaign)[0] == 0
 
@@ -288,7 +288,7 @@ def test_a_malformed_attempt_is_damaged_even_with_a_correct_digest(
     file.write_bytes(text.replace(b"0" * 64, hashlib.sha256(text).hexdigest().encode()))
     code, out, _ = httpbed("status", campaign)
     assert code == 0
-    assert "trial.json is not to be understood" in out or "names a file that no" in out
+    assert "trial.json cannot be parsed" in out or "names a file that no" in out
 
 
 def test_a_value_edited_by_hand_is_noticed(httpbed: Verb, campaign: Path) -> None:
@@ -320,7 +320,7 @@ def test_a_foreign_file_beside_attempts_is_noted(httpbed: Verb, campaign: Path) 
     assert "note: unfinished/notes.txt: " in out
     _resumed(campaign)
     assert (campaign / "unfinished/notes.txt").read_text() == "years"
-    assert [run["jobs"] for run in campaigns.existing(campaign).runs()] == [1, 1]
+    assert [run["jobs"] for run in campaigns.open_existing(campaign).runs()] == [1, 1]
     (file, *_) = sorted(campaign.glob("trials/*/*/*/artifacts"))
     (file / "more.txt").touch()
     (file.parent / "more.txt").touch()
@@ -339,8 +339,8 @@ def test_a_link_in_the_place_of_a_campaigns_folder_is_refused(
     (campaign / name).rename(campaign.parent / name)
     (campaign / name).symlink_to(campaign.parent / name)
     code, _, err = httpbed("status", campaign)
-    assert (code, "is no folder of the campaign's own" in err) == (2, True)
-    with pytest.raises(ConfigError, match="is no folder"):
+    assert (code, "is not a folder of its own" in err) == (2, True)
+    with pytest.raises(ConfigError, match="is not a folder"):
         _resumed(campaign)
 
 
@@ -350,9 +350,9 @@ def test_a_file_in_place_of_a_trials_folder_is_moved_away(httpbed: Verb, campaig
     folder.rename(campaign.parent / "elsewhere")
     folder.write_text("years")
     os.mkfifo(campaign / "unfinished" / f"{folder.name}-1")
-    assert f"{folder.relative_to(campaign)}: is no folder" in httpbed("verify", campaign)[1]
+    assert f"{folder.relative_to(campaign)}: is not a folder" in httpbed("verify", campaign)[1]
     _resumed(campaign)
-    assert len(list(campaigns.existing(campaign).records())) == 12
+    assert len(list(campaigns.open_existing(campaign).records())) == 12
     aside = {path.name for path in (campaign / "damaged").iterdir()}
     assert aside == {f"trials-0001-{folder.name}", f"unfinished-{folder.name}-1"}
 
@@ -389,7 +389,7 @@ def test_exhausted_memory_prints_one_line(campaign: Path, kilobytes: int) -> Non
 def test_a_damaged_earlier_attempt_is_moved_too(httpbed: Verb, campaign: Path) -> None:
     """Its trial has a later attempt, which counts and is not repeated."""
     trial = TRIALS[2]
-    made = campaigns.existing(campaign)
+    made = campaigns.open_existing(campaign)
     kept.keep(made, kept.record(trial, 1, "invalid"), kept.record(trial, 2, seconds=2.5))
     (campaign / f"trials/0001/{trial.id}/1/observations.jsonl").write_text("")
     assert "3 of 12 trials ended" in httpbed("status", campaign)[1]

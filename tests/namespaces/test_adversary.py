@@ -113,7 +113,7 @@ def test_a_killed_run_is_resumed_whatever_its_programs_left(tmp_path: Path, atta
     left.mkdir(parents=True)
     with contextlib.chdir(left):
         MISUSE[attack]()
-    campaigns.existing(campaign).clear_unfinished()
+    campaigns.open_existing(campaign).clear_unfinished()
     assert not list((campaign / "unfinished").iterdir())
 
 

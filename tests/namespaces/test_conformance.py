@@ -57,7 +57,7 @@ def test_the_kernels_cubic_passes_as_cubic_and_fails_as_reno(
     assert {name: found[name]["seen"] for name in COUNTED if not found[name]["passed"]} == {}
     assert len(list((tmp_path / "state").rglob("nginx-*-smoke.json"))) == 1
     assert "<svg" in (kept / "conformance.html").read_text()
-    evidence = session.read(campaign.existing(kept), networks("smoke", control))
+    evidence = session.read(campaign.open_existing(kept), networks("smoke", control))
     as_other = {one.name: one.passed for one in properties.judge("reno", evidence.transfers)}
     assert as_other[LOSS] is False
 

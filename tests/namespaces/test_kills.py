@@ -34,7 +34,7 @@ def write(settings: SmallExperiment, folder: Path) -> Path:
 
 def planned_trials_are_there(directory: Path) -> None:
     """See that the campaign holds what was planned: each trial once, with a valid outcome."""
-    campaign = campaigns.existing(directory)
+    campaign = campaigns.open_existing(directory)
     attempts = campaign.attempts()
     assert set(attempts) == {trial.id for trial in campaign.design()}
     assert "invalid" not in {attempt.outcome.kind for attempt in attempts.values()}
@@ -77,7 +77,7 @@ def test_killing_anything_in_a_trial(tmp_path: Path) -> None:
     assert set(killed) == set(VICTIMS)
     kinds = Counter(
         record.attempt.outcome.kind
-        for record in campaigns.existing(tmp_path / "campaign").records()
+        for record in campaigns.open_existing(tmp_path / "campaign").records()
     )
     assert 3 <= kinds["invalid"] <= killed["outer"] + killed["init"] + killed["httpbed-link"]
     assert 2 <= kinds["failed"] + kinds["timed out"] <= killed["nginx"] + killed["curl"]

@@ -93,7 +93,7 @@ class Line:
         (folder / "passed.toml").write_text(self.text())
         done = httpbed("run", folder / "passed.toml", "-o", folder / "campaign")
         assert done.returncode == 0, done.stderr
-        return list(campaigns.existing(folder / "campaign").records())
+        return list(campaigns.open_existing(folder / "campaign").records())
 
 
 def _toml(path: Sequence[dict[str, str]]) -> str:
@@ -136,7 +136,7 @@ def test_the_last_proxy_shares_among_servers(name: str, tmp_path: Path) -> None:
     hosts = ["client", "proxy", "server", "server2"]
     found = Line(hosts, [[(name, "1.1")]], versions=["2"]).run(tmp_path)
     assert [said for record in found for said in wrong(record)] == []
-    home = campaigns.existing(tmp_path / "campaign").artifacts(found[0].attempt)
+    home = campaigns.open_existing(tmp_path / "campaign").artifacts(found[0].attempt)
     logs = [home / part / "nginx-access.jsonl" for part in ("server", "server-2")]
     assert [len(log.read_text().splitlines()) for log in logs] == [2, 2]
 
@@ -148,6 +148,6 @@ def test_a_tunnel_carries_http_3_from_end_to_end(spoken: str, tmp_path: Path) ->
     path = [(TUNNELS[0], spoken), (TUNNELS[1], "3")]
     found = Line(hosts, [path], versions=["3"]).run(tmp_path)
     assert [said for record in found for said in wrong(record)] == []
-    home = campaigns.existing(tmp_path / "campaign").artifacts(found[0].attempt)
+    home = campaigns.open_existing(tmp_path / "campaign").artifacts(found[0].attempt)
     tunnels = (home / "proxy-2/envoy-access.jsonl").read_text().splitlines()
     assert [json.loads(line)["protocol"] for line in tunnels] == [f"HTTP/{spoken}"]

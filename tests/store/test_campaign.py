@@ -264,7 +264,7 @@ def test_a_damaged_campaign_is_refused_with_the_file(
 def test_what_is_no_campaign_cannot_be_read(tmp_path: Path) -> None:
     """And what is missing is named."""
     with pytest.raises(ConfigError, match=r"not a campaign: manifest.json"):
-        campaigns.existing(tmp_path)
+        campaigns.open_existing(tmp_path)
 
 
 def test_a_campaign_stays_at_its_scale(tmp_path: Path) -> None:

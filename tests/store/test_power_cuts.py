@@ -86,8 +86,7 @@ def recorded(disk: Disk, patch: pytest.MonkeyPatch) -> Iterator[None]:
         return rename(path, target)
 
     with patch.context() as patched:
-        patched.setattr("httpbed.store.durable_files._AT_ONCE", 1)
-        patched.setattr("httpbed.store.digests._AT_ONCE", 1)
+        patched.setattr("httpbed.store.durable_files.THREADS", 1)
         patched.setattr(os, "fsync", disk.fsync)
         patched.setattr(Path, "rename", step)
         yield
@@ -223,4 +222,4 @@ def test_what_a_campaign_begins_with_is_safe_before_it_is_one(
             if file.stat().st_ino not in disk.safe:
                 spoil(file, chance)
         assert kept.make(folder).experiment_text == kept.SMALL
-        assert campaigns.existing(folder).manifest == kept.manifest()
+        assert campaigns.open_existing(folder).manifest == kept.manifest()

@@ -89,4 +89,4 @@ def make(
     read = loaded(text)
     with campaigns.opened(directory, text, read.trials, manifest()) as campaign:
         keep(campaign, *records, leave=leave)
-    return campaigns.existing(directory)
+    return campaigns.open_existing(directory)

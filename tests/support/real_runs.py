@@ -176,7 +176,7 @@ def httpbed(*words: str | Path) -> subprocess.CompletedProcess[str]:
 
 def completed(directory: Path) -> set[str]:
     """Name the trials that have a completed attempt; a busy machine may have spoilt others."""
-    records = campaigns.existing(directory).records()
+    records = campaigns.open_existing(directory).records()
     kinds = {(record.attempt.id, record.attempt.outcome.kind) for record in records}
     return {trial for trial, kind in kinds if kind == "completed"}
 

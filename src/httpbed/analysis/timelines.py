@@ -97,7 +97,7 @@ def timeline(results: Results, row: Mapping[str, Any]) -> Timeline:
 def moments(results: Results, row: Mapping[str, Any]) -> tuple[HandoverEvent, ...]:
     """Read one attempt's hand-overs."""
     file = _artifacts(results, row).parent / HANDOVERS
-    return tuple(handover_files.read_moments(artifacts.text(file)))
+    return tuple(handover_files.read_events(artifacts.text(file)))
 
 
 def deliveries(text: str, moments: Iterable[HandoverEvent] = ()) -> tuple[Curve, dict[str, int]]:

@@ -25,7 +25,7 @@ def command(*, directory: Path, as_json: bool) -> None:
     attempts whose trial.json, observations or hand-overs differ from their digests; they count as
     missing.
     """
-    campaign = campaigns.existing(directory)
+    campaign = campaigns.open_existing(directory)
     design = campaign.design()
     examined = list(campaign.examined())
     last = {one.attempt.id: one.attempt for one in examined if isinstance(one, Record)}

@@ -31,7 +31,7 @@ def command(context: click.Context, *, directory: Path, as_json: bool) -> None:
 
     Exit codes: 0 all files match; 1 some differ; 2 DIR is not a campaign.
     """
-    found = verification.verify(campaigns.existing(directory))
+    found = verification.verify(campaigns.open_existing(directory))
     if as_json:
         click.echo(json.dumps(_values(found)))
     else:

@@ -1,1 +1,5 @@
-"""The campaign on disk: directories are the truth, Parquet is a cache."""
+"""What httpbed keeps on disk: campaigns, tables made from them, packet logs, records of tests.
+
+Not here: running trials (``campaign``) and what the numbers mean (``analysis``).
+Start at ``campaign`` for the folder, ``query`` to read all of it.
+"""

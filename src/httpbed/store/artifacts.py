@@ -1,8 +1,8 @@
-"""What the attempts of a campaign left, verified before a figure is made of it.
+"""Artifacts of a campaign's attempts, verified before use.
 
-Readers of a campaign verify ``trial.json``, the observations and the hand-overs of every attempt.
-Artifacts can have hundreds of megabytes, so an attempt's artifacts are hashed when one of them is
-read, and all of them by ``httpbed verify``.
+Every reader of a campaign verifies each attempt's ``trial.json``, observations and hand-overs.
+Artifacts can have hundreds of megabytes: an attempt's artifacts are hashed when they are read, and
+``httpbed verify`` hashes all.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from httpbed.store import attempts, layout
 from httpbed.store.damage import Damage
 
 MOST_BYTES = 64 * 2**20
-"""Of a text that is read whole; what is longer was not written by a trial."""
+"""Limit of a text that is read at once; no trial writes longer ones."""
 
 
 @dataclass
 class Artifacts:
-    """The artifacts of a campaign's attempts; remembers which were not as they were written."""
+    """The artifacts of a campaign's attempts; remembers which are damaged."""
 
     directory: Path | None = None
-    """The campaign's folder; None where nothing vouches for artifacts, and all are believed."""
+    """The campaign's folder; None if there are no digests, so that nothing is verified."""
     _seen: dict[tuple[str, str], list[str]] = field(default_factory=dict)
 
     def altered(self, row: Mapping[str, Any], below: str) -> Damage | None:
-        """Say how artifacts of a row of the table of trials differ from what was written, if so.
+        """Return how artifacts of a row of the trials table differ from what was written, if so.
 
-        ``below`` is the file or the folder of them that is to be read.
+        ``below`` is the file or folder to be read.
         """
         if self.directory is None:
             return None
@@ -44,13 +44,13 @@ class Artifacts:
 
     @property
     def damaged(self) -> list[Damage]:
-        """List attempts with artifacts that were to be read, and were not as they were written."""
+        """Return the attempts whose artifacts were read and found damaged."""
         seen = sorted(self._seen.items())
         return [Damage(place, tuple(reasons)) for (place, _), reasons in seen if reasons]
 
 
 def text(file: Path) -> str:
-    """Read a text that an attempt left; empty where there is none to be read."""
+    """Return a text among the artifacts; empty if it cannot be read."""
     try:
         return untrusted_files.text(file, most=MOST_BYTES)
     except (OSError, ValueError):

@@ -1,8 +1,8 @@
-"""The files of one attempt: written once, and read only as they were written.
+"""The files of one attempt: written once, and verified whenever they are read.
 
-``trial.json`` is written last. It has the attempt, the digest of every other file (``files``), the
-number of observations, and the digest of its own text. So an attempt of which a power cut lost a
-file, or in which a value was changed, is not read as if it were whole.
+``trial.json`` is written last. It contains the attempt, the digest of every other file
+(``files``), the number of observations, and the digest of its own text. So an attempt that lost a
+file in a power cut, or whose values were edited, is recognised as damaged.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ OBSERVATIONS = "observations.jsonl"
 ARTIFACTS = "artifacts"
 _FILES = TypeAdapter(dict[str, FileDigest])
 _READ = (TRIAL, OBSERVATIONS, HANDOVERS)
-"""What every reader of a campaign reads, and verifies; artifacts are verified apart."""
+"""Files that every reader of a campaign reads and verifies; artifacts are verified separately."""
 MALFORMED = (ValueError, KeyError, TypeError, RecursionError)
-"""What reading a document that is not ours raises."""
+"""Exceptions of reading a document of unknown form."""
 
 
 def write(record: Record, folder: Path) -> None:
-    """Write an attempt's files into its folder, ``trial.json`` last, and bring all to the disk."""
+    """Write an attempt's files into its folder, ``trial.json`` last, and flush them to the disk."""
     lines = [_observation_line(observation) for observation in record.observations]
     own = {OBSERVATIONS: "".join(lines)}
     if record.handovers is not None:
-        own[HANDOVERS] = handover_files.moments_text(record.handovers)
+        own[HANDOVERS] = handover_files.events_text(record.handovers)
     for name, text in own.items():
         durable_files.write(folder / name, text.encode())
     files = {name: digests.of_bytes(text.encode()) for name, text in own.items()}
@@ -58,28 +58,28 @@ def _observation_line(observation: Observation) -> str:
 
 
 @dataclass(frozen=True)
-class Found:
-    """An attempt's folder as it is on the disk: its files' bytes, not understood yet."""
+class AttemptFiles:
+    """The bytes of an attempt's files, not parsed yet."""
 
     place: str
     """``trials/BLOCK/TRIAL/ATTEMPT``."""
     contents: Mapping[str, bytes]
     unread: Mapping[str, str]
-    """Why a file cannot be read, by its name; a file that is not there is in neither."""
+    """Why a file cannot be read, by its name; a missing file is in neither."""
 
     @property
     def fingerprint(self) -> str:
-        """Digest of all of that: equal for equal bytes at the same place only."""
+        """Return a digest that is equal only for equal files at the same place."""
         held = {name: hashlib.sha256(one).hexdigest() for name, one in self.contents.items()}
         said = json.dumps([self.place, sorted(held.items()), sorted(self.unread.items())])
         return hashlib.sha256(said.encode()).hexdigest()
 
 
-def find(directory: Path, place: str) -> Found:
-    """Read the bytes of an attempt's files; what is no regular file is not waited for."""
+def read_files(directory: Path, place: str) -> AttemptFiles:
+    """Read the bytes of an attempt's files; only regular files are opened."""
     contents, unread = dict[str, bytes](), dict[str, str]()
     if not digests.is_folder(directory / place):
-        return Found(place, {}, {"": "is no folder"})
+        return AttemptFiles(place, {}, {"": "is not a folder"})
     for name in _READ:
         try:
             contents[name] = untrusted_files.data(
@@ -89,34 +89,34 @@ def find(directory: Path, place: str) -> Found:
             continue
         except untrusted_files.UnreadableError as error:
             unread[name] = str(error)
-    return Found(place, contents, unread)
+    return AttemptFiles(place, contents, unread)
 
 
-def understood(found: Found, design: Mapping[str, Trial] | None) -> Record | Damage:
-    """Return the attempt whose files were found, or what is wrong with them.
+def parse(files: AttemptFiles, design: Mapping[str, Trial] | None) -> Record | Damage:
+    """Return the attempt in these files, or how they are damaged.
 
     Args:
-        found: Its files.
-        design: The campaign's trials by their identifiers; None where they are not known.
+        files: Its files.
+        design: The campaign's trials by their identifiers; None if they are unknown.
     """
-    if found.unread:
-        return Damage(found.place, tuple(found.unread.values()))
-    if TRIAL not in found.contents:
-        return Damage(found.place, (f"{TRIAL} is missing",))
+    if files.unread:
+        return Damage(files.place, tuple(files.unread.values()))
+    if TRIAL not in files.contents:
+        return Damage(files.place, (f"{TRIAL} is missing",))
     try:
-        written = _written(found.contents[TRIAL])
+        written = _trial_document(files.contents[TRIAL])
         differences = (
-            *_elsewhere(found.place, written.attempt, design),
-            *_differences(written, found.contents),
+            *_elsewhere(files.place, written.attempt, design),
+            *_differences(written, files.contents),
         )
-        return Damage(found.place, differences) if differences else _record(found, written)
+        return Damage(files.place, differences) if differences else _record(files, written)
     except DifferentError as error:
-        return Damage(found.place, (f"{TRIAL} {error}",))
+        return Damage(files.place, (f"{TRIAL} {error}",))
 
 
 @dataclass(frozen=True)
-class Written:
-    """What ``trial.json`` holds."""
+class TrialDocument:
+    """The content of ``trial.json``."""
 
     attempt: Attempt
     observation_count: int
@@ -127,17 +127,17 @@ class Written:
         return {name: one for name, one in self.files.items() if _is_below(name, below)}
 
 
-def _written(content: bytes) -> Written:
+def _trial_document(content: bytes) -> TrialDocument:
     said = digests.unsealed(content)
     try:
         files = _FILES.validate_python(said.pop("files"))
         count = int(said.pop("observation_count"))
         attempt = Attempt.model_validate(said)
     except (ArithmeticError, AttributeError, *MALFORMED) as error:
-        raise DifferentError(f"is not to be understood: {type(error).__name__}") from None
+        raise DifferentError(f"cannot be parsed: {type(error).__name__}") from None
     if strange := [name for name in files if not _is_ours(name)]:
         raise DifferentError(f"names a file that no attempt has: {strange[0]!r}")
-    return Written(attempt, count, files)
+    return TrialDocument(attempt, count, files)
 
 
 def _is_ours(name: str) -> bool:
@@ -160,8 +160,8 @@ def _elsewhere(place: str, attempt: Attempt, design: Mapping[str, Trial] | None)
         yield "the campaign's design has no such trial"
 
 
-def _differences(written: Written, contents: Mapping[str, bytes]) -> Iterator[str]:
-    """Compare the files that every reader reads with their digests."""
+def _differences(written: TrialDocument, contents: Mapping[str, bytes]) -> Iterator[str]:
+    """Yield how the files that every reader reads differ from their digests."""
     for name in (OBSERVATIONS, HANDOVERS):
         said, content = written.files.get(name), contents.get(name)
         if said is not None:
@@ -172,12 +172,12 @@ def _differences(written: Written, contents: Mapping[str, bytes]) -> Iterator[st
             yield f"{name} is not among the files that {TRIAL} names"
 
 
-def _record(found: Found, written: Written) -> Record:
-    moments = found.contents.get(HANDOVERS)
+def _record(files: AttemptFiles, written: TrialDocument) -> Record:
+    events = files.contents.get(HANDOVERS)
     return Record(
         attempt=written.attempt,
-        observations=_observations(found.contents[OBSERVATIONS], written.observation_count),
-        handovers=None if moments is None else handover_files.read_moments(moments.decode()),
+        observations=_observations(files.contents[OBSERVATIONS], written.observation_count),
+        handovers=None if events is None else handover_files.read_events(events.decode()),
     )
 
 
@@ -189,7 +189,7 @@ def _observations(content: bytes, count: int) -> list[Observation]:
         ]
         unknown = [one.metric for one in found if one.metric not in METRICS]
     except MALFORMED as error:
-        reason = f"stands beside an {OBSERVATIONS} that is not to be understood"
+        reason = f"stands beside an {OBSERVATIONS} that cannot be parsed"
         raise DifferentError(f"{reason}: {type(error).__name__}") from None
     if unknown or len(found) != count:
         raise DifferentError(f"stands beside an {OBSERVATIONS} of other observations")
@@ -197,12 +197,12 @@ def _observations(content: bytes, count: int) -> list[Observation]:
 
 
 def altered(directory: Path, place: str, below: str = "") -> list[str]:
-    """Say which artifacts of an attempt differ from what was written; each of them is read.
+    """Return which artifacts of an attempt differ from what was written; reads all of them.
 
     ``below`` limits it to one file or folder of the artifacts.
     """
     try:
-        said = _written(
+        said = _trial_document(
             untrusted_files.data(directory / place / TRIAL, most=untrusted_files.OWN_BYTES)
         )
     except (FileNotFoundError, untrusted_files.UnreadableError, DifferentError) as error:
@@ -224,5 +224,5 @@ def strangers(directory: Path, place: str) -> list[str]:
         f"{name} is not among the files that {TRIAL} names" for name in names if name not in own
     ]
     if ARTIFACTS in names and not digests.is_folder(directory / place / ARTIFACTS):
-        said.append(f"{ARTIFACTS} is no folder")
+        said.append(f"{ARTIFACTS} is not a folder")
     return said

@@ -46,7 +46,7 @@ artifacts = layout.artifacts
 
 
 class Campaign:
-    """An open campaign. Made by :func:`opened`, or :func:`existing` for reading."""
+    """An open campaign. Made by :func:`opened`, or :func:`open_existing` for reading."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -95,7 +95,7 @@ class Campaign:
         design = {trial.id: trial for trial in self.design()}
         real = self.directory.resolve()
         for place in layout.attempts(real):
-            yield attempts.understood(attempts.find(real, place), design)
+            yield attempts.parse(attempts.read_files(real, place), design)
 
     def records(self) -> Iterator[Record]:
         """Yield every finished attempt that is as it was written."""
@@ -150,8 +150,8 @@ class Campaign:
             place.mkdir(exist_ok=True)
         real = self.directory.resolve()
         if os.path.lexists(final):
-            found = attempts.find(real, str(final.relative_to(self.directory)))
-            if isinstance(attempts.understood(found, None), Damage):
+            found = attempts.read_files(real, str(final.relative_to(self.directory)))
+            if isinstance(attempts.parse(found, None), Damage):
                 self._set_aside(final)
 
     def _set_aside(self, path: Path) -> None:
@@ -264,7 +264,7 @@ def opened(
         yield campaign
 
 
-def existing(directory: Path) -> Campaign:
+def open_existing(directory: Path) -> Campaign:
     """Open a campaign to read it.
 
     Raises:
@@ -286,7 +286,7 @@ def _require_folders(directory: Path) -> None:
         if os.path.lexists(directory / name) and not digests.is_folder(directory / name)
     ]
     if strange:
-        reason, remedy = "is no folder of the campaign's own", "move the folder itself here"
+        reason, remedy = "is not a folder of its own", "move the folder itself here"
         raise ConfigError([Mistake(str(path), reason, remedy) for path in strange])
 
 

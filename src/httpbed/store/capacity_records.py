@@ -1,4 +1,4 @@
-"""Records of how many page loads this machine carries side by side: one file per browser."""
+"""Records of capacity tests, one file per browser."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from httpbed.host import folders
 
 SCHEMA = 1
 PICTURES, TIMES = METRICS = ("speed_index", "page_load_time")
-"""What is told of apart: pictures of a page are disturbed sooner than its times."""
+"""Metrics measured separately: visual metrics suffer before load times do."""
 _OF_PICTURES = frozenset({PICTURES, "first_contentful_paint", "largest_contentful_paint"})
 MACHINE = ("kernel", "architecture", "cpu", "cores", "memory_bytes")
-"""What must be the same for a record to hold."""
+"""Facts of the machine that must equal those in the record."""
 
 
 def path(browser: str) -> Path:
@@ -29,10 +29,10 @@ def write(browser: str, record: Mapping[str, Any]) -> Path:
 
 
 def undisturbed(browser: str, made_by: Mapping[str, Any], metric: str) -> int | None:
-    """Return how many loads side by side leave a metric as it is.
+    """Return how many loads side by side leave a metric undisturbed.
 
-    None where that was not measured on this machine, of this browser and with this link backend;
-    ``made_by`` is a campaign's manifest, which tells of them.
+    None without a record of this machine, browser and link backend, which ``made_by``, a campaign's
+    manifest, describes.
     """
     programs = {one["name"]: one for one in made_by["programs"]}
     try:
@@ -50,5 +50,5 @@ def undisturbed(browser: str, made_by: Mapping[str, Any], metric: str) -> int | 
 
 
 def _like(metric: str) -> str:
-    """Name the measured metric that is disturbed like another one."""
+    """Return the measured metric that represents another metric."""
     return PICTURES if metric in _OF_PICTURES else TIMES

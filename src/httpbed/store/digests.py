@@ -28,7 +28,6 @@ from httpbed.store import durable_files
 DEEPEST = 40
 """Folders in folders; a trial that leaves more is ended."""
 _ANY_LENGTH = 2**62
-_AT_ONCE = 8
 _CHUNK_BYTES = 2**20
 _PLAIN = "/ !$&'()+,;=@[]"
 """Characters that stand for themselves in a file's name here, besides letters and digits."""
@@ -97,7 +96,7 @@ def of_folder(top: Path, below: str) -> dict[str, FileDigest]:
         except (FileNotFoundError, untrusted_files.UnreadableError):
             return None
 
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
+    with ThreadPoolExecutor(durable_files.THREADS) as pool:
         found = dict(zip(files, pool.map(digest, files), strict=True))
     durable_files.settle(folders)
     return {name: one for name, one in found.items() if one is not None}
@@ -172,7 +171,7 @@ def unsealed(content: bytes) -> dict[str, Any]:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise DifferentError(f"is not to be understood: {type(error).__name__}") from None
+        raise DifferentError(f"cannot be parsed: {type(error).__name__}") from None
     if not isinstance(found, dict):
         raise DifferentError("is no JSON object")
     return {name: value for name, value in found.items() if name != "sha256"}

@@ -1,7 +1,7 @@
-"""Writing so that a power cut leaves a file whole or not there.
+"""Writes files so that a power cut leaves each of them complete or missing.
 
-A file system may keep a new file's name and lose its bytes, unless the program asks for both to be
-on the disk (fsync(2)) before the rename that makes the file, or its folder, part of a campaign.
+A file system may keep a new file's name and lose its bytes unless the program flushes both to the
+disk (fsync(2)) before the rename that makes the file, or its folder, part of a campaign.
 """
 
 from __future__ import annotations
@@ -16,17 +16,18 @@ from pathlib import Path
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_AT_ONCE = 8
+THREADS = 8
+"""Threads that wait for the disk at the same time."""
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a new file, in the place of what had its name; its bytes are on the disk.
+    """Write a new file and flush it to the disk; another file of its name is removed first.
 
     Raises:
-        OSError: The file cannot be written; a folder has its name, for example.
+        OSError: The file cannot be written, for example because a folder has its name.
     """
     with suppress(FileNotFoundError):
-        path.unlink()  # never written to: it may be a link, or a pipe that nobody reads
+        path.unlink()  # not written to: it may be a link or a pipe
     with os.fdopen(os.open(path, _NEW, 0o666), "wb") as file:
         file.write(content)
         file.flush()
@@ -34,7 +35,7 @@ def write(path: Path, content: bytes) -> None:
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Write a file in the place of the one before: a reader sees one of the two, whole."""
+    """Replace a file; readers see either the old or the new one, complete."""
     unnamed = path.with_name(f".{path.name}")
     write(unnamed, content)
     unnamed.replace(path)
@@ -42,10 +43,10 @@ def replace(path: Path, content: bytes) -> None:
 
 
 def append_line(path: Path, line: str) -> None:
-    """Append a line to a log; after a line that a power cut tore, on a line of its own.
+    """Append a line to a log; a line torn by a power cut is ended first.
 
     Raises:
-        OSError: The file cannot be written; it is a link, or a pipe that nobody reads.
+        OSError: The file cannot be written, or is a link or a pipe.
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     handle = os.open(path, flags, 0o666)
@@ -61,8 +62,8 @@ def append_line(path: Path, line: str) -> None:
 
 
 def settle(folders: Iterable[Path]) -> None:
-    """Bring the names in some folders to the disk, several folders at a time."""
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
+    """Flush the names in some folders to the disk, several folders at a time."""
+    with ThreadPoolExecutor(THREADS) as pool:
         list(pool.map(_settle, folders))
 
 

@@ -1,10 +1,10 @@
-"""The files of an attempt with hand-overs: its deliveries and its events.
+"""The files of an attempt with hand-overs: deliveries and events.
 
-``deliveries.tsv`` has the IP bytes that each of the client's links delivered in each millisecond
-since the emulator began (columns ``bin``, ``link``, ``bytes``; no empty bins), after a line with
-the time of the client's first packet. It includes deliveries to an interface that had lost its
-address, which the kernel drops; :func:`received` leaves them out. ``handovers.json`` has a
-:class:`~httpbed.experiment.handover_event.HandoverEvent` of each hand-over.
+``deliveries.tsv`` contains the IP bytes that each of the client's links delivered in each
+millisecond since the emulator's start (columns ``bin``, ``link``, ``bytes``; without empty bins).
+Its first line has the time of the client's first packet. It also counts packets to an interface
+without an address, which the kernel drops; :func:`received` leaves them out. ``handovers.json``
+has a :class:`~httpbed.experiment.handover_event.HandoverEvent` for each hand-over.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _COLUMNS = ("bin", "link", "bytes")
 _ORIGIN = "# origin_ms: "
 
 Absences = Mapping[str, Sequence[tuple[float, float]]]
-"""When each link had no address: from when until when, ascending, in bins."""
+"""Intervals in bins in which each link had no address, ascending."""
 
 
 class DeliveryBin(NamedTuple):
-    """What one link delivered in one millisecond."""
+    """The bytes that one link delivered in one millisecond."""
 
     bin: int
     link: str
@@ -39,28 +39,28 @@ class DeliveryBin(NamedTuple):
 
 @dataclass(frozen=True)
 class Deliveries:
-    """What was delivered to a client, from its first packet on."""
+    """Deliveries to a client from its first packet on."""
 
     origin: float
-    """The client's first packet, in bins since the emulator began."""
+    """Time of the client's first packet, in bins since the emulator's start."""
     rows: tuple[DeliveryBin, ...]
-    """Ascending."""
+    """In ascending order."""
 
 
 NO_DELIVERIES = Deliveries(0.0, ())
 
 
 def deliveries_text(found: Deliveries) -> str:
-    """Write :data:`DELIVERIES`."""
+    """Return the text of :data:`DELIVERIES`."""
     rows = (f"{one.bin}\t{one.link}\t{one.ip_bytes}\n" for one in found.rows)
     return f"{_ORIGIN}{found.origin}\n" + "\t".join(_COLUMNS) + "\n" + "".join(rows)
 
 
 def read_deliveries(text: str) -> Deliveries:
-    """Read :data:`DELIVERIES`; what is damaged, or not there, is none at all.
+    """Parse :data:`DELIVERIES`; a missing or damaged text has no deliveries.
 
-    What came before the client's first packet, such as answers to ping, is not counted. Without
-    the line that tells of it the first delivery is it.
+    Packets before the client's first one, such as ping replies, are not counted. Without the line
+    with its time, the first delivery counts as the client's first packet.
     """
     lines = text.splitlines()
     try:
@@ -80,7 +80,7 @@ def _row(line: str) -> DeliveryBin:
 
 
 def received(rows: Iterable[DeliveryBin], absences: Absences) -> Iterator[DeliveryBin]:
-    """Leave out what came over a link while it had no address, by the middle of each bin."""
+    """Yield deliveries except those in bins in whose middle the link had no address."""
     for one in rows:
         gone = absences.get(one.link, ())
         index = bisect_right(gone, one.bin + 0.5, key=lambda span: span[0]) - 1
@@ -89,32 +89,32 @@ def received(rows: Iterable[DeliveryBin], absences: Absences) -> Iterator[Delive
 
 
 def absences(
-    moments: Iterable[HandoverEvent], origin: float
+    events: Iterable[HandoverEvent], origin: float
 ) -> dict[str, list[tuple[float, float]]]:
-    """Say by the moments of an attempt when its links had no address."""
+    """Return when an attempt's links had no address, according to its events."""
     found: dict[str, list[tuple[float, float]]] = {}
-    for one in moments:
+    for one in events:
         if one.gone_s is not None:
             back = float("inf") if one.back_s is None else origin + one.back_s / BIN_S
             found.setdefault(one.left, []).append((origin + one.gone_s / BIN_S, back))
     return {link: sorted(spans) for link, spans in found.items()}
 
 
-def moments_text(moments: Iterable[HandoverEvent]) -> str:
-    """Write :data:`HANDOVERS`."""
-    return json.dumps([one.model_dump(by_alias=True) for one in moments], indent=1) + "\n"
+def events_text(events: Iterable[HandoverEvent]) -> str:
+    """Return the text of :data:`HANDOVERS`."""
+    return json.dumps([one.model_dump(by_alias=True) for one in events], indent=1) + "\n"
 
 
-def read_moments(text: str) -> list[HandoverEvent]:
-    """Read :data:`HANDOVERS`, as far as it can be."""
+def read_events(text: str) -> list[HandoverEvent]:
+    """Parse :data:`HANDOVERS`; invalid events are left out."""
     try:
         said = json.loads(text or "[]")
     except (ValueError, RecursionError):
         return []
-    return list(_moments(said if isinstance(said, list) else []))
+    return list(_events(said if isinstance(said, list) else []))
 
 
-def _moments(said: Iterable[Any]) -> Iterator[HandoverEvent]:
+def _events(said: Iterable[Any]) -> Iterator[HandoverEvent]:
     for one in said:
         try:
             yield HandoverEvent.model_validate(one)

@@ -1,4 +1,4 @@
-"""Where things are in a campaign's folder, and which names there are attempts."""
+"""Places in a campaign's folder, and which names there are attempts."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _UNDER_WAY = re.compile(r"[0-9a-f]{12}-[1-9][0-9]*")
 
 
 def attempt(block: int, trial: str, number: int) -> str:
-    """Name an attempt's folder, below its campaign's."""
+    """Return the path of an attempt's folder below its campaign's."""
     return f"{TRIALS}/{block:04d}/{trial}/{number}"
 
 
 def artifacts(directory: Path, block: int, trial: str, number: int) -> Path:
-    """Return the folder with what an attempt left, in a campaign's folder."""
+    """Return the folder of an attempt's artifacts."""
     return directory / attempt(block, trial, number) / "artifacts"
 
 
 def attempts(directory: Path) -> Iterator[str]:
-    """Yield the places of attempts by block, trial and number, without following a link.
+    """Yield the places of attempts by block, trial and number, without following links.
 
-    What has the name of a block, trial or attempt and is no folder is one of the places, too.
+    A file or link with the name of a block, trial or attempt is one of the places, too.
     """
     yield from _below(directory, TRIALS, 0)
 
@@ -46,17 +46,17 @@ def _names(folder: Path, pattern: re.Pattern[str]) -> list[str]:
     return [name for name in _listed(folder) if pattern.fullmatch(name)]
 
 
-def strays(directory: Path) -> Iterator[str]:
-    """Yield what lies among blocks, trials, attempts and unfinished attempts, and is none."""
-    yield from _strays(directory, TRIALS, 0)
+def unexpected(directory: Path) -> Iterator[str]:
+    """Yield files and folders among the attempts whose names are none of an attempt."""
+    yield from _unexpected(directory, TRIALS, 0)
     yield from _others(directory, UNFINISHED, _UNDER_WAY)
 
 
-def _strays(directory: Path, place: str, level: int) -> Iterator[str]:
+def _unexpected(directory: Path, place: str, level: int) -> Iterator[str]:
     yield from _others(directory, place, _LEVELS[level])
     if level + 1 < len(_LEVELS):
         for name in _names(directory / place, _LEVELS[level]):
-            yield from _strays(directory, f"{place}/{name}", level + 1)
+            yield from _unexpected(directory, f"{place}/{name}", level + 1)
 
 
 def _others(directory: Path, place: str, pattern: re.Pattern[str]) -> Iterator[str]:
@@ -65,16 +65,16 @@ def _others(directory: Path, place: str, pattern: re.Pattern[str]) -> Iterator[s
 
 
 def under_way(directory: Path) -> list[Path]:
-    """Return the folders of attempts that are under way, or were when their run ended."""
+    """Return the folders of unfinished attempts."""
     folder = directory / UNFINISHED
     return [path for name in _names(folder, _UNDER_WAY) if digests.is_folder(path := folder / name)]
 
 
-def aside(directory: Path) -> list[str]:
-    """Name what was moved away because it was not as it was written."""
+def set_aside(directory: Path) -> list[str]:
+    """Return the damaged attempts that were set aside."""
     return [f"{DAMAGED}/{name}" for name in sorted(_listed(directory / DAMAGED))]
 
 
 def _listed(folder: Path) -> list[str]:
-    """Name what is in a folder; nothing where it is none, or a link to one."""
+    """Return the names in a folder; nothing for a link or a file."""
     return [path.name for path in folder.iterdir()] if digests.is_folder(folder) else []

@@ -1,4 +1,4 @@
-"""Read a campaign back, and ask it questions in SQL."""
+"""Reads a campaign, and queries it with SQL."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from httpbed.store.results import Results
 
 
 def read(directory: Path) -> Results:
-    """Read everything a campaign holds so far.
+    """Read everything that a campaign contains so far.
 
     Raises:
         ConfigError: The folder is not a campaign.
     """
-    campaign = campaigns.existing(directory)
+    campaign = campaigns.open_existing(directory)
     read_back = parser.read_valid(campaign.experiment_text)
     if read_back.experiment is None:
         raise ConfigError(read_back.mistakes)
@@ -48,7 +48,7 @@ def read(directory: Path) -> Results:
 
 
 def _jobs(campaign: Campaign) -> str:
-    """Tell how many trials ran side by side, in every run that worked on it."""
+    """Return how many trials ran side by side in each run, as text."""
     return ", then ".join(str(run["jobs"]) for run in campaign.runs())
 
 

@@ -1,4 +1,4 @@
-"""What must be the same in a run that resumes a campaign: nothing is mixed."""
+"""What must be equal in a run that resumes a campaign."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 MACHINE = ("kernel", "architecture", "cpu", "cores", "memory_bytes")
-"""Comparisons stay within a machine."""
+"""Facts of the machine; comparisons stay within one machine."""
 
 
 def differences(
     made_by: Mapping[str, Any], manifest: Mapping[str, Any]
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield what is not as it was when a campaign began: its name, what it was, and what it is."""
+    """Yield what differs from the campaign's manifest: name, old value and new value."""
     for identities in (_programs, _recipes, _sites, _machine, _link):
         yield from _differences(identities(made_by), identities(manifest))
 
@@ -37,7 +37,7 @@ def _recipes(manifest: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _sites(manifest: Mapping[str, Any]) -> dict[str, str]:
-    """Name the sites that were served; several may have the same name."""
+    """Return the digests of the served sites by name; several sites may share a name."""
     found: dict[str, str] = {}
     for site in manifest.get("sites", ()):
         name = f"site {site['name']}"

@@ -1,10 +1,9 @@
-"""Records of conformance tests: one file per sender and scale, in the user's state.
+"""Records of conformance tests: one file per sender and scale, in the user's state folder.
 
-A sender is a program of one build with its settings, over one HTTP version with one congestion
-control; over TCP the kernel sends, so its release is part of it. The latest test of a scale
-replaces the one before, and the largest scale that was run is what counts: a smaller test that
-passes does not take back what a larger one found. Campaigns copy the verdict on each of their
-senders into their manifest.
+A sender is one build of a program with its settings, one HTTP version and one congestion control;
+over TCP the kernel's release is part of it, because the kernel sends. A test replaces the record
+of its scale. The record of the largest scale counts: a smaller test that passes does not outweigh
+a larger one. Campaigns copy the verdict on each of their senders into their manifest.
 """
 
 from __future__ import annotations
@@ -20,22 +19,22 @@ from httpbed.host import folders
 
 
 def folder() -> Path:
-    """Return where the records are; it may not exist."""
+    """Return the folder of the records, which may not exist."""
     return folders.state() / "senders"
 
 
 def path(key: SenderKey, scale: Scale) -> Path:
-    """Return where a sender's record is, or would be."""
+    """Return the path of a sender's record, which may not exist."""
     return folder() / f"{key.implementation}-{key.digest}-{scale}.json"
 
 
 def write(key: SenderKey, scale: Scale, record: Mapping[str, Any]) -> Path:
-    """Keep a record, whole or not at all, and return its path."""
+    """Write a record, completely or not at all, and return its path."""
     return records.write(path(key, scale), record)
 
 
 def read(key: SenderKey) -> dict[str, Any] | None:
-    """Read a sender's record of the largest scale; None when none can be read and understood."""
+    """Read a sender's record of the largest scale; None without a valid record."""
     records = (_read(path(key, scale), key) for scale in reversed(SCALES))
     return next((record for record in records if record is not None), None)
 
@@ -50,10 +49,10 @@ def _read(file: Path, key: SenderKey) -> dict[str, Any] | None:
 
 
 def standing(key: SenderKey) -> dict[str, Any]:
-    """Return what a campaign's manifest says of a sender: who it is, and how it was found.
+    """Return a sender and the verdict on it, for a campaign's manifest.
 
-    ``passed`` is None for a sender that was never tested on this machine by this user; ``failed``
-    and ``unseen`` name its properties that were out of tolerance, and that nothing showed.
+    ``passed`` is None for a sender that this user never tested on this machine. ``failed`` names
+    its properties out of tolerance, ``unseen`` those that could not be judged.
     """
     record = read(key)
     said: dict[str, Any] = {"sender": key.as_json(), "passed": None}
@@ -67,9 +66,9 @@ def standing(key: SenderKey) -> dict[str, Any]:
 
 
 def refreshed(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a campaign's manifest with what is known of its senders by now.
+    """Return a campaign's manifest with the current verdicts on its senders.
 
-    A sender is a program by its SHA-256, so a test that came after the campaign is of the same.
+    A sender includes its program's SHA-256, so a test after the campaign tested the same program.
     """
     told = [_refreshed(said) for said in manifest.get("senders", ())]
     return {**manifest, "senders": told} if told else dict(manifest)

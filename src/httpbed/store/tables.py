@@ -37,7 +37,7 @@ SCHEMA = 1
 
 
 @dataclass(frozen=True)
-class Compact:
+class CampaignTables:
     """A campaign's attempts as tables."""
 
     tables: Mapping[str, pa.Table]
@@ -46,7 +46,7 @@ class Compact:
     """Attempts that are not as they were written, and so in no table."""
 
 
-def compact(campaign: Campaign, factors: Iterable[str]) -> Compact:
+def compact(campaign: Campaign, factors: Iterable[str]) -> CampaignTables:
     """Return the tables, from the cache where it was made from what is there now."""
     columns, real = list(factors), campaign.directory.resolve()
     index = _index(real)
@@ -59,18 +59,18 @@ def compact(campaign: Campaign, factors: Iterable[str]) -> Compact:
     seen, records, damaged = list[str](), list[Record](), list[Damage]()
     for found in _found(real):
         seen.append(_fingerprint(found))  # again: an attempt may have been added meanwhile
-        one = attempts.understood(found, design)
+        one = attempts.parse(found, design)
         records.append(one) if isinstance(one, Record) else damaged.append(one)
-    made = Compact(tabulate(records, columns), tuple(damaged))
+    made = CampaignTables(tabulate(records, columns), tuple(damaged))
     _keep(campaign.directory, made, _made_from(campaign, columns, seen))
     return made
 
 
-def _found(real: Path) -> Iterator[attempts.Found]:
-    return (attempts.find(real, place) for place in layout.attempts(real))
+def _found(real: Path) -> Iterator[attempts.AttemptFiles]:
+    return (attempts.read_files(real, place) for place in layout.attempts(real))
 
 
-def _fingerprint(found: attempts.Found) -> str:
+def _fingerprint(found: attempts.AttemptFiles) -> str:
     return found.fingerprint
 
 
@@ -130,14 +130,14 @@ def _index(real: Path) -> dict[str, Any] | None:
     return found if "made_from" in found else None
 
 
-def _cached(real: Path, index: Mapping[str, Any]) -> Compact | None:
+def _cached(real: Path, index: Mapping[str, Any]) -> CampaignTables | None:
     """Read the cache; None where it is not as it was written."""
     try:
         read = {name: _table_of(real / f"{name}.parquet", index["tables"][name]) for name in TABLES}
         damaged = tuple(Damage(place, tuple(reasons)) for place, reasons in index["damaged"])
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException):
         return None
-    return Compact(read, damaged)
+    return CampaignTables(read, damaged)
 
 
 def _table_of(file: Path, sha256: str) -> pa.Table:
@@ -147,7 +147,7 @@ def _table_of(file: Path, sha256: str) -> pa.Table:
     return pq.read_table(pa.BufferReader(content))
 
 
-def _keep(directory: Path, made: Compact, made_from: str) -> None:
+def _keep(directory: Path, made: CampaignTables, made_from: str) -> None:
     """Write the cache if the campaign can be written; reading one needs no right to."""
     try:
         written = {name: _parquet(table) for name, table in made.tables.items()}

@@ -1,4 +1,4 @@
-"""Compare a whole campaign with what was written: every file of it is read."""
+"""Verifies a campaign: reads all its files and compares them with their digests."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from httpbed.store.damage import Damage
 
 @dataclass(frozen=True)
 class Verification:
-    """What was found."""
+    """The result of verifying a campaign."""
 
     planned: int | None
-    """Trials of the design; None where it cannot be read."""
+    """Number of trials in the design; None if it cannot be read."""
     attempts: int
-    """Finished attempts that are as they were written, with all that they left."""
+    """Number of finished attempts whose files are all as written."""
     without_attempt: int | None
-    """Trials of the design without such an attempt, which is no fault."""
+    """Number of trials without such an attempt, which is no damage."""
     damaged: tuple[Damage, ...]
-    """Attempts and files of the campaign's that are not as they were written."""
+    """Attempts and files that differ from what was written."""
     notes: tuple[str, ...]
-    """What takes no part in any result."""
+    """Things in the folder that take no part in any result."""
 
 
 def verify(campaign: Campaign) -> Verification:
-    """Read all of a campaign and compare it with the digests that it has."""
+    """Read a whole campaign and compare it with its digests."""
     damaged = list(_own_files(campaign))
     design = _design(campaign)
     whole = dict[str, set[str]]()
@@ -51,7 +51,7 @@ def verify(campaign: Campaign) -> Verification:
 
 
 def _own_files(campaign: Campaign) -> Iterator[Damage]:
-    """Yield what is wrong with the files that a campaign began with."""
+    """Yield damage to the files with which a campaign began."""
     try:
         said = campaign.files()
     except ConfigError as error:
@@ -73,7 +73,7 @@ def _design(campaign: Campaign) -> Mapping[str, Trial] | None:
 
 def _attempt(campaign: Campaign, place: str, design: Mapping[str, Trial] | None) -> Record | Damage:
     real = campaign.directory.resolve()
-    found = attempts.understood(attempts.find(real, place), design)
+    found = attempts.parse(attempts.read_files(real, place), design)
     if isinstance(found, Damage):
         return found
     reasons = (*attempts.altered(real, place), *attempts.strangers(real, place))
@@ -88,7 +88,9 @@ def _notes(campaign: Campaign) -> Iterator[str]:
         )
     except ConfigError as error:
         yield from (f"{RUNS}: {one.reason}" for one in error.mistakes)
-    yield from (f"{place}: belongs to no attempt, and is ignored" for place in layout.strays(real))
     yield from (
-        f"{place}: was set aside by httpbed run, and is ignored" for place in layout.aside(real)
+        f"{place}: belongs to no attempt, and is ignored" for place in layout.unexpected(real)
+    )
+    yield from (
+        f"{place}: was set aside by httpbed run, and is ignored" for place in layout.set_aside(real)
     )
