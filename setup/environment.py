@@ -26,7 +26,7 @@ def ensure(checkout: Path) -> None:
     venv, lock = checkout / ".venv", checkout / "requirements.lock"
     interpreter = f"{Path(sys.executable).resolve()} {sys.version}"
     if _read(venv / "made") != interpreter:
-        with progress.step("making the Python environment in .venv", "10 s"):
+        with progress.step("making the Python environment in .venv", "15 s"):
             shutil.rmtree(venv, ignore_errors=True)
             _make(venv)
             _install_uv(venv, lock.read_text())

@@ -91,7 +91,7 @@ Workload = Annotated[
     Discriminator(
         _kind,
         custom_error_type=NO_SUCH_KIND,
-        custom_error_message='is no kind of workload: say "download" or "page"',
+        custom_error_message='is not a kind of workload; use "download" or "page"',
     ),
 ]
 """A download of files, or a page load."""
