@@ -47,7 +47,7 @@ def install_project(checkout: Path) -> None:
     venv = checkout / ".venv"
     path = f"{venv / 'bin'}:{os.environ['PATH']}:{Path.home() / '.cargo/bin'}"
     words = ("--no-deps", "--no-build-isolation", str(checkout))
-    usual = "a minute the first time, 10 s after a change"
+    usual = "1 to 2 min the first time, 10 s after a change"
     with progress.step("building httpbed and its Rust executables", usual, silent_s=1.0):
         _uv_pip(venv, "install", *words, environment={"PATH": path})
 

@@ -11,8 +11,8 @@ import threading
 import time
 from collections.abc import Iterator
 
-SIGN_OF_LIFE_S = 5.0
-"""A step reports every so often that it is still running."""
+SIGN_OF_LIFE_S, RAREST_S = 5.0, 30.0
+"""First interval between the reports that a step is running, which doubles up to the second."""
 
 
 def say(line: str) -> None:
@@ -22,7 +22,7 @@ def say(line: str) -> None:
 
 @contextlib.contextmanager
 def step(name: str, usual: str, *, silent_s: float = 0.0) -> Iterator[None]:
-    """Announce a step with its usual duration, and report every five seconds that it is running.
+    """Announce a step with its usual duration, and report regularly that it is running.
 
     Args:
         name: What the step does.
@@ -35,8 +35,10 @@ def step(name: str, usual: str, *, silent_s: float = 0.0) -> Iterator[None]:
         if ended.wait(silent_s):
             return
         say(f"{name} (usually {usual})")
-        while not ended.wait(SIGN_OF_LIFE_S):
+        interval_s = SIGN_OF_LIFE_S
+        while not ended.wait(interval_s):
             say(f"{name}: {time.monotonic() - began:.0f} s so far")
+            interval_s = min(2 * interval_s, RAREST_S)
 
     reporter = threading.Thread(target=report, daemon=True)
     reporter.start()

@@ -14,7 +14,7 @@ import pytest
 from families import living, until
 from httpbed.host import guard
 
-# Three generations, of which the middle one leaves: the last is an orphan in its own session.
+# Three generations. The middle one ends, so the last is an orphan in its own session.
 FAMILY = (
     "sh -c 'setsid sleep 1000.{word} & setsid sleep 1001.{word} & sleep 0.1' & sleep 999.{word}"
 )
