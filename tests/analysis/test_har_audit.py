@@ -1,4 +1,4 @@
-"""What HAR files bear out, contradict, or cannot tell of what is claimed of them."""
+"""Verdicts on the claims on HAR files: supported, contradicted, undecided, not claimed."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def transfer(at_ms: float, took_ms: float, size: int) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("versions", "verdict", "text"),
     [
-        (["h3", "HTTP/3", "h3-29"], "borne out", "all 3 over HTTP/3"),
+        (["h3", "HTTP/3", "h3-29"], "supported", "all 3 over HTTP/3"),
         (["h3", "h2", "h3"], "contradicted", "1 of 3 (33.33 %) were not over HTTP/3"),
         (["h2", "h3"], "contradicted", "1 origins changed to it on the way"),
         (["h3", "h2"], "contradicted", "1 origins ended below it"),
-        (["h3", ""], "cannot be told", "1 of 2 do not tell their version"),
-        (["h3", "unknown"], "cannot be told", "1 of 2 do not tell their version"),
+        (["h3", ""], "undecided", "1 of 2 do not tell their version"),
+        (["h3", "unknown"], "undecided", "1 of 2 do not tell their version"),
         (["spdy/3.1"], "contradicted", "spdy/3.1: 1"),
     ],
 )
@@ -65,16 +65,16 @@ def test_every_response_speaks_for_the_protocol(
 def test_without_claims_the_mix_is_told() -> None:
     """And strays are none."""
     found = audit(Claims(), answered("h2"), answered("h2"), answered("http/1.1"))["protocol"]
-    assert (found.verdict, found.text) == ("told", "HTTP/2: 2, HTTP/1.1: 1")
+    assert (found.verdict, found.text) == ("not claimed", "HTTP/2: 2, HTTP/1.1: 1")
 
 
 @pytest.mark.parametrize(
     ("waits", "verdict", "places"),
     [
-        ([41, 300], "borne out", ()),
-        ([39.5, 300], "borne out", ()),  # a clock's millisecond
+        ([41, 300], "supported", ()),
+        ([39.5, 300], "supported", ()),  # a clock's millisecond
         ([38, 41, 20], "contradicted", (0, 2)),
-        ([150, 300], "cannot be told", ()),  # a slow server, or a longer path
+        ([150, 300], "undecided", ()),  # a slow server, or a longer path
     ],
 )
 def test_no_answer_is_faster_than_a_round_trip(
@@ -88,12 +88,12 @@ def test_no_answer_is_faster_than_a_round_trip(
 @pytest.mark.parametrize(
     ("version", "connect", "verdict"),
     [
-        ("h2", 85, "borne out"),
-        ("http/1.1", 45, "borne out"),
+        ("h2", 85, "supported"),
+        ("http/1.1", 45, "supported"),
         ("h2", 30, "contradicted"),
-        ("h2", 900, "cannot be told"),
-        ("h3", 44, "borne out"),
-        ("h3", 3, "cannot be told"),  # 0-RTT
+        ("h2", 900, "undecided"),
+        ("h3", 44, "supported"),
+        ("h3", 3, "undecided"),  # 0-RTT
     ],
 )
 def test_connections_take_round_trips(version: str, connect: float, verdict: str) -> None:
@@ -110,19 +110,19 @@ def test_a_set_up_of_which_chrome_tells_the_rest_proves_nothing(name: str) -> No
     claims = Claims(http_version="1.1", rtt_s=0.040, rate_bit_s=10**7, visit="cold")
     found = {one.about: one for one in har_audit.audit(archived, claims)}
     verdicts = {about: one.verdict for about, one in found.items()}
-    assert verdicts.pop("rate") == "cannot be told"
-    assert {verdicts.pop(about) for about in ("failed requests", "redirects")} == {"told"}
-    assert set(verdicts.values()) == {"borne out"}
+    assert verdicts.pop("rate") == "undecided"
+    assert {verdicts.pop(about) for about in ("failed requests", "redirects")} == {"not claimed"}
+    assert set(verdicts.values()) == {"supported"}
     assert found["connections over TCP"].text.startswith("the fastest of 1 was set up in 86")
 
 
 @pytest.mark.parametrize(
     ("rate_bit_s", "verdict", "text"),
     [
-        (None, "told", "500 kB came in 400 ms: 9.98 Mbit/s"),
-        (10_000_000, "borne out", "500 kB came in 400 ms: 9.98 Mbit/s"),
-        (30_000_000, "cannot be told", "9.98 Mbit/s"),
-        (9_000_000, "borne out", "9.98 Mbit/s"),  # a burst of 64 KiB may be faster
+        (None, "not claimed", "500 kB came in 400 ms: 9.98 Mbit/s"),
+        (10_000_000, "supported", "500 kB came in 400 ms: 9.98 Mbit/s"),
+        (30_000_000, "undecided", "9.98 Mbit/s"),
+        (9_000_000, "supported", "9.98 Mbit/s"),  # a burst of 64 KiB may be faster
         (5_000_000, "contradicted", "66 kB of it a burst, the rest takes 8.67 Mbit/s"),
     ],
 )
@@ -136,9 +136,7 @@ def test_no_stretch_is_faster_than_the_link(
     assert text in found.text
 
 
-@pytest.mark.parametrize(
-    ("size", "verdict"), [(60_000, "cannot be told"), (90_000, "contradicted")]
-)
+@pytest.mark.parametrize(("size", "verdict"), [(60_000, "undecided"), (90_000, "contradicted")])
 def test_little_bears_no_rate_out(size: int, verdict: str) -> None:
     """Bursts and slow start are most of it; but what is more than a burst is too much."""
     found = audit(Claims(rate_bit_s=10**6), transfer(0, 1, size))["rate"]
@@ -175,15 +173,16 @@ def test_the_fastest_stretch_is_found_among_slow_ones() -> None:
 
 
 @pytest.mark.parametrize(
-    ("claimed", "verdict"), [(None, "told"), ("cold", "contradicted"), ("repeat view", "borne out")]
+    ("claimed", "verdict"),
+    [(None, "not claimed"), ("cold", "contradicted"), ("repeat view", "supported")],
 )
 def test_caches(claimed: str | None, verdict: str) -> None:
     """A cold load finds nothing in one."""
     kept = answered(wait=1) | {"_fromCache": "memory"}
     found = audit(Claims(visit=claimed), answered(wait=1), kept, answered(status=304))["cache"]
     assert (found.verdict, found.text) == (verdict, "1 from a cache, 1 not modified, of 3")
-    assert audit(Claims(visit="cold"), answered())["cache"].verdict == "borne out"
-    assert audit(Claims(visit="repeat view"), answered())["cache"].verdict == "cannot be told"
+    assert audit(Claims(visit="cold"), answered())["cache"].verdict == "supported"
+    assert audit(Claims(visit="repeat view"), answered())["cache"].verdict == "undecided"
 
 
 def test_failures_and_redirects_are_told_with_their_places() -> None:
@@ -201,13 +200,13 @@ def test_failures_and_redirects_are_told_with_their_places() -> None:
 @pytest.mark.parametrize(
     ("time", "timings", "verdict"),
     [
-        (100, {"blocked": 50, "wait": 50, "dns": -1}, "borne out"),
-        (100.9, {"wait": 100}, "borne out"),
+        (100, {"blocked": 50, "wait": 50, "dns": -1}, "supported"),
+        (100.9, {"wait": 100}, "supported"),
         (150, {"wait": 100}, "contradicted"),
         (100, {"connect": 10, "ssl": 60, "wait": 90}, "contradicted"),
-        (160, {"connect": 10, "ssl": 60, "wait": 90}, "borne out"),  # beside each other
-        (-1, {"wait": 100}, "cannot be told"),
-        (100, {}, "cannot be told"),
+        (160, {"connect": 10, "ssl": 60, "wait": 90}, "supported"),  # beside each other
+        (-1, {"wait": 100}, "undecided"),
+        (100, {}, "undecided"),
     ],
 )
 def test_phases_add_up_to_the_time(time: float, timings: dict[str, float], verdict: str) -> None:
@@ -220,4 +219,4 @@ def test_what_is_not_http_is_not_judged() -> None:
     """Script and data never crossed a network."""
     strange = [{"method": "GET", "url": url} for url in ("javascript:alert(1)", "data:,a")]
     found = audit(Claims(http_version="3"), *[archives.entry(request=one) for one in strange])
-    assert found["protocol"].verdict == "cannot be told"
+    assert found["protocol"].verdict == "undecided"

@@ -88,8 +88,8 @@ def test_import_prints_metrics_and_the_audit(httpbed: Command, har: Path) -> Non
     assert "speed_index 90.5 ms" in lines
     assert "onload_time 120 ms" in lines
     assert "resource_time_to_first_byte 30.6 ms, median of 3" in lines
-    assert "protocol told HTTP/2: 3" in lines
-    assert any(line.startswith("cache told 1 from a cache") for line in lines)
+    assert "protocol not claimed HTTP/2: 3" in lines
+    assert any(line.startswith("cache not claimed 1 from a cache") for line in lines)
 
 
 def test_a_contradicted_claim_exits_with_code_one(httpbed: Command, har: Path) -> None:

@@ -1,15 +1,16 @@
-"""Whether a HAR file bears out what is claimed of it: the protocol and the network.
+"""Whether a HAR file supports the claims on it: its protocol and its network.
 
-A published HAR says little of how it came about, and its label may be wrong: a browser falls back
-to HTTP/2 and tells nobody, a proxy answers from beside the client, an emulated rate is not that of
-the link. What a HAR can show is bounded from one side: no answer is faster than a round trip, no
-window of time has more bytes than the link can carry. So each claim is
+A label on a published HAR file may be wrong: the browser fell back to HTTP/2, a proxy near the
+client answered, or the emulated rate was not the link's. A HAR file bounds a claim from one side:
+no response is faster than a round trip, no period has more bytes than the link carries. So a claim
+is
 
-- **contradicted** where something was faster than the claim allows, or of another version;
-- **borne out** where nothing was, and something comes as close as such a network would let it;
-- one that **cannot be told** otherwise.
+- **contradicted** if something was faster than the claim allows, or used another version;
+- **supported** if nothing was, and something comes as close as such a network allows;
+- **undecided** otherwise.
 
-Times in a HAR are those of a browser under load, rounded: a millisecond is allowed for.
+Times in a HAR file come from a browser under load and are rounded; each comparison allows a
+millisecond.
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ from httpbed.web.har.entries import HarEntry
 from httpbed.web.har.loads import ArchivedLoad
 from httpbed.web.load.browser_load import PageRequest
 
-Verdict = Literal["borne out", "contradicted", "cannot be told", "told"]
-"""``told``: of what nothing was claimed."""
+Verdict = Literal["supported", "contradicted", "undecided", "not claimed"]
+"""``not claimed``: there is no claim on it."""
 
 MOST_PLACES = 5
 """Of entries that are named as examples."""
 _ADDS_UP_SHARE = 0.01
 _NEAR_SHARE, _NEAR_S = 1.25, 0.010
-"""How far above the claimed round trip the fastest answer may be and still bear it out."""
+"""How far above the claimed round trip the fastest response may be and still support it."""
 _FULL_SHARE = 0.5
-"""Of the claimed rate that the fastest stretch must reach to bear it out."""
+"""Share of the claimed rate that the fastest period must reach to support it."""
 _SAME_S = 1e-5
 _TCP_VERSIONS, _QUIC_VERSION = ("1.0", "1.1", "2"), "3"
 _NOT_MODIFIED = 304
@@ -93,17 +94,17 @@ def _protocol(answered: Pairs, claimed: str | None) -> AuditResult:
     mix = ", ".join(f"{_version(name)}: {count}" for name, count in counts.most_common())
     about = "protocol"
     if claimed is None:
-        return AuditResult(about, "told", mix or "no request was answered over the network")
+        return AuditResult(about, "not claimed", mix or "no request was answered over the network")
     others = [entry for request, entry in answered if request.http_version not in (claimed, "")]
     if others:
         share = units.format_share(len(others) / len(answered))
         text = f"{len(others)} of {len(answered)} ({share}) were not over HTTP/{claimed}: {mix}"
         return _finding(about, "contradicted", text + _downgrades(answered, claimed), others)
-    untold = counts[""]
-    if untold or not answered:
-        text = f"{untold} of {len(answered)} do not tell their version"
-        return AuditResult(about, "cannot be told", text)
-    return AuditResult(about, "borne out", f"all {len(answered)} over HTTP/{claimed}")
+    unstated = counts[""]
+    if unstated or not answered:
+        text = f"{unstated} of {len(answered)} do not tell their version"
+        return AuditResult(about, "undecided", text)
+    return AuditResult(about, "supported", f"all {len(answered)} over HTTP/{claimed}")
 
 
 def _downgrades(answered: Pairs, claimed: str) -> str:
@@ -157,8 +158,8 @@ def _tcp_handshakes(lengths: Lengths, rtt_s: float) -> AuditResult:
         return found
     trips = min(length for length, _ in lengths) / rtt_s
     text = f"{found.text}: {trips:.1f} round trips, of which TCP takes one and TLS 1.3 one more"
-    is_many = found.verdict == "cannot be told" and trips <= 3 * _NEAR_SHARE + _NEAR_S / rtt_s
-    return replace(found, text=text, verdict="borne out" if is_many else found.verdict)
+    is_many = found.verdict == "undecided" and trips <= 3 * _NEAR_SHARE + _NEAR_S / rtt_s
+    return replace(found, text=text, verdict="supported" if is_many else found.verdict)
 
 
 def _quic_handshakes(lengths: Lengths, rtt_s: float) -> AuditResult:
@@ -167,7 +168,7 @@ def _quic_handshakes(lengths: Lengths, rtt_s: float) -> AuditResult:
     if found.verdict != "contradicted":
         return found
     text = f"{found.text}; with 0-RTT that can be"
-    return AuditResult(found.about, "cannot be told", text)
+    return AuditResult(found.about, "undecided", text)
 
 
 def _is_whole(request: PageRequest, entry: HarEntry) -> bool:
@@ -184,7 +185,7 @@ def _is_whole(request: PageRequest, entry: HarEntry) -> bool:
 
 def _round_trips(about: str, done: str, lengths: Lengths, rtt_s: float) -> AuditResult:
     if not lengths:
-        return AuditResult(about, "cannot be told", "none has its times")
+        return AuditResult(about, "undecided", "none has its times")
     fast = [entry for length, entry in lengths if length < rtt_s - CLOCK_S]
     shortest = min(length for length, _ in lengths)
     texts = f"the fastest of {len(lengths)} was {done} in {_time(shortest)}"
@@ -192,7 +193,7 @@ def _round_trips(about: str, done: str, lengths: Lengths, rtt_s: float) -> Audit
         text = f"{len(fast)} of {len(lengths)} were {done} within less than {_time(rtt_s)}; {texts}"
         return _finding(about, "contradicted", text, fast)
     is_near = shortest <= rtt_s * _NEAR_SHARE + _NEAR_S
-    return AuditResult(about, "borne out" if is_near else "cannot be told", texts)
+    return AuditResult(about, "supported" if is_near else "undecided", texts)
 
 
 def _rate(answered: Pairs, claimed: int | None) -> AuditResult:
@@ -204,13 +205,13 @@ def _rate(answered: Pairs, claimed: int | None) -> AuditResult:
         text = f"{_stretch(certain)}: {beyond} {_rate_of(certain)}, {more}"
         return AuditResult("rate", "contradicted", text, certain.entries[:MOST_PLACES])
     fastest = har_throughput.fastest(transfers)
-    untold: Verdict = "told" if claimed is None else "cannot be told"
+    otherwise: Verdict = "not claimed" if claimed is None else "undecided"
     if fastest is None:
         least = units.format_size(har_throughput.FEWEST_BYTES, units.SHORT_DIGITS)
-        return AuditResult("rate", untold, f"no stretch has {least} with their times")
+        return AuditResult("rate", otherwise, f"no stretch has {least} with their times")
     is_full = claimed is not None and fastest.bit_s >= _FULL_SHARE * claimed
     text = f"{_stretch(fastest)}: {_rate_of(fastest)}"
-    return AuditResult("rate", "borne out" if is_full else untold, text)
+    return AuditResult("rate", "supported" if is_full else otherwise, text)
 
 
 def _stretch(found: har_throughput.Stretch) -> str:
@@ -236,12 +237,12 @@ def _cache(archived: ArchivedLoad, claimed: str | None) -> AuditResult:
     text = f"{len(kept)} from a cache, {len(revalidated)} not modified"
     text += f", of {len(archived.entries)}"
     if claimed is None:
-        return AuditResult("cache", "told", text)
+        return AuditResult("cache", "not claimed", text)
     hits = kept + revalidated
     if claimed == "cold":
-        verdict: Verdict = "contradicted" if hits else "borne out"
+        verdict: Verdict = "contradicted" if hits else "supported"
         return _finding("cache", verdict, text, hits)
-    return AuditResult("cache", "borne out" if hits else "cannot be told", text)
+    return AuditResult("cache", "supported" if hits else "undecided", text)
 
 
 def _failures(pairs: Pairs) -> AuditResult:
@@ -250,12 +251,12 @@ def _failures(pairs: Pairs) -> AuditResult:
     reasons = Counter(entry.failed for entry in failed)
     why = "".join(f"; {reason}: {count}" for reason, count in reasons.most_common(MOST_PLACES))
     text = f"{len(failed)} without a response, {len(refused)} with an error, of {len(pairs)}{why}"
-    return _finding("failed requests", "told", text, failed + refused)
+    return _finding("failed requests", "not claimed", text, failed + refused)
 
 
 def _redirects(pairs: Pairs) -> AuditResult:
     moved = [entry for _, entry in pairs if entry.redirected_to]
-    return _finding("redirects", "told", f"{len(moved)} of {len(pairs)}", moved)
+    return _finding("redirects", "not claimed", f"{len(moved)} of {len(pairs)}", moved)
 
 
 def _sums(entries: Iterable[HarEntry]) -> AuditResult:
@@ -263,11 +264,11 @@ def _sums(entries: Iterable[HarEntry]) -> AuditResult:
     texts = [entry for entry in entries if entry.time_s is not None and _phases(entry)]
     wrong = [entry for entry in texts if not _adds_up(entry)]
     if not texts:
-        return AuditResult("timings", "cannot be told", "no entry has both a time and its phases")
+        return AuditResult("timings", "undecided", "no entry has both a time and its phases")
     if wrong:
         text = f"of {len(wrong)} of {len(texts)} entries the phases do not add up to the time"
         return _finding("timings", "contradicted", text, wrong)
-    return AuditResult("timings", "borne out", f"the phases of all {len(texts)} add up")
+    return AuditResult("timings", "supported", f"the phases of all {len(texts)} add up")
 
 
 def _phases(entry: HarEntry) -> list[float]:
