@@ -31,9 +31,9 @@ def observed() -> AttemptEvidence:
     return replace(recorded_evidence(HANDED_OVER), pressure=QUIET)
 
 
-def of_subject(found: AttemptEvidence, **changes: Any) -> Check:
+def of_subject(evidence: AttemptEvidence, **changes: Any) -> Check:
     """Check how the client reacted."""
-    course = metrics.observed(described(**changes), CHAIN, found)
+    course = metrics.observed(described(**changes), CHAIN, evidence)
     assert course is not None
     (check,) = handover.of_subject(course, outcome.verdicts(course))
     return check
@@ -42,26 +42,26 @@ def of_subject(found: AttemptEvidence, **changes: Any) -> Check:
 def on_handover(**changes: Any) -> Fault:
     """Return the fault that the evidence of hand-overs differs."""
 
-    def plant(found: AttemptEvidence) -> AttemptEvidence:
-        assert found.handover is not None
-        return replace(found, handover=replace(found.handover, **changes))
+    def plant(evidence: AttemptEvidence) -> AttemptEvidence:
+        assert evidence.handover is not None
+        return replace(evidence, handover=replace(evidence.handover, **changes))
 
     return plant
 
 
-def changed(found: AttemptEvidence, **changes: Any) -> AttemptEvidence:
+def changed(evidence: AttemptEvidence, **changes: Any) -> AttemptEvidence:
     """Change the one hand-over."""
-    assert found.handover is not None
-    (change,) = found.handover.changes
-    return on_handover(changes=(replace(change, **changes),))(found)
+    assert evidence.handover is not None
+    (change,) = evidence.handover.changes
+    return on_handover(changes=(replace(change, **changes),))(evidence)
 
 
-def connections(found: AttemptEvidence, *told: dict[str, Any]) -> AttemptEvidence:
+def connections(evidence: AttemptEvidence, *told: dict[str, Any]) -> AttemptEvidence:
     """Replace all connections."""
-    return replace(found, link={**found.link, "connections": list(told)})
+    return replace(evidence, link={**evidence.link, "connections": list(told)})
 
 
-def on(found: AttemptEvidence, link: str, **changes: Any) -> dict[str, Any]:
+def on(evidence: AttemptEvidence, link: str, **changes: Any) -> dict[str, Any]:
     """Return the recorded connection on a link, with changes."""
-    one = next(one for one in found.connections if one["link"] == link)
+    one = next(one for one in evidence.connections if one["link"] == link)
     return {**copy.deepcopy(dict(one)), **changes}

@@ -72,16 +72,16 @@ def recorded_evidence(name: str) -> AttemptEvidence:
     return evidence.read(planned(name), CATALOG, artifacts(name))
 
 
-def checks(found: AttemptEvidence, name: str = H2_LOSS) -> list[Check]:
+def checks(observed: AttemptEvidence, name: str = H2_LOSS) -> list[Check]:
     """Return every check on an attempt's evidence."""
     clients = [chain.client for chain in chains(name)]
     served = ServedContent(contents(name), {}, clients)
-    return registry.checks(JudgedAttempt(planned(name), CATALOG, served, found))
+    return registry.checks(JudgedAttempt(planned(name), CATALOG, served, observed))
 
 
-def observations(found: AttemptEvidence, name: str = H2_LOSS) -> list[Observation]:
+def observations(observed: AttemptEvidence, name: str = H2_LOSS) -> list[Observation]:
     """Return every observation of an attempt's evidence."""
-    return observe.observations(trial(name).scenario(), chains(name), found)
+    return observe.observations(trial(name).scenario(), chains(name), observed)
 
 
 def nothing_built() -> Programs:

@@ -52,53 +52,53 @@ def test_every_congestion_control_of_the_sockets_is_read(text: str, names: set[s
 
 def test_a_whole_attempt_is_read_back() -> None:
     """The recorded files have all that the checks need."""
-    found = recorded_evidence(H2_LOSS)
-    assert found.client is not None
-    assert found.client.clean
-    assert found.bodies == {"client": [{"bytes": SERVED.size, "sha256": SERVED.sha256}]}
-    assert [len(pings_s) for pings_s in found.pings_s.values()] == [3]
-    assert found.algorithms == {"server": {"cubic"}}
-    assert [connection["protocol"] for connection in found.connections] == ["tcp"]
-    assert [one.http_version for one in found.reports["server"].requests] == ["2"]
+    observed = recorded_evidence(H2_LOSS)
+    assert observed.client is not None
+    assert observed.client.clean
+    assert observed.bodies == {"client": [{"bytes": SERVED.size, "sha256": SERVED.sha256}]}
+    assert [len(pings_s) for pings_s in observed.pings_s.values()] == [3]
+    assert observed.algorithms == {"server": {"cubic"}}
+    assert [connection["protocol"] for connection in observed.connections] == ["tcp"]
+    assert [one.http_version for one in observed.reports["server"].requests] == ["2"]
 
 
 def test_evidence_of_a_trial_without_a_client_is_read(tmp_path: Path) -> None:
     """Missing files are no error."""
     (tmp_path / "evidence.json").write_text('{"failures": {"server": "exit status 1"}}')
     shutil.copy(artifacts(H2_LOSS) / "ping-client-server.txt", tmp_path)
-    found = evidence.read(planned(H2_LOSS), CATALOG, tmp_path)
-    assert found.failures == {"server": "exit status 1"}
-    assert found.client is None
-    assert found.link == {}
+    observed = evidence.read(planned(H2_LOSS), CATALOG, tmp_path)
+    assert observed.failures == {"server": "exit status 1"}
+    assert observed.client is None
+    assert observed.link == {}
     whole = observations(recorded_evidence(H2_LOSS))
-    assert observations(found) == [one for one in whole if one.metric == "rtt"]
+    assert observations(observed) == [one for one in whole if one.metric == "rtt"]
 
 
 def test_request_time_ends_with_the_clients_fin_over_tcp() -> None:
     """It begins with the client's first packet; later packets do not count."""
-    found = recorded_evidence(H2_LOSS)
-    (connection,) = found.link["connections"]
+    observed = recorded_evidence(H2_LOSS)
+    (connection,) = observed.link["connections"]
     connection["client_last_ns"] = connection["client_close_ns"] + 10**9
     took = (connection["client_close_ns"] - connection["client_first_ns"]) / 1e9
-    assert observe.request_time_s(HOP, found) == pytest.approx(took)
+    assert observe.request_time_s(HOP, observed) == pytest.approx(took)
 
 
 def test_request_time_ends_with_the_clients_last_packet_over_quic() -> None:
     """CONNECTION_CLOSE is encrypted like any other packet."""
-    found = recorded_evidence(H3_CLEAN)
-    (connection,) = found.connections
+    observed = recorded_evidence(H3_CLEAN)
+    (connection,) = observed.connections
     assert connection["client_close_ns"] is None
     took = (connection["client_last_ns"] - connection["client_first_ns"]) / 1e9
-    assert observe.request_time_s(HOP, found) == pytest.approx(took)
+    assert observe.request_time_s(HOP, observed) == pytest.approx(took)
 
 
 def test_request_time_ends_with_the_last_of_several_connections() -> None:
     """It begins with the first connection."""
-    found = recorded_evidence(H2_LOSS)
-    (connection,) = found.link["connections"]
+    observed = recorded_evidence(H2_LOSS)
+    (connection,) = observed.link["connections"]
     earlier = {**connection, "client_first_ns": 10**6, "client_close_ns": 2 * 10**6}
-    found.link["connections"].append(earlier)
-    assert observe.request_time_s(HOP, found) == (connection["client_close_ns"] - 10**6) / 1e9
+    observed.link["connections"].append(earlier)
+    assert observe.request_time_s(HOP, observed) == (connection["client_close_ns"] - 10**6) / 1e9
 
 
 @pytest.mark.parametrize(
@@ -126,11 +126,11 @@ def test_a_completed_trial_has_every_metric_that_applies_to_it(name: str, more: 
 
 def test_packet_loss_counts_every_packet_to_the_client_that_did_not_arrive() -> None:
     """Random losses and drops by the queue; packets in flight at the end are not lost."""
-    found = recorded_evidence(H2_LOSS)
-    packets = found.link["directions"][1]["packets"]
+    observed = recorded_evidence(H2_LOSS)
+    packets = observed.link["directions"][1]["packets"]
     assert (packets["in"], packets["lost"], packets["queue_dropped"]) == (714, 13, 0)
     packets |= {"delivered": 690, "queue_dropped": 4, "aqm_dropped": 2, "in_flight": 5}
-    (loss,) = [one for one in observations(found) if one.metric == "packet_loss"]
+    (loss,) = [one for one in observations(observed) if one.metric == "packet_loss"]
     assert (loss.value, loss.source) == (19 / 714, "wire")
 
 
@@ -146,11 +146,11 @@ def test_each_file_has_a_time_of_its_own() -> None:
 
 def test_each_hop_has_its_own_connections() -> None:
     """QUIC between client and proxy, TCP between proxy and server."""
-    found, (first, second) = recorded_evidence(PROXIED), planned(PROXIED).hops
-    assert {one["protocol"] for one in first.near(found.connections)} == {"udp"}
-    assert {one["protocol"] for one in second.near(found.connections)} == {"tcp"}
-    assert len(found.connections) == 2
-    assert found.algorithms == {"proxy": frozenset(), "server": {"cubic"}}
+    observed, (first, second) = recorded_evidence(PROXIED), planned(PROXIED).hops
+    assert {one["protocol"] for one in first.near(observed.connections)} == {"udp"}
+    assert {one["protocol"] for one in second.near(observed.connections)} == {"tcp"}
+    assert len(observed.connections) == 2
+    assert observed.algorithms == {"proxy": frozenset(), "server": {"cubic"}}
 
 
 def test_requests_of_prior_visits_are_left_out() -> None:

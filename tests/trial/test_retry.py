@@ -55,8 +55,8 @@ def test_statuses_of_each_attempt_are_accepted(
 
 def test_a_rest_without_its_beginning_is_not_judged() -> None:
     """No log shows that it is the rest."""
-    found = logged(REST, part="client")(logged(REST)(SEEN))
-    check = retry_checks.statuses(retried("resume"), found, "")
+    observed = logged(REST, part="client")(logged(REST)(SEEN))
+    check = retry_checks.statuses(retried("resume"), observed, "")
     assert check.passed is None
     assert check.figure.endswith("no log lists the response that it continues")
 
@@ -79,8 +79,8 @@ def test_a_download_without_a_retry_is_judged_as_any() -> None:
 
 def test_the_longest_log_is_quoted() -> None:
     """A server may not have noticed that its client left."""
-    found = logged(BROKEN, REST, part="client")(logged(REST)(SEEN))
-    check = retry_checks.statuses(retried("resume"), found, "")
+    observed = logged(BROKEN, REST, part="client")(logged(REST)(SEEN))
+    check = retry_checks.statuses(retried("resume"), observed, "")
     assert check.passed
     assert check.figure == "200, 206, by the client"
 

@@ -16,6 +16,7 @@ from httpbed.trial.evidence import AttemptEvidence
 from planted import (
     Fault,
     broken,
+    complained,
     echoed,
     ended,
     ending,
@@ -23,11 +24,10 @@ from planted import (
     on_another_connection,
     on_link,
     other,
+    relogged,
     reset,
-    said,
     sent_by,
     stored,
-    told,
 )
 from recorded import (
     ALL,
@@ -105,20 +105,20 @@ SUBJECT_FAULTS: dict[str, tuple[Fault, str]] = {
     "wrong digest": (stored({**BODY, "sha256": "0" * 64}), "body as served"),
     "short body": (stored({**BODY, "bytes": 999_999}), "body as served"),
     "no body": (stored(None), "body as served"),
-    "downgraded protocol": (said(http_version="1.1"), "protocol used"),
-    "the client's own word": (said("client", http_version="1.1"), "protocol used"),
+    "downgraded protocol": (relogged(http_version="1.1"), "protocol used"),
+    "the client's own word": (relogged("client", http_version="1.1"), "protocol used"),
     "UDP on the wire": (on_link("connections", 0, "protocol", to="udp"), "protocol used"),
     "two connections": (on_another_connection, "connection count"),
-    "older TLS": (said(tls_version="TLSv1.2"), "TLS version"),
-    "resumed unasked": (said(resumed=True), "resumption"),
-    "status 404": (said(status=404), "status of the one answer"),
+    "older TLS": (relogged(tls_version="TLSv1.2"), "TLS version"),
+    "resumed unasked": (relogged(resumed=True), "resumption"),
+    "status 404": (relogged(status=404), "status of the one answer"),
     "asked twice": (logged(OK, OK), "status of the one answer"),
     "closed folder": (other(disorder={"client": "closed its folder"}), "parts' folders"),
     "server died": (other(survivors=frozenset()), "server ran"),
     "client failed": (ended(status=56), "client ended well"),
     "client killed": (ended(status=None, signal=11), "client ended well"),
     "client complained": (
-        told("transfer closed"),
+        complained("transfer closed"),
         "client ended well",
     ),
 }
@@ -137,60 +137,60 @@ def test_the_recorded_attempts_complete_again(name: str) -> None:
 @pytest.mark.parametrize(("fault", "check"), BED_FAULTS.values(), ids=BED_FAULTS)
 def test_a_fault_of_the_bed_makes_the_attempt_invalid(fault: Fault, check: str) -> None:
     """The reason has the figure of the one broken check."""
-    found = fault(recorded_evidence(H2_LOSS))
-    assert broken(found) == {check}
-    assert ending(found).kind == "invalid"
-    (figure,) = [one.figure for one in checks(found) if one.name == check]
-    assert figure in ending(found).reason
+    evidence = fault(recorded_evidence(H2_LOSS))
+    assert broken(evidence) == {check}
+    assert ending(evidence).kind == "invalid"
+    (figure,) = [one.figure for one in checks(evidence) if one.name == check]
+    assert figure in ending(evidence).reason
 
 
 @pytest.mark.parametrize(("fault", "check"), SUBJECT_FAULTS.values(), ids=SUBJECT_FAULTS)
 def test_a_fault_of_the_subject_makes_the_outcome_failed(fault: Fault, check: str) -> None:
     """The bed is not blamed."""
-    found = fault(recorded_evidence(H2_LOSS))
-    assert broken(found) == {check}
-    assert ending(found).kind == "failed"
-    assert check in ending(found).reason
+    evidence = fault(recorded_evidence(H2_LOSS))
+    assert broken(evidence) == {check}
+    assert ending(evidence).kind == "failed"
+    assert check in ending(evidence).reason
 
 
-def never_delivered(found: AttemptEvidence) -> AttemptEvidence:
+def never_delivered(evidence: AttemptEvidence) -> AttemptEvidence:
     """Let the client store, and the server log, more than the link delivered."""
     body = {"bytes": 2 * 10**6, "sha256": "0" * 64}
-    return stored(body)(said("server", body_bytes=2 * 10**6)(found))
+    return stored(body)(relogged("server", body_bytes=2 * 10**6)(evidence))
 
 
 def test_a_client_that_stores_more_than_was_delivered_has_failed() -> None:
     """The bed is not to blame, and the trial is not repeated."""
-    found = never_delivered(recorded_evidence(H2_LOSS))
-    assert "possible for this link, bodies stored" in broken(found)
-    assert ending(found).kind == "failed"
+    evidence = never_delivered(recorded_evidence(H2_LOSS))
+    assert "possible for this link, bodies stored" in broken(evidence)
+    assert ending(evidence).kind == "failed"
 
 
 def test_a_kill_for_lack_of_memory_is_named() -> None:
     """If the sandbox did not kill the program itself."""
-    found = other(killed_for_memory=1)(ended(status=None, signal=9)(recorded_evidence(H2_LOSS)))
-    assert "signal 9, when the kernel killed 1 for lack of memory" in ending(found).reason
-    found = ended(status=None, signal=9, ended_for="used too much")(found)
-    assert "used too much, and was killed" in ending(found).reason
-    assert "the kernel" not in ending(found).reason
+    evidence = other(killed_for_memory=1)(ended(status=None, signal=9)(recorded_evidence(H2_LOSS)))
+    assert "signal 9, when the kernel killed 1 for lack of memory" in ending(evidence).reason
+    evidence = ended(status=None, signal=9, ended_for="used too much")(evidence)
+    assert "used too much, and was killed" in ending(evidence).reason
+    assert "the kernel" not in ending(evidence).reason
 
 
 PROXY_FAULTS: dict[str, tuple[Fault, str]] = {
     "downgraded hop": (
-        said("server", http_version="1.1"),
+        relogged("server", http_version="1.1"),
         "protocol used, proxy->server",
     ),
     "another version upstream": (
-        said("proxy", upstream_http_version="1.1"),
+        relogged("proxy", upstream_http_version="1.1"),
         "protocol used, proxy->server",
     ),
-    "downgraded client": (said("proxy", http_version="2"), "protocol used, client->proxy"),
-    "asked again": (said("proxy", attempts=2), "proxy passed on cleanly"),
-    "reset upstream": (said("proxy", flags="UC"), "proxy passed on cleanly"),
+    "downgraded client": (relogged("proxy", http_version="2"), "protocol used, client->proxy"),
+    "asked again": (relogged("proxy", attempts=2), "proxy passed on cleanly"),
+    "reset upstream": (relogged("proxy", flags="UC"), "proxy passed on cleanly"),
     "a proxy that died": (other(survivors=frozenset({"server"})), "proxy ran"),
-    "a status of the proxy's own": (said("proxy", status=503), "status of the answers"),
+    "a status of the proxy's own": (relogged("proxy", status=503), "status of the answers"),
     "one file of another": (
-        lambda found: stored(found.bodies["client"][1])(found),
+        lambda evidence: stored(evidence.bodies["client"][1])(evidence),
         "bodies as served",
     ),
 }
@@ -199,19 +199,19 @@ PROXY_FAULTS: dict[str, tuple[Fault, str]] = {
 @pytest.mark.parametrize(("fault", "check"), PROXY_FAULTS.values(), ids=PROXY_FAULTS)
 def test_a_fault_behind_a_proxy_makes_the_outcome_failed(fault: Fault, check: str) -> None:
     """Every hop is checked."""
-    found = fault(recorded_evidence(PROXIED))
-    assert broken(found, PROXIED) == {check}
-    assert ending(found, PROXIED).kind == "failed"
+    evidence = fault(recorded_evidence(PROXIED))
+    assert broken(evidence, PROXIED) == {check}
+    assert ending(evidence, PROXIED).kind == "failed"
 
 
 def test_a_server_without_a_log_is_judged_by_the_client() -> None:
     """What neither reports is not observed."""
-    found = replace(logged()(recorded_evidence(H2_LOSS)), silent=frozenset({"server"}))
-    (protocol,) = (one for one in checks(found) if one.name == "protocol used")
+    evidence = replace(logged()(recorded_evidence(H2_LOSS)), silent=frozenset({"server"}))
+    (protocol,) = (one for one in checks(evidence) if one.name == "protocol used")
     assert protocol.figure == "1 request(s) HTTP/2, by the client"
-    assert ending(found).kind == "completed"
-    found = logged(part="client")(found)
-    (protocol,) = (one for one in checks(found) if one.name == "protocol used")
+    assert ending(evidence).kind == "completed"
+    evidence = logged(part="client")(evidence)
+    (protocol,) = (one for one in checks(evidence) if one.name == "protocol used")
     assert (protocol.passed, protocol.figure) == (None, "tcp, by the packets; no log reports more")
 
 
@@ -225,15 +225,15 @@ def test_every_check_has_a_fault_that_it_catches() -> None:
 
 def test_an_empty_server_log_breaks_protocol_and_status() -> None:
     """The reason has the log's complaint."""
-    found = logged(complaint="the server wrote no access log")(recorded_evidence(H2_LOSS))
-    assert broken(found) == {"protocol used", "status of the one answer"}
-    assert "wrote no access log" in ending(found).reason
+    evidence = logged(complaint="the server wrote no access log")(recorded_evidence(H2_LOSS))
+    assert broken(evidence) == {"protocol used", "status of the one answer"}
+    assert "wrote no access log" in ending(evidence).reason
 
 
 def test_the_beds_fault_comes_before_the_subjects() -> None:
     """A client that failed over a broken link says nothing about the client."""
-    found = ended(status=28)(on_link("socket_drops", to=3)(recorded_evidence(H2_LOSS)))
-    assert ending(found).kind == "invalid"
+    evidence = ended(status=28)(on_link("socket_drops", to=3)(recorded_evidence(H2_LOSS)))
+    assert ending(evidence).kind == "invalid"
 
 
 def test_a_timed_out_client_is_data() -> None:
@@ -254,25 +254,27 @@ def test_a_timed_out_client_over_a_broken_bed_is_invalid() -> None:
 def test_a_server_that_did_not_start_has_failed() -> None:
     """The reason has the server's own message."""
     failures = {"server": "exit status 1: no such file"}
-    found = replace(recorded_evidence(H2_LOSS), failures=failures, exits={}, link={})
-    assert ending(found) == Outcome(kind="failed", reason="server ran: exit status 1: no such file")
+    evidence = replace(recorded_evidence(H2_LOSS), failures=failures, exits={}, link={})
+    assert ending(evidence) == Outcome(
+        kind="failed", reason="server ran: exit status 1: no such file"
+    )
 
 
 @pytest.mark.parametrize(
-    ("found", "name", "figure"),
+    ("evidence", "name", "figure"),
     [
         (recorded_evidence(H3_CLEAN), H3_CLEAN, "not visible to the kernel"),
         (sent_by()(recorded_evidence(H2_LOSS)), H2_LOSS, "not observed"),
     ],
 )
 def test_an_unobserved_congestion_control_rejects_nothing(
-    found: AttemptEvidence, name: str, figure: str
+    evidence: AttemptEvidence, name: str, figure: str
 ) -> None:
     """QUIC's is in the program; a short TCP flow may end before it is read."""
-    (check,) = (one for one in checks(found, name) if one.name == "sender's congestion control")
+    (check,) = (one for one in checks(evidence, name) if one.name == "sender's congestion control")
     assert check.passed is None
     assert figure in check.figure
-    assert ending(found, name).kind == "completed"
+    assert ending(evidence, name).kind == "completed"
 
 
 @pytest.mark.parametrize(
@@ -280,8 +282,8 @@ def test_an_unobserved_congestion_control_rejects_nothing(
 )
 def test_the_round_trip_time_has_a_limit_on_both_sides(least_ms: float, *, passed: bool) -> None:
     """50.13 ms are expected; ping is exact to 0.2 ms, and 2.5 ms late is another link."""
-    found = echoed(least_ms / 1e3, 1.0)(recorded_evidence(H2_LOSS))
-    (check,) = (one for one in checks(found) if one.name == "round-trip time")
+    evidence = echoed(least_ms / 1e3, 1.0)(recorded_evidence(H2_LOSS))
+    (check,) = (one for one in checks(evidence) if one.name == "round-trip time")
     assert check.passed is passed
 
 
@@ -308,8 +310,8 @@ def test_a_broken_bed_is_recorded_as_an_invalid_attempt() -> None:
 def pressure(waited_s: float, over_s: float) -> Check:
     """Check a client during which tasks waited so long."""
     told = {"source": "psi", "seconds": waited_s, "over_s": over_s}
-    found = replace(recorded_evidence(H2_LOSS), pressure=told)
-    return next(check for check in checks(found, H2_LOSS) if check.name == "CPU pressure")
+    evidence = replace(recorded_evidence(H2_LOSS), pressure=told)
+    return next(check for check in checks(evidence, H2_LOSS) if check.name == "CPU pressure")
 
 
 def test_a_short_transfer_is_not_invalid_for_its_own_start() -> None:

@@ -21,12 +21,12 @@ DOWN = 1
 """Direction towards the client, in attempts with one link."""
 
 
-def witnessed(found: AttemptEvidence) -> AttemptEvidence:
+def witnessed(observed: AttemptEvidence) -> AttemptEvidence:
     """Add a witness's observations to an attempt recorded without one.
 
     For each direction it takes the first packet and the least time that the link allows.
     """
-    link: Any = copy.deepcopy(dict(found.link))
+    link: Any = copy.deepcopy(dict(observed.link))
     link |= {"schema": 3, "early_ns": 0}
     for way in link["directions"]:
         first_ns = way["first_ns"]
@@ -40,17 +40,17 @@ def witnessed(found: AttemptEvidence) -> AttemptEvidence:
         }
     for connection in link["connections"]:
         connection["acknowledged_ahead"] = 0 if connection["protocol"] == "tcp" else None
-    return replace(found, link=link)
+    return replace(observed, link=link)
 
 
 def divided(share: int, *where: str) -> Fault:
     """Return the fault that all times, or those of a part of the result, are divided."""
 
-    def plant(found: AttemptEvidence) -> AttemptEvidence:
-        link: Any = copy.deepcopy(dict(found.link))
+    def plant(observed: AttemptEvidence) -> AttemptEvidence:
+        link: Any = copy.deepcopy(dict(observed.link))
         for part in where:
             link[part] = _divided(link[part], share)
-        return replace(found, link=link if where else _divided(link, share))
+        return replace(observed, link=link if where else _divided(link, share))
 
     return plant
 
@@ -102,9 +102,9 @@ FAULTS: dict[str, tuple[Fault, set[str]]] = {
 @pytest.mark.parametrize(("fault", "expected"), FAULTS.values(), ids=FAULTS)
 def test_an_impossible_figure_makes_the_attempt_invalid(fault: Fault, expected: set[str]) -> None:
     """The reason names the figure and its bound."""
-    found = fault(witnessed(recorded_evidence(H2_LOSS)))
-    assert {name for name in broken(found) if name.startswith("possible")} == expected
-    outcome = ending(found)
+    observed = fault(witnessed(recorded_evidence(H2_LOSS)))
+    assert {name for name in broken(observed) if name.startswith("possible")} == expected
+    outcome = ending(observed)
     assert outcome.kind == "invalid"
     assert IMPOSSIBLE in outcome.reason
 
@@ -112,8 +112,8 @@ def test_an_impossible_figure_makes_the_attempt_invalid(fault: Fault, expected: 
 @pytest.mark.parametrize("name", [*ALL, HANDED_OVER])
 def test_recorded_attempts_are_possible(name: str) -> None:
     """With and without a witness."""
-    found = recorded_evidence(name)
-    assert not {one for one in broken(found, name) if one.startswith("possible")}
+    observed = recorded_evidence(name)
+    assert not {one for one in broken(observed, name) if one.startswith("possible")}
 
 
 def test_the_attempt_without_planted_faults_is_possible() -> None:
@@ -131,27 +131,27 @@ def test_the_figure_nearest_to_its_bound_is_reported() -> None:
 
 def test_the_reason_begins_with_impossible() -> None:
     """It has the figure and the bound."""
-    found = on_link("connections", 0, "acknowledged_ahead", to=4000)
-    reason = ending(found(witnessed(recorded_evidence(H2_LOSS)))).reason
+    observed = on_link("connections", 0, "acknowledged_ahead", to=4000)
+    reason = ending(observed(witnessed(recorded_evidence(H2_LOSS)))).reason
     assert reason.startswith("impossible for this link: 4 kB acknowledged beyond what")
     assert reason.endswith("possible: at most 0 B")
 
 
 def test_a_body_without_a_log_is_not_judged() -> None:
     """The body may have been compressed in transit."""
-    found = recorded_evidence(H3_CLEAN)
-    (request,) = found.reports["server"].requests
-    silent = replace(found.reports["server"], requests=(replace(request, body_bytes=None),))
-    told = replace(found, reports={**found.reports, "server": silent})
+    observed = recorded_evidence(H3_CLEAN)
+    (request,) = observed.reports["server"].requests
+    silent = replace(observed.reports["server"], requests=(replace(request, body_bytes=None),))
+    told = replace(observed, reports={**observed.reports, "server": silent})
     (received,) = [one for one in checks(told, H3_CLEAN) if one.name == RECEIVED]
     assert received.passed is None
 
 
 def test_a_decoded_body_counts_with_its_logged_size() -> None:
     """A client may decode what it stores."""
-    found = recorded_evidence(H3_CLEAN)
-    (request,) = found.reports["server"].requests
-    coded = replace(found.reports["server"], requests=(replace(request, body_bytes=100_000),))
-    told = divided(2, "connections")(found)
-    told = replace(told, reports={**found.reports, "server": coded})
+    observed = recorded_evidence(H3_CLEAN)
+    (request,) = observed.reports["server"].requests
+    coded = replace(observed.reports["server"], requests=(replace(request, body_bytes=100_000),))
+    told = divided(2, "connections")(observed)
+    told = replace(told, reports={**observed.reports, "server": coded})
     assert RECEIVED not in broken(told, H3_CLEAN)

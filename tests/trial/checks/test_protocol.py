@@ -9,7 +9,19 @@ import pytest
 from httpbed.trial.checks import protocol
 from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.hops import Chain
-from planted import Fault, broken, ended, ending, logged, on_link, other, reset, said, stored, told
+from planted import (
+    Fault,
+    broken,
+    complained,
+    ended,
+    ending,
+    logged,
+    on_link,
+    other,
+    relogged,
+    reset,
+    stored,
+)
 from recorded import H2_LOSS, H3_CLEAN, PROXIED, SERVED, chains, checks, recorded_evidence
 
 
@@ -22,7 +34,7 @@ def test_a_reset_counts_only_where_data_is_missing() -> None:
     for fault in (
         stored({"bytes": 999_999, "sha256": SERVED.sha256}),
         ended(status=56),
-        told("reset"),
+        complained("reset"),
     ):
         assert "connections not reset" in broken(fault(whole))
 
@@ -51,32 +63,35 @@ def test_early_data_needs_resumption(
     *, resumed: bool, early: bool | None, passed: bool | None
 ) -> None:
     """A connection that was not resumed has no early data."""
-    name, found = H3_CLEAN, said(resumed=resumed, early_data=early)(recorded_evidence(H3_CLEAN))
+    name, observed = (
+        H3_CLEAN,
+        relogged(resumed=resumed, early_data=early)(recorded_evidence(H3_CLEAN)),
+    )
     (chain,) = chains(name)
     wanted = chain.workload.model_copy(update={"resumption": "early data"})
-    asked = protocol.checks(replace(chain, workload=wanted), found, "", whole=True)
+    asked = protocol.checks(replace(chain, workload=wanted), observed, "", whole=True)
     (check,) = (one for one in asked if one.name == "resumption")
     assert check.passed is passed
 
 
 def over_http_1(count: int) -> tuple[Chain, AttemptEvidence]:
     """Return a client over HTTP/1.1 with at most four connections."""
-    found = recorded_evidence(H2_LOSS)
+    observed = recorded_evidence(H2_LOSS)
     (chain,) = chains(H2_LOSS)
     hop = replace(chain.hops[0], hop=chain.hops[0].hop.model_copy(update={"http_version": "1.1"}))
     workload = chain.workload.model_copy(update={"files": 8, "connections": 4})
-    several = list(found.connections) * count
-    seen = replace(found, link={**found.link, "connections": several})
+    several = list(observed.connections) * count
+    seen = replace(observed, link={**observed.link, "connections": several})
     return replace(chain, workload=workload, hops=(hop,)), seen
 
 
 @pytest.mark.parametrize(("count", "passed"), [(1, False), (3, False), (4, True), (5, False)])
 def test_http_1_1_uses_all_its_connections(count: int, *, passed: bool) -> None:
     """Each connection carries one request at a time."""
-    chain, found = over_http_1(count)
+    chain, observed = over_http_1(count)
     (check,) = (
         one
-        for one in protocol.checks(chain, found, "", whole=True)
+        for one in protocol.checks(chain, observed, "", whole=True)
         if one.name == "connection count"
     )
     assert (check.passed, check.limit) == (passed, "4")
@@ -86,16 +101,16 @@ def test_http_1_1_uses_all_its_connections(count: int, *, passed: bool) -> None:
     ("fault", "check"),
     [
         (other(survivors=frozenset()), "server ran"),
-        (said(http_version="1.1"), "protocol used"),
+        (relogged(http_version="1.1"), "protocol used"),
         (on_link("connections", 0, "protocol", to="udp"), "protocol used"),
     ],
 )
 def test_a_client_of_a_dead_server_has_failed(fault: Fault, check: str) -> None:
     """It did not wait for the network."""
     late = ended(status=None, signal=9, timed_out=True)(recorded_evidence(H2_LOSS))
-    found = fault(late)
-    assert ending(found).kind == "failed"
-    assert check in ending(found).reason
+    observed = fault(late)
+    assert ending(observed).kind == "failed"
+    assert check in ending(observed).reason
 
 
 @pytest.mark.parametrize(
@@ -103,7 +118,7 @@ def test_a_client_of_a_dead_server_has_failed(fault: Fault, check: str) -> None:
     [
         logged(complaint="the server wrote no access log"),
         on_link("connections", to=[]),
-        said(http_version="<BADREQ>"),
+        relogged(http_version="<BADREQ>"),
     ],
 )
 def test_unfinished_work_of_a_cut_off_client_is_no_failure(fault: Fault) -> None:

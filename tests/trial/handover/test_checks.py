@@ -45,9 +45,9 @@ from recorded import (
 )
 
 
-def of_bed(found: AttemptEvidence, **changes: Any) -> dict[str, Check]:
+def of_bed(evidence: AttemptEvidence, **changes: Any) -> dict[str, Check]:
     """Check the bed."""
-    told = handover.of_bed(described(**changes), CHAIN.hops[0], found)
+    told = handover.of_bed(described(**changes), CHAIN.hops[0], evidence)
     return {check.name: check for check in told}
 
 
@@ -82,8 +82,8 @@ def prepared() -> CampaignSetup:
     ("fault", "name"),
     [
         (on_handover(changes=()), "hand-over took place"),
-        (lambda found: changed(found, at_ns=10 * S), HANDOVER_PROMPT.name),
-        (lambda found: changed(found, by=COMMANDS_END), HANDOVER_PROMPT.name),
+        (lambda evidence: changed(evidence, at_ns=10 * S), HANDOVER_PROMPT.name),
+        (lambda evidence: changed(evidence, by=COMMANDS_END), HANDOVER_PROMPT.name),
         (on_handover(destroyed_after_ns={1: 60 * MS}), HANDOVER_PROMPT.name),
         (on_handover(sockets_left={1: 2}), "sockets of a deleted address"),
     ],
@@ -97,13 +97,13 @@ def test_each_fault_of_a_hand_over_breaks_its_check(fault: Fault, name: str) -> 
 
 def test_a_client_that_ends_before_the_hand_over_completes() -> None:
     """Repeating the trial until a transfer takes longer would select the slow ones."""
-    found, late = on_handover(changes=())(observed()), {"at": "60 s"}
-    check = of_bed(found, when=late)["hand-over took place"]
-    told = of_subject(found, when=late)
+    evidence, late = on_handover(changes=())(observed()), {"at": "60 s"}
+    check = of_bed(evidence, when=late)["hand-over took place"]
+    told = of_subject(evidence, when=late)
     assert (check.passed, told.passed) == (None, None)
     assert told.figure == "over before it: the client was done after 495 ms"
     assert handover.unfollowed([told]) == ""
-    assert verdict.outcome([check, told], found) == Outcome(kind="completed")
+    assert verdict.outcome([check, told], evidence) == Outcome(kind="completed")
     assert check.figure.startswith("the client was done after ")
     assert check.figure.endswith("before the change at 60 s: make the hand-over earlier")
 
@@ -113,32 +113,32 @@ def test_a_client_that_fails_before_the_hand_over_is_not_the_beds_fault(
     how: dict[str, Any],
 ) -> None:
     """There was nothing to hand over."""
-    found = ended(**how)(on_handover(changes=(), done=())(observed()))
-    found = replace(connections(found, on(found, "wifi")), deliveries={})
-    told = of_bed(found)
+    evidence = ended(**how)(on_handover(changes=(), done=())(observed()))
+    evidence = replace(connections(evidence, on(evidence, "wifi")), deliveries={})
+    told = of_bed(evidence)
     assert told["hand-over took place"].passed is None
     assert all(check.passed is not False for check in told.values())
 
 
 def test_late_destruction_of_tcp_sockets_is_reported() -> None:
     """QUIC sees a deleted address itself; TCP only when its sockets are destroyed."""
-    found = observed()
-    assert found.handover is not None
-    (_, destroy), (change,) = found.handover.done, found.handover.changes
+    evidence = observed()
+    assert evidence.handover is not None
+    (_, destroy), (change,) = evidence.handover.done, evidence.handover.changes
     after_ms = (destroy.ended_ns - change.at_ns) / MS
     assert 0 < after_ms < 50
-    figure = of_bed(found)[HANDOVER_PROMPT.name].figure
+    figure = of_bed(evidence)[HANDOVER_PROMPT.name].figure
     assert figure.endswith(f"TCP sockets destroyed {after_ms:.1f} ms after their address at most")
 
 
 def test_missing_kernel_messages_are_reported() -> None:
     """One in ten may be missing; beyond that the times are of another kind."""
-    found = observed()
-    assert found.handover is not None
-    (change,) = found.handover.changes
+    evidence = observed()
+    assert evidence.handover is not None
+    (change,) = evidence.handover.changes
     for count, passed in ((10, True), (9, False)):
         changes = (replace(change, by=COMMANDS_END), *[change] * (count - 1))
-        check = of_bed(on_handover(changes=changes)(found))[HANDOVER_PROMPT.name]
+        check = of_bed(on_handover(changes=changes)(evidence))[HANDOVER_PROMPT.name]
         assert check.passed is passed
         assert COMMANDS_END in check.figure
 
@@ -168,8 +168,8 @@ def steps(count: int, period_ms: int, takes_ms: int) -> tuple[CompletedStep, ...
 def test_steps_longer_than_their_period_are_reported(takes_ms: int, keeps: bool) -> None:
     """The figures count the hand-overs due and made."""
     own = HandoverEvidence(0, S, steps(40, 20, takes_ms), (), {}, {})
-    found = replace(observed(), handover=own)
-    check = of_bed(found, kind="route", when={"every": "10 ms"}, sockets="")[HANDOVER_PACE.name]
+    evidence = replace(observed(), handover=own)
+    check = of_bed(evidence, kind="route", when={"every": "10 ms"}, sockets="")[HANDOVER_PACE.name]
     assert check.passed is keeps
     assert ("use a longer period" in check.figure) is not keeps
 
@@ -177,17 +177,17 @@ def test_steps_longer_than_their_period_are_reported(takes_ms: int, keeps: bool)
 @pytest.mark.parametrize(("made", "passed"), [(55, False), (89, False), (90, True), (100, True)])
 def test_missing_hand_overs_are_counted(made: int, *, passed: bool) -> None:
     """Each waits for the one before, and none may be left out."""
-    found = observed()
-    assert found.handover is not None
-    (first,) = found.handover.changes
-    end_ns = metrics.done_ns(CHAIN.hops[0], found, found.handover)
+    evidence = observed()
+    assert evidence.handover is not None
+    (first,) = evidence.handover.changes
+    end_ns = metrics.done_ns(CHAIN.hops[0], evidence, evidence.handover)
     began_ns = end_ns - 100 * 10 * MS
     changes = tuple(
         replace(first, number=number, due_ns=at, ordered_ns=at, at_ns=at)
         for number in range(1, made + 1)
         for at in [began_ns + number * 10 * MS - MS]
     )
-    planted = on_handover(began_ns=began_ns, changes=changes, done=steps(made, 10, 5))(found)
+    planted = on_handover(began_ns=began_ns, changes=changes, done=steps(made, 10, 5))(evidence)
     told = of_bed(planted, kind="route", when={"every": "10 ms"}, sockets="")
     assert told[HANDOVER_PACE.name].passed is True
     assert (told[HANDOVER_COUNT.name].passed, told[HANDOVER_COUNT.name].figure) == (
@@ -199,10 +199,12 @@ def test_missing_hand_overs_are_counted(made: int, *, passed: bool) -> None:
 
 def test_a_connection_on_another_link_before_the_hand_over_is_caught() -> None:
     """The client must stay on its first link until the first order."""
-    found = observed()
-    assert found.handover is not None
-    early = found.handover.done[0].began_ns + found.link["started_ns"] - 1
-    planted = connections(found, on(found, "wifi"), on(found, "cellular", client_first_ns=early))
+    evidence = observed()
+    assert evidence.handover is not None
+    early = evidence.handover.done[0].began_ns + evidence.link["started_ns"] - 1
+    planted = connections(
+        evidence, on(evidence, "wifi"), on(evidence, "cellular", client_first_ns=early)
+    )
     assert of_bed(planted)["client on its first link"].passed is False
     stable = of_bed(planted, kind="none", when=None, sockets="")
     assert list(stable) == ["client on its first link"]
@@ -210,16 +212,16 @@ def test_a_connection_on_another_link_before_the_hand_over_is_caught() -> None:
 
 def test_a_client_that_does_not_follow_is_named_in_the_outcome() -> None:
     """It explains a failure, and is none by itself."""
-    found = ended(status=56)(
+    evidence = ended(status=56)(
         connections(observed(), on(observed(), "wifi"), on(observed(), "router-server"))
     )
-    check = of_subject(found)
+    check = of_subject(evidence)
     assert check.passed is None
     assert check.figure == "no hand-over was followed: nothing was sent over cellular"
-    outcome = verdict.outcome([*checks(found, HANDED_OVER), check], found)
+    outcome = verdict.outcome([*checks(evidence, HANDED_OVER), check], evidence)
     assert outcome.kind == "failed"
     assert outcome.reason.endswith(f"; {check.figure}")
-    stuck = ended(status=None, timed_out=True)(found)
+    stuck = ended(status=None, timed_out=True)(evidence)
     late = next(one for one in checks(stuck, HANDED_OVER) if one.name == "client ended well")
     assert verdict.outcome([late, check], stuck) == Outcome(
         kind="timed out", reason=f"the client was still busy at the time limit; {check.figure}"
@@ -228,11 +230,11 @@ def test_a_client_that_does_not_follow_is_named_in_the_outcome() -> None:
 
 def test_several_hand_overs_are_counted_in_one_sentence() -> None:
     """The figure has the number of each outcome."""
-    found = observed()
-    assert found.handover is not None
-    (first,) = found.handover.changes
+    evidence = observed()
+    assert evidence.handover is not None
+    (first,) = evidence.handover.changes
     second = replace(first, number=2, left="cellular", entered="wifi", ordered_ns=20 * S)
-    check = of_subject(on_handover(changes=(first, second), ended_ns=30 * S)(found))
+    check = of_subject(on_handover(changes=(first, second), ended_ns=30 * S)(evidence))
     assert check.figure == "2 hand-overs: 1 migrated, 1 when the client was done"
     assert check.passed is True
 
@@ -240,13 +242,15 @@ def test_several_hand_overs_are_counted_in_one_sentence() -> None:
 @pytest.mark.parametrize("later_ms", [-30, 0, 500])
 def test_a_hand_over_at_the_clients_end_is_not_judged(later_ms: int) -> None:
     """No response can arrive within less than a round trip."""
-    found = observed()
-    assert found.handover is not None
-    (first,) = found.handover.changes
-    end_ns = metrics.done_ns(CHAIN.hops[0], found, found.handover)
+    evidence = observed()
+    assert evidence.handover is not None
+    (first,) = evidence.handover.changes
+    end_ns = metrics.done_ns(CHAIN.hops[0], evidence, evidence.handover)
     at_ns = end_ns + later_ms * MS
     alone = on_handover(changes=(replace(first, ordered_ns=at_ns, at_ns=at_ns),))(
-        connections(found, on(found, "wifi", client_last_ns=end_ns + found.link["started_ns"]))
+        connections(
+            evidence, on(evidence, "wifi", client_last_ns=end_ns + evidence.link["started_ns"])
+        )
     )
     check = of_subject(alone)
     assert check.figure.startswith("over before it: the client was done after ")
@@ -261,16 +265,16 @@ def test_a_hand_over_at_the_clients_end_is_not_judged(later_ms: int) -> None:
 
 def test_a_migrated_connection_counts_once() -> None:
     """The limit on connections does not apply where the client must reconnect."""
-    found = observed()
-    check = next(one for one in checks(found, HANDED_OVER) if one.name == "connection count")
+    evidence = observed()
+    check = next(one for one in checks(evidence, HANDED_OVER) if one.name == "connection count")
     assert (check.passed, check.figure, check.limit) == (True, "1, by the packets", "at most 2")
 
 
 @pytest.mark.parametrize(
     ("count", "fault", "passed"),
     [
-        (2, lambda found: found, True),
-        (3, lambda found: found, False),
+        (2, lambda evidence: evidence, True),
+        (3, lambda evidence: evidence, False),
         (2, on_handover(changes=()), False),
     ],
 )
@@ -280,18 +284,18 @@ def test_connections_are_bounded_by_the_hand_overs(
     """One new connection for each hand-over."""
     first = on(observed(), "wifi")
     many = ({**first, "client": f"10.77.0.1:{1024 + number}"} for number in range(count))
-    found = connections(fault(observed()), *many)
-    check = next(one for one in checks(found, HANDED_OVER) if one.name == "connection count")
+    evidence = connections(fault(observed()), *many)
+    check = next(one for one in checks(evidence, HANDED_OVER) if one.name == "connection count")
     assert check.passed is passed
 
 
 def test_every_access_link_is_pinged_and_judged() -> None:
     """One of them may be slow."""
-    found = observed()
+    evidence = observed()
     slow = {
-        title: (0.2,) if "cellular" in title else pings for title, pings in found.pings_s.items()
+        title: (0.2,) if "cellular" in title else pings for title, pings in evidence.pings_s.items()
     }
-    told = {one.name: one.passed for one in checks(replace(found, pings_s=slow), HANDED_OVER)}
+    told = {one.name: one.passed for one in checks(replace(evidence, pings_s=slow), HANDED_OVER)}
     assert told["round-trip time, client->server over wifi"] is True
     assert told["round-trip time, client->server over cellular"] is False
     ways = [probe.path.names[0] for group in planned(HANDED_OVER).pings for probe in group]

@@ -22,9 +22,9 @@ SCENARIO = trial(HANDED_OVER).scenario()
 HOP = CHAIN.hops[0]
 
 
-def taken(found: AttemptEvidence) -> dict[tuple[str, str], float]:
+def taken(evidence: AttemptEvidence) -> dict[tuple[str, str], float]:
     """Return the metrics of hand-overs."""
-    told = metrics.observations(SCENARIO.handover, CHAIN, found)
+    told = metrics.observations(SCENARIO.handover, CHAIN, evidence)
     return {(one.metric, one.item): one.value for one in told}
 
 
@@ -43,18 +43,18 @@ def test_a_recorded_migration_takes_about_one_round_trip() -> None:
 
 def test_metrics_of_hand_overs_stand_beside_the_trials_others() -> None:
     """A migrated connection is one connection."""
-    found = recorded_evidence(HANDED_OVER)
-    told = observe.observations(SCENARIO, chains(HANDED_OVER), found)
+    evidence = recorded_evidence(HANDED_OVER)
+    told = observe.observations(SCENARIO, chains(HANDED_OVER), evidence)
     values = {one.metric: one.value for one in told if not one.item}
     assert values["connections"] == 1
-    assert len(HOP.near(found.connections)) == 2
+    assert len(HOP.near(evidence.connections)) == 2
     assert values["request_time"] == pytest.approx(0.5, abs=0.1)
     assert "delivery_silence" in values
 
 
 def moved(*at_ms: int) -> AttemptEvidence:
     """Return evidence of a client that alternates at these times, for 600 ms."""
-    found = recorded_evidence(HANDED_OVER)
+    evidence = recorded_evidence(HANDED_OVER)
     links = ["wifi", "cellular"]
     changes = tuple(
         HandoverChange(
@@ -66,15 +66,15 @@ def moved(*at_ms: int) -> AttemptEvidence:
         )
         for number, at in enumerate(at_ms, start=1)
     )
-    zero_ns = found.link["origin_ns"] + found.link["started_ns"]
+    zero_ns = evidence.link["origin_ns"] + evidence.link["started_ns"]
     own = HandoverEvidence(0, 600 * MS, (), changes, {}, {}, zero_ns=zero_ns)
-    failed = ended(status=56)(found)
-    return replace(failed, handover=own, deliveries={}, link={**found.link, "connections": []})
+    failed = ended(status=56)(evidence)
+    return replace(failed, handover=own, deliveries={}, link={**evidence.link, "connections": []})
 
 
-def delivered(found: AttemptEvidence, **bins: dict[int, int]) -> AttemptEvidence:
+def delivered(evidence: AttemptEvidence, **bins: dict[int, int]) -> AttemptEvidence:
     """Set the bytes delivered in these milliseconds, by link."""
-    return replace(found, deliveries=bins)
+    return replace(evidence, deliveries=bins)
 
 
 def test_each_hand_over_and_the_worst_have_a_value() -> None:
@@ -108,13 +108,13 @@ def test_silence_lasts_until_the_end_if_nothing_arrives() -> None:
 def test_a_stable_address_has_gaps_of_the_whole_transfer() -> None:
     """They are the baseline."""
     wifi = dict.fromkeys((*range(5, 300), *range(350, 600)), 1500)
-    found = delivered(moved(), wifi=wifi)
+    evidence = delivered(moved(), wifi=wifi)
     stable = Handover.model_validate({"links": ["wifi", "cellular"], "kind": "none"})
-    told = metrics.observations(stable, CHAIN, found)
+    told = metrics.observations(stable, CHAIN, evidence)
     values = {one.metric: one.value for one in told if not one.item}
     assert values["delivery_silence"] == pytest.approx(0.051)
     assert set(values) >= {"delivery_silence", "delivery_stall"}
-    assert taken(found) == {}
+    assert taken(evidence) == {}
 
 
 def test_of_many_hand_overs_only_the_worst_is_reported() -> None:
@@ -131,16 +131,16 @@ def test_a_client_without_deliveries_has_no_gaps() -> None:
 
 def test_validation_comes_from_the_clients_report() -> None:
     """The first one on the new path counts, on the emulator's clock."""
-    found = moved(200)
-    zero_ns = found.link["origin_ns"] + found.link["started_ns"]
+    evidence = moved(200)
+    zero_ns = evidence.link["origin_ns"] + evidence.link["started_ns"]
     events = tuple(
         PathEvent(zero_ns + at * MS, kind, "10.77.1.1:5", "10.77.2.2:443", "")
         for at, kind in ((100, "validated"), (205, "probed"), (245, "validated"))
     )
     of_before = PathEvent(zero_ns + 210 * MS, "validated", "10.77.0.1:7", "10.77.2.2:443", "")
     events = (*events, of_before)
-    said = replace(found.reports["client"], path_events=events, migrations=MigrationCounts(3, 1))
-    values = taken(replace(found, reports={**found.reports, "client": said}))
+    said = replace(evidence.reports["client"], path_events=events, migrations=MigrationCounts(3, 1))
+    values = taken(replace(evidence, reports={**evidence.reports, "client": said}))
     assert values["validation_delay", ""] == pytest.approx(0.045)
     assert (values["migrations", ""], values["migrations_failed", ""]) == (3, 1)
 
@@ -149,21 +149,21 @@ def test_validation_comes_from_the_clients_report() -> None:
 def test_bytes_beyond_one_copy_were_fetched_twice(sizes: tuple[int, ...], again: int) -> None:
     """The client reports the bytes of all its requests."""
     requests = [LoggedRequest("3", 200, size) for size in sizes]
-    found = logged(*requests, part="client")(recorded_evidence(HANDED_OVER))
-    assert taken(found)["bytes_fetched_twice", ""] == again
+    evidence = logged(*requests, part="client")(recorded_evidence(HANDED_OVER))
+    assert taken(evidence)["bytes_fetched_twice", ""] == again
 
 
 def test_bytes_fetched_twice_are_unknown_without_lengths() -> None:
     """They are unknown for a failed client, too."""
-    found = recorded_evidence(HANDED_OVER)
-    silent = logged(LoggedRequest("3", 200, None), part="client")(found)
+    evidence = recorded_evidence(HANDED_OVER)
+    silent = logged(LoggedRequest("3", 200, None), part="client")(evidence)
     assert ("bytes_fetched_twice", "") not in taken(silent)
-    assert ("bytes_fetched_twice", "") not in taken(ended(status=1)(found))
+    assert ("bytes_fetched_twice", "") not in taken(ended(status=1)(evidence))
 
 
 def test_an_attempt_without_hand_overs_has_no_metrics_of_them() -> None:
     """None were planned, or the client did not run."""
-    found = recorded_evidence(HANDED_OVER)
-    assert metrics.observed(None, CHAIN, found) is None
-    assert metrics.observed(SCENARIO.handover, CHAIN, replace(found, handover=None)) is None
-    assert isinstance(metrics.observed(SCENARIO.handover, CHAIN, found), ObservedHandovers)
+    evidence = recorded_evidence(HANDED_OVER)
+    assert metrics.observed(None, CHAIN, evidence) is None
+    assert metrics.observed(SCENARIO.handover, CHAIN, replace(evidence, handover=None)) is None
+    assert isinstance(metrics.observed(SCENARIO.handover, CHAIN, evidence), ObservedHandovers)

@@ -25,9 +25,9 @@ from planted import ended
 
 def test_packets_show_a_migrated_connection() -> None:
     """The verdict has both addresses and the sizes of the first datagrams."""
-    found = observed()
-    check = of_subject(found)
-    before, after = on(found, "wifi")["client"], on(found, "cellular")["client"]
+    evidence = observed()
+    check = of_subject(evidence)
+    before, after = on(evidence, "wifi")["client"], on(evidence, "cellular")["client"]
     assert check.passed is True
     assert check.figure.startswith(f"migrated: same connection, from {before} to {after}, no hand")
     assert "1200" in check.figure
@@ -39,21 +39,21 @@ def test_packets_show_a_migrated_connection() -> None:
 )
 def test_a_handshake_shows_a_new_connection(how: dict[str, Any], words: str) -> None:
     """Over TCP and QUIC."""
-    found = observed()
-    check = of_subject(connections(found, on(found, "wifi"), on(found, "cellular", **how)))
+    evidence = observed()
+    check = of_subject(connections(evidence, on(evidence, "wifi"), on(evidence, "cellular", **how)))
     assert check.passed is True
     assert check.figure == f"a new connection: {words}{check.figure.split(words)[1]}"
     assert check.figure.endswith("over cellular")
 
 
-def only(found: AttemptEvidence, **changes: Any) -> AttemptEvidence:
+def only(evidence: AttemptEvidence, **changes: Any) -> AttemptEvidence:
     """Leave this connection alone on the new link, without other deliveries there."""
     there = {"server_payload_bytes": 1, "handshake_ns": None, **changes}
     came = sum(there.get("server_first_sizes", ()))
-    assert found.handover is not None
-    at_ms = found.handover.changes[0].at_ns // MS + 50
-    bins = {"wifi": found.deliveries["wifi"], "cellular": {at_ms: came} if came else {}}
-    told = connections(found, on(found, "wifi"), on(found, "cellular", **there))
+    assert evidence.handover is not None
+    at_ms = evidence.handover.changes[0].at_ns // MS + 50
+    bins = {"wifi": evidence.deliveries["wifi"], "cellular": {at_ms: came} if came else {}}
+    told = connections(evidence, on(evidence, "wifi"), on(evidence, "cellular", **there))
     return replace(told, deliveries=bins)
 
 
@@ -75,8 +75,8 @@ def test_a_validated_path_without_data_is_no_migration() -> None:
     probed = replace(
         probed, deliveries={**probed.deliveries, "wifi": dict.fromkeys(range(600), 900)}
     )
-    for found in (probed, ended(status=0)(probed)):
-        check = of_subject(found)
+    for evidence in (probed, ended(status=0)(probed)):
+        check = of_subject(evidence)
         assert check.passed is None
         assert check.figure == (
             "answered only: 1 bytes came back over cellular, first datagrams of 1200, 1200 bytes,"
@@ -94,10 +94,10 @@ def test_a_small_rest_of_a_body_is_a_migration() -> None:
 def test_a_refused_connection_is_no_connection() -> None:
     """The response was a reset."""
     tcp = {"protocol": "tcp", "opening": None, "server_first_sizes": None}
-    found = only(
+    evidence = only(
         ended(status=7)(observed()), **{**tcp, "server_first_sizes": []}, server_reset=True
     )
-    check = of_subject(found)
+    check = of_subject(evidence)
     assert check.passed is None
     assert check.figure == "answered only: a new connection over cellular was refused"
     closed = {"opening": "initial", "server_first_sizes": [90], "server_payload_bytes": 90}
@@ -107,61 +107,63 @@ def test_a_refused_connection_is_no_connection() -> None:
 
 def test_a_greased_short_header_with_data_is_a_migration() -> None:
     """RFC 9287: without data the kind is unknown."""
-    found = observed()
-    assert CHAIN.hops[0].opened(greased(found).connections) == [on(found, "wifi")]
-    assert of_subject(greased(found)).figure.startswith("migrated: same connection")
+    evidence = observed()
+    assert CHAIN.hops[0].opened(greased(evidence).connections) == [on(evidence, "wifi")]
+    assert of_subject(greased(evidence)).figure.startswith("migrated: same connection")
     answered = {"opening": "other", "server_first_sizes": [1200, 1200]}
-    check = of_subject(only(ended(status=56)(found), **answered))
+    check = of_subject(only(ended(status=56)(evidence), **answered))
     assert check.passed is None
     assert check.figure == "not known: what came over cellular looks like no known header"
 
 
-def greased(found: AttemptEvidence) -> AttemptEvidence:
+def greased(evidence: AttemptEvidence) -> AttemptEvidence:
     """Let the connection migrate with a datagram of an unknown kind."""
-    return connections(found, on(found, "wifi"), on(found, "cellular", opening="other"))
+    return connections(evidence, on(evidence, "wifi"), on(evidence, "cellular", opening="other"))
 
 
 def test_packets_without_a_response_are_no_connection() -> None:
     """Whatever the client sent."""
-    found = observed()
-    unanswered = on(found, "cellular", server_first_ns=None, server_first_sizes=[])
-    check = of_subject(connections(found, on(found, "wifi"), unanswered))
+    evidence = observed()
+    unanswered = on(evidence, "cellular", server_first_ns=None, server_first_sizes=[])
+    check = of_subject(connections(evidence, on(evidence, "wifi"), unanswered))
     assert check.passed is None
     assert check.figure.endswith("nothing was answered of what was sent over cellular")
 
 
 def test_the_link_behind_a_nat_shows_the_new_port() -> None:
     """The client's own link shows nothing new."""
-    found = observed()
-    assert found.handover is not None
-    at_ns = found.handover.changes[0].at_ns
-    found = changed(found, left="wifi", entered="wifi", ordered_ns=at_ns - MS)
-    since = at_ns + found.link["started_ns"]
+    evidence = observed()
+    assert evidence.handover is not None
+    at_ns = evidence.handover.changes[0].at_ns
+    evidence = changed(evidence, left="wifi", entered="wifi", ordered_ns=at_ns - MS)
+    since = at_ns + evidence.link["started_ns"]
     behind = {"client": "10.77.0.1:1024", "client_first_ns": since, "opening": "short"}
     kind = {"kind": "NAT rebinding", "sockets": ""}
-    before = [on(found, "wifi", client_last_ns=since + S), on(found, "router-server")]
-    survived = of_subject(connections(found, *before, on(found, "router-server", **behind)), **kind)
+    before = [on(evidence, "wifi", client_last_ns=since + S), on(evidence, "router-server")]
+    survived = of_subject(
+        connections(evidence, *before, on(evidence, "router-server", **behind)), **kind
+    )
     assert survived.figure.startswith("migrated behind its NAT: same connection, from ")
     assert " to 10.77.0.1:1024" in survived.figure
     tcp = {**behind, "protocol": "tcp", "opening": None}
-    lost = of_subject(connections(found, *before, on(found, "router-server", **tcp)), **kind)
+    lost = of_subject(connections(evidence, *before, on(evidence, "router-server", **tcp)), **kind)
     assert lost.figure == "from 10.77.0.1:1024, which for TCP is another connection"
-    assert of_subject(connections(found, *before), **kind).figure.startswith("nothing more came")
+    assert of_subject(connections(evidence, *before), **kind).figure.startswith("nothing more came")
 
 
 def test_deliveries_show_a_path_that_is_used_again() -> None:
     """The old socket sends again, without a new beginning."""
-    found = observed()
-    assert found.handover is not None
-    (first,) = found.handover.changes
+    evidence = observed()
+    assert evidence.handover is not None
+    (first,) = evidence.handover.changes
     later = first.at_ns + S
     second = replace(
         first, number=2, left="cellular", entered="wifi", at_ns=later, ordered_ns=later
     )
-    found = ended(status=1)(on_handover(changes=(first, second), ended_ns=later + S)(found))
+    evidence = ended(status=1)(on_handover(changes=(first, second), ended_ns=later + S)(evidence))
     after = {later // MS + 5: 9000}
-    back = {**found.deliveries, "wifi": {**found.deliveries["wifi"], **after}}
-    returned = of_subject(replace(found, deliveries=back))
+    back = {**evidence.deliveries, "wifi": {**evidence.deliveries["wifi"], **after}}
+    returned = of_subject(replace(evidence, deliveries=back))
     assert returned.figure == "2 hand-overs: 2 migrated"
-    stayed = of_subject(replace(found, deliveries={"wifi": back["wifi"]}))
+    stayed = of_subject(replace(evidence, deliveries={"wifi": back["wifi"]}))
     assert stayed.figure == "2 hand-overs: 1 answered only, 1 not followed"
