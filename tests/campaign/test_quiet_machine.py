@@ -1,4 +1,4 @@
-"""When the next try waits for a quiet machine, and how long."""
+"""When the next attempt waits for a quiet machine, and for how long."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from httpbed.experiment.trial import Attempt, Check
 from httpbed.host.pressure import PressureReading
 from recorded import H2_LOSS, trial
 
-TOLD = {"figure": "", "limit": ""}
+WORDS = {"figure": "", "limit": ""}
 
 
 def attempt(*broken: str, of: str = "bed") -> Attempt:
-    """Make an attempt in which these checks are broken."""
+    """Return an attempt in which these checks failed."""
     checks = [
-        Check.model_validate({"name": name, "of": of, "passed": False} | TOLD) for name in broken
+        Check.model_validate({"name": name, "of": of, "passed": False} | WORDS) for name in broken
     ]
     kind = "invalid" if of == "bed" and broken else "completed"
     said = {"trial": trial(H2_LOSS), "number": 1, "started": "", "phases_s": {}}
     return Attempt.model_validate({**said, "outcome": {"kind": kind}, "checks": checks})
 
 
-@pytest.mark.parametrize(("tries", "seconds"), [(1, 1.0), (2, 2.0), (3, 4.0)])
-def test_patience_grows_with_the_tries(tries: int, seconds: float) -> None:
-    """What was too short the last time is doubled."""
-    assert quiet_machine.patience_s(attempt("CPU pressure", "emulator lateness"), tries) == seconds
+@pytest.mark.parametrize(("number", "seconds"), [(1, 1.0), (2, 2.0), (3, 4.0)])
+def test_the_wait_doubles_with_each_attempt(number: int, seconds: float) -> None:
+    """The first wait was too short."""
+    assert quiet_machine.patience_s(attempt("CPU pressure", "emulator lateness"), number) == seconds
 
 
 @pytest.mark.parametrize(
     "ended", [attempt(), attempt("CPU pressure", "round-trip time"), attempt("trial carried out")]
 )
-def test_only_a_busy_machine_is_waited_for(ended: Attempt) -> None:
-    """Waiting mends nothing else."""
+def test_other_invalid_attempts_are_retried_without_a_wait(ended: Attempt) -> None:
+    """Waiting helps only against a busy machine."""
     assert quiet_machine.patience_s(ended, 1) == 0
 
 
 @pytest.mark.parametrize(("waited", "found"), [(0.0, True), (0.25, True), (0.3, False)])
-def test_quiet_is_a_quarter_of_the_time(waited: float, found: bool) -> None:
-    """Less than what would make a trial invalid, to which the trial's own programs add."""
+def test_a_machine_is_quiet_up_to_a_quarter_of_the_time(waited: float, found: bool) -> None:
+    """This is less than what makes a trial invalid, because its own programs add to it."""
     assert (
         quiet_machine.is_quiet(
             PressureReading("psi", 7.0, 10.0), PressureReading("psi", 7.0 + waited, 11.0)
@@ -51,15 +51,15 @@ def test_quiet_is_a_quarter_of_the_time(waited: float, found: bool) -> None:
     )
 
 
-def test_a_machine_that_never_is_quiet_is_waited_for_no_longer_than_promised() -> None:
-    """The try comes, and its checks tell how it went."""
+def test_the_wait_for_a_machine_that_stays_busy_ends() -> None:
+    """The attempt then runs, and its checks judge it."""
     looks = (PressureReading("psi", float(number), number * 0.5) for number in itertools.count())
     asyncio.run(quiet_machine.until_quiet(0.5, lambda: next(looks)))
     assert next(looks).at_s == 1.0
 
 
-def test_a_quiet_machine_is_waited_for_no_longer_than_a_look() -> None:
-    """The second look settles it."""
+def test_the_wait_ends_with_the_first_quiet_reading() -> None:
+    """Two readings are enough."""
     looks = iter([PressureReading("psi", 0.0, 0.0), PressureReading("psi", 0.0, 0.25)])
     asyncio.run(quiet_machine.until_quiet(time.monotonic(), lambda: next(looks)))
     assert next(looks, None) is None

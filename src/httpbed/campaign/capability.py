@@ -1,4 +1,4 @@
-"""Whether machine and backend can do what an experiment asks of its network."""
+"""Checks that machine and backend support an experiment's network."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _REMEDY = "choose another kind, or run without --link-backend"
 
 
 def require(loaded: Loaded, backend: Backend) -> None:
-    """Refuse what the kernel's disciplines cannot do; the emulator can do everything.
+    """Refuse what the kernel's disciplines do not support; the emulator supports everything.
 
     Raises:
-        ConfigError: With every place, of every treatment.
-        HostError: The kernel does not speak the version of IP.
+        ConfigError: With every place in every treatment.
+        HostError: The kernel does not support the IP version.
     """
     for version in sorted({scenario.topology.ip_version for scenario in loaded.scenarios()}):
         require_ip(version)
@@ -54,7 +54,7 @@ def _mistake(document: Mapping[str, Any], trial: Trial, index: int, unable: Unab
 
 
 def _said(link: Mapping[str, Any], unable: Unable) -> tuple[str | int, ...]:
-    """Find where an author said it: for the direction, for both, or by naming a profile."""
+    """Return the keys that the author wrote: of the direction, of both, or of a profile."""
     side, key = unable.side, unable.key
     if side is not None and key[0] in link.get(side, {}):
         return (side, *key)

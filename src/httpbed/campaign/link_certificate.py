@@ -1,4 +1,4 @@
-"""How an experiment's links stand to this machine's link certificate."""
+"""Whether this machine's link certificate covers an experiment's links."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from httpbed.network.plan import plan
 
 
 def standing(loaded: Loaded, backend: Backend) -> Standing:
-    """Compare every condition of an experiment with the certificate; blocks change none."""
+    """Compare every condition of an experiment with the certificate."""
     seed = loaded.experiment.seed
     files = {digest: file.facts for digest, file in loaded.files.items()}
     configs = dict.fromkeys(
@@ -31,7 +31,7 @@ def standing(loaded: Loaded, backend: Backend) -> Standing:
 def _config(
     topology: Topology, seed: int, backend: Backend, files: Mapping[str, Facts]
 ) -> Mapping[str, Any]:
-    """Plan the emulator's configuration, and add what it only names: the mean rate of a trace."""
+    """Return the emulator's configuration, with the mean rate of each trace."""
     config = plan(topology, {}, seed, 1, backend=backend, files=files).emulator_config
     for link, said in zip(topology.links, config["links"], strict=True):
         for way, table in zip(link.directions(), said["directions"], strict=True):
@@ -41,7 +41,7 @@ def _config(
 
 
 def require(found: Standing) -> None:
-    """Refuse what the certificate does not cover.
+    """Refuse links that the certificate does not cover.
 
     Raises:
         ConfigError: With every reason.

@@ -1,4 +1,4 @@
-"""What made a campaign: the programs to the last library, the recipes, the machine, the command."""
+"""The manifest of a campaign: programs with their libraries, recipes, machine and command."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from httpbed.trial.run.runner import MEMORY_BYTES
 UNKNOWN = "unknown"
 """Version of a user's own binary that reports none; its digest identifies it."""
 RECORDING_PROGRAM = "python3"
-"""What answers for recorded sites is written in, and its package."""
+"""The interpreter of the server that replays sites, and its package."""
 TOOLS_USED = {"ip": "iproute2", "ss": "iproute2", "ethtool": "ethtool", "ping": "iputils-ping"}
-"""What the network is set up and looked at with, and the package that has it."""
+"""Tools that set up and inspect the network, and their packages."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class ReportedVersion:
 
 
 def manifest(loaded: Loaded, bed: CampaignSetup, *, command: str) -> dict[str, Any]:
-    """Write down what makes the campaign: programs, recipes, machine, command."""
+    """Return the manifest of a campaign."""
     recipes = {name: bed.catalog[name] for name in loaded.implementations()}
     tools = bed.programs.tools
     found = {  # first of all: what is missing is told with the remedy
@@ -102,7 +102,7 @@ def _program(
 
 
 def _own(name: str) -> dict[str, Any]:
-    """Identify one of httpbed's own executables; they are static, so there are no libraries."""
+    """Identify one of httpbed's own executables, which are linked statically."""
     return {
         "name": name,
         "version": metadata.version("httpbed"),

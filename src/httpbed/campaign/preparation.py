@@ -1,7 +1,7 @@
-"""What is done once before a campaign's trials: read the experiment, make the bed ready.
+"""Prepares a campaign once, before its trials: loads the experiment, builds what the trials need.
 
-Reading finds every mistake at once, those of the file and those of its recipes together,
-before anything is built or run.
+Loading reports all mistakes at once, those of the file and those of its recipes together, before
+anything is built or run.
 """
 
 from __future__ import annotations
@@ -41,36 +41,36 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Loaded:
-    """An experiment without mistakes, and its design."""
+    """A valid experiment and its design."""
 
     text: str
     experiment: Experiment
     document: Mapping[str, Any]
     trials: tuple[Trial, ...]
     scale: ScaleName | None
-    """How much of it this is; None: all."""
+    """The scale of the design; None for all of it."""
     files: Mapping[str, LinkFile]
     """The files that the experiment names, by digest."""
     folder: Path = Path()
-    """To which names in it are relative."""
+    """The folder to which file names in it are relative."""
     sites: Mapping[str, CachedSite] = field(default_factory=dict)
-    """All of its pages' sites by their keys, where they need not be found or made."""
+    """The sites of all its pages by key, if they need not be looked up or generated."""
 
     def trials_per_block(self) -> int:
         """Return how many trials each block has: one for each treatment."""
         return len(self.trials) // self.experiment.replicates
 
     def implementations(self) -> list[str]:
-        """Names of all implementations that take part, sorted."""
+        """Return the names of all its implementations, sorted."""
         parts = [part for scenario in self.scenarios() for part in scenario.parts()]
         return sorted({role.implementation for _, role, _ in parts})
 
     def workloads(self) -> list[Workload]:
-        """List all that is fetched."""
+        """Return all workloads."""
         return [workload for scenario in self.scenarios() for workload in scenario.workloads()]
 
     def browsers(self) -> set[str]:
-        """Names of the implementations that load pages."""
+        """Return the names of the implementations that load pages."""
         return {
             client.implementation
             for scenario in self.scenarios()
@@ -79,27 +79,27 @@ class Loaded:
         }
 
     def recorded_origins(self) -> list[str]:
-        """Name every origin of recorded sites, sorted."""
+        """Return every origin of replayed sites, sorted."""
         pages = [one.page for one in self.workloads() if isinstance(one, PageLoad)]
         recorded = [page for page in pages if isinstance(page, RecordedPage)]
         return sorted({name for page in recorded for name in page.origins or ()})
 
     def tcp_controls(self) -> set[str]:
-        """Congestion controls that the kernel must have."""
+        """Return the congestion controls that the kernel must provide."""
         return {name for scenario in self.scenarios() for name in scenario.senders().values()}
 
     def scenarios(self) -> list[Scenario]:
-        """Read each treatment's scenario once: every block has all of them."""
+        """Return each treatment's scenario, read once; every block has the same."""
         return [trial.scenario() for trial in self.trials if trial.block == 1]
 
 
 def load(
     text: str, catalog: Catalog, folder: Path = Path(), scale: ScaleName | None = None
 ) -> Loaded:
-    """Read an experiment's text; files that it names are relative to ``folder``.
+    """Load an experiment's text; file names in it are relative to ``folder``.
 
     Raises:
-        ConfigError: With every mistake in it and in its files, or it has no such scale.
+        ConfigError: With every mistake in it and in its files, or if it has no such scale.
     """
     read, files, loaded = parser.read(text), LinkFiles(folder), pages.Pages(folder)
     found = (
@@ -125,7 +125,7 @@ def _at(experiment: Experiment, scale: ScaleName | None) -> Experiment:
 
 
 def _role_mistakes(read: ParsedExperiment, catalog: Catalog) -> Iterator[Mistake]:
-    """Check who takes which role, in every treatment, even where other parts have mistakes."""
+    """Check the role assignment of every treatment, even if other parts have mistakes."""
     for levels in read.treatments:
         said = level_values(read.document, levels)
         parts = {part: fill(read.document.get(part), said) for part in SCENARIO_PARTS}
@@ -142,11 +142,11 @@ def make_bed(
     say: Say,
     backend: Backend = "af_packet",
 ) -> CampaignSetup:
-    """Build or find all that the trials stand on.
+    """Build or find everything that the trials need.
 
     Raises:
-        HostError: The toolbox cannot be built here, or the kernel has no such backend or
-            congestion control.
+        HostError: The toolbox cannot be built, or the kernel lacks the backend or a congestion
+            control.
     """
     origins = loaded.recorded_origins()
     names = loaded.implementations()

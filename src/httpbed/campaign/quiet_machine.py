@@ -1,7 +1,7 @@
-"""How long to wait for a quiet machine before the next try; what decides is pure.
+"""How long a trial waits for a quiet machine before its next attempt.
 
-A try that was invalid only because the machine was busy says that it will be busy a moment later,
-too: tries without a pause would all be spent on one burst of somebody else's work.
+After an attempt that is invalid only because the machine was busy, the machine is probably still
+busy. Attempts without a pause would all fall into one burst of other work.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from httpbed.host.pressure import PressureReading
 from httpbed.trial import verdict
 
 FIRST_PATIENCE_S = 1.0
-"""Longest wait after the first try; twice as long after each further one."""
+"""Longest wait after the first attempt; it doubles after each further attempt."""
 LOOK_S = 0.25
-"""Between two looks: many turns of the scheduler, short beside the wait."""
+"""Time between two readings: many turns of the scheduler, and short beside the wait."""
 QUIET_SHARE = 0.25
-"""Of the time between two looks somebody waited for a CPU: half of what a trial may show, which
-will add its own programs to it."""
+"""Largest share of the time in which a process waited for a CPU, on a quiet machine. It is half of
+a trial's limit, because the trial adds its own programs."""
 
 
-def patience_s(attempt: Attempt, tries: int) -> float:
-    """Say how long at most to wait after this one of so many tries; 0 where no waiting helps."""
-    return FIRST_PATIENCE_S * 2 ** (tries - 1) if verdict.is_strained(attempt) else 0.0
+def patience_s(attempt: Attempt, number: int) -> float:
+    """Return the longest wait after attempt ``number`` of this run; 0 if waiting does not help."""
+    return FIRST_PATIENCE_S * 2 ** (number - 1) if verdict.is_strained(attempt) else 0.0
 
 
 def is_quiet(before: PressureReading, after: PressureReading) -> bool:
-    """Whether few waited for a CPU between two looks."""
+    """Whether processes waited little for a CPU between two readings."""
     return after.share_since(before) <= QUIET_SHARE
 
 

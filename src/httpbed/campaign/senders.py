@@ -1,4 +1,4 @@
-"""Who sends in an experiment, exactly: what records of conformance tests are kept by."""
+"""The exact senders of an experiment, by which records of conformance tests are kept."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Manifest = Mapping[str, Any]
 
 
 def key(recipe: Recipe, role: Role, version: HttpVersion, manifest: Manifest) -> SenderKey:
-    """Identify a sender by its role in an experiment and what the campaign's manifest says ran."""
+    """Return a sender's key from its role in an experiment and the campaign's manifest."""
     programs = {program["name"]: program for program in manifest.get("programs", ())}
     program = programs.get(recipe.name, {})
     transport: Transport = "quic" if version == "3" else "tcp"
@@ -46,10 +46,10 @@ def _digest(libraries: Mapping[str, str]) -> str:
 def standings(
     scenarios: Iterable[Scenario], catalog: Catalog, manifest: Manifest
 ) -> list[dict[str, Any]]:
-    """Say of every sender of a campaign how its conformance test ended, if there was one.
+    """Return every sender of a campaign with the verdict of its conformance test, if there is one.
 
-    With each stands what has to be said to test it: the knobs that an experiment ``set``, and
-    whether its congestion control was ``chosen`` among others, and whether it is ``testable``.
+    Each has what a test of it needs: the knobs that the experiment ``set``, whether its congestion
+    control was ``chosen`` among several, and whether it is ``testable``.
     """
     found, ends = dict[SenderKey, dict[str, Any]](), catalog.tunnel_ends()
     for scenario in scenarios:

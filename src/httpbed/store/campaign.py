@@ -1,21 +1,21 @@
-"""A campaign: one execution of a design, in a directory that is only ever added to.
+"""A campaign: one execution of a design, in a folder to which files are only ever added.
 
 ::
 
-    manifest.json         what made it: versions, digests, host, command
-    experiment.toml       the experiment as it was
+    manifest.json         versions, digests, machine, command
+    experiment.toml       the experiment
     design.jsonl          a line per trial, in order
     links/<SHA-256>       copies of the traces and records that the experiment names
-    runs.jsonl            a line per run that worked on it
+    runs.jsonl            a line per run
     trials/<block>/<trial>/<attempt>/{trial.json, observations.jsonl, handovers.json, artifacts/}
-    unfinished/           attempts under way; cleared when the campaign is next opened
-    damaged/              what was in the place of an attempt, and was not as it was written
-    lock                  held while a run works on it
+    unfinished/           attempts that are running; cleared by the next run
+    damaged/              damaged attempts that were set aside
+    lock                  held by the run that works on it
 
-An attempt becomes part of the campaign by one rename, after all of it is on the disk: it is there
-whole or not at all. The manifest has the digests of the experiment, the design and the links, and
-``trial.json`` those of an attempt's files; an attempt that differs from them counts as not there.
-What is left to do is the design minus the finished attempts.
+An attempt joins the campaign by one rename, after all of it is on the disk, so it is complete or
+missing. The manifest has the digests of experiment, design and links, ``trial.json`` those of an
+attempt's files. An attempt that differs from its digests counts as missing. A resumed run executes
+the trials of the design that have no finished attempt.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Campaign:
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """What made it."""
+        """Return the manifest."""
         return {name: one for name, one in self._sealed_manifest().items() if name != "files"}
 
     def _sealed_manifest(self) -> dict[str, Any]:
@@ -61,11 +61,11 @@ class Campaign:
 
     @property
     def experiment_text(self) -> str:
-        """The experiment file, as it was."""
+        """Return the experiment file."""
         return self._parsed(EXPERIMENT, lambda content: self._as_written(EXPERIMENT, content))
 
     def design(self) -> list[Trial]:
-        """Every trial, in order."""
+        """Return every trial in order."""
 
         def parse(content: bytes) -> list[Trial]:
             lines = self._as_written(DESIGN, content).splitlines()
@@ -91,24 +91,24 @@ class Campaign:
         return content.decode()
 
     def examined(self) -> Iterator[Record | Damage]:
-        """Yield every finished attempt by block, trial and number, or what is wrong with it."""
+        """Yield every finished attempt by block, trial and number, or its damage."""
         design = {trial.id: trial for trial in self.design()}
         real = self.directory.resolve()
         for place in layout.attempts(real):
             yield attempts.parse(attempts.read_files(real, place), design)
 
     def records(self) -> Iterator[Record]:
-        """Yield every finished attempt that is as it was written."""
+        """Yield every finished attempt that is not damaged."""
         return (one for one in self.examined() if isinstance(one, Record))
 
     def damages(self) -> list[Damage]:
-        """List the attempts that are not as they were written; they count as not there."""
+        """Return the damaged attempts, which count as missing."""
         return [one for one in self.examined() if isinstance(one, Damage)]
 
     def set_aside_damaged(self) -> list[Damage]:
-        """Move what is in attempts' places, and is not as it was written, to ``damaged``.
+        """Move damaged attempts to ``damaged``; return them.
 
-        Only who holds the campaign (:func:`opened`) may do so.
+        Only the run that holds the campaign (:func:`opened`) may do so.
         """
         found = self.damages()
         for one in found:
@@ -116,11 +116,11 @@ class Campaign:
         return found
 
     def attempts(self) -> dict[str, Attempt]:
-        """The last finished attempt at each trial, by the trial's identifier."""
+        """Return the last finished attempt at each trial, by the trial's identifier."""
         return {record.attempt.id: record.attempt for record in self.records()}
 
     def unfinished(self, attempt_of: Trial, number: int) -> Path:
-        """Make the folder in which an attempt is under way."""
+        """Make the folder in which an attempt runs."""
         folder = self.directory / layout.UNFINISHED / f"{attempt_of.id}-{number}"
         if os.path.lexists(folder):
             self._set_aside(folder)
@@ -128,9 +128,9 @@ class Campaign:
         return folder
 
     def commit(self, record: Record, folder: Path) -> Path:
-        """Make an attempt part of the campaign, at once and for ever.
+        """Make an attempt part of the campaign by one rename.
 
-        What is in its place, and is not as it was written, is moved to ``damaged``.
+        A damaged attempt in its place is moved to ``damaged``.
         """
         attempts.write(record, folder)
         final = self._home(record.attempt)
@@ -141,7 +141,7 @@ class Campaign:
         return final
 
     def _make_way(self, final: Path) -> None:
-        """Make the folders above an attempt's, and move away what is in the way."""
+        """Make the folders above an attempt's, and set aside anything in their places."""
         place = self.directory
         for name in final.parent.relative_to(self.directory).parts:
             place /= name
@@ -155,7 +155,7 @@ class Campaign:
                 self._set_aside(final)
 
     def _set_aside(self, path: Path) -> None:
-        """Move what is not as it was written to ``damaged``, under a name of its own."""
+        """Move a damaged file or folder to ``damaged`` under an unused name."""
         folder = self.directory / layout.DAMAGED
         folder.mkdir(exist_ok=True)
         name = "-".join(path.relative_to(self.directory).parts)
@@ -165,14 +165,14 @@ class Campaign:
         durable_files.settle([folder])
 
     def artifacts(self, attempt: Attempt) -> Path:
-        """Return the folder with what a finished attempt left."""
+        """Return the folder of an attempt's artifacts."""
         return artifacts(self.directory, attempt.trial.block, attempt.id, attempt.number)
 
     def artifact(self, attempt: Attempt, name: str) -> Path:
-        """Return one file that a finished attempt left, after reading it whole to verify it.
+        """Return one artifact of an attempt, after verifying it.
 
         Raises:
-            ValueError: It is not there, or not as it was written.
+            ValueError: It is missing or damaged.
         """
         place = layout.attempt(attempt.trial.block, attempt.id, attempt.number)
         if reasons := attempts.altered(self.directory.resolve(), place, name):
@@ -183,16 +183,16 @@ class Campaign:
         return self.artifacts(attempt).parent
 
     def note_run(self, now: datetime, command: str, jobs: int) -> None:
-        """Write down that a run begins to work on it."""
+        """Append a line that a run begins."""
         said = {"schema": 1, "started": now.isoformat(), "command": command, "jobs": jobs}
         durable_files.append_line(self.directory / RUNS, json.dumps(said))
 
     def runs(self) -> list[dict[str, Any]]:
-        """Every run that worked on it, the first one first; torn lines are left out."""
+        """Return every run in order; torn lines are left out."""
         return [said for said in map(_run, self._run_lines()) if said]
 
     def torn_runs(self) -> list[int]:
-        """Return the numbers, from 1, of the lines of ``runs.jsonl`` that tell of no run."""
+        """Return the numbers, from 1, of the torn lines of ``runs.jsonl``."""
         return [number for number, line in enumerate(self._run_lines(), start=1) if not _run(line)]
 
     def _run_lines(self) -> list[str]:
@@ -201,9 +201,9 @@ class Campaign:
         return self._parsed(RUNS, lambda content: content.decode(errors="replace").splitlines())
 
     def clear_unfinished(self) -> int:
-        """Remove what an earlier run left under way; return how many attempts that were.
+        """Remove unfinished attempts of earlier runs; return their number.
 
-        What is no attempt's folder is not ours, and stays.
+        Other files in that folder stay.
         """
         leftovers = layout.under_way(self.directory)
         for folder in leftovers:
@@ -229,7 +229,7 @@ class Campaign:
 
 
 def _run(line: str) -> dict[str, Any] | None:
-    """Read a line of the log of runs; None where it is none, as a power cut may leave it."""
+    """Parse a line of the log of runs; None for a line that a power cut tore."""
     try:
         said = json.loads(line)
     except (ValueError, RecursionError):
@@ -245,13 +245,13 @@ def opened(
     manifest: Mapping[str, Any],
     files: Mapping[str, Path] | None = None,
 ) -> Iterator[Campaign]:
-    """Open a campaign to work on it: a new one, or one to be resumed. Nobody else may meanwhile.
+    """Open a campaign for a run, a new one or one to be resumed, and lock it meanwhile.
 
-    It keeps a copy of each of ``files``, under the digest that is its name there.
+    A new campaign copies each of ``files`` under its digest.
 
     Raises:
-        ConfigError: It belongs to another experiment, other programs ran in it, or another
-            run works on it now.
+        ConfigError: It belongs to another experiment, used other programs, or is locked by another
+            run.
     """
     _refuse_foreign(directory)
     _make_folder(directory)
@@ -279,7 +279,7 @@ def open_existing(directory: Path) -> Campaign:
 
 
 def _require_folders(directory: Path) -> None:
-    """Refuse links in the place of a campaign's folders: what they lead to is not verified."""
+    """Refuse links in the places of a campaign's folders: their targets are not verified."""
     strange = [
         directory / name
         for name in layout.FOLDERS
@@ -303,7 +303,7 @@ def _write_new(
     manifest: Mapping[str, Any],
     files: Mapping[str, Path],
 ) -> None:
-    """Write what a campaign begins with, the manifest last: without it there is no campaign."""
+    """Write the files of a new campaign, the manifest last: without it there is no campaign."""
     contents = {
         EXPERIMENT: experiment_text.encode(),
         DESIGN: "".join(f"{trial.model_dump_json()}\n" for trial in design).encode(),
@@ -352,7 +352,7 @@ def _refuse_other(
 
 
 def _refuse_foreign(directory: Path) -> None:
-    """Refuse a folder of something else; what may not be looked into is refused by the kernel."""
+    """Refuse a folder of other files."""
     if os.path.lexists(directory) and not directory.is_dir():
         raise ConfigError([Mistake(str(directory), "is not a folder", "choose another with -o")])
     names = {path.name for path in directory.iterdir()} if directory.is_dir() else set()
@@ -364,9 +364,9 @@ def _refuse_foreign(directory: Path) -> None:
 
 
 def is_locked(directory: Path) -> bool:
-    """Tell whether a run works on the campaign at this moment.
+    """Return whether a run works on the campaign now.
 
-    It looks at the kernel's list (proc(5), /proc/locks): to try the lock would be to hold it.
+    Reads the kernel's list of locks (proc(5), /proc/locks), because a test would take the lock.
     """
     try:
         inode = (directory / "lock").stat().st_ino
@@ -378,7 +378,7 @@ def is_locked(directory: Path) -> bool:
 
 @contextmanager
 def _locked(directory: Path) -> Iterator[None]:
-    """Hold the campaign; the kernel lets go of it when the holder dies, however it dies."""
+    """Lock the campaign; the kernel releases the lock when the process ends, however it ends."""
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     with os.fdopen(os.open(directory / "lock", flags, 0o666), "r+b", buffering=0) as file:
         try:
