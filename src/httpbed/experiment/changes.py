@@ -1,4 +1,4 @@
-"""How the conditions of a link change while it runs: by the clock, or by what passes."""
+"""Changes of a running link: at given times, or at events."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ ACTIONS = ("rate", "delay", "loss", "state")
 
 
 class Action(Value):
-    """What changes; a change that is absent leaves things as they are."""
+    """A change of one condition."""
 
     direction: Literal["up", "down"] | None = None
-    """``up`` is from the first host to the second; by default both."""
+    """``up`` is from the first host to the second; by default both directions change."""
     rate: BitRate | None = None
-    """From now on, also for what is in service; only of a constant rate or a token bucket."""
+    """New rate, also for the packet in service; only of a constant rate or a token bucket."""
     delay: Delay | None = None
-    """One-way delay of packets that have still to leave the queue."""
+    """New one-way delay, of packets that have not left the queue."""
     loss: Share | None = None
-    """Probability of independent loss; it takes the place of any other loss."""
+    """New probability of independent loss; it replaces any other loss."""
     state: Literal["up", "down"] | None = None
-    """``down``: what arrives and what waits is dropped; ``up``: packets pass again."""
+    """``down``: packets that arrive or wait are dropped; ``up``: packets pass again."""
 
     @model_validator(mode="after")
     def _changes_one_thing(self) -> Action:
@@ -37,7 +37,7 @@ class Action(Value):
         return self
 
     def said(self) -> list[str]:
-        """Name the conditions that change: one at most."""
+        """Return the names of the conditions that change: at most one."""
         return [name for name in ACTIONS if getattr(self, name) is not None]
 
 
@@ -50,28 +50,28 @@ class ScheduleEntry(Action):
     @model_validator(mode="after")
     def _changes_something(self) -> ScheduleEntry:
         if not self.said():
-            raise ValueError(f"changes nothing; say one of {', '.join(ACTIONS)}")
+            raise ValueError(f"changes nothing; give one of {', '.join(ACTIONS)}")
         return self
 
 
 class Delivered(Value):
-    """So many bytes have been delivered to a host."""
+    """A number of bytes has been delivered to a host."""
 
     delivered: Bytes = Field(ge=1)
     """IP bytes since the client's start."""
     to: str
-    """The host that they arrived at."""
+    """The receiving host."""
 
 
 class FirstPacket(Value):
     """The first packet with a payload arrives from a host."""
 
     first_packet_of: str
-    """The host that sent it."""
+    """The sending host."""
 
 
 class Handshake(Value):
-    """The handshake of a connection is over, as it is seen on the wire."""
+    """The handshake of a connection is complete, as seen on the wire."""
 
     handshake: Literal[True]
     """``true``."""
@@ -92,17 +92,17 @@ When = Annotated[
 
 
 class Event(Action):
-    """Something that passes, which is told, and on which conditions may change; once."""
+    """An event that is reported once, and may change a condition."""
 
     name: str = Field(pattern=r"^[a-z][a-z0-9-]{0,40}$")
-    """How it is called in the evidence: lower-case letters, digits and hyphens."""
+    """Its name in the evidence: lower-case letters, digits and hyphens."""
     when: When
-    """What has to pass."""
+    """The condition for the event."""
     after: Annotated[Seconds, Field(le=LONGEST_S)] = 0.0
-    """How long after that the conditions change."""
+    """Time from the event to the change."""
 
     def host(self) -> str | None:
-        """The host that ``when`` names, if it names one."""
+        """Return the host that ``when`` names; None if it names none."""
         if isinstance(self.when, Delivered):
             return self.when.to
         return self.when.first_packet_of if isinstance(self.when, FirstPacket) else None

@@ -28,36 +28,36 @@ class Direction(Impaired):
     """What one direction of a link does to packets."""
 
     def mean_bit_s(self) -> int | None:
-        """Bits per second that a long transfer cannot exceed; None if unlimited or unknown."""
+        """Return the bits per second that a long transfer cannot exceed; None without a limit."""
         return rates.mean_bit_s(self.rate)
 
     def first_bit_s(self) -> int | None:
-        """Bits per second at the beginning; None if unlimited or unknown."""
+        """Return the bits per second at the start; None if unlimited or unknown."""
         return rates.first_bit_s(self.rate)
 
     def overhead_bytes(self) -> int:
-        """Bytes beyond the IP packet that take time at the rate."""
+        """Return the bytes beyond the IP packet that take time at the rate."""
         return OVERHEADS[self.counted]
 
     def rate_can_change(self) -> bool:
-        """Whether there is a rate that a schedule or an event may set."""
+        """Return whether a schedule or an event may change the rate."""
         return isinstance(self.rate, (int, TokenBucket, Steps))
 
 
 class Link(Direction):
-    """What joins two hosts; its impairments hold in both directions unless told otherwise."""
+    """A link between two hosts; its impairments apply to both directions, unless overridden."""
 
     between: tuple[str, str]
     """The two hosts; ``up`` is from the first to the second."""
     name: LinkName = ""
-    """How it is called: lower-case letters, digits and hyphens. By default its two hosts, joined by
-    a hyphen; of several links between the same hosts each needs a name of its own."""
+    """Its name: lower-case letters, digits and hyphens. By default its two hosts, joined by a
+    hyphen; each of several links between the same hosts needs its own name."""
     delay_reading: Literal["one-way", "round-trip"] = "one-way"
-    """How its delays are to be read: each direction has all of it, or half. Papers are not always
-    clear about which they mean."""
+    """Meaning of its delays: each direction has all of a delay (one-way), or half of it
+    (round-trip). Papers do not always state which they mean."""
     profile: ProfileName | None = None
-    """Name of a known network, which fills in what the link does not say; their sources are in
-    docs/reference/profiles.md."""
+    """Name of a known network, which sets what the link leaves out; docs/reference/profiles.md has
+    the sources."""
     up: OneWay = OneWay()
     """What differs from the first host to the second."""
     down: OneWay = OneWay()
@@ -65,7 +65,7 @@ class Link(Direction):
     schedule: list[ScheduleEntry] = Field(default_factory=list, max_length=10_000)
     """Changes at given times."""
     events: list[Event] = Field(default_factory=list, max_length=100)
-    """What is told of what passes, and what changes then."""
+    """Events that are reported when they happen, and may change conditions."""
 
     @model_validator(mode="before")
     @classmethod
@@ -94,11 +94,11 @@ class Link(Direction):
         return self._direction(self.up), self._direction(self.down)
 
     def rtt_s(self) -> float:
-        """Seconds of the two one-way delays; transmission and queueing come on top."""
+        """Return the sum of both one-way delays in seconds, without transmission and queueing."""
         return sum(direction.delay for direction in self.directions())
 
     def unfit(self, change: Action) -> Iterator[str]:
-        """Say what an action changes of this link that cannot change, each in a sentence."""
+        """Yield a sentence for each part of an action that this link cannot do."""
         ways = dict(zip(("up", "down"), self.directions(), strict=True))
         for way in [change.direction] if change.direction else list(ways):
             if change.rate is not None and not ways[way].rate_can_change():
@@ -110,7 +110,7 @@ class Link(Direction):
                 yield f"changes the loss {way}, which is of listed packets"
 
     def rates(self, way: int) -> set[int]:
-        """All rates that a direction has by turns, in bit/s; none if unlimited or unknown."""
+        """Return all rates of a direction over time in bit/s; empty if unlimited or unknown."""
         first = self.directions()[way].rate
         known = rates.mean_bit_s(first)
         steps = [bit_s for _, bit_s in first.steps] if isinstance(first, Steps) else [known]
@@ -119,7 +119,7 @@ class Link(Direction):
         return {bit_s for bit_s in (*steps, *later) if bit_s is not None}
 
     def delays(self, way: int) -> set[float]:
-        """All one-way delays that a direction has by turns, in seconds."""
+        """Return all one-way delays of a direction over time, in seconds."""
         meant = (None, ("up", "down")[way])
         later = {change.delay for _, change in self._changes() if change.direction in meant}
         return {self.directions()[way].delay, *(delay for delay in later if delay is not None)}
@@ -133,13 +133,13 @@ class Link(Direction):
         return Direction.model_construct(**complete)
 
     def _unchangeable(self) -> Iterator[str]:
-        """Find changes of a rate or loss that is not of a kind that could change."""
+        """Yield the scheduled changes and events that this link cannot make."""
         for place, change in self._changes():
             yield from (f"{place} {reason}" for reason in self.unfit(change))
             if change.delay is not None and self.delay_reading == "round-trip":
-                yield f"{place} changes a delay that is read as round-trip: say it one-way"
+                yield f"{place} changes a delay that is read as round-trip; give it one-way"
         if self.profile and self.delay_reading == "round-trip":
-            yield "a profile's delays are one-way, and cannot be read as round-trip"
+            yield "a profile's delays are one-way and cannot be read as round-trip"
 
     def _changes(self) -> Iterator[tuple[str, Action]]:
         for name, changes in (("schedule", self.schedule), ("events", self.events)):
@@ -147,7 +147,7 @@ class Link(Direction):
                 yield f"{name}[{index}]", change
 
     def _narrow(self) -> Iterator[str]:
-        """Find what is too small for a packet as it is counted."""
+        """Yield limits that are too small for a packet as it is counted."""
         for name, way in zip(("up", "down"), self.directions(), strict=True):
             largest = MTU_BYTES + way.overhead_bytes()
             limit = way.queue.limit
@@ -177,9 +177,9 @@ class Topology(Value):
     hosts: list[HostName] = Field(min_length=2)
     """Names of the hosts: a lower-case letter, then letters and digits, at most 15."""
     links: list[Link] = Field(min_length=1, max_length=200)
-    """What joins them."""
+    """Links between them."""
     ip_version: Literal["4", "6"] = "4"
-    """RFC 791 or RFC 8200; hosts have addresses of this version only."""
+    """IP version of all hosts: RFC 791 or RFC 8200."""
 
     @model_validator(mode="after")
     def _links_known_hosts(self) -> Topology:
@@ -199,10 +199,10 @@ class Topology(Value):
     def route(
         self, start: str, goal: str, forwarding: Collection[str], without: Collection[int] = ()
     ) -> Route:
-        """Return the way between two hosts, which only hosts in ``forwarding`` pass on.
+        """Return the route between two hosts, through hosts in ``forwarding`` only.
 
-        A way is a list of links, each by its index with the direction in which it is taken; those
-        in ``without`` are not taken.
+        A route is a list of link indices, each with the direction of travel. Links in ``without``
+        are not used.
         """
         return shortest([link.between for link in self.links], start, goal, forwarding, without)
 

@@ -1,1 +1,5 @@
-"""What a direction of a link can do to packets: a file for each impairment, values only."""
+"""Impairments of one direction of a link: a module for each, with its values and its descriptor.
+
+Out: what the emulator does with them (``crates/link-model``), and checks (``trial.checks``).
+Start at :mod:`httpbed.experiment.impairments.registry`.
+"""

@@ -24,7 +24,7 @@ Delay = Annotated[Seconds, at_most(LONGEST_S)]
 
 
 class Distributed(Value):
-    """A deviation from the delay, drawn for each packet; its mean is 0."""
+    """A random deviation from the delay for each packet; its mean is 0."""
 
     distribution: Literal["uniform", "normal", "pareto"]
     """``uniform``: between minus and plus the spread; ``normal``; ``pareto``: of shape 3."""
@@ -33,12 +33,12 @@ class Distributed(Value):
 
 
 class Samples(Value):
-    """A deviation from the delay, drawn for each packet from a table."""
+    """A deviation from the delay for each packet, chosen from a table."""
 
     samples: list[Annotated[SignedSeconds, at_most(LONGEST_S)]] = Field(
         min_length=1, max_length=MOST_SAMPLES
     )
-    """Deviations, each as likely as the others; measured ones, for example."""
+    """Deviations with equal probabilities, such as measured ones."""
 
 
 Jitter = Annotated[
@@ -47,16 +47,16 @@ Jitter = Annotated[
     | Annotated[Samples, Tag("<samples>")],
     chosen('"5 ms"', distribution="<distribution>", spread="<distribution>", samples="<samples>"),
 ]
-"""Uniform between minus and plus this; or of another distribution, or from a table."""
+"""Uniform between minus and plus this; or of another distribution; or from a table."""
 
 
 class Reordering(Value):
-    """Some packets are held back, so that later ones overtake them."""
+    """Some packets are held back, so that later packets overtake them."""
 
     share: Share
     """Probability that a packet is held back, independently of all others."""
     hold: Delay
-    """For how much longer than the others it is delayed."""
+    """Additional delay of these packets."""
 
 
 class DelayField(Value):
@@ -70,14 +70,14 @@ class JitterField(Value):
     """The field of a direction."""
 
     jitter: Jitter | None = None
-    """What varies the delay, packet by packet, keeping their order."""
+    """Variation of the delay from packet to packet; it keeps their order."""
 
 
 class ReorderingField(Value):
     """The field of a direction."""
 
     reordering: Reordering | None = None
-    """Which packets are held back, so that later ones overtake them."""
+    """Packets that are held back, so that later packets overtake them."""
 
 
 def _emulated_jitter(

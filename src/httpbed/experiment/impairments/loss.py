@@ -25,7 +25,8 @@ class GilbertElliott(Value):
     to_bad: Share
     """Probability, at each packet, to change from the good to the bad state."""
     to_good: Share = Field(gt=0)
-    """Probability, at each packet, to change back; the mean stay in the bad state is 1 over it."""
+    """Probability, at each packet, to change back; a stay in the bad state has 1 over it packets
+    on average."""
     bad: Share = 1.0
     """Probability that a packet is lost in the bad state."""
     good: Share = 0.0
@@ -33,13 +34,13 @@ class GilbertElliott(Value):
 
     @property
     def mean(self) -> float:
-        """Share of packets that are lost over a long time."""
+        """Return the share of packets that are lost in the long run."""
         in_bad = self.to_bad / (self.to_bad + self.to_good)
         return in_bad * self.bad + (1 - in_bad) * self.good
 
     @property
     def mean_burst(self) -> float:
-        """Packets that a stay in the bad state has on average."""
+        """Return the mean number of packets of a stay in the bad state."""
         return 1 / self.to_good
 
 
@@ -47,20 +48,21 @@ PacketNumber = Annotated[int, Field(ge=0, lt=2**63, strict=True)]
 
 
 class Listed(Value):
-    """Loss of the packets that are named."""
+    """Loss of given packets."""
 
     packets: list[PacketNumber] = Field(max_length=MOST_LISTED)
-    """Numbers of the lost packets in this direction; the first since the client's start is 0."""
+    """Numbers of the lost packets in this direction; the first packet since the client's start is
+    0."""
 
 
 class Replay(Value):
-    """Loss of the packets that were lost before, by their number."""
+    """Loss of the packets that a recorded run lost, by their numbers."""
 
     replay: FileName
-    """The record, relative to the experiment: a log of ``httpbed link --log``, or a trial's
+    """The record, relative to the experiment's file: a log of ``httpbed link --log``, or a trial's
     ``link-result.json``."""
     sha256: Digest | None = None
-    """Digest of the file; filled in when the experiment is loaded, demanded where it is said."""
+    """SHA-256 of the file; set when the experiment is loaded, and required if given."""
 
 
 Loss = Annotated[
@@ -76,14 +78,15 @@ Loss = Annotated[
         replay="<replay>",
     ),
 ]
-"""Probability that a packet is lost, independently of all others; or in bursts, or which ones."""
+"""Probability that a packet is lost, independently of all others; or loss in bursts; or given
+packets."""
 
 
 class LossField(Value):
     """The field of a direction."""
 
     loss: Loss = 0.0
-    """Which packets are lost on arrival, whatever the queue does."""
+    """Packets that are lost on arrival, whatever the queue does."""
 
 
 def _emulated(loss: float | GilbertElliott | Listed | Replay, direction: Emulated) -> Table | None:

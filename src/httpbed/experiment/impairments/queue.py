@@ -21,17 +21,17 @@ from httpbed.experiment.impairments.rate import MTU_BYTES
 from httpbed.experiment.value import Value
 
 MIN_QUEUE_PACKETS = 10
-"""A queue given in BDP is never shorter: a sender's initial window is 10 packets (RFC 6928)."""
+"""Least packets of a queue given in BDP: the initial window of a sender (RFC 6928)."""
 
 MOST_IN_QUEUE = 10**12
-"""Of packets, bytes or BDP: the emulator counts in 64 bits."""
+"""Largest limit in packets, bytes or BDP: the emulator counts in 64 bits."""
 LONGEST_WAIT_S = 3600
 
 LimitUnit = Literal["packets", "bytes", "s", "BDP"]
 
 
 class QueueLimit(NamedTuple):
-    """How much a queue holds: packets, bytes, seconds, or bandwidth-delay products."""
+    """Capacity of a queue: packets, bytes, seconds, or bandwidth-delay products."""
 
     amount: float
     unit: LimitUnit
@@ -95,8 +95,8 @@ class Queue(Value):
     """The buffer before a link's transmitter."""
 
     discipline: Discipline = "droptail"
-    """``droptail``: what arrives at a full queue is dropped; ``codel`` (RFC 8289), ``fq_codel``
-    (RFC 8290) and ``pie`` (RFC 8033) drop earlier, so that little waits."""
+    """``droptail`` drops packets that arrive at a full queue; ``codel`` (RFC 8289), ``fq_codel``
+    (RFC 8290) and ``pie`` (RFC 8033) drop earlier, to keep the queue short."""
     limit: Annotated[
         QueueLimit,
         BeforeValidator(parse_queue_limit),
@@ -104,18 +104,18 @@ class Queue(Value):
             {"type": "string", "examples": ["1000 packets", "64 KiB", "70 ms", "1 BDP"]}
         ),
     ] = QueueLimit(1000, "packets")
-    """What may wait and be in service: packets, bytes, time, or multiples of rate x RTT (BDP)."""
+    """Packets, bytes, time, or multiples of rate x RTT (BDP) that may wait or be in service."""
     target: Annotated[units.Seconds, Field(gt=0), units.at_most(60)] | None = None
-    """Queue delay that CoDel accepts (by default 5 ms) and PIE aims at (15 ms)."""
+    """Queue delay that CoDel accepts (default 5 ms) and PIE aims at (default 15 ms)."""
     interval: Annotated[units.Seconds, Field(gt=0), units.at_most(60)] | None = None
-    """Time in which CoDel's delay must fall below the target (by default 100 ms), or after which
-    PIE computes its probability anew (15 ms)."""
+    """Time within which CoDel's delay must fall below the target (default 100 ms); time between
+    PIE's updates of its probability (default 15 ms)."""
     ecn: bool = Field(default=False, strict=True)
-    """Whether a packet that is capable of ECN is marked where it would be dropped (RFC 3168)."""
+    """Whether ECN-capable packets are marked instead of dropped (RFC 3168)."""
     flows: int | None = Field(default=None, ge=1, le=65536, strict=True)
-    """Queues of FQ-CoDel over which flows are hashed; by default 1024."""
+    """Number of FQ-CoDel's queues, to which flows are hashed; default 1024."""
     quantum: Annotated[units.Bytes, Field(ge=64, le=2**20)] | None = None
-    """Bytes that a flow of FQ-CoDel may send in its turn; by default 1514."""
+    """Bytes that a flow of FQ-CoDel may send in its turn; default 1514."""
 
     @model_validator(mode="after")
     def _has_its_own_parameters(self) -> Queue:

@@ -26,12 +26,12 @@ OVERHEADS = {"ip": 0, "ethernet": 14, "wire": 38}
 
 
 class TokenBucket(Value):
-    """A token bucket as the kernel's ``tbf``: a burst at once, then the rate."""
+    """A token bucket as in the kernel's ``tbf``: a burst at once, then the rate."""
 
     bucket: BitRate
-    """Rate with which the bucket is filled, in bit/s."""
+    """Rate at which the bucket is filled, in bit/s."""
     burst: Bytes = Field(ge=MTU_BYTES, lt=2**32)
-    """Bytes that the bucket holds; it is full at first, and holds at least one packet."""
+    """Bytes that the bucket holds, at least one packet; it is full at first."""
 
     @property
     def mean_bit_s(self) -> int:
@@ -48,12 +48,12 @@ class Trace(Value):
     """Delivery opportunities at recorded times, in mahimahi's format, from a file."""
 
     trace: FileName
-    """The file, relative to the experiment: a line per opportunity of 1504 bytes, its time in ms,
-    ascending; it begins again after the last."""
+    """The file, relative to the experiment's file: a line for each opportunity of 1504 bytes, its
+    time in ms, ascending; after the last line it repeats."""
     sha256: Digest | None = None
-    """Digest of the file; filled in when the experiment is loaded, demanded where it is said."""
+    """SHA-256 of the file; set when the experiment is loaded, and required if given."""
     mean: BitRate | None = None
-    """Mean rate of the trace; filled in when the experiment is loaded."""
+    """Mean rate of the trace; set when the experiment is loaded."""
 
     @property
     def mean_bit_s(self) -> int | None:
@@ -62,7 +62,7 @@ class Trace(Value):
 
     @property
     def first_bit_s(self) -> int | None:
-        """The mean: what a trace begins with says little about it."""
+        """The mean; the beginning of a trace is not typical of it."""
         return self.mean
 
 
@@ -75,7 +75,7 @@ def _pair(value: object) -> object:
 Step = Annotated[
     tuple[Annotated[Seconds, Field(le=LONGEST_STEP_S)], BitRate], BeforeValidator(_pair)
 ]
-"""When, from the start of the client's time, and bits per second from then on."""
+"""Time since the client's start, and bits per second from then on."""
 
 
 class Steps(Value):
