@@ -108,8 +108,8 @@ def test_each_mistake_in_a_recipe_is_named(
 ) -> None:
     """Each mistake has its file and place."""
     assert old in CURL
-    found = {one.place: one.reason for one in mistakes(write(CURL.replace(old, new)))}
-    assert reason in found.get(f"own.toml: {place}", f"not among {found}")
+    result = {one.place: one.reason for one in mistakes(write(CURL.replace(old, new)))}
+    assert reason in result.get(f"own.toml: {place}", f"not among {result}")
 
 
 @pytest.mark.parametrize(
@@ -144,23 +144,23 @@ def test_nothing_but_recipes_knows_programs_by_name() -> None:
 
 def test_a_command_line_in_one_word_is_a_mistake(write: Write) -> None:
     """No shell would split it later."""
-    (found,) = mistakes(write(CURL.replace('"curl", "{http_flag}"', '"curl --http3 -v"')))
-    assert found.place == "own.toml: run.argv[0]"
-    assert '["curl", "--http3", "-v"]' in found.remedy
+    (result,) = mistakes(write(CURL.replace('"curl", "{http_flag}"', '"curl --http3 -v"')))
+    assert result.place == "own.toml: run.argv[0]"
+    assert '["curl", "--http3", "-v"]' in result.remedy
 
 
 def test_a_folder_without_recipes_is_a_mistake(tmp_path: Path) -> None:
     """An empty folder is a wrong path, or has files with another ending."""
-    (found,) = mistakes(tmp_path)
-    assert found.reason == "has no recipes"
+    (result,) = mistakes(tmp_path)
+    assert result.reason == "has no recipes"
 
 
 def test_two_files_of_a_folder_with_one_name_are_a_mistake(write: Write) -> None:
     """Otherwise the order of file names would decide."""
     folder = write(CURL)
     (folder / "second.toml").write_text(CURL)
-    (found,) = mistakes(folder)
-    assert "own.toml and in second.toml" in found.reason
+    (result,) = mistakes(folder)
+    assert "own.toml and in second.toml" in result.reason
 
 
 def test_a_replaced_recipe_is_reported(write: Write) -> None:
@@ -172,5 +172,5 @@ def test_a_replaced_recipe_is_reported(write: Write) -> None:
 
 def test_missing_and_unknown_keys_are_reported_as_in_experiments(write: Write) -> None:
     """The words are those of mistakes in an experiment file."""
-    told = {str(one) for one in mistakes(write(CURL.replace("roles =", "rolls =")))}
-    assert told == {"own.toml: roles: is missing", "own.toml: rolls: unknown key; delete it"}
+    reported = {str(one) for one in mistakes(write(CURL.replace("roles =", "rolls =")))}
+    assert reported == {"own.toml: roles: is missing", "own.toml: rolls: unknown key; delete it"}

@@ -23,30 +23,30 @@ def read(folder: Path) -> ProgramReport:
 
 def left(folder: Path, ended: str, **more: Any) -> ProgramReport:
     """Write a load that ended in a given way, and read it."""
-    said = {"schema": 1, "url": "https://site.test/", "ended": ended} | more
-    (folder / "load.json").write_text(json.dumps(said))
+    stated = {"schema": 1, "url": "https://site.test/", "ended": ended} | more
+    (folder / "load.json").write_text(json.dumps(stated))
     return read(folder)
 
 
 @pytest.mark.parametrize(("name", "version"), [("h1", "1.1"), ("h2", "2"), ("h3", "3")])
 def test_requests_of_a_real_load_agree_with_the_servers_log(name: str, version: str) -> None:
     """Path, host, protocol, status and bytes of header and body agree for each request."""
-    found = read(CHROMIUM / name)
-    assert found.complaint == ""
+    parsed = read(CHROMIUM / name)
+    assert parsed.complaint == ""
     log = map(json.loads, (CHROMIUM / "nginx-access.jsonl").read_text().splitlines())
     answered = [one for one in log if one["protocol"].startswith(f"HTTP/{version}")]
-    assert len(found.requests) == 13
+    assert len(parsed.requests) == 13
     assert sorted(
         (one.authority, one.path, one.status, one.wire_bytes, one.body_bytes)
-        for one in found.requests
+        for one in parsed.requests
     ) == sorted(
         tuple(one[name] for name in ("authority", "path", "status", "wire_bytes", "body_bytes"))
         for one in answered
     )
-    assert {one.http_version for one in found.requests} == {version}
-    times = [(one.began_s or 0, one.ended_s or 0) for one in found.requests]
+    assert {one.http_version for one in parsed.requests} == {version}
+    times = [(one.began_s or 0, one.ended_s or 0) for one in parsed.requests]
     assert all(0 < began < ended for began, ended in times)
-    assert {(one.resumed, one.early_data) for one in found.requests} == {(None, None)}
+    assert {(one.resumed, one.early_data) for one in parsed.requests} == {(None, None)}
 
 
 @pytest.mark.parametrize(
@@ -62,11 +62,11 @@ def test_requests_of_a_real_load_agree_with_the_servers_log(name: str, version: 
 )
 def test_every_other_ending_is_a_complaint_in_words(tmp_path: Path, ended: str, words: str) -> None:
     """The complaint has the driver's reason; there is no metric of the page."""
-    found = left(tmp_path, ended, reason="because", cpu_s=1.0)
-    assert words in found.complaint
-    assert found.complaint.endswith(": because")
-    assert found.observations == ()
-    assert found.timed_out == (ended == "time limit")
+    parsed = left(tmp_path, ended, reason="because", cpu_s=1.0)
+    assert words in parsed.complaint
+    assert parsed.complaint.endswith(": because")
+    assert parsed.observations == ()
+    assert parsed.timed_out == (ended == "time limit")
 
 
 def test_dialogs_that_blocked_a_page_are_in_the_complaint(tmp_path: Path) -> None:
@@ -82,8 +82,8 @@ def test_dialogs_that_blocked_a_page_are_in_the_complaint(tmp_path: Path) -> Non
 
 def test_what_was_not_modified_has_no_body_and_what_was_cached_no_request() -> None:
     """A second view: the page itself, two pictures that the server confirmed, one that is lost."""
-    found = read(CHROMIUM / "again" / "second")
-    assert [(one.path, one.status, one.body_bytes) for one in found.requests] == [
+    parsed = read(CHROMIUM / "again" / "second")
+    assert [(one.path, one.status, one.body_bytes) for one in parsed.requests] == [
         ("/page", 200, 252),
         ("/e.svg", 304, 0),
         ("/e.svg?2", 304, 0),
@@ -105,9 +105,9 @@ def test_a_failed_resource_is_a_complaint(tmp_path: Path) -> None:
     assert not left(
         tmp_path, "time limit"
     ).timed_out  # the complaint is not about the network alone
-    found = left(tmp_path, "loaded")
-    assert found.complaint == "failed requests: /a.jpg?b=1 (net::ERR_NAME_NOT_RESOLVED)"
-    (one,) = found.requests
+    parsed = left(tmp_path, "loaded")
+    assert parsed.complaint == "failed requests: /a.jpg?b=1 (net::ERR_NAME_NOT_RESOLVED)"
+    (one,) = parsed.requests
     assert (one.status, one.body_bytes, one.authority) == (0, None, "site.test")
 
 
@@ -119,9 +119,9 @@ def test_dropped_events_are_a_complaint(tmp_path: Path) -> None:
 def test_missing_pictures_are_no_complaint(tmp_path: Path) -> None:
     """Missing pictures and an unanswered close do not change the load."""
     (tmp_path / "cdp.jsonl").touch()
-    found = left(tmp_path, "loaded", pictures_cut=True, notes=["after the load: no answer"])
-    assert found.complaint == ""
-    assert found.remarks == (
+    parsed = left(tmp_path, "loaded", pictures_cut=True, notes=["after the load: no answer"])
+    assert parsed.complaint == ""
+    assert parsed.remarks == (
         "the pictures end at 0.00 s, so there is no Speed Index",
         "after the load: no answer",
     )

@@ -31,14 +31,14 @@ def test_wrong_migration_counts_are_a_complaint(counts: object, tmp_path: Path) 
     report = json.loads((FOLDER / "httpbed-quiche-0.1.0/migrated.json").read_text())
     one = tmp_path / "report"
     one.write_text(json.dumps(report | {"migrations": counts}))
-    found = parsers.read("quiche-json", one)
-    assert "unreadable" in found.complaint
-    assert found.migrations is None
+    parsed = parsers.read("quiche-json", one)
+    assert "unreadable" in parsed.complaint
+    assert parsed.migrations is None
     line = {"clock_ns": 1, "path_event": report["path_events"][0], "migrations": counts}
     one.write_text(json.dumps(line))
-    found = parsers.read("requests-json", one)
-    assert "unreadable" in found.complaint
-    assert found.migrations is None
+    parsed = parsers.read("requests-json", one)
+    assert "unreadable" in parsed.complaint
+    assert parsed.migrations is None
 
 
 @pytest.mark.parametrize(
@@ -61,13 +61,13 @@ def test_an_out_of_range_number_is_a_complaint(
         field = field.replace(" ", "")
     left = tmp_path / "left"
     left.write_text(re.sub(rf"{field}[0-9.]+", f"{field}{number}", whole, count=1))
-    found = parsers.read(parser, left)
+    parsed = parsers.read(parser, left)
     if number == "-7" and field.startswith('"ended_s'):  # before the program's clock began
-        assert found.complaint == ""
+        assert parsed.complaint == ""
     else:
-        assert "is unreadable: " in found.complaint or "line 1 of" in found.complaint
-        assert not found.requests
-    assert all(abs(one.value) <= untrusted_values.LONGEST_S for one in found.observations)
+        assert "is unreadable: " in parsed.complaint or "line 1 of" in parsed.complaint
+        assert not parsed.requests
+    assert all(abs(one.value) <= untrusted_values.LONGEST_S for one in parsed.observations)
 
 
 RECORDED = [
@@ -88,18 +88,18 @@ def test_another_programs_output_is_a_complaint(name: str, file: Path) -> None:
     """A new version with another format would look like this: no figure is taken from it."""
     for other, left in RECORDED:
         if other != name:
-            found = PARSERS[name](left)
-            assert found.complaint, other
-            assert not any(request.status == 200 for request in found.requests)
+            parsed = PARSERS[name](left)
+            assert parsed.complaint, other
+            assert not any(request.status == 200 for request in parsed.requests)
     assert PARSERS[name](file).complaint == ""
 
 
 @every_parser
 def test_a_missing_file_is_a_complaint(name: str, tmp_path: Path) -> None:
     """The program was stopped before it wrote: that is its failure, not an error of httpbed."""
-    found = PARSERS[name](tmp_path / "absent")
-    assert bool(found.complaint) == (name != "none")
-    assert found.observations == ()
+    parsed = PARSERS[name](tmp_path / "absent")
+    assert bool(parsed.complaint) == (name != "none")
+    assert parsed.observations == ()
 
 
 WORDS = [

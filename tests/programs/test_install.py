@@ -67,7 +67,7 @@ def test_a_pinned_program_has_the_digest_of_every_wheel(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pypi", "said"),
+    ("pypi", "stated"),
     [
         ('pypi = ["my-server==1.2"]', "is not a table with the SHA-256 of each wheel"),
         ('pypi = ["my-server"]', "is not a table with the SHA-256 of each wheel"),
@@ -81,11 +81,11 @@ def test_a_pinned_program_has_the_digest_of_every_wheel(tmp_path: Path) -> None:
         (GOOD.replace(SHA, "abc"), "String should match pattern"),
     ],
 )
-def test_a_program_without_digests_is_refused(tmp_path: Path, pypi: str, said: str) -> None:
+def test_a_program_without_digests_is_refused(tmp_path: Path, pypi: str, stated: str) -> None:
     """The mistake has its place, and says how to get the digests."""
-    found = mistakes(tmp_path, pypi)
-    assert any(said in one for one in found), found
-    assert all(one.startswith("mine.toml: install") for one in found)
+    result = mistakes(tmp_path, pypi)
+    assert any(stated in one for one in result), result
+    assert all(one.startswith("mine.toml: install") for one in result)
 
 
 def test_every_shipped_program_is_pinned_on_both_platforms() -> None:

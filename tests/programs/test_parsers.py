@@ -22,44 +22,44 @@ def read(parser: str, place: str) -> ProgramReport:
     return PARSERS[parser](FOLDER / place)
 
 
-def metrics(found: ProgramReport) -> dict[str, float]:
+def metrics(parsed: ProgramReport) -> dict[str, float]:
     """Return a client's observations by metric."""
-    assert {one.source for one in found.observations} <= {"client"}
-    return {one.metric: one.value for one in found.observations}
+    assert {one.source for one in parsed.observations} <= {"client"}
+    return {one.metric: one.value for one in parsed.observations}
 
 
-def answers(found: ProgramReport) -> list[tuple[str, int, int | None]]:
+def answers(parsed: ProgramReport) -> list[tuple[str, int, int | None]]:
     """Return version, status and length of every response."""
-    return [(one.http_version, one.status, one.body_bytes) for one in found.requests]
+    return [(one.http_version, one.status, one.body_bytes) for one in parsed.requests]
 
 
 def test_curls_times_are_read() -> None:
     """All four are seconds from curl's start, and belong to its request."""
-    found = curl.parse(CURL / "completed.json")
-    times = metrics(found)
+    parsed = curl.parse(CURL / "completed.json")
+    times = metrics(parsed)
     assert set(times) == set(curl.TIMES)
     assert times["client_connect_time"] < times["client_handshake_time"]
     assert times["client_handshake_time"] < times["time_to_first_byte"] < times["client_total_time"]
-    assert answers(found) == [("1.1", 200, 1_000_000)]
-    assert found.complaint == ""
+    assert answers(parsed) == [("1.1", 200, 1_000_000)]
+    assert parsed.complaint == ""
 
 
 def test_curls_transfers_side_by_side_are_on_one_axis() -> None:
     """Three transfers over one connection overlap; the run lasts until the last one."""
-    found = curl.parse(CURL / "parallel.json")
-    assert answers(found) == [("2", 200, 10**6)] * 3
-    assert {request.connection for request in found.requests} == {"0"}
-    spans = [(one.began_s, one.ended_s) for one in found.requests]
+    parsed = curl.parse(CURL / "parallel.json")
+    assert answers(parsed) == [("2", 200, 10**6)] * 3
+    assert {request.connection for request in parsed.requests} == {"0"}
+    spans = [(one.began_s, one.ended_s) for one in parsed.requests]
     assert min(began for began, _ in spans if began is not None) == 0
     assert max(b for b, _ in spans if b is not None) < min(e for _, e in spans if e is not None)
-    assert metrics(found)["client_total_time"] == max(ended for _, ended in spans if ended)
+    assert metrics(parsed)["client_total_time"] == max(ended for _, ended in spans if ended)
 
 
 def test_curls_rounds_follow_each_other() -> None:
     """On a warm connection, each begins after the previous one has ended."""
-    found = curl.parse(CURL / "rounds.json")
-    assert answers(found) == [("3", 200, 1000)] * 3
-    times = [(one.began_s or 0.0, one.ended_s or 0.0) for one in found.requests]
+    parsed = curl.parse(CURL / "rounds.json")
+    assert answers(parsed) == [("3", 200, 1000)] * 3
+    times = [(one.began_s or 0.0, one.ended_s or 0.0) for one in parsed.requests]
     clock_s = 1e-4
     assert all(ended <= began + clock_s for (_, ended), (began, _) in pairwise(times))
 
@@ -67,52 +67,52 @@ def test_curls_rounds_follow_each_other() -> None:
 @pytest.mark.parametrize("file", ["refused.json", "refused-h3.json"])
 def test_curls_error_message_is_the_complaint(file: str) -> None:
     """A connection that failed has no times."""
-    found = curl.parse(CURL / file)
-    assert "Could not connect to server" in found.complaint
-    assert set(metrics(found)) == {"client_total_time"}
-    assert set(answers(found)) == {("0", 0, 0)}
+    parsed = curl.parse(CURL / file)
+    assert "Could not connect to server" in parsed.complaint
+    assert set(metrics(parsed)) == {"client_total_time"}
+    assert set(answers(parsed)) == {("0", 0, 0)}
 
 
 def test_nginxs_log_names_all_three_protocols() -> None:
     """Versions are in the words of experiments."""
-    found = access_log.parse(NGINX / "access.jsonl")
-    assert found.requests == tuple(
+    parsed = access_log.parse(NGINX / "access.jsonl")
+    assert parsed.requests == tuple(
         LoggedRequest(version, 200, 10**6) for version in ("1.1", "2", "3")
     )
 
 
 def test_nginxs_log_shows_resumption() -> None:
     """The older version resumes, and never accepts early data."""
-    found = read("access-log-json", "nginx-1.26.3/access.jsonl")
-    assert [one.http_version for one in found.requests] == ["1.1", "1.1", "2", "2", *["3"] * 4]
-    assert [one.resumed for one in found.requests] == [False] * 7 + [True]
-    assert {one.early_data for one in found.requests} == {False}
-    assert {(one.tls_version, one.cipher) for one in found.requests} == {("TLSv1.3", AES_256)}
+    parsed = read("access-log-json", "nginx-1.26.3/access.jsonl")
+    assert [one.http_version for one in parsed.requests] == ["1.1", "1.1", "2", "2", *["3"] * 4]
+    assert [one.resumed for one in parsed.requests] == [False] * 7 + [True]
+    assert {one.early_data for one in parsed.requests} == {False}
+    assert {(one.tls_version, one.cipher) for one in parsed.requests} == {("TLSv1.3", AES_256)}
 
 
 def test_aioquics_server_logs_early_data() -> None:
     """All files of one client share a connection."""
-    found = read("access-log-json", "aioquic-1.7.2/access.jsonl")
-    assert [one.early_data for one in found.requests[:5]] == [False] * 4 + [True]
-    assert len({one.connection for one in found.requests[:3]}) == 1
-    assert found.requests[2].body_bytes == 0
+    parsed = read("access-log-json", "aioquic-1.7.2/access.jsonl")
+    assert [one.early_data for one in parsed.requests[:5]] == [False] * 4 + [True]
+    assert len({one.connection for one in parsed.requests[:3]}) == 1
+    assert parsed.requests[2].body_bytes == 0
 
 
 def test_caddys_log_is_read() -> None:
     """Versions and ciphers are numbers there."""
-    found = caddy.parse(FOLDER / "caddy-2.11.7/access.jsonl")
-    assert [one.http_version for one in found.requests[:6]] == ["1.1", "1.1", "2", "2", "3", "3"]
-    assert answers(found)[:2] == [("1.1", 200, 10**6), ("1.1", 200, 0)]
-    assert {(one.tls_version, one.cipher) for one in found.requests} == {("TLSv1.3", AES_128)}
-    assert True in {one.resumed for one in found.requests}
+    parsed = caddy.parse(FOLDER / "caddy-2.11.7/access.jsonl")
+    assert [one.http_version for one in parsed.requests[:6]] == ["1.1", "1.1", "2", "2", "3", "3"]
+    assert answers(parsed)[:2] == [("1.1", 200, 10**6), ("1.1", 200, 0)]
+    assert {(one.tls_version, one.cipher) for one in parsed.requests} == {("TLSv1.3", AES_128)}
+    assert True in {one.resumed for one in parsed.requests}
 
 
 def test_aioquics_client_reports_each_file() -> None:
     """Parallel files have a line each, an empty file too."""
-    found = read("requests-json", "aioquic-1.7.2/client.jsonl")
-    assert sorted(answers(found)) == [("3", 200, 0), ("3", 200, 1000), ("3", 200, 10**6)]
-    assert {one.cipher for one in found.requests} == {AES_256}
-    assert set(metrics(found)) == {
+    parsed = read("requests-json", "aioquic-1.7.2/client.jsonl")
+    assert sorted(answers(parsed)) == [("3", 200, 0), ("3", 200, 1000), ("3", 200, 10**6)]
+    assert {one.cipher for one in parsed.requests} == {AES_256}
+    assert set(metrics(parsed)) == {
         "client_total_time", "client_handshake_time", "time_to_first_byte",
     }  # fmt: skip
     refused = read("requests-json", "aioquic-1.7.2/client-refused.jsonl")
@@ -121,9 +121,9 @@ def test_aioquics_client_reports_each_file() -> None:
 
 def test_httpbed_quiche_reports_early_data() -> None:
     """For a file and an empty one."""
-    found = read("quiche-json", "httpbed-quiche-0.1.0/early-data.json")
-    assert sorted(answers(found)) == [("3", 200, 0), ("3", 200, 1000)]
-    assert {(one.resumed, one.early_data) for one in found.requests} == {(True, True)}
+    parsed = read("quiche-json", "httpbed-quiche-0.1.0/early-data.json")
+    assert sorted(answers(parsed)) == [("3", 200, 0), ("3", 200, 1000)]
+    assert {(one.resumed, one.early_data) for one in parsed.requests} == {(True, True)}
     missing = read("quiche-json", "httpbed-quiche-0.1.0/missing.json")
     assert answers(missing)[0][1] == 404
     assert missing.complaint
@@ -150,14 +150,14 @@ def test_httpbed_quiche_reports_migrations() -> None:
 
 def test_gtlsclients_packets_are_read_as_requests() -> None:
     """Times are milliseconds on its own clock."""
-    found = read("gtlsclient-log", "gtlsclient-1.11.0/completed.txt")
-    assert [one.path for one in found.requests] == ["/1000.txt", "/0.txt"]
-    assert {(one.body_bytes, one.tls_version) for one in found.requests} == {(None, "")}
-    assert {(one.http_version, one.status, one.cipher) for one in found.requests} == {
+    parsed = read("gtlsclient-log", "gtlsclient-1.11.0/completed.txt")
+    assert [one.path for one in parsed.requests] == ["/1000.txt", "/0.txt"]
+    assert {(one.body_bytes, one.tls_version) for one in parsed.requests} == {(None, "")}
+    assert {(one.http_version, one.status, one.cipher) for one in parsed.requests} == {
         ("3", 200, AES_128)
     }
-    assert {one.early_data for one in found.requests} == {False}
-    assert found.complaint == ""
+    assert {one.early_data for one in parsed.requests} == {False}
+    assert parsed.complaint == ""
     early = read("gtlsclient-log", "gtlsclient-1.11.0/early-data.txt")
     assert [(one.early_data, one.resumed) for one in early.requests] == [(True, True)]
 
@@ -170,9 +170,9 @@ def test_gtlsclients_failure_is_a_complaint_although_it_ends_well(
     file: str, complaint: str
 ) -> None:
     """Its exit status is 0."""
-    found = read("gtlsclient-log", f"gtlsclient-1.11.0/{file}")
-    assert complaint in found.complaint
-    assert found.requests == ()
+    parsed = read("gtlsclient-log", f"gtlsclient-1.11.0/{file}")
+    assert complaint in parsed.complaint
+    assert parsed.requests == ()
 
 
 def test_a_quiet_gtlsclient_reports_nothing(tmp_path: Path) -> None:
@@ -184,9 +184,9 @@ def test_a_quiet_gtlsclient_reports_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("folder", "version"), [("h1", "1.1"), ("h2", "2")])
 def test_wget2s_version_is_what_tls_agreed_on(folder: str, version: str) -> None:
     """Its statistics are in two files."""
-    found = read("wget2-stats", f"wget2-2.2.0/{folder}/wget2-site.csv")
-    assert answers(found) == [(version, 200, 10**6)]
-    assert [(one.tls_version, one.resumed) for one in found.requests] == [("TLSv1.3", False)]
+    parsed = read("wget2-stats", f"wget2-2.2.0/{folder}/wget2-site.csv")
+    assert answers(parsed) == [(version, 200, 10**6)]
+    assert [(one.tls_version, one.resumed) for one in parsed.requests] == [("TLSv1.3", False)]
 
 
 def test_wget2s_failures_are_complaints() -> None:
@@ -212,32 +212,32 @@ def test_wgets_output_is_read(
     file: str, answer: list[tuple[str, int, int]], complaint: str
 ) -> None:
     """It saved the file, or gives the reason why not."""
-    found = read("wget-log", f"wget-1.25.0/{file}.txt")
-    assert answers(found) == answer
-    assert complaint in found.complaint
-    assert bool(found.complaint) == bool(complaint)
+    parsed = read("wget-log", f"wget-1.25.0/{file}.txt")
+    assert answers(parsed) == answer
+    assert complaint in parsed.complaint
+    assert bool(parsed.complaint) == bool(complaint)
 
 
 def test_each_attempt_of_wget_is_a_request() -> None:
     """Byte counts begin at the file's first byte, whatever the attempt's first byte is."""
-    found = read("wget-log", "wget-1.25.0/resumed.txt")
-    assert answers(found) == [("1.1", 200, 1_933_066), ("1.1", 206, 3_066_934)]
-    assert {one.path for one in found.requests} == {"/5M.txt"}
-    assert found.complaint == ""
+    parsed = read("wget-log", "wget-1.25.0/resumed.txt")
+    assert answers(parsed) == [("1.1", 200, 1_933_066), ("1.1", 206, 3_066_934)]
+    assert {one.path for one in parsed.requests} == {"/5M.txt"}
+    assert parsed.complaint == ""
 
 
 def test_each_run_of_wget_is_a_request() -> None:
     """A broken attempt is no complaint if a later run completed the file."""
-    found = read("wget-log", "wget-1.25.0/restarted.txt")
-    assert answers(found) == [("1.1", 200, 1_998_602), ("1.1", 200, 5_000_000)]
-    assert found.complaint == ""
+    parsed = read("wget-log", "wget-1.25.0/restarted.txt")
+    assert answers(parsed) == [("1.1", 200, 1_998_602), ("1.1", 200, 5_000_000)]
+    assert parsed.complaint == ""
 
 
 def test_the_last_attempt_of_wget_is_its_complaint() -> None:
     """Wget gives up without any network."""
-    found = read("wget-log", "wget-1.25.0/unreachable.txt")
-    assert answers(found) == [("1.1", 200, 1_998_602)]
-    assert found.complaint.endswith("failed: Network is unreachable.")
+    parsed = read("wget-log", "wget-1.25.0/unreachable.txt")
+    assert answers(parsed) == [("1.1", 200, 1_998_602)]
+    assert parsed.complaint.endswith("failed: Network is unreachable.")
 
 
 @pytest.mark.parametrize(
@@ -248,9 +248,9 @@ def test_a_broken_attempt_of_wget_has_its_length(tmp_path: Path, broken_off: str
     log = tmp_path / "wget.txt"
     begun = "--2026-11-21 21:39:51--  https://server/1000.txt\n  HTTP/1.1 200 OK\n"
     log.write_text(f"{begun}2026-11-21 21:39:53 (2.06 MB/s) - {broken_off}Giving up.\n")
-    found = PARSERS["wget-log"](log)
-    assert answers(found) == [("1.1", 200, 400)]
-    assert "at byte 400" in found.complaint
+    parsed = PARSERS["wget-log"](log)
+    assert answers(parsed) == [("1.1", 200, 400)]
+    assert "at byte 400" in parsed.complaint
     log.write_text(begun)
     assert answers(PARSERS["wget-log"](log)) == [("1.1", 200, None)]
 
@@ -274,20 +274,20 @@ def test_curls_last_run_is_its_complaint(tmp_path: Path) -> None:
     log.write_text("\n".join([first, json.dumps(refused), second]))
     assert len(curl.parse(log).requests) == 2
     log.write_text("\n".join([first, json.dumps(refused)]))
-    found = curl.parse(log)
-    assert [one.status for one in found.requests] == [200, 0]
-    assert found.complaint == "refused"
+    parsed = curl.parse(log)
+    assert [one.status for one in parsed.requests] == [200, 0]
+    assert parsed.complaint == "refused"
 
 
 def test_path_events_are_on_the_kernels_clock() -> None:
     """The client's address was missing for a while."""
-    found = read("requests-json", "aioquic-1.7.2/client-migrated.jsonl")
-    assert answers(found) == [("3", 200, 5_000_000)]
-    kinds = [event.kind for event in found.path_events]
+    parsed = read("requests-json", "aioquic-1.7.2/client-migrated.jsonl")
+    assert answers(parsed) == [("3", 200, 5_000_000)]
+    kinds = [event.kind for event in parsed.path_events]
     assert kinds == [*["network changed"] * 4, "migrated", "validated"]
-    assert found.path_events[0].at_ns == 36141146419647 + 849024545
-    assert found.path_events[-1].local == "10.0.2.1:49770"
-    assert found.migrations == MigrationCounts(tried=1, failed=0)
+    assert parsed.path_events[0].at_ns == 36141146419647 + 849024545
+    assert parsed.path_events[-1].local == "10.0.2.1:49770"
+    assert parsed.migrations == MigrationCounts(tried=1, failed=0)
 
 
 def test_path_events_of_all_runs_are_read(tmp_path: Path) -> None:
@@ -295,27 +295,27 @@ def test_path_events_of_all_runs_are_read(tmp_path: Path) -> None:
     first = (FOLDER / "aioquic-1.7.2/client-migrated.jsonl").read_text()
     log = tmp_path / "log"
     log.write_text(first + first.replace("36141146419647", "36149146419647"))
-    found = PARSERS["requests-json"](log)
-    assert len(found.path_events) == 12
-    assert found.path_events[6].at_ns - found.path_events[0].at_ns == 8 * 10**9
-    assert found.migrations == MigrationCounts(tried=2, failed=0)
+    parsed = PARSERS["requests-json"](log)
+    assert len(parsed.path_events) == 12
+    assert parsed.path_events[6].at_ns - parsed.path_events[0].at_ns == 8 * 10**9
+    assert parsed.migrations == MigrationCounts(tried=2, failed=0)
 
 
 @pytest.mark.parametrize(("folder", "version"), [("h1", "1.1"), ("h2", "2")])
 def test_h2loads_requests_share_its_bytes(folder: str, version: str) -> None:
     """Each request has its own times."""
-    found = read("h2load-log", f"h2load-1.64.0/{folder}/h2load.txt")
-    assert answers(found) == [(version, 200, 10**6)] * 8
-    assert {one.cipher for one in found.requests} == {AES_128}
-    assert min(one.began_s or 0.0 for one in found.requests) == 0
-    assert metrics(found)["client_total_time"] > 0
+    parsed = read("h2load-log", f"h2load-1.64.0/{folder}/h2load.txt")
+    assert answers(parsed) == [(version, 200, 10**6)] * 8
+    assert {one.cipher for one in parsed.requests} == {AES_128}
+    assert min(one.began_s or 0.0 for one in parsed.requests) == 0
+    assert metrics(parsed)["client_total_time"] > 0
 
 
 @pytest.mark.parametrize("folder", ["missing", "refused"])
 def test_h2loads_failures_are_complaints(folder: str) -> None:
     """h2load's exit status is 0."""
-    found = read("h2load-log", f"h2load-1.64.0/{folder}/h2load.txt")
-    assert found.complaint == "2 of 2 requests failed"
+    parsed = read("h2load-log", f"h2load-1.64.0/{folder}/h2load.txt")
+    assert parsed.complaint == "2 of 2 requests failed"
 
 
 def test_an_unknown_protocol_keeps_its_name(tmp_path: Path) -> None:
@@ -329,6 +329,6 @@ def test_an_incomplete_log_is_a_complaint(tmp_path: Path) -> None:
     """A killed server's incomplete last line is not a request."""
     log = tmp_path / "log"
     log.write_text((NGINX / "access.jsonl").read_text()[:-20])
-    found = access_log.parse(log)
-    assert "line 3" in found.complaint
-    assert found.requests == ()
+    parsed = access_log.parse(log)
+    assert "line 3" in parsed.complaint
+    assert parsed.requests == ()

@@ -34,30 +34,30 @@ READERS = {"caddy-2.11.7": "caddy-json"}
 def test_a_broken_response_always_has_a_flag(name: str) -> None:
     """The proxy's own flag shows it or, without one, the response's length."""
     read = PARSERS[READERS.get(name, "access-log-json")]
-    found = read(FOLDER / name / "proxy.jsonl").requests
-    told = [(one.http_version, one.status, one.flags) for one in found]
-    assert told[:3] == CLEAN
-    assert [flags for _, _, flags in told[3:]] == FLAGS[name]
-    assert all(flags or status != 200 for _, status, flags in told[3:])
-    assert {one.attempts for one in found} <= {1, None}
+    parsed = read(FOLDER / name / "proxy.jsonl").requests
+    reported = [(one.http_version, one.status, one.flags) for one in parsed]
+    assert reported[:3] == CLEAN
+    assert [flags for _, _, flags in reported[3:]] == FLAGS[name]
+    assert all(flags or status != 200 for _, status, flags in reported[3:])
+    assert {one.attempts for one in parsed} <= {1, None}
 
 
 @pytest.mark.parametrize("name", ["envoy-1.40.0", "haproxy-3.2.26", "caddy-2.11.7"])
 def test_the_upstream_version_is_read(name: str) -> None:
     """Nginx does not log it; the upstream server does."""
     read = PARSERS[READERS.get(name, "access-log-json")]
-    found = read(FOLDER / name / "proxy.jsonl").requests
-    assert [one.upstream_http_version for one in found[:3]] == ["2", "2", "2"]
-    assert {one.tls_version for one in found} == {"TLSv1.3"}
+    parsed = read(FOLDER / name / "proxy.jsonl").requests
+    assert [one.upstream_http_version for one in parsed[:3]] == ["2", "2", "2"]
+    assert {one.tls_version for one in parsed} == {"TLSv1.3"}
 
 
 def test_envoys_log_as_a_server_has_no_failed_attempts() -> None:
     """Envoy's own file server sent files, an empty and a missing one among them."""
-    found = PARSERS["access-log-json"](FOLDER / "envoy-1.40.0/server.jsonl").requests
-    told = [(one.http_version, one.status, one.body_bytes) for one in found[:6]]
-    assert told == [(v, 200, size) for v in ("1.1", "2", "3") for size in (0, 10**6)]
-    assert found[6].status == 404
-    assert {one.flags for one in found} == {""}
+    parsed = PARSERS["access-log-json"](FOLDER / "envoy-1.40.0/server.jsonl").requests
+    reported = [(one.http_version, one.status, one.body_bytes) for one in parsed[:6]]
+    assert reported == [(v, 200, size) for v in ("1.1", "2", "3") for size in (0, 10**6)]
+    assert parsed[6].status == 404
+    assert {one.flags for one in parsed} == {""}
 
 
 def test_tunnels_are_not_requests(tmp_path: Path) -> None:
@@ -106,22 +106,22 @@ CHAINED = [("client", "proxy1"), ("proxy1", "proxy2"), ("proxy2", "server")]
 
 def test_the_files_of_a_balancing_proxy_are_as_reviewed() -> None:
     """HAProxy balances over two servers with IPv6 addresses."""
-    asked = scenario([{"implementation": "haproxy", "http_version": "2"}], BALANCED, "6")
-    assert files(asked, "proxy") == (GOLDEN / "haproxy-balances.cfg").read_text()
+    requested = scenario([{"implementation": "haproxy", "http_version": "2"}], BALANCED, "6")
+    assert files(requested, "proxy") == (GOLDEN / "haproxy-balances.cfg").read_text()
 
 
 def test_the_files_of_a_proxy_chain_are_as_reviewed() -> None:
     """The first Envoy sends its requests to the second over HTTP/3, under the server's name."""
     both = [{"implementation": "envoy", "http_version": version} for version in ("3", "1.1")]
-    asked = scenario(both, CHAINED, "4")
-    assert files(asked, "proxy-1") == (GOLDEN / "envoy-in-a-chain.yaml").read_text()
+    requested = scenario(both, CHAINED, "4")
+    assert files(requested, "proxy-1") == (GOLDEN / "envoy-in-a-chain.yaml").read_text()
 
 
 @pytest.mark.parametrize("name", [n for n, r in CATALOG.recipes.items() if "proxy" in r.roles])
 def test_every_proxy_knows_all_servers(name: str) -> None:
     """Each server is named once, in brackets or quotes where IPv6 needs them."""
     version = CATALOG[name].upstream_http_versions[0]
-    asked = scenario([{"implementation": name, "http_version": version}], BALANCED, "6")
-    written = files(asked, "proxy")
+    requested = scenario([{"implementation": name, "http_version": version}], BALANCED, "6")
+    written = files(requested, "proxy")
     for link in (1, 2):
         assert written.count(f"fd77:0:0:{link}::2") == 1

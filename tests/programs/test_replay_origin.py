@@ -23,8 +23,8 @@ BIG = bytes(range(256)) * 10_000
 
 def answer(path: str, file: str, status: int = 200, **more: Any) -> dict[str, Any]:
     """Return one recorded response."""
-    said = {"host": HOST, "path": path, "file": file, "method": "GET", "status": status}
-    return {**said, "headers": [], "delay_s": 0.0, **more}
+    stated = {"host": HOST, "path": path, "file": file, "method": "GET", "status": status}
+    return {**stated, "headers": [], "delay_s": 0.0, **more}
 
 
 ANSWERS = [
@@ -44,8 +44,8 @@ def serving(folder: Path, *, skeleton: bool = True) -> Iterator[http.client.HTTP
     bodies = {"0": b"abc", "1": b"later", "2": BIG, "3": b"", ".httpbed/prior.txt": b"."}
     for name, body in bodies.items():
         (folder / "0" / name).write_bytes(body)
-    said = {"schema": 1, "hosts": [HOST], "skeleton": skeleton, "answers": ANSWERS}
-    (folder / "answers.json").write_text(json.dumps(said))
+    stated = {"schema": 1, "hosts": [HOST], "skeleton": skeleton, "answers": ANSWERS}
+    (folder / "answers.json").write_text(json.dumps(stated))
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = int(free.getsockname()[1])
     with resources.as_file(PROGRAMS.joinpath("replay_origin.py")) as program:
@@ -68,13 +68,13 @@ def _answers(port: int) -> bool:
     return True
 
 
-def asked(
+def requested(
     connection: http.client.HTTPConnection, path: str, method: str = "GET", **fields: str
 ) -> tuple[int, dict[str, str], bytes]:
     """Send a request as a server under test does."""
     connection.request(method, path, headers={"Host": HOST, **fields})
-    found = connection.getresponse()
-    return found.status, dict(found.getheaders()), found.read()
+    result = connection.getresponse()
+    return result.status, dict(result.getheaders()), result.read()
 
 
 def log(folder: Path) -> list[dict[str, Any]]:
@@ -85,20 +85,20 @@ def log(folder: Path) -> list[dict[str, Any]]:
 def test_responses_are_the_recorded_ones(tmp_path: Path) -> None:
     """Responses are chosen by path, in order, each with its status, head, body and delay."""
     with serving(tmp_path) as connection:
-        assert asked(connection, "/") == (200, {"X-One": "1", "Content-Length": "3"}, b"abc")
-        assert [asked(connection, "/twice")[0] for _ in range(3)] == [200, 503, 503]
-        assert asked(connection, "/big")[2] == BIG
-        assert asked(connection, "/none", "POST", **{"Content-Length": "0"})[:2] == (204, {})
-        assert asked(connection, "/slow")[2] == b"abc"
-        assert asked(connection, "/../secret")[0] == 404
-        assert asked(connection, "/.httpbed/prior.txt")[2] == b"."
-        asked(connection, "/")  # a page that requests itself repeats its last response
-        assert asked(connection, "/twice")[0] == 503
-    told = log(tmp_path)
-    assert [one["answer"] for one in told] == [0, 2, 3, 3, 4, 5, 1, None, -1, 0, 3]
-    slow = next(one for one in told if one["answer"] == 1)
+        assert requested(connection, "/") == (200, {"X-One": "1", "Content-Length": "3"}, b"abc")
+        assert [requested(connection, "/twice")[0] for _ in range(3)] == [200, 503, 503]
+        assert requested(connection, "/big")[2] == BIG
+        assert requested(connection, "/none", "POST", **{"Content-Length": "0"})[:2] == (204, {})
+        assert requested(connection, "/slow")[2] == b"abc"
+        assert requested(connection, "/../secret")[0] == 404
+        assert requested(connection, "/.httpbed/prior.txt")[2] == b"."
+        requested(connection, "/")  # a page that requests itself repeats its last response
+        assert requested(connection, "/twice")[0] == 503
+    reported = log(tmp_path)
+    assert [one["answer"] for one in reported] == [0, 2, 3, 3, 4, 5, 1, None, -1, 0, 3]
+    slow = next(one for one in reported if one["answer"] == 1)
     assert slow["begun_ns"] - slow["asked_ns"] >= 0.15e9
-    assert all(one["asked_ns"] <= one["begun_ns"] <= one["ended_ns"] for one in told)
+    assert all(one["asked_ns"] <= one["begun_ns"] <= one["ended_ns"] for one in reported)
 
 
 def test_a_skeletons_script_may_read_everything(tmp_path: Path) -> None:
@@ -106,11 +106,11 @@ def test_a_skeletons_script_may_read_everything(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     with serving(tmp_path / "a") as connection:
-        fields = asked(connection, "/", Origin="https://x.test")[1]
+        fields = requested(connection, "/", Origin="https://x.test")[1]
         assert fields["Access-Control-Allow-Origin"] == "https://x.test"
         assert fields["Access-Control-Allow-Credentials"] == "true"
     with serving(tmp_path / "b", skeleton=False) as connection:
-        assert asked(connection, "/", Origin="https://x.test")[1].keys() == {
+        assert requested(connection, "/", Origin="https://x.test")[1].keys() == {
             "X-One",
             "Content-Length",
         }
@@ -119,12 +119,12 @@ def test_a_skeletons_script_may_read_everything(tmp_path: Path) -> None:
 def test_malformed_requests_end_their_connection(tmp_path: Path) -> None:
     """A malformed request ends its own connection only."""
     with serving(tmp_path) as connection:
-        for said in (
+        for stated in (
             b"\r\n\r\n",
             b"GET\r\n\r\n",
             b"GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n",
             b"x" * 300_000,
         ):
             with socket.create_connection(("127.0.0.1", connection.port), 5) as odd:
-                odd.sendall(said)
-        assert asked(connection, "/")[0] == 200
+                odd.sendall(stated)
+        assert requested(connection, "/")[0] == 200

@@ -20,7 +20,7 @@ def cast(client: object, server: object, **others: object) -> dict[str, Any]:
     return {"roles": {"client": client, "server": server, **others}}
 
 
-def found(scenario: dict[str, Any], *folders: Path) -> dict[str, str]:
+def result(scenario: dict[str, Any], *folders: Path) -> dict[str, str]:
     """Return the mistakes by place."""
     mistakes = role_mistakes(catalog.load(folders), scenario)
     return {format_path(one.path): one.reason for one in mistakes}
@@ -44,18 +44,18 @@ def test_impossible_roles_are_refused(
     old = CURL.replace('name = "curl"', 'name = "old"')
     old = old.replace('"2", "3"]', '"2"]').replace(', "3" = "--http3-only"', "")
     (tmp_path / "old.toml").write_text(old)
-    said = cast(
+    stated = cast(
         {"implementation": "curl", "http_version": "3", **client},
         {"implementation": "nginx", **server},
     )
-    assert reason in found(said, tmp_path)[place]
+    assert reason in result(stated, tmp_path)[place]
 
 
 @pytest.mark.parametrize("client", [3, [], {}, {"implementation": 3}, {"http_version": "9"}])
 def test_a_malformed_role_hides_no_other_mistake(client: object) -> None:
     """The server's mistake is reported although the client's table is malformed."""
-    said = cast(client, {"implementation": "ngin", "port": 3})
-    assert list(found(said)) == ["roles.server.implementation"]
+    stated = cast(client, {"implementation": "ngin", "port": 3})
+    assert list(result(stated)) == ["roles.server.implementation"]
 
 
 @pytest.mark.parametrize(
@@ -63,32 +63,32 @@ def test_a_malformed_role_hides_no_other_mistake(client: object) -> None:
 )
 def test_a_congestion_control_without_effect_is_refused(control: str, *, refused: bool) -> None:
     """Nginx has a fixed algorithm over QUIC: another level would change nothing."""
-    said = cast(
+    stated = cast(
         {"implementation": "curl", "http_version": "3"},
         {"implementation": "nginx", "congestion_control": control},
     )
-    assert list(found(said)) == ["roles.server.congestion_control"] * refused
+    assert list(result(stated)) == ["roles.server.congestion_control"] * refused
 
 
 def test_fixed_is_refused_where_there_is_a_choice() -> None:
     """Over TCP the kernel decides, and any of its algorithms can be chosen."""
-    said = cast(
+    stated = cast(
         {"implementation": "curl", "http_version": "2"},
         {"implementation": "nginx", "congestion_control": "fixed"},
     )
-    assert "known: reno, cubic, bbr" in found(said)["roles.server.congestion_control"]
+    assert "known: reno, cubic, bbr" in result(stated)["roles.server.congestion_control"]
 
 
 @pytest.mark.parametrize(("before", "refused"), [([], True), (["envoy-tunnel"], False)])
 def test_the_far_end_of_a_tunnel_needs_the_near_one(before: list[str], *, refused: bool) -> None:
     """Only the near end speaks its protocol."""
     proxies = [*before, "envoy-masque"]
-    said = cast(
+    stated = cast(
         {"implementation": "curl", "http_version": "3"},
         {"implementation": "nginx"},
         proxies=[{"implementation": name, "http_version": "3"} for name in proxies],
     )
-    wrong = found(said)
+    wrong = result(stated)
     assert bool(wrong) is refused
     assert not wrong or "only from envoy-tunnel" in wrong["roles.proxies[0].implementation"]
 
@@ -98,18 +98,18 @@ def test_several_connections_are_refused_where_requests_are_multiplexed(
     version: str, *, refused: bool
 ) -> None:
     """The level would change nothing."""
-    said = cast({"implementation": "curl", "http_version": version}, {"implementation": "nginx"})
-    said["workload"] = {"kind": "download", "size": "1 kB", "files": 6, "connections": 6}
-    assert list(found(said)) == ["workload.connections"] * refused
+    stated = cast({"implementation": "curl", "http_version": version}, {"implementation": "nginx"})
+    stated["workload"] = {"kind": "download", "size": "1 kB", "files": 6, "connections": 6}
+    assert list(result(stated)) == ["workload.connections"] * refused
 
 
 def test_a_workload_that_a_program_cannot_do_is_refused(tmp_path: Path) -> None:
     """The mistake lists what it can do."""
     few = re.sub("workloads = .*", 'workloads = ["download"]', CURL)
     (tmp_path / "few.toml").write_text(few.replace('name = "curl"', 'name = "few"'))
-    said = cast({"implementation": "few", "http_version": "2"}, {"implementation": "nginx"})
-    said["workload"] = {"kind": "download", "size": "1 kB", "resumption": "early data"}
-    assert "'early data'" in found(said, tmp_path)["workload.resumption"]
+    stated = cast({"implementation": "few", "http_version": "2"}, {"implementation": "nginx"})
+    stated["workload"] = {"kind": "download", "size": "1 kB", "resumption": "early data"}
+    assert "'early data'" in result(stated, tmp_path)["workload.resumption"]
 
 
 @pytest.mark.parametrize(
@@ -129,21 +129,21 @@ def test_a_retry_that_a_program_cannot_do_is_refused(
     client: str, retry: str, *, able: bool
 ) -> None:
     """Some programs report no failure of a broken transfer."""
-    said = cast(
+    stated = cast(
         {"implementation": client, "http_version": "1.1", "retry": retry},
         {"implementation": "nginx"},
     )
-    assert list(found(said)) == ["roles.client.retry"] * (not able)
+    assert list(result(stated)) == ["roles.client.retry"] * (not able)
 
 
 def test_all_obstacles_to_resuming_are_reported_at_once() -> None:
     """A client without resumption, a server that sends whole files only, and several files."""
-    said = cast(
+    stated = cast(
         {"implementation": "gtlsclient", "http_version": "3", "retry": "resume"},
         {"implementation": "aioquic"},
     )
-    said["workload"] = {"kind": "download", "size": "1 kB", "files": 2}
-    wrong = [*role_mistakes(catalog.load(), said)]
+    stated["workload"] = {"kind": "download", "size": "1 kB", "files": 2}
+    wrong = [*role_mistakes(catalog.load(), stated)]
     assert [one.reason.partition(" ")[0] for one in wrong] == ["gtlsclient", "a", "aioquic"]
     assert all(one.remedy for one in wrong)
     assert "parallel" in wrong[1].reason
@@ -152,24 +152,24 @@ def test_all_obstacles_to_resuming_are_reported_at_once() -> None:
 @pytest.mark.parametrize("more", [{"rounds": 2}, {"files": 2}])
 def test_a_client_with_a_retry_fetches_one_file_once(more: dict[str, int]) -> None:
     """A later round would look like the rest of the one before."""
-    said = cast(
+    stated = cast(
         {"implementation": "curl", "http_version": "2", "retry": "resume"},
         {"implementation": "nginx"},
     )
-    said["workload"] = {"kind": "download", "size": "1 kB", **more}
-    assert "one file once" in found(said)["roles.client.retry"]
+    stated["workload"] = {"kind": "download", "size": "1 kB", **more}
+    assert "one file once" in result(stated)["roles.client.retry"]
 
 
 @pytest.mark.parametrize("kind", ["har", "folder"])
 def test_a_proxy_cannot_serve_a_recorded_page(kind: str) -> None:
     """Each origin has its own name and certificate, which a proxy does not have."""
-    said = cast(
+    stated = cast(
         {"implementation": "chromium-headless-shell", "http_version": "2"},
         {"implementation": "nginx"},
         proxies=[{"implementation": "nginx"}],
     )
-    said["workload"] = {"kind": "page", "page": {kind: "site"}}
-    complaint = found(said).get("roles.proxies[0]", "")
+    stated["workload"] = {"kind": "page", "page": {kind: "site"}}
+    complaint = result(stated).get("roles.proxies[0]", "")
     assert ("names and certificates" in complaint) == (kind == "har")
 
 
@@ -187,8 +187,8 @@ def test_an_impossible_visit_is_refused(
     """Only HTTP/3 can be discovered, and a HAR file may lack the headers of other visits."""
     workload = {"kind": "page", "page": page, "visit": visit}
     client = {"implementation": "chromium-headless-shell", "http_version": version}
-    said = {**cast(client, {"implementation": "nginx"}), "workload": workload}
-    assert reason in found(said)[place]
+    stated = {**cast(client, {"implementation": "nginx"}), "workload": workload}
+    assert reason in result(stated)[place]
 
 
 @pytest.mark.parametrize(
@@ -203,5 +203,5 @@ def test_a_server_must_support_the_visit(server: str, visit: str, *, refused: bo
     """A server sends tickets, accepts early data, sets freshness, or announces HTTP/3."""
     workload = {"kind": "page", "page": "ranjan-small-few", "visit": visit}
     client = {"implementation": "chromium-headless-shell", "http_version": "3"}
-    said = {**cast(client, {"implementation": server}), "workload": workload}
-    assert bool(found(said)) is refused
+    stated = {**cast(client, {"implementation": server}), "workload": workload}
+    assert bool(result(stated)) is refused

@@ -71,11 +71,11 @@ def parts(recipe: Recipe) -> Iterator[Part]:
 def test_every_declared_command_is_complete(name: str) -> None:
     """Every word of the command has its value in each declared case."""
     implementation: Implementation = CATALOG[name]
-    for asked in parts(CATALOG[name]):
-        planned = implementation.plan(asked)
+    for requested in parts(CATALOG[name]):
+        planned = implementation.plan(requested)
         texts = (*planned.argv, *planned.environment.values())
         written = [text for file, text in planned.files.items() if not file.endswith(".py")]
-        assert not any(PLACEHOLDER.search(text) for text in (*texts, *written)), asked
+        assert not any(PLACEHOLDER.search(text) for text in (*texts, *written)), requested
         assert planned.root == name
     assert isinstance(implementation.identify(), ProcessSpec)
 
@@ -85,12 +85,12 @@ def test_every_knob_has_an_effect_and_a_meaning(name: str) -> None:
     """A knob without effect would only be a label."""
     recipe = CATALOG[name]
     runs = [recipe.run_in(role) for role in recipe.roles]
-    said = "".join(
+    stated = "".join(
         [text for run in runs for _, text in run.templates()]
         + [choice.by for run in runs for choice in run.choose.values()]
     )
     for knob, declared in recipe.knobs.items():
-        assert knob in said
+        assert knob in stated
         assert declared.source
 
 
@@ -101,10 +101,10 @@ def test_every_congestion_control_changes_the_command(name: str) -> None:
     quic = recipe.congestion_control.quic
     choices = quic.choices if quic and "3" in recipe.http_versions else {}
     for role in recipe.roles if choices else ():
-        asked = [part(recipe, role, "3", congestion_control=said) for said in choices]
-        planned = [recipe.plan(one) for one in asked]
+        requested = [part(recipe, role, "3", congestion_control=stated) for stated in choices]
+        planned = [recipe.plan(one) for one in requested]
         started = {(one.argv, tuple(one.files.values())) for one in planned}
-        assert len(started) == len(asked), role
+        assert len(started) == len(requested), role
 
 
 @every_recipe

@@ -25,14 +25,14 @@ DIALECTS = Path(__file__).parent / "dialects"
 RECORDED = Path(__file__).parents[2] / "recorded/chromium-headless-shell-156.0.8078.79"
 
 
-def read(said: Any) -> HarDocument:
+def read(stated: Any) -> HarDocument:
     """Read a HAR file with this object."""
-    return parser.read(archives.as_bytes(said))
+    return parser.read(archives.as_bytes(stated))
 
 
-def only(**said: Any) -> HarEntry:
+def only(**stated: Any) -> HarEntry:
     """Return the entry of a file that has one."""
-    (entry,) = read(archives.har(archives.entry(**said))).entries
+    (entry,) = read(archives.har(archives.entry(**stated))).entries
     return entry
 
 
@@ -74,12 +74,12 @@ def test_every_mistake_has_its_place() -> None:
 
 def test_the_number_of_reported_mistakes_is_limited() -> None:
     """A last mistake counts the rest."""
-    told = mistakes(archives.as_bytes(archives.har(*[{"request": 1}] * 100)))
-    assert (len(told), told[-1]) == (41, "x.har: has 260 more mistakes")
+    reported = mistakes(archives.as_bytes(archives.har(*[{"request": 1}] * 100)))
+    assert (len(reported), reported[-1]) == (41, "x.har: has 260 more mistakes")
 
 
 @pytest.mark.parametrize(
-    ("data", "told"),
+    ("data", "reported"),
     [
         (b"", "x.har: is truncated at line 1, column 1; export it again"),
         (
@@ -96,17 +96,17 @@ def test_the_number_of_reported_mistakes_is_limited() -> None:
         (b"9" * 5000, "x.har: is not a HAR file: Exceeds the limit"),
     ],
 )
-def test_another_file_than_a_har_file_is_refused(data: bytes, told: str) -> None:
+def test_another_file_than_a_har_file_is_refused(data: bytes, reported: str) -> None:
     """The mistake says where the file stops being a HAR file, and what to do."""
-    (said,) = mistakes(data)
-    assert said.startswith(told)
+    (stated,) = mistakes(data)
+    assert stated.startswith(reported)
 
 
 def test_huge_files_are_refused_before_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """Length and number of entries have limits, which the mistakes name."""
     monkeypatch.setattr(parser, "MOST_BYTES", 2**20)
-    told = "x.har: is longer than 1 MiB; export it without bodies"
-    assert mistakes(b" " * (2**20 + 1)) == [told]
+    reported = "x.har: is longer than 1 MiB; export it without bodies"
+    assert mistakes(b" " * (2**20 + 1)) == [reported]
     many = archives.as_bytes({"log": {"entries": [0] * 20_001}})
     assert mistakes(many) == [
         "x.har: has 20001 entries, more than 20000; export one page at a time"
@@ -116,10 +116,10 @@ def test_huge_files_are_refused_before_they_are_read(monkeypatch: pytest.MonkeyP
 def test_a_body_that_is_not_base_64_is_a_mistake() -> None:
     """The mistake is at the body's place."""
     content = {"content": {"text": "a", "encoding": "base64"}}
-    (told,) = mistakes(
+    (reported,) = mistakes(
         archives.as_bytes(archives.har(archives.entry(response=content | {"status": 200})))
     )
-    assert told.startswith("x.har: log.entries[0].response.content.text: is not base64")
+    assert reported.startswith("x.har: log.entries[0].response.content.text: is not base64")
 
 
 def test_a_minimal_entry_is_read() -> None:
@@ -176,7 +176,7 @@ def test_urls_have_their_origins(url: str, origin: Origin | None, path: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("said", "connection"),
+    ("stated", "connection"),
     [
         ({"connection": "17"}, "17"),
         ({"connection": "443", "_connectionId": "9"}, "9"),
@@ -186,9 +186,11 @@ def test_urls_have_their_origins(url: str, origin: Origin | None, path: str) -> 
         ({"_socket": -1}, ""),
     ],
 )
-def test_connections_are_read_from_each_tools_field(said: dict[str, Any], connection: str) -> None:
+def test_connections_are_read_from_each_tools_field(
+    stated: dict[str, Any], connection: str
+) -> None:
     """Each tool has its own field for the connection."""
-    assert only(**said).connection == connection
+    assert only(**stated).connection == connection
 
 
 def test_a_har_file_of_firefox_is_read() -> None:
@@ -206,7 +208,7 @@ def test_a_har_file_of_firefox_is_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tool", "time", "connect", "ssl", "told"),
+    ("tool", "time", "connect", "ssl", "reported"),
     [
         ("Chrome", 140, 40, 20, 40),  # within connect, as the specification requires
         ("mitmproxy", 160, 40, 20, 60),  # beside connect
@@ -220,13 +222,13 @@ def test_a_har_file_of_firefox_is_read() -> None:
     ],
 )
 def test_tls_is_within_connect_where_the_sums_prove_it(
-    tool: str, time: float, connect: float, ssl: float, told: float
+    tool: str, time: float, connect: float, ssl: float, reported: float
 ) -> None:
     """Some tools report TLS beside connect; only the entry's time proves it."""
     timings = {"blocked": 60, "connect": connect, "ssl": ssl, "send": 0, "wait": 39, "receive": 1}
     one = archives.entry(time=time, timings=timings)
     (entry,) = read(archives.har(one, creator={"name": tool, "version": "1"})).entries
-    assert entry.timings.connect == pytest.approx(told / 1000)
+    assert entry.timings.connect == pytest.approx(reported / 1000)
 
 
 def test_a_har_file_of_chrome_is_read() -> None:
@@ -297,8 +299,8 @@ def test_entries_of_no_page_belong_to_the_first() -> None:
     """A note reports them."""
     page = {"startedDateTime": "2026-01-31T12:00:00Z", "pageTimings": {"onLoad": -1}}
     pages = [page | {"id": name} for name in ("a", "b")]
-    lost, found = archives.entry(pageref="c"), archives.entry(pageref="b")
-    first, second = loads.loads(read(archives.har(lost, found, pages=pages)))
+    lost, result = archives.entry(pageref="c"), archives.entry(pageref="b")
+    first, second = loads.loads(read(archives.har(lost, result, pages=pages)))
     assert (first.page, second.page) == ("a", "b")
     assert first.load.notes == (
         "1 entries belong to no page of the file; they count for the first page",
@@ -356,9 +358,9 @@ KEYS = st.sampled_from([info.alias or name for name, info in EntryForm.model_fie
 
 
 @given(ANY | st.builds(lambda log: {"log": log}, st.dictionaries(st.text(max_size=8), ANY)))
-def test_arbitrary_json_is_read_or_refused(said: Any) -> None:
+def test_arbitrary_json_is_read_or_refused(stated: Any) -> None:
     """No other exception is raised."""
-    _read_or_refused(json.dumps(said).encode())
+    _read_or_refused(json.dumps(stated).encode())
 
 
 @given(st.binary(max_size=60))
@@ -368,9 +370,9 @@ def test_arbitrary_bytes_are_read_or_refused(data: bytes) -> None:
 
 
 @given(st.dictionaries(KEYS, ANY), st.text() | st.just("http://"), ANY)
-def test_arbitrary_entries_are_read_or_refused(said: dict[str, Any], url: str, page: Any) -> None:
+def test_arbitrary_entries_are_read_or_refused(stated: dict[str, Any], url: str, page: Any) -> None:
     """Every property of a read entry can be used."""
-    entry = archives.entry(request={"method": "GET", "url": url}) | said
+    entry = archives.entry(request={"method": "GET", "url": url}) | stated
     _read_or_refused(archives.as_bytes(archives.har(entry, archives.entry(), pages=[page])))
 
 

@@ -39,9 +39,9 @@ def schema() -> Draft6Validator:
 
 def entries(load: BrowserLoad) -> list[dict[str, Any]]:
     """Return the entries of a written load."""
-    found = writer.har(load, archives.BEGAN)["log"]["entries"]
-    assert isinstance(found, list)
-    return found
+    result = writer.har(load, archives.BEGAN)["log"]["entries"]
+    assert isinstance(result, list)
+    return result
 
 
 def test_the_written_form_is_the_golden_one() -> None:

@@ -33,8 +33,8 @@ jsons = st.recursive(
 
 def event(method: str, at_s: float | None = None, **params: Any) -> dict[str, Any]:
     """Return an event of the document's request, or of another one."""
-    told = {"requestId": "D", "loaderId": "D", **params}
-    return {"method": method, "params": told | ({} if at_s is None else {"timestamp": at_s})}
+    reported = {"requestId": "D", "loaderId": "D", **params}
+    return {"method": method, "params": reported | ({} if at_s is None else {"timestamp": at_s})}
 
 
 def sent(at_s: float, url: str = URL, **params: Any) -> dict[str, Any]:
@@ -54,9 +54,9 @@ def finished(at_s: float, wire_bytes: int = 100, **params: Any) -> dict[str, Any
     return event("Network.loadingFinished", at_s, encodedDataLength=wire_bytes, **params)
 
 
-def left(folder: Path, *events: Any, said: Mapping[str, Any] = SAID) -> BrowserLoad:
+def left(folder: Path, *events: Any, stated: Mapping[str, Any] = SAID) -> BrowserLoad:
     """Write events to a folder, and read it."""
-    (folder / "load.json").write_text(json.dumps(said))
+    (folder / "load.json").write_text(json.dumps(stated))
     (folder / "cdp.jsonl").write_text("".join(json.dumps(one) + "\n" for one in events))
     return driver_output.read(folder)
 
@@ -153,13 +153,13 @@ def test_a_frame_of_another_origin_is_part_of_the_page(tmp_path: Path) -> None:
 
 def test_events_of_the_page_before_do_not_count(tmp_path: Path) -> None:
     """An empty page fires its load event late, and its paints belong to another navigation."""
-    said: list[Any] = [
+    stated: list[Any] = [
         {"name": "navigationStart", "ts": 8e6, "args": {"data": {"navigationId": "old"}}},
         {"name": "navigationStart", "ts": 10e6, "args": {"data": {"navigationId": "D"}}},
         {"name": "firstContentfulPaint", "ts": 9e6, "args": {"data": {"navigationId": "old"}}},
         {"name": "firstContentfulPaint", "ts": 11e6, "args": {"data": {"navigationId": "D"}}},
     ]
-    (tmp_path / "trace.jsonl").write_text("".join(json.dumps(one) + "\n" for one in said))
+    (tmp_path / "trace.jsonl").write_text("".join(json.dumps(one) + "\n" for one in stated))
     load = left(tmp_path, sent(10.1), event("Page.loadEventFired", 9.9))
     assert load.onload_s is None
     assert load.navigation_ns == 10**10
@@ -207,21 +207,21 @@ def test_an_event_before_its_request_belongs_to_it(tmp_path: Path) -> None:
 
 def test_dialogs_are_read(tmp_path: Path) -> None:
     """Their messages are cut."""
-    said = SAID | {"dialogs": [{"type": "alert", "message": "<script>" * 1000}, 7]}
-    ((kind, message),) = left(tmp_path, said=said).dialogs
+    stated = SAID | {"dialogs": [{"type": "alert", "message": "<script>" * 1000}, 7]}
+    ((kind, message),) = left(tmp_path, stated=stated).dialogs
     assert kind == "alert"
     assert len(message) == 500
 
 
 def test_dropped_events_are_noted(tmp_path: Path) -> None:
     """The driver limits what it stores, and reports that it did."""
-    assert left(tmp_path, said=SAID | {"truncated": True}).notes == ("more events than are kept",)
+    assert left(tmp_path, stated=SAID | {"truncated": True}).notes == ("more events than are kept",)
 
 
 def test_a_visit_before_counts_neither_as_start_nor_as_cpu_time(tmp_path: Path) -> None:
     """For all visits the times mean the same, except on the client's clock."""
     more = {"started_ns": 0, "before_ns": 5_000_000_000, "before_cpu_s": 0.2}
-    load = left(tmp_path, sent(10.0), said=SAID | more)
+    load = left(tmp_path, sent(10.0), stated=SAID | more)
     assert load.browser_ready_s == pytest.approx(3.9)
     assert load.browser_cpu_s == pytest.approx(0.3)
     assert load.navigated_s == pytest.approx(9.9)
@@ -238,11 +238,11 @@ def test_a_forbidden_request_does_not_count(tmp_path: Path) -> None:
 
 def test_a_load_without_its_last_pictures_has_no_speed_index(tmp_path: Path) -> None:
     """Requests are complete; only the screen is unknown."""
-    whole = left(tmp_path, sent(10.0), said=SAID)
+    whole = left(tmp_path, sent(10.0), stated=SAID)
     assert whole.remarks == ()
     (tmp_path / "frames.jsonl").write_text('{"ts": 17e6, "file": "frames/0001.jpg"}\n')
     more = {"pictures_cut": True, "trace_cut": True, "notes": ["after the load: no answer", 7]}
-    load = left(tmp_path, sent(10.0), said=SAID | more)
+    load = left(tmp_path, sent(10.0), stated=SAID | more)
     assert load.pictures_end_s == pytest.approx(7.0)
     assert load.notes == ()
     assert load.remarks == (
@@ -250,9 +250,9 @@ def test_a_load_without_its_last_pictures_has_no_speed_index(tmp_path: Path) -> 
         "the trace is cut off, so there is no Largest Contentful Paint",
         "after the load: no answer",
     )
-    told = {one.metric for one in observations.of_load(load)}
-    assert "page_requests" in told
-    assert not told & {"speed_index", "largest_contentful_paint"}
+    reported = {one.metric for one in observations.of_load(load)}
+    assert "page_requests" in reported
+    assert not reported & {"speed_index", "largest_contentful_paint"}
 
 
 @pytest.mark.parametrize(
@@ -338,7 +338,7 @@ def test_arbitrary_events_give_a_load_or_a_load_error(
 ) -> None:
     """Any event in any form gives a load or a LoadError."""
     try:
-        load = left(tmp_path, *events, said=SAID | more)
+        load = left(tmp_path, *events, stated=SAID | more)
     except driver_output.LoadError:
         return
     observations.of_load(load)

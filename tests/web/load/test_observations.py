@@ -21,7 +21,7 @@ def requests(*urls: str) -> list[PageRequest]:
     return [PageRequest(str(number), url) for number, url in enumerate(urls)]
 
 
-def told(load: BrowserLoad) -> dict[tuple[str, str], float]:
+def reported(load: BrowserLoad) -> dict[tuple[str, str], float]:
     """Return observations by metric and item."""
     return {(one.metric, one.item): one.value for one in observations.of_load(load)}
 
@@ -49,12 +49,12 @@ def test_cut_names_stay_different() -> None:
 
 def test_a_load_that_did_not_end_well_has_no_metric_of_the_page() -> None:
     """Its resources that arrived have their metrics."""
-    found = told(BrowserLoad("https://site.test/", "crashed", requests=(WHOLE,), onload_s=1.0))
-    assert {item for _, item in found} == {"/"}
-    assert found["resource_start", "/"] == 0.1
-    assert found["resource_time_to_first_byte", "/"] == pytest.approx(0.1)
-    assert found["resource_time", "/"] == pytest.approx(0.2)
-    assert found["resource_time_queued", "/"] == pytest.approx(0.3)
+    result = reported(BrowserLoad("https://site.test/", "crashed", requests=(WHOLE,), onload_s=1.0))
+    assert {item for _, item in result} == {"/"}
+    assert result["resource_start", "/"] == 0.1
+    assert result["resource_time_to_first_byte", "/"] == pytest.approx(0.1)
+    assert result["resource_time", "/"] == pytest.approx(0.2)
+    assert result["resource_time_queued", "/"] == pytest.approx(0.3)
 
 
 def test_a_load_at_its_time_limit_has_the_metrics_before_it() -> None:
@@ -63,7 +63,7 @@ def test_a_load_at_its_time_limit_has_the_metrics_before_it() -> None:
         "https://site.test/", "time limit", requests=(WHOLE,), onload_s=1.0,
         first_contentful_paint_s=0.5, largest_contentful_paint_s=0.6, browser_ready_s=0.2,
     )  # fmt: skip
-    assert {metric: value for (metric, item), value in told(late).items() if not item} == {
+    assert {metric: value for (metric, item), value in reported(late).items() if not item} == {
         "first_contentful_paint": 0.5,
         "onload_time": 1.0,
         "browser_ready_time": 0.2,
@@ -72,8 +72,8 @@ def test_a_load_at_its_time_limit_has_the_metrics_before_it() -> None:
 
 def test_unknown_values_are_not_observed() -> None:
     """A load without pictures has no Speed Index, rather than one of 0."""
-    found = told(BrowserLoad("https://site.test/", "loaded", requests=(WHOLE,)))
-    assert {metric for metric, item in found if not item} == {
+    result = reported(BrowserLoad("https://site.test/", "loaded", requests=(WHOLE,)))
+    assert {metric for metric, item in result if not item} == {
         "page_load_time",
         "network_page_load_time",
         "page_throughput",
@@ -81,16 +81,16 @@ def test_unknown_values_are_not_observed() -> None:
         "page_requests",
         "page_connections",
     }
-    assert found["page_throughput", ""] == pytest.approx(3000)
+    assert result["page_throughput", ""] == pytest.approx(3000)
 
 
 def test_a_missing_picture_costs_only_the_speed_index() -> None:
     """Everything but the Speed Index is observed."""
     frames = (Frame(0.2, PICTURE), Frame(0.4, PICTURE.with_name("lost.jpg")))
     whole = BrowserLoad("https://site.test/", "loaded", requests=(WHOLE,), frames=frames[:1])
-    assert told(whole)["speed_index", ""] == pytest.approx(0.2)
+    assert reported(whole)["speed_index", ""] == pytest.approx(0.2)
     damaged = BrowserLoad("https://site.test/", "loaded", requests=(WHOLE,), frames=frames)
-    assert set(told(whole)) - set(told(damaged)) == {("speed_index", "")}
+    assert set(reported(whole)) - set(reported(damaged)) == {("speed_index", "")}
 
 
 def test_every_observed_metric_is_documented() -> None:
@@ -101,7 +101,7 @@ def test_every_observed_metric_is_documented() -> None:
         first_contentful_paint_s=0.1, largest_contentful_paint_s=0.2, onload_s=0.3,
         browser_cpu_s=1.0, browser_ready_s=0.2,
     )  # fmt: skip
-    metrics = {metric for metric, _ in told(load)}
+    metrics = {metric for metric, _ in reported(load)}
     assert len(metrics) == 16
     for metric in metrics:
         assert f"| `{metric}` | {METRICS[metric].unit} |" in page

@@ -66,10 +66,10 @@ def _is_in_order(one: PageRequest) -> None:
         one.connect_end_s, one.send_start_s, one.send_end_s, one.headers_start_s,
         one.headers_end_s, one.ended_s,
     )  # fmt: skip
-    told = [step for step in steps if step is not None]
-    assert told == sorted(told)
-    assert told[0] >= 0
-    assert len(told) >= 7
+    reported = [step for step in steps if step is not None]
+    assert reported == sorted(reported)
+    assert reported[0] >= 0
+    assert len(reported) >= 7
 
 
 @every_version
@@ -94,20 +94,20 @@ def test_pictures_show_the_page_filling(name: str) -> None:
 @every_version
 def test_every_metric_of_a_real_load_is_observed(name: str) -> None:
     """There are sixteen; four of them for each resource, under its path."""
-    found = observations.of_load(driver_output.read(CHROMIUM / name))
-    values = {one.metric: one.value for one in found if not one.item}
+    result = observations.of_load(driver_output.read(CHROMIUM / name))
+    values = {one.metric: one.value for one in result if not one.item}
     assert len(values) == 12
     assert values["page_bytes"] == sum(one["wire_bytes"] for one in logged()[name])
     assert values["network_page_load_time"] <= values["page_load_time"]
     assert values["page_throughput"] == pytest.approx(
         values["page_bytes"] / values["page_load_time"]
     )
-    each = {one.item: one.value for one in found if one.metric == "resource_time_to_first_byte"}
+    each = {one.item: one.value for one in result if one.metric == "resource_time_to_first_byte"}
     assert set(each) == {one["path"] for one in logged()[name]}
     # 20 ms each way: no response comes earlier.
     assert min(each.values()) >= 0.04
-    queued = {one.item: one.value for one in found if one.metric == "resource_time_queued"}
-    for one in found:
+    queued = {one.item: one.value for one in result if one.metric == "resource_time_queued"}
+    for one in result:
         if one.metric == "resource_time":
             assert one.value <= queued[one.item]
 

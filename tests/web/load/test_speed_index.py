@@ -130,9 +130,9 @@ def test_the_colours_of_a_picture_are_counted() -> None:
 @pytest.mark.parametrize("size", [(1, 1), (1, 9), (7, 5), (333, 17)])
 def test_decoding_keeps_the_size_of_a_picture(size: tuple[int, int]) -> None:
     """Colour has half the points, rounded up."""
-    found = screenshots.pixels(picture("#336699", size))
-    assert found.shape == (size[1], size[0], 3)
-    assert np.abs(found.astype(int) - (0x33, 0x66, 0x99)).max() <= 3
+    result = screenshots.pixels(picture("#336699", size))
+    assert result.shape == (size[1], size[0], 3)
+    assert np.abs(result.astype(int) - (0x33, 0x66, 0x99)).max() <= 3
 
 
 def test_grey_pictures_are_read() -> None:

@@ -39,10 +39,10 @@ def test_merged_intervals_cover_the_same_and_nothing_twice(
     given_spans: list[timing.Interval],
 ) -> None:
     """Counting whole units gives the same, and no two results touch."""
-    found = timing.merged(given_spans)
-    assert covered(found) == covered(given_spans)
-    assert sum(end - start for start, end in found) == len(covered(given_spans))
-    assert all(before[1] < after[0] for before, after in pairwise(found))
+    result = timing.merged(given_spans)
+    assert covered(result) == covered(given_spans)
+    assert sum(end - start for start, end in result) == len(covered(given_spans))
+    assert all(before[1] < after[0] for before, after in pairwise(result))
 
 
 @given(spans.flatmap(lambda some: st.tuples(st.just(some), st.permutations(some))))
@@ -56,8 +56,8 @@ def test_the_order_of_intervals_does_not_matter(
 @given(spans)
 def test_network_time_is_within_the_page_load_time(given_spans: list[timing.Interval]) -> None:
     """It is at least the longest resource's time, and at most the sum of all."""
-    found = load(*(resource(f"/{at}", *span) for at, span in enumerate(given_spans)))
-    network_s, whole_s = timing.network_page_load_time_s(found), timing.page_load_time_s(found)
+    result = load(*(resource(f"/{at}", *span) for at, span in enumerate(given_spans)))
+    network_s, whole_s = timing.network_page_load_time_s(result), timing.page_load_time_s(result)
     if network_s is None or whole_s is None:
         assert not given_spans
         return
@@ -67,14 +67,14 @@ def test_network_time_is_within_the_page_load_time(given_spans: list[timing.Inte
 
 def test_biswals_figure_2() -> None:
     """HTML, style and picture count; the script's fetch is within the style's."""
-    found = load(
+    result = load(
         resource("/", 0.0, 0.2),
         resource("/style.css", 0.25, 0.5),
         resource("/script.js", 0.3, 0.4),
         resource("/picture.jpg", 0.9, 1.3),
     )
-    assert timing.network_page_load_time_s(found) == pytest.approx(0.2 + 0.25 + 0.4)
-    assert timing.page_load_time_s(found) == 1.3
+    assert timing.network_page_load_time_s(result) == pytest.approx(0.2 + 0.25 + 0.4)
+    assert timing.page_load_time_s(result) == 1.3
 
 
 def test_zhang_and_songs_round_trip_time() -> None:
@@ -85,16 +85,16 @@ def test_zhang_and_songs_round_trip_time() -> None:
 
 def test_failed_and_cached_requests_have_no_last_byte() -> None:
     """A cached picture, an inline one, and an aborted one."""
-    found = load(
+    result = load(
         resource("/", 0.0, 0.2, wire_bytes=900),
         resource("/cached.jpg", 0.3, 5.0, from_cache=True, wire_bytes=0),
         resource("/broken.jpg", 0.3, 9.0, failed="net::ERR_ABORTED", wire_bytes=100),
         PageRequest("5", "data:image/gif;base64,R0lGODlhAQABAAAAACw=", queued_s=0.1, ended_s=7.0),
     )
-    assert timing.page_load_time_s(found) == 0.2
-    assert timing.network_page_load_time_s(found) == pytest.approx(0.2)
-    assert timing.wire_bytes(found) == 1000
-    assert timing.throughput(found) == pytest.approx(900 / 0.2)
+    assert timing.page_load_time_s(result) == 0.2
+    assert timing.network_page_load_time_s(result) == pytest.approx(0.2)
+    assert timing.wire_bytes(result) == 1000
+    assert timing.throughput(result) == pytest.approx(900 / 0.2)
 
 
 def test_a_load_without_responses_has_no_times() -> None:

@@ -22,12 +22,12 @@ PATTERNS = {
 def test_recipes_have_the_table_of_content_types(name: str) -> None:
     """Each configuration has it in its own syntax."""
     text = FILES.joinpath("recipes", f"{name}.toml").read_text("utf-8")
-    said = {
+    stated = {
         ending: one["type"]
         for one in re.finditer(PATTERNS[name], text, re.MULTILINE)
         for ending in one["endings"].split()
     }
-    assert said == content_types.TYPES
+    assert stated == content_types.TYPES
 
 
 def test_builtin_programs_have_the_table_of_content_types() -> None:

@@ -73,8 +73,8 @@ def test_a_site_has_all_files_of_its_page_and_lists_the_requests(tmp_path: Path)
 
 def test_a_page_can_keep_some_of_its_images(tmp_path: Path) -> None:
     """Its style sheets keep their images."""
-    found = _requested(CorpusPage(package="x", entry="/d/index.html", images=(1, 2)), tmp_path)
-    assert [path for path in found if path.endswith(".png")] == ["/bg.png", "/d/2.png"]
+    result = _requested(CorpusPage(package="x", entry="/d/index.html", images=(1, 2)), tmp_path)
+    assert [path for path in result if path.endswith(".png")] == ["/bg.png", "/d/2.png"]
 
 
 def test_the_source_of_a_site_lists_its_changes(tmp_path: Path) -> None:

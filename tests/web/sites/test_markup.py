@@ -27,14 +27,14 @@ PIECES = st.sampled_from(
 
 
 def _elements(text: str) -> list[Element]:
-    found: list[Element] = []
+    result: list[Element] = []
 
     def look(element: Element) -> str:
-        found.append(element)
+        result.append(element)
         return element.source
 
     change_elements(text, look)
-    return found
+    return result
 
 
 @given(st.lists(PIECES, max_size=60).map("".join))
@@ -87,9 +87,9 @@ def test_references_of_a_sheet_are_found_in_every_spelling() -> None:
     """Those in comments stay."""
     text = "@import 'a.css';@import url(b.css) print;/*url(f)*/"
     text += "p{x:url( \"c.png\" ) url(d.png) URL('e')}"
-    found: list[str] = []
-    change_references(text, lambda url: (found.append(url), url)[1])  # type: ignore[func-returns-value]
-    assert found == ["a.css", "b.css", "c.png", "d.png", "e"]
+    result: list[str] = []
+    change_references(text, lambda url: (result.append(url), url)[1])  # type: ignore[func-returns-value]
+    assert result == ["a.css", "b.css", "c.png", "d.png", "e"]
 
 
 def test_a_removed_reference_leaves_a_valid_sheet() -> None:

@@ -34,7 +34,7 @@ def mine(tmp_path: Path) -> Path:
         )
         for name, body in BODIES.items()
     ]
-    said = Site(
+    stated = Site(
         schema=1,
         name="mine",
         source="",
@@ -42,7 +42,7 @@ def mine(tmp_path: Path) -> Path:
         origins=["server.httpbed.test"],
         resources=resources,
     )
-    sites.write(said, folder)
+    sites.write(stated, folder)
     return folder
 
 
@@ -87,9 +87,9 @@ def test_a_changed_copy_is_made_again(
 
 def test_a_page_with_a_file_in_httpbeds_folder_is_refused(mine: Path) -> None:
     """Serving it would replace httpbed's file."""
-    said = json.loads((mine / "site.json").read_text())
-    said["resources"][1] |= {"file": "0/.httpbed/prior.txt", "bytes": sites.PRIOR_BYTES}
-    (mine / "site.json").write_text(json.dumps(said))
+    stated = json.loads((mine / "site.json").read_text())
+    stated["resources"][1] |= {"file": "0/.httpbed/prior.txt", "bytes": sites.PRIOR_BYTES}
+    (mine / "site.json").write_text(json.dumps(stated))
     with pytest.raises(ConfigError, match="belongs to httpbed"):
         mirrored.outline(PAGE, mine.parent)
 
@@ -116,9 +116,9 @@ def test_a_link_out_of_the_folder_is_not_followed(mine: Path) -> None:
 @pytest.mark.parametrize("file", ["0/../../secret", "/etc/passwd", "1/a.png", "0/a\0.png"])
 def test_a_list_that_names_other_places_is_refused(mine: Path, file: str) -> None:
     """Upwards, absolute, of another origin, with a zero byte."""
-    said = json.loads((mine / "site.json").read_text())
-    said["resources"][1]["file"] = file
-    (mine / "site.json").write_text(json.dumps(said))
+    stated = json.loads((mine / "site.json").read_text())
+    stated["resources"][1]["file"] = file
+    (mine / "site.json").write_text(json.dumps(stated))
     with pytest.raises(ConfigError, match="not in the folder of its origin"):
         mirrored.outline(PAGE, mine.parent)
 

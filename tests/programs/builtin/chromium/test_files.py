@@ -49,41 +49,41 @@ def test_messages_are_put_together() -> None:
 
 def test_a_response_is_found_among_events() -> None:
     """Events are kept for later, in order."""
-    said = Said(b'{"method":"A.a"}\0{"id":1,"result":{"x":2}}\0{"method":"B.b"}\0')
-    pipe = DevToolsClient(said)
+    stated = Said(b'{"method":"A.a"}\0{"id":1,"result":{"x":2}}\0{"method":"B.b"}\0')
+    pipe = DevToolsClient(stated)
     assert pipe.call("C.c", "session", y=3) == {"x": 2}
     sent = {"id": 1, "method": "C.c", "params": {"y": 3}, "sessionId": "session"}
-    assert [json.loads(one) for one in said.sent] == [sent]
+    assert [json.loads(one) for one in stated.sent] == [sent]
     heard = [pipe.next(PATIENCE_S) for _ in range(2)]
     assert [one and one.method for one in heard] == ["A.a", "B.b"]
 
 
 @pytest.mark.parametrize(
-    ("said", "reason"),
+    ("stated", "reason"),
     [(b'{"id":1,"error":{"message":"no"}}\0', "C.c: no"), (b"", "C.c was not answered")],
 )
-def test_a_refused_command_raises(said: bytes, reason: str) -> None:
+def test_a_refused_command_raises(stated: bytes, reason: str) -> None:
     """The error has the browser's message, if it has one."""
     with pytest.raises(CommandError, match=reason):
-        DevToolsClient(Said(said)).call("C.c")
+        DevToolsClient(Said(stated)).call("C.c")
 
 
 def test_a_file_of_lines_is_bounded(tmp_path: Path) -> None:
     """A line that does not fit is dropped; a later shorter one is kept."""
     lines = BoundedLines(tmp_path / "x", 12)
     lines.write(b"12345")
-    told = [lines.truncated]
+    reported = [lines.truncated]
     lines.write(b"1234567890")
     lines.write(b"1234")
     lines.close()
-    assert [*told, lines.truncated] == [False, True]
+    assert [*reported, lines.truncated] == [False, True]
     assert (tmp_path / "x").read_bytes() == b"12345\n1234\n"
 
 
 def screenshot(at_us: int, picture: bytes) -> dict[str, object]:
     """Return an event of the trace."""
-    said = base64.b64encode(picture).decode()
-    return {"name": "Screenshot", "ts": at_us, "args": {"snapshot": said}}
+    stated = base64.b64encode(picture).decode()
+    return {"name": "Screenshot", "ts": at_us, "args": {"snapshot": stated}}
 
 
 def test_equal_pictures_share_a_file(tmp_path: Path) -> None:
@@ -129,8 +129,8 @@ def test_a_failure_after_a_load_leaves_the_load(tmp_path: Path, download: bool) 
     load.record = LoadRecord(arguments=[], url="", visit="cold", http_version="2")
     load.cdp, load.context = DevToolsClient(Said()), {"browserContextId": "1"}
     load._after(Watch((), "session", "target", 0.0))
-    asked = "Target.disposeBrowserContext" if download else "Target.getTargetInfo"
-    assert load.record.notes == [f"after the load: {asked} was not answered in time"]
+    requested = "Target.disposeBrowserContext" if download else "Target.getTargetInfo"
+    assert load.record.notes == [f"after the load: {requested} was not answered in time"]
     assert load.record.trace_cut == load.record.pictures_cut == (not download)
     assert not load.record.truncated
 
@@ -167,9 +167,9 @@ def test_a_browser_that_never_answers_is_replaced() -> None:
 
 def test_a_malformed_message_is_refused() -> None:
     """Deeply nested messages are rejected as well."""
-    for said in (b"[" * 100_000 + b"\0", b"{\0", b"7\0"):
+    for stated in (b"[" * 100_000 + b"\0", b"{\0", b"7\0"):
         with pytest.raises(CommandError, match="an unreadable message"):
-            DevToolsClient(Said(said)).next(PATIENCE_S)
+            DevToolsClient(Said(stated)).next(PATIENCE_S)
 
 
 def test_no_command_waits_after_the_limit() -> None:

@@ -33,16 +33,16 @@ WANTED = BrowserOptions(
 )
 def test_only_one_protocol_is_enabled(http_version: str, forced: list[str]) -> None:
     """Other protocols are disabled for all names."""
-    said = flags.arguments(replace(WANTED, http_version=http_version))
-    assert [word for word in said if "quic" in word or "http2" in word] == forced
+    stated = flags.arguments(replace(WANTED, http_version=http_version))
+    assert [word for word in stated if "quic" in word or "http2" in word] == forced
 
 
 def test_http3_to_be_discovered_is_forced_nowhere() -> None:
     """A port that is never requested makes QUIC accept the certificates of those hosts."""
-    said = flags.arguments(replace(WANTED, http_version="3", visit="discovery"))
+    stated = flags.arguments(replace(WANTED, http_version="3", visit="discovery"))
     forced = f"--origin-to-force-quic-on=a.test:{flags.UNUSED_PORT},b.test"
-    assert [word for word in said if word.startswith(forced)]
-    assert "--disable-http2" not in said
+    assert [word for word in stated if word.startswith(forced)]
+    assert "--disable-http2" not in stated
 
 
 @pytest.mark.parametrize(("http_version", "count"), [("1.1", 1), ("2", 1), ("3", 0)])
@@ -54,11 +54,13 @@ def test_early_data_over_tcp_is_a_feature(http_version: str, count: int) -> None
     assert feature not in flags.arguments(replace(wanted, visit="resumed"))
 
 
-@pytest.mark.parametrize(("address", "found"), [("10.0.0.2", "10.0.0.2"), ("fd00::2", "[fd00::2]")])
-def test_no_other_name_resolves(address: str, found: str) -> None:
+@pytest.mark.parametrize(
+    ("address", "result"), [("10.0.0.2", "10.0.0.2"), ("fd00::2", "[fd00::2]")]
+)
+def test_no_other_name_resolves(address: str, result: str) -> None:
     """The last rule covers every other name."""
     rules = flags.resolver_rules(["a.test", "b.test"], address)
-    assert rules == f"MAP a.test {found}, MAP b.test {found}, MAP * ~NOTFOUND"
+    assert rules == f"MAP a.test {result}, MAP b.test {result}, MAP * ~NOTFOUND"
 
 
 def test_a_net_log_is_bounded() -> None:
@@ -72,5 +74,5 @@ def test_a_net_log_is_bounded() -> None:
 def test_a_new_profile_predicts_nothing(tmp_path: Path) -> None:
     """Chromium's value 2 means "never"."""
     flags.make_profile(tmp_path)
-    said = json.loads((tmp_path / "Default/Preferences").read_text())
-    assert said["net"]["network_prediction_options"] == 2
+    stated = json.loads((tmp_path / "Default/Preferences").read_text())
+    assert stated["net"]["network_prediction_options"] == 2

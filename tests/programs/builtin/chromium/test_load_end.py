@@ -23,12 +23,12 @@ def watch(*, file_only: bool = False) -> Watch:
     return Watch(["a.test"], PAGE, TARGET, NOW_S, file_only)
 
 
-def asked(
+def requested(
     of: Watch, number: str, url: str = "https://a.test/", kind: str = "Document", **more: Any
 ) -> None:
     """Report a request."""
-    said = {"requestId": number, "type": kind, "request": {"url": url}, **more}
-    of.take("Network.requestWillBeSent", said, PAGE, 1.0)
+    stated = {"requestId": number, "type": kind, "request": {"url": url}, **more}
+    of.take("Network.requestWillBeSent", stated, PAGE, 1.0)
 
 
 def committed(of: Watch, loader: str, url: str = "https://a.test/", **more: Any) -> None:
@@ -46,7 +46,7 @@ def ended(of: Watch, now_s: float = 1.0) -> tuple[str, str] | None:
 @pytest.mark.parametrize("version", ["h1", "h2", "h3"])
 def test_recorded_loads_end_with_their_last_event(version: str) -> None:
     """The load is over half a second after the last request, not before."""
-    told = json.loads((RECORDED / version / "load.json").read_text())
+    reported = json.loads((RECORDED / version / "load.json").read_text())
     lines = (RECORDED / version / "cdp.jsonl").read_text().splitlines()
     events = [json.loads(line) for line in lines]
     of = Watch(["server.httpbed.test"], events[0]["sessionId"], "", NOW_S)
@@ -55,7 +55,7 @@ def test_recorded_loads_end_with_their_last_event(version: str) -> None:
         at_s = event["params"].get("timestamp", at_s)
         assert of.look(at_s) is None
         of.take(event["method"], event["params"], event.get("sessionId", ""), at_s)
-    assert of.due() == pytest.approx(told["ended_ns"] / 1e9, abs=0.05)
+    assert of.due() == pytest.approx(reported["ended_ns"] / 1e9, abs=0.05)
     assert ended(of, of.due() - 0.001) is None
     assert ended(of, of.due()) == ("loaded", "")
 
@@ -63,10 +63,10 @@ def test_recorded_loads_end_with_their_last_event(version: str) -> None:
 def test_idle_begins_when_the_last_request_is_over() -> None:
     """Neither the load event alone nor an idle network before it ends the load."""
     of = watch()
-    asked(of, "1")
+    requested(of, "1")
     of.take("Network.loadingFinished", {"requestId": "1"}, PAGE, 2.0)
     assert ended(of, 9.0) is None
-    asked(of, "2", kind="Fetch")
+    requested(of, "2", kind="Fetch")
     of.take("Page.loadEventFired", {}, PAGE, 3.0)
     assert of.due() == float("inf")
     of.take("Network.loadingFailed", {"requestId": "2"}, "a-worker", 4.0)
@@ -76,8 +76,8 @@ def test_idle_begins_when_the_last_request_is_over() -> None:
 def test_a_removed_frame_leaves_no_open_request() -> None:
     """Its session reports nothing any more."""
     of = watch()
-    said = {"requestId": "7", "type": "Fetch", "request": {"url": "https://a.test/x"}}
-    of.take("Network.requestWillBeSent", said, "a-frame", 1.0)
+    stated = {"requestId": "7", "type": "Fetch", "request": {"url": "https://a.test/x"}}
+    of.take("Network.requestWillBeSent", stated, "a-frame", 1.0)
     of.take("Page.loadEventFired", {}, PAGE, 1.0)
     of.take("Target.detachedFromTarget", {"sessionId": "a-frame"}, PAGE, 5.0)
     assert ended(of, 5.0 + IDLE_S) == ("loaded", "")
@@ -87,15 +87,15 @@ def test_a_redirect_out_of_the_site_ends_as_left() -> None:
     """Only without a redirect is an unknown name a refusal."""
     failed = {"result": {"errorText": "net::ERR_NAME_NOT_RESOLVED"}}
     led = watch()
-    asked(led, "1")
-    asked(led, "1", "https://b.test/x", redirectResponse={"status": 302})
+    requested(led, "1")
+    requested(led, "1", "https://b.test/x", redirectResponse={"status": 302})
     led.answer(failed)
     reason = (
         "it was redirected to https://b.test/x, outside of the site: net::ERR_NAME_NOT_RESOLVED"
     )
     assert ended(led) == ("left", reason)
     there = watch()
-    asked(there, "1", "https://b.test/x")
+    requested(there, "1", "https://b.test/x")
     there.answer(failed)
     assert ended(there) == ("refused", "net::ERR_NAME_NOT_RESOLVED")
 
@@ -131,17 +131,17 @@ def test_what_ends_a_load_at_once(method: str, params: dict[str, Any], kind: str
 
 
 @pytest.mark.parametrize(
-    ("said", "kind"),
+    ("stated", "kind"),
     [
         ({"result": {"isDownload": True, "errorText": "net::ERR_ABORTED"}}, "download"),
         ({"error": {"message": "Cannot navigate to invalid URL"}}, "refused"),
         ({"result": {"loaderId": "1"}}, None),
     ],
 )
-def test_the_response_to_the_navigation_decides(said: dict[str, Any], kind: str | None) -> None:
+def test_the_response_to_the_navigation_decides(stated: dict[str, Any], kind: str | None) -> None:
     """The response is an error, a file or a page."""
     of = watch()
-    of.answer(said)
+    of.answer(stated)
     ending = ended(of)
     assert (ending and ending[0]) == kind
 
@@ -153,21 +153,21 @@ def test_the_response_to_the_navigation_decides(said: dict[str, Any], kind: str 
 def test_a_file_is_over_with_its_last_byte(method: str, kind: str, reason: str) -> None:
     """It needs no load event, and other requests do not count."""
     of = watch(file_only=True)
-    asked(of, "1")
-    asked(of, "2", kind="Other")
+    requested(of, "1")
+    requested(of, "2", kind="Other")
     of.take("Network.loadingFinished", {"requestId": "2"}, PAGE, 1.0)
     assert ended(of) is None
-    said = {"requestId": "1", "errorText": "net::ERR_TIMED_OUT"}
-    of.take(f"Network.{method}", said, PAGE, 1.0)
+    stated = {"requestId": "1", "errorText": "net::ERR_TIMED_OUT"}
+    of.take(f"Network.{method}", stated, PAGE, 1.0)
     assert ended(of) == (kind, reason)
 
 
 @pytest.mark.parametrize(("begins", "ends"), [(NOW_S + 1, NOW_S + 2), (NOW_S - 2, NOW_S - 1)])
 def test_an_invalid_certificate_ends_the_load(begins: float, ends: float) -> None:
-    """The browser itself was told to trust the key."""
+    """The browser itself trusts the key."""
     of = watch()
-    said = {"subjectName": "a.test", "validFrom": begins, "validTo": ends}
-    of.take("Network.responseReceived", {"response": {"securityDetails": said}}, PAGE, 1.0)
+    stated = {"subjectName": "a.test", "validFrom": begins, "validTo": ends}
+    of.take("Network.responseReceived", {"response": {"securityDetails": stated}}, PAGE, 1.0)
     assert ended(of) == ("refused", "the certificate of a.test is not valid at this time")
 
 

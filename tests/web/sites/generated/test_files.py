@@ -24,9 +24,9 @@ NOWHERE = Path("/nonexistent")
 SYNTHETIC = [{"objects": count, "size": size} for count, size in ((2, "100 B"), (9, "2 kB"))]
 
 
-def ensured(said: object, seed: int = 1) -> CachedSite:
+def ensured(stated: object, seed: int = 1) -> CachedSite:
     """Make a page's site, as a campaign does."""
-    return catalog.ensure(PAGES.validate_python(said), seed, NOWHERE, print)
+    return catalog.ensure(PAGES.validate_python(stated), seed, NOWHERE, print)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -36,11 +36,11 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("said", [*SYNTHETIC, *ranjan.NAMES], ids=str)
-def test_a_site_agrees_with_its_outline(said: object) -> None:
+@pytest.mark.parametrize("stated", [*SYNTHETIC, *ranjan.NAMES], ids=str)
+def test_a_site_agrees_with_its_outline(stated: object) -> None:
     """Requests and weight agree, and every link of the page is a resource."""
-    outline = catalog.outline(PAGES.validate_python(said), NOWHERE)
-    site = (stored := ensured(said)).site
+    outline = catalog.outline(PAGES.validate_python(stated), NOWHERE)
+    site = (stored := ensured(stated)).site
     assert (outline.requests, outline.weight) == (site.requests(), site.weight())
     texts = [one.file for one in site.resources if one.type.startswith("text/")]
     linked = {
@@ -53,16 +53,16 @@ def test_a_site_agrees_with_its_outline(said: object) -> None:
 
 def test_a_seed_makes_the_same_site_again() -> None:
     """Another seed gives another site with the same lengths."""
-    said = {"objects": 3, "size": "1 kB"}
-    page = PAGES.validate_python(said)
+    stated = {"objects": 3, "size": "1 kB"}
+    page = PAGES.validate_python(stated)
     bodies = [[one.body for one in synthetic.files(page, seed)] for seed in (1, 1, 2)]
     assert bodies[0] == bodies[1] != bodies[2]
-    assert ensured(said).site.digest != ensured(said, 2).site.digest
+    assert ensured(stated).site.digest != ensured(stated, 2).site.digest
 
 
 @given(st.integers(1, 200), st.integers(100, 10**5))
 def test_a_grid_has_a_cell_for_each_image(objects: int, size: int) -> None:
-    """And there is no empty row."""
+    """No row of the grid is empty."""
     page = SyntheticPage.model_validate({"objects": objects, "size": f"{size} B"})
     text = synthetic._document(page).body.decode()
     columns = int(re.findall(r"repeat\((\d+),1fr", text)[0])

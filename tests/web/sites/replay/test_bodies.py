@@ -32,10 +32,10 @@ def decoded(body: bodies.Body, length: int) -> bytes:
 def test_a_body_reaches_any_length_above_its_minimum(coding: str, more: int) -> None:
     """Padding goes where decoders skip it."""
     least = 2200
-    found = bodies.exact(TEXT, "text/css", coding, least + more)
-    assert found is not None
-    assert len(found.start) == found.length == least + more
-    assert decoded(found, len(TEXT)) == TEXT
+    result = bodies.exact(TEXT, "text/css", coding, least + more)
+    assert result is not None
+    assert len(result.start) == result.length == least + more
+    assert decoded(result, len(TEXT)) == TEXT
 
 
 def test_a_body_cannot_be_shorter_than_its_minimum() -> None:
@@ -61,8 +61,8 @@ def test_text_is_padded_and_written_in_its_charset() -> None:
 )
 def test_fillers_have_the_given_length(kind: str, length: int) -> None:
     """Images have an image header, because browsers stop fetching invalid images."""
-    found = bodies.filler(kind, length)
-    assert found.length == length
-    assert len(found.start) <= length
+    result = bodies.filler(kind, length)
+    assert result.length == length
+    assert len(result.start) <= length
     if kind == "image/png" and length > 50:
-        assert found.start.startswith(b"GIF89a")
+        assert result.start.startswith(b"GIF89a")

@@ -30,19 +30,19 @@ def made(
     """Make a site of entries; return it with its remarks."""
     (folder / "site.har").write_text(har(entries))
     (folder / "site/files/0").mkdir(parents=True)
-    said: list[str] = []
-    sites.write(har_site.make(page, 1, folder, folder / "site", said.append), folder / "site")
-    return sites.read(folder / "site"), said
+    stated: list[str] = []
+    sites.write(har_site.make(page, 1, folder, folder / "site", stated.append), folder / "site")
+    return sites.read(folder / "site"), stated
 
 
 def test_each_body_has_its_recorded_length(tmp_path: Path) -> None:
     """Even if the file does not have the body."""
-    found, said = made(tmp_path, MIXED)
-    assert [one.bytes for one in found.resources] == [one.size for one in MIXED]
-    assert found.origins == ["www.page.test", "cdn.page.test", "stats.example.test"]
-    assert found.skeleton
-    assert any("5 bodies are not in the file" in one for one in said)
-    document = (tmp_path / "site/files" / found.resources[0].file).read_bytes()
+    result, stated = made(tmp_path, MIXED)
+    assert [one.bytes for one in result.resources] == [one.size for one in MIXED]
+    assert result.origins == ["www.page.test", "cdn.page.test", "stats.example.test"]
+    assert result.skeleton
+    assert any("5 bodies are not in the file" in one for one in stated)
+    document = (tmp_path / "site/files" / result.resources[0].file).read_bytes()
     assert b"//cdn.page.test/lib.js?v=1" in document
     answers = json.loads((tmp_path / "site/files/answers.json").read_text())
     assert len(answers["answers"]) == len(MIXED)
@@ -50,17 +50,17 @@ def test_each_body_has_its_recorded_length(tmp_path: Path) -> None:
 
 def test_a_replayed_site_agrees_with_its_outline(tmp_path: Path) -> None:
     """The outline is known before anything is made."""
-    found, _ = made(tmp_path, MIXED)
+    result, _ = made(tmp_path, MIXED)
     known = har_site.outline(PAGE, tmp_path)
-    assert (known.requests, known.weight) == (found.requests(), found.weight())
-    assert (known.entry, list(known.origins)) == (found.entry, found.origins)
+    assert (known.requests, known.weight) == (result.requests(), result.weight())
+    assert (known.entry, list(known.origins)) == (result.entry, result.origins)
     assert replace(known, name="x") == replace(har_site.outline(PAGE, tmp_path), name="x")
 
 
 def test_a_page_with_all_its_causing_bodies_is_replayed_itself(tmp_path: Path) -> None:
     """A filler may replace its image; with recorded order a skeleton replaces the document."""
-    found, _ = made(tmp_path, OWN)
-    assert not found.skeleton
+    result, _ = made(tmp_path, OWN)
+    assert not result.skeleton
     (tmp_path / "other").mkdir()
     page = RecordedPage(har="site.har", order="recorded")
     wide = (replace(OWN[0], text=_HTML + " " * 3000, size=3000), OWN[1])
@@ -78,17 +78,17 @@ def test_a_page_with_all_its_causing_bodies_is_replayed_itself(tmp_path: Path) -
 )
 def test_obstacles_to_replaying_a_page_itself(first: Said, tmp_path: Path) -> None:
     """A missing body, an impossible length, or URLs that lead elsewhere."""
-    found, said = made(tmp_path, (first, OWN[1]))
-    assert found.skeleton
-    assert any("skeleton" in one for one in said)
+    result, stated = made(tmp_path, (first, OWN[1]))
+    assert result.skeleton
+    assert any("skeleton" in one for one in stated)
 
 
 def test_a_document_too_short_for_a_skeleton_gets_a_script(tmp_path: Path) -> None:
     """Its script is one more request, and a remark says so."""
-    found, said = made(tmp_path, (replace(OWN[0], text=None, size=60), OWN[1]))
-    assert [one.path for one in found.resources] == ["/", "/a.png", PLAN_PATH]
-    assert found.resources[0].bytes == 60
-    assert any(PLAN_PATH in one for one in said)
+    result, stated = made(tmp_path, (replace(OWN[0], text=None, size=60), OWN[1]))
+    assert [one.path for one in result.resources] == ["/", "/a.png", PLAN_PATH]
+    assert result.resources[0].bytes == 60
+    assert any(PLAN_PATH in one for one in stated)
 
 
 def test_script_in_urls_stays_a_url(tmp_path: Path) -> None:
@@ -103,11 +103,11 @@ def test_script_in_urls_stays_a_url(tmp_path: Path) -> None:
 
 def test_files_have_numbers_for_names(tmp_path: Path) -> None:
     """No recorded path becomes a path on this machine."""
-    found, _ = made(
+    result, _ = made(
         tmp_path, (*OWN, Said(f"{CDN}/../../../etc/passwd", 80), Said(f"{CDN}/prior.txt", 90))
     )
-    assert [one.file for one in found.resources] == ["0/0", "0/1", "1/2", "1/3"]
-    assert found.resources[2].path == "/etc/passwd"
+    assert [one.file for one in result.resources] == ["0/0", "0/1", "1/2", "1/3"]
+    assert result.resources[2].path == "/etc/passwd"
 
 
 @pytest.mark.parametrize(
@@ -159,9 +159,9 @@ def test_an_impossible_order_is_a_mistake(tmp_path: Path) -> None:
 )
 def test_a_page_with_unreplayed_requests_gets_a_skeleton(more: Said, tmp_path: Path) -> None:
     """The page would repeat the request and get another response than recorded."""
-    found, said = made(tmp_path, (*OWN, more))
-    assert found.skeleton
-    assert any("is not replayed" in one for one in said)
+    result, stated = made(tmp_path, (*OWN, more))
+    assert result.skeleton
+    assert any("is not replayed" in one for one in stated)
     with pytest.raises(ConfigError, match="is not replayed"):
         har_site.outline(RecordedPage(har="site.har", order="its own"), tmp_path)
 
@@ -176,8 +176,8 @@ def test_a_page_with_unreplayed_requests_gets_a_skeleton(more: Said, tmp_path: P
 )
 def test_unsent_requests_are_no_obstacle_to_replaying_a_page(more: Said, tmp_path: Path) -> None:
     """Inline pictures, cached files, and redirects from http: to the same https: URL."""
-    found, _ = made(tmp_path, (*OWN, more))
-    assert not found.skeleton
+    result, _ = made(tmp_path, (*OWN, more))
+    assert not result.skeleton
 
 
 def test_ten_thousand_entries_take_seconds(tmp_path: Path) -> None:

@@ -12,22 +12,22 @@ def answered(
 ) -> Fields:
     """Return the sent fields, without the content type."""
     (entry,) = read([Said("https://a.test/", headers=fields)]).entries
-    found = headers.answered(entry, location=location, of_skeleton=of_skeleton)
-    return [one for one in found if one[0] != "content-type"]
+    result = headers.answered(entry, location=location, of_skeleton=of_skeleton)
+    return [one for one in result if one[0] != "content-type"]
 
 
 def test_the_server_sets_fields_of_connection_and_length() -> None:
-    """So are fields with other addresses of the site."""
-    said = {"Connection": "close", "content-length": "5", "Alt-Svc": 'h3=":443"', "X-One": "1"}
-    assert answered(said) == [("X-One", "1")]
+    """It also sets fields with other addresses of the site."""
+    stated = {"Connection": "close", "content-length": "5", "Alt-Svc": 'h3=":443"', "X-One": "1"}
+    assert answered(stated) == [("X-One", "1")]
 
 
 def test_fields_that_cause_other_requests_are_renamed() -> None:
     """Reports, dialogs and, for a skeleton, rules against scripts get another name."""
-    said = {"nel": "{}", "content-security-policy": "default-src 'none'"}
-    assert answered(said)[0] == ("x-recorded-nel", "{}")
-    assert answered(said)[1][0] == "content-security-policy"
-    assert answered(said, of_skeleton=True)[1][0] == "x-recorded-content-security-policy"
+    stated = {"nel": "{}", "content-security-policy": "default-src 'none'"}
+    assert answered(stated)[0] == ("x-recorded-nel", "{}")
+    assert answered(stated)[1][0] == "content-security-policy"
+    assert answered(stated, of_skeleton=True)[1][0] == "x-recorded-content-security-policy"
 
 
 def test_redirects_lead_to_replayed_targets() -> None:
@@ -41,8 +41,8 @@ def test_redirects_lead_to_replayed_targets() -> None:
 
 def test_a_field_cannot_contain_another() -> None:
     """A field is one line of a head, whatever the file has."""
-    said = {"x: y\r\nz": "1", "set-cookie": "a=1\nb=2", "x": "a\r\n\r\n<script>\x00", "": "1"}
-    assert answered(said) == [
+    stated = {"x: y\r\nz": "1", "set-cookie": "a=1\nb=2", "x": "a\r\n\r\n<script>\x00", "": "1"}
+    assert answered(stated) == [
         ("set-cookie", "a=1"), ("set-cookie", "b=2"), ("x", "a"), ("x", ""), ("x", "<script>")
     ]  # fmt: skip
 

@@ -41,17 +41,17 @@ def test_causes_come_before_their_effects() -> None:
     alike = [
         Said(f"{MAIN}/{n}", 10, 0, wait=0, initiator=f"{MAIN}/{(n + 1) % 50}") for n in range(50)
     ]
-    found = triggers(PAGE, *alike)
+    result = triggers(PAGE, *alike)
     assert all(
-        one.after is not None and one.after < number for number, one in enumerate(found) if number
+        one.after is not None and one.after < number for number, one in enumerate(result) if number
     )
 
 
 def test_a_redirects_target_follows_it() -> None:
     """The browser follows redirects; other requests wait for the end of the chain."""
-    found = triggers(*MIXED)
-    assert found[5] == Trigger(4, "end", 0.0)
-    text = skeleton.script(selection.choose(read(MIXED), "x"), found)
+    result = triggers(*MIXED)
+    assert result[5] == Trigger(4, "end", 0.0)
+    text = skeleton.script(selection.choose(read(MIXED), "x"), result)
     assert "/new.png" not in text
     assert text.count("/t?e=1") == 2
     assert "</" not in text
@@ -67,17 +67,17 @@ def test_round_trips_and_delays_are_separated() -> None:
         Said(f"{CDN}/b", 2, more=quic),
         Said(f"{STATS}/c", 3, wait=70),
     ])  # fmt: skip
-    asked = selection.choose(entries, "x").requests
-    found = sizes.round_trips_s(asked)
-    assert found == pytest.approx({"cdn.page.test": 0.025})
-    assert sizes.delay_s(asked[1].entry, 0.025) == 0.025
-    assert sizes.delay_s(asked[2].entry, 0.025) == 0.0
-    assert sizes.delay_s(asked[3].entry, 0.0) == 0.07
+    requested = selection.choose(entries, "x").requests
+    result = sizes.round_trips_s(requested)
+    assert result == pytest.approx({"cdn.page.test": 0.025})
+    assert sizes.delay_s(requested[1].entry, 0.025) == 0.025
+    assert sizes.delay_s(requested[2].entry, 0.025) == 0.0
+    assert sizes.delay_s(requested[3].entry, 0.0) == 0.07
 
 
 def test_a_body_has_its_length_on_the_wire() -> None:
     """From the most exact figure in the file."""
-    told = [
+    reported = [
         Said("https://a.test/1", size=700),
         Said("https://a.test/2", size=None, headers={"content-length": "800"}),
         Said("https://a.test/3", size=None, response={"_transferSize": 1000, "headersSize": 100}),
@@ -85,8 +85,8 @@ def test_a_body_has_its_length_on_the_wire() -> None:
         Said("https://a.test/5", size=None, status=204, headers={"content-length": "9"}),
         Said("https://a.test/6", size=0, response={"content": {"size": 5, "mimeType": ""}}),
     ]
-    found = [sizes.body_size(one) for one in read(told).entries]
-    assert [one.bytes for one in found][:3] == [700, 800, 900]
-    assert 950 < found[3].bytes < 1000
-    assert not found[3].is_exact
-    assert [one.bytes for one in found][4:] == [0, 5]
+    result = [sizes.body_size(one) for one in read(reported).entries]
+    assert [one.bytes for one in result][:3] == [700, 800, 900]
+    assert 950 < result[3].bytes < 1000
+    assert not result[3].is_exact
+    assert [one.bytes for one in result][4:] == [0, 5]

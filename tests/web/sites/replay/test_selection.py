@@ -28,13 +28,13 @@ def mistakes(*entries: Said) -> list[Mistake]:
 
 def test_all_network_requests_are_replayed_in_order() -> None:
     """The document is first; a redirect's target is linked to it."""
-    found = chosen(*reversed(MIXED))
-    assert [one.entry.url for one in found.requests] == [one.url for one in MIXED]
-    assert found.document == 0
-    assert not found.left_out
-    (led,) = (one for one in found.requests if one.follows is not None)
-    assert found.requests[led.follows or 0].path == "/old.png"
-    assert found.requests[led.follows or 0].is_redirect
+    result = chosen(*reversed(MIXED))
+    assert [one.entry.url for one in result.requests] == [one.url for one in MIXED]
+    assert result.document == 0
+    assert not result.left_out
+    (led,) = (one for one in result.requests if one.follows is not None)
+    assert result.requests[led.follows or 0].path == "/old.png"
+    assert result.requests[led.follows or 0].is_redirect
 
 
 @pytest.mark.parametrize(
@@ -53,32 +53,32 @@ def test_all_network_requests_are_replayed_in_order() -> None:
 )
 def test_dropped_entries_are_counted(entry: Said, reason: str) -> None:
     """Nothing is dropped silently."""
-    found = chosen(PAGE, entry, replace(entry, at=6))
-    assert len(found.requests) == 1
-    assert found.left_out == {reason: 2}
+    result = chosen(PAGE, entry, replace(entry, at=6))
+    assert len(result.requests) == 1
+    assert result.left_out == {reason: 2}
 
 
 def test_a_redirect_to_the_same_https_url_is_dropped() -> None:
     """All requests use https:, so it would lead to itself."""
     insecure = Said("http://www.page.test/", status=301, size=0, headers={"location": f"{MAIN}/"})
-    found = chosen(insecure, replace(PAGE, at=20))
-    assert [one.entry.url for one in found.requests] == [PAGE.url]
-    assert found.left_out["redirects from http: to the same https: URL"] == 1
+    result = chosen(insecure, replace(PAGE, at=20))
+    assert [one.entry.url for one in result.requests] == [PAGE.url]
+    assert result.left_out["redirects from http: to the same https: URL"] == 1
 
 
 def test_redirects_lead_to_the_document() -> None:
     """The first of them is the page's entry."""
     first = Said("https://page.test/", status=302, size=0, kind="document",
                  headers={"location": "https://www.page.test/"})  # fmt: skip
-    found = chosen(first, Said(f"{MAIN}/x.png", 10), replace(PAGE, at=20))
-    assert [one.host for one in found.requests][:2] == ["page.test", "www.page.test"]
-    assert found.document == 1
-    assert found.requests[1].follows == 0
+    result = chosen(first, Said(f"{MAIN}/x.png", 10), replace(PAGE, at=20))
+    assert [one.host for one in result.requests][:2] == ["page.test", "www.page.test"]
+    assert result.document == 1
+    assert result.requests[1].follows == 0
 
 
 def test_every_mistake_in_a_recording_is_reported_at_once() -> None:
     """Each has its place and a remedy."""
-    found = mistakes(
+    result = mistakes(
         PAGE,
         Said(f"{MAIN}/%00", 1),
         Said(f"{MAIN}/{'q' * 40_000}", 2),
@@ -87,7 +87,7 @@ def test_every_mistake_in_a_recording_is_reported_at_once() -> None:
         Said(f"{MAIN}/vast", 5, headers={"x": "y" * 50_000}),
         Said(f"{MAIN}/late", 4e6),
     )
-    places = [one.place for one in found]
+    places = [one.place for one in result]
     assert places == [
         "site.har: log.entries[1].request.url",
         "site.har: log.entries[2].request.url",
@@ -96,7 +96,7 @@ def test_every_mistake_in_a_recording_is_reported_at_once() -> None:
         "site.har: log.entries[5].response.headers",
         "site.har",
     ]
-    assert all(one.remedy for one in found)
+    assert all(one.remedy for one in result)
 
 
 @pytest.mark.parametrize(
@@ -110,8 +110,8 @@ def test_a_page_needs_a_document(entries: tuple[Said, ...]) -> None:
 
 def test_too_many_origins_are_a_mistake() -> None:
     """Each needs a certificate and a place in a server's configuration."""
-    (found,) = mistakes(PAGE, *(Said(f"https://h{number}.test/", number) for number in range(300)))
-    assert "301 origins" in found.reason
+    (result,) = mistakes(PAGE, *(Said(f"https://h{number}.test/", number) for number in range(300)))
+    assert "301 origins" in result.reason
 
 
 @pytest.mark.parametrize(
