@@ -157,9 +157,9 @@ def test_trials_left_invalid_have_a_reason_and_a_remedy() -> None:
 
     text = " ".join(shown(campaign(ends)).split())
     assert (
-        "6 trials without a valid attempt, for the bed failed each time: link lateness: p99 3 ms,"
-        " and 1 other reason; a quieter machine, fewer --jobs or a lower rate can mend it" in text
-    )
+        "6 trials without a valid attempt, because the bed failed each time: link lateness:"
+        " p99 3 ms, and 1 other reason; a quieter machine, fewer --jobs or a lower rate can help"
+    ) in text
 
 
 def test_what_a_time_out_means_depends_on_the_metric() -> None:

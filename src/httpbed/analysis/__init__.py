@@ -1,1 +1,5 @@
-"""From the tables of a campaign to samples, estimates and comparisons; pure, and portable."""
+"""Analysis: from the tables of a campaign to samples, estimates, comparisons and findings.
+
+Not here: words and figures (report), claims of studies. It reads no clock and needs no Linux.
+Start at findings.py.
+"""

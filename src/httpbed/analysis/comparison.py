@@ -85,7 +85,7 @@ def ratio_interval(at_bound: Floats, far: Floats | None = None) -> Interval | No
 
 
 def judge(interval: Interval | None, n: int) -> Judgement:
-    """Say what an interval of ratios settles."""
+    """Return what an interval of ratios settles."""
     if interval is None or n < LEAST_BLOCKS:
         return "open"
     low, high = interval.low, interval.high

@@ -60,7 +60,7 @@ def expected_s(scenario: Scenario, controls: Controls, notices: Notices) -> floa
 
 
 def _comes_twice(scenario: Scenario) -> bool:
-    """Whether there is a visit before the one that is measured."""
+    """Whether the client visits the page before the measured visit."""
     if scenario.workload.kind == "page":
         return scenario.workload.visit != "cold"
     return scenario.workload.resumption != "none"

@@ -21,7 +21,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Interval:
-    """Where the true figure lies, with a stated probability of that being so."""
+    """An interval for the true value, with its coverage."""
 
     low: Bounded
     high: Bounded
@@ -30,13 +30,13 @@ class Interval:
 
     @property
     def reaches_confidence(self) -> bool:
-        """Whether it covers the 95 % that were asked."""
+        """Whether it covers 95 %."""
         return self.coverage >= CONFIDENCE
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a sample says about its treatment."""
+    """Median, mean and spread of a sample."""
 
     n: int
     median: Bounded

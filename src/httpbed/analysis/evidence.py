@@ -1,4 +1,4 @@
-"""What the validity checks found: by check over the trials that count, and each invalid attempt."""
+"""Validity: each check over the trials that count, and each invalid attempt."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class CheckSummary:
 
 @dataclass(frozen=True)
 class InvalidAttempt:
-    """An attempt that the bed spoilt, kept aside."""
+    """An attempt that the bed made invalid."""
 
     block: int
     trial: str
@@ -69,7 +69,7 @@ def check_summaries(results: Results) -> tuple[CheckSummary, ...]:
 
 
 def invalid_attempts(results: Results) -> tuple[InvalidAttempt, ...]:
-    """List every attempt that the bed spoilt, in order of block and trial."""
+    """List every invalid attempt, in order of block and trial."""
     last = {row["trial"]: row["attempt"] for row in last_attempts(results.trials)}
     found = [
         InvalidAttempt(

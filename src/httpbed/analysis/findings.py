@@ -113,7 +113,7 @@ class Findings:
 
     @property
     def has_handovers(self) -> bool:
-        """Whether the experiment knows of any."""
+        """Whether the experiment has hand-overs."""
         return any(row.moves for _, row in self.rows())
 
     @property
@@ -165,7 +165,7 @@ def find(
 
 
 def default_metric(results: Results) -> str:
-    """Name what is compared: what the experiment says, else a request's or a page's time."""
+    """Return the experiment's metric; by default the request time or the page load time."""
     text = results.experiment.report
     if "metric" in text.model_fields_set or not loads.has_pages(results):
         return str(text.metric)
@@ -173,9 +173,9 @@ def default_metric(results: Results) -> str:
 
 
 def default_base(results: Results) -> dict[str, str]:
-    """Levels of the base where nobody named one: HTTP/2, else of the treatment found most often.
+    """Return the default base: HTTP/2, else the treatment that occurs most often.
 
-    Of equals it is the first; groups and exclusions may lack any of them in some conditions.
+    The first of equals; groups and exclusions may lack it in some conditions.
     """
     name, level = DEFAULT_BASE
     treatments = list(results.experiment.treatments())

@@ -69,7 +69,7 @@ class Moves:
 
 
 def of_campaign(results: Results) -> dict[Key, Moves]:
-    """Return each treatment's hand-overs; nothing where the experiment knows of none."""
+    """Return each treatment's hand-overs; empty for an experiment without any."""
     if "handover" not in results.document:
         return {}
     medians = {name: samples(results, name) for name in MEDIANS}
@@ -127,7 +127,10 @@ def _is_over_before(one: HandoverEvent) -> bool:
 
 
 def _is_unvalidated(one: HandoverEvent) -> bool:
-    """Whether a client that might have told says nothing; behind a NAT the server validates."""
+    """Whether a client that could report path validation reported none.
+
+    Behind a NAT the server validates.
+    """
     return one.verdict == MIGRATED and one.left != one.entered and one.validated_s is None
 
 

@@ -44,7 +44,7 @@ _NOT_MODIFIED = 304
 
 @dataclass(frozen=True)
 class Claims:
-    """What is said of how a HAR came about; None where nothing is."""
+    """The user's claims about how a HAR was recorded; None for no claim."""
 
     http_version: str | None = None
     rate_bit_s: int | None = None
@@ -57,7 +57,7 @@ class Claims:
 
 @dataclass(frozen=True)
 class AuditResult:
-    """What a HAR says of one thing."""
+    """The verdict on one claim, with its figures."""
 
     about: str
     verdict: Verdict
@@ -68,7 +68,7 @@ class AuditResult:
 
 
 def audit(archived: ArchivedLoad, claims: Claims) -> list[AuditResult]:
-    """Judge each claim, and tell what nothing was claimed of."""
+    """Judge each claim; report the figures where nothing is claimed."""
     pairs = [
         (request, entry)
         for request, entry in zip(archived.load.requests, archived.entries, strict=True)
@@ -108,7 +108,7 @@ def _protocol(answered: Pairs, claimed: str | None) -> AuditResult:
 
 
 def _downgrades(answered: Pairs, claimed: str) -> str:
-    """Tell a first visit that found the better protocol on its way from one that never did."""
+    """Distinguish a first visit that switched protocols from one that never did."""
     by_origin: dict[object, list[str]] = {}
     for request, entry in answered:
         if request.http_version:
@@ -124,7 +124,7 @@ def _version(name: str) -> str:
 
 
 def _answers(answered: Pairs, rtt_s: float) -> AuditResult:
-    """Compare the time from sending a request to its answer with a round trip."""
+    """Compare the time from a request to its response with a round trip."""
     waits = [
         (request.headers_end_s - request.send_start_s, entry)
         for request, entry in answered
@@ -134,7 +134,7 @@ def _answers(answered: Pairs, rtt_s: float) -> AuditResult:
 
 
 def _handshakes(answered: Pairs, rtt_s: float) -> Iterator[AuditResult]:
-    """Compare what setting connections up took with a round trip."""
+    """Compare the time of connection set-up with a round trip."""
     whole = [
         (request.connect_end_s - request.connect_start_s, request.http_version, entry)
         for request, entry in answered
@@ -172,7 +172,7 @@ def _quic_handshakes(lengths: Lengths, rtt_s: float) -> AuditResult:
 
 
 def _is_whole(request: PageRequest, entry: HarEntry) -> bool:
-    """Tell whether all of a connection's set-up is told.
+    """Whether the HAR has the whole set-up of a connection.
 
     Chrome gives a request a connection that was begun for another one, and then tells of it only
     what came after the request: such a set-up begins in the instant in which the request does, and
@@ -223,7 +223,7 @@ def _rate_of(found: har_throughput.Stretch) -> str:
 
 
 def _transfers(answered: Pairs) -> Iterator[har_throughput.Transfer]:
-    """Yield what certainly came over the link: a length as it was sent, and between which times."""
+    """Yield lower bounds of what crossed the link: bytes as sent, with start and end."""
     for request, entry in answered:
         texts = entry.wire_bytes if entry.wire_bytes is not None else entry.sent_body_bytes
         start, end = request.send_start_s, request.ended_s

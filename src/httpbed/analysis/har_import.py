@@ -31,12 +31,12 @@ class Imported:
 
     @property
     def is_contradicted(self) -> bool:
-        """Whether the file speaks against something that is claimed of it, or against itself."""
+        """Whether the file contradicts a claim or itself."""
         return any(one.verdict == "contradicted" for one in self.findings)
 
 
 def read(files: Sequence[Path], claims: Claims) -> list[Imported]:
-    """Read files, and judge the claims for each of their loads.
+    """Read HAR files, and judge the claims for each load.
 
     Raises:
         ConfigError: Every mistake in every file.
@@ -68,7 +68,7 @@ def _imported(file: Path, claims: Claims) -> Iterator[Imported]:
 
 
 def _observations(archived: ArchivedLoad) -> Iterator[Observation]:
-    """Take what the file bears: bytes only where it tells those of every response."""
+    """Compute the metrics that the file supports; bytes only if it has those of every response."""
     on_network = [
         entry
         for request, entry in zip(archived.load.requests, archived.entries, strict=True)
@@ -83,7 +83,7 @@ def _observations(archived: ArchivedLoad) -> Iterator[Observation]:
 
 
 def table(imported: Sequence[Imported], claimed: Mapping[str, str]) -> pa.Table:
-    """Return one row per observation; what is claimed are columns, as factors of a campaign are."""
+    """Return one row per observation; claims are columns, as factors of a campaign are."""
     fields = ["file", "page", "url", "product", "visit", *claimed, "metric", "item"]
     schema = pa.schema(
         [(name, pa.string()) for name in fields]

@@ -53,12 +53,12 @@ class PageTrial:
 
 
 def is_page(results: Results, levels: Mapping[str, str]) -> bool:
-    """Tell whether a treatment loads a page."""
+    """Whether a treatment loads a page."""
     return isinstance(scenario(results, levels).workload, PageLoad)
 
 
 def has_pages(results: Results) -> bool:
-    """Tell whether any treatment loads a page."""
+    """Whether any treatment loads a page."""
     return any(is_page(results, levels) for levels in results.experiment.treatments())
 
 
@@ -73,7 +73,7 @@ def bands(results: Results) -> dict[Key, Counter[Band]]:
 
 
 def read(results: Results, row: Row) -> PageTrial | None:
-    """Read the load that an attempt left; None where it left none, or it was altered since."""
+    """Read an attempt's load; None if it is absent or was altered."""
     if results.artifacts.altered(row, CLIENT):
         return None
     try:
@@ -91,13 +91,13 @@ def read(results: Results, row: Row) -> PageTrial | None:
 
 
 def folder(results: Results, row: Row) -> Path:
-    """Return where the browser of an attempt left what it saw."""
+    """Return the folder of an attempt's browser."""
     kept = layout.artifacts(results.directory, row["block"], row["trial"], row["attempt"])
     return kept / CLIENT
 
 
 def typical(rows: Sequence[Row], values: Mapping[tuple[str, int], float]) -> list[Row]:
-    """Order rows by how near their value is to the median of all; those without one come last."""
+    """Order rows by the distance of their value to the median; rows without a value come last."""
     known = [value for row in rows if (value := _value(row, values)) is not None]
     middle = float(np.median(known)) if known else 0.0
 
@@ -113,7 +113,7 @@ def _value(row: Row, values: Mapping[tuple[str, int], float]) -> float | None:
 
 
 def progress(load: BrowserLoad) -> tuple[ProgressPoint, ...]:
-    """Return a load's visual progress; nothing where it is not known, or cannot be read."""
+    """Return a load's visual progress; empty if it is unknown or unreadable."""
     try:
         return speed_index.of_load(load)
     except PictureError:

@@ -1,4 +1,4 @@
-"""Samples: the values of one metric for one treatment, keyed by block; nothing drops out unseen.
+"""Samples: the values of one metric for one treatment by block, censored ones included.
 
 What counts is the last attempt of each trial. A trial that timed out has no time, yet it says
 something: its time is longer than the limit. Its value is **censored**: known only to lie
@@ -41,7 +41,7 @@ MOST_HEADER_BYTES = 1000
 
 @dataclass(frozen=True)
 class Bounded:
-    """A number, or a bound on one that the censored values leave open."""
+    """A number, or a bound on it where censored values leave it open."""
 
     value: float
     beyond: Side = ""
@@ -136,7 +136,7 @@ def samples(results: Results, metric: str) -> dict[Key, Sample]:
 
 
 def of_trials(results: Results, metric: str) -> dict[tuple[str, int], float]:
-    """Gather every value of a metric that is of a whole trial, by trial and attempt."""
+    """Return a metric's values of whole trials, by trial and attempt."""
     table = results.observations
     wanted = pc.and_(pc.equal(table["metric"], metric), pc.equal(table["item"], ""))
     rows = table.filter(wanted)
@@ -166,7 +166,7 @@ def tally(planned: int, rows: Iterable[Mapping[str, Any]]) -> Tally:
 
 
 def scenario(results: Results, levels: Mapping[str, str]) -> Scenario:
-    """Return what a treatment builds and does: as its trials say, for they know the files."""
+    """Return a treatment's scenario: its trials' own, which includes the files, if there is one."""
     of_trials = results.scenarios.get(tuple(levels[name] for name in results.experiment.factors))
     return Scenario.model_validate(of_trials or scenario_document(results.document, levels))
 
@@ -203,7 +203,7 @@ def planned_per_treatment(results: Results) -> int:
 
 
 def _bound(results: Results, metric: str, levels: Mapping[str, str], limit_s: float) -> float:
-    """Return the value beyond which that of a trial lies that timed out."""
+    """Return the bound on the value of a trial that timed out."""
     censoring = METRICS[metric].censoring
     if not censoring.startswith("below"):
         return limit_s

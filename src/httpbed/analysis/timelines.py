@@ -1,4 +1,4 @@
-"""What was delivered to the client when, and where its hand-overs fell: one curve for each trial.
+"""Deliveries to the client and hand-overs over time: one curve for each trial.
 
 A trial leaves deliveries since the emulator began, and moments since the client's first packet
 (:mod:`~httpbed.store.handover_files`). Both are put on the clock of the request time, whose zero is
@@ -77,7 +77,7 @@ def attempts(results: Results) -> list[dict[str, Any]]:
 
 
 def timeline(results: Results, row: Mapping[str, Any]) -> Timeline:
-    """Read one attempt's timeline; what it did not leave, or is damaged, is empty in it."""
+    """Read one attempt's timeline; missing or damaged parts are empty."""
     moved = moments(results, row)
     altered = results.artifacts.altered(row, DELIVERIES)
     text = "" if altered else artifacts.text(_artifacts(results, row) / DELIVERIES)
@@ -101,7 +101,7 @@ def moments(results: Results, row: Mapping[str, Any]) -> tuple[HandoverEvent, ..
 
 
 def deliveries(text: str, moments: Iterable[HandoverEvent] = ()) -> tuple[Curve, dict[str, int]]:
-    """Read what a trial wrote down of deliveries: the curve, and the bytes over each link."""
+    """Read a trial's deliveries: the curve, and the bytes over each link."""
     found = handover_files.read_deliveries(text)
     gone = handover_files.absences(moments, found.origin)
     rows = list(handover_files.received(found.rows, gone))
@@ -125,7 +125,7 @@ def _curve(rows: Sequence[DeliveryBin], origin: float) -> Curve:
 
 
 def thinned(curve: Curve, tolerance_bytes: float, most: int) -> Curve:
-    """Leave out corners that nobody would miss; ``most`` is at least 2."""
+    """Leave out the corners that change the line least; ``most`` is at least 2."""
     x, y = curve.times_s, curve.total_bytes
     if x.size <= 2:  # noqa: PLR2004 - both ends
         return curve

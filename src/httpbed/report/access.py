@@ -1,4 +1,4 @@
-"""Hand-overs as their author described them, factors and all, in words."""
+"""Hand-overs in words, as the experiment file has them, factors included."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WHEN = {"delivered": "after {}", "at": "at {}", "every": "every {}"}
 
 
 def line(document: Document) -> str:
-    """Say what becomes of the client's links in a line; nothing where there is no hand-over."""
+    """Describe the hand-over in one line; return an empty string where there is none."""
     text = document.get("handover")
     if is_reference(text) and isinstance(text, Mapping):
         return f"{title(text['factor'])} {roles.value_text(document, text)}"
@@ -23,7 +23,7 @@ def line(document: Document) -> str:
 
 
 def facts(document: Document) -> list[tuple[str, str]]:
-    """Say the same with what each level stands for, where a factor stands for all of it."""
+    """Describe the hand-over, and explain each level where a factor stands for it."""
     text = document.get("handover")
     if not (is_reference(text) and isinstance(text, Mapping)):
         return [("hand-over", line(document))]
@@ -38,7 +38,7 @@ def facts(document: Document) -> list[tuple[str, str]]:
 
 
 def sentence(document: Document, node: Document) -> str:
-    """Say what a table ``handover`` describes; of several kinds, each."""
+    """Describe a table ``handover``, with each kind of a list."""
     kinds = _levels(document, node.get("kind", "?"))
     texts = dict.fromkeys(_of_kind(document, {**node, "kind": kind}) for kind in kinds)
     return " | ".join(texts)
@@ -83,14 +83,14 @@ def _when(document: Document, node: object) -> str:
 
 
 def _destroyed(document: Document, node: Document) -> str:
-    """Tell what the operating system does to TCP sockets, where an address is deleted at once."""
+    """Describe what the operating system does to TCP sockets when it deletes their address."""
     if node["kind"] != "address deleted":
         return ""
     return f" and its TCP sockets are {roles.value_text(document, node.get('sockets', 'kept'))}"
 
 
 def _beside(document: Document, node: Document, others: str) -> Iterator[str]:
-    """Tell what is up besides, and what comes later."""
+    """Describe the other links, and what happens later."""
     kind = node["kind"]
     if kind == "make before break":
         later, sockets = (

@@ -1,4 +1,4 @@
-"""How a link changes while it runs, as its author described it, in words."""
+"""Changes of a link during a trial in words, as the experiment file has them."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class LinkChange:
 
 
 def changes(link: Table) -> Iterator[LinkChange]:
-    """Describe the entries of a link's schedule, then those of its events.
+    """Describe the entries of a link's schedule, then its events.
 
-    Factors are filled in with all their levels before.
+    Factors must already be replaced by all their levels.
     """
     for key in ("schedule", "events"):
         if isinstance(link.get(key), str):  # a factor stands for all of it

@@ -1,4 +1,4 @@
-"""What a competition showed: who got how much of the bottleneck, for each length of its queue."""
+"""The result of a competition: each sender's share of the bottleneck, by queue length."""
 
 from __future__ import annotations
 

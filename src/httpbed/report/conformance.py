@@ -70,7 +70,7 @@ def asked(finding: PropertyResult) -> str:
 
 
 def outcome(judgement: Judgement) -> str:
-    """Say in a sentence how it ended."""
+    """Return the result of the test as a sentence."""
     if not judgement.evidence.transfers.every:
         hindered = judgement.evidence.invalid
         return f"nothing judged: {'no trial is valid' if hindered else 'no download succeeded'}"
@@ -106,7 +106,7 @@ def _is_held(judgement: Judgement) -> bool:
 
 
 def delivered(judgement: Judgement) -> str:
-    """Say how long short transfers take."""
+    """Return how long short transfers take."""
     texts = (
         f"{units.format_size(size)} in {units.format_duration(seconds, units.SHORT_DIGITS)}"
         if seconds is not None
@@ -131,7 +131,7 @@ def closing(
 
 
 def render(judgement: Judgement) -> str:
-    """Render the page."""
+    """Render the report."""
     rows = [
         {
             "name": finding.name,

@@ -54,7 +54,7 @@ class Panel:
 
 
 def are_alone(trials: Iterable[Timeline]) -> bool:
-    """Tell whether no treatment has more than one trial: then more of each is marked."""
+    """Whether no treatment has more than one trial; single trials have more marks."""
     return len({one.block for one in trials}) <= 1
 
 
@@ -187,7 +187,7 @@ def _legend(figure: VisibleFigure, names: list[str], columns: int) -> None:
 
 
 def one(trial: Timeline) -> VisibleFigure:
-    """Draw one trial by itself: all of it, and each hand-over once more from close by."""
+    """Draw one trial: the whole of it, then each hand-over enlarged."""
     close = trial.moments[:MOST_CLOSE]
     heights = [ALONE_IN, *([PANEL_IN] * len(close))]
     figure = VisibleFigure(figsize=(WIDTH_IN, sum(heights) + 0.3), layout="constrained")
@@ -292,7 +292,7 @@ def _plain(axes: Axes) -> None:
 
 
 def _event(axes: Axes, text: str, at_ms: float, height: float) -> None:
-    """Mark a moment, and name it below the curve and below the lines of all that followed."""
+    """Mark an event, and name it below the curve and the lines of the next events."""
     axes.axvline(at_ms, ymin=height, color=QUIET, linewidth=0.8)
     axes.annotate(
         text,

@@ -127,7 +127,7 @@ def topology(document: Mapping[str, Any], *, upright: bool) -> Markup:
 
 
 def alternative(document: Mapping[str, Any]) -> str:
-    """Tell the drawing in words."""
+    """Describe the drawing in words, for readers who cannot see it."""
     texts = [
         f"host {host.name} ({'; '.join(map(str, host.roles))})" for host in network.hosts(document)
     ]
@@ -137,7 +137,7 @@ def alternative(document: Mapping[str, Any]) -> str:
 
 
 def _lanes(links: Sequence[LinkFacts]) -> list[Lane]:
-    """Number links that join the same hosts, and tell how many they are."""
+    """Number the links that join the same hosts, and count them."""
     of_hosts = [frozenset(link.hosts) for link in links]
     return [
         (of_hosts[:index].count(hosts), of_hosts.count(hosts))
@@ -250,7 +250,7 @@ def _pairs(link: LinkFacts, facts: tuple[Fact, ...]) -> list[str]:
 
 
 def _fitted(facts: list[Fact]) -> str:
-    """Say facts in a line: in full, else in few words, else some of them and how many more.
+    """Write facts in one line: in full, else short, else some of them and the number of others.
 
     A line that ended in the middle of a word would say something else: ``0.0`` is not ``0.048 %``.
     """

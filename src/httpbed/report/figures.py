@@ -93,7 +93,7 @@ class Plot:
 
     @cached_property
     def _svg(self) -> str:
-        """Draw it once: the page and the campaign's folder have the same."""
+        """Draw it once, for the report and for the campaign's folder."""
         buffer = io.StringIO()
         with mpl.rc_context({**STYLE, "svg.hashsalt": self.name}):
             metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
@@ -102,14 +102,14 @@ class Plot:
         return buffer.getvalue()
 
     def pdf(self) -> bytes:
-        """Draw as PDF, likewise."""
+        """Draw as PDF, without a date."""
         buffer = io.BytesIO()
         with mpl.rc_context(STYLE):
             self.figure.savefig(buffer, format="pdf", metadata={"CreationDate": None})
         return buffer.getvalue()
 
     def save(self, folder: Path) -> None:
-        """Write both forms."""
+        """Write the SVG and the PDF."""
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{self.name}.svg").write_text(self.svg(), encoding="utf-8")
         (folder / f"{self.name}.pdf").write_bytes(self.pdf())
@@ -204,7 +204,7 @@ def _names(findings: Findings) -> list[str]:
 
 
 def _chosen(findings: Findings) -> list[str]:
-    """Choose treatments to draw: all, or some evenly, each with those that it is compared with."""
+    """Choose treatments to draw: all, or evenly spaced ones with their bases."""
     groups: dict[tuple[str, ...], list[str]] = {}
     apart = [name for name in findings.others if name not in findings.base]
     for _, row in findings.rows():
@@ -341,7 +341,7 @@ def _facets(findings: Findings, name: str) -> dict[str, list[Condition]]:
 
 
 def _told_apart(findings: Findings, condition: Condition, besides: str = "") -> str:
-    """Say of a condition what not all of them have."""
+    """Name the levels that distinguish a condition from the others."""
     telling = [
         name
         for name in findings.network

@@ -23,7 +23,7 @@ WORDS: Mapping[str, str] = {
     UNKNOWN: "not known",
 }
 WIDE = 2
-"""An interval is told where its ends differ by more than this factor."""
+"""Intervals are written where their ends differ by more than this factor."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def whole(findings: Findings) -> list[Column]:
 
 
 def evidence(findings: Findings) -> Iterator[str]:
-    """Tell of all hand-overs what the wire shows."""
+    """Count all hand-overs by what the wire shows."""
     found: Counter[str] = Counter()
     over_before = 0
     for _, row in findings.rows():
@@ -193,9 +193,9 @@ def _column(
 
 
 def _of_median(metric: str, write: Callable[[float], str]) -> Callable[[Moves], str]:
-    """Tell a median, with the interval where that is wide.
+    """Return a writer of medians, which adds the interval where that is wide.
 
-    Where not all trials that ended have a value, it is told how many have.
+    Where some trials that ended have no value, it adds how many have one.
     """
 
     def cell(moves: Moves) -> str:
@@ -210,7 +210,7 @@ def _of_median(metric: str, write: Callable[[float], str]) -> Callable[[Moves], 
 
 
 def _between(found: Estimate, write: Callable[[float], str]) -> str:
-    """Tell an interval whose ends differ by a factor: its middle may be a value of no trial."""
+    """Write an interval whose ends differ by a factor, because its middle may occur in no trial."""
     if found.interval is None:
         return ""
     low, high = found.interval.low, found.interval.high

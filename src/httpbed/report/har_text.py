@@ -16,7 +16,7 @@ MOST_LETTERS = 100
 
 
 def lines(imported: Sequence[Imported]) -> Iterator[str]:
-    """Yield the whole of it, a load after the other."""
+    """Yield the lines of each load."""
     for index, one in enumerate(imported):
         if index:
             yield ""

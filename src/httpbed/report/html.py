@@ -37,7 +37,7 @@ def render(
     over_time: Sequence[Plot] = (),
     pages: Section | None = None,
 ) -> str:
-    """Render the page.
+    """Render the report.
 
     ``over_time`` are the figures of the section on hand-overs, ``pages`` the section on page loads.
     """

@@ -1,4 +1,4 @@
-"""What the HTML page shows, put into the words and numbers of its tables; no markup here."""
+"""The tables of the HTML report as words and numbers, without markup."""
 
 from __future__ import annotations
 
@@ -99,9 +99,9 @@ class Headings:
     ratio_interval: str
     goodput: str
     shared: tuple[str, ...]
-    """What is told of clients that compete."""
+    """Titles of the fairness columns, where clients compete."""
     bands: str
-    """What is told of the Speed Index of page loads; empty where nothing is."""
+    """Title of the column of Speed Index bands; empty where there is none."""
     compared: bool
     """Whether any treatment has a ratio."""
 
@@ -144,7 +144,7 @@ def cells(
 
 
 def overview(findings: Findings, document: Mapping[str, Any]) -> Overview:
-    """Cross treatments with conditions; those of which there are fewer are the columns."""
+    """Arrange treatments and conditions in a table; the shorter list becomes the columns."""
     found = groups(findings, document)
     names = list(dict.fromkeys(line.treatment for group in found for line in group.lines))
     at = [{line.treatment: line for line in group.lines} for group in found]
@@ -190,7 +190,7 @@ def conditions(findings: Findings, results: Results) -> list[tuple[str, str]]:
 
 
 def definitions(results: Results) -> Iterator[Definition]:
-    """Define every metric that was observed, in the order of the model."""
+    """Define every metric that was observed, in the order of the descriptors."""
     table = results.observations
     sources: dict[str, set[str]] = {}
     columns = (table[name].to_pylist() for name in ("metric", "source"))
@@ -291,7 +291,7 @@ def _where(findings: Findings, document: Mapping[str, Any], condition: Condition
 
 
 def completion(findings: Findings) -> str:
-    """Say in a sentence how many trials completed."""
+    """Return a sentence about how many trials completed."""
     tally = findings.tally
     share = percent(tally.completed / tally.planned) if tally.planned else DASH
     return f"{tally.completed} of {tally.planned} planned trials completed ({share})."

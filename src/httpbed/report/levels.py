@@ -1,4 +1,4 @@
-"""What the levels stand for whose text does not say it: names of tables, and of profiles."""
+"""The meaning of levels that are names: of tables and of profiles."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def legends(document: Document) -> tuple[Legend, ...]:
 
 
 def line(legend: Legend) -> str:
-    """Say a legend in a line."""
+    """Write a legend in one line."""
     texts = " | ".join(f"{level} = {meaning}" for level, meaning in legend.levels)
     return f"{legend.factor}: {texts}"
 
 
 def left_out(experiment: Experiment) -> list[str]:
-    """Say which treatments the design excludes, and why."""
+    """List the treatments that the design excludes, with the reason."""
     return [
         ", ".join(f"{title(name)} {' | '.join(some)}" for name, some in one.levels.items())
         + f": {one.reason}"
@@ -65,7 +65,7 @@ def _explained(
 
 
 def _meaning(document: Document, path: Path, value: Any) -> str:
-    """Say what a value does where it stands: the same text is a loss here, a delay there."""
+    """Describe a value by its place: the same text may be a loss or a delay."""
     keys = [part for part in path if isinstance(part, str)]
     name = keys[-1]
     if name == "profile" and isinstance(value, str):
@@ -104,7 +104,7 @@ def _link(document: Document, path: Path) -> Document:
 
 
 def _profile(document: Document, path: Path, name: str) -> str:
-    """Say what a profile fills in, where the link itself is silent."""
+    """Describe what a profile adds to a link."""
     known = profiles.all_profiles().get(name)
     if known is None:
         return name

@@ -1,4 +1,4 @@
-"""What made a campaign, read leniently: a manifest of another version may lack keys."""
+"""The manifest of a campaign, read leniently: another version's may lack keys."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def under_test(manifest: Manifest) -> list[UsedProgram]:
 
 
 def certificate(manifest: Manifest) -> str:
-    """Say which calibration stands behind the links, if any does."""
+    """Name the link certificate, or how to get one."""
     cited = manifest.get("link_certificate")
     if not cited:
         return "no link certificate: httpbed calibrate"
@@ -54,7 +54,7 @@ def uncovered(manifest: Manifest) -> list[str]:
 
 
 def facts(results: Results) -> list[tuple[str, str]]:
-    """List what measured, when and how."""
+    """List version, date, seed and settings of the campaign."""
     manifest = results.manifest
     found = [
         ("httpbed", str(manifest.get("httpbed", ""))),

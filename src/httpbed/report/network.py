@@ -1,4 +1,4 @@
-"""The network as its author described it, factors and all, in words."""
+"""The network in words, as the experiment file has it, factors included."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class LinkFacts:
 
     @property
     def symmetric(self) -> bool:
-        """Whether both directions are alike."""
+        """Whether both directions are equal."""
         return self.up == self.down
 
 
@@ -82,7 +82,7 @@ def hosts(document: Document) -> tuple[HostFacts, ...]:
 
 
 def sentences(document: Document, most_changes: int = MOST_CHANGES) -> list[str]:
-    """Say of each link what it does; links between the same hosts that are alike are told once."""
+    """Describe each link; equal links between the same hosts share a sentence."""
     groups: list[list[LinkFacts]] = []
     for link in links(document):
         alike = (group for group in groups if replace(group[0], name=link.name) == link)
@@ -95,7 +95,7 @@ def sentences(document: Document, most_changes: int = MOST_CHANGES) -> list[str]
 
 
 def sentence(facts: LinkFacts, most_changes: int = MOST_CHANGES) -> str:
-    """Say what a link does in a line, and what becomes of it while it runs."""
+    """Describe a link and its changes in one line."""
     here, there = facts.hosts
     called = f"{facts.name}, " if facts.name else ""
     text = f"{called}{here} <-> {there}: {_listed(facts.up)}, in each direction"
@@ -114,7 +114,7 @@ def _then(found: tuple[LinkChange, ...], most: int) -> str:
 
 
 def fixed(document: Document) -> str:
-    """Name the rate and delay that hold throughout, for a network of one link; else nothing."""
+    """Name the constant rate and delay of a network of one link; else return an empty string."""
     found = links(document)
     if len(found) != 1 or not found[0].symmetric:
         return ""
@@ -129,7 +129,7 @@ def fixed(document: Document) -> str:
 def condition(document: Document, levels: Mapping[str, str]) -> str:
     """Name a condition by its levels: ``2 % loss, 25 ms each way``.
 
-    Of several links it names the one that a factor is about.
+    With several links, the one that a factor varies is named.
     """
     paths: dict[str, tuple[str | int, ...]] = {}
     for path, name in references(document.get("topology", {})):
@@ -191,7 +191,7 @@ def _link(document: Document, node: Document) -> LinkFacts:
 
 
 def _varied_link(document: Document, node: Document) -> LinkFacts:
-    """Describe a link for which a factor stands: by the names of its levels."""
+    """Describe a link that a factor replaces, by the names of its levels."""
     levels = document.get("factors", {}).get(node["factor"], {})
     known = levels.values() if isinstance(levels, Mapping) else ()
     one, other = next((level["between"] for level in known if "between" in level), ("?", "?"))
@@ -225,7 +225,7 @@ def _direction(document: Document, node: Document) -> tuple[Fact, ...]:
 
 
 def impairment_facts(document: Document, node: Document, *, known: bool) -> Iterator[Fact]:
-    """Describe the impairments of a direction; what is absent only if that is ``known``."""
+    """Describe the impairments of a direction; mention absent ones only if ``known``."""
     for impairment in ALL:
         value = node.get(impairment.field)
         if value is not None:

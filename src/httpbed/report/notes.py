@@ -86,9 +86,9 @@ def _progress(findings: Findings) -> Iterator[str]:
         )
     if remaining := tally.outcomes["invalid"]:
         yield (
-            f"{remaining} trial{'s' * (remaining > 1)} without a valid attempt, for the bed failed"
-            f" each time: {_reason([tally], 'invalid')}; a quieter machine, fewer --jobs or a lower"
-            " rate can mend it; the validity section of the report lists every attempt"
+            f"{remaining} trial{'s' * (remaining > 1)} without a valid attempt, because the bed"
+            f" failed each time: {_reason([tally], 'invalid')}; a quieter machine, fewer --jobs or"
+            " a lower rate can help; the validity section of the report lists every attempt"
         )
 
 

@@ -1,4 +1,4 @@
-"""One trial by itself: when what happened, as lines, as values and as a figure."""
+"""One trial over time, as lines, as JSON values and as a figure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KEY_WIDTH = 9
 MOST_NAMED = 6
 """Trials that are listed where one is not found."""
 MOST_LINES = 20
-"""Hand-overs that are told in lines."""
+"""Hand-overs that have lines of their own."""
 
 
 def find(results: Results, text: str) -> Timeline | PageTrial:
@@ -81,7 +81,7 @@ def show(trial: Timeline | PageTrial, figures: list[Path], out: Console) -> None
 
 
 def lines(trial: Timeline) -> Iterator[tuple[str, str]]:
-    """Yield the trial's course in lines, each with its key."""
+    """Yield the lines of the trial's course, each with its key."""
     yield "trial", f"{trial.block}/{trial.trial}, attempt {trial.attempt}: {trial.outcome}"
     yield "treatment", treatment(trial.levels, trial.levels)
     if not trial.curve.end_s:
@@ -98,7 +98,7 @@ def lines(trial: Timeline) -> Iterator[tuple[str, str]]:
 
 
 def values(trial: Timeline | PageTrial, figures: list[Path]) -> dict[str, Any]:
-    """Return the same for :func:`json.dumps`, with every corner of the curve."""
+    """Return the trial as JSON values, with every corner of the curve."""
     if isinstance(trial, PageTrial):
         return one_load.values(trial, [str(path) for path in figures])
     corners = zip(trial.curve.times_s.tolist(), trial.curve.total_bytes.tolist(), strict=True)

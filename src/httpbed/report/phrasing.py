@@ -1,4 +1,4 @@
-"""Numbers and names as people read them, the same in the terminal, the figures and the page."""
+"""How numbers and names are written, the same on the terminal, in figures and in HTML."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class NumberFormat:
         return f"{value.beyond} {text.rstrip('0').rstrip('.') if '.' in text else text}"
 
     def bounded(self, value: Bounded) -> str:
-        """Write a value with its unit, likewise."""
+        """Write a value with its unit, and ``>`` or ``<`` where it is a bound."""
         return f"{self.end(value)} {self.unit}".rstrip()
 
     def interval(self, interval: Interval | None) -> str:
@@ -60,7 +60,7 @@ class NumberFormat:
         return low if low == high and interval.low.beyond else f"{low} .. {high}"
 
     def finer(self) -> NumberFormat:
-        """Return the scale with one more decimal, for means and deviations."""
+        """Return the format with one more decimal, for means and deviations."""
         return NumberFormat(self.factor, self.unit, self.decimals + 1)
 
 
@@ -81,13 +81,13 @@ def number_format(metric: str, values: Iterable[float]) -> NumberFormat:
 
 
 def table_format(findings: Findings) -> NumberFormat:
-    """Choose the scale of a table of findings."""
+    """Choose the number format of a table of findings."""
     medians = (row.estimate.median.value for _, row in findings.rows() if row.estimate)
     return number_format(findings.metric, medians)
 
 
 def shared(findings: Findings) -> dict[str, list[str]]:
-    """Write, of each treatment, the client's share and Jain's index, where clients competed."""
+    """Write each treatment's share and Jain's index, where clients competed."""
     found = {
         "share": [row.share for _, row in findings.rows()],
         "jain_index": [row.jain_index for _, row in findings.rows()],
@@ -104,7 +104,7 @@ def shared(findings: Findings) -> dict[str, list[str]]:
 
 
 def mark(value: Bounded) -> str:
-    """Say that a value is a bound."""
+    """Return the mark of a bound: ``> `` or ``< ``; empty for an exact value."""
     return f"{value.beyond} " if value.beyond else ""
 
 
@@ -129,7 +129,7 @@ def ratio_interval(interval: Interval | None) -> str:
 
 
 def open_word(ratio: Ratio) -> str:
-    """Say why a comparison is open: a single block has no interval that could be noise."""
+    """Return why a comparison is open: noise, or a single block without an interval."""
     return "noise" if ratio.interval else f"n = {ratio.n}"
 
 
@@ -139,9 +139,9 @@ def percent(share: float) -> str:
 
 
 def coverage(intervals: Iterable[Interval | None]) -> str:
-    """Name what all these intervals cover: ``95 %``; where they differ, ``at least 50 %``.
+    """Return the coverage of these intervals: ``95 %``, or ``at least 50 %`` where they differ.
 
-    Nothing where there is no interval.
+    Empty without any interval.
     """
     shares = {min(CONFIDENCE, interval.coverage) for interval in intervals if interval}
     if not shares:
@@ -150,7 +150,7 @@ def coverage(intervals: Iterable[Interval | None]) -> str:
 
 
 def covering(intervals: Iterable[Interval | None]) -> str:
-    """Name these intervals by what they cover: ``95 % interval``."""
+    """Name these intervals by their coverage: ``95 % interval``."""
     covered = coverage(intervals)
     return (
         f"interval of {covered}"
@@ -178,14 +178,14 @@ def treatment_in_sentence(levels: Mapping[str, str], names: Iterable[str]) -> st
 
 
 def level(name: str, value: str) -> str:
-    """Name one level so that it is understood alone."""
+    """Name one level so that it can be read alone."""
     if name == "http_version":
         return f"HTTP/{value}"
     return f"{title(name)} {value}" if value[:1].isdigit() else value
 
 
 def base_name(findings: Findings) -> str:
-    """Name what the others are compared with, in the order in which treatments are named."""
+    """Name the base, with its levels in the order of the treatments' names."""
     names = _base_factors(findings)
     return treatment(findings.base, names) if names else "base"
 
@@ -212,7 +212,7 @@ def bits_per_second(value: float) -> str:
 
 
 def ceiling(row: Row) -> str:
-    """Write what a goodput stands beside: ``of 5 Mbit/s``; its unit where there is no ceiling."""
+    """Write the ceiling of a goodput: ``of 5 Mbit/s``; only the unit without a ceiling."""
     if not row.ceiling_bit_s:
         return "Mbit/s"
     most = "at most " if row.ceiling_changes else ""
@@ -220,7 +220,7 @@ def ceiling(row: Row) -> str:
 
 
 def beside(ceiling_bit_s: float | None, decimals: int) -> NumberFormat:
-    """Choose the scale of a goodput: its ceiling's unit, Mbit/s where there is no ceiling."""
+    """Choose the number format of a goodput: its ceiling's unit, or Mbit/s without a ceiling."""
     known = (least for least, _ in units.RATE_PREFIXES if ceiling_bit_s and ceiling_bit_s >= least)
     return NumberFormat(next(known, 1e6), "", decimals)
 
@@ -240,13 +240,13 @@ def duration(seconds: float) -> str:
 
 
 def done(row: Row) -> str:
-    """Write how many of a treatment's trials completed; a bed that failed is no failed program."""
+    """Write how many of a treatment's trials completed, or that no attempt was valid."""
     if row.tally.outcomes["invalid"] and not row.tally.recorded:
         return "no valid try"
     return f"{row.tally.completed}/{row.tally.planned}"
 
 
 def agreeing_blocks(ratio: Ratio) -> str:
-    """Say in how many blocks the ratio lies on the side of its median."""
+    """Count the blocks whose ratio lies on the same side of 1 as the median."""
     agreeing = ratio.below if ratio.median.value < 1 else ratio.n - ratio.below
     return f"{agreeing} of {ratio.n} {'block' if ratio.n == 1 else 'blocks'}"

@@ -1,4 +1,4 @@
-"""The report of a campaign, written, shown or handed over as values: what the verbs call."""
+"""The report of a campaign as HTML, on the terminal or as JSON: what the verbs call."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ FIGURES = "figures"
 
 
 def report(results: Results, findings: Findings | None = None, path: Path | None = None) -> Path:
-    """Write the page, by default into the campaign, and its figures as SVG and PDF; return it.
+    """Write the HTML report, by default into the campaign, and its figures; return its path.
 
-    The page appears whole or not at all; figures stand in the campaign's folder ``figures``.
+    The report appears whole or not at all; figures go to the campaign's folder ``figures``.
     """
     findings = findings or find(results)
     path = path or results.directory / REPORT
@@ -57,19 +57,19 @@ def show(
     findings: Findings | None = None,
     out: Console | None = None,
 ) -> None:
-    """Print the table, the evidence and the notes; ``path`` of the report is the last line."""
+    """Print table, answer, evidence and notes; the last line is the report's ``path``."""
     terminal_table.show(results, findings or find(results), path, out or terminal.console())
 
 
 def summary(
     results: Results, path: Path | None, findings: Findings | None = None
 ) -> Mapping[str, Any]:
-    """Return the same as values that JSON can hold."""
+    """Return the report as JSON values."""
     return summaries.summary(results, findings or find(results), path)
 
 
 def invalid_remain(results: Results, findings: Findings | None = None) -> bool:
-    """Tell whether a trial is left without a valid attempt."""
+    """Whether a trial has no valid attempt."""
     return (findings or find(results)).tally.outcomes["invalid"] > 0
 
 

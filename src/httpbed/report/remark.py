@@ -11,7 +11,7 @@ MOST_OF_A_KIND = 3
 
 @dataclass(frozen=True)
 class Remark:
-    """What is to be said of one subject."""
+    """A remark on one subject, with a remedy."""
 
     subject: str
     text: str

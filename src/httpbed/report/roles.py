@@ -1,4 +1,4 @@
-"""Who takes part, as the author described it: parts, their hosts and programs, factors and all."""
+"""Roles, competitors and workload in words, as the experiment file has them, factors included."""
 
 from __future__ import annotations
 
@@ -39,22 +39,22 @@ def roles(document: Document) -> dict[str, list[HostedRole]]:
 
 
 def value_text(document: Document, value: object) -> str:
-    """Write a value of the document, or all levels of the factor that stands for it."""
+    """Write a value of the document, or all levels of its factor."""
     if is_reference(value) and isinstance(value, Mapping):
         return " | ".join(document.get("factors", {}).get(value["factor"], ("?",)))
     return str(value)
 
 
 def workload(document: Document) -> str:
-    """Say what is fetched: ``download of 1 MB, 20 files at once over 1 connection``.
+    """Describe the workload: ``download of 1 MB, 20 files at once over 1 connection``.
 
-    Of a page, which one and in which state: ``page of 64 images of 10 kB each, cold``.
+    A page load is described as ``page of 64 images of 10 kB each, cold``.
     """
     return _fetched(document, document.get("workload", {}))
 
 
 def competitors(document: Document) -> list[str]:
-    """Say of each competitor who it is, where, what it fetches and when it begins."""
+    """Describe each competitor: programs, hosts, workload and start."""
     return [_competitor(document, _table(one)) for one in _list(document, "competitors")]
 
 

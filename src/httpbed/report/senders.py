@@ -1,4 +1,4 @@
-"""Notes on a campaign's senders: which of them have not been found to send as their name says."""
+"""Notes on senders that failed their conformance test or never had one."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _control(sender: Mapping[str, Any]) -> str:
 
 
 def _command(node: Mapping[str, Any], programs: Sequence[str]) -> str:
-    """Write the test that is lacking; knobs at upstream's default need not be said."""
+    """Write the command of the missing test; knobs at upstream's default are left out."""
     sender = node["sender"]
     version = sender.get("http_version", "3" if sender["transport"] == "quic" else "1.1")
     words = ["httpbed", "conformance", sender["implementation"], "--http-version", version]
@@ -81,7 +81,7 @@ def _command(node: Mapping[str, Any], programs: Sequence[str]) -> str:
 
 
 def _programs(command: str) -> list[str]:
-    """Return what a campaign's command says of recipes and programs, which its test needs too."""
+    """Return the options of a campaign's command about recipes and programs."""
     words, found = shlex.split(command), list[str]()
     for place, word in enumerate(words):
         name, equals, _ = word.partition("=")

@@ -1,4 +1,4 @@
-"""Pages from templates: what comes from a file or a program is escaped and can be seen."""
+"""HTML from templates: text from files and programs is escaped and made visible."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from httpbed.experiment.errors import visible_lines
 
 
 def render(template: str, **node: Any) -> str:
-    """Fill in a template of this package; return the page.
+    """Fill in a template of this package.
 
     Markup is escaped as each value is filled in. Characters that do not print become escapes in
     the whole page, figures included: XML forbids most of them even as character references.

@@ -1,4 +1,4 @@
-"""The consoles on which tables are printed: every word on them can be seen."""
+"""The consoles on which tables are printed, with control characters made visible."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Console(rich.Console):
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """Yield the pieces of what is printed."""
+        """Yield the segments to print."""
         for piece in super().render(renderable, options):
             if piece.is_control:
                 yield piece

@@ -1,4 +1,4 @@
-"""The terminal's table: dense, calm, the ceiling beside the number, the evidence on a line."""
+"""The report on a terminal: table, answer, evidence and notes."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def _facts(lines: list[tuple[str, str]]) -> Table:
 
 
 def _fitting(findings: Findings, out: Console) -> Padding:
-    """Leave out what can be spared until the table fits; what is left may wrap."""
+    """Leave out spare columns until the table fits; the others may wrap."""
     columns = list(_columns(findings))
     while True:
         made = Padding(_table(columns), (0, 0, 0, 1))
@@ -235,7 +235,7 @@ def _goodput_column(rows: list[tuple[Condition, Row]]) -> _Column:
 
 
 def _fairness(findings: Findings) -> Iterator[_Column]:
-    """Tell how clients that compete shared the network, beside the metric itself."""
+    """Yield the fairness columns, where clients compete."""
     for name, cells in shared(findings).items():
         if name != findings.metric:
             yield _Column(title(name), True, [Text(cell) for cell in cells])

@@ -51,7 +51,7 @@ def plots(findings: Findings, results: Results) -> list[Plot]:
 
 
 def undrawn(findings: Findings) -> str:
-    """Say how many conditions have no figure; nothing where all have."""
+    """Return how many conditions have no figure; empty where all have one."""
     rest = len(findings.conditions) - MOST_FIGURES
     return f"{rest} further conditions are not drawn; the table has all." if rest > 0 else ""
 
@@ -108,7 +108,7 @@ def choose(
 
 
 def _of_handover(document: Mapping[str, Any]) -> set[str]:
-    """Name the factors of the hand-over itself: what differs by them is to be seen together."""
+    """Name the factors of the hand-over itself; their levels share a panel."""
     found = (name for _, name in references(document.get("handover")))
     return set(with_nested(document, found))
 
@@ -133,7 +133,7 @@ def _split(findings: Findings, condition: Condition, together: Collection[str]) 
 
 
 def _telling(findings: Findings, condition: Condition, split: str) -> list[str]:
-    """Name the factors that tell treatments apart, but for the one that panels are for."""
+    """Name the factors that distinguish treatments within a panel."""
     return [
         name
         for name in findings.others
@@ -167,7 +167,7 @@ def _fewer(rows: list[Row], lines: int) -> Iterator[str]:
 
 
 def _signs(trials: list[Timeline]) -> Iterator[str]:
-    """Explain what is marked, as far as it occurs."""
+    """Explain the marks that occur."""
     moments = [moment for one in trials for moment in one.moments]
     if moments:
         yield "A dashed line is a hand-over."
@@ -183,7 +183,7 @@ def _signs(trials: list[Timeline]) -> Iterator[str]:
 
 
 def _told(panels: list[Panel]) -> str:
-    """Tell when each treatment's first trial changed and ended."""
+    """List when each treatment's first trial changed and ended."""
     return " ".join(
         f"{', '.join(filter(None, (panel.title, name)))}: {_course(trials[0])}."
         for panel in panels

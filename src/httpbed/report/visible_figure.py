@@ -1,4 +1,4 @@
-"""Figures whose every word can be seen: the only kind that a report draws.
+"""Figures with control characters made visible; every figure of a report is one.
 
 Names of levels, hosts and files come from users and servers. A control character in them makes
 an SVG that is not well-formed XML, and a lone surrogate stops matplotlib.

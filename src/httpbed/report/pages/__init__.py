@@ -1,1 +1,5 @@
-"""Page loads in reports: what was seen of a page when, and what it waited for."""
+"""Figures of page loads: films, waterfalls, progress, heat maps.
+
+Not here: the loads as values (web/load, analysis/loads).
+Start at section.py, which chooses and bounds what a report shows.
+"""

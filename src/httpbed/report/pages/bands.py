@@ -25,6 +25,6 @@ def brief(findings: Findings) -> Iterator[Column]:
 
 
 def cell(row: Row) -> str:
-    """Say of one treatment how many loads are in each band: ``4 fast, 1 slow``."""
+    """Count a treatment's loads in each band: ``4 fast, 1 slow``."""
     texts = [f"{row.bands[band]} {band}" for band in NAMES if row.bands and row.bands[band]]
     return ", ".join(texts) or DASH

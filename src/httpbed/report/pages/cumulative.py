@@ -1,4 +1,4 @@
-"""How many loads were done by when: the distribution of a time over the loads of a treatment."""
+"""Cumulative distribution of a time over the loads of a treatment."""
 
 from __future__ import annotations
 

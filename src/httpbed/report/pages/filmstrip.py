@@ -1,4 +1,4 @@
-"""Filmstrips: what was seen of typical loads at regular times, one strip for each treatment."""
+"""Filmstrips: screenshots of typical loads at regular times, one strip for each treatment."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _round_up(step: float) -> float:
 
 
 def draw(loads: Mapping[str, tuple[BrowserLoad, str]]) -> VisibleFigure:
-    """Draw strips, each with its treatment's name and what is said beside it."""
+    """Draw strips, each with its treatment's name and text."""
     moments = times([load for load, _ in loads.values()])
     screens = [thumbnails.screen(load, WIDTH_PIXELS) for load, _ in loads.values()]
     wide = len(moments) * (1 + GAP) - GAP

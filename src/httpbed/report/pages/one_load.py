@@ -1,4 +1,4 @@
-"""One page load by itself: what it consisted of, in lines, as values and as figures."""
+"""One page load, as lines, as JSON values and as figures."""
 
 from __future__ import annotations
 

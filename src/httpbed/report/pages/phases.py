@@ -1,4 +1,4 @@
-"""What a request spent its time on: the bars of a waterfall, and how a resource is named there."""
+"""The phases of a request: the bars of a waterfall, and the names of resources there."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def short_name(request: PageRequest, most: int = MOST_NAME) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """Cut out the middle of what is too long: names differ at their ends."""
+    """Cut out the middle of a long name; names differ at their ends."""
     if len(text) <= most:
         return text
     head = (most - 1) // 2

@@ -1,4 +1,4 @@
-"""Visual progress: how complete the screen was when, a thin line for each load."""
+"""Visual progress: completeness of the screen over time, a thin line for each load."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class Span:
 
 
 def spans(load: BrowserLoad) -> list[Span]:
-    """List the resources of which the browser told all three times, as the page asked for them."""
+    """List the resources for which the browser reported all three times, in request order."""
     found = []
     for one in load.on_network():
         asked = one.queued_s if one.queued_s is not None else one.started_s

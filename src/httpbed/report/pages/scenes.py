@@ -1,4 +1,4 @@
-"""Scenes: treatments that differ in what is compared only, with loads of each that are shown.
+"""Scenes: treatments that differ only in what is compared, with their typical loads.
 
 A campaign may have hundreds of scenes and thousands of loads. At most :data:`MOST_SCENES` are
 shown, and at most so many loads read: the scenes with the smallest, the largest and the middle

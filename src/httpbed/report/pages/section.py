@@ -1,4 +1,4 @@
-"""The section on page loads: all its pictures, bounded in number and so in bytes and time.
+"""The section on page loads: its figures, bounded in number, bytes and time.
 
 Of at most three scenes (:mod:`~httpbed.report.pages.scenes`) there are a film, a filmstrip, curves
 of progress, the resources, and waterfalls of two typical loads; and of all loads the distribution

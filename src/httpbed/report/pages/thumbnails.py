@@ -1,4 +1,4 @@
-"""Pictures of a page, small: decoded with bounds and made anew, never passed on as they were."""
+"""Small screenshots, decoded within bounds and encoded again; originals are never passed on."""
 
 from __future__ import annotations
 
