@@ -51,14 +51,14 @@ class PlacedOption:
 
 
 OPTIONS = (
-    PlacedOption("server", "word", "nginx", "nginx", "The program that has the file."),
+    PlacedOption("server", "word", "nginx", "nginx", "The program that serves the file."),
     PlacedOption(
         "proxy",
         "word",
         NONE,
         "none,envoy",
-        "A reverse proxy between them, or none."
-        " NAME:h2 asks its server over HTTP/2, and so on; else it is HTTP/1.1 or what it can.",
+        "A reverse proxy between them, or none. NAME:h2 uses HTTP/2 towards the server;"
+        " default: HTTP/1.1 if the proxy has it.",
     ),
     PlacedOption(
         "cc",
@@ -88,27 +88,37 @@ OPTIONS = (
         ("link", "delay_reading"),
     ),
     PlacedOption(
-        "loss", "share", "0%", "0%,4%", "Loss on the client's link, each way.", ("link", "loss")
+        "loss",
+        "share",
+        "0%",
+        "0%,4%",
+        "Loss on the client's link, per direction.",
+        ("link", "loss"),
     ),
     PlacedOption(
         "queue",
         "amount",
         None,
         "1bdp",
-        "What may wait for the client's link: packets, bytes, time or bandwidth-delay products.",
+        "Queue limit of the client's link: packets, bytes, time or bandwidth-delay products.",
         ("link", "queue", "limit"),
     ),
-    PlacedOption("ip", "word", None, "4,6", "Version of IP.", ("topology", "ip_version")),
+    PlacedOption("ip", "word", None, "4,6", "IP version.", ("topology", "ip_version")),
     PlacedOption("size", "size", "1MB", "1MB", "Length of each file.", ("workload", "size")),
     PlacedOption(
-        "files", "count", None, "20", "Files that are fetched side by side.", ("workload", "files")
+        "files",
+        "count",
+        None,
+        "20",
+        "Number of files, fetched side by side.",
+        ("workload", "files"),
     ),
     PlacedOption(
         "connections",
         "count",
         None,
         "6",
-        "Connections for them; over HTTP/2 and HTTP/3 there is one.",
+        "Number of connections; HTTP/2 and HTTP/3 use one.",
         ("workload", "connections"),
     ),
     PlacedOption(
@@ -116,7 +126,7 @@ OPTIONS = (
         "count",
         None,
         "10",
-        "How often all of it is fetched, on warm connections.",
+        "How often everything is fetched, on warm connections.",
         ("workload", "rounds"),
     ),
     PlacedOption(
@@ -124,7 +134,7 @@ OPTIONS = (
         "word",
         None,
         "'early data'",
-        "none, resumed or early data: whether the client was there before.",
+        "TLS resumption of the client: none, resumed or early data.",
         ("workload", "resumption"),
     ),
 )
