@@ -118,7 +118,7 @@ def test_over_every_link_packets_take_its_way(plan: NetworkPlan) -> None:
 
 @given(networks())
 def test_a_table_leads_over_its_link_alone(plan: NetworkPlan) -> None:
-    """And the main table's routes have the lower metrics the earlier the link."""
+    """In the main table, routes of an earlier link have lower metrics."""
     for number, one in enumerate(plan.access):
         lines = (one.attach.input or "").splitlines()
         ways = [line.split() for line in lines if line.startswith("route ")]
@@ -134,7 +134,7 @@ def test_a_table_leads_over_its_link_alone(plan: NetworkPlan) -> None:
 
 
 def test_a_host_is_known_by_one_address_over_all_links() -> None:
-    """Even if the second comes to it from another side; the router there is told of it."""
+    """A second link may reach it from another side; the router there gets a route."""
     plan = planned(TWO_ROUTERS, (0, 1), {"near", "far"})
     assert plan.address("server", towards="client") == "10.77.2.2"
     assert plan.address("server", towards="client", over=1) == "10.77.3.2"

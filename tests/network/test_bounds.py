@@ -20,15 +20,15 @@ def bounds(way: int = 0, **said: Any) -> Bounds:
 
 
 def test_a_constant_rate_lets_its_integral_pass() -> None:
-    """And nothing before it: 1.25 MB in a second at 10 Mbit/s."""
+    """1.25 MB pass in a second at 10 Mbit/s, and none before the window."""
     link = bounds(rate="10 Mbit/s")
     assert link.most_bytes(1.0, 2.0, ()) == 1_250_000
     assert link.most_bytes(2.0, 1.0, ()) == 0
     assert link.least_transmission_s(1_250_000) == 1.0
 
 
-def test_a_bucket_lets_its_burst_pass_besides() -> None:
-    """Also in no time."""
+def test_a_bucket_lets_its_burst_pass_in_addition() -> None:
+    """The burst passes in an empty window, too."""
     link = bounds(rate={"bucket": "8 Mbit/s", "burst": "100 kB"})
     assert link.most_bytes(5.0, 5.0, ()) == 100_000
     assert link.most_bytes(0.0, 0.5, ()) == 600_000

@@ -31,7 +31,7 @@ def test_the_mean_is_the_one_asked_for() -> None:
 
 
 def test_outages_take_their_share_of_the_time() -> None:
-    """And last as long as asked, on average: gaps of Poisson deliveries are far shorter."""
+    """Their mean length is as asked; gaps between Poisson deliveries are far shorter."""
     said = model(variation="0 %", outages="20 %", outage="500 ms")
     gaps = [np.diff(cellular.trace(said, key)) / 1e3 for key in range(40)]
     outages = np.concatenate([gap[gap > 0.04] for gap in gaps])
@@ -56,7 +56,7 @@ def test_the_rate_forgets_in_the_time_asked_for() -> None:
 
 
 def test_a_seed_gives_one_trace() -> None:
-    """And another seed another: this derivation must never change."""
+    """Another seed gives another trace; this derivation must never change."""
     said = model("1 Mbit/s", duration="1 s")
     times = cellular.trace(said, 20261121)
     assert times.tolist() == cellular.trace(said, 20261121).tolist()

@@ -83,8 +83,8 @@ def test_a_log_tells_what_was_lost_in_each_direction() -> None:
     assert files.read_record(HEADER.encode()) == files.Record(([], []))
 
 
-def test_a_trials_result_tells_what_was_lost() -> None:
-    """Also one of the emulator's first version, recorded."""
+def test_the_lost_packets_are_read_from_a_trials_result() -> None:
+    """A result of the emulator's first version is read, too."""
     content = (artifacts(H2_LOSS) / "link-result.json").read_bytes()
     ways = json.loads(content)["directions"]
     lost = [sorted(way["lost_numbers"] + way["queue_dropped_numbers"]) for way in ways]

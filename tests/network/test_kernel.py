@@ -133,8 +133,8 @@ def test_each_direction_is_shaped_where_it_leaves_the_bridge() -> None:
     assert "rate 10000000bit" in rates["l0a"]
 
 
-def test_a_bridge_joins_the_ports_and_says_nothing_itself() -> None:
-    """And the emulator observes: it is told of no impairment."""
+def test_a_silent_bridge_joins_the_ports_and_the_emulator_observes() -> None:
+    """The emulator's configuration has no impairment."""
     made = planned("tbf", {"rate": "10 Mbit/s"})
     assert made.wiring
     assert (made.wiring.input or "").splitlines()[-4:] == [

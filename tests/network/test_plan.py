@@ -235,7 +235,7 @@ def test_listed_packets_are_sorted_and_need_no_stream() -> None:
 
 
 def test_the_losses_of_a_record_are_those_of_each_direction() -> None:
-    """And a record that was not read is told of, never taken for one without losses."""
+    """A record that was not read is an error, not a record without losses."""
     link = {"loss": {"replay": "a.log", "sha256": "1" * 64}}
     files = {"1" * 64: Record(([3, 17], [4]))}
     numbers = [way["loss"]["numbers"] for way in directions(link, files)]

@@ -103,7 +103,7 @@ def test_a_host_is_called_by_the_address_that_faces_the_caller() -> None:
 
 
 def test_only_routers_forward() -> None:
-    """And only the version of IP that is spoken; the other is not there."""
+    """They forward only the IP version of the topology; the other version is off."""
     plan = planned(CHAIN, "router", ip_version="6")
     assert [
         host for host, said in plan.sysctls.items() if any("forward" in key for key in said)

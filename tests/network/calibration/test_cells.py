@@ -57,7 +57,7 @@ def test_larger_scales_cover_more() -> None:
 
 @pytest.mark.parametrize("bit_s", EXTENTS["full"].rates)
 def test_rates_are_offered_more_than_they_carry(bit_s: int) -> None:
-    """Else the link would pass whatever its rate."""
+    """Offered less, the link would pass with any rate."""
     cell = grid.rate_cell(bit_s, 1.0)
     for flow in cell.flows:
         offered = sum(flow.sizes()) * 8 / flow.lasts_s()

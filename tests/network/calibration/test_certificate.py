@@ -206,7 +206,7 @@ def test_strict_takes_the_disciplines_that_have_cells(queue: str, reasons: tuple
 
 
 def test_the_mean_of_a_trace_is_a_rate_that_is_demanded() -> None:
-    """Also of one that is made from the seed."""
+    """That holds for recorded traces and for those generated from the seed."""
     wide = [*WIDE, verdict({"rate model": "trace"})]
     certificate.write(wide, "standard", backend="af_packet", load_before=0.1)
     slow = DEMO.replace(
@@ -253,14 +253,14 @@ def test_a_campaign_that_is_covered_cites_the_certificate() -> None:
 
 @pytest.mark.parametrize("backend", ["tbf", "netem"])
 def test_what_the_kernel_carries_is_never_covered(backend: Backend) -> None:
-    """Calibration is of the emulator; and whoever is not strict is told no more than that."""
+    """A certificate covers only the emulator; without --strict that is one note."""
     certificate.write(WIDE, "standard", backend="af_packet", load_before=0.1)
     (reason,) = link_certificate.standing(loaded(DEMO), backend).reasons
     assert "the kernel carries the packets" in reason
 
 
-def test_without_a_certificate_strict_refuses() -> None:
-    """And names the command to run."""
+def test_strict_without_a_certificate_names_the_command_to_run() -> None:
+    """The message names httpbed calibrate."""
     found = link_certificate.standing(loaded(DEMO), "af_packet")
     assert found.as_json() is None
     with pytest.raises(ConfigError, match="httpbed calibrate"):

@@ -73,8 +73,8 @@ def test_a_link_that_carried_nothing_has_a_table() -> None:
     assert "saw no packet" in counters.table(result(*ways, late=0))
 
 
-def test_packets_beyond_the_machine_are_told() -> None:
-    """Else the counters would look whole."""
+def test_packets_that_the_machine_could_not_handle_are_reported() -> None:
+    """Without the warning the counters would look complete."""
     said = result(way("far"), way("command")) | {"socket_drops": 3}
     assert "3 packets were beyond this machine" in counters.table(said)
 
