@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from httpbed.campaign import quiet_machine
-from httpbed.campaign.progress import Progress
+from httpbed.campaign.progress import AttemptProgress
 from httpbed.experiment.errors import BedError
 from httpbed.experiment.trial import Record, Trial
 from httpbed.store.campaign import Campaign
@@ -49,7 +49,7 @@ async def execute(  # noqa: PLR0913 - all but the first three are keywords
     work: Iterable[Work],
     *,
     jobs: int,
-    tell: Callable[[Progress], None],
+    tell: Callable[[AttemptProgress], None],
     retries: int = MOST_RETRIES,
 ) -> None:
     """Run the trials of ``work`` in order, ``jobs`` at a time, and commit every attempt.
@@ -91,13 +91,13 @@ async def _finish(
     bed: CampaignSetup,
     trial: Trial,
     numbers: range,
-    tell: Callable[[Progress], None],
+    tell: Callable[[AttemptProgress], None],
 ) -> None:
     for number in numbers:
         attempt = (await commit_attempt(campaign, bed, trial, number)).attempt
         retry = attempt.outcome.kind == "invalid" and number < numbers[-1]
         patience_s = quiet_machine.patience_s(attempt, number - numbers[0] + 1) if retry else 0.0
-        tell(Progress(attempt, retry, patience_s))
+        tell(AttemptProgress(attempt, retry, patience_s))
         if not retry:
             return
         if patience_s:

@@ -9,7 +9,7 @@ from httpbed.experiment.trial import Attempt
 
 
 @dataclass(frozen=True)
-class Progress:
+class AttemptProgress:
     """An attempt has been committed."""
 
     attempt: Attempt

@@ -21,7 +21,7 @@ from typing import Any
 from httpbed.campaign import executor, manifest, preparation
 from httpbed.campaign.executor import MOST_RETRIES, Work
 from httpbed.campaign.preparation import Loaded
-from httpbed.campaign.progress import Progress
+from httpbed.campaign.progress import AttemptProgress
 from httpbed.host.backend import Backend
 from httpbed.programs.catalog import Catalog
 from httpbed.store import campaign as campaigns
@@ -64,7 +64,7 @@ class OpenRun:
     pending: Sequence[Work]
 
     def finish(
-        self, *, jobs: int, tell: Callable[[Progress], None], retries: int = MOST_RETRIES
+        self, *, jobs: int, tell: Callable[[AttemptProgress], None], retries: int = MOST_RETRIES
     ) -> None:
         """Run the pending trials, ``jobs`` at a time.
 

@@ -6,7 +6,7 @@ import time
 
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
-from httpbed.campaign.progress import HowFar, Pace, Progress
+from httpbed.campaign.progress import AttemptProgress, HowFar, Pace
 from httpbed.cli.echo import echo
 from httpbed.cli.progress_bar import LiveBar
 from httpbed.experiment import units
@@ -32,7 +32,7 @@ class Reporter(LiveBar):
         self._printed = time.monotonic()
         self._pace = Pace(total, per_block, self._printed)
 
-    def report(self, progress: Progress) -> None:
+    def report(self, progress: AttemptProgress) -> None:
         """Print the end of one attempt, and how far the campaign is."""
         attempt = progress.attempt
         if attempt.outcome.kind == "invalid":
@@ -68,7 +68,7 @@ def _line(how_far: HowFar) -> str:
     return f"{block}{how_far.done} of {how_far.total} trials in {lasted}, {rest}"
 
 
-def _consequence(progress: Progress) -> str:
+def _consequence(progress: AttemptProgress) -> str:
     if not progress.retried:
         return "giving up"
     if progress.patience_s:

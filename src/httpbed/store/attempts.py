@@ -217,7 +217,7 @@ def altered(directory: Path, place: str, below: str = "") -> list[str]:
 
 
 def strangers(directory: Path, place: str) -> list[str]:
-    """Say what lies in an attempt's folder beside its files, and is none of them."""
+    """Return files in an attempt's folder that do not belong to it."""
     own = {TRIAL, OBSERVATIONS, HANDOVERS, ARTIFACTS}
     names = sorted(path.name for path in (directory / place).iterdir())
     said = [

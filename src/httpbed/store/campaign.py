@@ -268,7 +268,7 @@ def open_existing(directory: Path) -> Campaign:
     """Open a campaign to read it.
 
     Raises:
-        ConfigError: There is none.
+        ConfigError: The folder is not a campaign.
     """
     absent = [name for name in FILES if not os.path.lexists(directory / name)]
     if absent:

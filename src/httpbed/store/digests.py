@@ -30,23 +30,23 @@ DEEPEST = 40
 _ANY_LENGTH = 2**62
 _CHUNK_BYTES = 2**20
 _PLAIN = "/ !$&'()+,;=@[]"
-"""Characters that stand for themselves in a file's name here, besides letters and digits."""
+"""Characters of file names that are not encoded; nor are letters and digits."""
 _NO_DIGEST = "0" * 64
 _SEAL = re.compile(r'\n "sha256": "([0-9a-f]{64})"\n\}\n\Z')
 
 
 class DifferentError(ValueError):
-    """A file is not as it was written; the message goes on after the file's name."""
+    """A file differs from what was written; the message continues the file's name."""
 
 
 class FileDigest(Value):
-    """What a file holds, without holding it."""
+    """Length and SHA-256 of a file."""
 
     bytes: int
     sha256: str
 
     def difference(self, found: FileDigest | None) -> str:
-        """Say how a file differs from this one; nothing where it does not."""
+        """Return how a file differs from this digest; empty if it does not."""
         if found is None:
             return "is missing"
         if found.bytes != self.bytes:
@@ -132,7 +132,7 @@ def _walk(top: Path, folder: Path, files: list[str], folders: list[Path], depth:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a folder itself is there, and no link to one."""
+    """Whether the path is a folder, not a link to one."""
     try:
         return stat.S_ISDIR(path.lstat().st_mode)
     except OSError:

@@ -50,7 +50,7 @@ CHECK_FIELDS: Mapping[str, pa.DataType] = {
 
 @dataclass(frozen=True)
 class Results:
-    """What a campaign holds so far.
+    """The results of a campaign so far.
 
     Each table has, besides the columns named above, one string column per factor with the
     level as the author wrote it. Invalid attempts are rows too: ``outcome == "invalid"``.

@@ -83,7 +83,7 @@ def _made_from(campaign: Campaign, factors: list[str], fingerprints: Iterable[st
 
 
 def tabulate(records: Iterable[Record], factors: list[str]) -> dict[str, pa.Table]:
-    """Lay records out as rows."""
+    """Return records as tables."""
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in TABLES}
     for record in records:
         attempt = record.attempt
@@ -122,7 +122,7 @@ def _table(
 
 
 def _index(real: Path) -> dict[str, Any] | None:
-    """Read what the cache was made from; None where there is none, or not as it was written."""
+    """Read the index of the cache; None if it is missing or damaged."""
     try:
         found = digests.unsealed(untrusted_files.data(real / INDEX))
     except (OSError, ValueError):
@@ -131,7 +131,7 @@ def _index(real: Path) -> dict[str, Any] | None:
 
 
 def _cached(real: Path, index: Mapping[str, Any]) -> CampaignTables | None:
-    """Read the cache; None where it is not as it was written."""
+    """Read the cache; None if it is damaged."""
     try:
         read = {name: _table_of(real / f"{name}.parquet", index["tables"][name]) for name in TABLES}
         damaged = tuple(Damage(place, tuple(reasons)) for place, reasons in index["damaged"])
@@ -148,7 +148,7 @@ def _table_of(file: Path, sha256: str) -> pa.Table:
 
 
 def _keep(directory: Path, made: CampaignTables, made_from: str) -> None:
-    """Write the cache if the campaign can be written; reading one needs no right to."""
+    """Write the cache if the campaign's folder is writable; reading needs no such right."""
     try:
         written = {name: _parquet(table) for name, table in made.tables.items()}
         index = {

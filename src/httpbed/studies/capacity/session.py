@@ -12,7 +12,7 @@ from typing import Any
 
 from httpbed.campaign import executor, preparation
 from httpbed.campaign import run as campaign_run
-from httpbed.campaign.progress import Progress
+from httpbed.campaign.progress import AttemptProgress
 from httpbed.campaign.run import OpenRun
 from httpbed.experiment.errors import HostError
 from httpbed.experiment.trial import Record
@@ -62,7 +62,7 @@ class _Side:
     run: OpenRun
     lasted_s: float = 0.0
 
-    async def turn(self, number: int, tell: Callable[[Progress], None]) -> None:
+    async def turn(self, number: int, tell: Callable[[AttemptProgress], None]) -> None:
         each, run = self.at_once * len(experiment.VERSIONS), self.run
         work = run.pending[number * each : (number + 1) * each]
         began = time.monotonic()
@@ -81,7 +81,7 @@ def run(
     catalog: Catalog,
     folder: Path,
     *,
-    tell: Callable[[Progress], None],
+    tell: Callable[[AttemptProgress], None],
     say: Callable[[str], None],
 ) -> CapacityResult:
     """Run a test in an empty folder.
@@ -105,7 +105,9 @@ def run(
         return CapacityResult(tuple(side.level(alone) for side in sides), ready.manifest)
 
 
-async def _by_turns(sides: Sequence[_Side], turns: int, tell: Callable[[Progress], None]) -> None:
+async def _by_turns(
+    sides: Sequence[_Side], turns: int, tell: Callable[[AttemptProgress], None]
+) -> None:
     for number in range(turns):
         for side in sides if number % 2 else reversed(sides):
             await side.turn(number, tell)

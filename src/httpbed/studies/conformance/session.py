@@ -22,7 +22,7 @@ from httpbed.analysis.sender.split import Split
 from httpbed.campaign import preparation, senders
 from httpbed.campaign import run as campaign_run
 from httpbed.campaign.preparation import Loaded
-from httpbed.campaign.progress import Progress
+from httpbed.campaign.progress import AttemptProgress
 from httpbed.campaign.run import RunOptions
 from httpbed.experiment import check
 from httpbed.experiment.sender import Scale, SenderKey
@@ -40,7 +40,7 @@ from httpbed.studies.conformance.sender import Sender
 from httpbed.trial import verdict
 
 T = TypeVar("T")
-Tell = Callable[[Progress], None]
+Tell = Callable[[AttemptProgress], None]
 Say = Callable[[str], None]
 
 SEED = 20261121
