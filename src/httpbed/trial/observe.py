@@ -89,6 +89,8 @@ def _link(scenario: Scenario, evidence: AttemptEvidence) -> Iterator[Observation
     if downstream["utilisation"] is not None:
         yield _on_wire("utilisation", downstream["utilisation"])
     packets = downstream["packets"]
+    if "in_flight" not in packets:  # an observer of the kernel's link cannot tell loss from delay
+        return
     if sent := packets["in"] + packets["duplicated"]:
         lost = sent - packets["delivered"] - packets["in_flight"]
         yield _on_wire("packet_loss", lost / sent)
