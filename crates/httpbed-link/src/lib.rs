@@ -31,7 +31,7 @@ use config::{Config, read_file};
 use emulator::Emulator;
 use records::Records;
 use report::Event;
-use runner::{Runner, naming, say};
+use runner::{Runner, emit, naming};
 
 enum Failure {
     Configuration(String),
@@ -47,7 +47,7 @@ pub fn run() -> ExitCode {
         Err(Failure::Run(message)) => (message, 1),
     };
     // If stdout is closed, the exit code still reports the failure.
-    let _ = say(&Event::Error { message: &message });
+    let _ = emit(&Event::Error { message: &message });
     ExitCode::from(code)
 }
 

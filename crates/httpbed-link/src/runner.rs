@@ -101,7 +101,7 @@ impl<'a> Runner<'a> {
     /// # Errors
     /// When something fails that was open before.
     pub fn run(&mut self) -> Result<(), String> {
-        say(&Event::Ready { pid: process::id() })?;
+        emit(&Event::Ready { pid: process::id() })?;
         loop {
             match self.turn()? {
                 Next::Turn => {}
@@ -129,7 +129,7 @@ impl<'a> Runner<'a> {
         // A command applies to what comes after it: frames that have arrived are read first.
         let next = if ordered { self.obey()? } else { Next::Turn };
         self.send_due()?;
-        self.tell()?;
+        self.report_happenings()?;
         Ok(next)
     }
 
@@ -211,10 +211,10 @@ impl<'a> Runner<'a> {
                 Command::Counters => self.count()?,
                 Command::Change { link, target } => {
                     if let Err(message) = self.emulator.command(self.clock.now(), link.as_deref(), target) {
-                        say(&Event::Refused { message: &message })?;
+                        emit(&Event::Refused { message: &message })?;
                     }
                 }
-                Command::Refuse(message) => say(&Event::Refused { message: &message })?,
+                Command::Refuse(message) => emit(&Event::Refused { message: &message })?,
             }
         }
         Ok(Next::Turn)
@@ -230,13 +230,13 @@ impl<'a> Runner<'a> {
         self.send_failures = 0;
         self.usage = Usage::now();
         self.emulator.start(self.clock.now());
-        say(&Event::Started)
+        emit(&Event::Started)
     }
 
     fn count(&mut self) -> Result<(), String> {
         self.send_due()?;
         let at_ns = self.emulator.since_start(self.clock.now());
-        say(&Event::Counters { at_ns, directions: Counters::all(self.config, &self.emulator) })
+        emit(&Event::Counters { at_ns, directions: Counters::all(self.config, &self.emulator) })
     }
 
     fn stop(&mut self) -> Result<(), String> {
@@ -244,7 +244,7 @@ impl<'a> Runner<'a> {
         self.drain()?;
         self.send_due()?;
         self.emulator.catch_up(stopped);
-        self.tell()?;
+        self.report_happenings()?;
         self.emulator.finish().map_err(|error| error.to_string())?;
         let usage = Usage::now();
         let machine = Machine {
@@ -260,7 +260,7 @@ impl<'a> Runner<'a> {
             cpu_ns: usage.cpu_since(self.usage),
             run_delay_ns: usage.run_delay_since(self.usage),
         };
-        say(&Event::Result(Box::new(Report::new(self.config, &self.emulator, machine))))?;
+        emit(&Event::Result(Box::new(Report::new(self.config, &self.emulator, machine))))?;
         backend::close(std::mem::take(&mut self.ports));
         Ok(())
     }
@@ -282,10 +282,10 @@ impl<'a> Runner<'a> {
         self.ports.iter_mut().map(|port| port.take_drops().map_err(naming("PACKET_STATISTICS"))).sum()
     }
 
-    fn tell(&mut self) -> Result<(), String> {
+    fn report_happenings(&mut self) -> Result<(), String> {
         while let Some(happening) = self.emulator.next_happening() {
             let (config, emulator) = (self.config, &self.emulator);
-            say(&match happening {
+            emit(&match happening {
                 Happening::ServerSpoke(place) => {
                     Event::Connection(Peers::of(config, &emulator.connections().connections()[place]))
                 }
@@ -316,15 +316,15 @@ const CLOCK_DOUBT: Nanos = 1_000_000;
 
 /// A stamp in the future, from a clock that was set back, is no better than none.
 fn arrival(clock: &Clock, now: Nanos, received: Received) -> Arrival {
-    let said = match received.stamp {
+    let stamp = match received.stamp {
         Stamp::Kernel(stamp) => clock.of_stamp(stamp),
         Stamp::Reading(reading) => clock.of_monotonic(reading),
     };
-    let at = said.min(now);
+    let at = stamp.min(now);
     Arrival {
         at,
         stamp: clock.stamp_of(at),
-        stamped: said - at <= CLOCK_DOUBT,
+        stamped: stamp - at <= CLOCK_DOUBT,
         finished: received.finished,
         length: received.length,
         frame: received.frame,
@@ -335,7 +335,7 @@ fn arrival(clock: &Clock, now: Nanos, received: Received) -> Arrival {
 ///
 /// # Errors
 /// When stdout is closed.
-pub fn say(event: &Event<'_>) -> Result<(), String> {
+pub fn emit(event: &Event<'_>) -> Result<(), String> {
     let mut line = serde_json::to_string(event).map_err(|error| error.to_string())?;
     line.push('\n');
     let mut stdout = io::stdout().lock();

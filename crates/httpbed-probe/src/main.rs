@@ -76,7 +76,7 @@ fn main() -> ExitCode {
         Err(Failure::Run(message)) => (message, 1),
     };
     // If stdout is closed, the exit code still reports the failure.
-    let _ = say(&Event::Error { message: &message });
+    let _ = emit(&Event::Error { message: &message });
     ExitCode::from(code)
 }
 
@@ -102,32 +102,32 @@ fn read<T: DeserializeOwned>(path: &str) -> Result<T, Failure> {
 
 fn serve(address: IpAddr) -> Result<(), Failure> {
     let services = Services::bind(address).map_err(Failure::Run)?;
-    say(&Event::Ready)?;
+    emit(&Event::Ready)?;
     services.serve();
     Ok(())
 }
 
 fn send(plan: &Sending) -> Result<(), Failure> {
     plan.check().map_err(Failure::Usage)?;
-    say(&Event::Ready)?;
+    emit(&Event::Ready)?;
     let sent = send::send(plan)?;
-    Ok(say(&Event::Result { packets: sent.packets, bytes: 0, failures: sent.failures })?)
+    Ok(emit(&Event::Result { packets: sent.packets, bytes: 0, failures: sent.failures })?)
 }
 
 fn receive(plan: Receiving) -> Result<(), Failure> {
     let flow = Flow::bind(plan)?;
-    say(&Event::Ready)?;
+    emit(&Event::Ready)?;
     let took = flow.run(io::stdin())?;
-    Ok(say(&Event::Result { packets: took.packets, bytes: 0, failures: took.overflown })?)
+    Ok(emit(&Event::Result { packets: took.packets, bytes: 0, failures: took.overflown })?)
 }
 
 fn fetch(plan: &Fetching) -> Result<(), Failure> {
-    say(&Event::Ready)?;
+    emit(&Event::Ready)?;
     let bytes = fetch::fetch(plan)?;
-    Ok(say(&Event::Result { packets: 0, bytes, failures: 0 })?)
+    Ok(emit(&Event::Result { packets: 0, bytes, failures: 0 })?)
 }
 
-fn say<T: Serialize>(event: &T) -> io::Result<()> {
+fn emit<T: Serialize>(event: &T) -> io::Result<()> {
     let mut line = serde_json::to_string(event)?;
     line.push('\n');
     let mut stdout = io::stdout().lock();

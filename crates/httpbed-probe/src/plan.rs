@@ -151,8 +151,8 @@ mod tests {
             .replace("1500", "51")
             .replace("\"segments\":1", "\"segments\":0")
             .replace("\"gap_ns\":0", "\"gap_ns\":-1");
-        let told = serde_json::from_str::<Sending>(&bad).unwrap().check().unwrap_err();
-        assert_eq!(told.matches("; ").count(), 2, "{told}");
+        let message = serde_json::from_str::<Sending>(&bad).unwrap().check().unwrap_err();
+        assert_eq!(message.matches("; ").count(), 2, "{message}");
         assert!(serde_json::from_str::<Sending>(&GOOD.replace("18446744073709551615", "-1")).is_err());
     }
 }

@@ -78,7 +78,7 @@ impl Flow {
             files.push(orders.as_fd());
             let ready = poll::readable(&files)?;
             self.offset.track();
-            let is_over = ready.last().is_some_and(|told| *told);
+            let is_over = ready.last().is_some_and(|is_readable| *is_readable);
             for place in (0..self.sockets.len()).filter(|place| is_over || ready[*place]) {
                 self.drain(place, &mut receiver)?;
             }

@@ -169,9 +169,9 @@ mod tests {
         let mut client = served(echo_stream);
         client.write_all(b"hello").unwrap();
         client.shutdown(Shutdown::Write).unwrap();
-        let mut said = Vec::new();
-        client.read_to_end(&mut said).unwrap();
-        assert_eq!(said, b"hello");
+        let mut received = Vec::new();
+        client.read_to_end(&mut received).unwrap();
+        assert_eq!(received, b"hello");
     }
 
     #[test]
@@ -184,9 +184,9 @@ mod tests {
 
     #[test]
     fn the_generator_continues_after_its_pattern() {
-        let mut said = vec![0; 3 * pattern().len()];
-        served(generate).read_exact(&mut said).unwrap();
-        assert_eq!(said, pattern().repeat(3));
+        let mut received = vec![0; 3 * pattern().len()];
+        served(generate).read_exact(&mut received).unwrap();
+        assert_eq!(received, pattern().repeat(3));
     }
 
     #[test]

@@ -204,7 +204,7 @@ impl Fetch {
     fn listen(&mut self, http: &mut h3::Connection, now: Duration) -> Result<(), h3::Error> {
         loop {
             let (stream, event) = match http.poll(&mut self.quic) {
-                Ok(told) => told,
+                Ok(response) => response,
                 Err(h3::Error::Done) => return Ok(()),
                 Err(error) => return Err(error),
             };
@@ -354,26 +354,28 @@ impl Fetch {
 }
 
 fn explain(who: &str, error: &quiche::ConnectionError, late: bool) -> Failure {
-    let said = String::from_utf8_lossy(&error.reason);
-    let said = if said.is_empty() { String::new() } else { format!(", saying {said:?}") };
+    let reason = String::from_utf8_lossy(&error.reason);
+    let reason = if reason.is_empty() { String::new() } else { format!(" with the reason {reason:?}") };
     match tls::alert(error.error_code).filter(|_| !error.is_app) {
-        Some(alert) if !late => Failure::new(Code::Tls, format!("{who} in the TLS handshake: {alert}{said}")),
+        Some(alert) if !late => {
+            Failure::new(Code::Tls, format!("{who} in the TLS handshake: {alert}{reason}"))
+        }
         _ => {
             let (layer, code) = if error.is_app { ("HTTP/3", Code::Http3) } else { ("QUIC", Code::Quic) };
             let code =
                 if error.error_code == NO_ERROR || error.error_code == 0 { Code::Receive } else { code };
-            Failure::new(code, format!("{who}: {layer} error {:#x}{said}", error.error_code))
+            Failure::new(code, format!("{who}: {layer} error {:#x}{reason}", error.error_code))
         }
     }
 }
 
 fn reset(transfer: &Transfer, code: u64) -> Failure {
-    let said = format!("the server reset the stream (HTTP/3 error {code:#x})");
+    let reason = format!("the server reset the stream (HTTP/3 error {code:#x})");
     match transfer.status {
         Some(_) => {
-            Failure::new(Code::Partial, format!("the body ended after {} bytes: {said}", transfer.bytes))
+            Failure::new(Code::Partial, format!("the body ended after {} bytes: {reason}", transfer.bytes))
         }
-        None => Failure::new(Code::Http3, said),
+        None => Failure::new(Code::Http3, reason),
     }
 }
 

@@ -225,7 +225,7 @@ impl Migration {
         self.counts.tried += 1;
         let until = (kind == Kind::Rebound).then(|| now + PATIENCE);
         self.attempt = Some(Attempt { local, moved: kind != Kind::Probed, until });
-        self.tell(kind, Some(Local::Socket(local)), String::new(), now);
+        self.record_event(kind, Some(Local::Socket(local)), String::new(), now);
     }
 
     /// Records another move from the same address: `local` replaces a path that did not work.
@@ -241,14 +241,19 @@ impl Migration {
         if let Some(attempt) = &mut self.attempt {
             attempt.moved = true;
             let local = attempt.local;
-            self.tell(Kind::Migrated, Some(Local::Socket(local)), "the old address is gone".to_owned(), now);
+            self.record_event(
+                Kind::Migrated,
+                Some(Local::Socket(local)),
+                "the old address is gone".to_owned(),
+                now,
+            );
         }
     }
 
     /// Records that the connection has returned to an earlier path.
     pub fn went_back(&mut self, now: Duration) {
         let reason = "back to the path before".to_owned();
-        self.tell(Kind::Migrated, Some(Local::Socket(self.home)), reason, now);
+        self.record_event(Kind::Migrated, Some(Local::Socket(self.home)), reason, now);
     }
 
     /// Records that a step could not be taken.
@@ -263,9 +268,9 @@ impl Migration {
         let Some(attempt) = self.attempt.take_if(|attempt| attempt.local == local) else { return false };
         self.counts.succeeded += 1;
         self.home = local;
-        self.tell(Kind::Validated, Some(Local::Socket(local)), reason.to_owned(), now);
+        self.record_event(Kind::Validated, Some(Local::Socket(local)), reason.to_owned(), now);
         if !attempt.moved {
-            self.tell(Kind::Migrated, Some(Local::Socket(local)), String::new(), now);
+            self.record_event(Kind::Migrated, Some(Local::Socket(local)), String::new(), now);
         }
         !attempt.moved
     }
@@ -279,7 +284,7 @@ impl Migration {
 
     /// Records that changes are not seen.
     pub fn unwatched(&mut self, reason: String, now: Duration) {
-        self.tell(Kind::Unwatched, None, reason, now);
+        self.record_event(Kind::Unwatched, None, reason, now);
     }
 
     /// The path being tried, if any.
@@ -305,7 +310,12 @@ impl Migration {
                 (true, false) => format!("{} is gone", local.ip()),
                 _ => String::new(),
             };
-            self.tell(Kind::Changed, sight.preferred.as_ref().ok().copied().map(Local::Address), reason, now);
+            self.record_event(
+                Kind::Changed,
+                sight.preferred.as_ref().ok().copied().map(Local::Address),
+                reason,
+                now,
+            );
         }
         comparable && (!before.1.present || before.1.preferred.is_err())
     }
@@ -356,7 +366,7 @@ impl Migration {
         if self.policy == Policy::Rebind {
             self.home = attempt.local;
         }
-        self.tell(Kind::Failed, Some(Local::Socket(attempt.local)), reason.to_owned(), now);
+        self.record_event(Kind::Failed, Some(Local::Socket(attempt.local)), reason.to_owned(), now);
     }
 
     /// Whether this complaint is new; a continuing one is recorded once.
@@ -367,12 +377,12 @@ impl Migration {
         }
         self.complaint.clone_from(&fresh);
         if let Some((kind, reason)) = fresh {
-            self.tell(kind, local.map(Local::Address), reason, now);
+            self.record_event(kind, local.map(Local::Address), reason, now);
         }
         true
     }
 
-    fn tell(&mut self, kind: Kind, local: Option<Local>, reason: String, at: Duration) {
+    fn record_event(&mut self, kind: Kind, local: Option<Local>, reason: String, at: Duration) {
         self.events.push(Event { at, kind, local, reason });
     }
 }

@@ -370,7 +370,7 @@ fn stats(quic: &Connection, local: SocketAddr) -> Option<PathStats> {
 }
 
 fn leave(quic: &Connection) -> Leave {
-    let forbids = quic.peer_transport_params().is_some_and(|told| told.disable_active_migration);
+    let forbids = quic.peer_transport_params().is_some_and(|parameters| parameters.disable_active_migration);
     let refusal = if forbids {
         Some("the server forbids migration (disable_active_migration)")
     } else if quic.is_established() && quic.destination_id().is_empty() {

@@ -99,11 +99,11 @@ impl FromStr for Url {
 }
 
 impl ConnectTo {
-    fn apply(&self, asked: &Origin) -> Option<Origin> {
-        let fits = self.from.0.as_ref().is_none_or(|host| host.eq_ignore_ascii_case(&asked.host))
-            && self.from.1.is_none_or(|port| port == asked.port);
-        let host = self.to.0.as_ref().unwrap_or(&asked.host).clone();
-        fits.then(|| Origin { host, port: self.to.1.unwrap_or(asked.port) })
+    fn apply(&self, requested: &Origin) -> Option<Origin> {
+        let fits = self.from.0.as_ref().is_none_or(|host| host.eq_ignore_ascii_case(&requested.host))
+            && self.from.1.is_none_or(|port| port == requested.port);
+        let host = self.to.0.as_ref().unwrap_or(&requested.host).clone();
+        fits.then(|| Origin { host, port: self.to.1.unwrap_or(requested.port) })
     }
 }
 

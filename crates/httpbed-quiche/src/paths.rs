@@ -77,18 +77,18 @@ impl Paths {
     /// When the kernel reports an ICMP message, after all sockets were read: an address that was left gets them,
     /// too.
     pub fn receive(&mut self, mut take: impl FnMut(&mut [u8], RecvInfo)) -> io::Result<()> {
-        let mut told = Ok(());
+        let mut result = Ok(());
         for end in &self.ends {
             let info = RecvInfo { from: end.remote, to: end.local };
             for _ in 0..BATCH_DATAGRAMS {
                 match end.socket.recv(&mut self.buffer) {
                     Ok(length) => take(&mut self.buffer[..length], info),
                     Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                    Err(error) => told = told.and(Err(error)),
+                    Err(error) => result = result.and(Err(error)),
                 }
             }
         }
-        told
+        result
     }
 
     /// Waits until a socket or another file is ready, at most for this time.
@@ -178,8 +178,8 @@ mod tests {
             alive.send_to(word, used).unwrap();
         }
         let mut came = Vec::new();
-        let told = paths.receive(|datagram, info| came.push((datagram.to_vec(), info.to)));
-        assert_eq!(told.unwrap_err().kind(), ErrorKind::ConnectionRefused);
+        let result = paths.receive(|datagram, info| came.push((datagram.to_vec(), info.to)));
+        assert_eq!(result.unwrap_err().kind(), ErrorKind::ConnectionRefused);
         assert_eq!(came, [(b"two".to_vec(), used), (b"six".to_vec(), used)]);
         assert!(paths.receive(|_, _| panic!("nothing is left")).is_ok());
     }

@@ -171,10 +171,10 @@ pub fn write(
         exit_code: failure.map_or(0, |failure| failure.code as u8),
         error: failure.map(|failure| failure.message.as_str()),
     };
-    say(&report).map_err(|error| Failure::new(Code::Write, format!("stdout: {error}")))
+    emit(&report).map_err(|error| Failure::new(Code::Write, format!("stdout: {error}")))
 }
 
-fn say(report: &Report<'_>) -> io::Result<()> {
+fn emit(report: &Report<'_>) -> io::Result<()> {
     let mut line = serde_json::to_string(report)?;
     line.push('\n');
     io::stdout().lock().write_all(line.as_bytes())

@@ -135,17 +135,17 @@ fn receive(
     buffers: &mut [Vec<u8>],
     mut take: impl FnMut(&mut [u8], RecvInfo),
 ) -> io::Result<()> {
-    let mut told = [RecvMeta::default(); BATCH_SIZE];
+    let mut metadata = [RecvMeta::default(); BATCH_SIZE];
     let mut slices: Vec<IoSliceMut<'_>> = buffers.iter_mut().map(|buffer| IoSliceMut::new(buffer)).collect();
-    let count = match outlet.state.recv((&outlet.socket).into(), &mut slices, &mut told) {
+    let count = match outlet.state.recv((&outlet.socket).into(), &mut slices, &mut metadata) {
         Ok(count) => count,
         Err(error) if error.kind() == ErrorKind::WouldBlock => 0,
         Err(error) => return Err(error),
     };
-    for (told, buffer) in told[..count].iter().zip(buffers) {
-        let to = SocketAddr::new(told.dst_ip.unwrap_or(outlet.local.ip()), outlet.local.port());
-        let info = RecvInfo { from: told.addr, to };
-        buffer[..told.len].chunks_mut(told.stride.max(1)).for_each(|datagram| take(datagram, info));
+    for (metadata, buffer) in metadata[..count].iter().zip(buffers) {
+        let to = SocketAddr::new(metadata.dst_ip.unwrap_or(outlet.local.ip()), outlet.local.port());
+        let info = RecvInfo { from: metadata.addr, to };
+        buffer[..metadata.len].chunks_mut(metadata.stride.max(1)).for_each(|datagram| take(datagram, info));
     }
     Ok(())
 }

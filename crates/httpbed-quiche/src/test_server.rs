@@ -63,7 +63,7 @@ pub struct Server {
     /// Bodies that did not fit yet.
     pending: HashMap<u64, (Vec<u8>, usize)>,
     /// Paths in the order of the requests, and whether each came before the handshake was complete.
-    pub asked: Vec<(String, bool)>,
+    pub requests: Vec<(String, bool)>,
     /// The client's addresses seen by the server.
     pub seen: BTreeSet<SocketAddr>,
 }
@@ -149,12 +149,12 @@ pub fn run_with(
     let mut alive = address(CLIENT).ip();
     for exchange in 0..MOST_EXCHANGES {
         let now = Duration::from_millis(exchange as u64);
-        let asked = ask(fetch, server, alive, now);
+        let requests = ask(fetch, server, alive, now);
         if fetch.is_over() {
             return;
         }
         server.serve();
-        if !answer(fetch, server, alive) && !asked {
+        if !answer(fetch, server, alive) && !requests {
             let due = [fetch.deadline(), server.quic.timeout_instant()].into_iter().flatten().min();
             thread::sleep(due.expect("a timer").saturating_duration_since(Instant::now()));
             fetch.expire();
@@ -169,10 +169,10 @@ pub fn run_with(
 fn ask(fetch: &mut Fetch, server: &mut Server, alive: IpAddr, now: Duration) -> bool {
     let mut buffer = [0; 1500];
     let mut any = false;
-    while let Some((length, way)) = fetch.send(&mut buffer, now) {
-        let info = RecvInfo { from: way.from, to: way.to };
-        if way.from.ip() == alive {
-            server.seen.insert(way.from);
+    while let Some((length, route)) = fetch.send(&mut buffer, now) {
+        let info = RecvInfo { from: route.from, to: route.to };
+        if route.from.ip() == alive {
+            server.seen.insert(route.from);
             let _ = server.quic.recv(&mut buffer[..length], info);
         }
         any = true;
@@ -183,9 +183,9 @@ fn ask(fetch: &mut Fetch, server: &mut Server, alive: IpAddr, now: Duration) -> 
 fn answer(fetch: &mut Fetch, server: &mut Server, alive: IpAddr) -> bool {
     let mut buffer = [0; 1500];
     let mut any = false;
-    while let Ok((length, way)) = server.quic.send(&mut buffer) {
-        if way.to.ip() == alive {
-            fetch.receive(&mut buffer[..length], RecvInfo { from: way.from, to: way.to });
+    while let Ok((length, route)) = server.quic.send(&mut buffer) {
+        if route.to.ip() == alive {
+            fetch.receive(&mut buffer[..length], RecvInfo { from: route.from, to: route.to });
         }
         any = true;
     }
@@ -204,7 +204,7 @@ impl Server {
             answers,
             unanswered: Vec::new(),
             pending: HashMap::new(),
-            asked: Vec::new(),
+            requests: Vec::new(),
             seen: BTreeSet::new(),
         }
     }
@@ -225,7 +225,7 @@ impl Server {
             if let Event::Headers { list, .. } = event {
                 let path = list.iter().find(|field| field.name() == b":path").unwrap().value();
                 let path = String::from_utf8(path.to_vec()).unwrap();
-                self.asked.push((path, !self.quic.is_established()));
+                self.requests.push((path, !self.quic.is_established()));
                 requests.push((stream, list));
             }
         }

@@ -86,14 +86,14 @@ fn main() -> ExitCode {
     match run() {
         Ok(code) => code,
         Err(failure) => {
-            failure.tell();
+            failure.report();
             ExitCode::FAILURE
         }
     }
 }
 
 impl Failure {
-    fn tell(self) {
+    fn report(self) {
         let errno = self.cause.raw_os_error();
         Event::Error { step: self.step, message: self.cause.to_string(), errno }.send();
     }

@@ -21,7 +21,7 @@ use crate::namespaces::die_with_parent;
 #[derive(Debug)]
 pub struct Outside {
     pid: Pid,
-    tell: File,
+    orders: File,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
@@ -33,13 +33,13 @@ struct Order {
 impl Outside {
     /// Leave a process behind in the network of this process.
     pub fn leave_behind() -> io::Result<Self> {
-        let (hear, tell) = pipe2(OFlag::O_CLOEXEC)?;
+        let (input, orders) = pipe2(OFlag::O_CLOEXEC)?;
         // SAFETY: this process has a single thread.
         match unsafe { fork() }? {
-            ForkResult::Parent { child } => Ok(Self { pid: child, tell: tell.into() }),
+            ForkResult::Parent { child } => Ok(Self { pid: child, orders: orders.into() }),
             ForkResult::Child => {
-                drop(tell);
-                let _ = wait(hear);
+                drop(orders);
+                let _ = wait(input);
                 std::process::exit(1);
             }
         }
@@ -48,17 +48,17 @@ impl Outside {
     /// Turn it into a program whose output goes to the file `log`; return its PID.
     pub fn start(mut self, argv: &[String], log: &Path) -> io::Result<Pid> {
         let order = Order { argv: argv.to_vec(), log: log.to_path_buf() };
-        writeln!(self.tell, "{}", serde_json::to_string(&order)?)?;
+        writeln!(self.orders, "{}", serde_json::to_string(&order)?)?;
         Ok(self.pid)
     }
 }
 
 /// Wait for the order and carry it out; returns only if there is no order or it fails.
-fn wait(hear: OwnedFd) -> io::Result<()> {
+fn wait(input: OwnedFd) -> io::Result<()> {
     die_with_parent()?;
     setpgid(Pid::from_raw(0), Pid::from_raw(0))?;
     let mut line = String::new();
-    BufReader::new(File::from(hear)).read_line(&mut line)?;
+    BufReader::new(File::from(input)).read_line(&mut line)?;
     let order: Order = serde_json::from_str(&line)?;
     let (name, arguments) = order.argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let mut log = File::create(&order.log)?;

@@ -155,11 +155,11 @@ pub fn make_all<'a>(
 }
 
 fn make(name: &str, part: &Part, context: &PartContext) -> Result<PartHandle, Failure> {
-    let (hear, requests) = pipe2(OFlag::O_CLOEXEC).step("make a pipe")?;
-    let (events, say) = pipe2(OFlag::O_CLOEXEC).step("make a pipe")?;
+    let (input, requests) = pipe2(OFlag::O_CLOEXEC).step("make a pipe")?;
+    let (events, output) = pipe2(OFlag::O_CLOEXEC).step("make a pipe")?;
     let child = fork_into(CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWIPC)
         .step(format!("unshare the namespaces of part {name}"))?;
-    let Some(pid) = child else { become_part(name, part, context, &hear, &say) };
+    let Some(pid) = child else { become_part(name, part, context, &input, &output) };
     Ok(PartHandle {
         pid,
         requests: requests.into(),
@@ -183,9 +183,9 @@ fn fork_into(namespaces: CloneFlags) -> io::Result<Option<Pid>> {
 }
 
 /// Run the part's first process until the end of the trial.
-fn become_part(name: &str, part: &Part, context: &PartContext, hear: &OwnedFd, say: &OwnedFd) -> ! {
-    match enter(name, part, context, hear, say) {
-        Err(failure) => failure.tell(),
+fn become_part(name: &str, part: &Part, context: &PartContext, input: &OwnedFd, output: &OwnedFd) -> ! {
+    match enter(name, part, context, input, output) {
+        Err(failure) => failure.report(),
         Ok(around) => {
             Event::Ready.send();
             // However this ends, the sandbox's first process reports that the part's programs were killed.
@@ -199,11 +199,11 @@ fn enter(
     name: &str,
     part: &Part,
     context: &PartContext,
-    hear: &OwnedFd,
-    say: &OwnedFd,
+    input: &OwnedFd,
+    output: &OwnedFd,
 ) -> Result<Surroundings, Failure> {
     die_with_parent().step("PR_SET_PDEATHSIG")?;
-    take_pipes(hear, say).step("take the pipes of a part")?;
+    take_pipes(input, output).step("take the pipes of a part")?;
     if let Some(host) = part.host.as_deref() {
         let network =
             context.hosts.get(host).ok_or_else(|| io::Error::other("no such host")).step("find a host")?;
@@ -227,8 +227,8 @@ fn enter(
     })
 }
 
-fn take_pipes(hear: &OwnedFd, say: &OwnedFd) -> io::Result<()> {
-    for (pipe, number) in [(hear, 0), (say, 1)] {
+fn take_pipes(input: &OwnedFd, output: &OwnedFd) -> io::Result<()> {
+    for (pipe, number) in [(input, 0), (output, 1)] {
         // SAFETY: both numbers are this process's standard streams, which no Rust object owns.
         if unsafe { libc::dup2(pipe.as_raw_fd(), number) } == -1 {
             return Err(io::Error::last_os_error());

@@ -82,16 +82,17 @@ pub fn serve(
 impl Session {
     /// Wait for an event and handle it; false at the end of input.
     fn step(&mut self, requests: BorrowedFd, children: &SignalFd) -> io::Result<bool> {
-        let (from_orchestrator, any_ended, spoke, told) = self.wait(requests, children)?;
+        let (from_orchestrator, any_ended, programs_with_output, parts_with_events) =
+            self.wait(requests, children)?;
         let mut open = true;
         if from_orchestrator {
             open = read_some(requests, &mut self.input)? > 0;
             self.take_requests();
         }
-        for id in spoke {
+        for id in programs_with_output {
             self.forward_lines(id);
         }
-        for name in told {
+        for name in parts_with_events {
             self.parts.get_mut(&name).map(PartHandle::forward);
         }
         if any_ended {
@@ -125,9 +126,11 @@ impl Session {
         };
         let ready = |fd: &PollFd| fd.any().unwrap_or(false);
         let (programs, parts) = fds[2..].split_at(speaking.len());
-        let spoke = speaking.iter().zip(programs).filter(|(_, fd)| ready(fd)).map(|((id, _), _)| *id);
-        let told = self.parts.keys().zip(parts).filter(|(_, fd)| ready(fd)).map(|(name, _)| name.clone());
-        Ok((ready(&fds[0]), ready(&fds[1]), spoke.collect(), told.collect()))
+        let programs_with_output =
+            speaking.iter().zip(programs).filter(|(_, fd)| ready(fd)).map(|((id, _), _)| *id);
+        let parts_with_events =
+            self.parts.keys().zip(parts).filter(|(_, fd)| ready(fd)).map(|(name, _)| name.clone());
+        Ok((ready(&fds[0]), ready(&fds[1]), programs_with_output.collect(), parts_with_events.collect()))
     }
 
     /// How long to sleep: until the next deadline, or the next check of a starting server.

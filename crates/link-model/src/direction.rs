@@ -326,11 +326,11 @@ impl<B: Clone> Stage<B> for Direction<B> {
     /// The next delivery at the latest, also that of a packet that is still queued: a caller need not wake up when
     /// a packet moves between stages. A drop inside the queue is reported with the next delivery.
     fn next_due(&self) -> Option<Nanos> {
-        let told = self.dropped.front().map(|first| first.departure.at);
+        let next_drop = self.dropped.front().map(|first| first.departure.at);
         let under_way = self.delay.next_due();
         // A packet that keeps its order holds up everything that is still queued.
         let queued = if self.delay.next_in_order().is_some() { None } else { self.queued_due() };
-        told.into_iter().chain(under_way).chain(queued).min()
+        next_drop.into_iter().chain(under_way).chain(queued).min()
     }
 }
 

@@ -34,7 +34,7 @@ fn step() -> impl Strategy<Value = (Step, Nanos)> {
 fn take(impairments: &Impairments, steps: &[(Step, Nanos)]) -> (Vec<Applied>, BTreeMap<u64, Nanos>) {
     let mut direction = Direction::new(impairments.clone());
     direction.start(0);
-    let (mut told, mut arrived) = (Vec::new(), BTreeMap::new());
+    let (mut applied_changes, mut arrived) = (Vec::new(), BTreeMap::new());
     let mut look = |direction: &mut Direction<()>, now| {
         let left = std::iter::from_fn(|| direction.pop(now)).map(|departure| departure.packet);
         arrived.extend(left.filter_map(|packet| Some((packet.number?, packet.arrived))));
@@ -47,12 +47,12 @@ fn take(impairments: &Impairments, steps: &[(Step, Nanos)]) -> (Vec<Applied>, BT
             Step::Schedule(change) => drop(direction.schedule(time, change)),
         }
         if index % 3 == 0 {
-            told.extend(std::iter::from_fn(|| direction.next_applied()));
+            applied_changes.extend(std::iter::from_fn(|| direction.next_applied()));
         }
     }
     look(&mut direction, Nanos::MAX);
-    told.extend(std::iter::from_fn(|| direction.next_applied()));
-    (told, arrived)
+    applied_changes.extend(std::iter::from_fn(|| direction.next_applied()));
+    (applied_changes, arrived)
 }
 
 proptest! {
@@ -81,13 +81,13 @@ proptest! {
         impairments in any_impairments(),
         steps in vec(step(), 0..60),
     ) {
-        let (told, arrived) = take(&impairments, &steps);
-        let asked = steps.iter().filter(|(step, _)| matches!(step, Step::Change(_) | Step::Schedule(_))).count();
-        let mut ids: Vec<usize> = told.iter().map(|applied| applied.id).collect();
+        let (applied_changes, arrived) = take(&impairments, &steps);
+        let requested = steps.iter().filter(|(step, _)| matches!(step, Step::Change(_) | Step::Schedule(_))).count();
+        let mut ids: Vec<usize> = applied_changes.iter().map(|applied| applied.id).collect();
         ids.sort_unstable();
-        prop_assert!(ids.into_iter().eq(0..asked));
-        prop_assert!(told.is_sorted_by_key(|applied| (applied.at, applied.next_number)));
-        for Applied { at, next_number, .. } in told {
+        prop_assert!(ids.into_iter().eq(0..requested));
+        prop_assert!(applied_changes.is_sorted_by_key(|applied| (applied.at, applied.next_number)));
+        for Applied { at, next_number, .. } in applied_changes {
             prop_assert!(arrived.range(..next_number).all(|(_, arrived)| *arrived <= at));
             prop_assert!(arrived.range(next_number..).all(|(_, arrived)| *arrived >= at));
         }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use link_model::{Change, Fate, Impairments, Nanos, Reordering, Stream, Tally};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use scene::{any_impairments, arrivals, changes, drop_tail_impairments, run, run_when_told};
+use scene::{any_impairments, arrivals, changes, drop_tail_impairments, run, run_as_due};
 
 fn sum(tallies: &[Tally]) -> Tally {
     let mut sum = Tally::default();
@@ -148,14 +148,14 @@ proptest! {
         changes in changes(),
         arrivals in arrivals(),
     ) {
-        let told = run_when_told(&impairments, &changes, &arrivals);
-        for (at, seen) in &told {
+        let departures = run_as_due(&impairments, &changes, &arrivals);
+        for (at, seen) in &departures {
             prop_assert!(seen.at == *at || seen.at < *at && seen.fate != Fate::Delivered, "{seen:?} at {at}");
         }
         let run = run(&impairments, &changes, &arrivals, &[true], true);
-        let mut told: Vec<_> = told.into_iter().map(|(_, seen)| seen).collect();
-        told.sort_by_key(|seen| seen.at);
-        prop_assert_eq!(told, run.seen);
+        let mut departures: Vec<_> = departures.into_iter().map(|(_, seen)| seen).collect();
+        departures.sort_by_key(|seen| seen.at);
+        prop_assert_eq!(departures, run.seen);
     }
 
     #[test]

@@ -42,9 +42,9 @@ fn each_mistake_of_a_trace_is_reported_with_its_line() {
 fn the_first_mistakes_are_reported_and_the_others_counted() {
     let error = refused(&b"x\n".repeat(1000));
     assert_eq!((error.mistakes.len(), error.more), (TraceError::SHOWN, 990));
-    let told = refused(b"7\n3\n\n").to_string();
+    let message = refused(b"7\n3\n\n").to_string();
     assert_eq!(
-        told,
+        message,
         "line 2: 3 ms comes after 7 ms\nline 3: nothing on the line\n\
          a trace has one line for each 1504 bytes that can be delivered: the whole number of milliseconds \
          since its beginning, ascending (mahimahi's packet-delivery format)"

@@ -46,7 +46,7 @@ impl Court {
 
     /// Before each arrival the caller may look, perhaps at a time after the arrival, because it reads its clock
     /// before its sockets.
-    fn hear(mut self, arrivals: &Arrivals, looks: &[Option<Nanos>]) -> Observation {
+    fn observe(mut self, arrivals: &Arrivals, looks: &[Option<Nanos>]) -> Observation {
         let (mut now, mut looked) = (0, 0);
         for (index, &(gap, bytes)) in arrivals.iter().enumerate() {
             now += gap;
@@ -102,7 +102,7 @@ proptest! {
         arrivals in arrivals(),
         looks in vec(option::of(prop_oneof![Just(0), 0..MS, 0..50 * MS]), 1..20),
     ) {
-        let observation = Court::new(&impairments, &impairments, &changes).hear(&arrivals, &looks);
+        let observation = Court::new(&impairments, &impairments, &changes).observe(&arrivals, &looks);
         prop_assert!(!accuses(&observation), "{observation:?}");
     }
 
@@ -114,7 +114,7 @@ proptest! {
         arrivals in arrivals(),
     ) {
         let impairments = Impairments { reordering: None, ..impairments };
-        let observation = Court::new(&impairments, &impairments, &changes).hear(&arrivals, &[Some(0)]);
+        let observation = Court::new(&impairments, &impairments, &changes).observe(&arrivals, &[Some(0)]);
         prop_assert_eq!(observation.skipped, 0);
     }
 }
@@ -128,7 +128,7 @@ proptest! {
     ) {
         let faster = bit_s + bit_s / 20;
         for (does, says) in [(constant(faster), constant(bit_s)), (bucket(faster, burst), bucket(bit_s, burst))] {
-            let observation = Court::new(&of_rate(does), &of_rate(says), &vec![]).hear(&arrivals, &[Some(0)]);
+            let observation = Court::new(&of_rate(does), &of_rate(says), &vec![]).observe(&arrivals, &[Some(0)]);
             prop_assert!(accuses(&observation), "{observation:?}");
         }
     }
@@ -136,7 +136,7 @@ proptest! {
     #[test]
     fn a_trace_that_is_5_percent_too_fast_is_always_noticed(ms in 1..50_u32, arrivals in flood()) {
         let (does, says) = (of_rate(every(20 * ms)), of_rate(every(21 * ms)));
-        prop_assert!(accuses(&Court::new(&does, &says, &vec![]).hear(&arrivals, &[Some(0)])));
+        prop_assert!(accuses(&Court::new(&does, &says, &vec![]).observe(&arrivals, &[Some(0)])));
     }
 
     #[test]
@@ -146,13 +146,13 @@ proptest! {
         arrivals in flood(),
     ) {
         let (does, says) = (of_rate(bucket(bit_s, burst + 3000)), of_rate(bucket(bit_s, burst)));
-        prop_assert!(accuses(&Court::new(&does, &says, &vec![]).hear(&arrivals, &[Some(0)])));
+        prop_assert!(accuses(&Court::new(&does, &says, &vec![]).observe(&arrivals, &[Some(0)])));
     }
 
     #[test]
     fn a_rate_that_is_not_applied_is_always_noticed(bit_s in 10_000..1_000_000_000_u64, arrivals in flood()) {
         let says = of_rate(constant(bit_s));
-        prop_assert!(accuses(&Court::new(&Impairments::default(), &says, &vec![]).hear(&arrivals, &[Some(0)])));
+        prop_assert!(accuses(&Court::new(&Impairments::default(), &says, &vec![]).observe(&arrivals, &[Some(0)])));
     }
 
     /// Also for a single packet.
@@ -169,7 +169,7 @@ proptest! {
             let (arrived, waited, serialised) = (packet.arrived / 10, packet.waited / 10, packet.serialised / 10);
             Departure { at: at / 10, fate, packet: Packet { arrived, waited, serialised, ..packet } }
         };
-        prop_assert!(accuses(&court.hear(&arrivals, &[Some(0)])));
+        prop_assert!(accuses(&court.observe(&arrivals, &[Some(0)])));
     }
 
     #[test]
@@ -178,7 +178,7 @@ proptest! {
             Impairments { delay: delay - delay / 10, ..Impairments::default() },
             Impairments { delay, ..Impairments::default() },
         );
-        prop_assert!(accuses(&Court::new(&does, &says, &vec![]).hear(&arrivals, &[Some(0)])));
+        prop_assert!(accuses(&Court::new(&does, &says, &vec![]).observe(&arrivals, &[Some(0)])));
     }
 
     /// The witness is told of a lower rate, which the link does not use.
@@ -187,7 +187,7 @@ proptest! {
         let (does, says) = (of_rate(constant(20_000_000)), of_rate(constant(20_000_000)));
         let mut court = Court::new(&does, &says, &vec![]);
         court.witness.change(at, Change::Rate(NonZeroU64::new(19_000_000).expect("not 0")));
-        prop_assert!(accuses(&court.hear(&arrivals, &[Some(0)])));
+        prop_assert!(accuses(&court.observe(&arrivals, &[Some(0)])));
     }
 }
 
@@ -196,7 +196,7 @@ proptest! {
 fn the_tightest_window_is_the_longest_busy_period() {
     let link = Impairments { delay: 25 * MS, ..of_rate(constant(10_000_000)) };
     let arrivals = vec![(7 * MS, 1250), (5 * MS, 1250), (0, 1250), (0, 1250), (9 * MS, 100)];
-    let observation = Court::new(&link, &link, &vec![]).hear(&arrivals, &[Some(0)]);
+    let observation = Court::new(&link, &link, &vec![]).observe(&arrivals, &[Some(0)]);
     assert_eq!(observation.window, Some(Window { slack_ns: 0, from: 12 * MS, to: 15 * MS, bytes: 3750 }));
     assert_eq!((observation.packets, observation.skipped, observation.delay_slack_ns), (5, 0, Some(0)));
     let quickest = observation.quickest.expect("packets");
@@ -208,13 +208,13 @@ fn the_tightest_window_is_the_longest_busy_period() {
 fn the_window_of_a_bucket_begins_when_the_bucket_was_full() {
     let link = of_rate(bucket(8_000_000, 3000));
     let observation =
-        Court::new(&link, &link, &vec![]).hear(&vec![(MS, 1500), (0, 1500), (0, 1000)], &[Some(0)]);
+        Court::new(&link, &link, &vec![]).observe(&vec![(MS, 1500), (0, 1500), (0, 1000)], &[Some(0)]);
     assert_eq!(observation.window, Some(Window { slack_ns: 0, from: MS, to: 2 * MS, bytes: 4000 }));
 }
 
 #[test]
 fn without_a_rate_only_the_delay_is_checked() {
     let link = Impairments { delay: MS, ..Impairments::default() };
-    let observation = Court::new(&link, &link, &vec![]).hear(&vec![(0, 1500)], &[Some(0)]);
+    let observation = Court::new(&link, &link, &vec![]).observe(&vec![(0, 1500)], &[Some(0)]);
     assert_eq!((observation.window, observation.delay_slack_ns), (None, Some(0)));
 }

@@ -152,7 +152,7 @@ fn the_end_of_a_handshake_is_reported_once() {
         udp_from_client(&quic_short(5)),
         udp_from_client(&quic_short(5)),
     ]);
-    let told: Vec<(usize, Sighting)> =
+    let sightings: Vec<(usize, Sighting)> =
         (0..9).filter_map(|n| sightings[n].map(|sighting| (n, sighting))).collect();
     let expected = [
         (2, Sighting::ServerSpoke(0)),
@@ -160,7 +160,7 @@ fn the_end_of_a_handshake_is_reported_once() {
         (6, Sighting::ServerSpoke(1)),
         (7, Sighting::HandshakeOver(1)),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(sightings, expected);
 }
 
 #[test]

@@ -37,14 +37,14 @@ impl Witnessed {
     /// The report of one direction.
     pub fn new(observation: Observation) -> Self {
         let Observation { packets, skipped, window, policed, delay_slack_ns, quickest } = observation;
-        let told =
+        let report =
             |Window { slack_ns, from, to, bytes }| WindowReport { slack_ns, from_ns: from, to_ns: to, bytes };
         let quickest = quickest.map(|Transit { took, bytes }| Quickest { took_ns: took, bytes });
         Self {
             packets,
             skipped,
-            window: window.map(told),
-            policed: policed.map(told),
+            window: window.map(report),
+            policed: policed.map(report),
             delay_slack_ns,
             quickest,
         }

@@ -69,10 +69,12 @@ impl Poll {
         // SAFETY: `events` has room for as many entries as stated.
         let count = check(unsafe { libc::epoll_wait(epoll, events, MOST_EVENTS.into(), timeout) });
         let count = count.or_else(none_if_interrupted)?;
-        let told = self.events.iter().take(usize::try_from(count).unwrap_or(0));
+        let ready_events = self.events.iter().take(usize::try_from(count).unwrap_or(0));
         ready.clear();
         ready.extend(
-            told.filter_map(|event| usize::try_from(event.u64).ok()).filter(|number| *number != TIMER),
+            ready_events
+                .filter_map(|event| usize::try_from(event.u64).ok())
+                .filter(|number| *number != TIMER),
         );
         Ok(())
     }

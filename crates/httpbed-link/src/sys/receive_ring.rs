@@ -84,11 +84,11 @@ impl ReceiveRing {
     pub fn read(&mut self, most: usize, mut show: impl FnMut(RingFrame<'_>)) -> usize {
         for count in 0..most {
             let slot = self.slot();
-            let said = slot.status().load(Ordering::Acquire);
-            if said & libc::TP_STATUS_USER == 0 {
+            let status = slot.status().load(Ordering::Acquire);
+            if status & libc::TP_STATUS_USER == 0 {
                 return count;
             }
-            show(slot.frame(said));
+            show(slot.frame(status));
             slot.status().store(libc::TP_STATUS_KERNEL, Ordering::Release);
             self.next = (self.next + 1) % self.slots;
         }

@@ -170,7 +170,7 @@ impl Program {
     }
 
     /// Writes a line to its stdin.
-    pub fn say(&mut self, line: &str) {
+    pub fn write_line(&mut self, line: &str) {
         writeln!(self.stdin.as_mut().expect("open"), "{line}").expect("it listens");
     }
 
@@ -244,13 +244,13 @@ impl Emulator {
     }
 
     pub fn start(&mut self) {
-        self.say("{\"do\":\"start\"}");
+        self.write_line("{\"do\":\"start\"}");
         assert_eq!(self.event()["event"], "started");
     }
 
     /// The result, and the events that came before it.
     pub fn stop(&mut self) -> (Value, Vec<Value>) {
-        self.say("{\"do\":\"stop\"}");
+        self.write_line("{\"do\":\"stop\"}");
         let mut events: Vec<Value> = Vec::new();
         loop {
             let event = self.event();
@@ -262,8 +262,8 @@ impl Emulator {
         }
     }
 
-    pub fn say(&mut self, line: &str) {
-        self.0.say(line);
+    pub fn write_line(&mut self, line: &str) {
+        self.0.write_line(line);
     }
 
     /// Memory that it shares with the kernel for packet sockets, in bytes.

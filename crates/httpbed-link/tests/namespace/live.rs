@@ -18,7 +18,7 @@ fn started(directions: [&Value; 2], of_link: &Value) -> (Hosts, Emulator) {
 /// Changes a condition, and returns the report of the last direction.
 fn change(emulator: &mut Emulator, direction: Option<u64>, change: &Value) -> Value {
     let command = json!({"do": "change", "link": "wire", "direction": direction, "change": change});
-    emulator.say(&command.to_string());
+    emulator.write_line(&command.to_string());
     if direction.is_none() {
         emulator.await_event("changed");
     }
@@ -31,9 +31,9 @@ pub fn a_delay_is_changed_by_command() {
     let mut echo = hosts.start(SERVER, &["echo"]);
     assert_eq!(echo.line(), "ready");
     let before = hosts.start(CLIENT, &["ping", "3"]).numbers();
-    let told = change(&mut emulator, Some(0), &json!({"delay_ns": 105 * MILLISECOND}));
+    let event = change(&mut emulator, Some(0), &json!({"delay_ns": 105 * MILLISECOND}));
     let after = hosts.start(CLIENT, &["ping", "3"]).numbers();
-    emulator.say("{\"do\":\"counters\"}");
+    emulator.write_line("{\"do\":\"counters\"}");
     let counters = emulator.await_event("counters");
     let (result, _) = emulator.stop();
     echo.child.kill().expect("our child");
@@ -42,8 +42,8 @@ pub fn a_delay_is_changed_by_command() {
     let shortest = |times: &[u64]| *times.iter().min().expect("not empty");
     assert!(shortest(&before) >= 10 * MILLISECOND, "{before:?}");
     assert!(shortest(&after) >= 110 * MILLISECOND, "{after:?}");
-    assert_eq!((&told["direction"], &told["by"]), (&json!(0), &json!("command")));
-    assert_eq!(told["change"], json!({"delay_ns": 105 * MILLISECOND}));
+    assert_eq!((&event["direction"], &event["by"]), (&json!(0), &json!("command")));
+    assert_eq!(event["change"], json!({"delay_ns": 105 * MILLISECOND}));
     assert_eq!(counters["directions"][0]["packets"]["in"], 6);
     assert_eq!(counters["directions"][1]["bytes"]["delivered"], 6 * 84);
     assert_eq!(result["changes"].as_array().map(Vec::len), Some(1));
@@ -63,9 +63,9 @@ pub fn a_link_goes_down_and_up_by_command() {
     assert_eq!((&forth["packets"]["delivered"], &forth["packets"]["down_dropped"]), (&json!(8), &json!(7)));
     assert_eq!(forth["down_dropped_numbers"], json!([5, 6, 7, 8, 9, 10, 11]));
     let changes = result["changes"].as_array().expect("a list");
-    let told = |change: &Value| json!([change["direction"], change["change"]["down"]]);
+    let event = |change: &Value| json!([change["direction"], change["change"]["down"]]);
     let expected = json!([[0, true], [1, true], [0, false], [1, false]]);
-    assert_eq!(changes.iter().map(told).collect::<Value>(), expected);
+    assert_eq!(changes.iter().map(event).collect::<Value>(), expected);
     assert_eq!((&changes[0]["next_number"], &changes[2]["next_number"]), (&json!(5), &json!(12)));
     assert_clean(&result);
 }
@@ -108,8 +108,8 @@ pub fn a_schedule_is_kept() {
     let (hosts, mut emulator) = started([&unimpaired(), &unimpaired()], &schedule);
     let mut echo = hosts.start(SERVER, &["echo"]);
     assert_eq!(echo.line(), "ready");
-    let told: Vec<Value> = (0..3).map(|_| emulator.await_event("changed")).collect();
-    let times: Vec<&Value> = told.iter().map(|event| &event["at_ns"]).collect();
+    let event: Vec<Value> = (0..3).map(|_| emulator.await_event("changed")).collect();
+    let times: Vec<&Value> = event.iter().map(|event| &event["at_ns"]).collect();
     assert_eq!(times, [&json!(0), &json!(20 * MILLISECOND), &json!(40 * MILLISECOND)]);
     let round_trips = hosts.start(CLIENT, &["ping", "2"]).numbers();
     let (result, _) = emulator.stop();
@@ -130,7 +130,7 @@ pub fn a_wrong_change_does_not_end_the_emulator() {
         (json!({"do": "change", "change": {"loss": 0.1}}), "no random loss"),
         (json!({"do": "change", "change": {"loss": 2}}), "loss"),
     ] {
-        emulator.say(&wrong.to_string());
+        emulator.write_line(&wrong.to_string());
         let refused = emulator.event();
         assert_eq!(refused["event"], "refused", "{refused}");
         assert!(refused["message"].as_str().is_some_and(|message| message.contains(reason)), "{refused}");

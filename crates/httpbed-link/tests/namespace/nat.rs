@@ -25,30 +25,30 @@ fn number(program: &mut Program) -> u16 {
 }
 
 /// What the client prints after a line.
-fn asked(program: &mut Program) -> u16 {
-    program.say("");
+fn next_number(program: &mut Program) -> u16 {
+    program.write_line("");
     number(program)
 }
 
 fn rebind(emulator: &mut Emulator) -> [Value; 2] {
-    emulator.say(&json!({"do": "change", "link": "wire", "change": {"rebind": true}}).to_string());
+    emulator.write_line(&json!({"do": "change", "link": "wire", "change": {"rebind": true}}).to_string());
     [0, 1].map(|direction| {
-        let told = emulator.await_event("changed");
-        assert_eq!(told["direction"], direction, "{told}");
-        assert_eq!((&told["change"], &told["by"]), (&json!({"rebind": true}), &json!("command")));
-        told
+        let event = emulator.await_event("changed");
+        assert_eq!(event["direction"], direction, "{event}");
+        assert_eq!((&event["change"], &event["by"]), (&json!({"rebind": true}), &json!("command")));
+        event
     })
 }
 
 pub fn a_datagrams_port_changes_and_its_answer_returns() {
     let (_hosts, mut emulator, mut client, mut server) = started("look", "mirror");
     let own = number(&mut client);
-    assert_eq!([asked(&mut client), asked(&mut client)], [own, own]);
+    assert_eq!([next_number(&mut client), next_number(&mut client)], [own, own]);
     rebind(&mut emulator);
-    let second = [asked(&mut client), asked(&mut client)];
+    let second = [next_number(&mut client), next_number(&mut client)];
     assert!(second[0] == second[1] && second[0] != own, "{own}, then {second:?}");
     rebind(&mut emulator);
-    let third = asked(&mut client);
+    let third = next_number(&mut client);
     assert!(third != own && third != second[0]);
     let (result, _) = emulator.stop();
     server.child.kill().expect("our child");
@@ -70,9 +70,9 @@ pub fn a_datagrams_port_changes_and_its_answer_returns() {
 pub fn a_tcp_connection_does_not_outlive_its_port() {
     let (_hosts, mut emulator, mut client, mut server) = started("talk", "accept");
     let own = number(&mut client);
-    assert_eq!((number(&mut server), asked(&mut client)), (own, 0));
+    assert_eq!((number(&mut server), next_number(&mut client)), (own, 0));
     rebind(&mut emulator);
-    assert_eq!(asked(&mut client), ECONNRESET);
+    assert_eq!(next_number(&mut client), ECONNRESET);
     // The server's end of the connection still exists: it notices nothing until it sends.
     assert!(server.child.try_wait().expect("our child").is_none());
     server.child.kill().expect("our child");
@@ -99,11 +99,11 @@ pub fn times_are_since_the_reported_origin() {
     let (_hosts, mut emulator, mut client, mut server) = started("look", "mirror");
     number(&mut client);
     let asking = monotonic();
-    asked(&mut client);
+    next_number(&mut client);
     let answered = monotonic();
     let first = emulator.await_event("triggered");
     let commanding = monotonic();
-    let [told, _] = rebind(&mut emulator);
+    let [event, _] = rebind(&mut emulator);
     let rebound = monotonic();
     let (result, _) = emulator.stop();
     server.child.kill().expect("our child");
@@ -123,8 +123,8 @@ pub fn times_are_since_the_reported_origin() {
         origin + time(&connection["client_first_ns"]),
         "the same packet"
     );
-    within(start + time(&told["at_ns"]), commanding, rebound);
-    assert_eq!(result["changes"][0]["at_ns"], told["at_ns"]);
+    within(start + time(&event["at_ns"]), commanding, rebound);
+    assert_eq!(result["changes"][0]["at_ns"], event["at_ns"]);
 }
 
 fn monotonic() -> u64 {

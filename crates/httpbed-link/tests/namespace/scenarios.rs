@@ -331,7 +331,7 @@ fn an_observer_sees_what_the_kernel_carries() {
     hosts.start(CLIENT, &["spray", "5", "1472"]).child.wait().expect("our child");
     let expected = json!({"in": 5, "delivered": 1, "not_seen_leaving": 4});
     let counted = |emulator: &mut Emulator| {
-        emulator.say("{\"do\":\"counters\"}");
+        emulator.write_line("{\"do\":\"counters\"}");
         emulator.await_event("counters")["directions"][0]["packets"].clone()
     };
     while counted(&mut emulator) != expected {}
@@ -386,7 +386,7 @@ fn mistakes_have_their_exit_codes() {
 
     let _hosts = Hosts::new(MTU);
     let mut confused = Emulator::new([&unimpaired(), &unimpaired()]);
-    confused.say("dance");
+    confused.write_line("dance");
     assert_eq!(confused.event()["event"], "error");
     assert_eq!(confused.exit_code(), Some(1));
 }

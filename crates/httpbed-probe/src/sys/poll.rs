@@ -5,13 +5,13 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// Which of `files` can be read, once one can or its other end is gone.
 pub fn readable(files: &[BorrowedFd<'_>]) -> io::Result<Vec<bool>> {
-    let asked =
+    let polled =
         |file: &BorrowedFd<'_>| libc::pollfd { fd: file.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    let mut asked: Vec<libc::pollfd> = files.iter().map(asked).collect();
-    let count = libc::nfds_t::try_from(asked.len()).map_err(io::Error::other)?;
+    let mut polled: Vec<libc::pollfd> = files.iter().map(polled).collect();
+    let count = libc::nfds_t::try_from(polled.len()).map_err(io::Error::other)?;
     // SAFETY: `asked` has as many entries as stated and lives through the call.
-    match super::check(unsafe { libc::poll(asked.as_mut_ptr(), count, -1) }) {
+    match super::check(unsafe { libc::poll(polled.as_mut_ptr(), count, -1) }) {
         Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error),
-        _ => Ok(asked.iter().map(|file| file.revents != 0).collect()),
+        _ => Ok(polled.iter().map(|file| file.revents != 0).collect()),
     }
 }

@@ -3,19 +3,19 @@ use crate::failure::{Code, Failure};
 use crate::migration::Policy;
 use crate::transport::CongestionControl;
 
-fn asked(line: &str) -> Result<Command, Failure> {
+fn parse(line: &str) -> Result<Command, Failure> {
     read(line.split_whitespace().map(Into::into))
 }
 
 fn get(line: &str) -> Get {
-    match asked(line) {
+    match parse(line) {
         Ok(Command::Get(options)) => *options,
         other => panic!("{line}: {other:?}"),
     }
 }
 
 fn mistakes(line: &str) -> (Code, String) {
-    let failure = asked(line).unwrap_err();
+    let failure = parse(line).unwrap_err();
     (failure.code, failure.message)
 }
 
@@ -67,8 +67,8 @@ fn the_server_reports_missing_options() {
     for part in ["--cert is missing", "--key is missing", "bbr3"] {
         assert!(message.contains(part), "{part} in {message}");
     }
-    assert!(matches!(asked("serve --help"), Ok(Command::Help(_))));
-    assert!(matches!(asked("-h"), Ok(Command::Help(_))));
+    assert!(matches!(parse("serve --help"), Ok(Command::Help(_))));
+    assert!(matches!(parse("-h"), Ok(Command::Help(_))));
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn migration_has_policies_and_can_be_forbidden() {
     assert_eq!(get("https://a/").migration, Policy::Probe);
     assert_eq!(get("https://a/ --migration rebind").migration, Policy::Rebind);
     assert!(mistakes("https://a/ --migration often").1.contains("probe, immediate, rebind, none"));
-    let Ok(Command::Serve(options)) = asked("serve --root /x --cert c --key k --no-migration") else {
+    let Ok(Command::Serve(options)) = parse("serve --root /x --cert c --key k --no-migration") else {
         panic!("rejected");
     };
     assert!(!options.transport.migration);

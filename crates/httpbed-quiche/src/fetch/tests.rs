@@ -53,7 +53,7 @@ fn no_more_requests_are_open_than_allowed() {
     let paths = ["/a", "/b", "/c", "/d", "/e"];
     let answers = paths.map(|path| (path, Answer::Body(body(100_000))));
     let (fetch, server) = fetched(answers, &paths, 2);
-    assert_eq!(server.asked.len(), 5);
+    assert_eq!(server.requests.len(), 5);
     for transfer in fetch.transfers() {
         let during = |one: &&crate::transfer::Transfer| {
             one.began <= transfer.began && one.ended.unwrap() > transfer.began
@@ -112,7 +112,7 @@ fn a_closed_connection_ends_every_request() {
 fn after_goaway_no_request_is_sent() {
     let answers = [("/a", Answer::GoAway(body(10))), ("/b", Answer::Silence)];
     let (fetch, server) = fetched(answers, &["/a", "/b"], 1);
-    assert_eq!(server.asked.len(), 1);
+    assert_eq!(server.requests.len(), 1);
     let mut of_b = fetch.transfers().iter().filter(|one| one.place == 1);
     assert!(of_b.next().unwrap().failure.as_ref().unwrap().message.contains("GOAWAY"));
     assert!(fetch.transfers().iter().find(|one| one.place == 0).unwrap().failure.is_none());
@@ -127,7 +127,7 @@ fn an_untrusted_server_gets_no_request() {
         run(&mut fetch, &mut server);
         assert_eq!(failures(&fetch), [Some(Code::Certificate)], "{name}");
         assert!(fetch.failure().unwrap().message.contains(part), "{:?}", fetch.failure());
-        assert!(server.asked.is_empty());
+        assert!(server.requests.is_empty());
     }
 }
 
@@ -158,7 +158,7 @@ fn a_ticket_resumes_and_lets_requests_go_early() {
     let mut second = fetch(quic, &["/a"], 1, 1);
     let mut server = Server::new(&mut servers, answers());
     run(&mut second, &mut server);
-    assert_eq!(server.asked, [("/a".to_owned(), true)]);
+    assert_eq!(server.requests, [("/a".to_owned(), true)]);
     let agreed = tls::agreed(second.quic());
     assert!(second.asked_early() && agreed.resumed && agreed.early_data, "{agreed:?}");
     assert_eq!(failures(&second), [None]);

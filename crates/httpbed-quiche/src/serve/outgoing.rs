@@ -51,7 +51,7 @@ impl Outlet {
 pub struct Outgoing {
     bytes: Vec<u8>,
     segment: usize,
-    way: Option<SendInfo>,
+    route: Option<SendInfo>,
     /// A packet that did not fit the burst, or is not due yet.
     kept: Option<(Vec<u8>, SendInfo)>,
 }
@@ -61,8 +61,8 @@ impl Outgoing {
     pub fn flush(&mut self, quic: &mut Connection, outlet: &Outlet) -> Option<Instant> {
         loop {
             self.fill(quic, outlet);
-            let Some(way) = self.way else { return self.kept.as_ref().map(|(_, way)| way.at) };
-            match outlet.send(&self.bytes, Some(self.segment), way.from, way.to) {
+            let Some(route) = self.route else { return self.kept.as_ref().map(|(_, route)| route.at) };
+            match outlet.send(&self.bytes, Some(self.segment), route.from, route.to) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Some(Instant::now() + BREATH),
                 // Any other network error counts as loss.
                 _ => self.clear(),
@@ -72,26 +72,26 @@ impl Outgoing {
 
     fn clear(&mut self) {
         self.bytes.clear();
-        self.way = None;
+        self.route = None;
     }
 
     fn fill(&mut self, quic: &mut Connection, outlet: &Outlet) {
-        if self.way.is_some() {
+        if self.route.is_some() {
             return;
         }
         let most = outlet.state.max_gso_segments();
         let mut count = 0;
         while count < most && self.bytes.len() + DATAGRAM_BYTES <= BURST_BYTES {
-            let Some((packet, way)) = self.kept.take().or_else(|| next(quic)) else { return };
-            if way.at > Instant::now() + HORIZON || !self.takes(&packet, &way) {
-                self.kept = Some((packet, way));
+            let Some((packet, route)) = self.kept.take().or_else(|| next(quic)) else { return };
+            if route.at > Instant::now() + HORIZON || !self.takes(&packet, &route) {
+                self.kept = Some((packet, route));
                 return;
             }
-            if self.way.is_none() {
+            if self.route.is_none() {
                 self.segment = packet.len();
             }
             self.bytes.extend_from_slice(&packet);
-            self.way = Some(way);
+            self.route = Some(route);
             count += 1;
             if packet.len() < self.segment {
                 return;
@@ -99,16 +99,17 @@ impl Outgoing {
         }
     }
 
-    fn takes(&self, packet: &[u8], way: &SendInfo) -> bool {
-        let same =
-            |first: SendInfo| (first.from, first.to) == (way.from, way.to) && packet.len() <= self.segment;
-        self.way.is_none_or(same)
+    fn takes(&self, packet: &[u8], route: &SendInfo) -> bool {
+        let same = |first: SendInfo| {
+            (first.from, first.to) == (route.from, route.to) && packet.len() <= self.segment
+        };
+        self.route.is_none_or(same)
     }
 }
 
 fn next(quic: &mut Connection) -> Option<(Vec<u8>, SendInfo)> {
     let mut packet = vec![0; DATAGRAM_BYTES];
-    let (length, way) = quic.send(&mut packet).ok()?;
+    let (length, route) = quic.send(&mut packet).ok()?;
     packet.truncate(length);
-    Some((packet, way))
+    Some((packet, route))
 }

@@ -108,14 +108,14 @@ fn name(path: &PathStats) -> Path {
     (path.local_addr, path.peer_addr)
 }
 
-fn ping(quic: &mut Connection, outlet: &Outlet, path: Path, way: Path) -> Option<usize> {
+fn ping(quic: &mut Connection, outlet: &Outlet, path: Path, route: Path) -> Option<usize> {
     let mut packet = [0; DATAGRAM_BYTES];
     let written = quic
         .send_ack_eliciting_on_path(path.0, path.1)
         .and_then(|()| quic.send_on_path(&mut packet, Some(path.0), Some(path.1)));
     let (length, _) = written.ok()?;
     // If this packet is lost, the next one serves.
-    let _ = outlet.send(&packet[..length], None, way.0, way.1);
+    let _ = outlet.send(&packet[..length], None, route.0, route.1);
     quic.path_stats().find(|stats| name(stats) == path).map(|stats| stats.sent)
 }
 

@@ -109,7 +109,7 @@ pub fn packet(index: usize, bytes: u32) -> Packet<()> {
 }
 
 /// Runs a careful caller: it pushes arrivals and looks exactly when `next_due` says.
-pub fn run_when_told(
+pub fn run_as_due(
     impairments: &Impairments,
     changes: &Changes,
     arrivals: &Arrivals,

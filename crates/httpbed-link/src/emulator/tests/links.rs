@@ -32,8 +32,8 @@ fn a_connection_is_seen_on_each_link_that_it_crosses() {
     emulator.arrive(2, forwarded(115));
     assert_eq!(run(&mut emulator, 300), [(215, 2)]);
     let seen: Vec<_> = emulator.connections().connections().iter().collect();
-    let told: Vec<_> = seen.iter().map(|(link, one)| (*link, one.from_client.first)).collect();
-    assert_eq!(told, [(0, Some(10)), (1, Some(115))]);
+    let firsts: Vec<_> = seen.iter().map(|(link, one)| (*link, one.from_client.first)).collect();
+    assert_eq!(firsts, [(0, Some(10)), (1, Some(115))]);
     assert_eq!(seen[0].1.client, seen[1].1.client);
 }
 

@@ -86,8 +86,8 @@ fn after_a_rebinding_only_the_new_port_is_answered() {
         (&[0, 1][..], 172)
     );
     conserved(&emulator);
-    let told: Vec<_> = emulator.changes().iter().map(|made| (made.at, made.side, made.change)).collect();
-    assert_eq!(told, [(10, 0, Change::Rebind), (10, 1, Change::Rebind)]);
+    let summary: Vec<_> = emulator.changes().iter().map(|made| (made.at, made.side, made.change)).collect();
+    assert_eq!(summary, [(10, 0, Change::Rebind), (10, 1, Change::Rebind)]);
 }
 
 /// One connection on this link, because its client has noticed nothing; two on the next.
@@ -113,9 +113,9 @@ fn the_link_sees_the_clients_port_and_the_next_link_the_new_one() {
     // No mapping has the port: the answer is no packet of the server and no new connection.
     emulator.arrive(1, arrival(40, back(PORT)));
     let seen = emulator.connections().connections();
-    let told: Vec<_> =
+    let summary: Vec<_> =
         seen.iter().map(|(link, of)| (*link, of.from_client.packets, of.from_server.packets)).collect();
-    assert_eq!(told, [(0, 2, 2), (1, 1, 1), (1, 1, 1)]);
+    assert_eq!(summary, [(0, 2, 2), (1, 1, 1), (1, 1, 1)]);
     assert_eq!((seen[0].1.client.port(), seen[1].1.client.port()), (PORT, PORT));
     assert_ne!(seen[2].1.client.port(), PORT);
 }
