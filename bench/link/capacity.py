@@ -100,8 +100,8 @@ def _load(wire: Wire, links: int) -> Iterator[list[subprocess.Popen[str]]]:
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What was seen while the load lasted."""
+class LoadResult:
+    """Measurements during the load."""
 
     shares: list[float]
     """Of the rate, achieved by each loaded direction."""
@@ -111,7 +111,7 @@ class Seen:
     """CPU time of the emulator by time."""
 
 
-def _observe(bench: Bench, wire: Wire, asked: Conditions, links: int) -> Seen:
+def _observe(bench: Bench, wire: Wire, asked: Conditions, links: int) -> LoadResult:
     began, cpu_s, before = time.monotonic(), wire.cpu_s(), _ip_bytes(wire)
     samples = round(bench.scale.seconds * 1e3 / DATAGRAM_INTERVAL_MS)
     errors_us = one_way_errors_us(wire, asked, samples, link=links)
@@ -122,7 +122,7 @@ def _observe(bench: Bench, wire: Wire, asked: Conditions, links: int) -> Seen:
         for place, (then, now) in enumerate(zip(before, after, strict=True))
         if place % (links + 1) != links
     ]
-    return Seen(shares, errors_us, cores)
+    return LoadResult(shares, errors_us, cores)
 
 
 def _ip_bytes(wire: Wire) -> list[int]:
