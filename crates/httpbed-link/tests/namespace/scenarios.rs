@@ -97,7 +97,8 @@ fn round_trips_take_the_configured_time() {
     for direction in [0, 1] {
         let direction = &result["directions"][direction];
         let expected = json!({"in": PINGS, "duplicated": 0, "delivered": PINGS, "lost": 0, "queue_dropped": 0,
-                              "aqm_dropped": 0, "down_dropped": 0, "nat_dropped": 0, "in_flight": 0});
+                              "aqm_dropped": 0, "down_dropped": 0, "nat_dropped": 0, "policed": 0,
+                              "in_flight": 0});
         assert_eq!(direction["packets"], expected, "{direction}");
         assert_eq!(direction["bytes"]["delivered"], PINGS * 84);
         assert_eq!(direction["busy_ns"], PINGS * 67_200);
