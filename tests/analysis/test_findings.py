@@ -84,7 +84,7 @@ def test_failed_trials_are_counted_and_not_averaged() -> None:
 
 
 def test_timed_out_trials_rank_as_longer_than_the_limit() -> None:
-    """And their goodput as less than the body over the limit."""
+    """Their goodput ranks below the body's size divided by the limit."""
 
     def ends(levels: Mapping[str, str], block: int) -> Ending:
         if block > 2:
@@ -227,7 +227,7 @@ def test_a_campaign_under_way_has_findings() -> None:
 
 
 def test_an_experiment_without_factors_has_one_treatment() -> None:
-    """And nothing to compare."""
+    """There is no comparison."""
     text = VERSIONS.replace('{ factor = "loss" }', '"0 %"').replace(
         '{ factor = "http_version" }', '"2"'
     )

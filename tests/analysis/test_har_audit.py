@@ -63,7 +63,7 @@ def test_every_response_speaks_for_the_protocol(
 
 
 def test_without_claims_the_mix_is_told() -> None:
-    """And strays are none."""
+    """Requests without an HTTP version are left out."""
     found = audit(Claims(), answered("h2"), answered("h2"), answered("http/1.1"))["protocol"]
     assert (found.verdict, found.text) == ("not claimed", "HTTP/2: 2, HTTP/1.1: 1")
 

@@ -58,7 +58,7 @@ def test_without_an_origin_the_first_delivery_is_zero() -> None:
     ],
 )
 def test_nothing_and_damage_are_no_curve(text: str) -> None:
-    """And no failure of a whole report."""
+    """The report is made without the curve."""
     curve, by_link = deliveries(text)
     assert (curve.end_s, curve.end_bytes, by_link) == (0.0, 0.0, {})
     assert curve.at(1.0) == 0.0

@@ -91,7 +91,7 @@ def test_what_happens_on_the_path_needs_the_emulator(backend: Backend) -> None:
 
 
 def test_every_link_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also one behind a router; and a machine without IPv6 is told of before anything runs."""
+    """Links behind a router count, and a machine without IPv6 is refused before anything runs."""
     text = (
         SmallExperiment(delay="0 ms")
         .text()

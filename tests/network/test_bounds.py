@@ -52,7 +52,7 @@ def test_no_change_exceeds_what_the_experiment_allows() -> None:
 
 @pytest.mark.parametrize("rate", [None, {"trace": "up.trace"}])
 def test_of_a_link_without_a_rate_nothing_is_certain(rate: Any) -> None:
-    """Nor of a trace, which only the emulator has read."""
+    """A trace gives no bound either, since only the emulator reads it."""
     link = bounds(rate=rate)
     assert link.most_bytes(0.0, 1.0, ()) is None
     assert link.least_transmission_s(10**9) == 0.0

@@ -55,7 +55,7 @@ def test_a_rate_that_varies_is_a_mean() -> None:
 
 
 def test_a_goodput_within_its_rate_needs_no_note() -> None:
-    """Nor does one that is printed as the rate."""
+    """A goodput that rounds to the rate needs no note either."""
     assert noted('"10 Mbit/s"', 0.9) == []
     assert noted('"10 Mbit/s"', 0.7999) == []
 

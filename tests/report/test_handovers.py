@@ -177,7 +177,7 @@ def test_notes_name_what_limits_and_the_way_out(results: Results) -> None:
 
 
 def test_trials_that_were_over_before_are_noted(tmp_path: Path) -> None:
-    """And a stall below the round trip is said to be none."""
+    """A note says so, and that stalls shorter than the round trip are not counted."""
     results = moving(
         lambda levels, _: TrialCourse(verdict="migrated" if levels["client"] == "quiche" else ""),
         tmp_path,

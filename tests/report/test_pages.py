@@ -240,7 +240,7 @@ def test_nothing_of_a_page_is_markup(page: str) -> None:
 
 
 def test_a_campaign_of_downloads_has_no_such_section(results: Results) -> None:
-    """Nor bands."""
+    """The report has neither the section on page loads nor the Speed Index bands."""
     texts = dict(results.document) | {"workload": {"kind": "download", "size": "1 MB"}}
     found = find(replace(results, document=texts))
     assert not found.has_pages

@@ -84,7 +84,7 @@ def test_the_path_of_the_report_is_the_last_line_and_never_wrapped() -> None:
 
 
 def test_a_median_past_the_limit_is_printed_as_such() -> None:
-    """And the trials that timed out are told in a note."""
+    """A note gives the number of trials that timed out."""
 
     def ends(levels: Mapping[str, str], block: int) -> Ending:
         if levels["http_version"] == "3" and levels["loss"] == "2 %" and block > 2:
@@ -240,7 +240,7 @@ def test_the_heading_of_unequal_samples_names_the_least_coverage() -> None:
 
 
 def test_a_goodput_stands_beside_the_highest_rate_of_a_link_that_changes() -> None:
-    """And it is said that this is the most."""
+    """The table marks the rate as the highest."""
     change = 'delay = "25 ms"\nschedule = [{ at = "300 ms", rate = "1 Mbit/s" }]'
     text = shown(campaign(steady, VERSIONS.replace('delay = "25 ms"', change)), width=120)
     assert "of at most 10 Mbit/s" in text

@@ -46,7 +46,7 @@ def test_another_metric_base_and_place(directory: Path) -> None:
 
 
 def test_json_on_standard_output(directory: Path) -> None:
-    """And nothing else there."""
+    """Standard output holds the JSON document and nothing else."""
     found = json.loads(run(str(directory), "--json"))
     assert (found["schema"], found["metric"]) == (1, "request_time")
 

@@ -197,7 +197,7 @@ def test_another_site_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_second_run_is_refused_while_the_first_lasts(tmp_path: Path) -> None:
-    """And welcome after; the lock is the kernel's, so that no death leaves it behind."""
+    """The kernel holds the lock, so a killed run leaves none behind."""
     made = kept.loaded()
     with campaigns.opened(tmp_path, kept.SMALL, made.trials, kept.manifest()):
         assert campaigns.is_locked(tmp_path)
@@ -262,7 +262,7 @@ def test_a_damaged_campaign_is_refused_with_the_file(
 
 
 def test_what_is_no_campaign_cannot_be_read(tmp_path: Path) -> None:
-    """And what is missing is named."""
+    """The message names the missing file."""
     with pytest.raises(ConfigError, match=r"not a campaign: manifest.json"):
         campaigns.open_existing(tmp_path)
 

@@ -61,7 +61,7 @@ def test_a_record_is_of_one_machine_browser_and_backend(place: tuple[Any, ...], 
 
 
 def test_a_damaged_record_is_none() -> None:
-    """And one that is not there."""
+    """A missing record counts as none, too."""
     capacity_records.path(BROWSER).write_text("[]")
     assert capacity_records.undisturbed(BROWSER, MADE_BY, "rtt") is None
     assert capacity_records.undisturbed("another", MADE_BY, "rtt") is None

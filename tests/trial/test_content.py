@@ -37,7 +37,7 @@ def test_the_content_is_a_function_of_seed_size_and_number(name: str) -> None:
 
 
 def test_no_two_files_are_equal() -> None:
-    """Nor are files of two seeds."""
+    """Files of different seeds differ, too."""
     made = [content.ensure(1, target(1000, number)).sha256 for number in (1, 2, 3)]
     made.append(content.ensure(2, target(1000)).sha256)
     assert len(set(made)) == len(made)
@@ -55,7 +55,7 @@ def test_files_are_named_by_size_and_number() -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 10**6, 5 * 10**6])
 def test_the_content_has_its_length_and_is_text(size: int) -> None:
-    """Also where it is written in several parts."""
+    """Contents that are written in several parts have it, too."""
     made = content.ensure(1, target(size))
     assert made.path.stat().st_size == size
     assert made.path.read_bytes().isascii()

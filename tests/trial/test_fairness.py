@@ -54,7 +54,7 @@ def test_too_short_a_common_time_gives_no_shares(lines: list[str]) -> None:
 
 
 def test_dropped_packets_do_not_count() -> None:
-    """Nor do packets of another direction."""
+    """Packets of the other direction do not count either."""
     lost = [f"{at * MS}\t-\t1000\t1\t{at}\tlost\n" for at in range(1000)]
     lines = [HEADING, *flow(1, 0, 1000), *lost, *flow(0, 0, 1000), *flow(3, 0, 1000)]
     found = fairness.shared(fairness.delivered(read(lines)), CLIENTS)

@@ -46,7 +46,7 @@ def test_an_option_holds_in_each_direction() -> None:
 
 
 def test_a_way_s_own_option_sets_only_that_way() -> None:
-    """And wins over the one for both."""
+    """The option of one direction overrides the option for both."""
     up, down = ways(delay="50ms", up_delay="1ms", down_loss="2%")
     assert (up.delay, down.delay) == (0.001, 0.05)
     assert (up.loss, down.loss) == (0, 0.02)

@@ -28,7 +28,7 @@ def test_what_is_there_keeps_its_content(tmp_path: Path) -> None:
 
 
 def test_what_was_not_there_is_not_left(tmp_path: Path) -> None:
-    """Nor where a dangling link points."""
+    """The target of a dangling link is not created."""
     (tmp_path / "link").symlink_to(tmp_path / "target")
     assert not refused({"--pcap": tmp_path / "new", "--log": tmp_path / "link"})
     assert [path.name for path in tmp_path.iterdir()] == ["link"]

@@ -207,7 +207,7 @@ def test_alternating_links_have_one_change_and_absence_each(left: Path) -> None:
 
 
 def test_an_attempt_without_a_client_has_no_hand_overs(left: Path) -> None:
-    """Nor has one whose emulator left no result."""
+    """An attempt without the emulator's result has none either."""
     described = trial(HANDED_OVER).scenario().handover
     assert described is not None
     evidence = json.loads((left / "evidence.json").read_text())
