@@ -28,7 +28,7 @@ check: prepare  ## lint, formatting, types, layers, budgets
 	python -m pytest --quiet tests/test_budgets.py
 
 test: check  ## check, then every test once; root runs them as the user nobody
-	cargo test --quiet --locked --workspace
+	setup/cargo-test --workspace
 	PYTHONPATH=src python setup/quiche.py test
 	@httpbed toolbox build >/dev/null
 	@if [ "$$(id -u)" != 0 ]; then exec setup/run-tests; fi; \

@@ -30,7 +30,7 @@ LOG = HEADER + (
 def test_a_trace_has_a_mean_and_a_longest_gap() -> None:
     """Over a whole pass; the gap from the last to the first of the next pass counts too."""
     facts = files.read_trace(b"3\n3\n10\n")
-    assert facts == files.Trace(mean_bit_s=3 * 1504 * 8 * 100, longest_gap_s=0.007)
+    assert facts == files.TraceFacts(mean_bit_s=3 * 1504 * 8 * 100, longest_gap_s=0.007)
     assert files.read_trace(b"9\n10").longest_gap_s == 0.009
 
 
@@ -79,8 +79,8 @@ def test_any_file_is_read_or_refused(content: bytes) -> None:
 
 def test_a_log_tells_what_was_lost_in_each_direction() -> None:
     """Whatever the cause: what never arrived is lost when it is replayed; a copy is not."""
-    assert files.read_record(LOG.encode()) == files.Record(([0], [2, 3, 4, 5]))
-    assert files.read_record(HEADER.encode()) == files.Record(([], []))
+    assert files.read_record(LOG.encode()) == files.LossRecord(([0], [2, 3, 4, 5]))
+    assert files.read_record(HEADER.encode()) == files.LossRecord(([], []))
 
 
 def test_the_lost_packets_are_read_from_a_trials_result() -> None:

@@ -15,7 +15,7 @@ from httpbed.experiment.scenario import Scenario
 from httpbed.host.backend import Backend
 from httpbed.network import cellular
 from httpbed.network import plan as network
-from httpbed.network.files import Facts, Record
+from httpbed.network.files import Facts, LossRecord
 from httpbed.programs import catalog
 from httpbed.trial import plan
 from recorded import H2_LOSS, trial
@@ -237,7 +237,7 @@ def test_listed_packets_are_sorted_and_need_no_stream() -> None:
 def test_the_losses_of_a_record_are_those_of_each_direction() -> None:
     """A record that was not read is an error, not a record without losses."""
     link = {"loss": {"replay": "a.log", "sha256": "1" * 64}}
-    files = {"1" * 64: Record(([3, 17], [4]))}
+    files = {"1" * 64: LossRecord(([3, 17], [4]))}
     numbers = [way["loss"]["numbers"] for way in directions(link, files)]
     assert numbers == [[3, 17], [4]]
     with pytest.raises(ValueError, match="was not read"):

@@ -128,13 +128,13 @@ def command(
         code = _compete([sender, *competitors], catalog, scale, output, as_json=as_json)
         context.exit(code)
     with _folder(output) as folder:
-        options = Options(scale, jobs, output, as_json=as_json)
+        options = ConformanceOptions(scale, jobs, output, as_json=as_json)
         context.exit(_carry_out(sender, catalog, folder, options))
 
 
 @dataclass(frozen=True)
-class Options:
-    """Options of a test."""
+class ConformanceOptions:
+    """ConformanceOptions of a test."""
 
     scale: Scale
     jobs: int
@@ -143,7 +143,7 @@ class Options:
     as_json: bool
 
 
-def _carry_out(sender: Sender, catalog: Catalog, folder: Path, options: Options) -> int:
+def _carry_out(sender: Sender, catalog: Catalog, folder: Path, options: ConformanceOptions) -> int:
     # Statistics and plotting take seconds to import; mistakes are reported without them.
     from httpbed.report import conformance as report  # noqa: PLC0415
     from httpbed.report import terminal  # noqa: PLC0415

@@ -86,7 +86,7 @@ def command(
     """
     loaded, catalog = experiment_argument.load(file, recipe_folders, scale)
     directory = output or Path("-".join([loaded.experiment.name, *([scale] if scale else [])]))
-    options = Options(jobs, capture, backend.choose(link_backend))
+    options = RunOptions(jobs, capture, backend.choose(link_backend))
     capability.require(loaded, options.backend)
     if strict:
         link_certificate.require(link_certificate.standing(loaded, options.backend))
@@ -94,8 +94,8 @@ def command(
 
 
 @dataclass(frozen=True)
-class Options:
-    """Options of a run."""
+class RunOptions:
+    """RunOptions of a run."""
 
     jobs: int | None
     """Trials side by side; None: 1, or the capacity known for page loads."""
@@ -106,7 +106,7 @@ class Options:
 
 
 def carry_out(
-    loaded: Loaded, catalog: Catalog, directory: Path, options: Options, *, as_json: bool
+    loaded: Loaded, catalog: Catalog, directory: Path, options: RunOptions, *, as_json: bool
 ) -> int:
     """Run the unfinished trials of a campaign, print its report, and return the exit code."""
     run_options = campaign_run.RunOptions(

@@ -22,7 +22,7 @@ from httpbed.host.sandbox.spec import TRIAL_FOLDER
 from httpbed.network import files as link_files
 from httpbed.network import kernel
 from httpbed.network.addresses import End
-from httpbed.network.files import Facts, Record
+from httpbed.network.files import Facts, LossRecord
 
 SCHEMA = 2
 SPIN_US = 150
@@ -161,7 +161,7 @@ class _Emulated:
 
     def replayed(self, file: str, sha256: str | None) -> list[int]:
         record = self.draws.files.get(sha256 or "")
-        if not isinstance(record, Record):
+        if not isinstance(record, LossRecord):
             msg = f"the file {file!r} was not read before the network was planned"
             raise ValueError(msg)  # noqa: TRY004 - a value was not given
         return list(record.lost[self.index])
@@ -193,7 +193,7 @@ class _Emulated:
             return link_files.read_trace(made.encode()).longest_gap_s
         rate = self.described.rate
         known = self.draws.files.get(rate.sha256 or "") if isinstance(rate, Trace) else None
-        return known.longest_gap_s if isinstance(known, link_files.Trace) else 0.0
+        return known.longest_gap_s if isinstance(known, link_files.TraceFacts) else 0.0
 
     def table(self) -> Table:
         """Write the direction's part of the emulator's configuration."""

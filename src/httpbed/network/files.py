@@ -29,7 +29,7 @@ class FileError(ValueError):
 
 
 @dataclass(frozen=True)
-class Trace:
+class TraceFacts:
     """Properties of a packet-delivery trace."""
 
     mean_bit_s: int
@@ -38,17 +38,17 @@ class Trace:
 
 
 @dataclass(frozen=True)
-class Record:
+class LossRecord:
     """The packets that a recorded run lost."""
 
     lost: Lost
     """Numbers of the packets that did not arrive, from the first host to the second, and back."""
 
 
-Facts = Trace | Record
+Facts = TraceFacts | LossRecord
 
 
-def read_trace(content: bytes) -> Trace:
+def read_trace(content: bytes) -> TraceFacts:
     """Read a trace in mahimahi's format (Netravali et al., USENIX ATC 2015).
 
     Each line is the time of an opportunity to deliver 1504 bytes, in whole ms since the beginning,
@@ -74,7 +74,7 @@ def read_trace(content: bytes) -> Trace:
     return _trace(lines)
 
 
-def _trace(lines: list[bytes]) -> Trace:
+def _trace(lines: list[bytes]) -> TraceFacts:
     import numpy as np  # noqa: PLC0415 - most links are made of no file, and start sooner without
 
     times = np.array(lines, dtype=np.int64)
@@ -92,10 +92,10 @@ def _trace(lines: list[bytes]) -> Trace:
     mean_bit_s = len(times) * OPPORTUNITY_BYTES * 8 * 1000 // period_ms
     if mean_bit_s < SLOWEST_BIT_S:
         raise FileError(f"delivers less than a packet a minute: {mean_bit_s} bit/s on average")
-    return Trace(mean_bit_s, float(gaps.max()) / 1e3)
+    return TraceFacts(mean_bit_s, float(gaps.max()) / 1e3)
 
 
-def read_record(content: bytes) -> Record:
+def read_record(content: bytes) -> LossRecord:
     """Read the lost packets from a log of ``httpbed link --log`` or a ``link-result.json``.
 
     Raises:
@@ -104,8 +104,8 @@ def read_record(content: bytes) -> Record:
     expected = "a log of httpbed link --log, or a trial's link-result.json"
     _refuse_empty_or_binary(content, expected)
     if content.lstrip()[:1] == b"{":
-        return Record(_of_result(content))
-    return Record(_of_log(content, expected))
+        return LossRecord(_of_result(content))
+    return LossRecord(_of_log(content, expected))
 
 
 def _of_log(content: bytes, expected: str) -> Lost:

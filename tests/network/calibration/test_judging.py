@@ -19,9 +19,9 @@ from httpbed.network.calibration.packets import (
     Complete,
     Corruption,
     Duplication,
-    Listed,
+    ListedLosses,
     Loss,
-    Reordering,
+    Reordered,
     instrument,
 )
 from httpbed.network.calibration.timing import Delay, Departures, Jitter, Opportunities, Rate
@@ -193,8 +193,8 @@ def test_counts_are_exact() -> None:
     assert failures(Admitted(UP, tuple(range(11))).judge(burst))
     assert failures(Admitted(UP, (*range(9), 12)).judge(burst))
     listed = passages.seen({UP: steady(SENT, kept({3, 5}))})
-    assert not failures(Listed(UP, (3, 5)).judge(listed))
-    assert failures(Listed(UP, (3,)).judge(listed))
+    assert not failures(ListedLosses(UP, (3, 5)).judge(listed))
+    assert failures(ListedLosses(UP, (3,)).judge(listed))
 
 
 def test_doubled_damaged_and_overtaken_packets_are_those_of_the_seed() -> None:
@@ -213,7 +213,7 @@ def test_doubled_damaged_and_overtaken_packets_are_those_of_the_seed() -> None:
 
     held = np.array([number in drawn("reordering", 0.05) for number in range(COUNT)])
     late = passages.seen({UP: steady(SENT + 0.01 + np.where(held, 0.0105, 0.0))})
-    claim = Reordering(UP, 0.05, 0.01, 0.0105)
+    claim = Reordered(UP, 0.05, 0.01, 0.0105)
     assert not failures(claim.judge(late))
     assert failures(claim.judge(passages.seen({UP: steady(SENT + 0.01)})))
 

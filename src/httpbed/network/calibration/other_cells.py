@@ -23,10 +23,10 @@ from httpbed.network.calibration.packets import (
     Complete,
     Corruption,
     Duplication,
-    Listed,
+    ListedLosses,
     Loss,
     Policed,
-    Reordering,
+    Reordered,
 )
 from httpbed.network.calibration.timing import (
     Delay,
@@ -92,7 +92,7 @@ def bursts(extent: Extent) -> Iterator[Cell]:
         name="loss of listed packets",
         link={"loss": {"packets": list(numbers)}},
         flows=(_steady(UP, 200), _steady(DOWN, 200)),
-        claims=tuple(Listed(way, numbers) for way in (UP, DOWN)),
+        claims=tuple(ListedLosses(way, numbers) for way in (UP, DOWN)),
         covers={"loss model": "listed"},
     )
 
@@ -154,7 +154,7 @@ def together() -> Iterator[Cell]:
         claims=(
             Loss(UP, loss),
             Duplication(UP, CHANCE, loss),
-            Reordering(UP, CHANCE, delay_s, hold_s, loss),
+            Reordered(UP, CHANCE, delay_s, hold_s, loss),
             Delay(UP, delay_s + SMALL_PACKET * 8 / bit_s),
         ),
         covers={"together": "several impairments"},
@@ -256,7 +256,7 @@ def strays(extent: Extent) -> Iterator[Cell]:
         name=f"reordering {chance}",
         link={"delay": "10 ms", "reordering": {"share": chance, "hold": f"{hold_s * 1e3:g} ms"}},
         flows=(Flow(UP, train),),
-        claims=(Reordering(UP, CHANCE, delay_s, hold_s),),
+        claims=(Reordered(UP, CHANCE, delay_s, hold_s),),
         covers={"impairment": "reordering"},
     )
 

@@ -186,7 +186,7 @@ class Policed:
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedLosses:
     """Exactly these packets are lost."""
 
     direction: int
@@ -244,7 +244,7 @@ class Corruption:
 
 
 @dataclass(frozen=True)
-class Reordering:
+class Reordered:
     """The packets that are held back are those of the seed, and are overtaken."""
 
     direction: int
