@@ -236,11 +236,9 @@ class Recipe(Value):
         """Return after how many seconds this client continues or ends when its address is gone.
 
         The kernel does not notify the client's sockets. Infinity if the client waits forever. Over
-        QUIC,
-        a client that migrates continues at once, and a client that httpbed restarts ends at once,
-        because
-        the kernel rejects what it sends. Over TCP the client sends nothing, so only its timeout
-        helps.
+        QUIC, a client that migrates continues at once, and a client that httpbed restarts ends at
+        once, because the kernel rejects what it sends. Over TCP the client sends nothing, so only
+        its timeout helps.
         """
         knobs = settings(self.knobs, client.knobs)
         if transport == "quic":

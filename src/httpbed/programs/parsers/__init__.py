@@ -47,8 +47,7 @@ def read(parser: str, file: Path) -> ProgramReport:
     """Read a program's file; unreadable content and out-of-range numbers become a complaint.
 
     This function raises nothing, whatever the file contains: a program under test may fail its
-    trial,
-    but never the campaign.
+    trial, but never the campaign.
     """
     try:
         report = PARSERS[parser](file)

@@ -1,8 +1,7 @@
 r"""What curl prints for each transfer: a line with an object, times in seconds from its start.
 
 ``--write-out '{"ended_at":%time{%s.%f},"transfer":%{json}}\\n'`` adds curl's clock, so that
-parallel
-transfers have one time axis. If curl was started again, its runs' lines follow each other.
+parallel transfers have one time axis. If curl was started again, its runs' lines follow each other.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What httpbed's own clients print: a line with a JSON object for each file.
 
 A line with ``path_event`` reports a change of path instead: ``migrations`` counts migrations so
-far, and ``clock_ns`` is the same in all lines of a run. The last line may be
-``{"error": "..."}``, the reason why no more files follow.
+far, and ``clock_ns`` is the same in all lines of a run. The last line may be ``{"error": "..."}``,
+the reason why no more files follow.
 """
 
 from __future__ import annotations

@@ -31,8 +31,7 @@ def reduce(artifacts: Path, towards: Mapping[int, str], origin_ns: int) -> None:
     """Write :data:`DELIVERIES` from the emulator's log, if there is one.
 
     ``towards`` maps the directions that lead to the client to their links; ``origin_ns`` is the
-    time of
-    the client's first packet.
+    time of the client's first packet.
     """
     log = artifacts / packet_log.FILE
     if not log.exists():
@@ -80,8 +79,8 @@ def longest_below(least_bytes: int, bins: Bins, times: Sequence[int], begin: int
     """Return the longest time, in bins, in which fewer than ``least_bytes`` bytes were delivered.
 
     ``times`` are those of ``bins``, ascending. The time lies between ``begin`` and ``end``, and
-    begins
-    and ends there or with a delivery outside it. With ``least_bytes`` 1 it is the longest silence.
+    begins and ends there or with a delivery outside it. With ``least_bytes`` 1 it is the longest
+    silence.
     """
     inside = times[bisect_right(times, begin) : bisect_left(times, end)]
     edges = [begin, *inside, end]

@@ -1,8 +1,7 @@
 """Metrics of hand-overs: silence, stall, and the time until the client uses its new path.
 
 Deliveries are known to a millisecond (:mod:`~httpbed.trial.handover.deliveries`), and so are
-silence,
-stall and the first delivery on a new path. A client's first packet is known exactly.
+silence, stall and the first delivery on a new path. A client's first packet is known exactly.
 """
 
 from __future__ import annotations
@@ -36,8 +35,7 @@ class HandoverWindow:
     """A hand-over with its time span: from its order until the next one, or the client's end.
 
     The kernel's message comes a little later than the change, because the process that logs it must
-    get
-    the CPU first, as must the client.
+    get the CPU first, as must the client.
     """
 
     change: HandoverChange
@@ -232,8 +230,7 @@ def done_ns(hop: NetworkHop, evidence: AttemptEvidence, handovers: HandoverEvide
     """Return when the client ended, by its last close, or else when it was ended.
 
     In ns since the emulator's start. ``hop`` is the client's. The end of a process is known later
-    than
-    its last packet.
+    than its last packet.
     """
     closes = [
         (one["client_close_ns"] or one["client_last_ns"]) - evidence.link["started_ns"]

@@ -82,8 +82,7 @@ def _goes_on(one: Connection, handovers: ObservedHandovers) -> bool:
     """Whether a connection began with a short header, which may be greased (RFC 9287).
 
     A first datagram of an unknown kind counts as one if the client's handshakes are of known kinds
-    and
-    none of them is on this path.
+    and none of them is on this path.
     """
     if one.get("opening") != "other":
         return one.get("opening") == "short"

@@ -20,7 +20,7 @@ KEPT_EVENTS = frozenset({"changed", "triggered"})
 """The emulator's events that are kept: what happened to a link, and when."""
 
 
-async def listen(  # noqa: PLR0913 - all that it readings at, and where it writes
+async def listen(  # noqa: PLR0913 - its sources, and where it writes
     supervisor: Supervisor,
     emulator: Emulator,
     hops: Sequence[NetworkHop],
@@ -32,10 +32,8 @@ async def listen(  # noqa: PLR0913 - all that it readings at, and where it write
     """Log the emulator's events until its result.
 
     When the first connection of a hop carries data, the sockets of its sender are read: earlier
-    there
-    are none, and later they may be gone. Sets an event of ``awaited`` when the emulator's event of
-    that
-    name happens.
+    there are none, and later they may be gone. Sets an event of ``awaited`` when the emulator's
+    event of that name happens.
 
     Raises:
         BedError: The emulator ended, or refused a change.

@@ -143,8 +143,7 @@ class LoadDriver:
         """Return the browser's name and version.
 
         About one start in some hundreds of Chromium 156 fails: the browser never answers. It has
-        requested
-        no page yet, so the driver starts another one, and records that it did.
+        requested no page yet, so the driver starts another one, and records that it did.
         """
         while True:
             try:

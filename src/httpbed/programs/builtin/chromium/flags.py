@@ -136,10 +136,8 @@ def forced(options: BrowserOptions) -> list[str]:
     """Return the switches that leave only the wanted protocol, or the one to be discovered.
 
     Over QUIC, the browser accepts a certificate of an unknown authority only from hosts that are
-    named
-    in this switch, with any port. For a discovery the port is one that is never requested: it
-    permits
-    the certificate and forces nothing.
+    named in this switch, with any port. For a discovery the port is one that is never requested: it
+    permits the certificate and forces nothing.
     """
     if options.http_version == "3":
         port = UNUSED_PORT if options.visit == visits.DISCOVERY else options.port
