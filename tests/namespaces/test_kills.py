@@ -18,7 +18,7 @@ from httpbed.store import campaign as campaigns
 from orchestrator import VICTIMS, Run, Sandbox
 from real_runs import SmallExperiment, finished
 
-pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.as_root]
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.as_root, pytest.mark.alone]
 
 DELAYS_S = (0.0, 0.02, 0.08)
 """After the victim is first seen; a whole trial takes some 250 ms."""

@@ -44,7 +44,10 @@ def test_a_rebinding_ends_a_connection_and_the_next_one_has_a_new_port(
             assert await net.fetch("client", "server", 0.3)
             assert await net.ping("client", "server", 10), "ICMP has no ports"
             await net.emulator.send("change", link="router-server", change=REBIND)
-            assert "there is no NAT" in (await net.emulator.wait_for("refused"))["message"]
+            assert (
+                "the link has no NAT to rebind"
+                in (await net.emulator.wait_for("refused"))["message"]
+            )
             return await net.result()
 
     result = asyncio.run(run())

@@ -271,7 +271,7 @@ def test_a_server_that_never_listens_fails(
     ("old", "new", "word"),
     [
         ('"curl", "{http_flag}"', '"kurl", "{http_flag}"', "kurl is not in the toolbox"),
-        ('["curl", "--version"]', '["kurl"]', "curl did not tell its version"),
+        ('["curl", "--version"]', '["kurl"]', "curl did not report its version"),
     ],
 )
 def test_a_program_that_is_not_there_is_the_machines_fault(

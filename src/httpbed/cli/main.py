@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import resource
+import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -83,7 +84,18 @@ def _terminated(termination: Termination) -> int:
     kept = "; finished work is kept, and the same command resumes"
     with suppress(OSError):  # after SIGHUP the terminal may be gone
         _complain(str(termination) + ("" if sys.argv[1:2] == ["link"] else kept))
+    if termination.received == signal.SIGHUP:
+        _discard_output()
     return termination.exit_code
+
+
+def _discard_output() -> None:
+    """Keep Python from exiting with 120 because it cannot flush to a lost terminal."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):
+            stream.flush()
+        os.dup2(null, stream.fileno())
 
 
 def _require_memory() -> None:
