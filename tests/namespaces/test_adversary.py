@@ -10,13 +10,13 @@ import contextlib
 from pathlib import Path
 
 import pytest
-from misuse import MISUSE
 
 from hostile import attacked
 from httpbed.programs import recipe
 from httpbed.store import campaign as campaigns
 from httpbed.trial import parts
 from httpbed.trial.checks import bed
+from misuse import MISUSE
 from real_runs import values
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.as_root]

@@ -146,7 +146,7 @@ def stage(
     """Read an experiment and make its bed, as ``httpbed run`` does; its files are in ``folder``."""
     catalog = catalogs.load(recipes)
     loaded = preparation.load(settings.text(), catalog, folder)
-    bed = preparation.make_bed(loaded, catalog, capture=False, say=lambda _: None, backend=backend)
+    bed = preparation.make_bed(loaded, catalog, say=lambda _: None, backend=backend)
     return Stage(loaded, bed)
 
 

@@ -24,8 +24,7 @@ from httpbed.host.sandbox.spec import PartSpec, ProcessSpec
 from httpbed.host.sandbox.supervisor import RefusalError, SandboxSpec, sandbox
 from httpbed.network.plan import TOOLS
 from httpbed.programs.recipe import Recipe
-from httpbed.trial.plan import CampaignSetup
-from httpbed.trial.run.runner import MEMORY_BYTES
+from httpbed.trial.plan import SANDBOX_BYTES, CampaignSetup
 
 UNKNOWN = "unknown"
 """Version of a user's own binary that reports none; its digest identifies it."""
@@ -84,8 +83,9 @@ def manifest(loaded: Loaded, bed: CampaignSetup, *, command: str) -> dict[str, A
 
 
 def _link(bed: CampaignSetup) -> dict[str, Any]:
-    seeded = {"netem_seeded": bed.netem_seeded} if bed.backend == "netem" else {}
-    return {"backend": bed.backend, **seeded}
+    options = bed.options
+    seeded = {"netem_seeded": options.netem_seeded} if options.backend == "netem" else {}
+    return {"backend": options.backend, **seeded}
 
 
 def _program(
@@ -127,7 +127,7 @@ async def versions(recipes: Collection[Recipe], bed: CampaignSetup) -> dict[str,
             programs={},
             hosts={},
             sysctls={},
-            tmpfs_bytes=MEMORY_BYTES,
+            tmpfs_bytes=SANDBOX_BYTES,
             parts={str(asking.part): _part(asking, bed) for asking in asked},
         )
         async with sandbox(spec) as supervisor:

@@ -15,7 +15,7 @@ from typing import Any
 from httpbed.experiment import parser
 from httpbed.experiment.design import design
 from httpbed.experiment.document import SCENARIO_PARTS, fill, level_values
-from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.experiment.errors import ConfigError, HostError, Mistake
 from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.factorial import ScaleName
 from httpbed.experiment.page import PageLoad, RecordedPage
@@ -26,6 +26,7 @@ from httpbed.experiment.trial import Trial
 from httpbed.experiment.workload import Workload
 from httpbed.host import doctor
 from httpbed.host.backend import Backend
+from httpbed.host.packages.toolbox import Root
 from httpbed.network.kernel import KINDS
 from httpbed.network.link_file import LinkFile
 from httpbed.programs import role_checks
@@ -33,7 +34,7 @@ from httpbed.programs.catalog import Catalog
 from httpbed.trial import content, link_files, program_roots, tls_certificates
 from httpbed.trial import sites as pages
 from httpbed.trial.link_files import LinkFiles
-from httpbed.trial.plan import CampaignSetup
+from httpbed.trial.plan import CampaignSetup, PlanOptions
 from httpbed.web.sites.catalog import CachedSite
 
 Say = Callable[[str], None]
@@ -134,13 +135,29 @@ def _role_mistakes(read: ParsedExperiment, catalog: Catalog) -> Iterator[Mistake
             yield parser.mistake_at(document, path, levels, found.reason, found.remedy)
 
 
+def plan_options(backend: Backend, tools: Root | None, *, capture: bool) -> PlanOptions:
+    """Return the options of every plan of a campaign; ``httpbed plan`` and ``run`` share them.
+
+    With ``tools``, the root with ``tc``, check that the kernel has the backend's discipline. A plan
+    for netem cannot do without: its commands depend on whether netem takes a seed.
+
+    Raises:
+        HostError: The kernel lacks the discipline; or the backend is netem, without tools.
+    """
+    if backend == "netem" and tools is None:
+        reason = "whether netem takes a seed is unknown: the network tools are not built"
+        raise HostError(reason, "build them with httpbed toolbox build")
+    seeded = backend in KINDS and tools is not None and doctor.require_qdisc(backend, tools)
+    return PlanOptions(capture=capture, backend=backend, netem_seeded=seeded)
+
+
 def make_bed(
     loaded: Loaded,
     catalog: Catalog,
     *,
-    capture: bool,
     say: Say,
     backend: Backend = "af_packet",
+    capture: bool = False,
 ) -> CampaignSetup:
     """Build or find everything that the trials need.
 
@@ -151,7 +168,6 @@ def make_bed(
     origins = loaded.recorded_origins()
     names = loaded.implementations()
     found = program_roots.ensure(catalog, names, say=say, replays=bool(origins))
-    seeded = backend in KINDS and doctor.require_qdisc(backend, found.tools)
     if others := loaded.tcp_controls() - {DEFAULT_CONTROL}:
         doctor.require_congestion(others, found.tools)
     seed = loaded.experiment.seed
@@ -161,8 +177,6 @@ def make_bed(
         certificates=tls_certificates.ensure(datetime.now(UTC), origins),
         contents=content.ensure_all(seed, loaded.workloads()),
         sites=loaded.sites or pages.ensure_all(loaded.workloads(), seed, loaded.folder, say),
-        capture=capture,
-        backend=backend,
-        netem_seeded=seeded,
+        options=plan_options(backend, found.tools, capture=capture),
         files=link_files.kept(loaded.files),
     )

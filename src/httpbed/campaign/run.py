@@ -84,9 +84,9 @@ def prepare(loaded: Loaded, catalog: Catalog, options: RunOptions, *, say: Say) 
         HostError: This machine cannot run the experiment.
     """
     bed = preparation.make_bed(
-        loaded, catalog, capture=options.capture, say=say, backend=options.backend
+        loaded, catalog, say=say, backend=options.backend, capture=options.capture
     )
-    bed = replace(bed, log=options.packet_log)
+    bed = replace(bed, options=replace(bed.options, log=options.packet_log))
     return Prepared(loaded, bed, manifest.manifest(loaded, bed, command=options.command))
 
 

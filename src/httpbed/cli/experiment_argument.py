@@ -16,6 +16,7 @@ from httpbed.experiment import buckets
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.factorial import ScaleName
 from httpbed.host import user_file
+from httpbed.host.backend import Backend
 from httpbed.host.user_file import NotAFileError
 from httpbed.programs import catalog as catalogs
 from httpbed.programs.catalog import Catalog
@@ -28,6 +29,8 @@ MOST_BYTES = 16 * 2**20
 file_argument = click.argument("file", type=click.Path(path_type=Path))
 _PROGRAMS = "httpbed.programs"
 """Key of the ``--program`` values in a command's context."""
+_RECIPES = "httpbed.recipes"
+"""Key of the ``--recipes`` values in a command's context."""
 
 
 def recipes_option(function: Verb) -> Verb:
@@ -77,6 +80,21 @@ scale_option = click.option(
     type=click.Choice(get_args(ScaleName)),
     help="How much of the experiment to run, by its [scales]; default: all of it.",
 )
+capture_option = click.option(
+    "--capture",
+    is_flag=True,
+    help="Keep every packet of every trial as pcapng, with the cause of each drop.",
+)
+link_backend_option = click.option(
+    "--link-backend",
+    type=click.Choice(get_args(Backend)),
+    envvar="HTTPBED_LINK_BACKEND",
+    show_envvar=True,
+    help="What carries packets: the emulator by packet sockets (the kernel stamps them) or by TUN"
+    " devices; or the kernel's tbf (a rate, up to 10 Gbit/s) or netem, observed by the emulator."
+    " The kernel's links cannot do everything; what they cannot do is rejected. Default: the"
+    " emulator, with packet sockets if this machine has them.",
+)
 
 
 def notes(loaded: Loaded) -> list[str]:
@@ -107,6 +125,12 @@ def program_words() -> list[str]:
     return [word for name, path in own for word in ("--program", f"{name}={path}")]
 
 
+def program_sources() -> dict[str, Any]:
+    """Return the values of ``--recipes`` and ``--program`` for a campaign's manifest."""
+    folders = click.get_current_context().meta.get(_RECIPES, ())
+    return {"recipe_folders": list(map(str, folders)), "own_programs": own_programs()}
+
+
 def catalog(recipe_folders: tuple[Path, ...]) -> Catalog:
     """Read all recipes; the user's executables replace the programs that they name.
 
@@ -115,6 +139,8 @@ def catalog(recipe_folders: tuple[Path, ...]) -> Catalog:
     """
     context = click.get_current_context(silent=True)
     programs = context.meta.get(_PROGRAMS, {}) if context else {}
+    if context:
+        context.meta[_RECIPES] = recipe_folders
     known = catalogs.load(recipe_folders)
     for name, folder in known.replaced.items():
         echo(f"note: the recipe of {name} in {folder} replaces an earlier one", err=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from httpbed.analysis import duration
+from httpbed.campaign import capability, preparation
 from httpbed.campaign.preparation import Loaded
 from httpbed.cli import experiment_argument
 from httpbed.cli.echo import echo
@@ -20,6 +21,8 @@ from httpbed.experiment.factorial import ScaleName
 from httpbed.experiment.roles import ClientRole
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Trial
+from httpbed.host import backend
+from httpbed.host.packages import toolbox
 from httpbed.network import plan as network
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.settings import Transport
@@ -28,6 +31,8 @@ from httpbed.trial.handover import steps
 from httpbed.trial.handover.steps import HandoverPlan
 from httpbed.trial.plan import TrialPlan
 
+Planner = Callable[[Trial], TrialPlan]
+
 A_YEAR_S = 365 * 86_400.0
 
 
@@ -35,6 +40,8 @@ A_YEAR_S = 365 * 86_400.0
 @experiment_argument.file_argument
 @experiment_argument.scale_option
 @click.option("--commands", is_flag=True, help="Print every command of each trial.")
+@experiment_argument.capture_option
+@experiment_argument.link_backend_option
 @click.option("--trial", "wanted", metavar="ID", help="Show only this trial.")
 @experiment_argument.recipes_option
 @experiment_argument.json_option
@@ -43,36 +50,56 @@ def command(
     file: Path,
     scale: ScaleName | None,
     commands: bool,
+    capture: bool,
+    link_backend: str | None,
     wanted: str | None,
     recipe_folders: tuple[Path, ...],
     as_json: bool,
 ) -> None:
     """Show the trials of the experiment in FILE, in the order of the run.
 
-    Use it before a long run, to see its duration and the exact commands.
+    Use it before a long run, to see its duration and, with --commands, the exact commands: give
+    --capture and --link-backend as to httpbed run.
     """
     loaded, catalog = experiment_argument.load(file, recipe_folders, scale)
+    planner = _planner(loaded, catalog, link_backend, capture=capture) if commands else None
     trials = [trial for trial in loaded.trials if wanted in {None, trial.id}]
     if not trials:
         raise ConfigError([Mistake("--trial", f"no trial {wanted!r}", "httpbed plan lists them")])
     if as_json:
         echo(
             json.dumps(
-                [_as_json(trial, loaded, catalog if commands else None) for trial in trials],
+                [_as_json(trial, planner) for trial in trials],
                 indent=1,
             )
         )
         return
     for trial in trials:
-        _print(trial, loaded, catalog if commands else None)
+        _print(trial, planner)
     echo(_summary(loaded, catalog), err=True)
     experiment_argument.print_notes(loaded)
 
 
-def _as_json(trial: Trial, loaded: Loaded, catalog: Catalog | None) -> dict[str, object]:
+def _planner(
+    loaded: Loaded, catalog: Catalog, link_backend: str | None, *, capture: bool
+) -> Planner:
+    """Return a function that plans a trial as ``httpbed run`` does.
+
+    Raises:
+        ConfigError: The backend cannot do what the experiment needs.
+        HostError: This machine lacks the backend.
+    """
+    chosen = backend.choose(link_backend)
+    capability.require(loaded, chosen)
+    tools = toolbox.find(toolbox.TOOLS) if chosen == "netem" else None
+    options = preparation.plan_options(chosen, tools, capture=capture)
+    return lambda trial: plan.plan(trial, catalog, options, loaded.files)
+
+
+def _as_json(trial: Trial, planner: Planner | None) -> dict[str, object]:
     document: dict[str, object] = {"id": trial.id, **trial.model_dump(exclude={"document"})}
-    if catalog:
-        planned = plan.plan(trial, catalog, files=loaded.files)
+    if planner:
+        planned = planner(trial)
         document["sysctls"] = _sysctls(planned)
         document["commands"] = [
             {**asdict(spec), "files": dict(spec.files), "environment": dict(spec.environment)}
@@ -83,12 +110,12 @@ def _as_json(trial: Trial, loaded: Loaded, catalog: Catalog | None) -> dict[str,
     return document
 
 
-def _print(trial: Trial, loaded: Loaded, catalog: Catalog | None) -> None:
+def _print(trial: Trial, planner: Planner | None) -> None:
     levels = "  ".join(f"{factor}={level}" for factor, level in trial.levels.items())
     echo(f"block {trial.block:>4}  {trial.position:>3}  {trial.id}  {levels}")
-    if catalog is None:
+    if planner is None:
         return
-    planned = plan.plan(trial, catalog, files=loaded.files)
+    planned = planner(trial)
     for place, settings in _sysctls(planned).items():
         for name, value in settings.items():
             echo(f"    [{place}] sysctl --write {name}={value}")

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import click
 
@@ -43,26 +43,13 @@ from httpbed.store import sender_records as records
     help="Trials side by side; default: 1, and for page loads the result of httpbed capacity. More"
     " trials are faster but disturb the measurement; validity checks reject disturbed trials.",
 )
-@click.option(
-    "--capture",
-    is_flag=True,
-    help="Keep every packet of every trial as pcapng, with the cause of each drop.",
-)
+@experiment_argument.capture_option
 @click.option(
     "--strict",
     is_flag=True,
     help="Reject links that this machine's certificate does not cover; see httpbed calibrate.",
 )
-@click.option(
-    "--link-backend",
-    type=click.Choice(get_args(Backend)),
-    envvar="HTTPBED_LINK_BACKEND",
-    show_envvar=True,
-    help="What carries packets: the emulator by packet sockets (the kernel stamps them) or by TUN"
-    " devices; or the kernel's tbf (a rate, up to 10 Gbit/s) or netem, observed by the emulator."
-    " The kernel's links cannot do everything; what they cannot do is rejected. Default: the"
-    " emulator, with packet sockets if this machine has them.",
-)
+@experiment_argument.link_backend_option
 @experiment_argument.recipes_option
 @experiment_argument.json_option
 @click.pass_context
@@ -115,6 +102,7 @@ def carry_out(
     ready = campaign_run.prepare(loaded, catalog, run_options, say=_say)
     standing = link_certificate.standing(loaded, options.backend)
     ready.manifest["scale"] = loaded.scale
+    ready.manifest |= experiment_argument.program_sources()
     ready.manifest["link_certificate"] = standing.as_json()
     ready.manifest["senders"] = senders.standings(loaded.scenarios(), catalog, ready.manifest)
     jobs = _side_by_side(loaded, ready.manifest, options.jobs)

@@ -89,16 +89,12 @@ def examine(
     ]
 
 
-def require_namespaces() -> None:
-    """Check that this user can make namespaces.
+def require_namespaces(findings: Mapping[str, Any]) -> None:
+    """Check by the findings of capability tests that this user can make namespaces.
 
     Raises:
         HostError: The kernel refuses; with its reason and the remedy.
     """
-    _require_namespaces(run_capability_tests(None, congestion=()))
-
-
-def _require_namespaces(findings: Mapping[str, Any]) -> None:
     for capability in _namespace_capabilities(findings):
         if capability.ok is False:
             raise HostError(
@@ -113,7 +109,7 @@ def require_qdisc(kind: str, root: Root) -> bool:
         HostError: The kernel lacks it; with its reason and the remedy.
     """
     findings = run_capability_tests(root, congestion=())
-    _require_namespaces(findings)
+    require_namespaces(findings)
     for capability in _qdisc_capabilities(findings):
         if capability.name == f"kernel's {kind}" and capability.ok is not True:
             raise HostError(f"this kernel has no {kind}: {capability.figure}", capability.remedy)
@@ -127,7 +123,7 @@ def require_congestion(names: Collection[str], root: Root) -> None:
         HostError: The kernel lacks one; with its reason and the remedy.
     """
     findings = run_capability_tests(root, congestion=tuple(sorted(names)))
-    _require_namespaces(findings)
+    require_namespaces(findings)
     for capability in _congestion_capabilities(findings, sorted(names)):
         if capability.ok is not True:
             reason = f"this kernel has no {capability.name}: {capability.figure}"

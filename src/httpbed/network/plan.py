@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -115,6 +115,12 @@ class NetworkPlan:
     def _own_but(self, link: int) -> set[int]:
         (end,) = (one.end for one in self.access if one.link == link)
         return {*self.topology.links_of(end.host)} - {link}
+
+    def counter_readings(self, *events: str) -> tuple[ProcessSpec, ...]:
+        """Return the readings of the kernel's counters at events; none if the emulator carries."""
+        if self.counters is None:
+            return ()
+        return tuple(replace(self.counters, stdout=f"qdiscs-{event}.json") for event in events)
 
     def specs(self) -> tuple[ProcessSpec, ...]:
         """Every process, in order."""

@@ -15,6 +15,7 @@ from httpbed.host.sandbox.spec import Exit
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.protocol import LoggedRequest, ProgramReport, RoleName
 from httpbed.trial import fairness, replay_origin
+from httpbed.trial.artifacts import EVIDENCE, LINK_RESULT
 from httpbed.trial.content import PRIOR
 from httpbed.trial.fairness import FairShares
 from httpbed.trial.handover import deliveries
@@ -24,7 +25,6 @@ from httpbed.trial.handover.evidence import HandoverEvidence
 from httpbed.trial.hops import Chain, NetworkHop, ping_file, sockets_file
 from httpbed.trial.plan import TrialPlan
 from httpbed.trial.replay_origin import ReplayLogEntry
-from httpbed.trial.run.runner import EVIDENCE, LINK_RESULT
 from httpbed.web.sites.site import PRIOR_PATH
 
 _PING_TIME = re.compile(r"time=(?P<ms>[0-9.]+) ms")

@@ -32,6 +32,22 @@ from httpbed.web.sites.site import FILES
 
 PINGS = 3
 PING_INTERVAL_S = 0.005
+SANDBOX_BYTES = 512 * 2**20
+"""Size of a sandbox's tmpfs, without the bodies that programs store."""
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """What the plans of all trials of a campaign have in common."""
+
+    capture: bool = False
+    """Whether each trial keeps every packet as pcapng."""
+    log: bool = False
+    """Whether each trial keeps a line with the times and fate of each packet."""
+    backend: Backend = "af_packet"
+    """How the emulator gets packets from the kernel, or the discipline that replaces it."""
+    netem_seeded: bool = False
+    """Whether the kernel's netem takes a seed."""
 
 
 @dataclass(frozen=True)
@@ -44,14 +60,7 @@ class CampaignSetup:
     certificates: Path
     contents: Mapping[str, Content]
     """The files to serve, by their path in a URL."""
-    capture: bool = False
-    """Whether each trial keeps every packet as pcapng."""
-    log: bool = False
-    """Whether each trial keeps a line with the times and fate of each packet."""
-    backend: Backend = "af_packet"
-    """How the emulator gets packets from the kernel, or the discipline that replaces it."""
-    netem_seeded: bool = False
-    """Whether the kernel's netem takes a seed."""
+    options: PlanOptions = PlanOptions()
     files: Mapping[str, LinkFile] = field(default_factory=dict)
     """The files that the experiment names, by digest."""
     sites: Mapping[str, CachedSite] = field(default_factory=dict)
@@ -59,15 +68,7 @@ class CampaignSetup:
 
     def plan(self, trial: Trial) -> TrialPlan:
         """Validate a trial's scenario and plan its attempt."""
-        return plan(
-            trial,
-            self.catalog,
-            capture=self.capture,
-            log=self.log,
-            backend=self.backend,
-            files=self.files,
-            netem_seeded=self.netem_seeded,
-        )
+        return plan(trial, self.catalog, self.options, self.files)
 
     def shared_files(self) -> dict[str, Path]:
         """Map the paths in the sandbox of the experiment's files to their paths here."""
@@ -142,8 +143,11 @@ class TrialPlan:
             *((handover.monitor,) if handover else ()),
             *(ping.process for group in self.pings for ping in group),
             *(handover.before() if handover else ()),
-            *(client.process for client in self.all_clients()),
+            *(visit.process for visit in self.prior_visits),
+            *self.network.counter_readings("before-start", "after-start"),
+            *(client.process for client in self.clients),
             *self.sockets.values(),
+            *self.network.counter_readings("before-stop", "after-stop"),
         )
 
     def all_clients(self) -> tuple[PlannedClient, ...]:
@@ -193,29 +197,26 @@ class TrialPlan:
         )
 
 
-def plan(  # noqa: PLR0913 - all but the first two are named at the call
+def plan(
     trial: Trial,
     catalog: Catalog,
-    *,
-    capture: bool = False,
-    log: bool = False,
-    backend: Backend = "af_packet",
+    options: PlanOptions | None = None,
     files: Mapping[str, LinkFile] | None = None,
-    netem_seeded: bool = False,
 ) -> TrialPlan:
     """Validate a trial's scenario and plan its attempt; ``files`` are keyed by digest."""
     scenario = trial.scenario()
-    needs_log = log or _needs_log(scenario, backend)
+    options = options or PlanOptions()
+    needs_log = options.log or _needs_log(scenario, options.backend)
     net = network.plan(
         steps.with_trigger(scenario) if scenario.handover else scenario.topology,
         scenario.senders(),
         trial.seed,
         trial.block,
-        capture=capture,
+        capture=options.capture,
         log=f"{TRIAL_FOLDER}/{packet_log.FILE}" if needs_log else None,
-        backend=backend,
+        backend=options.backend,
         files={digest: file.facts for digest, file in (files or {}).items()},
-        netem_seeded=netem_seeded,
+        netem_seeded=options.netem_seeded,
         **_client_access(scenario),
     )
     located = hops.locate(scenario, net)

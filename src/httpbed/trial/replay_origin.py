@@ -1,4 +1,4 @@
-"""Runs httpbed's program that answers for a recorded site, behind each of its servers.
+"""Plans the program that answers for a recorded site, behind each of its servers; reads its log.
 
 The server under test ends the browser's connections. It fetches the responses on its own host's
 loopback interface, where there is neither link nor emulator. The program belongs to the bed: its
@@ -7,22 +7,16 @@ failure says nothing about the server.
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from httpbed.experiment.errors import BedError, SubjectError
 from httpbed.host.packages.toolbox import Contents
 from httpbed.host.sandbox import untrusted_files
-from httpbed.host.sandbox.dialogue import last_error_line
 from httpbed.host.sandbox.spec import TRIAL_FOLDER, Ports, ProcessSpec
-from httpbed.host.sandbox.supervisor import Process, Supervisor
 from httpbed.programs.invocation import PROGRAMS
 from httpbed.programs.protocol import REPLAY_PORT, Part
-from httpbed.trial.run.servers import started, stop
 
 ROOT = "replay-origin"
 """Name of its root filesystem."""
@@ -76,50 +70,6 @@ def process(part: Part) -> ProcessSpec:
         memory_bytes=_MEMORY_BYTES,
         processes=_PROCESSES,
     )
-
-
-@dataclass
-class RunningOrigins:
-    """The programs behind a trial's servers, by name."""
-
-    supervisor: Supervisor
-    specs: Mapping[str, ProcessSpec]
-    starting: Mapping[str, asyncio.Task[Process]]
-
-    async def ready(self) -> None:
-        """Wait until recorded responses can be served.
-
-        Raises:
-            BedError: One of the programs did not start.
-        """
-        for name, task in self.starting.items():
-            try:
-                await task
-            except SubjectError as error:
-                words = last_error_line(self.supervisor, self.specs[name])
-                raise BedError(f"recorded responses cannot be served: {error}{words}") from None
-
-    async def end(self) -> None:
-        """End all, so that their logs are complete.
-
-        Raises:
-            BedError: One ended earlier.
-        """
-        processes = {name: task.result() for name, task in self.starting.items()}
-        for name, one in processes.items():
-            if one.exit.done():
-                words = last_error_line(self.supervisor, self.specs[name])
-                raise BedError(f"{name} ended before the client did: {one.exit.result()}{words}")
-        await stop(self.supervisor, processes.values())
-
-
-@asynccontextmanager
-async def running_origins(
-    supervisor: Supervisor, specs: Mapping[str, ProcessSpec]
-) -> AsyncIterator[RunningOrigins]:
-    """Start the programs, without waiting until they are ready."""
-    async with started(supervisor, specs) as starting:
-        yield RunningOrigins(supervisor, specs, starting)
 
 
 def read(folder: Path) -> tuple[ReplayLogEntry, ...]:

@@ -18,6 +18,7 @@ from httpbed.trial import plan
 from httpbed.trial.checks import bed as bed_checks
 from httpbed.trial.checks import kernel
 from httpbed.trial.checks.kernel import TIMES
+from httpbed.trial.plan import PlanOptions
 from recorded import H2_LOSS, recorded_evidence, trial
 
 PROBES, CAME, DROPPED = 3, 100, 7
@@ -144,7 +145,7 @@ def test_the_rtt_is_not_judged_under_netems_jitter() -> None:
     known, seen = catalog.load(), replace(recorded_evidence(H2_LOSS), link={})
     asked: list[tuple[Backend, bool | None]] = [("netem", None), ("af_packet", True)]
     for backend, passed in asked:
-        planned = plan.plan(trial(H2_LOSS), known, backend=backend)
+        planned = plan.plan(trial(H2_LOSS), known, PlanOptions(backend=backend))
         first = next(bed_checks.checks(planned, known, seen))
         assert (first.name, first.passed) == ("round-trip time", passed)
 

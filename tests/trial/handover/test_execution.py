@@ -17,8 +17,9 @@ from httpbed.host.sandbox.spec import Exit, ProcessSpec
 from httpbed.host.sandbox.supervisor import Supervisor
 from httpbed.network.running import Emulator
 from httpbed.trial import plan as bed
+from httpbed.trial.artifacts import HANDOVER_STEPS
 from httpbed.trial.handover import execution
-from httpbed.trial.handover.execution import STEPS, Signals
+from httpbed.trial.handover.execution import Signals
 from httpbed.trial.handover.steps import HandoverPlan
 from recorded import CATALOG, HANDED_OVER, trial
 
@@ -82,7 +83,7 @@ def carried_out(
         return stage.told
 
     told = asyncio.run(run())
-    lines = (tmp_path / STEPS).read_text().splitlines()
+    lines = (tmp_path / HANDOVER_STEPS).read_text().splitlines()
     return told, [json.loads(line) for line in lines]
 
 
@@ -106,7 +107,7 @@ def test_a_hand_over_waits_for_its_bytes(tmp_path: Path) -> None:
 
     async def triggered(signals: Signals) -> None:
         await asyncio.sleep(0)
-        assert not (tmp_path / STEPS).read_text()
+        assert not (tmp_path / HANDOVER_STEPS).read_text()
         signals.triggered.set()
 
     plan = planned(kind="address deleted", when={"delivered": "1 kB"}, sockets="destroyed")

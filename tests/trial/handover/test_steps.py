@@ -13,6 +13,7 @@ from httpbed.host.backend import Backend
 from httpbed.trial import plan as bed
 from httpbed.trial.handover import steps as handover
 from httpbed.trial.handover.steps import Step
+from httpbed.trial.plan import PlanOptions
 from recorded import CATALOG, HANDED_OVER, planned, trial
 
 ONCE = {"delivered": "1 MB"}
@@ -167,6 +168,8 @@ def test_a_step_runs_on_the_clients_host_or_in_the_emulator() -> None:
 def test_packets_are_logged_only_by_the_emulator() -> None:
     """The kernel's backends know only connections."""
     backends: tuple[Backend, ...] = ("af_packet", "tun", "netem")
-    plans = [bed.plan(trial(HANDED_OVER), CATALOG, backend=backend) for backend in backends]
+    plans = [
+        bed.plan(trial(HANDED_OVER), CATALOG, PlanOptions(backend=backend)) for backend in backends
+    ]
     logs = [plan.network.emulator_config["log"] for plan in plans]
     assert logs == ["/trial/packets.tsv", "/trial/packets.tsv", None]

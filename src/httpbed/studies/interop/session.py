@@ -29,7 +29,7 @@ from httpbed.programs.recipe import Recipe
 from httpbed.studies.interop.pairings import Pairing, Promise
 from httpbed.trial import content, program_roots, tls_certificates
 from httpbed.trial.content import Content, ContentFile
-from httpbed.trial.plan import CampaignSetup
+from httpbed.trial.plan import CampaignSetup, PlanOptions
 from httpbed.trial.verdict import AttemptId
 
 SIZES = (1000, 1_000_000)
@@ -170,7 +170,7 @@ def make_setup(
         programs=program_roots.ensure(catalog, [recipe.name for recipe in recipes], say=say),
         certificates=tls_certificates.ensure(datetime.now(UTC)),
         contents=content.ensure_all(_SEED, map(workload_of, files)),
-        backend=backend.choose(None),
+        options=PlanOptions(backend=backend.choose(None)),
     )
 
 

@@ -67,7 +67,7 @@ class BrowserLoader:
         stored = CachedSite(sites.read(site), site)
         found = {one.key: stored for one in loaded.workloads() if isinstance(one, PageLoad)}
         loaded = replace(loaded, sites=found)
-        bed = preparation.make_bed(loaded, self._catalog, capture=False, say=self._say)
+        bed = preparation.make_bed(loaded, self._catalog, say=self._say)
         artifacts = scratch / f"load-{self._number}"
         asyncio.run(self._run(loaded, bed, artifacts))
         try:

@@ -22,10 +22,9 @@ from typing import Any
 from httpbed.experiment.handover import TRIGGER, AfterBytes, Handover
 from httpbed.host.sandbox import untrusted_files
 from httpbed.network.access import PREFERRED_METRIC
-from httpbed.trial.handover.execution import STEPS
+from httpbed.trial.artifacts import HANDOVER_STEPS, LINK_EVENTS
 from httpbed.trial.handover.steps import BY_EMULATOR, DECISIVE, What, sockets_left_file
 from httpbed.trial.hops import NetworkHop
-from httpbed.trial.run.emulator_events import LINK_EVENTS
 
 MONITOR = "network-monitor.txt"
 CLOCKS_APART_NS = 1_000_000
@@ -113,7 +112,7 @@ def read(
     if not clocks or "origin_ns" not in link:
         return None
     zero_ns = link["origin_ns"] + link["started_ns"]
-    done = tuple(_done(untrusted_files.own_text(folder / STEPS), zero_ns))
+    done = tuple(_done(untrusted_files.own_text(folder / HANDOVER_STEPS), zero_ns))
     messages = _messages(untrusted_files.own_text(folder / MONITOR), clocks, zero_ns)
     reader = _Reader(handover, hop, done, messages, link)
     return HandoverEvidence(

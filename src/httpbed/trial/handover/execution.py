@@ -23,11 +23,9 @@ from httpbed.host.sandbox.dialogue import run_tool
 from httpbed.host.sandbox.spec import ProcessSpec
 from httpbed.host.sandbox.supervisor import Supervisor
 from httpbed.network.running import Emulator
+from httpbed.trial.artifacts import HANDOVER_STEPS
 from httpbed.trial.handover import steps
 from httpbed.trial.handover.steps import BY_EMULATOR, HandoverPlan, Step
-
-STEPS = "handover.jsonl"
-"""A line for each step that was carried out; times by CLOCK_MONOTONIC."""
 
 READINGS = 5
 
@@ -54,7 +52,7 @@ async def execute(
     Raises:
         BedError: A step failed; with the tool's output.
     """
-    with (artifacts / STEPS).open("w") as file:
+    with (artifacts / HANDOVER_STEPS).open("w") as file:
         executor = _Executor(supervisor, emulator, planned, signals, file)
         for number in itertools.count(1):
             due_ns = await executor.due_ns(number)

@@ -13,9 +13,9 @@ from httpbed.host.sandbox import untrusted_files
 from httpbed.host.sandbox.spec import ProcessSpec
 from httpbed.host.sandbox.supervisor import Supervisor
 from httpbed.network.running import Emulator
+from httpbed.trial.artifacts import LINK_EVENTS
 from httpbed.trial.hops import NetworkHop
 
-LINK_EVENTS = "link-events.jsonl"
 KEPT_EVENTS = frozenset({"changed", "triggered"})
 """The emulator's events that are kept: what happened to a link, and when."""
 

@@ -37,25 +37,22 @@ from httpbed.network.plan import NO_NEIGHBOUR_DISCOVERY
 from httpbed.network.running import Emulator
 from httpbed.store import packet_log
 from httpbed.trial import fairness
+from httpbed.trial.artifacts import EVIDENCE, LINK_RESULT
 from httpbed.trial.handover import deliveries
 from httpbed.trial.handover.execution import Signals, execute, read_clocks
 from httpbed.trial.parts import BODIES, CERTIFICATES, CONTENT
-from httpbed.trial.plan import CampaignSetup, PlannedClient, TrialPlan
-from httpbed.trial.replay_origin import running_origins
+from httpbed.trial.plan import SANDBOX_BYTES, CampaignSetup, PlannedClient, TrialPlan
 from httpbed.trial.run import part_folders
 from httpbed.trial.run.clients import ClientRuns, run_clients
 from httpbed.trial.run.disconnection import end_connections
 from httpbed.trial.run.emulator_events import listen
+from httpbed.trial.run.replay_origins import running_origins
 from httpbed.trial.run.servers import RunningServers, running_servers, stop
 from httpbed.trial.tls_certificates import AUTHORITY, SPKI
 
-MEMORY_BYTES = 512 * 2**20
 LEAST_FREE_BYTES = 64 * 2**10
 SETTLING_S = 0.05
 """Wait after a prior visit, besides two round trips, until its last packets are gone."""
-
-EVIDENCE = "evidence.json"
-LINK_RESULT = "link-result.json"
 
 
 @dataclass
@@ -89,7 +86,7 @@ async def run(planned: TrialPlan, setup: CampaignSetup, artifacts: Path) -> Phas
         scratch.rmdir()
         disorder = await asyncio.to_thread(part_folders.claim, artifacts, planned.most_bytes())
     _write_json(artifacts, EVIDENCE, {**evidence, "disorder": disorder})
-    await asyncio.to_thread(_reduce, planned, artifacts, keep_log=setup.log)
+    await asyncio.to_thread(_reduce, planned, artifacts, keep_log=setup.options.log)
     phases.end("tear-down")
     return phases
 
@@ -150,7 +147,7 @@ def _sandbox_spec(
         hosts=planned.network.sysctls,
         sysctls=NO_NEIGHBOUR_DISCOVERY,
         # A proxy may store what it forwards.
-        tmpfs_bytes=MEMORY_BYTES + (2 + proxies) * sum(bodies),
+        tmpfs_bytes=SANDBOX_BYTES + (2 + proxies) * sum(bodies),
     )
 
 
@@ -314,8 +311,8 @@ class _Run:
 
     async def _count(self, when: str) -> None:
         """Read the kernel's counters, where it carries the packets."""
-        if counters := self.planned.network.counters:
-            await run_tool(self.supervisor, replace(counters, stdout=f"qdiscs-{when}.json"))
+        for spec in self.planned.network.counter_readings(when):
+            await run_tool(self.supervisor, spec)
 
     async def _while_emulated(
         self, emulator: Emulator, listening: asyncio.Task[Any], signals: Signals

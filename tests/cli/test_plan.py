@@ -1,0 +1,73 @@
+"""``httpbed plan --commands``: the same processes that ``httpbed run`` would start."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import kept
+from httpbed.campaign import preparation
+from httpbed.cli import plan as verb
+from httpbed.host import backend as backends
+from httpbed.host import doctor
+from httpbed.host.backend import Backend
+from httpbed.programs import catalog
+from httpbed.trial import content, program_roots, tls_certificates
+from recorded import nothing_built
+
+RATE_ONLY = (
+    kept.SMALL.replace('loss = ["0 %", "2 %"]\n', "")
+    .replace('delay = "25 ms"\nloss = { factor = "loss" }\n', "")
+    .replace('queue = { discipline = "droptail", limit = "1000 packets" }\n', "")
+)
+"""An experiment that every backend can run."""
+
+
+@pytest.fixture(autouse=True)
+def every_backend(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Pretend that this machine has every backend, and that all is built."""
+    (tmp_path / "tun").touch()
+    monkeypatch.delenv("HTTPBED_LINK_BACKEND", raising=False)
+    monkeypatch.setattr(backends, "TUN", tmp_path / "tun")
+    monkeypatch.setattr(backends, "_has_packet_sockets", lambda: True)
+    monkeypatch.setattr(doctor, "require_qdisc", lambda *_: False)
+    monkeypatch.setattr(program_roots, "ensure", lambda *_, **__: nothing_built())
+    monkeypatch.setattr(tls_certificates, "ensure", lambda *_: tmp_path)
+    monkeypatch.setattr(content, "ensure_all", lambda *_: {})
+
+
+@pytest.mark.parametrize("capture", [False, True])
+@pytest.mark.parametrize("backend", ["af_packet", "tun", "tbf"])
+def test_plan_prints_the_processes_that_run_starts(
+    tmp_path: Path, backend: Backend, *, capture: bool
+) -> None:
+    """All of them, with their arguments, files and output, for every trial."""
+    file = tmp_path / "experiment.toml"
+    file.write_text(RATE_ONLY)
+    words = [str(file), "--commands", "--json", "--link-backend", backend]
+    words += ["--capture"] * capture
+    result = CliRunner().invoke(verb.command, words, catch_exceptions=False)
+    known, loaded = catalog.load(), kept.loaded(RATE_ONLY)
+    bed = preparation.make_bed(loaded, known, say=print, backend=backend, capture=capture)
+    started = [[asdict(spec) for spec in bed.plan(trial).specs()] for trial in loaded.trials]
+    assert bed.options.backend == backend
+    assert [trial["commands"] for trial in json.loads(result.stdout)] == json.loads(
+        json.dumps(started, default=dict)
+    )
+    assert ("link.pcapng" in result.stdout) == capture
+    assert ("qdiscs-after-stop.json" in result.stdout) == (backend == "tbf")
+
+
+def test_without_an_option_plan_chooses_the_backend_of_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kernel without packet sockets gets TUN devices."""
+    monkeypatch.setattr(backends, "_has_packet_sockets", lambda: False)
+    file = tmp_path / "experiment.toml"
+    file.write_text(RATE_ONLY)
+    result = CliRunner().invoke(verb.command, [str(file), "--commands"], catch_exceptions=False)
+    assert '"backend": "tun"' in result.stdout
