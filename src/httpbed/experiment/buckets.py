@@ -43,11 +43,10 @@ class BucketLoad:
 def bucket_loads(scenario: Scenario) -> tuple[BucketLoad, ...]:
     """Return every bucket on the response path of a client, in the order of the links."""
     sizes = Counter[tuple[int, int]]()
-    workloads = scenario.workloads()
-    for hop in scenario.hops():
-        number = _client_number(hop.client, hop.server)
-        for index, direction in scenario.route(hop.client, hop.server):
-            sizes[index, 1 - direction] += workloads[number].body_bytes()
+    for workload, hops in zip(scenario.workloads(), scenario.hops_by_client(), strict=True):
+        for hop in hops:
+            for index, direction in scenario.route(hop.client, hop.server):
+                sizes[index, 1 - direction] += workload.body_bytes()
     loads = []
     for (index, direction), size in sorted(sizes.items()):
         link = scenario.topology.links[index]
@@ -56,9 +55,3 @@ def bucket_loads(scenario: Scenario) -> tuple[BucketLoad, ...]:
             source = link.between[direction]
             loads.append(BucketLoad(link.name, source, rate.bucket, rate.burst, size))
     return tuple(loads)
-
-
-def _client_number(asks: str, answers: str) -> int:
-    """Return the number of a hop's client: 0 for the measured client, then its competitors."""
-    of_competitor = next((name for name in (asks, answers) if name.startswith("competitor-")), "")
-    return int(of_competitor.split("-")[1]) if of_competitor else 0

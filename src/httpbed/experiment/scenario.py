@@ -72,10 +72,13 @@ class Scenario(Value):
 
     def hops(self) -> list[Hop]:
         """List the hops of every client's requests; the measured client's come first."""
-        all_hops = hops(self.roles)
-        for number, competitor in enumerate(self.competitors, start=1):
-            all_hops += hops(competitor.roles(), f"competitor-{number}-")
-        return all_hops
+        return [hop for group in self.hops_by_client() for hop in group]
+
+    def hops_by_client(self) -> list[list[Hop]]:
+        """List the hops of each client's requests, in the order of :meth:`clients`."""
+        competitors = enumerate(self.competitors, start=1)
+        of_competitors = (hops(one.roles(), f"competitor-{number}-") for number, one in competitors)
+        return [hops(self.roles), *of_competitors]
 
     @cached_property
     def hosts(self) -> dict[str, str]:

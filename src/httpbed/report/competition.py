@@ -11,7 +11,7 @@ from rich.text import Text
 from httpbed.analysis.sender.split import Split
 from httpbed.experiment import units
 from httpbed.report.terminal import Console
-from httpbed.studies.conformance.competition import ONE_WAY_S, RATE_BIT_S, Competition
+from httpbed.studies.conformance.competition import ONE_WAY_S, RATE_BIT_S, Competition, level
 
 KEY_WIDTH = 10
 
@@ -27,7 +27,7 @@ def show(seen: Competition, out: Console) -> None:
         table.add_column(name, justify="right")
     for name in ("Jain", "queue delay p50", "p95", "used", "n"):
         table.add_column(name, justify="right")
-    for queue in seen.queues():
+    for queue in seen.queues_bdp():
         table.add_row(*map(Text, _cells(queue, seen)))
     out.print(table)
     out.print()
@@ -35,14 +35,14 @@ def show(seen: Competition, out: Console) -> None:
         out.print(Text(f"{'note':<{KEY_WIDTH}}  not read: {reason}"), soft_wrap=True)
 
 
-def _cells(queue: str, seen: Competition) -> list[str]:
+def _cells(queue: float, seen: Competition) -> list[str]:
     trials = seen.of(queue)
     shares = [
         units.format_share(round(_of(trials, lambda one, name=name: one.shares[name]), 3))  # type: ignore[misc]
         for name in seen.flows
     ]
     return [
-        queue,
+        level(queue),
         *shares,
         f"{_of(trials, lambda one: one.jain):.2f}",
         _delay(trials, "p50"),

@@ -9,14 +9,12 @@ from typing import Any
 from httpbed.report.remark import Remark, few
 
 OVER = {"tcp": "TCP", "quic": "QUIC"}
-PROGRAMS = ("--recipes", "--program")
-"""Options that say what programs there are."""
 
 
 def failed(manifest: Mapping[str, Any]) -> Iterator[Remark]:
     """Name each sender that did not pass its conformance test.
 
-    Manifests from before such tests have no senders, and give no remarks.
+    Manifests of verbs without such tests have no senders, and give no remarks.
     """
     for words, command in _tests(manifest):
         if words.get("passed") is False:
@@ -45,9 +43,11 @@ def untested(manifest: Mapping[str, Any]) -> Iterator[str]:
 
 def _tests(manifest: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], str]]:
     """Yield what is known of each sender, with the command that tests it."""
-    programs = _programs(str(manifest.get("command", "")))
+    options = [f"--recipes={folder}" for folder in manifest.get("recipe_folders", ())]
+    programs = manifest.get("own_programs", {}).items()
+    options += [f"--program={name}={path}" for name, path in programs]
     for text in manifest.get("senders", ()):
-        yield text, _command(text, programs)
+        yield text, _command(text, options)
 
 
 def _reasons(node: Mapping[str, Any]) -> str:
@@ -69,7 +69,7 @@ def _control(sender: Mapping[str, Any]) -> str:
     return str(sender["congestion_control"])
 
 
-def _command(node: Mapping[str, Any], programs: Sequence[str]) -> str:
+def _command(node: Mapping[str, Any], options: Sequence[str]) -> str:
     """Write the command of the missing test; knobs at upstream's default are left out."""
     sender = node["sender"]
     version = sender.get("http_version", "3" if sender["transport"] == "quic" else "1.1")
@@ -77,14 +77,4 @@ def _command(node: Mapping[str, Any], programs: Sequence[str]) -> str:
     if sender["transport"] == "tcp" or node.get("chosen"):
         words += ["--congestion-control", _control(sender)]
     words += [f"--knob={name}={value}" for name, value in node.get("set", {}).items()]
-    return shlex.join([*words, *programs])
-
-
-def _programs(command: str) -> list[str]:
-    """Return the options of a campaign's command about recipes and programs."""
-    words, found = shlex.split(command), list[str]()
-    for place, word in enumerate(words):
-        name, equals, _ = word.partition("=")
-        if name in PROGRAMS:
-            found += [word] if equals else words[place : place + 2]
-    return found
+    return shlex.join([*words, *options])

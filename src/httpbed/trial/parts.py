@@ -56,9 +56,14 @@ def parts(
     return described
 
 
+def prior_visit_name(client: str) -> str:
+    """Name the prior visit of a client."""
+    return f"{client}-prior"
+
+
 def prior_visit(client: Part) -> Part:
     """Describe the prior visit, in which a client gets its ticket and nothing is measured."""
-    name = f"{client.name}-prior"
+    name = prior_visit_name(client.name)
     fetch = FileToFetch(PRIOR.path, f"{BODIES}/{name}{PRIOR.path}")
     return replace(client, name=name, fetches=(fetch,), connections=1, rounds=1, visit="prior")
 

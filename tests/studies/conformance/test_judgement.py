@@ -158,14 +158,14 @@ def test_reports_warn_of_failed_and_untested_senders() -> None:
         "chosen": True,
         "set": {"knob": "1"},
     }
-    made = {"command": "httpbed run x.toml --recipes ci --program=own=./own --jobs 2"}
+    made = {"recipe_folders": ["ci"], "own_programs": {"own": "/bin/own"}}
     found = {"senders": [said | {"passed": passed} for passed in (None, False, True)], **made}
     told = [*senders.untested(found), *in_one_line(senders.failed(found), "senders")]
     assert [*senders.untested({}), *senders.failed({})] == []
     assert len(told) == 2
     assert "never tested" in told[0]
     asked = "httpbed conformance own --http-version 3 --congestion-control reno --knob=knob=1"
-    assert f"{asked} --recipes ci --program=own=./own" in told[0]
+    assert f"{asked} --recipes=ci --program=own=/bin/own" in told[0]
     assert "did not pass: growth; not seen: start" in told[1]
 
 

@@ -23,11 +23,12 @@ from httpbed.studies.conformance.networks import SIZE, responders, toml_string
 from httpbed.studies.conformance.sender import Sender
 
 FACTOR = "queue"
-QUEUES: Mapping[Scale, tuple[str, ...]] = {
-    "smoke": ("1 BDP",),
-    "standard": ("0.5 BDP", "1 BDP", "4 BDP"),
-    "full": ("0.5 BDP", "1 BDP", "4 BDP"),
+QUEUES_BDP: Mapping[Scale, tuple[float, ...]] = {
+    "smoke": (1,),
+    "standard": (0.5, 1, 4),
+    "full": (0.5, 1, 4),
 }
+"""Lengths of the queue, in bandwidth-delay products."""
 REPLICATES: Mapping[Scale, int] = {"smoke": 1, "standard": 3, "full": 10}
 RATE_BIT_S = 10_000_000
 ONE_WAY_S = 0.02
@@ -40,7 +41,8 @@ SETTLED_S = 5.0
 class CompetitionTrial:
     """How the flows of one trial shared the bottleneck."""
 
-    queue: str
+    queue_bdp: float
+    """Length of the queue in bandwidth-delay products."""
     split: Split
 
 
@@ -57,13 +59,13 @@ class Competition:
     invalid: bool = False
     """Whether an invalid attempt is one of the reasons."""
 
-    def of(self, queue: str) -> list[Split]:
+    def of(self, queue_bdp: float) -> list[Split]:
         """Return the trials with one length of the queue."""
-        return [trial.split for trial in self.trials if trial.queue == queue]
+        return [trial.split for trial in self.trials if trial.queue_bdp == queue_bdp]
 
-    def queues(self) -> list[str]:
+    def queues_bdp(self) -> list[float]:
         """Return the lengths of the queue that have trials, shortest first."""
-        return sorted({trial.queue for trial in self.trials}, key=_packets)
+        return sorted({trial.queue_bdp for trial in self.trials})
 
     def as_json(self) -> dict[str, Any]:
         """Return it for :func:`json.dumps`."""
@@ -73,7 +75,7 @@ class Competition:
             "rtt_s": 2 * ONE_WAY_S,
             "trials": [
                 {
-                    "queue": trial.queue,
+                    "queue": level(trial.queue_bdp),
                     "rates_bit_s": dict(trial.split.rates_bit_s),
                     "shares": trial.split.shares,
                     "jain": trial.split.jain,
@@ -92,6 +94,11 @@ def names(senders: Sequence[Sender]) -> tuple[str, ...]:
         f"{number} {sender.algorithm} {sender.implementation} H{sender.http_version}"
         for number, sender in enumerate(senders, start=1)
     )
+
+
+def level(queue_bdp: float) -> str:
+    """Return the factor's level for a length of the queue."""
+    return f"{queue_bdp:g} BDP"
 
 
 def access(flow: int) -> int:
@@ -117,7 +124,7 @@ seed = {seed}
 time_limit = "{TIME_LIMIT_S} s"
 
 [factors]
-{FACTOR} = [{", ".join(map(toml_string, QUEUES[scale]))}]
+{FACTOR} = [{", ".join(toml_string(level(length)) for length in QUEUES_BDP[scale])}]
 
 [topology]
 hosts = [{", ".join(map(toml_string, _hosts(flows)))}]
@@ -170,7 +177,3 @@ def _roles(sender: Sender, end: str, place: str) -> str:
         f'host = "client{end}"\nhttp_version = "{sender.http_version}"\n\n'
         + responders(sender, place, end)
     )
-
-
-def _packets(queue: str) -> float:
-    return float(queue.split(maxsplit=1)[0])

@@ -179,6 +179,7 @@ def compete(  # noqa: PLR0913 - all but the first three are keywords
 def read_competition(campaign: Campaign, flows: Sequence[str]) -> Competition:
     """Read the last attempt at every trial of a competition."""
     trials, unreadable, invalid = list[CompetitionTrial](), list[str](), False
+    lengths = {competition.level(length): length for length in competition.QUEUES_BDP["full"]}
     for attempt in campaign.attempts().values():
         queue = attempt.trial.levels[competition.FACTOR]
         shares = _from_log(campaign, attempt, lambda log: split_of(log, flows))
@@ -186,7 +187,7 @@ def read_competition(campaign: Campaign, flows: Sequence[str]) -> Competition:
             unreadable.append(f"queue of {queue}: {shares}")
             invalid |= attempt.outcome.kind == "invalid"
         else:
-            trials.append(CompetitionTrial(queue, shares))
+            trials.append(CompetitionTrial(lengths[queue], shares))
     return Competition(tuple(flows), trials, campaign.manifest, unreadable, invalid)
 
 

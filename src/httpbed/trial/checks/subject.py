@@ -23,7 +23,7 @@ from httpbed.experiment.check import (
 from httpbed.experiment.trial import Check
 from httpbed.experiment.workload import Download
 from httpbed.host.sandbox.spec import Exit
-from httpbed.trial import request_logs
+from httpbed.trial import parts, request_logs
 from httpbed.trial.checks import page, protocol, replay, retry, visit
 from httpbed.trial.content import Content, targets
 from httpbed.trial.evidence import AttemptEvidence, Body
@@ -52,7 +52,7 @@ def checks(
     """Check the programs in one attempt with these clients."""
     yield from _servers(chains, evidence)
     yield _folders(evidence)
-    yield from _visits(evidence)
+    yield from _visits(chains, evidence)
     for chain in chains if evidence.client else ():
         ended_well = _client(chain, evidence)
         yield ended_well
@@ -104,9 +104,10 @@ def _folders(evidence: AttemptEvidence) -> Check:
     return FOLDERS.result(passed=not wrong, figure=figure)
 
 
-def _visits(evidence: AttemptEvidence) -> Iterator[Check]:
+def _visits(chains: Sequence[Chain], evidence: AttemptEvidence) -> Iterator[Check]:
+    visits = {parts.prior_visit_name(chain.client) for chain in chains}
     for name, ended in evidence.exits.items():
-        if name.endswith("-prior"):
+        if name in visits:
             yield ENDED_WELL.result(
                 item=name, passed=ended.clean, figure=str(ended), limit="exit status 0"
             )
