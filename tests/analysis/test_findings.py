@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from campaigns import VERSIONS, Ending, Ends, campaign, timed
-from httpbed.analysis.evidence import size_of
 from httpbed.analysis.findings import Findings, Row, find
 from httpbed.analysis.sample import Bounded, samples
 from httpbed.experiment.document import scenario_document
@@ -248,19 +247,12 @@ def test_unknown_metric_and_base_are_refused_together() -> None:
     assert "'3 %' is not a level of 'loss'; the levels are: 0 %, 2 %" in text
 
 
-@pytest.mark.parametrize(
-    ("figure", "size"),
-    [
-        ("p99 84 us, largest 1 ms", 84e-6),
-        ("1,200 packets", 1200),
-        ("2.5 % lost", 0.025),
-        ("cubic", float("-inf")),
-        ("SHA-256 abc", float("-inf")),
-    ],
-)
-def test_the_number_of_a_figure(figure: str, size: float) -> None:
-    """A number is not part of a name."""
-    assert size_of(figure) == pytest.approx(size)
+def test_of_many_figures_the_one_that_measured_most_is_shown() -> None:
+    """Few figures are all shown, also those that measure nothing."""
+    lateness, losses, protocol = find(campaign(steady)).checks
+    assert (lateness.figure, lateness.measured, lateness.unit) == ("p99 85 us", 85e-6, "s")
+    assert (losses.figure, losses.measured) == ("12 of 731 packets", 12)
+    assert (protocol.figure, protocol.measured) == ("HTTP/1.1; HTTP/2; HTTP/3", None)
 
 
 def test_a_time_out_leaves_no_share_of_what_it_cut_off() -> None:

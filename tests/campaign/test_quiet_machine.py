@@ -9,19 +9,22 @@ import time
 import pytest
 
 from httpbed.campaign import quiet_machine
-from httpbed.experiment.trial import Attempt, Check
+from httpbed.experiment.check import (
+    CARRIED_OUT,
+    LATENESS,
+    PRESSURE,
+    ROUND_TRIP_TIME,
+    CheckDescriptor,
+)
+from httpbed.experiment.trial import Attempt
 from httpbed.host.pressure import PressureReading
 from recorded import H2_LOSS, trial
 
-WORDS = {"figure": "", "limit": ""}
 
-
-def attempt(*broken: str, of: str = "bed") -> Attempt:
+def attempt(*broken: CheckDescriptor) -> Attempt:
     """Return an attempt in which these checks failed."""
-    checks = [
-        Check.model_validate({"name": name, "of": of, "passed": False} | WORDS) for name in broken
-    ]
-    kind = "invalid" if of == "bed" and broken else "completed"
+    checks = [one.result(passed=False, figure="") for one in broken]
+    kind = "invalid" if broken else "completed"
     said = {"trial": trial(H2_LOSS), "number": 1, "started": "", "phases_s": {}}
     return Attempt.model_validate({**said, "outcome": {"kind": kind}, "checks": checks})
 
@@ -29,11 +32,11 @@ def attempt(*broken: str, of: str = "bed") -> Attempt:
 @pytest.mark.parametrize(("number", "seconds"), [(1, 1.0), (2, 2.0), (3, 4.0)])
 def test_the_wait_doubles_with_each_attempt(number: int, seconds: float) -> None:
     """The first wait was too short."""
-    assert quiet_machine.patience_s(attempt("CPU pressure", "emulator lateness"), number) == seconds
+    assert quiet_machine.patience_s(attempt(PRESSURE, LATENESS), number) == seconds
 
 
 @pytest.mark.parametrize(
-    "ended", [attempt(), attempt("CPU pressure", "round-trip time"), attempt("trial carried out")]
+    "ended", [attempt(), attempt(PRESSURE, ROUND_TRIP_TIME), attempt(CARRIED_OUT)]
 )
 def test_other_invalid_attempts_are_retried_without_a_wait(ended: Attempt) -> None:
     """Waiting helps only against a busy machine."""

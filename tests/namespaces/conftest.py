@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 import kin
 from families import until
-from httpbed.trial.checks import bed
-from httpbed.trial.handover import checks as handover
+from httpbed.experiment.check import HANDOVER_PROMPT, LATENESS, PRESSURE
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -27,9 +27,10 @@ def _adopting() -> Iterator[None]:
 def _patient() -> Iterator[None]:
     """Leave out the checks that nobody waited for a CPU: the machine may be busy with tests."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bed, "PRESSURE_SHARE", 1e9)
-        patch.setattr(bed, "LATENESS_P99_S", 1e9)
-        patch.setattr(handover, "LATE_S", 1e9)
+        patch.setattr("httpbed.trial.checks.bed.PRESSURE", replace(PRESSURE, limit=1e9))
+        patch.setattr("httpbed.trial.checks.bed.LATENESS", replace(LATENESS, limit=1e9))
+        prompt = replace(HANDOVER_PROMPT, limit=1e9)
+        patch.setattr("httpbed.trial.handover.checks.HANDOVER_PROMPT", prompt)
         yield
 
 

@@ -14,7 +14,9 @@ import pytest
 from httpbed.experiment.trial import Record
 from httpbed.programs import recipe
 from httpbed.trial import parts
+from httpbed.trial.hops import sockets_file
 from real_runs import check
+from recorded import H2_LOSS, planned
 from wild import outcome
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
@@ -94,7 +96,8 @@ def test_a_folder_cannot_be_replaced(tmp_path: Path, victim: Path) -> None:
 
 def test_nothing_is_written_beside_the_own_folder(tmp_path: Path, victim: Path) -> None:
     """Files of httpbed itself there are unchanged."""
-    names = ("evidence.json", "link-result.json", "link-events.jsonl", "ss-server.txt")
+    (hop,) = planned(H2_LOSS).hops
+    names = ("evidence.json", "link-result.json", "link-events.jsonl", sockets_file(hop))
     script = "".join(f"ln -s VICTIM/said.txt /trial/{name}\n" for name in names)
     trapped(tmp_path, victim, script)
     assert not any(file.is_symlink() for file in left(tmp_path).rglob("*"))

@@ -38,9 +38,9 @@ answer     At 0 % loss, HTTP/1.1 needed the same time as HTTP/2, to within 1 %.
 answer     At 0 % loss, HTTP/3 needed 0.97x the time of HTTP/2.
 answer     At 2 % loss, HTTP/1.1 needed 1.12x the time of HTTP/2, which is within noise.
 answer     At 2 % loss, HTTP/3 needed 0.74x the time of HTTP/2.
-evidence   30 trials valid, 0 invalid attempts kept aside; passed in all: link lateness, losses as
-           drawn, protocol used; link lateness at most p99 85 us; no link certificate: httpbed
-           calibrate
+evidence   30 trials valid, 0 invalid attempts kept aside; passed in all: emulator lateness, losses
+           as drawn, protocol used; emulator lateness at most p99 85 us; no link certificate:
+           httpbed calibrate
 note       1.12x of HTTP/1.1 at 2 % loss is within noise for n = 5; about 7 blocks would settle it
            (replicates = 7)
 note       with fewer than 6 blocks an interval runs from the smallest to the largest value and
@@ -152,12 +152,12 @@ def test_trials_left_invalid_have_a_reason_and_a_remedy() -> None:
     def ends(levels: Mapping[str, str], block: int) -> Ending:
         if block == 1:
             late = levels["http_version"] != "3"
-            return Ending({}, "invalid", "link lateness: p99 3 ms" if late else "clock stepped")
+            return Ending({}, "invalid", "emulator lateness: p99 3 ms" if late else "clock stepped")
         return timed(steady(levels, block))
 
     text = " ".join(shown(campaign(ends)).split())
     assert (
-        "6 trials without a valid attempt, because the bed failed each time: link lateness:"
+        "6 trials without a valid attempt, because the bed failed each time: emulator lateness:"
         " p99 3 ms, and 1 other reason; a quieter machine, fewer --jobs or a lower rate can help"
     ) in text
 

@@ -66,7 +66,7 @@ def test_every_file_carries_its_schema(tmp_path: Path) -> None:
     """So that a later httpbed knows how to read it."""
     kept.make(tmp_path, [kept.record(kept.loaded().trials[0])])
     (folder,) = tmp_path.glob("trials/*/*/*")
-    assert json.loads((folder / "trial.json").read_text())["schema"] == 2
+    assert json.loads((folder / "trial.json").read_text())["schema"] == 3
     for line in (folder / "observations.jsonl").read_text().splitlines():
         assert json.loads(line)["schema"] == 1
         assert json.loads(line)["unit"] == "s"

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from httpbed.experiment.check import AS_DRAWN, LATENESS, PROTOCOL
 from httpbed.experiment.document import SCENARIO_PARTS
 from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.metric import METRICS
@@ -50,9 +51,9 @@ size = "1 MB"
 """
 STARTED = "2026-11-21T12:00:00+00:00"
 CHECKS = (
-    ("link lateness", "bed", "p99 {} us", "p99 under 1 ms"),
-    ("losses as drawn", "bed", "{} of {} packets", "every fate as recomputed"),
-    ("protocol used", "subject", "HTTP/{}", "as configured"),
+    (LATENESS, "p99 {} us", "p99 at most 5000 us"),
+    (AS_DRAWN, "{} of {} packets", "every fate as recomputed"),
+    (PROTOCOL, "HTTP/{}", "as configured"),
 )
 
 
@@ -144,11 +145,16 @@ class _Tables:
         self, key: dict[str, Any], block: int, levels: Mapping[str, str], *, passed: bool
     ) -> None:
         figures = (str(80 + block), ("12", "731"), levels.get("http_version", "2"))
-        for (name, of, figure, limit), values in zip(CHECKS, figures, strict=True):
-            said = figure.format(*([values] if isinstance(values, str) else values))
-            held = passed or name != "link lateness"
-            row = {"name": name, "of": of, "passed": held, "figure": said, "limit": limit}
-            self.checks.append(key | row)
+        measured = ((80 + block) / 1e6, 12.0, None)
+        for (one, figure, limit), values, number in zip(CHECKS, figures, measured, strict=True):
+            check = one.result(
+                passed=passed or one is not LATENESS,
+                figure=figure.format(*([values] if isinstance(values, str) else values)),
+                limit=limit,
+                item="losses" if one is AS_DRAWN else "",
+                measured=number,
+            )
+            self.checks.append(key | check.model_dump())
 
     def table(self, rows: list[dict[str, Any]], fields: Mapping[str, pa.DataType]) -> pa.Table:
         """Make a typed table, with a column for each factor."""

@@ -11,6 +11,7 @@ from httpbed.experiment.trial import Check
 from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.handover import checks as handover
 from httpbed.trial.handover import metrics, outcome
+from httpbed.trial.handover.outcome import HandoverVerdict
 from planted import Fault
 from recorded import HANDED_OVER, chains, recorded_evidence, trial
 
@@ -31,11 +32,18 @@ def observed() -> AttemptEvidence:
     return replace(recorded_evidence(HANDED_OVER), pressure=QUIET)
 
 
+def verdicts(evidence: AttemptEvidence, **changes: Any) -> list[HandoverVerdict]:
+    """Return how the client reacted to each hand-over."""
+    course = metrics.observed(described(**changes), CHAIN, evidence)
+    assert course is not None
+    return outcome.verdicts(course)
+
+
 def of_subject(evidence: AttemptEvidence, **changes: Any) -> Check:
     """Check how the client reacted."""
     course = metrics.observed(described(**changes), CHAIN, evidence)
     assert course is not None
-    (check,) = handover.of_subject(course, outcome.verdicts(course))
+    (check,) = handover.of_subject(course, verdicts(evidence, **changes))
     return check
 
 

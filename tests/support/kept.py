@@ -8,9 +8,10 @@ from typing import Any
 
 from httpbed.campaign import preparation
 from httpbed.campaign.preparation import Loaded
+from httpbed.experiment.check import ROUND_TRIP_TIME
 from httpbed.experiment.factorial import ScaleName
 from httpbed.experiment.metric import Observation
-from httpbed.experiment.trial import Attempt, Check, Outcome, Record, Trial
+from httpbed.experiment.trial import Attempt, Outcome, Record, Trial
 from httpbed.programs import catalog
 from httpbed.store import campaign as campaigns
 from httpbed.store.campaign import Campaign
@@ -54,7 +55,7 @@ def record(trial: Trial, number: int = 1, kind: Any = "completed", seconds: floa
         trial=trial,
         number=number,
         outcome=Outcome(kind=kind, reason="" if kind == "completed" else "as planned"),
-        checks=[Check(name="round-trip time", of="bed", passed=kind != "invalid", figure="50 ms")],
+        checks=[ROUND_TRIP_TIME.result(passed=kind != "invalid", figure="50 ms")],
         started="2026-11-21T12:00:00.000+00:00",
         phases_s={"client": seconds, "tear-down": 0.5},
     )

@@ -21,8 +21,10 @@ from httpbed.store import campaign as campaigns
 from httpbed.trial.plan import CampaignSetup
 
 _PATIENT = """
+from dataclasses import replace
 from httpbed.trial.checks import bed as bed_checks
-bed_checks.PRESSURE_SHARE = bed_checks.LATENESS_P99_S = 1e9
+bed_checks.PRESSURE = replace(bed_checks.PRESSURE, limit=1e9)
+bed_checks.LATENESS = replace(bed_checks.LATENESS, limit=1e9)
 from httpbed.cli.main import main
 main()
 """

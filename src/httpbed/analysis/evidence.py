@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import re
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from httpbed.analysis.sample import last_attempts
+from httpbed.experiment.check import CHECK_BY_ID
 from httpbed.store.results import Results
 
-# A number that is not part of a name: 84 in "p99 84 us", not 99.
-_NUMBER = re.compile(
-    r"(?<![\w.-])(?P<number>-?[0-9][0-9,]*(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?)\s*(?P<unit>[a-zµ%]+)?"
-)
 FEW_FIGURES = 3
-_SCALES = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "%": 0.01}
 
 
 @dataclass(frozen=True)
 class CheckSummary:
     """One validity check over all trials whose outcome is data."""
 
+    check: str
+    """Its id."""
+    item: str
     name: str
     of: str
     """``bed`` or ``subject``."""
@@ -31,14 +30,23 @@ class CheckSummary:
     not_observed: int
     figure: str
     """What was seen, in failed checks if there are any: all figures where they are few, else
-    the one with the largest number."""
+    the one that measured most."""
     limit: str
     """What was asked, or that it differs by trial; empty where nothing was."""
+    measured: float | None
+    """The largest value in those checks, in ``unit``; None if they measured nothing."""
+    unit: str
 
     @property
     def total(self) -> int:
         """Number of trials that have this check."""
         return self.passed + self.failed + self.not_observed
+
+    @property
+    def kind(self) -> str:
+        """The name that it shares with the same check at other places, and with its group."""
+        descriptor = CHECK_BY_ID[self.check]
+        return descriptor.group or descriptor.title(item=self.item)
 
 
 @dataclass(frozen=True)
@@ -61,11 +69,11 @@ def check_summaries(results: Results) -> tuple[CheckSummary, ...]:
         for row in last_attempts(results.trials)
         if row["outcome"] != "invalid"
     }
-    groups: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in results.checks.to_pylist():
         if (row["trial"], row["attempt"]) in counted:
-            groups[row["name"], row["of"]].append(row)
-    return tuple(_summary(name, of, rows) for (name, of), rows in groups.items())
+            groups[row["name"]].append(row)
+    return tuple(map(_summary, groups.values()))
 
 
 def invalid_attempts(results: Results) -> tuple[InvalidAttempt, ...]:
@@ -86,29 +94,31 @@ def invalid_attempts(results: Results) -> tuple[InvalidAttempt, ...]:
     return tuple(sorted(found, key=lambda one: (one.block, one.trial, one.attempt)))
 
 
-def size_of(figure: str) -> float:
-    """Return the first number of a check's figure, in base units; minus infinity without one."""
-    match = _NUMBER.search(figure)
-    if match is None:
-        return float("-inf")
-    return float(match["number"].replace(",", "")) * _SCALES.get(match["unit"] or "", 1.0)
-
-
-def _summary(name: str, of: str, rows: list[dict[str, Any]]) -> CheckSummary:
+def _summary(rows: list[dict[str, Any]]) -> CheckSummary:
     limits = {row["limit"] for row in rows}
     failed = [row for row in rows if row["passed"] is False]
     observed = [row for row in rows if row["passed"]]
+    shown = failed or observed or rows
+    most = max(shown, key=_measured)
     return CheckSummary(
-        name=name,
-        of=of,
+        check=most["check"],
+        item=most["item"],
+        name=most["name"],
+        of=most["of"],
         passed=len(observed),
         failed=len(failed),
         not_observed=len(rows) - len(observed) - len(failed),
-        figure=_figure(failed or observed or rows),
+        figure=_figure(shown, most),
         limit=limits.pop() if len(limits) == 1 else "differs by trial",
+        measured=most["measured"],
+        unit=most["unit"],
     )
 
 
-def _figure(rows: Iterable[Mapping[str, Any]]) -> str:
+def _measured(row: Mapping[str, Any]) -> float:
+    return -math.inf if row["measured"] is None else float(row["measured"])
+
+
+def _figure(rows: Iterable[Mapping[str, Any]], most: Mapping[str, Any]) -> str:
     figures = sorted({str(row["figure"]) for row in rows})
-    return "; ".join(figures) if len(figures) <= FEW_FIGURES else max(figures, key=size_of)
+    return "; ".join(figures) if len(figures) <= FEW_FIGURES else str(most["figure"])

@@ -58,9 +58,14 @@ class Outcome(Value):
 
 
 class Check(Value):
-    """A named check on an attempt, with its evidence."""
+    """A check on an attempt, with its evidence."""
 
+    check: str
+    """Id of its descriptor in :mod:`httpbed.experiment.check`."""
+    item: str = ""
+    """What the name has a placeholder for, such as the part."""
     name: str
+    """Its title, with the item and the place: a direction, hop, link or client."""
     of: Literal["bed", "subject"]
     """A failed check of the bed makes the attempt invalid; one of the subject makes the outcome
     failed."""
@@ -70,6 +75,10 @@ class Check(Value):
     """The observed value, in words."""
     limit: str = ""
     """The required value, in words."""
+    measured: float | None = None
+    """The number in ``figure`` that measures the check, in ``unit``; None if there is none."""
+    unit: str = ""
+    """``s``, ``1`` for a share, or what is counted; empty without a number."""
     by_time_limit: bool = False
     """Whether it failed because the time limit stopped the program."""
 
@@ -77,7 +86,7 @@ class Check(Value):
 class Attempt(Value):
     """A finished attempt at a trial; ``trial.json`` contains it and the digests of its files."""
 
-    schema_: Literal[2] = Field(default=2, alias="schema")
+    schema_: Literal[3] = Field(default=3, alias="schema")
     trial: Trial
     number: int
     """From 1; above 1 if earlier attempts were invalid."""

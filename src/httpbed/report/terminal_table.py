@@ -15,6 +15,7 @@ from rich.text import Text
 
 from httpbed.analysis.evidence import CheckSummary
 from httpbed.analysis.findings import Condition, Findings, Row
+from httpbed.experiment.check import LATENESS
 from httpbed.experiment.errors import visible
 from httpbed.experiment.metric import METRICS
 from httpbed.report import access, handovers, levels, network, roles
@@ -87,8 +88,9 @@ def evidence(findings: Findings) -> list[str]:
     texts += _listed("passed where observed", [_seen_in(one) for one in unseen if one.passed])
     texts += _listed("never observed", [one.name for one in unseen if not one.passed])
     # Directions, hops and parts have checks of their own: told once, where all of them passed.
-    broken = {_kind(check) for check in findings.checks if check.passed != check.total}
-    names = [kind for kind in dict.fromkeys(map(_kind, findings.checks)) if kind not in broken]
+    broken = {check.kind for check in findings.checks if check.passed != check.total}
+    kinds = dict.fromkeys(check.kind for check in findings.checks)
+    names = [kind for kind in kinds if kind not in broken]
     texts += _listed("passed in all", names)
     return ["; ".join([*texts, *_lateness(findings)])]
 
@@ -101,10 +103,6 @@ def _seen_in(check: CheckSummary) -> str:
     return f"{check.name} ({check.passed} of {check.total})"
 
 
-def _kind(check: CheckSummary) -> str:
-    return check.name.split(",")[0]
-
-
 def _passed(check: CheckSummary) -> str:
     text = f"{check.name} {check.passed}/{check.total}"
     return f"{text} ({check.not_observed} not observed)" if check.not_observed else text
@@ -112,8 +110,8 @@ def _passed(check: CheckSummary) -> str:
 
 def _lateness(findings: Findings) -> Iterator[str]:
     for check in findings.checks:
-        if "late" in check.name:
-            yield f"{check.name} at most {check.figure.split(',')[0]}"
+        if check.check == LATENESS.id and check.measured is not None:
+            yield f"{check.name} at most p99 {check.measured * 1e6:.0f} us"
 
 
 def _heading(results: Results) -> list[tuple[str, str]]:

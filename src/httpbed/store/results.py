@@ -40,11 +40,15 @@ CHECK_FIELDS: Mapping[str, pa.DataType] = {
     "trial": pa.string(),
     "attempt": pa.int32(),
     "outcome": pa.string(),
+    "check": pa.string(),
+    "item": pa.string(),
     "name": pa.string(),
     "of": pa.string(),
     "passed": pa.bool_(),
     "figure": pa.string(),
     "limit": pa.string(),
+    "measured": pa.float64(),
+    "unit": pa.string(),
 }
 
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from httpbed.experiment.check import CARRIED_OUT, ENDED_WELL, descriptor_of
+from httpbed.experiment.check import CARRIED_OUT, CHECK_BY_ID, ENDED_WELL
 from httpbed.experiment.handover_event import HandoverEvent
 from httpbed.experiment.metric import Observation
 from httpbed.experiment.trial import Attempt, Check, Outcome, Record, Trial
 from httpbed.trial import evidence, observe
-from httpbed.trial.checks import link_bounds, registry
+from httpbed.trial.checks import registry
 from httpbed.trial.checks.registry import JudgedAttempt
 from httpbed.trial.checks.subject import ServedContent
 from httpbed.trial.evidence import AttemptEvidence
@@ -66,7 +66,7 @@ def judge(
     )
     checks = registry.checks(judged)
     return attempt.record(
-        outcome(checks, judged.evidence),
+        outcome(checks, judged.evidence, handover_checks.unfollowed(judged.handover_verdicts)),
         checks,
         phases_s,
         observe.observations(planned.scenario, judged.chains, judged.evidence),
@@ -91,9 +91,10 @@ def handover_events(judged: JudgedAttempt) -> list[HandoverEvent] | None:
     return list(events.events(judged.handovers, judged.handover_verdicts))
 
 
-def outcome(checks: Sequence[Check], observed: AttemptEvidence) -> Outcome:
+def outcome(checks: Sequence[Check], observed: AttemptEvidence, unfollowed: str = "") -> Outcome:
     """Return how an attempt ended; a failure of the bed comes first, as it makes the rest void.
 
+    ``unfollowed`` says why the client followed no hand-over; empty where it did, or had none.
     The outcome is "timed out" only where no other check failed: a client whose server died, or
     spoke another version, would have waited in any network.
     """
@@ -101,23 +102,21 @@ def outcome(checks: Sequence[Check], observed: AttemptEvidence) -> Outcome:
     of_bed = [check for check in broken if check.of == "bed"]
     if of_bed:
         return Outcome(kind="invalid", reason=_reasons(of_bed))
-    late = {
-        ENDED_WELL.title(item=name) for name, ended in observed.exits.items() if ended.timed_out
-    }
-    only_late = all(check.name in late for check in broken)
-    besides = handover_checks.unfollowed(checks)
+    late = {name for name, ended in observed.exits.items() if ended.timed_out}
+    only_late = all(check.check == ENDED_WELL.id and check.item in late for check in broken)
     if observed.client is not None and observed.client.timed_out and only_late:
-        reasons = filter(None, ["the client was still busy at the time limit", besides])
+        reasons = filter(None, ["the client was still busy at the time limit", unfollowed])
         return Outcome(kind="timed out", reason="; ".join(reasons))
     if broken:
-        return Outcome(kind="failed", reason="; ".join(filter(None, [_reasons(broken), besides])))
+        reasons = filter(None, [_reasons(broken), unfollowed])
+        return Outcome(kind="failed", reason="; ".join(reasons))
     return Outcome(kind="completed")
 
 
 def is_strained(attempt: Attempt) -> bool:
     """Whether an attempt is invalid only because the machine was busy."""
     broken = [check for check in attempt.checks if check.passed is False and check.of == "bed"]
-    strained = [check for check in broken if (one := descriptor_of(check.name)) and one.by_strain]
+    strained = [check for check in broken if CHECK_BY_ID[check.check].by_strain]
     return attempt.outcome.kind == "invalid" and bool(broken) and strained == broken
 
 
@@ -132,6 +131,6 @@ def _reasons(broken: Sequence[Check]) -> str:
 
 
 def _reason(check: Check) -> str:
-    if check.figure.startswith(link_bounds.IMPOSSIBLE):
+    if CHECK_BY_ID[check.check].is_explicit:
         return check.figure
     return f"{check.name}: {check.figure}"

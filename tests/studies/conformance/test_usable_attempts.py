@@ -2,37 +2,38 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Literal
 
 import pytest
 
-from httpbed.experiment.trial import Attempt, Check, Outcome
+from httpbed.experiment import check as checks
+from httpbed.experiment.check import CheckDescriptor
+from httpbed.experiment.trial import Check, Outcome
 from httpbed.studies.conformance import session
+from recorded import H3_CLEAN, judged
 
-RECORDED = Path(__file__).parents[2] / "recorded/attempts/h3-clean/trial.json"
 KINDS = Literal["completed", "failed", "timed out", "unsupported", "invalid"]
 
 
-def broken(name: str, figure: str = "", of: Literal["bed", "subject"] = "subject") -> Check:
+def broken(descriptor: CheckDescriptor, figure: str = "", item: str = "") -> Check:
     """Return a failed check."""
-    return Check(name=name, of=of, passed=False, figure=figure)
+    return descriptor.result(passed=False, figure=figure, item=item)
 
 
-STOPPED = broken("client ended well", "was stopped at its time limit").model_copy(
+STOPPED = broken(checks.ENDED_WELL, "was stopped at its time limit", "client").model_copy(
     update={"by_time_limit": True}
 )
-CUT_OFF = (STOPPED, broken("status of the one answer"), broken("body as served"))
-BUSY = broken("CPU pressure", of="bed")
+CUT_OFF = (STOPPED, broken(checks.STATUS_OF_ONE), broken(checks.BODY))
+BUSY = broken(checks.PRESSURE)
 
 
-def why_unusable(kind: KINDS, *checks: Check) -> str:
+def why_unusable(kind: KINDS, *failed: Check) -> str:
     """Say why a recorded attempt is unusable, with another outcome and these failed checks."""
-    attempt = Attempt.model_validate_json(RECORDED.read_text())
+    attempt = judged(H3_CLEAN).attempt
     ended = Outcome(kind=kind, reason="" if kind == "completed" else "why")
     passed = [check for check in attempt.checks if check.passed]
     return session.why_unusable(
-        attempt.model_copy(update={"outcome": ended, "checks": [*passed, *checks]})
+        attempt.model_copy(update={"outcome": ended, "checks": [*passed, *failed]})
     )
 
 
@@ -46,9 +47,9 @@ def test_an_attempt_that_the_time_limit_ended_is_usable(kind: KINDS) -> None:
 @pytest.mark.parametrize(
     "check",
     [
-        broken("competitor-1-client ended well", "exit status 7"),
-        broken("server ran", "ended before the client did"),
-        broken("protocol used", "1 request(s) HTTP/2"),
+        broken(checks.ENDED_WELL, "exit status 7", "competitor-1-client"),
+        broken(checks.RAN, "ended before the client did", "server"),
+        broken(checks.PROTOCOL, "1 request(s) HTTP/2"),
     ],
     ids=lambda check: check.name,
 )
@@ -61,14 +62,12 @@ def test_an_attempt_in_which_another_check_failed_is_unusable(check: Check) -> N
 @pytest.mark.parametrize("kind", ["failed", "invalid"])
 def test_a_response_with_an_error_status_is_unusable(kind: KINDS) -> None:
     """A client that ended by itself received another response than the one it requested."""
-    refused = broken("status of the one answer", "404")
+    refused = broken(checks.STATUS_OF_ONE, "404")
     assert "404" in why_unusable(kind, refused, *([BUSY] if kind == "invalid" else ()))
 
 
 def test_an_invalid_attempt_is_unusable() -> None:
     """Unless the only reason is a busy machine."""
-    assert (
-        why_unusable("invalid", BUSY, broken("conservation of packets", of="bed")) == "invalid: why"
-    )
+    assert why_unusable("invalid", BUSY, broken(checks.CONSERVATION)) == "invalid: why"
     assert why_unusable("unsupported") == "unsupported: why"
     assert why_unusable("completed") == ""

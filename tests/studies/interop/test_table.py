@@ -32,7 +32,7 @@ PROXIED = PairingResult(
     (DownloadResult(1000, ()), DownloadResult(10**6, (NOTHING_STORED,))),
 )
 KNOWN = CheckedProgram(CURL, ReportedVersion("8.23.0", "curl 8.23.0"))
-REFUSED = RefusalResult("curl", UNTRUSTED, (Failure("client ended well", "exit status 60"),))
+REFUSED = RefusalResult("curl", UNTRUSTED, (Failure("client ended well", "exit status 60", is_refusal=True),))
 DEAD_SERVER = Failure("server ran", "no")
 GOOD = InteropResult((KNOWN,), (DIRECT,), (REFUSED,), (), {"hq": "hq is not on the PATH"})
 BAD = InteropResult((KNOWN,), (DIRECT, PROXIED), (REFUSED,), (), {})
@@ -100,6 +100,10 @@ def test_the_json_has_every_pairing_with_its_failures() -> None:
     _, proxied = document["pairings"]
     assert proxied["proxies"] == [{"proxy": "haproxy", "upstream_http_version": "1.1"}]
     assert proxied["downloads"][1]["failures"] == [
-        {"check": "body as served", "reason": "the client stored nothing"}
+        {
+            "check": "body as served",
+            "reason": "the client stored nothing",
+            "is_refusal": False,
+        }
     ]
     assert document["implementations"][0]["version"] == "8.23.0"

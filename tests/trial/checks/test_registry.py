@@ -9,7 +9,7 @@ import pytest
 
 import httpbed.trial
 from httpbed.experiment import check as descriptors
-from httpbed.experiment.check import CARRIED_OUT, CHECKS, CheckDescriptor, descriptor_of
+from httpbed.experiment.check import CHECK_BY_ID, CHECKS, LATENESS, PRESSURE, CheckDescriptor
 from recorded import ALL, HANDED_OVER, checks, recorded_evidence
 
 SOURCE = "".join(path.read_text() for path in Path(httpbed.trial.__path__[0]).rglob("*.py"))
@@ -22,9 +22,9 @@ def test_every_check_of_an_attempt_has_a_descriptor(name: str) -> None:
     made = checks(recorded_evidence(name), name)
     assert len({check.name for check in made}) == len(made)
     for check in made:
-        descriptor = descriptor_of(check.name)
-        assert descriptor is not None
+        descriptor = CHECK_BY_ID[check.check]
         assert descriptor.of == check.of
+        assert check.name.startswith(descriptor.title(item=check.item))
 
 
 @pytest.mark.parametrize("constant", NAMED)
@@ -33,13 +33,20 @@ def test_every_descriptor_has_an_observer(constant: str) -> None:
     assert re.search(rf"\b{constant}(\.result\(|, | if | else )", SOURCE)
 
 
-def test_every_name_belongs_to_one_descriptor() -> None:
-    """A name from a file leads back to the check that it is a result of."""
-    for one in CHECKS:
-        title = one.title(where="client->server", item="proxy-1")
-        assert [other for other in CHECKS if other.describes(title)] == [one]
-    assert descriptor_of("an unknown check") is None
-    assert descriptor_of("trial carried out") is CARRIED_OUT
+def test_every_check_has_an_id_of_its_own() -> None:
+    """Files name a check by it, so it has no placeholder."""
+    assert len(CHECK_BY_ID) == len(CHECKS)
+    assert not any("{" in one for one in CHECK_BY_ID)
+    assert CHECK_BY_ID["part ran"].title(item="proxy-1") == "proxy-1 ran"
+
+
+def test_the_meaning_contains_the_limit_that_the_check_asks() -> None:
+    """Every limit stands in the sentence, with its unit."""
+    limited = [one for one in CHECKS if one.limit]
+    assert {one.id for one in CHECKS if "{limit}" in one.requirement} == {one.id for one in limited}
+    assert " at most 5 ms " in LATENESS.meaning
+    assert " at most 50 % " in PRESSURE.meaning
+    assert not any("{" in one.meaning for one in CHECKS)
 
 
 def test_only_checks_of_the_bed_are_broken_by_strain() -> None:

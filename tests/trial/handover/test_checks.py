@@ -23,6 +23,7 @@ from handing_over import (
     of_subject,
     on,
     on_handover,
+    verdicts,
 )
 from httpbed.experiment.check import HANDOVER_COUNT, HANDOVER_PACE, HANDOVER_PROMPT
 from httpbed.experiment.trial import Check, Outcome
@@ -102,7 +103,7 @@ def test_a_client_that_ends_before_the_hand_over_completes() -> None:
     told = of_subject(evidence, when=late)
     assert (check.passed, told.passed) == (None, None)
     assert told.figure == "over before it: the client was done after 495 ms"
-    assert handover.unfollowed([told]) == ""
+    assert handover.unfollowed(verdicts(evidence, when=late)) == ""
     assert verdict.outcome([check, told], evidence) == Outcome(kind="completed")
     assert check.figure.startswith("the client was done after ")
     assert check.figure.endswith("before the change at 60 s: make the hand-over earlier")
@@ -218,12 +219,14 @@ def test_a_client_that_does_not_follow_is_named_in_the_outcome() -> None:
     check = of_subject(evidence)
     assert check.passed is None
     assert check.figure == "no hand-over was followed: nothing was sent over cellular"
-    outcome = verdict.outcome([*checks(evidence, HANDED_OVER), check], evidence)
+    why = handover.unfollowed(verdicts(evidence))
+    assert why == check.figure
+    outcome = verdict.outcome([*checks(evidence, HANDED_OVER), check], evidence, why)
     assert outcome.kind == "failed"
     assert outcome.reason.endswith(f"; {check.figure}")
     stuck = ended(status=None, timed_out=True)(evidence)
     late = next(one for one in checks(stuck, HANDED_OVER) if one.name == "client ended well")
-    assert verdict.outcome([late, check], stuck) == Outcome(
+    assert verdict.outcome([late, check], stuck, why) == Outcome(
         kind="timed out", reason=f"the client was still busy at the time limit; {check.figure}"
     )
 

@@ -17,6 +17,7 @@ from handing_over import (
     of_subject,
     on,
     on_handover,
+    verdicts,
 )
 from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.handover import checks as handover
@@ -65,7 +66,7 @@ def test_a_stateless_reset_is_no_migration() -> None:
     assert check.figure == (
         "answered once over cellular, by a datagram of 43 bytes: perhaps a stateless reset"
     )
-    assert handover.unfollowed([check]) == check.figure
+    assert handover.unfollowed(verdicts(reset)) == check.figure
     assert of_subject(ended(status=0)(reset)).passed is None
 
 

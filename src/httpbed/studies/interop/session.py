@@ -42,7 +42,7 @@ _SMALL_BYTES = SIZES[0]
 _TWO_FILES = {"files": 2}
 _MISSING_NUMBER = 2
 """Number of the file that the server lacks."""
-_REFUSALS = (check.ENDED_WELL, check.STATUS)
+_REFUSALS = frozenset({check.ENDED_WELL.id, check.STATUS.id})
 """Checks that fail when a client refuses a server, or reports its response."""
 
 
@@ -51,15 +51,13 @@ class Failure:
     """A check of a program that failed, or why no check was made."""
 
     check: str
+    """The check's name."""
     reason: str
+    is_refusal: bool = False
+    """Whether the client ended with an error, or received an error status."""
 
     def __str__(self) -> str:
         return f"{self.check}: {self.reason}"
-
-    @property
-    def is_refusal(self) -> bool:
-        """Whether the client ended with an error, or received an error status."""
-        return any(descriptor.describes(self.check) for descriptor in _REFUSALS)
 
 
 @dataclass(frozen=True)
@@ -291,4 +289,4 @@ def _has_failed(result: Check) -> bool:
 
 
 def _failure(result: Check) -> Failure:
-    return Failure(result.name, result.figure)
+    return Failure(result.name, result.figure, result.check in _REFUSALS)

@@ -32,12 +32,6 @@ RTT_EARLY_S = 0.0002
 RTT_LATE_S = 0.002
 RTT_LATE_SHARE = 0.05
 """An echo that is more than 2 ms and 5 % late came over another link than the configured one."""
-LATENESS_P99_S = 0.005
-"""In a short transfer the p99 is the latest packet. Without real-time priority, 2 to 4 ms are
-ordinary on two busy cores. They delay one packet, not the transfer, because only arrival times
-decide rates and losses."""
-PRESSURE_SHARE = 0.5
-"""A third of the time is ordinary on two cores with client, server and emulator awake at once."""
 SHORTEST_JUDGED_S = 0.2
 """A shorter client is judged as if it had taken this long. A program's start and a handshake keep
 client, server and emulator awake together for tens of ms on any machine, and one time slice of
@@ -75,15 +69,17 @@ def _rtt(
     limit = f"{expected * 1e3:.2f} .. {allowed * 1e3:.2f} ms"
     directions = [side for link in path.links for side in net.topology.links[link].directions()]
     passed: bool | None
+    least = min(pings_s, default=None)
     if net.backend == "netem" and any(side.jitter or side.loss for side in directions):
         passed, figure = None, kernel.unjudged_rtt(pings_s)
-    elif not pings_s:
+    elif least is None:
         passed, figure = False, "no echo came back"
     else:
-        least = min(pings_s)
         passed = expected - RTT_EARLY_S <= least <= allowed
         figure = f"{least * 1e3:.2f} ms, smallest of {len(pings_s)}"
-    return ROUND_TRIP_TIME.result(passed=passed, figure=figure, limit=limit, where=where)
+    return ROUND_TRIP_TIME.result(
+        passed=passed, figure=figure, limit=limit, where=where, measured=least
+    )
 
 
 def _lateness(link: Any) -> Check:
@@ -92,9 +88,11 @@ def _lateness(link: Any) -> Check:
         f"p99 {_us(late['p99'])} us, largest {_us(late['max'])} us,"
         f" {late['count']} packets, {link['scheduling']}"
     )
-    passed = (late["p99"] or 0) <= LATENESS_P99_S * 1e9
-    limit = f"p99 at most {LATENESS_P99_S * 1e6:.0f} us"
-    return LATENESS.result(passed=passed, figure=figure, limit=limit)
+    p99_s = (late["p99"] or 0) / 1e9
+    limit = f"p99 at most {LATENESS.limit * 1e6:.0f} us"
+    return LATENESS.result(
+        passed=p99_s <= LATENESS.limit, figure=figure, limit=limit, measured=p99_s
+    )
 
 
 def _backend(net: NetworkPlan, link: Any) -> Iterator[Check]:
@@ -121,13 +119,14 @@ def _frames(link: Any) -> Check:
     )
     counts = {name: link[name] for name in names}
     figure = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items())
-    return FRAMES.result(passed=not any(counts.values()), figure=figure, limit="none of each")
+    total = sum(counts.values())
+    return FRAMES.result(passed=total == 0, figure=figure, limit="none of each", measured=total)
 
 
 def _receive_drops(link: Any) -> Check:
     drops = link["socket_drops"]
     figure = f"{drops} dropped by the emulator's sockets"
-    return RECEIVE_DROPS.result(passed=drops == 0, figure=figure, limit="0")
+    return RECEIVE_DROPS.result(passed=drops == 0, figure=figure, limit="0", measured=drops)
 
 
 def _pressure(evidence: AttemptEvidence) -> Check:
@@ -137,8 +136,9 @@ def _pressure(evidence: AttemptEvidence) -> Check:
     share = min(waited / lasted, 1.0)
     source = evidence.pressure["source"]
     figure = f"{share:.0%} of {lasted:.2f} s with a task waiting, by {source}"
-    limit = f"at most {PRESSURE_SHARE:.0%}"
-    return PRESSURE.result(passed=share <= PRESSURE_SHARE, figure=figure, limit=limit)
+    limit = f"at most {PRESSURE.limit:.0%}"
+    passed = share <= PRESSURE.limit
+    return PRESSURE.result(passed=passed, figure=figure, limit=limit, measured=share)
 
 
 def _congestion_control(

@@ -99,7 +99,9 @@ def _conservation(direction: Direction, observed: Table, counted: Sequence[_Coun
     dropped, waiting = last.dropped - first.dropped, last.waiting
     figure = f"{came} came, {left} were seen leaving"
     limit = f"sent {last.sent - first.sent}, dropped {dropped}, {waiting} waiting at the end"
-    return KERNEL_CONSERVATION.result(where=where, passed=passed, figure=figure, limit=limit)
+    return KERNEL_CONSERVATION.result(
+        where=where, passed=passed, figure=figure, limit=limit, measured=came
+    )
 
 
 def _losses(shaped: Shaped, side: int, observed: Table) -> Check:
@@ -114,4 +116,5 @@ def _losses(shaped: Shaped, side: int, observed: Table) -> Check:
         passed=None,
         figure=f"{missing} of {came} not seen leaving, lost or dropped by the queue",
         limit=source,
+        measured=missing,
     )

@@ -87,7 +87,8 @@ def _conservation(result: Table) -> Check:
     figure += f" and {copies} copies, each accounted for" if copies else ", each accounted for"
     if not all(kept):
         figure = f"packets in and out differ: {packets}"
-    return CONSERVATION.result(passed=all(kept), figure=figure)
+    came = sum(one["in"] for one in packets)
+    return CONSERVATION.result(passed=all(kept), figure=figure, measured=came)
 
 
 def _made(result: Table, link: Table) -> list[Table]:
@@ -118,6 +119,7 @@ def _losses(model: Table | None, changes: list[tuple[int, float]], result: Table
         passed=drawn == lost,
         figure=_share(len(lost), count),
         limit=", ".join([f"the {len(drawn)} {_words(model)}", *since]),
+        measured=len(lost),
     )
 
 
@@ -155,6 +157,7 @@ def _as_drawn(what: str, drawn: Iterable[int], numbers: list[int], result: Table
         passed=certain <= set(numbers) <= possible,
         figure=f"{len(numbers)} of {result['packets']['in']} packets",
         limit=f"the {len(certain)} that the seed draws",
+        measured=len(numbers),
     )
 
 
@@ -184,6 +187,7 @@ def _schedule(entries: list[Table], changes: Sequence[Table], lasted_s: float, w
         passed=not missing and not strange,
         figure=figure,
         limit=f"{len(due)} of {len(planned)} were due, each at its time",
+        measured=len(made),
     )
 
 

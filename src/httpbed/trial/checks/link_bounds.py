@@ -37,7 +37,7 @@ from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.hops import Chain, HopPath, NetworkHop, chains
 
 IMPOSSIBLE = "impossible for this link: "
-"""Prefix of a broken check's figure, and so of an invalid attempt's reason."""
+"""Begins a broken check's figure, and so an invalid attempt's reason."""
 ROUNDING_S = 2e-9
 """Times, delays and jitter are whole ns, so the last digit of each may be rounded."""
 STAMPS_S = 1e-4
@@ -136,6 +136,7 @@ def _check(descriptor: CheckDescriptor, compared: Sequence[BoundComparison]) -> 
         passed=None if nearest is None else not impossible,
         figure=figure,
         limit=f"none of {len(compared)} figures beyond its bound" if compared else "",
+        measured=None if nearest is None else nearest.nearness,
     )
 
 

@@ -70,7 +70,9 @@ def connections(chain: Chain, load: PageLoad, count: int, of: str) -> Check:
     most += visit.connections_before(load, origins, most)
     figure = f"{count}, by the packets"
     limit = f"at most {most}"
-    return CONNECTION_COUNT.result(where=of, passed=count <= most, figure=figure, limit=limit)
+    return CONNECTION_COUNT.result(
+        where=of, passed=count <= most, figure=figure, limit=limit, measured=count
+    )
 
 
 def _site(load: PageLoad, site: Site, of: str) -> Check:
@@ -94,7 +96,13 @@ def _requests(browser: Iterable[LoggedRequest], load: PageLoad, site: Site, of: 
     figure += _some("missing", missing) + _some("not of the page", besides)
     limit = "only resources of the page" if may_lack else "all resources of the page"
     passed = not missing and not besides
-    return PAGE_REQUESTS.result(where=of, passed=passed, figure=figure, limit=limit)
+    return PAGE_REQUESTS.result(
+        where=of,
+        passed=passed,
+        figure=figure,
+        limit=limit,
+        measured=(requested & listed).total(),
+    )
 
 
 def _statuses(browser: Iterable[LoggedRequest], load: PageLoad, site: Site, of: str) -> Check:
@@ -128,7 +136,13 @@ def _agreement(browser: Iterable[LoggedRequest], log: RequestLog, of: str) -> Ch
     alone = (requested - logged) + (logged - requested)
     figure = f"{(requested & logged).total()} equal in the browser and {log.by}"
     figure += _some("in one only", Counter(path for _, path, *_ in alone.elements()))
-    return AGREEMENT.result(where=of, passed=not alone, figure=figure, limit="all")
+    return AGREEMENT.result(
+        where=of,
+        passed=not alone,
+        figure=figure,
+        limit="all",
+        measured=(requested & logged).total(),
+    )
 
 
 def _entry(one: LoggedRequest, has_names: bool) -> tuple[str, str, str, int]:
@@ -142,7 +156,9 @@ def _bytes(browser: Iterable[LoggedRequest], log: RequestLog, of: str) -> Check:
         figure = "not observed: one of them does not report them"
         return PAGE_BYTES.result(where=of, passed=None, figure=figure)
     figure = f"{came} received, {sent} sent, by {log.by}"
-    return PAGE_BYTES.result(where=of, passed=came == sent, figure=figure, limit="equal")
+    return PAGE_BYTES.result(
+        where=of, passed=came == sent, figure=figure, limit="equal", measured=came
+    )
 
 
 def _wire_bytes(requests: Iterable[LoggedRequest]) -> int | None:

@@ -126,6 +126,7 @@ def _resets(hop: NetworkHop, evidence: AttemptEvidence, where: str, *, whole: bo
         passed=whole or not resets,
         figure=figure,
         limit="none before all has arrived",
+        measured=resets,
     )
 
 

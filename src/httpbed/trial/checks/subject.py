@@ -195,7 +195,9 @@ def _lengths(chain: Chain, size: int, evidence: AttemptEvidence, where: str) -> 
         return LENGTHS.result(where=where, passed=None, figure=protocol.NOT_TOLD, limit=limit)
     others = sum(length != size for length in lengths)
     figure = f"{others} of {len(lengths)} of another length, by {log.by}"
-    return LENGTHS.result(where=where, passed=not others, figure=figure, limit=limit)
+    return LENGTHS.result(
+        where=where, passed=not others, figure=figure, limit=limit, measured=others
+    )
 
 
 def _bodies(

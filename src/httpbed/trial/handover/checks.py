@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 from httpbed.experiment import units
@@ -23,6 +23,7 @@ from httpbed.experiment.check import (
     SOCKETS_DESTROYED,
 )
 from httpbed.experiment.handover import AfterBytes, Handover
+from httpbed.experiment.handover_event import OVER_BEFORE
 from httpbed.experiment.trial import Check
 from httpbed.experiment.units import NS
 from httpbed.trial.evidence import AttemptEvidence
@@ -34,14 +35,9 @@ from httpbed.trial.handover.outcome import HandoverVerdict
 from httpbed.trial.handover.steps import DECISIVE
 from httpbed.trial.hops import NetworkHop
 
-LATE_S = 0.05
-"""A client at 10 Mbit/s receives 60 kB in this time: 3 % of the 2 MB after which a study hands it
-over. Starting a tool takes 2 to 5 ms, and some tens of ms where another process has the CPU."""
 UNHEARD_SHARE = 0.1
 """Largest share of changes without a message of kernel or emulator. Their times, and what counts
 from them, are some milliseconds late."""
-OVER_BEFORE = "over before"
-LEAST_MADE = 0.9
 
 
 def of_bed(described: Handover, hop: NetworkHop, evidence: AttemptEvidence) -> Iterator[Check]:
@@ -68,27 +64,34 @@ def of_subject(
     """Report how the client reacted to each hand-over."""
     if not handovers.handover.happens:
         return
-    kinds = Counter(kind for kind, _ in verdicts)
-    if set(kinds) <= {"over before"}:
+    if all(kind == OVER_BEFORE for kind, _ in verdicts):
         if handovers.evidence.client is not None and handovers.evidence.client.clean:
             lasted = _s(handovers.end_ns - handovers.observed.began_ns)
             figure = f"{OVER_BEFORE} it: the client was done after {lasted}"
             yield HANDOVER_FOLLOWED.result(passed=None, figure=figure)
         return
-    figure = verdicts[0][1]
-    if len(verdicts) > 1:
-        counts = ", ".join(f"{count} {outcome.COUNTED[kind]}" for kind, count in kinds.items())
-        figure = f"{len(verdicts)} hand-overs: {counts}"
-    passed = True if outcome.FOLLOWED & set(kinds) else None
-    yield HANDOVER_FOLLOWED.result(passed=passed, figure=figure)
+    passed = True if _has_followed(verdicts) else None
+    yield HANDOVER_FOLLOWED.result(passed=passed, figure=_reactions(verdicts))
 
 
-def unfollowed(checks: Iterable[Check]) -> str:
-    """Return why the client followed no hand-over; empty if it followed one."""
-    figures = (
-        one.figure for one in checks if one.name == HANDOVER_FOLLOWED.name and not one.passed
-    )
-    return next((figure for figure in figures if not figure.startswith(OVER_BEFORE)), "")
+def unfollowed(verdicts: Sequence[HandoverVerdict]) -> str:
+    """Return why the client followed no hand-over; empty if it followed one or ended before."""
+    if _has_followed(verdicts) or all(kind == OVER_BEFORE for kind, _ in verdicts):
+        return ""
+    return _reactions(verdicts)
+
+
+def _has_followed(verdicts: Sequence[HandoverVerdict]) -> bool:
+    return any(kind in outcome.FOLLOWED for kind, _ in verdicts)
+
+
+def _reactions(verdicts: Sequence[HandoverVerdict]) -> str:
+    """Describe the reaction to the only hand-over, or count the reactions to several."""
+    if len(verdicts) == 1:
+        return verdicts[0][1]
+    kinds = Counter(kind for kind, _ in verdicts)
+    counts = ", ".join(f"{count} {outcome.COUNTED[kind]}" for kind, count in kinds.items())
+    return f"{len(verdicts)} hand-overs: {counts}"
 
 
 def _took_place(
@@ -103,10 +106,12 @@ def _took_place(
     if changes := [one for one in observed.changes if one.ordered_ns < done_ns]:
         figure = f"{len(changes)}, the first {_s(changes[0].at_ns - observed.began_ns)}"
         figure = f"{figure} after the client's start"
-        return HANDOVER_HAPPENED.result(passed=True, figure=figure, limit=before)
+        return HANDOVER_HAPPENED.result(
+            passed=True, figure=figure, limit=before, measured=len(changes)
+        )
     lasted = _s(done_ns - observed.began_ns)
     due_ns = _due_ns(described, observed, evidence)
-    if due_ns is not None and due_ns + LATE_S * NS < done_ns:
+    if due_ns is not None and due_ns + HANDOVER_PROMPT.limit * NS < done_ns:
         figure = f"none in {lasted}, though it was due after {_s(due_ns - observed.began_ns)}"
         return HANDOVER_HAPPENED.result(passed=False, figure=figure, limit=before)
     done = evidence.client is not None and evidence.client.clean
@@ -153,9 +158,10 @@ def _prompt(described: Handover, observed: HandoverEvidence) -> Check:
     if not (heard := sources[COMMANDS_END] <= UNHEARD_SHARE * len(observed.changes)):
         figure += f", {sources[COMMANDS_END]} of {len(observed.changes)} without a message"
     return HANDOVER_PROMPT.result(
-        passed=heard and max(worst, untold_ns) <= LATE_S * NS,
+        passed=heard and max(worst, untold_ns) <= HANDOVER_PROMPT.limit * NS,
         figure=figure,
-        limit=f"at most {LATE_S * 1e3:.0f} ms after they are due",
+        limit=f"at most {HANDOVER_PROMPT.limit * 1e3:.0f} ms after they are due",
+        measured=worst / NS,
     )
 
 
@@ -169,7 +175,7 @@ def _pace(period_s: float, observed: HandoverEvidence) -> Check:
     figure = f"the steps of one take {typical * 1e3:.1f} ms"
     figure += "" if keeps else ": use a longer period"
     limit = f"one every {units.format_duration(period_s)}"
-    return HANDOVER_PACE.result(passed=keeps, figure=figure, limit=limit)
+    return HANDOVER_PACE.result(passed=keeps, figure=figure, limit=limit, measured=typical)
 
 
 def _as_many(period_s: float, observed: HandoverEvidence, done_ns: int) -> Check:
@@ -180,9 +186,10 @@ def _as_many(period_s: float, observed: HandoverEvidence, done_ns: int) -> Check
     due = int((done_ns - observed.began_ns) / NS / period_s)
     made = sum(one.ordered_ns < done_ns for one in observed.changes)
     return HANDOVER_COUNT.result(
-        passed=made >= min(due - 1, LEAST_MADE * due),
+        passed=made >= min(due - 1, HANDOVER_COUNT.limit * due),
         figure=f"{made} of {due} due",
-        limit=f"{LEAST_MADE:.0%} of one every {units.format_duration(period_s)}",
+        measured=made / due if due else None,
+        limit=f"{HANDOVER_COUNT.limit:.0%} of one every {units.format_duration(period_s)}",
     )
 
 
@@ -191,7 +198,7 @@ def _destroyed(observed: HandoverEvidence) -> Check:
     times = len(observed.sockets_left)
     figure = f"{kept} TCP socket(s) left in {times} reading(s) after their destruction"
     passed = kept == 0 if times else None
-    return SOCKETS_DESTROYED.result(passed=passed, figure=figure, limit="none")
+    return SOCKETS_DESTROYED.result(passed=passed, figure=figure, limit="none", measured=kept)
 
 
 def _quiet_before(
@@ -207,7 +214,7 @@ def _quiet_before(
         and one["client_first_ns"] - evidence.link["started_ns"] < until_ns
     ]
     figure = f"{len(early)} connection(s) before the change on {' or '.join(described.links[1:])}"
-    return FIRST_LINK.result(passed=not early, figure=figure, limit="none")
+    return FIRST_LINK.result(passed=not early, figure=figure, limit="none", measured=len(early))
 
 
 def _s(nanoseconds: float) -> str:
