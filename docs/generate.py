@@ -16,7 +16,8 @@ import click
 
 from httpbed import cli
 from httpbed.experiment import profiles
-from httpbed.experiment.check import CHECKS, CheckDescriptor
+from httpbed.experiment.check import CHECKS
+from httpbed.experiment.check_descriptor import CheckDescriptor
 from httpbed.experiment.metric import METRICS, Metric
 from httpbed.report import network, pages_figure
 from httpbed.web.sites import content_types, corpus

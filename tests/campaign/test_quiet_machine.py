@@ -14,8 +14,8 @@ from httpbed.experiment.check import (
     LATENESS,
     PRESSURE,
     ROUND_TRIP_TIME,
-    CheckDescriptor,
 )
+from httpbed.experiment.check_descriptor import CheckDescriptor
 from httpbed.experiment.trial import Attempt
 from httpbed.host.pressure import PressureReading
 from recorded import H2_LOSS, trial

@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 
 from httpbed.experiment import check as checks
-from httpbed.experiment.check import CheckDescriptor
+from httpbed.experiment.check_descriptor import CheckDescriptor
 from httpbed.experiment.trial import Check, Outcome
 from httpbed.studies.conformance import session
 from recorded import H3_CLEAN, judged

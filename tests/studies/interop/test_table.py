@@ -32,7 +32,9 @@ PROXIED = PairingResult(
     (DownloadResult(1000, ()), DownloadResult(10**6, (NOTHING_STORED,))),
 )
 KNOWN = CheckedProgram(CURL, ReportedVersion("8.23.0", "curl 8.23.0"))
-REFUSED = RefusalResult("curl", UNTRUSTED, (Failure("client ended well", "exit status 60", is_refusal=True),))
+REFUSED = RefusalResult(
+    "curl", UNTRUSTED, (Failure("client ended well", "exit status 60", is_refusal=True),)
+)
 DEAD_SERVER = Failure("server ran", "no")
 GOOD = InteropResult((KNOWN,), (DIRECT,), (REFUSED,), (), {"hq": "hq is not on the PATH"})
 BAD = InteropResult((KNOWN,), (DIRECT, PROXIED), (REFUSED,), (), {})

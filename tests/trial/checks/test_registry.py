@@ -9,7 +9,8 @@ import pytest
 
 import httpbed.trial
 from httpbed.experiment import check as descriptors
-from httpbed.experiment.check import CHECK_BY_ID, CHECKS, LATENESS, PRESSURE, CheckDescriptor
+from httpbed.experiment.check import CHECK_BY_ID, CHECKS, LATENESS, PRESSURE
+from httpbed.experiment.check_descriptor import CheckDescriptor
 from recorded import ALL, HANDED_OVER, checks, recorded_evidence
 
 SOURCE = "".join(path.read_text() for path in Path(httpbed.trial.__path__[0]).rglob("*.py"))

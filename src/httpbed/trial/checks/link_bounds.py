@@ -24,8 +24,8 @@ from httpbed.experiment.check import (
     POSSIBLE_BODIES,
     POSSIBLE_TIMES,
     POSSIBLE_WINDOWS,
-    CheckDescriptor,
 )
+from httpbed.experiment.check_descriptor import CheckDescriptor
 from httpbed.experiment.impairments.registry import ALL
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Check

@@ -18,8 +18,8 @@ from httpbed.experiment.check import (
     RAN,
     STATUS,
     STATUS_OF_ONE,
-    CheckDescriptor,
 )
+from httpbed.experiment.check_descriptor import CheckDescriptor
 from httpbed.experiment.trial import Check
 from httpbed.experiment.workload import Download
 from httpbed.host.sandbox.spec import Exit
