@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
+import importlib
+from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
-import httpbed.trial
-from httpbed.experiment import check as descriptors
 from httpbed.experiment.check import CHECK_BY_ID, CHECKS, LATENESS, PRESSURE
 from httpbed.experiment.check_descriptor import CheckDescriptor
-from recorded import ALL, HANDED_OVER, checks, recorded_evidence
-
-SOURCE = "".join(path.read_text() for path in Path(httpbed.trial.__path__[0]).rglob("*.py"))
-NAMED = {name: one for name, one in vars(descriptors).items() if isinstance(one, CheckDescriptor)}
+from httpbed.experiment.trial import Check
+from httpbed.trial import verdict
+from httpbed.trial.checks import registry
+from httpbed.trial.checks.registry import JudgedAttempt
+from httpbed.trial.checks.subject import ServedContent
+from recorded import (
+    ALL,
+    CATALOG,
+    H2_LOSS,
+    HANDED_OVER,
+    checks,
+    contents,
+    planned,
+    recorded_evidence,
+    trial,
+)
 
 
 @pytest.mark.parametrize("name", [*ALL, HANDED_OVER])
@@ -28,10 +39,47 @@ def test_every_check_of_an_attempt_has_a_descriptor(name: str) -> None:
         assert check.name.startswith(descriptor.title(item=check.item))
 
 
-@pytest.mark.parametrize("constant", NAMED)
-def test_every_descriptor_has_an_observer(constant: str) -> None:
+def test_every_descriptor_is_observed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A check that nothing observes would stand in the documentation only."""
-    assert re.search(rf"\b{constant}(\.result\(|, | if | else )", SOURCE)
+    observed: set[str] = set()
+    result = CheckDescriptor.result
+
+    def recorded(self: CheckDescriptor, **values: Any) -> Check:
+        observed.add(self.id)
+        return result(self, **values)
+
+    monkeypatch.setattr(CheckDescriptor, "result", recorded)
+    for name in (*ALL, HANDED_OVER):
+        checks(recorded_evidence(name), name)
+    _judge_planted()
+    assert observed == set(CHECK_BY_ID)
+
+
+def _judge_planted() -> None:
+    """Judge the attempts that other tests plant."""
+    kernel, link, page, replay, visit, handover = (
+        importlib.import_module(f"tests.trial.{name}")
+        for name in (
+            *("checks.test_kernel", "checks.test_link", "checks.test_page"),
+            *("checks.test_replay", "checks.test_visit", "handover.test_checks"),
+        )
+    )
+    kernel.judged()
+    everything = link.configured({"between": ["client", "server"], **link.EVERYTHING})
+    link.found(everything, link.happened(everything))
+    link.test_changes_by_events_are_listed()
+    page.judged(page.PAGE, page.PAGE)
+    page.test_missing_pictures_of_a_load_are_a_note()
+    page.test_a_load_at_its_time_limit_timed_out_and_did_not_fail()
+    replay.passed()
+    for of, requests in visit.RIGHT.items():
+        visit.checks(of, *requests)
+    visit.test_a_connection_that_no_log_reports_is_not_observed()
+    handover.test_missing_hand_overs_are_counted(90, passed=True)
+    evidence = recorded_evidence(H2_LOSS)
+    served = ServedContent(contents(H2_LOSS), {}, ())
+    registry.checks(JudgedAttempt(planned(H2_LOSS), CATALOG, served, evidence))
+    verdict.broken_bed(verdict.AttemptId(trial(H2_LOSS), 1, datetime.now(UTC)), "why")
 
 
 def test_every_check_has_an_id_of_its_own() -> None:
