@@ -52,7 +52,7 @@ def test_plan_prints_the_processes_that_run_starts(
     words += ["--capture"] * capture
     result = CliRunner().invoke(verb.command, words, catch_exceptions=False)
     known, loaded = catalog.load(), kept.loaded(RATE_ONLY)
-    bed = preparation.make_bed(loaded, known, say=print, backend=backend, capture=capture)
+    bed = preparation.make_setup(loaded, known, say=print, backend=backend, capture=capture)
     started = [[asdict(spec) for spec in bed.plan(trial).specs()] for trial in loaded.trials]
     assert bed.options.backend == backend
     assert [trial["commands"] for trial in json.loads(result.stdout)] == json.loads(

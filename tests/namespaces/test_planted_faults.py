@@ -160,11 +160,11 @@ def test_a_delay_10_percent_short_is_impossible(
 def test_a_damaged_body_is_a_failure(campaign: Path, tmp_path: Path, version: str) -> None:
     """The digest differs although the size is the same, and the trial is not repeated."""
     damaged = stage(SmallExperiment(versions=(version,)))
-    ((path, content),) = damaged.bed.contents.items()
+    ((path, content),) = damaged.setup.contents.items()
     other = tmp_path / "other"
     other.write_bytes(b"X" + content.path.read_bytes()[1:])
     contents = {path: dataclasses.replace(content, path=other)}
-    damaged.bed = dataclasses.replace(damaged.bed, contents=contents)
+    damaged.setup = dataclasses.replace(damaged.setup, contents=contents)
     record = only(damaged.run(campaign), "failed")
     assert check(record, "body as served").passed is False
     assert "body as served" in record.attempt.outcome.reason
@@ -280,7 +280,7 @@ def test_a_program_that_is_not_there_is_the_machines_fault(
     """The run is refused before its first trial, with the remedy."""
     lacking = stage(SmallExperiment(), [recipe(tmp_path / "recipes", "curl", old, new)])
     with pytest.raises(HostError, match=word) as caught:
-        manifest.manifest(lacking.loaded, lacking.bed, command="")
+        manifest.manifest(lacking.loaded, lacking.setup, command="")
     assert caught.value.remedy
 
 

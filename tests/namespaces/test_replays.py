@@ -94,7 +94,7 @@ def test_three_origins_over_all_versions(tmp_path: Path) -> None:
 def test_a_page_asks_for_all_by_itself(tmp_path: Path) -> None:
     """If the HAR file has all bodies, the recorded document is loaded, with its recorded length."""
     made = replays.stage(tmp_path, OWN, versions='["2"]')
-    (site,) = made.bed.sites.values()
+    (site,) = made.setup.sites.values()
     assert not site.site.skeleton
     *_, record = made.run(tmp_path / "campaign")
     assert record.attempt.outcome.kind == "completed", record.attempt.outcome

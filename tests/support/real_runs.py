@@ -127,12 +127,12 @@ class Stage:
     """An experiment made ready in this process, so that a test may damage it."""
 
     loaded: Loaded
-    bed: CampaignSetup
+    setup: CampaignSetup
 
     def run(self, directory: Path, *, jobs: int = 1) -> list[Record]:
         """Run every trial, retries included, and return the record of every attempt."""
         manifest = {"schema": 1, "programs": [], "recipes": {}}
-        ready = campaign_run.Prepared(self.loaded, self.bed, manifest)
+        ready = campaign_run.Prepared(self.loaded, self.setup, manifest)
         with campaign_run.opened(ready, directory, jobs=jobs, say=lambda _: None) as run:
             run.finish(jobs=jobs, tell=lambda _: None)
             return list(run.campaign.records())
@@ -148,8 +148,8 @@ def stage(
     """Read an experiment and make its bed, as ``httpbed run`` does; its files are in ``folder``."""
     catalog = catalogs.load(recipes)
     loaded = preparation.load(settings.text(), catalog, folder)
-    bed = preparation.make_bed(loaded, catalog, say=lambda _: None, backend=backend)
-    return Stage(loaded, bed)
+    setup = preparation.make_setup(loaded, catalog, say=lambda _: None, backend=backend)
+    return Stage(loaded, setup)
 
 
 def check(record: Record, name: str) -> Check:

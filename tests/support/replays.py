@@ -56,5 +56,5 @@ def stage(
     catalog = catalogs.load()
     text = EXPERIMENT.format(versions=versions, server=server, time_limit=time_limit)
     loaded = preparation.load(text, catalog, folder)
-    bed = preparation.make_bed(loaded, catalog, say=lambda _: None)
-    return Stage(loaded, bed)
+    setup = preparation.make_setup(loaded, catalog, say=lambda _: None)
+    return Stage(loaded, setup)

@@ -108,11 +108,11 @@ def test_the_emulator_finds_files_by_their_digest(folder: Path) -> None:
     """It reads a copy that cannot change during the campaign."""
     loaded = load(folder, text())
     kept = link_files.kept(loaded.files)
-    bed = CampaignSetup(catalog.load(), nothing_built(), Path(), {}, files=kept)
+    setup = CampaignSetup(catalog.load(), nothing_built(), Path(), {}, files=kept)
     (folder / "up.trace").unlink()
-    config = bed.plan(loaded.trials[0]).network.emulator_config["links"][0]
+    config = setup.plan(loaded.trials[0]).network.emulator_config["links"][0]
     for way, numbers in zip(config["directions"], ([], [7]), strict=True):
-        assert bed.shared_files()[way["rate"]["path"]].read_bytes() == TRACE
+        assert setup.shared_files()[way["rate"]["path"]].read_bytes() == TRACE
         assert way["loss"] == {"model": "listed", "numbers": numbers}
 
 

@@ -45,7 +45,7 @@ def pending(campaign: Campaign, design: Iterable[Trial]) -> list[Work]:
 
 async def execute(  # noqa: PLR0913 - all but the first three are keywords
     campaign: Campaign,
-    bed: CampaignSetup,
+    setup: CampaignSetup,
     work: Iterable[Work],
     *,
     jobs: int,
@@ -60,7 +60,7 @@ async def execute(  # noqa: PLR0913 - all but the first three are keywords
 
     async def finish(task: Work) -> None:
         trial, number = task
-        await _finish(campaign, bed, trial, range(number, number + retries + 1), tell)
+        await _finish(campaign, setup, trial, range(number, number + retries + 1), tell)
 
     await side_by_side(work, finish, jobs=jobs)
 
@@ -88,13 +88,13 @@ async def side_by_side(
 
 async def _finish(
     campaign: Campaign,
-    bed: CampaignSetup,
+    setup: CampaignSetup,
     trial: Trial,
     numbers: range,
     tell: Callable[[AttemptProgress], None],
 ) -> None:
     for number in numbers:
-        attempt = (await commit_attempt(campaign, bed, trial, number)).attempt
+        attempt = (await commit_attempt(campaign, setup, trial, number)).attempt
         retry = attempt.outcome.kind == "invalid" and number < numbers[-1]
         patience_s = quiet_machine.patience_s(attempt, number - numbers[0] + 1) if retry else 0.0
         tell(AttemptProgress(attempt, retry, patience_s))
@@ -105,7 +105,7 @@ async def _finish(
 
 
 async def commit_attempt(
-    campaign: Campaign, bed: CampaignSetup, trial: Trial, number: int
+    campaign: Campaign, setup: CampaignSetup, trial: Trial, number: int
 ) -> Record:
     """Run one attempt at a trial, judge it and make it part of the campaign.
 
@@ -114,7 +114,7 @@ async def commit_attempt(
     folder = campaign.unfinished(trial, number)
     this = AttemptId(trial, number, datetime.now(UTC))
     try:
-        record = await judged(this, bed, folder / "artifacts")
+        record = await judged(this, setup, folder / "artifacts")
     except BedError as error:
         record = verdict.broken_bed(this, str(error))
     # In a thread: writing waits for the disk, and other trials go on meanwhile.
@@ -123,13 +123,13 @@ async def commit_attempt(
 
 
 async def judged(
-    this: AttemptId, bed: CampaignSetup, artifacts: Path, judging: CampaignSetup | None = None
+    this: AttemptId, setup: CampaignSetup, artifacts: Path, judging: CampaignSetup | None = None
 ) -> Record:
     """Run one attempt and judge what it left in ``artifacts``.
 
     Args:
         this: The attempt.
-        bed: What it runs on.
+        setup: What it runs on.
         artifacts: A folder to be made.
         judging: What it is judged by, if that differs from what it runs on.
 
@@ -137,9 +137,9 @@ async def judged(
         BedError: The bed broke the attempt off.
         HostError: This machine cannot run trials.
     """
-    planned = bed.plan(this.trial)
+    planned = setup.plan(this.trial)
     judged_by = planned if judging is None else judging.plan(this.trial)
-    phases = await runner.run(planned, bed, artifacts)
+    phases = await runner.run(planned, setup, artifacts)
     return await asyncio.to_thread(
-        verdict.judge, this, judged_by, judging or bed, artifacts, phases.seconds
+        verdict.judge, this, judged_by, judging or setup, artifacts, phases.seconds
     )

@@ -44,22 +44,22 @@ class ReportedVersion:
     """The beginning of what it printed."""
 
 
-def manifest(loaded: Loaded, bed: CampaignSetup, *, command: str) -> dict[str, Any]:
+def manifest(loaded: Loaded, setup: CampaignSetup, *, command: str) -> dict[str, Any]:
     """Return the manifest of a campaign."""
-    recipes = {name: bed.catalog[name] for name in loaded.implementations()}
-    tools = bed.programs.tools
+    recipes = {name: setup.catalog[name] for name in loaded.implementations()}
+    tools = setup.programs.tools
     found = {  # first of all: what is missing is told with the remedy
-        name: bed.programs.identity(name, recipe.command(recipe.roles[0]))
+        name: setup.programs.identity(name, recipe.command(recipe.roles[0]))
         for name, recipe in recipes.items()
     }
     found |= {tool: identity.identity(tools, tool) for tool in TOOLS_USED}
-    reported = asyncio.run(versions(recipes.values(), bed))
+    reported = asyncio.run(versions(recipes.values(), setup))
     known = {name: _required(recipes[name], version) for name, version in reported.items()}
     known |= {tool: tools.versions[package] for tool, package in TOOLS_USED.items()}
-    if answering := bed.programs.replay_origin:
+    if answering := setup.programs.replay_origin:
         found[RECORDING_PROGRAM] = identity.identity(answering, RECORDING_PROGRAM)
         known[RECORDING_PROGRAM] = answering.versions[RECORDING_PROGRAM]
-    wheels = {name: bed.programs.wheels(name) for name in recipes}
+    wheels = {name: setup.programs.wheels(name) for name in recipes}
     programs = [
         _program(name, known[name], program, wheels.get(name, {}))
         for name, program in found.items()
@@ -71,19 +71,19 @@ def manifest(loaded: Loaded, bed: CampaignSetup, *, command: str) -> dict[str, A
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": command,
         "seed": loaded.experiment.seed,
-        "link": _link(bed),
+        "link": _link(setup),
         "host": facts.gather().as_json(),
         "programs": programs,
         "recipes": {name: recipe.digest for name, recipe in recipes.items()},
         "sites": [
             {"name": one.site.name, "source": one.site.source, "sha256": one.site.digest}
-            for one in bed.sites.values()
+            for one in setup.sites.values()
         ],
     }
 
 
-def _link(bed: CampaignSetup) -> dict[str, Any]:
-    options = bed.options
+def _link(setup: CampaignSetup) -> dict[str, Any]:
+    options = setup.options
     seeded = {"netem_seeded": options.netem_seeded} if options.backend == "netem" else {}
     return {"backend": options.backend, **seeded}
 
@@ -112,7 +112,7 @@ def _own(name: str) -> dict[str, Any]:
     }
 
 
-async def versions(recipes: Collection[Recipe], bed: CampaignSetup) -> dict[str, ReportedVersion]:
+async def versions(recipes: Collection[Recipe], setup: CampaignSetup) -> dict[str, ReportedVersion]:
     """Ask every program for its version, in a sandbox."""
     with tempfile.TemporaryDirectory(prefix="versions-", dir=folders.cache()) as name:
         folder = Path(name)
@@ -122,13 +122,13 @@ async def versions(recipes: Collection[Recipe], bed: CampaignSetup) -> dict[str,
         spec = SandboxSpec(
             scratch=folder / "sandbox",
             trial=folder / "said",
-            roots=bed.programs.roots(),
+            roots=setup.programs.roots(),
             shared={},
             programs={},
             hosts={},
             sysctls={},
             tmpfs_bytes=SANDBOX_BYTES,
-            parts={str(asking.part): _part(asking, bed) for asking in asked},
+            parts={str(asking.part): _part(asking, setup) for asking in asked},
         )
         async with sandbox(spec) as supervisor:
             for asking in asked:
@@ -137,14 +137,14 @@ async def versions(recipes: Collection[Recipe], bed: CampaignSetup) -> dict[str,
         return {recipe.name: _version(recipe, folder / "said") for recipe in recipes}
 
 
-def _part(asking: ProcessSpec, bed: CampaignSetup) -> PartSpec:
+def _part(asking: ProcessSpec, setup: CampaignSetup) -> PartSpec:
     limits = PartSpec(
         asking.root,
         folders=[str(asking.part)],
         memory_bytes=asking.memory_bytes,
         processes=asking.processes,
     )
-    return bed.programs.part(limits)
+    return setup.programs.part(limits)
 
 
 def _version(recipe: Recipe, folder: Path) -> ReportedVersion:

@@ -151,7 +151,7 @@ def plan_options(backend: Backend, tools: Root | None, *, capture: bool) -> Plan
     return PlanOptions(capture=capture, backend=backend, netem_seeded=seeded)
 
 
-def make_bed(
+def make_setup(
     loaded: Loaded,
     catalog: Catalog,
     *,

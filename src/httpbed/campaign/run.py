@@ -51,7 +51,7 @@ class Prepared:
     """An experiment with all that its trials need, and the manifest that describes both."""
 
     loaded: Loaded
-    bed: CampaignSetup
+    setup: CampaignSetup
     manifest: dict[str, Any]
 
 
@@ -60,7 +60,7 @@ class OpenRun:
     """A campaign that this process holds, and the trials that it still lacks."""
 
     campaign: Campaign
-    bed: CampaignSetup
+    setup: CampaignSetup
     pending: Sequence[Work]
 
     def finish(
@@ -72,7 +72,7 @@ class OpenRun:
             HostError: This machine cannot run trials.
         """
         running = executor.execute(
-            self.campaign, self.bed, self.pending, jobs=jobs, tell=tell, retries=retries
+            self.campaign, self.setup, self.pending, jobs=jobs, tell=tell, retries=retries
         )
         asyncio.run(running)
 
@@ -83,11 +83,11 @@ def prepare(loaded: Loaded, catalog: Catalog, options: RunOptions, *, say: Say) 
     Raises:
         HostError: This machine cannot run the experiment.
     """
-    bed = preparation.make_bed(
+    setup = preparation.make_setup(
         loaded, catalog, say=say, backend=options.backend, capture=options.capture
     )
-    bed = replace(bed, options=replace(bed.options, log=options.packet_log))
-    return Prepared(loaded, bed, manifest.manifest(loaded, bed, command=options.command))
+    setup = replace(setup, options=replace(setup.options, log=options.packet_log))
+    return Prepared(loaded, setup, manifest.manifest(loaded, setup, command=options.command))
 
 
 @contextmanager
@@ -97,7 +97,7 @@ def opened(ready: Prepared, directory: Path, *, jobs: int, say: Say) -> Iterator
     Raises:
         ConfigError: The folder holds another campaign or other files, or another run holds it.
     """
-    loaded, files = ready.loaded, {key: file.path for key, file in ready.bed.files.items()}
+    loaded, files = ready.loaded, {key: file.path for key, file in ready.setup.files.items()}
     with campaigns.opened(directory, loaded.text, loaded.trials, ready.manifest, files) as campaign:
         broken_off = campaign.clear_unfinished()
         campaign.note_run(datetime.now(UTC), ready.manifest.get("command", ""), jobs)
@@ -108,4 +108,4 @@ def opened(ready: Prepared, directory: Path, *, jobs: int, say: Say) -> Iterator
         if done or broken_off:
             again = f", {broken_off} broken off and run again" if broken_off else ""
             say(f"resuming {directory}: {done} of {total} trials are finished{again}")
-        yield OpenRun(campaign, ready.bed, pending)
+        yield OpenRun(campaign, ready.setup, pending)

@@ -66,7 +66,9 @@ class _Side:
         each, run = self.at_once * len(experiment.VERSIONS), self.run
         work = run.pending[number * each : (number + 1) * each]
         began = time.monotonic()
-        await executor.execute(run.campaign, run.bed, work, jobs=self.at_once, tell=tell, retries=0)
+        await executor.execute(
+            run.campaign, run.setup, work, jobs=self.at_once, tell=tell, retries=0
+        )
         self.lasted_s += time.monotonic() - began
 
     def level(self, alone: Sequence[ConcurrentLoad]) -> ConcurrencyLevel:

@@ -67,9 +67,9 @@ class BrowserLoader:
         stored = CachedSite(sites.read(site), site)
         found = {one.key: stored for one in loaded.workloads() if isinstance(one, PageLoad)}
         loaded = replace(loaded, sites=found)
-        bed = preparation.make_bed(loaded, self._catalog, say=self._say)
+        setup = preparation.make_setup(loaded, self._catalog, say=self._say)
         artifacts = scratch / f"load-{self._number}"
-        asyncio.run(self._run(loaded, bed, artifacts))
+        asyncio.run(self._run(loaded, setup, artifacts))
         try:
             return requests_of(driver_output.read(artifacts / "client"))
         except LoadError as error:
@@ -78,8 +78,8 @@ class BrowserLoader:
                 f"{self._browser} wrote no record of its load: {error} ({said})"
             ) from None
 
-    async def _run(self, loaded: preparation.Loaded, bed: CampaignSetup, artifacts: Path) -> None:
-        await runner.run(bed.plan(loaded.trials[0]), bed, artifacts)
+    async def _run(self, loaded: preparation.Loaded, setup: CampaignSetup, artifacts: Path) -> None:
+        await runner.run(setup.plan(loaded.trials[0]), setup, artifacts)
 
 
 def requests_of(load: BrowserLoad) -> LoadedRequests:
