@@ -33,19 +33,19 @@ def _config(
 ) -> Mapping[str, Any]:
     """Return the emulator's configuration, with the mean rate of each trace."""
     config = plan(topology, {}, seed, 1, backend=backend, files=files).emulator_config
-    for link, said in zip(topology.links, config["links"], strict=True):
-        for way, table in zip(link.directions(), said["directions"], strict=True):
+    for link, configured in zip(topology.links, config["links"], strict=True):
+        for way, table in zip(link.directions(), configured["directions"], strict=True):
             if isinstance(way.rate, (Trace, Cellular)) and table:
                 table["rate"][envelope.MEAN] = way.mean_bit_s()
     return config
 
 
-def require(found: Standing) -> None:
+def require(standing: Standing) -> None:
     """Refuse links that the certificate does not cover.
 
     Raises:
         ConfigError: With every reason.
     """
     remedy = f"calibrate this machine: {COMMAND}, with --scale full for more conditions"
-    if found.reasons:
-        raise ConfigError(Mistake("--strict", reason, remedy) for reason in found.reasons)
+    if standing.reasons:
+        raise ConfigError(Mistake("--strict", reason, remedy) for reason in standing.reasons)

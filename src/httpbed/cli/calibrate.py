@@ -168,7 +168,7 @@ def _rows(table: Table, verdict: Verdict) -> None:
     name = verdict.cell
     for finding in _rows_of_interest(verdict.findings):
         mark = Text("ok", "green") if finding.passed else Text("FAILED", "red")
-        figures = (_figure(finding, finding.asked), _achieved(finding), _tolerance(finding))
+        figures = (_figure(finding, finding.expected), _achieved(finding), _tolerance(finding))
         table.add_row(Text(name), Text(finding.what), *map(Text, figures), mark)
         name = ""
 
@@ -188,8 +188,8 @@ def _achieved(finding: Finding) -> str:
 def _tolerance(finding: Finding) -> str:
     if finding.tolerance == 0:
         return "exact"
-    if finding.unit == "bit/s" and finding.asked:
-        return f"{finding.tolerance / finding.asked:.2%}"
+    if finding.unit == "bit/s" and finding.expected:
+        return f"{finding.tolerance / finding.expected:.2%}"
     return _figure(finding, finding.tolerance)
 
 

@@ -31,12 +31,12 @@ class Action(Value):
 
     @model_validator(mode="after")
     def _changes_one_thing(self) -> Action:
-        said = self.said()
-        if len(said) > 1:
-            raise ValueError(f"changes {' and '.join(said)}; write an entry for each")
+        changed = self.changed_fields()
+        if len(changed) > 1:
+            raise ValueError(f"changes {' and '.join(changed)}; write an entry for each")
         return self
 
-    def said(self) -> list[str]:
+    def changed_fields(self) -> list[str]:
         """Return the names of the conditions that change: at most one."""
         return [name for name in ACTIONS if getattr(self, name) is not None]
 
@@ -49,7 +49,7 @@ class ScheduleEntry(Action):
 
     @model_validator(mode="after")
     def _changes_something(self) -> ScheduleEntry:
-        if not self.said():
+        if not self.changed_fields():
             raise ValueError(f"changes nothing; give one of {', '.join(ACTIONS)}")
         return self
 

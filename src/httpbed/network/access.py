@@ -77,14 +77,14 @@ class Access:
         return self.attach, self.detach, self.prefer, self.destroy, self.sockets
 
 
-def plan(found: AccessRoutes, names: Sequence[str], control: str) -> tuple[Access, ...]:
+def plan(routes: AccessRoutes, names: Sequence[str], control: str) -> tuple[Access, ...]:
     """Plan the commands of each access link of a client.
 
     ``control`` is the TCP congestion control of the client; ``names`` are the names of all links.
     """
     return tuple(
-        _access(number, link, names[link], found, control)
-        for number, link in enumerate(found.access)
+        _access(number, link, names[link], routes, control)
+        for number, link in enumerate(routes.access)
     )
 
 
@@ -106,10 +106,10 @@ def made(links: Sequence[Access]) -> list[str]:
     ]
 
 
-def _access(number: int, link: int, name: str, found: AccessRoutes, control: str) -> Access:
-    pair = found.ends[link]
-    end, far = pair if pair[0].host == found.client else (pair[1], pair[0])
-    entries, table = found.over(number), FIRST_TABLE + number
+def _access(number: int, link: int, name: str, routes: AccessRoutes, control: str) -> Access:
+    pair = routes.ends[link]
+    end, far = pair if pair[0].host == routes.client else (pair[1], pair[0])
+    entries, table = routes.over(number), FIRST_TABLE + number
 
     def batch(lines: list[str]) -> ProcessSpec:
         return commands.batch(end.host, lines, "ip", commands.family(end))

@@ -33,30 +33,30 @@ class Bounds:
     """The bounds of one direction of a link."""
 
     link: Link
-    way: int
+    direction: int
     """0: from the link's first host to its second; 1: back."""
     backend: Backend = "af_packet"
 
     @property
-    def said(self) -> Direction:
+    def described(self) -> Direction:
         """The direction as the experiment describes it."""
-        return self.link.directions()[self.way]
+        return self.link.directions()[self.direction]
 
     def highest_bit_s(self) -> int | None:
         """Return the highest rate of the direction; None without a rate or with a trace."""
-        if not isinstance(self.said.rate, (int, TokenBucket, Steps)):
+        if not isinstance(self.described.rate, (int, TokenBucket, Steps)):
             return None
-        return max(self.link.rates(self.way))
+        return max(self.link.rates(self.direction))
 
     def burst_bytes(self) -> int:
         """Return the bytes that may pass beyond the rate."""
         if self.backend == "tbf":
-            return kernel.burst_bytes(self.said)
-        return self.said.rate.burst if isinstance(self.said.rate, TokenBucket) else 0
+            return kernel.burst_bytes(self.described)
+        return self.described.rate.burst if isinstance(self.described.rate, TokenBucket) else 0
 
     def least_delay_s(self) -> float:
         """Return the least seconds from transmission to arrival."""
-        least = min(self.link.delays(self.way)) + least_jitter_s(self.said.jitter)
+        least = min(self.link.delays(self.direction)) + least_jitter_s(self.described.jitter)
         return max(0.0, least)
 
     def least_transmission_s(self, size: int) -> float:
@@ -73,7 +73,7 @@ class Bounds:
         highest = self.highest_bit_s()
         if highest is None:
             return None
-        steps = [(float("-inf"), self.said.first_bit_s() or highest), *changes]
+        steps = [(float("-inf"), self.described.first_bit_s() or highest), *changes]
         ends = [*(at for at, _ in steps[1:]), float("inf")]
         bits = sum(
             min(rate, highest) * max(0.0, min(end, to_s) - max(begin, from_s))

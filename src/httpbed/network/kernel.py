@@ -219,7 +219,7 @@ def unable(kind: Kind, link: Link) -> Iterator[Unable]:
     if link.schedule:
         yield Unable(None, ("schedule",), live)
     for index, event in enumerate(link.events):
-        if event.said():
+        if event.changed_fields():
             yield Unable(None, ("events", index), live, "let it only tell, or run without it")
 
 

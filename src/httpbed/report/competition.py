@@ -16,30 +16,30 @@ from httpbed.studies.conformance.competition import ONE_WAY_S, RATE_BIT_S, Compe
 KEY_WIDTH = 10
 
 
-def show(seen: Competition, out: Console) -> None:
+def show(competition: Competition, out: Console) -> None:
     """Print a line for each length of the queue, with the medians of its trials."""
     link = f"{units.format_rate(RATE_BIT_S)}, {units.format_duration(2 * ONE_WAY_S)} round trip"
     out.print(Text(f"{'bottleneck':<{KEY_WIDTH}}  {link}, droptail"))
     out.print()
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
     table.add_column("queue")
-    for name in seen.flows:
+    for name in competition.flows:
         table.add_column(name, justify="right")
     for name in ("Jain", "queue delay p50", "p95", "used", "n"):
         table.add_column(name, justify="right")
-    for queue in seen.queues_bdp():
-        table.add_row(*map(Text, _cells(queue, seen)))
+    for queue in competition.queues_bdp():
+        table.add_row(*map(Text, _cells(queue, competition)))
     out.print(table)
     out.print()
-    for reason in seen.unreadable:
+    for reason in competition.unreadable:
         out.print(Text(f"{'note':<{KEY_WIDTH}}  not read: {reason}"), soft_wrap=True)
 
 
-def _cells(queue: float, seen: Competition) -> list[str]:
-    trials = seen.of(queue)
+def _cells(queue: float, competition: Competition) -> list[str]:
+    trials = competition.of(queue)
     shares = [
         units.format_share(round(_of(trials, lambda one, name=name: one.shares[name]), 3))  # type: ignore[misc]
-        for name in seen.flows
+        for name in competition.flows
     ]
     return [
         level(queue),

@@ -294,5 +294,5 @@ def test_the_latest_replaces_the_one_before() -> None:
     certificate.write(WIDE[:1], "smoke", backend="af_packet", load_before=0.1)
     found = certificate.read()
     assert found is not None
-    assert found.said["scale"] == "smoke"
+    assert found.document["scale"] == "smoke"
     assert [one.name for one in certificate.path().parent.iterdir()] == [certificate.NAME]

@@ -74,7 +74,7 @@ class Finding:
     what: str
     unit: str
     """``bit/s``, ``s``, ``1`` (a share), ``packets`` or ``bytes``."""
-    asked: float
+    expected: float
     achieved: float | None
     """None where it could not be measured."""
     tolerance: float
@@ -85,13 +85,13 @@ class Finding:
     @property
     def passed(self) -> bool:
         """Whether it is within its tolerance."""
-        return self.achieved is not None and abs(self.achieved - self.asked) <= self.tolerance
+        return self.achieved is not None and abs(self.achieved - self.expected) <= self.tolerance
 
 
 class Claim(Protocol):
     """A claim about the result of a cell."""
 
-    def judge(self, seen: CellEvidence) -> list[Finding]:
+    def judge(self, evidence: CellEvidence) -> list[Finding]:
         """Compare the evidence with the claim."""
 
 

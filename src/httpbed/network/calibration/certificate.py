@@ -19,7 +19,7 @@ from httpbed.host.sandbox.binaries import LINK, executable
 from httpbed.network.calibration import envelope
 from httpbed.network.calibration.judgement import Verdict
 
-SCHEMA = 1
+SCHEMA = 2
 COMMAND = "httpbed calibrate"
 NAME = "link-certificate.json"
 _MACHINE_ID = Path("/etc/machine-id")
@@ -29,18 +29,18 @@ _MACHINE_ID = Path("/etc/machine-id")
 class Certificate:
     """A certificate read from its file."""
 
-    said: Mapping[str, Any]
+    document: Mapping[str, Any]
     digest: str
     """SHA-256 of the file."""
 
     @property
     def date(self) -> str:
         """When it was made: ISO 8601, UTC."""
-        return str(self.said["date"])
+        return str(self.document["date"])
 
     def strangers(self, own: Mapping[str, Any]) -> list[str]:
         """Return how its machine or emulator differs from ``own``."""
-        made = self.said["identity"]
+        made = self.document["identity"]
         return [
             f"the certificate of {self.date} is of another {name.replace('_', ' ')}:"
             f" {_short(made.get(name))}, not {_short(value)}"
@@ -50,11 +50,11 @@ class Certificate:
 
     def outside(self, config: Mapping[str, Any]) -> list[str]:
         """Return why it does not cover an emulator's configuration; empty if it does."""
-        made, used = self.said.get("backend"), config.get("backend", "af_packet")
+        made, used = self.document.get("backend"), config.get("backend", "af_packet")
         if used == "observer":
             return ["the kernel carries the packets: a certificate covers only the emulator's link"]
         other = [] if made == used else [f"backend {used}: the certificate is of {made}"]
-        return other + envelope.outside(self.said["envelope"], envelope.demands(config))
+        return other + envelope.outside(self.document["envelope"], envelope.demands(config))
 
 
 def path() -> Path:
@@ -77,7 +77,7 @@ def identity(machine: Facts | None = None) -> dict[str, Any]:
 def write(verdicts: Sequence[Verdict], scale: str, *, backend: str, load_before: float) -> Path:
     """Write the certificate atomically and return its path."""
     machine = facts.gather()
-    said = {
+    document = {
         "schema": SCHEMA,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "scale": scale,
@@ -90,18 +90,19 @@ def write(verdicts: Sequence[Verdict], scale: str, *, backend: str, load_before:
         "envelope": envelope.envelope(verdicts),
         "cells": [verdict.as_json() for verdict in verdicts],
     }
-    return atomic_record.write(path(), said)
+    return atomic_record.write(path(), document)
 
 
 def read() -> Certificate | None:
     """Read this user's certificate; None if it is missing or damaged."""
     try:
         text = path().read_bytes()
-        said = json.loads(text)
-        known = said["schema"] == SCHEMA and {"date", "identity", "envelope"} <= said.keys()
+        document = json.loads(text)
+        known = document["schema"] == SCHEMA
+        known = known and {"date", "identity", "envelope"} <= document.keys()
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    return Certificate(said, hashlib.sha256(text).hexdigest()) if known else None
+    return Certificate(document, hashlib.sha256(text).hexdigest()) if known else None
 
 
 @dataclass(frozen=True)
@@ -120,21 +121,21 @@ class Standing:
             "file": NAME,
             "date": self.certificate.date,
             "sha256": self.certificate.digest,
-            "scale": self.certificate.said.get("scale"),
-            "passed": self.certificate.said.get("passed"),
+            "scale": self.certificate.document.get("scale"),
+            "passed": self.certificate.document.get("passed"),
             "outside": list(self.reasons),
         }
 
 
 def standing(configs: Iterable[Mapping[str, Any]]) -> Standing:
     """Compare a campaign's conditions, as configurations of the emulator, with the certificate."""
-    found = read()
-    if found is None:
+    certificate = read()
+    if certificate is None:
         return Standing(None, ("there is no link certificate on this machine",))
-    reasons = found.strangers(identity())
+    reasons = certificate.strangers(identity())
     for config in configs:
-        reasons += found.outside(config)
-    return Standing(found, tuple(dict.fromkeys(reasons)))
+        reasons += certificate.outside(config)
+    return Standing(certificate, tuple(dict.fromkeys(reasons)))
 
 
 def _short(value: object) -> str:

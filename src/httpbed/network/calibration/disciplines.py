@@ -42,29 +42,34 @@ class Managed:
     most_s: float
     """Longest mean wait in the second half of the flow."""
 
-    def judge(self, seen: CellEvidence) -> list[Finding]:
+    def judge(self, evidence: CellEvidence) -> list[Finding]:
         """Compare by number, and average."""
-        label, told = DIRECTIONS[self.direction], seen.counted(self.direction)
-        missing = seen.passages[self.direction].missing()
-        full = float(told["packets"]["queue_dropped"])
+        label, counts = DIRECTIONS[self.direction], evidence.counted(self.direction)
+        missing = evidence.passages[self.direction].missing()
+        full = float(counts["packets"]["queue_dropped"])
         middle = (self.least_s + self.most_s) / 2
         reason = "a queue that only overflows would have it wait for about 375 ms"
         return [
-            exact(f"dropped by the discipline {label}", told["aqm_dropped_numbers"], missing),
+            exact(f"dropped by the discipline {label}", counts["aqm_dropped_numbers"], missing),
             Finding(f"dropped by a full queue {label}", "packets", 0.0, full, 0.0, "there is room"),
             Finding(
-                f"mean wait {label}", "s", middle, self._wait_s(seen), middle - self.least_s, reason
+                f"mean wait {label}",
+                "s",
+                middle,
+                self._wait_s(evidence),
+                middle - self.least_s,
+                reason,
             ),
         ]
 
-    def _wait_s(self, seen: CellEvidence) -> float | None:
-        passage = seen.passages[self.direction]
+    def _wait_s(self, evidence: CellEvidence) -> float | None:
+        passage = evidence.passages[self.direction]
         numbers, delays = passage.delays_s()
         late = numbers >= len(passage.sizes) // 2
         if not late.any():
             return None
         sending = passage.sizes[numbers[late]] * 8 / self.bit_s
-        waits = delays[late] - sending - seen.floor_s.get(self.direction, 0.0)
+        waits = delays[late] - sending - evidence.floor_s.get(self.direction, 0.0)
         return float(waits.mean())
 
 
@@ -74,15 +79,15 @@ class Marked:
 
     direction: int
 
-    def judge(self, seen: CellEvidence) -> list[Finding]:
+    def judge(self, evidence: CellEvidence) -> list[Finding]:
         """Count the marks that arrived; there must be some."""
-        passage, told = seen.passages[self.direction], seen.counted(self.direction)
+        passage, counts = evidence.passages[self.direction], evidence.counted(self.direction)
         label = DIRECTIONS[self.direction]
         marks = int(((passage.flags & CONGESTION) != 0).sum())
         counted = "as many as the emulator counted"
         return [
             exact(f"dropped in place of a mark {label}", passage.missing(), ()),
-            Finding(f"marked {label}", "packets", float(told["marked"]), marks, 0.0, counted),
+            Finding(f"marked {label}", "packets", float(counts["marked"]), marks, 0.0, counted),
             Finding(f"marked at all {label}", "packets", 1.0, min(1.0, marks), 0.0, "overloaded"),
         ]
 
@@ -94,13 +99,13 @@ class SparseFirst:
     direction: int
     bit_s: float
 
-    def judge(self, seen: CellEvidence) -> list[Finding]:
+    def judge(self, evidence: CellEvidence) -> list[Finding]:
         """Compare the sparse flow's median wait with two of the bulk flow's packets."""
-        passage = seen.passages[self.direction]
+        passage = evidence.passages[self.direction]
         numbers, delays = passage.delays_s()
         sparse = numbers % 2 == 1
         waits = delays[sparse] - SPARSE_BYTES * 8 / self.bit_s
-        waits = waits - seen.floor_s.get(self.direction, 0.0)
+        waits = waits - evidence.floor_s.get(self.direction, 0.0)
         median = float(np.median(waits)) if sparse.any() else None
         most = 2 * FULL_PACKET * 8 / self.bit_s
         label = f"sparse flow's median wait {DIRECTIONS[self.direction]}"

@@ -124,24 +124,24 @@ def _event(when: Mapping[str, Any]) -> str:
     return "first packet" if "first_packet" in when else "handshake"
 
 
-def _of_direction(said: Mapping[str, Any]) -> Iterator[Demand]:
+def _of_direction(direction: Mapping[str, Any]) -> Iterator[Demand]:
     for impairment in ALL:
-        value = said.get(impairment.key)
+        value = direction.get(impairment.key)
         if needs := _DEMANDS.get(impairment.field):
-            yield from needs(value, said)
+            yield from needs(value, direction)
         elif value:
             yield Demand("impairment", impairment.field)
-    yield from _of_combination(said)
+    yield from _of_combination(direction)
 
 
-def _has_rate(said: Mapping[str, Any]) -> bool:
-    return bool(said.get("rate") or said.get("rate_bit_s"))
+def _has_rate(direction: Mapping[str, Any]) -> bool:
+    return bool(direction.get("rate") or direction.get("rate_bit_s"))
 
 
-def _of_combination(said: Mapping[str, Any]) -> Iterator[Demand]:
-    if _has_rate(said) and said["delay_ns"]:
+def _of_combination(direction: Mapping[str, Any]) -> Iterator[Demand]:
+    if _has_rate(direction) and direction["delay_ns"]:
         yield Demand("together", "rate and delay")
-    if sum(bool(said.get(impairment.key)) for impairment in ALL if impairment.random) > 1:
+    if sum(bool(direction.get(impairment.key)) for impairment in ALL if impairment.random) > 1:
         yield Demand("together", "several impairments")
 
 
@@ -178,15 +178,15 @@ def _of_counting(overhead: int | None, direction: Mapping[str, Any]) -> Iterator
 def _of_queue(queue: Mapping[str, Any] | None, direction: Mapping[str, Any]) -> Iterator[Demand]:
     if not _has_rate(direction):  # without a rate nothing waits
         return
-    said = queue or {}
-    limit = said.get("limit", said if "discipline" not in said else None)
+    table = queue or {}
+    limit = table.get("limit", table if "discipline" not in table else None)
     for unit in {"packets", "bytes", "ns"} & set(limit or {}):
         yield Demand("queue limit", {"ns": "time"}.get(unit, unit))
     if not limit:
         yield Demand("queue limit", "unlimited")
-    if (discipline := said.get("discipline", DISCIPLINE)) != DISCIPLINE:
+    if (discipline := table.get("discipline", DISCIPLINE)) != DISCIPLINE:
         yield Demand("queue discipline", discipline)
-        if said.get("ecn"):
+        if table.get("ecn"):
             yield Demand("marking by", discipline)
 
 

@@ -57,16 +57,16 @@ def read(cell: Cell, folder: Path, floor_s: Mapping[int, float], seed: int) -> C
     return evidence.read(folder, sizes, floor_s, seed)
 
 
-def judge(cell: Cell, seen: CellEvidence) -> Verdict:
+def judge(cell: Cell, observed: CellEvidence) -> Verdict:
     """Judge every claim of a cell, and those that all cells share."""
-    findings = [finding for claim in cell.claims for finding in claim.judge(seen)]
-    late = seen.link["lateness_ns"]["p99"]
+    findings = [finding for claim in cell.claims for finding in claim.judge(observed)]
+    late = observed.link["lateness_ns"]["p99"]
     return Verdict(
         cell=cell.name,
-        findings=(*findings, *packets.instrument(seen)),
+        findings=(*findings, *packets.instrument(observed)),
         covers=cell.covers,
         lateness_p99_s=None if late is None else late / 1e9,
-        scheduling=seen.link["scheduling"],
+        scheduling=observed.link["scheduling"],
     )
 
 

@@ -32,12 +32,12 @@ Steps = tuple[tuple[float, float], ...]
 """Seconds since the start, the first 0, each with the value from then on."""
 
 
-def start_s(seen: CellEvidence, direction: int) -> float | None:
+def start_s(evidence: CellEvidence, direction: int) -> float | None:
     """Return when the emulator's time began, by the probes' clock; None if that is uncertain."""
-    passage, first = seen.passages[direction], seen.counted(direction).get("first_ns")
+    passage, first = evidence.passages[direction], evidence.counted(direction).get("first_ns")
     if first is None or passage.done_s[0] - passage.sent_s[0] > EDGE_S / 2:
         return None
-    after_ns = int(first) - int(seen.link["started_ns"])
+    after_ns = int(first) - int(evidence.link["started_ns"])
     return float(passage.sent_s[0]) - after_ns / 1e9
 
 
@@ -65,14 +65,14 @@ class LossSteps:
     direction: int
     steps: Steps
 
-    def judge(self, seen: CellEvidence) -> list[Finding]:
+    def judge(self, evidence: CellEvidence) -> list[Finding]:
         """Compare by number; the few packets sent at a change may have met either condition."""
         label = f"loss that changes {DIRECTIONS[self.direction]}"
-        start, passage = start_s(seen, self.direction), seen.passages[self.direction]
+        start, passage = start_s(evidence, self.direction), evidence.passages[self.direction]
         if start is None:
             return [exact(label, None, ())]
         missing = passage.missing()
-        drawn = draws(seen.key(self.direction, "loss"), len(passage.sizes))
+        drawn = draws(evidence.key(self.direction, "loss"), len(passage.sizes))
         amiss = [
             number
             for since, until, probability in _held(self.steps)
@@ -90,10 +90,10 @@ class Outage:
     since_s: float
     until_s: float
 
-    def judge(self, seen: CellEvidence) -> list[Finding]:
+    def judge(self, evidence: CellEvidence) -> list[Finding]:
         """Compare by number, and with the emulator's own counters."""
         label = f"dropped by the link being down {DIRECTIONS[self.direction]}"
-        start, passage = start_s(seen, self.direction), seen.passages[self.direction]
+        start, passage = start_s(evidence, self.direction), evidence.passages[self.direction]
         if start is None:
             return [exact(label, None, ())]
         missing = passage.missing()
@@ -102,8 +102,8 @@ class Outage:
         after = _surely(passage, start + self.until_s, start + arithmetic.FOREVER_S)
         amiss = [number for number in _numbers(down) if number not in missing]
         amiss += [number for number in _numbers(before | after) if number in missing]
-        told = seen.counted(self.direction)["down_dropped_numbers"]
-        return [exact(label, amiss, ()), exact(f"{label} as counted", told, missing)]
+        reported = evidence.counted(self.direction)["down_dropped_numbers"]
+        return [exact(label, amiss, ()), exact(f"{label} as counted", reported, missing)]
 
 
 @dataclass(frozen=True)
@@ -113,9 +113,9 @@ class DownByEvent:
     direction: int
     packets: int
 
-    def judge(self, seen: CellEvidence) -> list[Finding]:
+    def judge(self, evidence: CellEvidence) -> list[Finding]:
         """Count the packets that pass after the event: at most what one wake-up takes."""
-        passage = seen.passages[self.direction]
+        passage = evidence.passages[self.direction]
         arrived = passage.numbers()
         beyond = arrived[arrived >= self.packets]
         most = float(np.searchsorted(passage.sent_s, self._latest(passage)) - self.packets)
@@ -137,21 +137,21 @@ class DelaySteps:
     steps: Steps
     """Ascending delays, so that no packet is held up by one before it."""
 
-    def judge(self, seen: CellEvidence) -> list[Finding]:
+    def judge(self, evidence: CellEvidence) -> list[Finding]:
         """Compare each step's median, and count the packets before each change."""
-        start, passage = start_s(seen, self.direction), seen.passages[self.direction]
+        start, passage = start_s(evidence, self.direction), evidence.passages[self.direction]
         numbers, delays = passage.delays_s()
-        delays = delays - seen.floor_s.get(self.direction, 0.0)
-        found = []
-        for since, until, asked in _held(self.steps):
+        delays = delays - evidence.floor_s.get(self.direction, 0.0)
+        findings = []
+        for since, until, expected in _held(self.steps):
             achieved = None
             if start is not None:
                 of_step = delays[_surely(passage, start + since, start + until)[numbers]]
                 achieved = float(np.median(of_step)) if len(of_step) else None
             label = f"median delay from {since:g} s on {DIRECTIONS[self.direction]}"
             reason = "a wake-up; the machine's own is taken off"
-            found.append(Finding(label, "s", asked, achieved, DELAY_TOLERANCE_S, reason))
-        return [*found, *self._changes(start, passage, delays)]
+            findings.append(Finding(label, "s", expected, achieved, DELAY_TOLERANCE_S, reason))
+        return [*findings, *self._changes(start, passage, delays)]
 
     def _changes(self, start: float | None, passage: Passage, delays: Floats) -> Iterator[Finding]:
         for (_, before), (at, after) in zip(self.steps, self.steps[1:], strict=False):
@@ -170,14 +170,14 @@ class RateSteps:
     direction: int
     steps: Steps
 
-    def judge(self, seen: CellEvidence) -> list[Finding]:
+    def judge(self, evidence: CellEvidence) -> list[Finding]:
         """Compute each departure and compare."""
-        start, passage = start_s(seen, self.direction), seen.passages[self.direction]
+        start, passage = start_s(evidence, self.direction), evidence.passages[self.direction]
         label = f"packets' times at a changing rate {DIRECTIONS[self.direction]}"
         numbers, delays = passage.delays_s()
         if start is None or not len(numbers):
             return [punctual(label, [])]
-        floor = seen.floor_s.get(self.direction, 0.0)
+        floor = evidence.floor_s.get(self.direction, 0.0)
         arrived = passage.sent_s[numbers] + delays
         steps = [(start + floor + at, bit_s) for at, bit_s in self.steps]
         earliest, latest = (

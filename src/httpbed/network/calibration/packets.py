@@ -19,14 +19,14 @@ MTU_BYTES = 1500
 MEASURING = "packets lost by the measuring"
 
 
-def exact(what: str, seen: Iterable[int] | None, expected: Iterable[int]) -> Finding:
+def exact(what: str, observed: Iterable[int] | None, expected: Iterable[int]) -> Finding:
     """Return the number of packets in which two sets differ; None if one could not be observed."""
-    differing = None if seen is None else float(len(set(seen) ^ set(expected)))
+    differing = None if observed is None else float(len(set(observed) ^ set(expected)))
     return Finding(f"{what}, packets amiss", "packets", 0.0, differing, 0.0, EXACT)
 
 
-def _exact(what: str, direction: int, seen: Iterable[int], expected: Iterable[int]) -> Finding:
-    return exact(f"{what} {DIRECTIONS[direction]}", seen, expected)
+def _exact(what: str, direction: int, observed: Iterable[int], expected: Iterable[int]) -> Finding:
+    return exact(f"{what} {DIRECTIONS[direction]}", observed, expected)
 
 
 def _share(what: str, direction: int, count: int, of: int, probability: float) -> Finding:
@@ -36,11 +36,11 @@ def _share(what: str, direction: int, count: int, of: int, probability: float) -
 
 
 def _drawn(
-    seen: CellEvidence, direction: int, impairment: str, probability: float, each: int = 1
+    evidence: CellEvidence, direction: int, impairment: str, probability: float, each: int = 1
 ) -> set[int]:
     """Return which packets are chosen, by the first of the ``each`` draws of a packet."""
-    count = len(seen.passages[direction].sizes)
-    drawn = draws(seen.key(direction, impairment), each * count)[::each]
+    count = len(evidence.passages[direction].sizes)
+    drawn = draws(evidence.key(direction, impairment), each * count)[::each]
     return set(np.flatnonzero(drawn < probability).tolist())
 
 
@@ -51,15 +51,15 @@ class Loss:
     direction: int
     probability: float
 
-    def judge(self, seen: CellEvidence) -> list[Finding]:
+    def judge(self, evidence: CellEvidence) -> list[Finding]:
         """Compare by number, by share, and with the emulator's own counters."""
-        missing = seen.passages[self.direction].missing()
-        drawn = _drawn(seen, self.direction, "loss", self.probability)
-        told = seen.counted(self.direction)["lost_numbers"]
-        sent = len(seen.passages[self.direction].sizes)
+        missing = evidence.passages[self.direction].missing()
+        drawn = _drawn(evidence, self.direction, "loss", self.probability)
+        reported = evidence.counted(self.direction)["lost_numbers"]
+        sent = len(evidence.passages[self.direction].sizes)
         return [
             _exact("loss", self.direction, missing, drawn),
-            _exact("loss as counted", self.direction, told, drawn),
+            _exact("loss as counted", self.direction, reported, drawn),
             _share("lost", self.direction, len(missing), sent, self.probability),
         ]
 
@@ -74,20 +74,20 @@ class Bursts:
     bad: float = 1.0
     good: float = 0.0
 
-    def judge(self, seen: CellEvidence) -> list[Finding]:
+    def judge(self, evidence: CellEvidence) -> list[Finding]:
         """Compare by number, and the mean run with its expectation."""
-        passage = seen.passages[self.direction]
+        passage = evidence.passages[self.direction]
         missing = passage.missing()
         expected = arithmetic.gilbert_elliott(
-            seen.key(self.direction, "loss"),
+            evidence.key(self.direction, "loss"),
             len(passage.sizes),
             to_bad=self.to_bad,
             to_good=self.to_good,
             bad=self.bad,
             good=self.good,
         )
-        found = [_exact("burst loss", self.direction, missing, expected)]
-        return found + ([self._run(missing)] if (self.bad, self.good) == (1.0, 0.0) else [])
+        findings = [_exact("burst loss", self.direction, missing, expected)]
+        return findings + ([self._run(missing)] if (self.bad, self.good) == (1.0, 0.0) else [])
 
     def _run(self, missing: set[int]) -> Finding:
         """Stays in the bad state are geometric: mean 1/r, variance (1-r)/r^2."""
@@ -106,9 +106,9 @@ class Admitted:
     direction: int
     numbers: tuple[int, ...]
 
-    def judge(self, seen: CellEvidence) -> list[Finding]:
+    def judge(self, evidence: CellEvidence) -> list[Finding]:
         """Compare by number."""
-        arrived = seen.passages[self.direction].numbers().tolist()
+        arrived = evidence.passages[self.direction].numbers().tolist()
         count = f"packets of a burst {DIRECTIONS[self.direction]}"
         reason = "counted: the burst is over before the first packet leaves"
         return [
@@ -128,9 +128,9 @@ class AdmittedToBucket:
     overhead_bytes: int = 0
     """Counted beyond the IP packet."""
 
-    def judge(self, seen: CellEvidence) -> list[Finding]:
+    def judge(self, evidence: CellEvidence) -> list[Finding]:
         """Compare by number; there is no figure if a delayed sender makes the numbers uncertain."""
-        passage = seen.passages[self.direction]
+        passage = evidence.passages[self.direction]
         sizes = [int(size) + self.overhead_bytes for size in passage.sizes]
         first, last = (
             arithmetic.admitted_to_bucket(at, sizes, self.bit_s, self.burst_bytes, self.limit_bytes)
@@ -157,16 +157,16 @@ class Policed:
     bit_s: float
     burst_bytes: int
 
-    def judge(self, seen: CellEvidence) -> list[Finding]:
+    def judge(self, evidence: CellEvidence) -> list[Finding]:
         """Compare by number; there is no figure if a delayed sender makes the numbers uncertain."""
-        passage = seen.passages[self.direction]
+        passage = evidence.passages[self.direction]
         sizes = [int(size) for size in passage.sizes]
         first, last = (
             set(arithmetic.conforming(at, sizes, self.bit_s, self.burst_bytes))
             for at in (passage.sent_s, passage.done_s)
         )
         arrived, dropped = passage.numbers().tolist(), set(range(len(sizes))) - first
-        counted = seen.counted(self.direction)["policed_numbers"]
+        counted = evidence.counted(self.direction)["policed_numbers"]
         label = DIRECTIONS[self.direction]
         reason = "computed from the real send times: burst, and tokens that come meanwhile"
         return [
@@ -192,9 +192,9 @@ class ListedLosses:
     direction: int
     numbers: tuple[int, ...]
 
-    def judge(self, seen: CellEvidence) -> list[Finding]:
+    def judge(self, evidence: CellEvidence) -> list[Finding]:
         """Compare by number."""
-        missing = seen.passages[self.direction].missing()
+        missing = evidence.passages[self.direction].missing()
         return [_exact("listed loss", self.direction, missing, self.numbers)]
 
 
@@ -207,13 +207,13 @@ class Duplication:
     lost: float = 0.0
     """Probability of being lost before."""
 
-    def judge(self, seen: CellEvidence) -> list[Finding]:
+    def judge(self, evidence: CellEvidence) -> list[Finding]:
         """Compare by number."""
-        passage = seen.passages[self.direction]
+        passage = evidence.passages[self.direction]
         numbers, times = np.unique(passage.number[passage.number >= 0], return_counts=True)
         twice = numbers[times == 2].tolist()  # noqa: PLR2004 - twice
-        drawn = _drawn(seen, self.direction, "duplication", self.probability)
-        drawn -= _drawn(seen, self.direction, "loss", self.lost)
+        drawn = _drawn(evidence, self.direction, "duplication", self.probability)
+        drawn -= _drawn(evidence, self.direction, "loss", self.lost)
         sent = max(1, len(numbers))
         return [
             _exact("duplication", self.direction, twice, drawn),
@@ -228,15 +228,15 @@ class Corruption:
     direction: int
     probability: float
 
-    def judge(self, seen: CellEvidence) -> list[Finding]:
+    def judge(self, evidence: CellEvidence) -> list[Finding]:
         """Compare by number: one whose UDP header was hit is missing, or has no number.
 
         A packet's second draw says where it is hit.
         """
-        passage = seen.passages[self.direction]
+        passage = evidence.passages[self.direction]
         damaged = passage.number[((passage.flags & DAMAGED) != 0) & (passage.number >= 0)]
         hit = set(damaged.tolist()) | passage.missing()
-        drawn = _drawn(seen, self.direction, "corruption", self.probability, each=2)
+        drawn = _drawn(evidence, self.direction, "corruption", self.probability, each=2)
         return [
             _exact("corruption", self.direction, hit, drawn),
             _share("damaged", self.direction, len(hit), len(passage.sizes), self.probability),
@@ -254,16 +254,16 @@ class Reordered:
     lost: float = 0.0
     """Probability of being lost before."""
 
-    def judge(self, seen: CellEvidence) -> list[Finding]:
+    def judge(self, evidence: CellEvidence) -> list[Finding]:
         """Compare by number: those that arrive later than half the hold, behind a later one."""
-        passage = seen.passages[self.direction]
+        passage = evidence.passages[self.direction]
         numbers, delays = passage.delays_s()
         late = numbers[delays - self.delay_s > self.hold_s / 2].tolist()
         order = passage.number[passage.number >= 0]
         overtaken = order[order < np.maximum.accumulate(order)].tolist()
-        drawn = _drawn(seen, self.direction, "reordering", self.probability)
-        drawn -= _drawn(seen, self.direction, "loss", self.lost)
-        last = len(passage.sizes) - 1 - math.ceil(self.hold_s / self._gap_s(seen))
+        drawn = _drawn(evidence, self.direction, "reordering", self.probability)
+        drawn -= _drawn(evidence, self.direction, "loss", self.lost)
+        last = len(passage.sizes) - 1 - math.ceil(self.hold_s / self._gap_s(evidence))
         return [
             _exact("held back", self.direction, late, drawn),
             _exact(
@@ -274,8 +274,8 @@ class Reordered:
             ),
         ]
 
-    def _gap_s(self, seen: CellEvidence) -> float:
-        return float(np.median(np.diff(seen.passages[self.direction].planned_s)))
+    def _gap_s(self, evidence: CellEvidence) -> float:
+        return float(np.median(np.diff(evidence.passages[self.direction].planned_s)))
 
 
 @dataclass(frozen=True)
@@ -284,9 +284,9 @@ class Complete:
 
     direction: int
 
-    def judge(self, seen: CellEvidence) -> list[Finding]:
+    def judge(self, evidence: CellEvidence) -> list[Finding]:
         """Count missing, doubled, damaged and overtaken packets."""
-        passage = seen.passages[self.direction]
+        passage = evidence.passages[self.direction]
         order = passage.number[passage.whole]
         amiss: dict[str, Callable[[], int]] = {
             "missing": lambda: len(passage.missing()),
@@ -301,10 +301,10 @@ class Complete:
         ]
 
 
-def instrument(seen: CellEvidence) -> list[Finding]:
+def instrument(evidence: CellEvidence) -> list[Finding]:
     """Judge what all cells share: frames of wire size, and no packet lost by the measurement."""
-    link = seen.link
-    lost = link["socket_drops"] + link["send_failures"] + seen.remarks.get("failures", 0)
+    link = evidence.link
+    lost = link["socket_drops"] + link["send_failures"] + evidence.remarks.get("failures", 0)
     reason = "a machine too busy to send or read in time measures nothing; try a quieter one"
     frames = f"an IP packet is at most {MTU_BYTES} bytes: more is an offload that is not off"
     findings = [
@@ -318,11 +318,14 @@ def instrument(seen: CellEvidence) -> list[Finding]:
             frames,
         ),
     ]
-    return findings + [_reached(seen, direction) for direction in seen.passages]
+    return findings + [_reached(evidence, direction) for direction in evidence.passages]
 
 
-def _reached(seen: CellEvidence, direction: int) -> Finding:
-    sent, counted = len(seen.passages[direction].sizes), seen.counted(direction)["packets"]["in"]
+def _reached(evidence: CellEvidence, direction: int) -> Finding:
+    sent, counted = (
+        len(evidence.passages[direction].sizes),
+        evidence.counted(direction)["packets"]["in"],
+    )
     label = f"packets entered {DIRECTIONS[direction]}"
     reason = "all that were sent and nothing else: numbers are what fates are compared by"
     return Finding(label, "packets", float(sent), float(counted), 0.0, reason)

@@ -104,8 +104,8 @@ async def _one(
         except BedError as error:
             reason = str(error)
             continue
-        seen = judgement.read(cell, place, floor_s, bench.seed)
-        judged = judgement.judge(cell, seen), timing.floors(seen.passages)
+        evidence = judgement.read(cell, place, floor_s, bench.seed)
+        judged = judgement.judge(cell, evidence), timing.floors(evidence.passages)
         if judged[0].measured:
             return judged
     return judged or (judgement.broken(cell, reason), {})

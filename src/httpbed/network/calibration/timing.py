@@ -48,9 +48,9 @@ class Rate:
     overhead_bytes: int = 0
     """Counted beyond the IP packet."""
 
-    def judge(self, seen: CellEvidence) -> list[Finding]:
+    def judge(self, evidence: CellEvidence) -> list[Finding]:
         """Compare the rate, and check for bursts of more than one packet and a late wake-up."""
-        passage = seen.passages[self.direction]
+        passage = evidence.passages[self.direction]
         counted = passage.sizes + self.overhead_bytes
         first = max(self.skip, arithmetic.busy_from(passage.done_s, counted, self.bit_s))
         counts = passage.number >= first
@@ -59,14 +59,14 @@ class Rate:
         at = passage.arrived_s[counts]
         sizes = (passage.bytes[counts] + self.overhead_bytes).astype(np.float64)
         achieved = _rate(at, sizes)
-        if self._was_idle(seen, achieved):
+        if self._was_idle(evidence, achieved):
             achieved = None
         label = DIRECTIONS[self.direction]
         return [
             Finding(
                 what=f"rate {label}",
                 unit="bit/s",
-                asked=self.bit_s,
+                expected=self.bit_s,
                 achieved=achieved,
                 tolerance=self.share * self.bit_s,
                 reason="a late first or last packet; not measured where the sender was held up",
@@ -74,20 +74,20 @@ class Rate:
             Finding(
                 what=f"ahead of the rate {label}",
                 unit="bytes",
-                asked=0.0,
+                expected=0.0,
                 achieved=_ahead(at, sizes, self.bit_s),
                 tolerance=1.5 * float(counted.max()) + self.bit_s / 8 * LATENESS_S,
                 reason="a packet and a half, and 5 ms of lateness: a trial with more is invalid",
             ),
         ]
 
-    def _was_idle(self, seen: CellEvidence, achieved: float | None) -> bool:
+    def _was_idle(self, evidence: CellEvidence, achieved: float | None) -> bool:
         """Return whether a rate is too low because packets reached the link late.
 
         Only the emulator can report that. It turns a failure into a failure to measure, which is
         not a pass.
         """
-        counted = seen.counted(self.direction)
+        counted = evidence.counted(self.direction)
         lasted = (counted.get("last_ns") or 0) - (counted.get("first_ns") or 0)
         if self.skip or achieved is None or lasted <= 0 or achieved > self.bit_s * (1 - self.share):
             return False
@@ -115,15 +115,15 @@ class Delay:
     direction: int
     delay_s: float
 
-    def judge(self, seen: CellEvidence) -> list[Finding]:
+    def judge(self, evidence: CellEvidence) -> list[Finding]:
         """Compare the median."""
-        _, delays = seen.passages[self.direction].delays_s()
-        floor = seen.floor_s.get(self.direction, 0.0)
+        _, delays = evidence.passages[self.direction].delays_s()
+        floor = evidence.floor_s.get(self.direction, 0.0)
         return [
             Finding(
                 what=f"median delay {DIRECTIONS[self.direction]}",
                 unit="s",
-                asked=self.delay_s,
+                expected=self.delay_s,
                 achieved=float(np.median(delays)) - floor if len(delays) else None,
                 tolerance=DELAY_TOLERANCE_S,
                 reason=f"a wake-up; the machine's own {floor * 1e6:.0f} us are taken off",
@@ -137,14 +137,14 @@ class Floor:
 
     direction: int
 
-    def judge(self, seen: CellEvidence) -> list[Finding]:
+    def judge(self, evidence: CellEvidence) -> list[Finding]:
         """Reject a machine on which no delay can be trusted."""
-        _, delays = seen.passages[self.direction].delays_s()
+        _, delays = evidence.passages[self.direction].delays_s()
         return [
             Finding(
                 what=f"the machine's own delay {DIRECTIONS[self.direction]}",
                 unit="s",
-                asked=0.0,
+                expected=0.0,
                 achieved=float(np.median(delays)) if len(delays) else None,
                 tolerance=FLOOR_LIMIT_S,
                 reason="above 1 ms at the median the machine is too busy to measure on",
@@ -165,13 +165,13 @@ class Departures:
     delay_s: float = 0.0
     """After the transmitter."""
 
-    def judge(self, seen: CellEvidence) -> list[Finding]:
+    def judge(self, evidence: CellEvidence) -> list[Finding]:
         """Compute each departure and compare.
 
         A sender may lose its CPU in the call that sends, so a packet's send time is an interval.
         """
-        passage = seen.passages[self.direction]
-        floor = seen.floor_s.get(self.direction, 0.0)
+        passage = evidence.passages[self.direction]
+        floor = evidence.floor_s.get(self.direction, 0.0)
         numbers, delays = passage.delays_s()
         arrived = passage.sent_s[numbers] + delays
         earliest = self._due(passage.sent_s + floor, passage)[numbers]
@@ -194,9 +194,9 @@ class Opportunities:
     direction: int
     trace_ms: Sequence[int]
 
-    def judge(self, seen: CellEvidence) -> list[Finding]:
+    def judge(self, evidence: CellEvidence) -> list[Finding]:
         """Find the phase at which the arrivals fit best, and compare each arrival."""
-        at = seen.passages[self.direction].arrived_s
+        at = evidence.passages[self.direction].arrived_s
         loop = len(self.trace_ms)
         due = arithmetic.opportunities(self.trace_ms, len(at) + loop)
         phases = range(loop if len(at) else 0)
@@ -223,10 +223,10 @@ class Jitter:
     spread_s: float
     distribution: str
 
-    def judge(self, seen: CellEvidence) -> list[Finding]:
+    def judge(self, evidence: CellEvidence) -> list[Finding]:
         """Test the moments that exist, and the whole distribution."""
-        _, delays = seen.passages[self.direction].delays_s()
-        jitter = delays - self.delay_s - seen.floor_s.get(self.direction, 0.0)
+        _, delays = evidence.passages[self.direction].delays_s()
+        jitter = delays - self.delay_s - evidence.floor_s.get(self.direction, 0.0)
         if len(jitter) < LEAST_PACKETS:
             return [Finding(self._named("mean"), "s", 0.0, None, 0.0, "nothing arrived")]
         return [self._mean(jitter), *self._deviation(jitter), self._law(jitter)]
@@ -242,10 +242,10 @@ class Jitter:
         fourth_moments: Mapping[str, float] = {"uniform": 9 / 5, "normal": 3.0}
         if self.distribution not in fourth_moments:
             return []
-        asked = arithmetic.jitter_deviation_s(self.distribution, self.spread_s)
-        error = asked * math.sqrt((fourth_moments[self.distribution] - 1) / (4 * len(jitter)))
+        expected = arithmetic.jitter_deviation_s(self.distribution, self.spread_s)
+        error = expected * math.sqrt((fourth_moments[self.distribution] - 1) / (4 * len(jitter)))
         achieved, tolerance = float(jitter.std()), SIGMAS * error + DELAY_TOLERANCE_S
-        return [Finding(self._named("deviation"), "s", asked, achieved, tolerance, FOUR_SIGMA)]
+        return [Finding(self._named("deviation"), "s", expected, achieved, tolerance, FOUR_SIGMA)]
 
     def _law(self, jitter: Floats) -> Finding:
         laws = arithmetic.jitter_cdf(self.distribution, jitter, self.spread_s)
@@ -269,12 +269,12 @@ class JitterTable:
     delay_s: float
     samples_s: tuple[float, ...]
 
-    def judge(self, seen: CellEvidence) -> list[Finding]:
+    def judge(self, evidence: CellEvidence) -> list[Finding]:
         """Compare the packets of each sample with it: a wrong sample would change their median."""
-        passage = seen.passages[self.direction]
+        passage = evidence.passages[self.direction]
         numbers, delays = passage.delays_s()
-        jitter = delays - self.delay_s - seen.floor_s.get(self.direction, 0.0)
-        drawn = draws(seen.key(self.direction, "jitter"), len(passage.sizes))[numbers]
+        jitter = delays - self.delay_s - evidence.floor_s.get(self.direction, 0.0)
+        drawn = draws(evidence.key(self.direction, "jitter"), len(passage.sizes))[numbers]
         chosen = (drawn * len(self.samples_s)).astype(np.int64)
         misses = jitter - np.asarray(self.samples_s)[chosen]
         parts = [misses[chosen == place] for place in range(len(self.samples_s))]
@@ -296,22 +296,22 @@ class Goodput:
     skip_s: float = 0.5
     """Slow start, and the first losses."""
 
-    def judge(self, seen: CellEvidence) -> list[Finding]:
+    def judge(self, evidence: CellEvidence) -> list[Finding]:
         """Compare with the share of the rate that headers leave."""
-        asked = self.bit_s * (self.packet_bytes - self.headers_bytes) / self.packet_bytes
+        expected = self.bit_s * (self.packet_bytes - self.headers_bytes) / self.packet_bytes
         return [
             Finding(
                 what=f"TCP goodput {DIRECTIONS[self.direction]}",
                 unit="bit/s",
-                asked=asked,
-                achieved=self._achieved(seen),
-                tolerance=self.share * asked,
+                expected=expected,
+                achieved=self._achieved(evidence),
+                tolerance=self.share * expected,
                 reason="retransmissions after the queue's first overflow",
             )
         ]
 
-    def _achieved(self, seen: CellEvidence) -> float | None:
-        samples = seen.stream
+    def _achieved(self, evidence: CellEvidence) -> float | None:
+        samples = evidence.stream
         if samples is None or len(samples) < LEAST_PACKETS:
             return None
         at = samples["at"] / 1e9

@@ -39,8 +39,8 @@ class Target:
     environment: Mapping[str, str]
     root: Path = Path("/")
     """Path of its root folder, as this process sees it."""
-    said: str | None = None
-    """Its PID as the user wrote it; None for this process."""
+    pid: str | None = None
+    """As the user wrote it; None for this process."""
 
     @classmethod
     def of(cls, pid: str) -> Self:
@@ -62,39 +62,39 @@ class Target:
 
     def mistake(self) -> Mistake:
         """Return the mistake that no link is around the process."""
-        if self.said is None:
+        if self.pid is None:
             return Mistake(CHANGE, "no link is around this command", _BEHIND_ONE)
-        return Mistake(OF, f"no link is around process {self.said}", "name one that is behind it")
+        return Mistake(OF, f"no link is around process {self.pid}", "name one that is behind it")
 
 
 class RequestedChange(NamedTuple):
     """One condition to change in one direction."""
 
     flag: str
-    said: Mapping[str, str]
+    entry: Mapping[str, str]
     """The change as an entry of an experiment's schedule."""
 
 
-def requested(said: Mapping[str, str | bool | None]) -> list[RequestedChange]:
-    """Return the requested changes; ``said`` has the options by flag without dashes.
+def requested(options: Mapping[str, str | bool | None]) -> list[RequestedChange]:
+    """Return the requested changes; ``options`` are by flag, without dashes.
 
     Raises:
         ConfigError: With every mistake, each at its option.
     """
-    found = [*_conditions(said)]
-    mistakes = [*_fixed(said)]
-    if not found and not mistakes:
+    changes = [*_conditions(options)]
+    mistakes = [*_fixed(options)]
+    if not changes and not mistakes:
         known = ", ".join(f"--{name}" for name in ACTIONS)
         mistakes.append(Mistake(CHANGE, "changes nothing", f"give one of {known}"))
-    for each in found:
+    for each in changes:
         try:
-            Action.model_validate(each.said)
+            Action.model_validate(each.entry)
         except ValidationError as error:
             reasons = (detail["msg"].removeprefix("Value error, ") for detail in error.errors())
             mistakes += (Mistake(each.flag, reason) for reason in reasons)
     if mistakes:
         raise ConfigError(dict.fromkeys(mistakes))
-    return found
+    return changes
 
 
 async def change(wanted: Iterable[RequestedChange], target: Target) -> list[dict[str, Any]]:
@@ -109,7 +109,7 @@ async def change(wanted: Iterable[RequestedChange], target: Target) -> list[dict
     if uplink is None:
         raise ConfigError([target.mistake()])
     try:
-        return await uplink.change([each.said for each in listed])
+        return await uplink.change([each.entry for each in listed])
     except UnfitError as error:
         remedy = "begin the link with what can change, such as --rate 1gbit"
         mistakes = [Mistake(listed[index].flag, why, remedy) for index, why in error.reasons]
@@ -137,18 +137,18 @@ def _condition(change: Mapping[str, Any]) -> str:
     return "state down" if change["down"] else "state up"
 
 
-def _conditions(said: Mapping[str, str | bool | None]) -> Iterator[RequestedChange]:
+def _conditions(options: Mapping[str, str | bool | None]) -> Iterator[RequestedChange]:
     for name, kind in _KINDS.items():
         for way in WAYS:
-            flag = next((flag for flag in (f"{way}-{name}", name) if said.get(flag)), None)
+            flag = next((flag for flag in (f"{way}-{name}", name) if options.get(flag)), None)
             if flag:
-                text = spelled(kind, str(said[flag]))
+                text = spelled(kind, str(options[flag]))
                 yield RequestedChange(f"--{flag}", {"direction": way, name: text})
 
 
-def _fixed(said: Mapping[str, str | bool | None]) -> Iterator[Mistake]:
+def _fixed(options: Mapping[str, str | bool | None]) -> Iterator[Mistake]:
     """Yield a mistake for each option that only a new link takes."""
     changeable = {flag for name in _KINDS for flag in (name, *(f"{way}-{name}" for way in WAYS))}
-    for flag, value in said.items():
+    for flag, value in options.items():
         if flag not in changeable and value not in {None, False, ()}:
             yield Mistake(f"--{flag}", "does not change while the link runs", "leave it out")

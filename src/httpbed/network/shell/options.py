@@ -55,18 +55,18 @@ class Described:
 
 
 def describe(
-    said: Mapping[str, str | bool],
+    options: Mapping[str, str | bool],
     profile: str | None = None,
     traces: tuple[str, str] | None = None,
 ) -> Described:
-    """Describe the link; ``said`` has the options by flag, without dashes.
+    """Describe the link; ``options`` are by flag, without dashes.
 
     Reads only the files that the options name.
 
     Raises:
         ConfigError: With every mistake, each at its option.
     """
-    given = {way: _given(said, way) for way in (BOTH, *WAYS)}
+    given = {way: _given(options, way) for way in (BOTH, *WAYS)}
     for way, file in zip(WAYS, traces or (), strict=False):
         given[way][_TRACE] = OptionValue(file, "--trace")
     mistakes = [*_twice(given), *_settle(given, _profile_rates(profile))]
@@ -105,12 +105,12 @@ def _read_files(
     return found, wrong
 
 
-def _given(said: Mapping[str, str | bool], way: str) -> dict[Place, OptionValue]:
+def _given(options: Mapping[str, str | bool], way: str) -> dict[Place, OptionValue]:
     """Collect the options for one direction, or for both, by their places in the link."""
     found = {}
     for option in OPTIONS:
         flag = option.flag(way)
-        value = said.get(flag.removeprefix("--"))
+        value = options.get(flag.removeprefix("--"))
         if value not in {None, False}:
             found[option.path] = OptionValue(_read(option.kind, value), flag)
     return found

@@ -72,10 +72,10 @@ class _Side:
         self.lasted_s += time.monotonic() - began
 
     def level(self, alone: Sequence[ConcurrentLoad]) -> ConcurrencyLevel:
-        return judgement.level(self.at_once, self.seen(), alone, self.lasted_s)
+        return judgement.level(self.at_once, self.loads(), alone, self.lasted_s)
 
-    def seen(self) -> list[ConcurrentLoad]:
-        return [_seen(record) for record in self.run.campaign.records()]
+    def loads(self) -> list[ConcurrentLoad]:
+        return [_load(record) for record in self.run.campaign.records()]
 
 
 def run(
@@ -102,7 +102,7 @@ def run(
             opening = campaign_run.opened(ready, place, jobs=at_once, say=say)
             sides.append(_Side(at_once, stack.enter_context(opening)))
         asyncio.run(_by_turns(sides, test.turns, tell))
-        alone = sides[0].seen()
+        alone = sides[0].loads()
         _require(alone)
         return CapacityResult(tuple(side.level(alone) for side in sides), ready.manifest)
 
@@ -115,7 +115,7 @@ async def _by_turns(
             await side.turn(number, tell)
 
 
-def _seen(record: Record) -> ConcurrentLoad:
+def _load(record: Record) -> ConcurrentLoad:
     attempt = record.attempt
     strained = verdict.is_strained(attempt)
     values = {one.metric: one.value for one in record.observations if one.metric in METRICS}

@@ -106,29 +106,29 @@ def collect(url: str, fetch: Fetch, bounds: MirrorLimits) -> CollectedPage:
         reason = first.failed or f"is not an HTML page but {first.type or 'of unknown type'}"
         raise ConfigError([Mistake(url, reason, "give the URL of a page")])
     entry = urldefrag(first.url).url
-    found = CollectedPage(entry, bounds, FileNames(urlsplit(entry).netloc), ends=ends)
-    found.got[entry] = first
-    found.places.add(entry, "text/html")
-    follow(found, [entry], fetch)
-    return found
+    page = CollectedPage(entry, bounds, FileNames(urlsplit(entry).netloc), ends=ends)
+    page.got[entry] = first
+    page.places.add(entry, "text/html")
+    follow(page, [entry], fetch)
+    return page
 
 
-def follow(found: CollectedPage, urls: Iterable[str], fetch: Fetch) -> None:
+def follow(page: CollectedPage, urls: Iterable[str], fetch: Fetch) -> None:
     """Fetch what these texts refer to, directly or not."""
     todo = list(urls)
     while todo:
-        wanted = [one for url in todo for one in _wanted(found.got[url])]
-        todo = found.add(wanted, fetch)
+        wanted = [one for url in todo for one in _wanted(page.got[url])]
+        todo = page.add(wanted, fetch)
 
 
-def rewritten(found: CollectedPage, *, strip: bool) -> Iterator[tuple[str, bytes, str, list[str]]]:
+def rewritten(page: CollectedPage, *, strip: bool) -> Iterator[tuple[str, bytes, str, list[str]]]:
     """Yield path, content, URL and changes of each file; references point to the new paths."""
-    outside = {url: "/" + url_path(path).lstrip("/") for url, path in _literal(found)}
-    for url, one in found.got.items():
-        path = found.places.add(url, one.type)
+    outside = {url: "/" + url_path(path).lstrip("/") for url, path in _literal(page)}
+    for url, one in page.got.items():
+        path = page.places.add(url, one.type)
         body, changes = one.body, list[str]()
         if one.type in _TEXTS:
-            finder = _Linked(one.url, found)
+            finder = _Linked(one.url, page)
             text = one.body.decode("utf-8", "surrogateescape")
             done = _repaired(text, one.type, finder, strip=strip)
             text = _with_literals(done.text, outside)

@@ -168,7 +168,7 @@ class _DirectionEvidence:
             yield self._least(window["slack_ns"], late)
             yield from self._window(window["bytes"], window["from_ns"] / NS, window["to_ns"] / NS)
         for impairment in ALL:
-            value, limit = getattr(self.bounds.said, impairment.field), impairment.limit
+            value, limit = getattr(self.bounds.described, impairment.field), impairment.limit
             if limit and value and (window := self.witnessed.get(limit.witness)):
                 lasted = (window["to_ns"] - window["from_ns"]) / NS
                 most = limit.most_bytes(value, lasted)
@@ -185,7 +185,7 @@ class _DirectionEvidence:
         # A packet that the kernel carries may arrive before the start and leave after it.
         first_s = self.result["first_ns"] / NS if self.is_carried else self.started_s
         last_s = self.result["last_ns"] / NS - self.bounds.least_delay_s()
-        overhead = self.bounds.said.overhead_bytes()
+        overhead = self.bounds.described.overhead_bytes()
         sizes, packets = self.result["bytes"]["delivered"], self.result["packets"]["delivered"]
         yield from self._window(sizes + overhead * packets, first_s, last_s)
 
