@@ -48,12 +48,12 @@ def _mistakes(loaded: Loaded, kind: kernel.Kind) -> Iterator[Mistake]:
 
 
 def _mistake(document: Mapping[str, Any], trial: Trial, index: int, unable: Unable) -> Mistake:
-    said = fill(document["topology"], level_values(document, trial.levels))  # without profiles
-    path = ("topology", "links", index, *_said(said["links"][index], unable))
+    described = fill(document["topology"], level_values(document, trial.levels))  # without profiles
+    path = ("topology", "links", index, *_written_path(described["links"][index], unable))
     return parser.mistake_at(document, path, trial.levels, unable.reason, unable.remedy)
 
 
-def _said(link: Mapping[str, Any], unable: Unable) -> tuple[str | int, ...]:
+def _written_path(link: Mapping[str, Any], unable: Unable) -> tuple[str | int, ...]:
     """Return the keys that the author wrote: of the direction, of both, or of a profile."""
     side, key = unable.side, unable.key
     if side is not None and key[0] in link.get(side, {}):

@@ -48,21 +48,21 @@ def manifest(loaded: Loaded, setup: CampaignSetup, *, command: str) -> dict[str,
     """Return the manifest of a campaign."""
     recipes = {name: setup.catalog[name] for name in loaded.implementations()}
     tools = setup.programs.tools
-    found = {  # first of all: what is missing is told with the remedy
+    identities = {  # first of all: a missing program raises, with the remedy
         name: setup.programs.identity(name, recipe.command(recipe.roles[0]))
         for name, recipe in recipes.items()
     }
-    found |= {tool: identity.identity(tools, tool) for tool in TOOLS_USED}
+    identities |= {tool: identity.identity(tools, tool) for tool in TOOLS_USED}
     reported = asyncio.run(versions(recipes.values(), setup))
     known = {name: _required(recipes[name], version) for name, version in reported.items()}
     known |= {tool: tools.versions[package] for tool, package in TOOLS_USED.items()}
-    if answering := setup.programs.replay_origin:
-        found[RECORDING_PROGRAM] = identity.identity(answering, RECORDING_PROGRAM)
-        known[RECORDING_PROGRAM] = answering.versions[RECORDING_PROGRAM]
+    if replay_root := setup.programs.replay_origin:
+        identities[RECORDING_PROGRAM] = identity.identity(replay_root, RECORDING_PROGRAM)
+        known[RECORDING_PROGRAM] = replay_root.versions[RECORDING_PROGRAM]
     wheels = {name: setup.programs.wheels(name) for name in recipes}
     programs = [
         _program(name, known[name], program, wheels.get(name, {}))
-        for name, program in found.items()
+        for name, program in identities.items()
     ]
     programs += [_own(name) for name in (LINK, SANDBOX)]
     return {
@@ -89,14 +89,14 @@ def _link(setup: CampaignSetup) -> dict[str, Any]:
 
 
 def _program(
-    name: str, version: str, found: ProgramIdentity, wheels: Mapping[str, str]
+    name: str, version: str, program: ProgramIdentity, wheels: Mapping[str, str]
 ) -> dict[str, Any]:
     return {
         "name": name,
         "version": version,
-        "path": found.path,
-        "sha256": found.sha256,
-        "libraries": dict(found.libraries),
+        "path": program.path,
+        "sha256": program.sha256,
+        "libraries": dict(program.libraries),
         **({"wheels": dict(wheels)} if wheels else {}),
     }
 
@@ -116,45 +116,45 @@ async def versions(recipes: Collection[Recipe], setup: CampaignSetup) -> dict[st
     """Ask every program for its version, in a sandbox."""
     with tempfile.TemporaryDirectory(prefix="versions-", dir=folders.cache()) as name:
         folder = Path(name)
-        asked = [asking for recipe in recipes if (asking := recipe.identify())]
-        for part in ("sandbox", *(f"said/{asking.part}" for asking in asked)):
+        commands = [command for recipe in recipes if (command := recipe.identify())]
+        for part in ("sandbox", *(f"output/{command.part}" for command in commands)):
             (folder / part).mkdir(parents=True)
         spec = SandboxSpec(
             scratch=folder / "sandbox",
-            trial=folder / "said",
+            trial=folder / "output",
             roots=setup.programs.roots(),
             shared={},
             programs={},
             hosts={},
             sysctls={},
             tmpfs_bytes=SANDBOX_BYTES,
-            parts={str(asking.part): _part(asking, setup) for asking in asked},
+            parts={str(command.part): _part(command, setup) for command in commands},
         )
         async with sandbox(spec) as supervisor:
-            for asking in asked:
-                with contextlib.suppress(RefusalError):  # then it has told nothing
-                    await supervisor.run(asking)
-        return {recipe.name: _version(recipe, folder / "said") for recipe in recipes}
+            for command in commands:
+                with contextlib.suppress(RefusalError):  # it then reports no version
+                    await supervisor.run(command)
+        return {recipe.name: _version(recipe, folder / "output") for recipe in recipes}
 
 
-def _part(asking: ProcessSpec, setup: CampaignSetup) -> PartSpec:
+def _part(spec: ProcessSpec, setup: CampaignSetup) -> PartSpec:
     limits = PartSpec(
-        asking.root,
-        folders=[str(asking.part)],
-        memory_bytes=asking.memory_bytes,
-        processes=asking.processes,
+        spec.root,
+        folders=[str(spec.part)],
+        memory_bytes=spec.memory_bytes,
+        processes=spec.processes,
     )
     return setup.programs.part(limits)
 
 
 def _version(recipe: Recipe, folder: Path) -> ReportedVersion:
-    asking = recipe.identify()
-    if asking is None or recipe.version is None:
+    spec = recipe.identify()
+    if spec is None or recipe.version is None:
         return ReportedVersion(None, "")
-    file = folder / str(asking.stdout)
-    said = file.read_text(errors="replace") if file.exists() else ""
-    match = re.search(recipe.version.pattern, said)
-    return ReportedVersion(match["version"] if match else None, said.strip()[:200])
+    file = folder / str(spec.stdout)
+    output = file.read_text(errors="replace") if file.exists() else ""
+    match = re.search(recipe.version.pattern, output)
+    return ReportedVersion(match["version"] if match else None, output.strip()[:200])
 
 
 def _required(recipe: Recipe, version: ReportedVersion) -> str:

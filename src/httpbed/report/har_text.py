@@ -25,18 +25,18 @@ def lines(imported: Sequence[Imported]) -> Iterator[str]:
 
 def _load(one: Imported) -> Iterator[str]:
     load = one.archived.load
-    page = f", {_told(one.archived.page)}" if one.archived.page else ""
-    yield f"{visible(str(one.file))}{page}: {_told(load.url)}"
-    ending = "" if load.ended == "loaded" else f"; {load.ended}: {_told(load.reason)}"
-    yield f"  {_told(load.product) or 'tool not told'}, {len(load.requests)} requests{ending}"
+    page = f", {_shortened(one.archived.page)}" if one.archived.page else ""
+    yield f"{visible(str(one.file))}{page}: {_shortened(load.url)}"
+    ending = "" if load.ended == "loaded" else f"; {load.ended}: {_shortened(load.reason)}"
+    yield f"  {_shortened(load.product) or 'tool not told'}, {len(load.requests)} requests{ending}"
     for note in load.notes:
-        yield f"  note: {_told(note)}"
+        yield f"  note: {_shortened(note)}"
     width = max((len(name) for name in METRICS), default=0)
     for name, value in _metrics(one.observations):
         yield f"  {name:<{width}}  {value}"
     yield "  audit"
     for finding in one.findings:
-        yield f"    {finding.about:<20} {finding.verdict:<15} {_said(finding)}"
+        yield f"    {finding.about:<20} {finding.verdict:<15} {_audit_text(finding)}"
 
 
 def _metrics(observations: Sequence[Observation]) -> Iterator[tuple[str, str]]:
@@ -58,11 +58,11 @@ def _value(value: float, unit: str) -> str:
     return f"{value:g}" if unit == "1" else f"{value:.3g} {unit}"
 
 
-def _said(finding: AuditResult) -> str:
+def _audit_text(finding: AuditResult) -> str:
     where = ", ".join(map(str, finding.entries))
-    return _told(finding.text, 300) + (f" (entries {where})" if where else "")
+    return _shortened(finding.text, 300) + (f" (entries {where})" if where else "")
 
 
-def _told(text: str, most: int = MOST_LETTERS) -> str:
+def _shortened(text: str, most: int = MOST_LETTERS) -> str:
     shown = visible(text)
     return shown if len(shown) <= most else f"{shown[: most - 3]}..."

@@ -70,7 +70,7 @@ def facts(results: Results) -> list[tuple[str, str]]:
 def host(manifest: Manifest) -> Iterator[tuple[str, str]]:
     """List the facts of the machine."""
     for key, value in (manifest.get("host") or {}).items():
-        text = _said(key, value)
+        text = _value_text(key, value)
         if text:
             yield title(key.removesuffix("_bytes")), text
 
@@ -91,15 +91,15 @@ def _program(node: Mapping[str, Any]) -> UsedProgram:
     )
 
 
-def _said(key: str, value: object) -> str:
+def _value_text(key: str, value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if key.endswith("_bytes") and isinstance(value, int | float):
         return f"{value / GIB:.1f} GiB"
     if isinstance(value, list | tuple):
-        return ", ".join(_said("", each) for each in value)
+        return ", ".join(_value_text("", each) for each in value)
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {_said('', each)}" for name, each in value.items())
+        return ", ".join(f"{name} {_value_text('', each)}" for name, each in value.items())
     if isinstance(value, float):
         return f"{value:.3g}"
     return "" if value is None else str(value)

@@ -89,10 +89,10 @@ def lines(trial: Timeline) -> Iterator[tuple[str, str]]:
     else:
         links = ", ".join(f"{_size(size)} over {link}" for link, size in trial.by_link.items())
         yield "delivered", f"{links}; the last packet after {_time(trial.curve.end_s)}"
-    for moment in trial.moments[:MOST_LINES]:
-        yield "hand-over", _said(moment)
-        if moment.verdict:
-            yield "wire", moment.how or WORDS.get(moment.verdict, moment.verdict)
+    for event in trial.moments[:MOST_LINES]:
+        yield "hand-over", _event_text(event)
+        if event.verdict:
+            yield "wire", event.how or WORDS.get(event.verdict, event.verdict)
     if len(trial.moments) > MOST_LINES:
         yield "hand-over", f"and {len(trial.moments) - MOST_LINES} more"
 
@@ -109,17 +109,17 @@ def values(trial: Timeline | PageTrial, figures: list[Path]) -> dict[str, Any]:
         "attempt": trial.attempt,
         "levels": dict(trial.levels),
         "outcome": trial.outcome,
-        "handovers": [vars(moment) for moment in trial.moments],
+        "handovers": [vars(event) for event in trial.moments],
         "bytes_by_link": dict(trial.by_link),
         "delivered": [[round(at_s, 6), int(total)] for at_s, total in corners],
         "figures": [str(path) for path in figures],
     }
 
 
-def _said(moment: HandoverEvent) -> str:
-    texts = [f"{name} +{_time(at_s - moment.at_s)}" for name, at_s in moment.milestones()]
-    way = f"{moment.left} to {moment.entered} at {_time(moment.at_s)}"
-    return f"{moment.number}, {way}: {', '.join(texts) or 'nothing followed'}"
+def _event_text(event: HandoverEvent) -> str:
+    texts = [f"{name} +{_time(at_s - event.at_s)}" for name, at_s in event.milestones()]
+    way = f"{event.left} to {event.entered} at {_time(event.at_s)}"
+    return f"{event.number}, {way}: {', '.join(texts) or 'nothing followed'}"
 
 
 def _time(seconds: float) -> str:

@@ -242,7 +242,7 @@ def duration(seconds: float) -> str:
 def done(row: Row) -> str:
     """Write how many of a treatment's trials completed, or that no attempt was valid."""
     if row.tally.outcomes["invalid"] and not row.tally.recorded:
-        return "no valid try"
+        return "no valid attempt"
     return f"{row.tally.completed}/{row.tally.planned}"
 
 

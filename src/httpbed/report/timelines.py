@@ -80,7 +80,7 @@ def _plot(
         caption=" ".join(
             [f"Delivered to the client{where}: a line for each trial.", *_signs(trials), *left_out]
         ),
-        alternative=f"Megabytes delivered to the client over time{where}. " + _told(panels),
+        alternative=f"Megabytes delivered to the client over time{where}. " + _alternative(panels),
         figure=figure,
     )
 
@@ -182,7 +182,7 @@ def _signs(trials: list[Timeline]) -> Iterator[str]:
         yield "A cross ends a trial that did not complete."
 
 
-def _told(panels: list[Panel]) -> str:
+def _alternative(panels: list[Panel]) -> str:
     """List when each treatment's first trial changed and ended."""
     return " ".join(
         f"{', '.join(filter(None, (panel.title, name)))}: {_course(trials[0])}."

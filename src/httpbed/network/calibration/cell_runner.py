@@ -96,8 +96,8 @@ class _Run:
         failures = sum(await asyncio.gather(*self._senders()))
         await asyncio.sleep(self.cell.settle_s)
         for receiver in receivers:
-            told = await receiver.request("stop", "result")
-            failures += told["failures"]
+            stopped = await receiver.request("stop", "result")
+            failures += stopped["failures"]
         result = await emulator.request("stop", "result")
         (self.folder / RESULT).write_text(json.dumps(result) + "\n")
         (self.folder / REMARKS).write_text(json.dumps({"failures": failures}) + "\n")
@@ -109,8 +109,8 @@ class _Run:
     async def _finish(self, spec: ProcessSpec) -> int:
         """Run a probe to its end; return how many packets the probe itself lost."""
         probe = await self._begin(spec)
-        told = await probe.wait_for("result", self.cell.lasts_s())
-        return int(told["failures"])
+        stopped = await probe.wait_for("result", self.cell.lasts_s())
+        return int(stopped["failures"])
 
     async def _fetch(self, stream: Stream) -> int:
         source = ProcessSpec(

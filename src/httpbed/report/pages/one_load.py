@@ -53,7 +53,7 @@ def lines(trial: PageTrial) -> Iterator[tuple[str, str]]:
     yield "page", _cut(load.url) + (f", titled {_cut(load.title)!r}" if load.title else "")
     yield "load", _ended(load)
     yield "browser", _browser(load)
-    yield "seen", ", ".join(_seen(load)) or "no pictures"
+    yield "seen", ", ".join(_visual_progress(load)) or "no pictures"
     yield "times", ", ".join(_times(load)) or "none told"
     yield "requests", "; ".join(_requests(load)) or "none"
     for one in sorted(timing.fetched(load), key=_took_s, reverse=True)[:SLOWEST]:
@@ -127,7 +127,7 @@ def _browser(load: BrowserLoad) -> str:
     return ", ".join(texts)
 
 
-def _seen(load: BrowserLoad) -> Iterator[str]:
+def _visual_progress(load: BrowserLoad) -> Iterator[str]:
     if steps := loads.progress(load):
         seconds = speed_index.speed_index(steps)
         yield f"Speed Index {_time(seconds)} ({speed_index.band(seconds)})"

@@ -168,7 +168,7 @@ def _treatment(
         name=treatment(row.levels, names or findings.others),
         trials=trials,
         of=len(own),
-        text=_told(measure, values, trials[0]),
+        text=_caption(measure, values, trials[0]),
     )
 
 
@@ -179,7 +179,7 @@ def _read(results: Results, rows: Sequence[loads.Row]) -> Iterator[PageTrial]:
             yield trial
 
 
-def _told(measure: str, values: Values, trial: PageTrial) -> str:
+def _caption(measure: str, values: Values, trial: PageTrial) -> str:
     value = values.get((trial.trial, trial.attempt))
     if value is None:
         return f"trial {trial.name}"

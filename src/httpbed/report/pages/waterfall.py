@@ -96,7 +96,7 @@ def _row(axes: Axes, y: int, request: PageRequest, end: float) -> None:
     if not found:
         axes.plot([_begin_s(request) or 0.0], [y], "|", color=QUIET, markersize=5)
     axes.annotate(
-        _told(request),
+        _note(request),
         (1.0, y),
         xycoords=("axes fraction", "data"),
         ha="right",
@@ -106,7 +106,7 @@ def _row(axes: Axes, y: int, request: PageRequest, end: float) -> None:
     )
 
 
-def _told(request: PageRequest) -> str:
+def _note(request: PageRequest) -> str:
     if request.failed:
         return phases.shortened(visible(request.failed), MOST_REASON)
     if request.from_cache:
@@ -161,7 +161,7 @@ def _frame(axes: Axes, rows: Sequence[PageRequest], end: float) -> None:
     names = [phases.short_name(request) for request in rows]
     axes.set_yticks(range(len(rows)), names, fontsize=LETTERS)
     axes.set_ylim(max(4, len(rows)) - 0.4, -0.7)
-    letters = max(map(len, map(_told, rows)), default=0)
+    letters = max(map(len, map(_note, rows)), default=0)
     axes.set_xlim(0, end * (1.03 + LETTER_SHARE * letters))
     axes.tick_params(axis="y", length=0, pad=3)
     axes.spines[["top", "right", "left"]].set_visible(False)

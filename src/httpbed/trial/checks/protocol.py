@@ -29,7 +29,7 @@ from httpbed.trial.request_logs import RequestLog
 
 TRANSPORTS = {"tcp": "tcp", "quic": "udp"}
 """The emulator's names of the transport protocols."""
-NOT_TOLD = "not observed: neither side reports it"
+NOT_REPORTED = "not observed: neither side reports it"
 TLS = "1.3"
 
 
@@ -138,7 +138,7 @@ def _tls(logs: Sequence[RequestLog], where: str) -> Check:
             figure = f"{', '.join(sorted(versions))}, by {log.by}"
             passed = all(words.startswith(limit) for words in versions)
             return TLS_VERSION.result(where=where, passed=passed, figure=figure, limit=limit)
-    return TLS_VERSION.result(where=where, passed=None, figure=NOT_TOLD, limit=limit)
+    return TLS_VERSION.result(where=where, passed=None, figure=NOT_REPORTED, limit=limit)
 
 
 def _tls_words(request: LoggedRequest) -> str:
@@ -178,7 +178,7 @@ def _resumption(chain: Chain, evidence: AttemptEvidence, where: str) -> Check:
             )
             passed = _as_expected(expected, resumed, early)
             return RESUMPTION.result(where=where, passed=passed, figure=figure, limit=expected)
-    return RESUMPTION.result(where=where, passed=None, figure=NOT_TOLD, limit=expected)
+    return RESUMPTION.result(where=where, passed=None, figure=NOT_REPORTED, limit=expected)
 
 
 def _as_expected(expected: str, resumed: Sequence[bool], early: Sequence[bool]) -> bool | None:

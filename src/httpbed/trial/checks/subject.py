@@ -192,7 +192,7 @@ def _lengths(chain: Chain, size: int, evidence: AttemptEvidence, where: str) -> 
         if lengths:
             break
     else:
-        return LENGTHS.result(where=where, passed=None, figure=protocol.NOT_TOLD, limit=limit)
+        return LENGTHS.result(where=where, passed=None, figure=protocol.NOT_REPORTED, limit=limit)
     others = sum(length != size for length in lengths)
     figure = f"{others} of {len(lengths)} of another length, by {log.by}"
     return LENGTHS.result(

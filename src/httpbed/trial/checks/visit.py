@@ -26,7 +26,7 @@ from httpbed.trial.hops import Chain
 
 DISCOVERED_FROM = "2"
 """The HTTP version of the visit in which a browser discovers HTTP/3."""
-NOT_TOLD = "not observed: no log reports it"
+NOT_REPORTED = "not observed: no log reports it"
 
 
 def checks(
@@ -96,7 +96,7 @@ def _connection(
     is_warm = load.visit == "warm connection"
     limit = "the earlier one" if is_warm else "a new one"
     if document is None or not document.connection:
-        return DOCUMENT_CONNECTION.result(where=of, passed=None, figure=NOT_TOLD, limit=limit)
+        return DOCUMENT_CONNECTION.result(where=of, passed=None, figure=NOT_REPORTED, limit=limit)
     was_there = document.connection in {one.connection for one in log.before}
     figure = "the earlier one, by the log" if was_there else "a new one, by the log"
     passed = was_there == is_warm
@@ -107,7 +107,7 @@ def _resumption(load: PageLoad, document: LoggedRequest | None, of: str) -> Chec
     """Check what the document's handshake resumed; a cold load must resume nothing."""
     expected = load.resumption
     if document is None or (document.resumed is None and document.early_data is None):
-        return RESUMPTION.result(where=of, passed=None, figure=NOT_TOLD, limit=expected)
+        return RESUMPTION.result(where=of, passed=None, figure=NOT_REPORTED, limit=expected)
     used = (bool(document.resumed), bool(document.early_data))
     observed = "early data" if used[1] else "resumed" if used[0] else "none"
     figure = f"{observed}, by the log of the document"

@@ -25,7 +25,7 @@ from httpbed.web.load.net_log import NetLog
 from httpbed.web.load.phases import begun_s, phases
 
 PAGE = "page_1"
-NOT_TOLD = -1
+UNKNOWN = -1
 _US_IN_MS = 1000
 
 
@@ -94,7 +94,7 @@ def _sessions(net_log: NetLog, zero_s: float) -> dict[str, Any]:
 def _entry(request: PageRequest, began: datetime) -> dict[str, Any]:
     timings = _timings(request)
     lengths = [timings[name] for name in timings if name not in ("ssl", "_blocked_queueing")]
-    time_us = sum(round(one * _US_IN_MS) for one in lengths if one != NOT_TOLD)
+    time_us = sum(round(one * _US_IN_MS) for one in lengths if one != UNKNOWN)
     address = _address(request.remote)
     return {
         "pageref": PAGE,
@@ -117,7 +117,7 @@ def _entry(request: PageRequest, began: datetime) -> dict[str, Any]:
 def _timings(request: PageRequest) -> dict[str, float]:
     us = {one.kind: _us(one.end_s) - _us(one.begin_s) for one in phases(request)}
     timings = {name: us[name] / _US_IN_MS if name in us else -1 for name in _OPTIONAL}
-    timings["ssl"] = NOT_TOLD
+    timings["ssl"] = UNKNOWN
     timings |= {name: us.get(name, 0) / _US_IN_MS for name in ("send", "wait", "receive")}
     if request.tls_start_s is not None and request.tls_end_s is not None and "connect" in us:
         tls_us = max(0, _us(request.tls_end_s) - _us(request.tls_start_s))
@@ -139,8 +139,8 @@ def _request(request: PageRequest) -> dict[str, Any]:
         "cookies": list(_cookies(request.request_headers, "cookie")),
         "headers": _named(request.request_headers),
         "queryString": _named(_query(request.url)),
-        "headersSize": NOT_TOLD,
-        "bodySize": NOT_TOLD,
+        "headersSize": UNKNOWN,
+        "bodySize": UNKNOWN,
     }
 
 
@@ -153,7 +153,7 @@ def _response(request: PageRequest) -> dict[str, Any]:
         "headers": _named(request.response_headers),
         "content": {"size": request.body_bytes, "mimeType": request.mime_type or "x-unknown"},
         "redirectURL": request.redirected_to,
-        "headersSize": NOT_TOLD,
+        "headersSize": UNKNOWN,
         "bodySize": _body_size(request),
         "_transferSize": request.wire_bytes,
         **({"_error": request.failed} if request.failed else {}),
@@ -172,7 +172,7 @@ def _body_size(request: PageRequest) -> int:
     length = fields.get("content-length", "")
     if length.isascii() and length.isdecimal() and len(length) <= 15:  # noqa: PLR2004 - a petabyte
         return int(length)
-    return NOT_TOLD if "content-encoding" in fields else request.body_bytes
+    return UNKNOWN if "content-encoding" in fields else request.body_bytes
 
 
 def _named(pairs: Iterable[tuple[str, str]]) -> list[dict[str, str]]:
@@ -216,7 +216,7 @@ def _us(seconds: float) -> int:
 
 
 def _ms(seconds: float | None) -> float:
-    return NOT_TOLD if seconds is None else _us(seconds) / _US_IN_MS
+    return UNKNOWN if seconds is None else _us(seconds) / _US_IN_MS
 
 
 def _date(at: datetime) -> str:
