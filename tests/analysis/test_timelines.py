@@ -117,13 +117,13 @@ def test_hand_overs_are_read_as_far_as_they_can_be(tmp_path: Path) -> None:
         "not a table",
     ]
     (path / "handovers.json").write_text(json.dumps(text))
-    first, second = timelines.moments(results, row)
+    first, second = timelines.handovers(results, row)
     assert (first.left, first.entered, first.at_s, first.verdict) == ("wifi", "cellular", 1.5, "")
     assert list(first.milestones()) == []
     assert (second.at_s, second.validated_s, second.verdict) == (2.0, None, "migrated")
     for damaged in ("{", "{}", "[1]", "\x00"):
         (path / "handovers.json").write_text(damaged)
-        assert timelines.moments(results, row) == ()
+        assert timelines.handovers(results, row) == ()
 
 
 def test_what_hand_overs_cost_is_gathered_by_treatment(tmp_path: Path) -> None:

@@ -331,7 +331,7 @@ def test_scripts_in_what_trials_left_are_text(tmp_path: Path) -> None:
     text = publish.report(results).read_text()
     assert "<script" not in text
     assert "script" not in shown(results)
-    row = next(row for row in reading.attempts(results) if reading.moments(results, row))
+    row = next(row for row in reading.attempts(results) if reading.handovers(results, row))
     figure, _ = publish.one(results, reading.timeline(results, row))
     assert "<script" not in figure.read_text()
     assert "&lt;script&gt;" in figure.read_text()

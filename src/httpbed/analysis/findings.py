@@ -20,7 +20,7 @@ from httpbed.analysis.evidence import (
     check_summaries,
     invalid_attempts,
 )
-from httpbed.analysis.handovers import Moves, of_campaign
+from httpbed.analysis.handovers import HandoverCosts, of_campaign
 from httpbed.analysis.sample import (
     Bounded,
     Key,
@@ -72,7 +72,7 @@ class Row:
     """Whether the link has that rate for a part of the time only."""
     limit_s: float
     """Its trials' time limit."""
-    moves: Moves | None = None
+    moves: HandoverCosts | None = None
     """What its hand-overs cost; None where the experiment knows of none."""
     buckets: tuple[BucketLoad, ...] = ()
     """Token buckets on the way of its answers, beside what passes them."""

@@ -25,41 +25,40 @@ MEDIANS = (
     "bytes_fetched_twice",
     "client_runs",
 )
-"""Metrics that are told as the median of the trials that completed."""
+"""Metrics whose median over the completed trials is reported."""
 COUNTS = ("migrations", "migrations_failed")
-"""Metrics that are added up over all trials whose bed held."""
+"""Metrics that are summed over all valid trials."""
 
 
 @dataclass(frozen=True)
-class Moves:
-    """One treatment's hand-overs."""
+class HandoverCosts:
+    """What the hand-overs of one treatment cost."""
 
     kind: HandoverKind
-    """What changes; where nothing does, the treatment is there to compare with."""
+    """What changes; ``none`` for a treatment to compare with."""
     retry: Retry
-    """What is done about a client's download that failed."""
+    """When a failed download is retried."""
     over_quic: bool
-    """Whether the client's connections could migrate at all."""
+    """Whether the client's connections can migrate."""
     rtt_s: float
-    """All delays on the client's way, there and back."""
+    """The sum of all delays on the client's path, in both directions, in seconds."""
     medians: Mapping[str, Estimate | None]
     """By the names in :data:`MEDIANS`."""
     counts: Mapping[str, int | None]
-    """By the names in :data:`COUNTS`; None where nobody told."""
+    """By the names in :data:`COUNTS`; None if no client reports it."""
     verdicts: Counter[str] = field(default_factory=Counter)
-    """How many hand-overs ended as the wire shows, by the names in :mod:`moment`; without those
-    that nobody could follow any more, or not yet: before the client's first packet nothing is there
-    to be taken along."""
+    """Number of hand-overs by their verdict on the wire (``HandoverEvent.verdict``). Not counted:
+    hand-overs before the client's first packet or after its last, which have no verdict."""
     over_before: int = 0
-    """Number of those."""
+    """Number of hand-overs after the end of the client's last connection."""
     unvalidated: int = 0
-    """How many of those that migrated went to a path of which no client told that it is valid."""
+    """Number of migrations to a path that no client reported as validated."""
     before_any: int = 0
-    """Number of trials that completed before their first hand-over could be followed."""
+    """Number of trials that completed before their first hand-over."""
 
     @property
     def happens(self) -> bool:
-        """Whether anything changes."""
+        """Whether the treatment has hand-overs."""
         return self.kind != "none"
 
     def median(self, metric: str) -> float | None:
@@ -68,7 +67,7 @@ class Moves:
         return None if found is None else found.median.value
 
 
-def of_campaign(results: Results) -> dict[Key, Moves]:
+def of_campaign(results: Results) -> dict[Key, HandoverCosts]:
     """Return each treatment's hand-overs; empty for an experiment without any."""
     if "handover" not in results.document:
         return {}
@@ -76,7 +75,7 @@ def of_campaign(results: Results) -> dict[Key, Moves]:
     texts = {name: of_trials(results, name) for name in COUNTS}
     rows = by_treatment(results, timelines.attempts(results))
     return {
-        key: _moves(
+        key: _costs(
             results,
             levels,
             medians={name: estimate(found[key]) for name, found in medians.items()},
@@ -88,19 +87,21 @@ def of_campaign(results: Results) -> dict[Key, Moves]:
     }
 
 
-def _moves(
+def _costs(
     results: Results,
     levels: Mapping[str, str],
     *,
     medians: Mapping[str, Estimate | None],
     counts: Mapping[str, int | None],
     rows: Iterable[Mapping[str, Any]],
-) -> Moves:
+) -> HandoverCosts:
     built = scenario(results, levels)
     kind = built.handover.kind if built.handover else "none"
-    seen = [(row["outcome"], timelines.moments(results, row)) for row in rows if kind != "none"]
-    every = [moment for _, moments in seen for moment in moments]
-    return Moves(
+    attempts = [
+        (row["outcome"], timelines.handovers(results, row)) for row in rows if kind != "none"
+    ]
+    every = [event for _, events in attempts for event in events]
+    return HandoverCosts(
         kind=kind,
         retry=built.roles.client.retry,
         over_quic=built.roles.client.http_version == "3",
@@ -111,14 +112,14 @@ def _moves(
         over_before=sum(_is_over_before(one) for one in every),
         unvalidated=sum(map(_is_unvalidated, every)) if counts["migrations"] is not None else 0,
         before_any=sum(
-            outcome == "completed" and all(map(_is_over_before, moments))
-            for outcome, moments in seen
+            outcome == "completed" and all(map(_is_over_before, events))
+            for outcome, events in attempts
         ),
     )
 
 
 def _is_followable(one: HandoverEvent) -> bool:
-    """Whether there was a connection, and it is known what became of it."""
+    """Whether a connection existed at the hand-over, and its fate is known."""
     return one.verdict not in {"", OVER_BEFORE} and one.at_s > 0
 
 

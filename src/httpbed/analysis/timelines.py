@@ -1,6 +1,6 @@
 """Deliveries to the client and hand-overs over time: one curve for each trial.
 
-A trial leaves deliveries since the emulator began, and moments since the client's first packet
+A trial leaves deliveries since the emulator began, and hand-overs since the client's first packet
 (:mod:`~httpbed.store.handover_files`). Both are put on the clock of the request time, whose zero is
 that packet.
 
@@ -62,7 +62,7 @@ class Timeline:
     levels: Mapping[str, str]
     outcome: str
     curve: Curve
-    moments: tuple[HandoverEvent, ...]
+    handovers: tuple[HandoverEvent, ...]
     by_link: Mapping[str, int]
     """Bytes delivered over each link, in the order of their first packets."""
 
@@ -78,10 +78,10 @@ def attempts(results: Results) -> list[dict[str, Any]]:
 
 def timeline(results: Results, row: Mapping[str, Any]) -> Timeline:
     """Read one attempt's timeline; missing or damaged parts are empty."""
-    moved = moments(results, row)
+    events = handovers(results, row)
     altered = results.artifacts.altered(row, DELIVERIES)
     text = "" if altered else artifacts.text(_artifacts(results, row) / DELIVERIES)
-    curve, by_link = deliveries(text, moved)
+    curve, by_link = deliveries(text, events)
     return Timeline(
         block=row["block"],
         trial=row["trial"],
@@ -89,21 +89,21 @@ def timeline(results: Results, row: Mapping[str, Any]) -> Timeline:
         levels={name: row[name] for name in results.experiment.factors},
         outcome=row["outcome"],
         curve=curve,
-        moments=moved,
+        handovers=events,
         by_link=by_link,
     )
 
 
-def moments(results: Results, row: Mapping[str, Any]) -> tuple[HandoverEvent, ...]:
+def handovers(results: Results, row: Mapping[str, Any]) -> tuple[HandoverEvent, ...]:
     """Read one attempt's hand-overs."""
     file = _artifacts(results, row).parent / HANDOVERS
     return tuple(handover_files.read_events(artifacts.text(file)))
 
 
-def deliveries(text: str, moments: Iterable[HandoverEvent] = ()) -> tuple[Curve, dict[str, int]]:
+def deliveries(text: str, events: Iterable[HandoverEvent] = ()) -> tuple[Curve, dict[str, int]]:
     """Read a trial's deliveries: the curve, and the bytes over each link."""
     found = handover_files.read_deliveries(text)
-    gone = handover_files.absences(moments, found.origin)
+    gone = handover_files.absences(events, found.origin)
     rows = list(handover_files.received(found.rows, gone))
     by_link: dict[str, int] = {}
     for one in rows:

@@ -95,13 +95,13 @@ def _corners_of_each(lines: int) -> int:
 
 def _panel(axes: Axes, panel: Panel, names: list[str], *, most: int, tolerance: float) -> None:
     alone = are_alone(panel.every())
-    marks = [moment for one in panel.every() for moment in one.moments]
+    marks = [event for one in panel.every() for event in one.handovers]
     for name, trials in panel.treatments.items():
         index = names.index(name)
         for trial in trials:
             _trial(axes, trial, thinned(trial.curve, tolerance, most), index, alone=alone)
-            for moment in trial.moments if len(marks) <= MOST_MARKS else trial.moments[:1]:
-                _change(axes, moment, PALETTE[index % len(PALETTE)])
+            for event in trial.handovers if len(marks) <= MOST_MARKS else trial.handovers[:1]:
+                _change(axes, event, PALETTE[index % len(PALETTE)])
     axes.set_title(panel.title, loc="left", fontsize=9, fontweight="bold")
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color=QUIET, alpha=0.25, linewidth=0.6)
@@ -131,15 +131,15 @@ def _marks(trial: Timeline, index: int, *, alone: bool) -> Iterator[tuple[float,
     """Yield what is marked on a curve: when, how, how large, and whether it is filled."""
     ended = trial.outcome == "completed"
     yield trial.curve.end_s, MARKERS[index % len(MARKERS)] if ended else "x", 4.5, True
-    for moment in trial.moments:
-        if alone and moment.validated_s is not None:
-            yield moment.validated_s, "D", 4.5, False
-        if moment.first_byte_s is not None:
-            yield moment.first_byte_s, ".", 6.5, True
+    for event in trial.handovers:
+        if alone and event.validated_s is not None:
+            yield event.validated_s, "D", 4.5, False
+        if event.first_byte_s is not None:
+            yield event.first_byte_s, ".", 6.5, True
 
 
-def _change(axes: Axes, moment: HandoverEvent, colour: str) -> None:
-    axes.axvline(moment.at_s, color=colour, linewidth=0.8, alpha=0.75, linestyle=DASHED, zorder=1)
+def _change(axes: Axes, event: HandoverEvent, colour: str) -> None:
+    axes.axvline(event.at_s, color=colour, linewidth=0.8, alpha=0.75, linestyle=DASHED, zorder=1)
 
 
 def _frame(axes: Axes, trials: list[Timeline], top: float) -> None:
@@ -188,28 +188,28 @@ def _legend(figure: VisibleFigure, names: list[str], columns: int) -> None:
 
 def one(trial: Timeline) -> VisibleFigure:
     """Draw one trial: the whole of it, then each hand-over enlarged."""
-    close = trial.moments[:MOST_CLOSE]
+    close = trial.handovers[:MOST_CLOSE]
     heights = [ALONE_IN, *([PANEL_IN] * len(close))]
     figure = VisibleFigure(figsize=(WIDTH_IN, sum(heights) + 0.3), layout="constrained")
     whole, *details = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
     _by_link(whole, trial, trial.curve, 0.0, 1.0)
-    for moment in trial.moments[:MOST_MARKS]:
-        _change(whole, moment, QUIET)
+    for event in trial.handovers[:MOST_MARKS]:
+        _change(whole, event, QUIET)
     _plain(whole)
     _frame(whole, [trial], trial.curve.end_bytes)
     whole.set_xlabel(SINCE)
     whole.set_title(" ", fontsize=8)  # room for the names of links
     _name_links(whole, trial)
-    for axes, moment in zip(details, close, strict=True):
-        _close_by(axes, trial, moment)
+    for axes, event in zip(details, close, strict=True):
+        _close_by(axes, trial, event)
     return figure
 
 
 def _stays(trial: Timeline) -> Iterator[tuple[str, float, float]]:
     """Yield the links that the client was on, from hand-over to hand-over."""
-    names = [moment.left for moment in trial.moments[:1]] or list(trial.by_link)[:1]
-    names += [moment.entered for moment in trial.moments]
-    begins = [0.0, *(moment.at_s for moment in trial.moments)]
+    names = [event.left for event in trial.handovers[:1]] or list(trial.by_link)[:1]
+    names += [event.entered for event in trial.handovers]
+    begins = [0.0, *(event.at_s for event in trial.handovers)]
     yield from zip(names, begins, [*begins[1:], math.inf], strict=False)
 
 
@@ -249,13 +249,13 @@ def _name_links(axes: Axes, trial: Timeline) -> None:
             )
 
 
-def _close_by(axes: Axes, trial: Timeline, moment: HandoverEvent) -> None:
+def _close_by(axes: Axes, trial: Timeline, event: HandoverEvent) -> None:
     """Draw the time around a hand-over in milliseconds, with what followed, each on a line."""
-    events = [(name, at_s - moment.at_s) for name, at_s in moment.milestones()]
-    far = max([0.1, *(2.4 * after for _, after in events), 1.2 * _recovery_s(trial, moment)])
+    events = [(name, at_s - event.at_s) for name, at_s in event.milestones()]
+    far = max([0.1, *(2.4 * after for _, after in events), 1.2 * _recovery_s(trial, event)])
     low, high = -0.25 * far, far
-    curve = _between(trial.curve, moment.at_s + low, moment.at_s + high)
-    _by_link(axes, trial, curve, moment.at_s, 1e-3)
+    curve = _between(trial.curve, event.at_s + low, event.at_s + high)
+    _by_link(axes, trial, curve, event.at_s, 1e-3)
     axes.axvline(0, color=QUIET, linewidth=0.8, linestyle=DASHED)
     for row, (name, after) in enumerate(events):
         text = f"{name} +{units.format_duration(after, units.SHORT_DIGITS)}"
@@ -266,7 +266,7 @@ def _close_by(axes: Axes, trial: Timeline, moment: HandoverEvent) -> None:
     axes.set_ylim(least - 0.9 * room, most + 0.05 * room)
     _plain(axes)
     axes.set_title(
-        f"hand-over {moment.number}: {moment.left} to {moment.entered}",
+        f"hand-over {event.number}: {event.left} to {event.entered}",
         loc="left",
         fontsize=9,
         fontweight="bold",
@@ -275,13 +275,13 @@ def _close_by(axes: Axes, trial: Timeline, moment: HandoverEvent) -> None:
     axes.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
 
 
-def _recovery_s(trial: Timeline, moment: HandoverEvent) -> float:
+def _recovery_s(trial: Timeline, event: HandoverEvent) -> float:
     """Seconds from a hand-over until data flow again; 0 where they never do."""
     curve = trial.curve
-    goal = curve.at(moment.at_s) + RECOVERED_BYTES
+    goal = curve.at(event.at_s) + RECOVERED_BYTES
     if goal > curve.end_bytes:
         return 0.0
-    return float(np.interp(goal, curve.total_bytes, curve.times_s)) - moment.at_s
+    return float(np.interp(goal, curve.total_bytes, curve.times_s)) - event.at_s
 
 
 def _plain(axes: Axes) -> None:

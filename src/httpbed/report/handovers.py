@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from httpbed.analysis.estimate import Estimate
 from httpbed.analysis.findings import Findings
-from httpbed.analysis.handovers import Moves
+from httpbed.analysis.handovers import HandoverCosts
 from httpbed.analysis.sample import Bounded
 from httpbed.experiment import units
 from httpbed.experiment.handover_event import ANSWERED, MIGRATED, NEW_CONNECTION, NOTHING, UNKNOWN
@@ -90,9 +90,9 @@ def silent(findings: Findings) -> Iterator[Remark]:
             yield Remark(name, text, _way_out(going))
 
 
-def _way_out(found: Iterable[Moves]) -> str:
+def _way_out(costs: Iterable[HandoverCosts]) -> str:
     """Advise what may help a client that fails, unless the experiment does it already."""
-    if all(one.retry == "none" and one.kind != "blackhole" for one in found):
+    if all(one.retry == "none" and one.kind != "blackhole" for one in costs):
         return "a retry starts a failed client again, where the client and its server support it"
     return ""
 
@@ -170,35 +170,35 @@ def short_stalls(findings: Findings) -> Iterator[Remark]:
             )
 
 
-def _changing(findings: Findings) -> Iterator[tuple[str, list[Moves]]]:
+def _changing(findings: Findings) -> Iterator[tuple[str, list[HandoverCosts]]]:
     """Yield treatments whose links change, with what they cost in each condition."""
-    found: dict[str, list[Moves]] = {}
+    by_treatment: dict[str, list[HandoverCosts]] = {}
     for _, row in findings.rows():
         if row.moves and row.moves.happens:
             name = treatment_in_sentence(row.levels, findings.others)
-            found.setdefault(name, []).append(row.moves)
-    yield from found.items()
+            by_treatment.setdefault(name, []).append(row.moves)
+    yield from by_treatment.items()
 
 
-def _sum(found: Iterable[Moves], verdict: str = "") -> int:
+def _sum(costs: Iterable[HandoverCosts], verdict: str = "") -> int:
     """Count hand-overs that ended in one way, or all."""
-    return sum(one.verdicts[verdict] if verdict else one.verdicts.total() for one in found)
+    return sum(one.verdicts[verdict] if verdict else one.verdicts.total() for one in costs)
 
 
 def _column(
-    findings: Findings, header: str, write: Callable[[Moves], str], *, right: bool = True
+    findings: Findings, header: str, write: Callable[[HandoverCosts], str], *, right: bool = True
 ) -> Column:
     cells = (write(row.moves) if row.moves else DASH for _, row in findings.rows())
     return Column(header, tuple(cells), right)
 
 
-def _of_median(metric: str, write: Callable[[float], str]) -> Callable[[Moves], str]:
+def _of_median(metric: str, write: Callable[[float], str]) -> Callable[[HandoverCosts], str]:
     """Return a writer of medians, which adds the interval where that is wide.
 
     Where some trials that ended have no value, it adds how many have one.
     """
 
-    def cell(moves: Moves) -> str:
+    def cell(moves: HandoverCosts) -> str:
         found, whole = moves.medians.get(metric), moves.medians.get("request_time")
         if found is None:
             return DASH
@@ -219,32 +219,32 @@ def _between(found: Estimate, write: Callable[[float], str]) -> str:
     return f" ({mark(low)}{write(low.value)} .. {mark(high)}{write(high.value)})"
 
 
-def _time(metric: str) -> Callable[[Moves], str]:
+def _time(metric: str) -> Callable[[HandoverCosts], str]:
     return _of_median(metric, lambda value: units.format_duration(value, units.SHORT_DIGITS))
 
 
-def _request_time(findings: Findings) -> Callable[[Moves], str]:
+def _request_time(findings: Findings) -> Callable[[HandoverCosts], str]:
     medians = [row.moves.median("request_time") for _, row in findings.rows() if row.moves]
     chosen = number_format("request_time", [value for value in medians if value])
     return _of_median("request_time", lambda value: chosen.bounded(Bounded(value)))
 
 
-def _size(metric: str) -> Callable[[Moves], str]:
+def _size(metric: str) -> Callable[[HandoverCosts], str]:
     return _of_median(metric, lambda value: units.format_size(value, units.SHORT_DIGITS))
 
 
-def _number(metric: str) -> Callable[[Moves], str]:
+def _number(metric: str) -> Callable[[HandoverCosts], str]:
     return _of_median(metric, lambda value: f"{value:g}")
 
 
-def _migrations(moves: Moves) -> str:
+def _migrations(moves: HandoverCosts) -> str:
     tried, failed = moves.counts["migrations"], moves.counts["migrations_failed"]
     if tried is None:
         return DASH
     return f"{tried} ({failed} failed)" if failed else str(tried)
 
 
-def _verdict(moves: Moves) -> str:
+def _verdict(moves: HandoverCosts) -> str:
     total = moves.verdicts.total()
     if not total:
         return DASH

@@ -89,12 +89,12 @@ def lines(trial: Timeline) -> Iterator[tuple[str, str]]:
     else:
         links = ", ".join(f"{_size(size)} over {link}" for link, size in trial.by_link.items())
         yield "delivered", f"{links}; the last packet after {_time(trial.curve.end_s)}"
-    for event in trial.moments[:MOST_LINES]:
+    for event in trial.handovers[:MOST_LINES]:
         yield "hand-over", _event_text(event)
         if event.verdict:
             yield "wire", event.how or WORDS.get(event.verdict, event.verdict)
-    if len(trial.moments) > MOST_LINES:
-        yield "hand-over", f"and {len(trial.moments) - MOST_LINES} more"
+    if len(trial.handovers) > MOST_LINES:
+        yield "hand-over", f"and {len(trial.handovers) - MOST_LINES} more"
 
 
 def values(trial: Timeline | PageTrial, figures: list[Path]) -> dict[str, Any]:
@@ -109,7 +109,7 @@ def values(trial: Timeline | PageTrial, figures: list[Path]) -> dict[str, Any]:
         "attempt": trial.attempt,
         "levels": dict(trial.levels),
         "outcome": trial.outcome,
-        "handovers": [vars(event) for event in trial.moments],
+        "handovers": [vars(event) for event in trial.handovers],
         "bytes_by_link": dict(trial.by_link),
         "delivered": [[round(at_s, 6), int(total)] for at_s, total in corners],
         "figures": [str(path) for path in figures],

@@ -10,7 +10,7 @@ from typing import Any
 from httpbed.analysis.comparison import Ratio
 from httpbed.analysis.estimate import Estimate, Interval
 from httpbed.analysis.findings import Findings, Row
-from httpbed.analysis.handovers import Moves
+from httpbed.analysis.handovers import HandoverCosts
 from httpbed.analysis.sample import Bounded, Tally
 from httpbed.experiment.metric import METRICS
 from httpbed.report import notes
@@ -56,7 +56,7 @@ def _treatment(row: Row) -> dict[str, Any]:
     }
 
 
-def _moves(found: Moves | None) -> dict[str, Any] | None:
+def _moves(found: HandoverCosts | None) -> dict[str, Any] | None:
     if found is None:
         return None
     return {

@@ -59,7 +59,7 @@ def undrawn(findings: Findings) -> str:
 def example(results: Results) -> str:
     """Name a trial as ``--trial`` of ``httpbed report`` takes it: one with a hand-over, if any."""
     rows = timelines.attempts(results)
-    changed = (row for row in rows if timelines.moments(results, row))
+    changed = (row for row in rows if timelines.handovers(results, row))
     row = next(changed, rows[0] if rows else None)
     return f"{row['block']}/{row['trial']}" if row else ""
 
@@ -168,13 +168,13 @@ def _fewer(rows: list[Row], lines: int) -> Iterator[str]:
 
 def _signs(trials: list[Timeline]) -> Iterator[str]:
     """Explain the marks that occur."""
-    moments = [moment for one in trials for moment in one.moments]
-    if moments:
+    events = [event for one in trials for event in one.handovers]
+    if events:
         yield "A dashed line is a hand-over."
     alone = curves.are_alone(trials)
-    if alone and any(moment.validated_s is not None for moment in moments):
+    if alone and any(event.validated_s is not None for event in events):
         yield "A diamond is the new path's validation."
-    if any(moment.first_byte_s is not None for moment in moments):
+    if any(event.first_byte_s is not None for event in events):
         yield "A dot is the first packet delivered on the new path."
     if any(one.outcome == "completed" for one in trials):
         yield "The legend's mark ends a trial that completed."
@@ -195,7 +195,7 @@ def _alternative(panels: list[Panel]) -> str:
 def _course(trial: Timeline) -> str:
     size = units.format_size(trial.curve.end_bytes, units.SHORT_DIGITS)
     texts = [f"{size} by {units.format_duration(trial.curve.end_s, units.SHORT_DIGITS)}"]
-    if trial.moments:
-        first = units.format_duration(trial.moments[0].at_s, units.SHORT_DIGITS)
-        texts.append(f"{len(trial.moments)} hand-over(s), the first at {first}")
+    if trial.handovers:
+        first = units.format_duration(trial.handovers[0].at_s, units.SHORT_DIGITS)
+        texts.append(f"{len(trial.handovers)} hand-over(s), the first at {first}")
     return ", ".join(texts)
