@@ -30,7 +30,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from httpbed.campaign import executor, preparation
-from httpbed.campaign.preparation import Loaded
+from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.experiment.trial import Record, Trial
 from httpbed.host import facts
 from httpbed.host.sandbox.supervisor import sandbox
@@ -175,7 +175,7 @@ def _arguments() -> argparse.Namespace:
 
 
 async def _measure(
-    loaded: Loaded, bed: CampaignSetup, directory: Path
+    loaded: LoadedExperiment, bed: CampaignSetup, directory: Path
 ) -> list[tuple[str, Phases, Phases]]:
     """Run every trial and a bound after it; the first block only warms the caches."""
     measured = []

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from httpbed.campaign import capability, preparation
-from httpbed.campaign.preparation import Loaded
+from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.experiment.errors import ConfigError, HostError
 from httpbed.host import backend as backends
 from httpbed.host.backend import Backend
@@ -15,7 +15,7 @@ from httpbed.programs import catalog
 from real_runs import SmallExperiment
 
 
-def loaded(text: str) -> Loaded:
+def loaded(text: str) -> LoadedExperiment:
     """Read an experiment."""
     return preparation.load(text, catalog.load())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from httpbed.campaign.progress import HowFar, Pace
+from httpbed.campaign.progress import Pace, RunProgress
 from httpbed.experiment.trial import Attempt
 from recorded import H2_LOSS, trial
 
@@ -18,7 +18,7 @@ def test_the_time_left_is_that_of_the_finished_trials_times_the_others() -> None
     """Two of six trials in 10 s leave 20 s."""
     pace = Pace(total=6, per_block=3, began_s=100.0)
     pace.finish(finished(1), 104.0)
-    assert pace.finish(finished(1), 110.0) == HowFar(2, 6, lasted_s=10.0, left_s=20.0)
+    assert pace.finish(finished(1), 110.0) == RunProgress(2, 6, lasted_s=10.0, left_s=20.0)
 
 
 def test_the_last_trial_of_a_block_completes_it() -> None:

@@ -120,7 +120,7 @@ def test_netem_is_seeded_where_it_can_be() -> None:
     assert [line.rpartition(" seed ")[2] for line in shaped.lines] == [*map(str, shaped.seeds)]
     assert len(set(shaped.seeds)) == 2
     (unseeded,) = planned("netem", {"loss": "1 %"}).shaped
-    assert unseeded == kernel.Shaped(
+    assert unseeded == kernel.LinkDisciplines(
         "netem", None, tuple(line.rpartition(" seed ")[0] for line in shaped.lines)
     )
 

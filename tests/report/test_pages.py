@@ -29,7 +29,7 @@ from httpbed.report.pages import (
     thumbnails,
     waterfall,
 )
-from httpbed.report.pages.pictured import Pictured
+from httpbed.report.pages.pictured import PhotoPlot
 from httpbed.report.pages.section import Section
 from httpbed.store.results import Results
 from httpbed.web.har import writer
@@ -182,7 +182,7 @@ def test_times_of_a_filmstrip_are_round(load: BrowserLoad) -> None:
 
 def test_pictures_in_figures_are_small(load: BrowserLoad) -> None:
     """They are JPEG, though matplotlib writes PNG."""
-    svg = Pictured("s", "c", "a", filmstrip.draw({"HTTP/3": (load, "typical")})).svg()
+    svg = PhotoPlot("s", "c", "a", filmstrip.draw({"HTTP/3": (load, "typical")})).svg()
     assert "data:image/jpeg" in svg
     assert "image/png" not in svg
     assert len(svg) < 100_000

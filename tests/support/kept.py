@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.campaign import preparation
-from httpbed.campaign.preparation import Loaded
+from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.experiment.check import ROUND_TRIP_TIME
 from httpbed.experiment.factorial import ScaleName
 from httpbed.experiment.metric import Observation
@@ -31,7 +31,7 @@ levels = { loss = ["2 %"] }
 """The same, with a scale of three trials."""
 
 
-def loaded(text: str = SMALL, scale: ScaleName | None = None) -> Loaded:
+def loaded(text: str = SMALL, scale: ScaleName | None = None) -> LoadedExperiment:
     """Read an experiment."""
     return preparation.load(text, catalog.load(), scale=scale)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from httpbed.campaign import preparation
 from httpbed.campaign import run as campaign_run
-from httpbed.campaign.preparation import Loaded
+from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.experiment.trial import Check, Record
 from httpbed.host.backend import Backend
 from httpbed.programs import catalog as catalogs
@@ -126,7 +126,7 @@ queue = {{ limit = "1000 packets" }}
 class Stage:
     """An experiment made ready in this process, so that a test may damage it."""
 
-    loaded: Loaded
+    loaded: LoadedExperiment
     setup: CampaignSetup
 
     def run(self, directory: Path, *, jobs: int = 1) -> list[Record]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from httpbed.campaign import preparation
-from httpbed.campaign.preparation import Loaded
+from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.experiment import parser
 from httpbed.experiment.errors import ConfigError
 from httpbed.experiment.impairments.rate import Trace
@@ -45,7 +45,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def load(folder: Path, said: str) -> Loaded:
+def load(folder: Path, said: str) -> LoadedExperiment:
     """Read an experiment in a folder."""
     return preparation.load(said, catalog.load(), folder)
 

@@ -47,10 +47,10 @@ class HandoverCosts:
     counts: Mapping[str, int | None]
     """By the names in :data:`COUNTS`; None if no client reports it."""
     verdicts: Counter[str] = field(default_factory=Counter)
-    """Number of hand-overs by their verdict on the wire (``HandoverEvent.verdict``). Not counted:
-    hand-overs before the client's first packet or after its last, which have no verdict."""
+    """Number of hand-overs by their outcome on the wire. Not counted: those before the client's
+    first packet, those without an outcome, and ``over before``."""
     over_before: int = 0
-    """Number of hand-overs after the end of the client's last connection."""
+    """Number of hand-overs with the outcome ``over before``."""
     unvalidated: int = 0
     """Number of migrations to a path that no client reported as validated."""
     before_any: int = 0

@@ -21,7 +21,7 @@ _OF_BYTES = frozenset({"page_bytes", "page_throughput"})
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportedLoad:
     """A load of a HAR file."""
 
     file: Path
@@ -35,13 +35,13 @@ class Imported:
         return any(one.verdict == "contradicted" for one in self.findings)
 
 
-def read(files: Sequence[Path], claims: Claims) -> list[Imported]:
+def read(files: Sequence[Path], claims: Claims) -> list[ImportedLoad]:
     """Read HAR files, and judge the claims for each load.
 
     Raises:
         ConfigError: Every mistake in every file.
     """
-    found: list[Imported] = []
+    found: list[ImportedLoad] = []
     mistakes: list[Mistake] = []
     for file in files:
         try:
@@ -55,7 +55,7 @@ def read(files: Sequence[Path], claims: Claims) -> list[Imported]:
     return found
 
 
-def _imported(file: Path, claims: Claims) -> Iterator[Imported]:
+def _imported(file: Path, claims: Claims) -> Iterator[ImportedLoad]:
     archived = loads.loads(parser.read_file(file))
     if not archived:
         reason = "has no entry"
@@ -64,7 +64,7 @@ def _imported(file: Path, claims: Claims) -> Iterator[Imported]:
         )
     for one in archived:
         findings = tuple(har_audit.audit(one, claims))
-        yield Imported(file, one, tuple(_observations(one)), findings)
+        yield ImportedLoad(file, one, tuple(_observations(one)), findings)
 
 
 def _observations(archived: ArchivedLoad) -> Iterator[Observation]:
@@ -82,7 +82,7 @@ def _observations(archived: ArchivedLoad) -> Iterator[Observation]:
             yield one
 
 
-def table(imported: Sequence[Imported], claimed: Mapping[str, str]) -> pa.Table:
+def table(imported: Sequence[ImportedLoad], claimed: Mapping[str, str]) -> pa.Table:
     """Return one row per observation; claims are columns, as factors of a campaign are."""
     fields = ["file", "page", "url", "product", "visit", *claimed, "metric", "item"]
     schema = pa.schema(
@@ -93,7 +93,7 @@ def table(imported: Sequence[Imported], claimed: Mapping[str, str]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=schema)
 
 
-def _rows(one: Imported, claimed: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+def _rows(one: ImportedLoad, claimed: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     load = one.archived.load
     about = {
         "file": _in_utf8(one.file),

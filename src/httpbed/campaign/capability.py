@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from httpbed.campaign.preparation import Loaded
+from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.experiment import parser
 from httpbed.experiment.document import fill, level_values
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.trial import Trial
 from httpbed.host.backend import Backend, require_ip
 from httpbed.network import kernel
-from httpbed.network.kernel import Unable
+from httpbed.network.kernel import UnsupportedKey
 
 _REMEDY = "choose another kind, or run without --link-backend"
 
 
-def require(loaded: Loaded, backend: Backend) -> None:
+def require(loaded: LoadedExperiment, backend: Backend) -> None:
     """Refuse what the kernel's disciplines do not support; the emulator supports everything.
 
     Raises:
@@ -33,7 +33,7 @@ def require(loaded: Loaded, backend: Backend) -> None:
         raise ConfigError(dict.fromkeys(found))
 
 
-def _mistakes(loaded: Loaded, kind: kernel.Kind) -> Iterator[Mistake]:
+def _mistakes(loaded: LoadedExperiment, kind: kernel.Kind) -> Iterator[Mistake]:
     document = loaded.document
     for trial in loaded.trials:
         if trial.block > 1:  # every block has all treatments
@@ -47,13 +47,15 @@ def _mistakes(loaded: Loaded, kind: kernel.Kind) -> Iterator[Mistake]:
             yield parser.mistake_at(document, path, trial.levels, reason, _REMEDY)
 
 
-def _mistake(document: Mapping[str, Any], trial: Trial, index: int, unable: Unable) -> Mistake:
+def _mistake(
+    document: Mapping[str, Any], trial: Trial, index: int, unable: UnsupportedKey
+) -> Mistake:
     described = fill(document["topology"], level_values(document, trial.levels))  # without profiles
     path = ("topology", "links", index, *_written_path(described["links"][index], unable))
     return parser.mistake_at(document, path, trial.levels, unable.reason, unable.remedy)
 
 
-def _written_path(link: Mapping[str, Any], unable: Unable) -> tuple[str | int, ...]:
+def _written_path(link: Mapping[str, Any], unable: UnsupportedKey) -> tuple[str | int, ...]:
     """Return the keys that the author wrote: of the direction, of both, or of a profile."""
     side, key = unable.side, unable.key
     if side is not None and key[0] in link.get(side, {}):

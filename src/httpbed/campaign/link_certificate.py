@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from httpbed.campaign.preparation import Loaded
+from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.impairments.rate import Cellular, Trace
 from httpbed.experiment.topology import Topology
@@ -17,7 +17,7 @@ from httpbed.network.files import Facts
 from httpbed.network.plan import plan
 
 
-def standing(loaded: Loaded, backend: Backend) -> Standing:
+def standing(loaded: LoadedExperiment, backend: Backend) -> Standing:
     """Compare every condition of an experiment with the certificate."""
     seed = loaded.experiment.seed
     files = {digest: file.facts for digest, file in loaded.files.items()}

@@ -14,7 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from httpbed.campaign.preparation import Loaded
+from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.experiment.errors import HostError
 from httpbed.host import facts, folders
 from httpbed.host.packages import identity
@@ -44,7 +44,7 @@ class ReportedVersion:
     """The beginning of what it printed."""
 
 
-def manifest(loaded: Loaded, setup: CampaignSetup, *, command: str) -> dict[str, Any]:
+def manifest(loaded: LoadedExperiment, setup: CampaignSetup, *, command: str) -> dict[str, Any]:
     """Return the manifest of a campaign."""
     recipes = {name: setup.catalog[name] for name in loaded.implementations()}
     tools = setup.programs.tools

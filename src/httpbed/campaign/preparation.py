@@ -41,7 +41,7 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LoadedExperiment:
     """A valid experiment and its design."""
 
     text: str
@@ -96,7 +96,7 @@ class Loaded:
 
 def load(
     text: str, catalog: Catalog, folder: Path = Path(), scale: ScaleName | None = None
-) -> Loaded:
+) -> LoadedExperiment:
     """Load an experiment's text; file names in it are relative to ``folder``.
 
     Raises:
@@ -114,7 +114,9 @@ def load(
         raise ConfigError(mistakes)
     experiment = _at(read.experiment, scale)
     trials = design(experiment, read.document, lambda said: loaded.completed(files.completed(said)))
-    return Loaded(text, experiment, read.document, tuple(trials), scale, files.found(), folder)
+    return LoadedExperiment(
+        text, experiment, read.document, tuple(trials), scale, files.found(), folder
+    )
 
 
 def _at(experiment: Experiment, scale: ScaleName | None) -> Experiment:
@@ -152,7 +154,7 @@ def plan_options(backend: Backend, tools: Root | None, *, capture: bool) -> Plan
 
 
 def make_setup(
-    loaded: Loaded,
+    loaded: LoadedExperiment,
     catalog: Catalog,
     *,
     say: Say,

@@ -20,7 +20,7 @@ class AttemptProgress:
 
 
 @dataclass(frozen=True)
-class HowFar:
+class RunProgress:
     """How many trials of a run are finished, and when the others will be."""
 
     done: int
@@ -42,11 +42,11 @@ class Pace:
     began_s: float
     _done: Counter[int] = field(default_factory=Counter)
 
-    def finish(self, attempt: Attempt, now_s: float) -> HowFar:
+    def finish(self, attempt: Attempt, now_s: float) -> RunProgress:
         """Count a trial that is not retried."""
         block = attempt.trial.block
         self._done[block] += 1
         done, lasted_s = self._done.total(), now_s - self.began_s
         left_s = lasted_s / done * (self.total - done)
         completed = block if self._done[block] == self.per_block else None
-        return HowFar(done, self.total, lasted_s, left_s, completed)
+        return RunProgress(done, self.total, lasted_s, left_s, completed)

@@ -20,7 +20,7 @@ from typing import Any
 
 from httpbed.campaign import executor, manifest, preparation
 from httpbed.campaign.executor import MOST_RETRIES, Work
-from httpbed.campaign.preparation import Loaded
+from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.campaign.progress import AttemptProgress
 from httpbed.host.backend import Backend
 from httpbed.programs.catalog import Catalog
@@ -50,7 +50,7 @@ class RunOptions:
 class Prepared:
     """An experiment with all that its trials need, and the manifest that describes both."""
 
-    loaded: Loaded
+    loaded: LoadedExperiment
     setup: CampaignSetup
     manifest: dict[str, Any]
 
@@ -77,7 +77,9 @@ class OpenRun:
         asyncio.run(running)
 
 
-def prepare(loaded: Loaded, catalog: Catalog, options: RunOptions, *, say: Say) -> Prepared:
+def prepare(
+    loaded: LoadedExperiment, catalog: Catalog, options: RunOptions, *, say: Say
+) -> Prepared:
     """Build or find programs, contents and certificates, and write the manifest.
 
     Raises:

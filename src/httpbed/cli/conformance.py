@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, get_args
 
 import click
 
-from httpbed.campaign.preparation import Loaded
+from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.campaign.run import RunOptions
 from httpbed.cli import experiment_argument
 from httpbed.cli.echo import echo
@@ -205,7 +205,7 @@ def _compete(
     return EXIT_HOST if outcome.invalid else int(bool(outcome.unreadable))
 
 
-def _reporter(loaded: Loaded) -> Reporter:
+def _reporter(loaded: LoadedExperiment) -> Reporter:
     expected = frozenset({"timed out"})
     return Reporter(len(loaded.trials), loaded.trials_per_block(), expected=expected)
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, get_args
 import click
 
 from httpbed.campaign import preparation
-from httpbed.campaign.preparation import Loaded
+from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.cli.echo import echo
 from httpbed.experiment import buckets
 from httpbed.experiment.errors import ConfigError, Mistake
@@ -97,7 +97,7 @@ link_backend_option = click.option(
 )
 
 
-def notes(loaded: Loaded) -> list[str]:
+def notes(loaded: LoadedExperiment) -> list[str]:
     """List conditions that have no effect although they are no mistake, each with the remedy.
 
     Examine treatments only if a token bucket may be among them, because it takes time.
@@ -108,7 +108,7 @@ def notes(loaded: Loaded) -> list[str]:
     return list(dict.fromkeys(one.warning() for one in passed if one.holds_all))
 
 
-def print_notes(loaded: Loaded) -> None:
+def print_notes(loaded: LoadedExperiment) -> None:
     """Print the notes of :func:`notes` to stderr."""
     for note in notes(loaded):
         echo(f"note: {note}", err=True)
@@ -149,7 +149,7 @@ def catalog(recipe_folders: tuple[Path, ...]) -> Catalog:
 
 def load(
     file: Path, recipe_folders: tuple[Path, ...], scale: ScaleName | None = None
-) -> tuple[Loaded, Catalog]:
+) -> tuple[LoadedExperiment, Catalog]:
     """Read an experiment file and all recipes.
 
     Raises:

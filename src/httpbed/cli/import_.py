@@ -12,7 +12,7 @@ import click
 
 from httpbed.analysis import har_import
 from httpbed.analysis.har_audit import Claims
-from httpbed.analysis.har_import import Imported
+from httpbed.analysis.har_import import ImportedLoad
 from httpbed.cli import table_files
 from httpbed.cli.echo import echo
 from httpbed.cli.experiment_argument import json_option
@@ -138,7 +138,7 @@ def _claims(texts: Mapping[str, str]) -> Claims:
     return Claims(**values)
 
 
-def _as_json(one: Imported) -> dict[str, Any]:
+def _as_json(one: ImportedLoad) -> dict[str, Any]:
     load = one.archived.load
     return {
         "file": str(one.file),
@@ -157,7 +157,7 @@ def _as_json(one: Imported) -> dict[str, Any]:
 
 
 def _write(
-    imported: Sequence[Imported], claimed: Mapping[str, str], folder: Path, kind: str
+    imported: Sequence[ImportedLoad], claimed: Mapping[str, str], folder: Path, kind: str
 ) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / f"{OBSERVATIONS}.{kind}").open("wb") as file:

@@ -21,7 +21,7 @@ from httpbed.host.backend import Backend
 from httpbed.network import kernel
 from httpbed.network.link_file import READERS
 from httpbed.network.shell import counters, live, meter, options, output_files
-from httpbed.network.shell.options import Described
+from httpbed.network.shell.options import DescribedLink
 from httpbed.network.shell.run import LinkRequest, LinkRun, run
 
 NOT_FOUND, NOT_RUNNABLE, SIGNALLED = 127, 126, 128
@@ -181,7 +181,7 @@ def _described(
     profile: str | None,
     trace: tuple[str, str] | None,
     mistakes: list[Mistake],
-) -> Described:
+) -> DescribedLink:
     """Read the impairments; raise ConfigError with every mistake, those found before too."""
     try:
         described = options.describe(values, profile, trace)

@@ -12,7 +12,7 @@ import click
 
 from httpbed.analysis import duration
 from httpbed.campaign import capability, preparation
-from httpbed.campaign.preparation import Loaded
+from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.cli import experiment_argument
 from httpbed.cli.echo import echo
 from httpbed.experiment import units
@@ -81,7 +81,7 @@ def command(
 
 
 def _planner(
-    loaded: Loaded, catalog: Catalog, link_backend: str | None, *, capture: bool
+    loaded: LoadedExperiment, catalog: Catalog, link_backend: str | None, *, capture: bool
 ) -> Planner:
     """Return a function that plans a trial as ``httpbed run`` does.
 
@@ -172,7 +172,7 @@ def _indented(text: str, by: int = 8) -> str:
     return "\n".join(" " * by + line for line in text.splitlines())
 
 
-def _summary(loaded: Loaded, catalog: Catalog) -> str:
+def _summary(loaded: LoadedExperiment, catalog: Catalog) -> str:
     def control(name: str, transport: Transport, wanted: str | None) -> str:
         return catalog[name].congestion_control.resolved(transport, wanted)
 

@@ -6,7 +6,7 @@ import time
 
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
-from httpbed.campaign.progress import AttemptProgress, HowFar, Pace
+from httpbed.campaign.progress import AttemptProgress, Pace, RunProgress
 from httpbed.cli.echo import echo
 from httpbed.cli.progress_bar import LiveBar
 from httpbed.experiment import units
@@ -60,7 +60,7 @@ class Reporter(LiveBar):
             echo(text, err=True)
 
 
-def _line(how_far: HowFar) -> str:
+def _line(how_far: RunProgress) -> str:
     block = "" if how_far.block is None else f"block {how_far.block} done, "
     lasted = units.format_long_duration(how_far.lasted_s)
     is_left = how_far.done < how_far.total

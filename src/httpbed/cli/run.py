@@ -14,7 +14,7 @@ import click
 
 from httpbed.campaign import capability, link_certificate, senders
 from httpbed.campaign import run as campaign_run
-from httpbed.campaign.preparation import Loaded
+from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.cli import experiment_argument
 from httpbed.cli.echo import echo
 from httpbed.cli.progress import Reporter
@@ -93,7 +93,12 @@ class RunOptions:
 
 
 def carry_out(
-    loaded: Loaded, catalog: Catalog, directory: Path, options: RunOptions, *, as_json: bool
+    loaded: LoadedExperiment,
+    catalog: Catalog,
+    directory: Path,
+    options: RunOptions,
+    *,
+    as_json: bool,
 ) -> int:
     """Run the unfinished trials of a campaign, print its report, and return the exit code."""
     run_options = campaign_run.RunOptions(
@@ -114,7 +119,7 @@ def carry_out(
     return _report(directory, as_json=as_json)
 
 
-def _side_by_side(loaded: Loaded, made_by: Mapping[str, Any], wanted: int | None) -> int:
+def _side_by_side(loaded: LoadedExperiment, made_by: Mapping[str, Any], wanted: int | None) -> int:
     """Return the number of trials at a time: as wanted, else the capacity for page loads."""
     metric = loaded.experiment.report.metric
     browsers = sorted(loaded.browsers()) if wanted != 1 else []

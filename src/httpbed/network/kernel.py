@@ -62,7 +62,7 @@ DEFAULT = "leave it out, or run without --link-backend"
 
 
 @dataclass(frozen=True)
-class Unable:
+class UnsupportedKey:
     """A part of a link that a kind of discipline cannot do."""
 
     side: Side | None
@@ -74,7 +74,7 @@ class Unable:
 
 
 @dataclass(frozen=True)
-class Shaped:
+class LinkDisciplines:
     """The disciplines of one link, and the lines that make them."""
 
     kind: Kind
@@ -95,7 +95,9 @@ def bridge(ends: tuple[End, End]) -> list[str]:
     return [made, *ports, f"link set dev {name} up"]
 
 
-def shaped(kind: Kind, link: Link, ends: tuple[End, End], keys: tuple[int, int] | None) -> Shaped:
+def shaped(
+    kind: Kind, link: Link, ends: tuple[End, End], keys: tuple[int, int] | None
+) -> LinkDisciplines:
     """Plan the disciplines of a link for which :func:`unable` yields nothing.
 
     ``keys`` are netem's seeds; None if the kernel takes none.
@@ -107,7 +109,7 @@ def shaped(kind: Kind, link: Link, ends: tuple[End, End], keys: tuple[int, int] 
             lines += _tbf(port, way, link.rtt_s())
         else:
             lines.append(_netem(port, way, link.rtt_s(), keys[index] if keys else None))
-    return Shaped(kind, keys, tuple(lines))
+    return LinkDisciplines(kind, keys, tuple(lines))
 
 
 def netem_seeds(link: Link, seed: int, block: int) -> tuple[int, int]:
@@ -209,18 +211,20 @@ def _ns(seconds: float) -> str:
     return f"{round(seconds * 1e9)}ns"
 
 
-def unable(kind: Kind, link: Link) -> Iterator[Unable]:
+def unable(kind: Kind, link: Link) -> Iterator[UnsupportedKey]:
     """Yield everything in a link that this kind of discipline cannot do."""
     find = _tbf_unable if kind == "tbf" else _netem_unable
     for side, way in zip(SIDES, link.directions(), strict=True):
         for key, reason, remedy in (*_both_unable(kind, way), *find(way)):
-            yield Unable(side, (key,), reason, remedy)
+            yield UnsupportedKey(side, (key,), reason, remedy)
     live = f"{kind} is not changed while it runs"
     if link.schedule:
-        yield Unable(None, ("schedule",), live)
+        yield UnsupportedKey(None, ("schedule",), live)
     for index, event in enumerate(link.events):
         if event.changed_fields():
-            yield Unable(None, ("events", index), live, "let it only tell, or run without it")
+            yield UnsupportedKey(
+                None, ("events", index), live, "let it only tell, or run without it"
+            )
 
 
 def unable_to_hand_over(kind: Kind, handover: Handover | None) -> str:

@@ -33,7 +33,7 @@ from httpbed.network.addresses import End
 from httpbed.network.commands import HOST_SYSCTLS, NO_NEIGHBOUR_DISCOVERY, TOOLS
 from httpbed.network.emulator import Draws, PacketFiles
 from httpbed.network.files import Facts
-from httpbed.network.kernel import Shaped
+from httpbed.network.kernel import LinkDisciplines
 from httpbed.network.routes import Entry
 
 __all__ = ["HOST_SYSCTLS", "NO_NEIGHBOUR_DISCOVERY", "TOOLS", "NetworkPlan", "plan"]
@@ -61,7 +61,7 @@ class NetworkPlan:
     waits_s: tuple[float, ...]
     """Longest seconds that an echo waits for opportunities, on each link when idle."""
     backend: Backend = "af_packet"
-    shaped: tuple[Shaped, ...] = ()
+    shaped: tuple[LinkDisciplines, ...] = ()
     """The disciplines of each link that the kernel carries; empty with the emulator."""
     counters: ProcessSpec | None = None
     """Reads the kernel's own counters of these disciplines."""
@@ -190,7 +190,7 @@ def _ends(topology: Topology, first: int) -> tuple[tuple[End, End], ...]:
     return tuple(addresses.ends(topology, index, first) for index in range(len(topology.links)))
 
 
-def _disciplines(shaped: tuple[Shaped, ...]) -> list[ProcessSpec]:
+def _disciplines(shaped: tuple[LinkDisciplines, ...]) -> list[ProcessSpec]:
     lines = [line for one in shaped for line in one.lines]
     return [commands.batch(None, lines, "tc")] if lines else []
 
@@ -240,7 +240,7 @@ class _Made:
         moves = [commands.moved(end) for end in self._all_ends()]
         return (commands.batch(None, moves), *self._addressing(by_tun=True))
 
-    def shaped(self, draws: Draws | None) -> list[Shaped]:
+    def shaped(self, draws: Draws | None) -> list[LinkDisciplines]:
         """Plan the kernel's disciplines; netem gets seeds if the kernel takes them."""
         if self.backend not in kernel.KINDS:
             return []

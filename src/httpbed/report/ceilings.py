@@ -9,7 +9,7 @@ from httpbed.experiment import units
 from httpbed.report.phrasing import bits_per_second
 from httpbed.report.remark import Remark
 
-Named = Callable[[Condition, Row], str]
+Namer = Callable[[Condition, Row], str]
 ROUNDING = 1.005
 """A goodput beyond the rate by less is printed as the rate, with three digits."""
 
@@ -20,7 +20,7 @@ def never_in_force(findings: Findings) -> list[str]:
     return list(dict.fromkeys(texts))
 
 
-def exceeded(findings: Findings, named: Named) -> Iterator[Remark]:
+def exceeded(findings: Findings, namer: Namer) -> Iterator[Remark]:
     """Name treatments whose median goodput is above the rate for another reason."""
     for condition, row in findings.rows():
         if not row.goodput or not row.ceiling_bit_s:
@@ -30,7 +30,7 @@ def exceeded(findings: Findings, named: Named) -> Iterator[Remark]:
             goodput, rate = bits_per_second(row.goodput.value), bits_per_second(row.ceiling_bit_s)
             why, remedy = _why(row)
             text = f"goodput of {goodput} at {rate}, {why}"
-            yield Remark(named(condition, row), text, remedy)
+            yield Remark(namer(condition, row), text, remedy)
 
 
 def _why(row: Row) -> tuple[str, str]:

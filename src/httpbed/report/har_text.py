@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 
 from httpbed.analysis.har_audit import AuditResult
-from httpbed.analysis.har_import import Imported
+from httpbed.analysis.har_import import ImportedLoad
 from httpbed.experiment import units
 from httpbed.experiment.errors import visible
 from httpbed.experiment.metric import METRICS, Observation
@@ -15,7 +15,7 @@ MOST_LETTERS = 100
 """Of a URL or another text of the file's."""
 
 
-def lines(imported: Sequence[Imported]) -> Iterator[str]:
+def lines(imported: Sequence[ImportedLoad]) -> Iterator[str]:
     """Yield the lines of each load."""
     for index, one in enumerate(imported):
         if index:
@@ -23,7 +23,7 @@ def lines(imported: Sequence[Imported]) -> Iterator[str]:
         yield from _load(one)
 
 
-def _load(one: Imported) -> Iterator[str]:
+def _load(one: ImportedLoad) -> Iterator[str]:
     load = one.archived.load
     page = f", {_shortened(one.archived.page)}" if one.archived.page else ""
     yield f"{visible(str(one.file))}{page}: {_shortened(load.url)}"

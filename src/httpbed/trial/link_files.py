@@ -31,7 +31,7 @@ Path_ = tuple[str | int, ...]
 
 
 @dataclass(frozen=True)
-class Named:
+class FileReference:
     """A place in a topology that names a file."""
 
     path: Path_
@@ -52,17 +52,17 @@ class LinkFiles:
     def mistakes(self, read: ParsedExperiment) -> Iterator[Mistake]:
         """Yield the mistakes in the files that any treatment names."""
         for levels in read.treatments:
-            for named in places(scenario_document(read.document, levels)):
-                if reason := self._reason(named):
-                    path = (*named.path, named.kind)
+            for reference in places(scenario_document(read.document, levels)):
+                if reason := self._reason(reference):
+                    path = (*reference.path, reference.kind)
                     yield parser.mistake_at(read.document, path, levels, reason)
 
     def completed(self, document: dict[str, Any]) -> dict[str, Any]:
         """Return a scenario's document with the digest of every file, and the rate of traces."""
-        for named in places(document):
-            file = self._look(named)
+        for reference in places(document):
+            file = self._look(reference)
             assert isinstance(file, LinkFile)  # noqa: S101 - mistakes() ran before
-            document = replaced(document, named.path, {**named.table, **file.known()})
+            document = replaced(document, reference.path, {**reference.table, **file.known()})
         return document
 
     def found(self) -> dict[str, LinkFile]:
@@ -70,27 +70,27 @@ class LinkFiles:
         good = (file for file in self._known.values() if isinstance(file, LinkFile))
         return {file.sha256: file for file in good}
 
-    def _reason(self, named: Named) -> str:
-        file = self._look(named)
+    def _reason(self, reference: FileReference) -> str:
+        file = self._look(reference)
         if isinstance(file, str):
             return file
-        demanded = named.table.get("sha256", file.sha256)
+        demanded = reference.table.get("sha256", file.sha256)
         if demanded != file.sha256:
             return f"is another file than the one meant: its SHA-256 is {file.sha256}"
         return ""
 
-    def _look(self, named: Named) -> LinkFile | str:
-        name = str(named.table[named.kind])
-        if (name, named.kind) not in self._known:
+    def _look(self, reference: FileReference) -> LinkFile | str:
+        name = str(reference.table[reference.kind])
+        if (name, reference.kind) not in self._known:
             try:
-                known: LinkFile | str = LinkFile.read(self._folder / name, named.kind)
+                known: LinkFile | str = LinkFile.read(self._folder / name, reference.kind)
             except FileError as error:
                 known = str(error)
-            self._known[name, named.kind] = known
-        return self._known[name, named.kind]
+            self._known[name, reference.kind] = known
+        return self._known[name, reference.kind]
 
 
-def places(document: Mapping[str, Any]) -> Iterator[Named]:
+def places(document: Mapping[str, Any]) -> Iterator[FileReference]:
     """Yield every file that a scenario's document names, however wrong the rest of it is.
 
     The model reports a value that is not a name.
@@ -103,7 +103,9 @@ def places(document: Mapping[str, Any]) -> Iterator[Named]:
             for kind, impairment in IMPAIRMENTS.items():
                 table = direction.get(impairment) if isinstance(direction, Mapping) else None
                 if isinstance(table, Mapping) and is_file_name(table.get(kind)):
-                    yield Named(("topology", "links", index, *side, impairment), kind, table)
+                    yield FileReference(
+                        ("topology", "links", index, *side, impairment), kind, table
+                    )
 
 
 def kept(files: Mapping[str, LinkFile]) -> dict[str, LinkFile]:

@@ -14,13 +14,13 @@ from httpbed.network.calibration import arithmetic, grid, judgement
 from httpbed.network.calibration.cell import UP, Cell, Finding
 from httpbed.network.calibration.evidence import DAMAGED, Floats, Passage
 from httpbed.network.calibration.packets import (
-    Admitted,
     Bursts,
     Complete,
     Corruption,
     Duplication,
     ListedLosses,
     Loss,
+    QueueAdmission,
     Reordered,
     instrument,
 )
@@ -189,9 +189,9 @@ def test_losses_in_bursts_are_those_of_the_chain() -> None:
 def test_counts_are_exact() -> None:
     """Queues and listed losses."""
     burst = passages.seen({UP: steady(SENT, list(range(10)))})
-    assert not failures(Admitted(UP, tuple(range(10))).judge(burst))
-    assert failures(Admitted(UP, tuple(range(11))).judge(burst))
-    assert failures(Admitted(UP, (*range(9), 12)).judge(burst))
+    assert not failures(QueueAdmission(UP, tuple(range(10))).judge(burst))
+    assert failures(QueueAdmission(UP, tuple(range(11))).judge(burst))
+    assert failures(QueueAdmission(UP, (*range(9), 12)).judge(burst))
     listed = passages.seen({UP: steady(SENT, kept({3, 5}))})
     assert not failures(ListedLosses(UP, (3, 5)).judge(listed))
     assert failures(ListedLosses(UP, (3,)).judge(listed))

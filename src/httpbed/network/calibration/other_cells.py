@@ -17,8 +17,7 @@ from httpbed.network.calibration.grid import (
     far_cell,
 )
 from httpbed.network.calibration.packets import (
-    Admitted,
-    AdmittedToBucket,
+    BucketAdmission,
     Bursts,
     Complete,
     Corruption,
@@ -26,6 +25,7 @@ from httpbed.network.calibration.packets import (
     ListedLosses,
     Loss,
     Policed,
+    QueueAdmission,
     Reordered,
 )
 from httpbed.network.calibration.timing import (
@@ -70,7 +70,7 @@ def _queue(limit: str, amount: float, unit: str, trains: tuple[Train, ...]) -> C
         name=f"queue of {limit}",
         link={"rate": units.format_rate(bit_s), "queue": {"limit": limit}},
         flows=(flow,),
-        claims=(Admitted(UP, numbers),),
+        claims=(QueueAdmission(UP, numbers),),
         settle_s=0.2 + drains,
         covers={"queue limit": "time" if unit == "s" else unit},
     )
@@ -193,7 +193,7 @@ def bucket_queue() -> Cell:
         name="token bucket's queue, counted as Ethernet",
         link={"profile": "zhang2023-500k", "up": {"rate": "1 Gbit/s"}},
         flows=(flow,),
-        claims=(AdmittedToBucket(DOWN, BUCKET_BIT_S, BUCKET_BYTES, BUCKET_LIMIT_BYTES, 14),),
+        claims=(BucketAdmission(DOWN, BUCKET_BIT_S, BUCKET_BYTES, BUCKET_LIMIT_BYTES, 14),),
         settle_s=0.3 + drains,
         covers={"rate model": "token_bucket", "queue limit": "bytes", "counted": "ethernet"},
     )

@@ -100,7 +100,7 @@ class Bursts:
 
 
 @dataclass(frozen=True)
-class Admitted:
+class QueueAdmission:
     """The queue admits exactly these packets of a burst."""
 
     direction: int
@@ -118,7 +118,7 @@ class Admitted:
 
 
 @dataclass(frozen=True)
-class AdmittedToBucket:
+class BucketAdmission:
     """A token bucket and its queue admit exactly the computed packets of a burst."""
 
     direction: int

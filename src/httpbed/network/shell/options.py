@@ -41,7 +41,7 @@ class OptionValue(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Described:
+class DescribedLink:
     """A link as options describe it."""
 
     topology: Topology
@@ -58,7 +58,7 @@ def describe(
     options: Mapping[str, str | bool],
     profile: str | None = None,
     traces: tuple[str, str] | None = None,
-) -> Described:
+) -> DescribedLink:
     """Describe the link; ``options`` are by flag, without dashes.
 
     Reads only the files that the options name.
@@ -82,7 +82,7 @@ def describe(
         mistakes += [_mistake(detail, given) for detail in error.errors()]
     if mistakes or wrong:
         raise ConfigError(dict.fromkeys([*mistakes, *wrong]))
-    return Described(read, tuple(found))
+    return DescribedLink(read, tuple(found))
 
 
 def _read_files(

@@ -24,7 +24,7 @@ from httpbed.host.sandbox.binaries import PROBE
 from httpbed.host.sandbox.spec import TRIAL_FOLDER, ProcessSpec
 from httpbed.network import plan as network
 from httpbed.network.plan import HOST_SYSCTLS, TOOLS, NetworkPlan
-from httpbed.network.shell.options import COMMAND, FAR, Described
+from httpbed.network.shell.options import COMMAND, FAR, DescribedLink
 
 PCAP, LOG = "link.pcapng", "packets.log"
 """Files below /trial that the emulator writes."""
@@ -68,7 +68,7 @@ class ShellPlan:
 
 
 def plan(  # noqa: PLR0913 - the last four have names
-    described: Described,
+    described: DescribedLink,
     seed: int,
     congestion_control: str,
     *,

@@ -26,7 +26,7 @@ from httpbed.network.running import Emulator
 from httpbed.network.shell import output_files, outside, plan, terminal
 from httpbed.network.shell.meter import ERASE, PERIOD_S, Meter
 from httpbed.network.shell.nest import Nest, Uplink
-from httpbed.network.shell.options import COMMAND, Described
+from httpbed.network.shell.options import COMMAND, DescribedLink
 from httpbed.network.shell.plan import LOG, PCAP, SOCKET, ShellPlan
 
 MEMORY_BYTES = 64 * 2**20
@@ -41,7 +41,7 @@ class LinkRequest:
     """A command, and the link in front of it."""
 
     argv: tuple[str, ...]
-    described: Described
+    described: DescribedLink
     seed: int
     backend: Backend
     outside: bool | None = None

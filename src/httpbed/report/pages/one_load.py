@@ -13,7 +13,7 @@ from httpbed.analysis.loads import PageTrial
 from httpbed.experiment import units
 from httpbed.report.figures import STYLE, Plot
 from httpbed.report.pages import filmstrip, phases, progress, thumbnails, waterfall
-from httpbed.report.pages.pictured import Pictured
+from httpbed.report.pages.pictured import PhotoPlot
 from httpbed.report.pages.section import waterfall_of
 from httpbed.report.phrasing import treatment
 from httpbed.web.load import speed_index, timing
@@ -37,7 +37,7 @@ def plots(trial: PageTrial) -> list[Plot]:
             texts = f"Filmstrip of trial {trial.name}."
             where = f"trial {trial.name}{thumbnails.end(load)}"
             strip = filmstrip.draw({text: (load, where)})
-            made.append(Pictured(f"{name}-filmstrip", texts, texts, strip))
+            made.append(PhotoPlot(f"{name}-filmstrip", texts, texts, strip))
         if steps := loads.progress(load):
             texts = f"Visual progress of trial {trial.name}."
             curve = progress.draw({treatment(trial.levels, trial.levels): [steps]})

@@ -15,7 +15,7 @@ from httpbed.report.pages import thumbnails
 _PNG = re.compile(r"data:image/png;base64,\s*([A-Za-z0-9+/=\s]+)")
 
 
-class Pictured(Plot):
+class PhotoPlot(Plot):
     """A figure whose pictures are small."""
 
     def svg(self) -> str:

@@ -29,7 +29,7 @@ Values = Mapping[tuple[str, int], float]
 
 
 @dataclass(frozen=True)
-class Shown:
+class SceneTreatment:
     """A treatment of a scene."""
 
     name: str
@@ -52,7 +52,7 @@ class Scene:
 
     name: str
     """What is the same for all of them; empty where nothing else varies."""
-    treatments: tuple[Shown, ...]
+    treatments: tuple[SceneTreatment, ...]
     left_out: str
 
 
@@ -153,7 +153,7 @@ def _treatment(
     row: Row,
     found: Mapping[Key, list[dict[str, Any]]],
     by: tuple[str, Values],
-) -> Shown | None:
+) -> SceneTreatment | None:
     measure, values = by
     key = tuple(row.levels[name] for name in results.experiment.factors)
     own = found.get(key, [])
@@ -164,7 +164,7 @@ def _treatment(
     names = [
         name for name in findings.base if len({r.levels[name] for _, r in findings.rows()}) > 1
     ]
-    return Shown(
+    return SceneTreatment(
         name=treatment(row.levels, names or findings.others),
         trials=trials,
         of=len(own),

@@ -31,8 +31,8 @@ from httpbed.report.pages import (
     waterfall,
 )
 from httpbed.report.pages.film import Film
-from httpbed.report.pages.pictured import Pictured
-from httpbed.report.pages.scenes import Scene, Shown
+from httpbed.report.pages.pictured import PhotoPlot
+from httpbed.report.pages.scenes import Scene, SceneTreatment
 from httpbed.report.phrasing import level, title, treatment
 from httpbed.report.visible_figure import VisibleFigure
 from httpbed.store.results import Results
@@ -140,7 +140,7 @@ def _part(scene: Scene, number: int) -> SceneFigures:
     return SceneFigures(scene.name, made, tuple(_plots(shown, number)), scene.left_out)
 
 
-def _plots(shown: dict[str, Shown], number: int) -> Iterator[Plot]:
+def _plots(shown: dict[str, SceneTreatment], number: int) -> Iterator[Plot]:
     loaded = {name: one.typical.load for name, one in shown.items()}
     if any(load.frames for load in loaded.values()):
         yield _strip(shown, number)
@@ -159,18 +159,18 @@ def _plots(shown: dict[str, Shown], number: int) -> Iterator[Plot]:
         )
 
 
-def _ends(shown: Sequence[tuple[str, Shown]]) -> list[tuple[str, Shown]]:
+def _ends(shown: Sequence[tuple[str, SceneTreatment]]) -> list[tuple[str, SceneTreatment]]:
     """Choose the first and the last: the protocols that differ most stand there."""
     return [*shown[:1], *shown[1:][-(MOST_WATERFALLS - 1) :]]
 
 
-def _strip(shown: dict[str, Shown], number: int) -> Plot:
+def _strip(shown: dict[str, SceneTreatment], number: int) -> Plot:
     strips = {
         name: (one.typical.load, one.text + thumbnails.end(one.typical.load))
         for name, one in shown.items()
     }
     texts = "; ".join(f"{name}: {text}" for name, (_, text) in strips.items())
-    return Pictured(
+    return PhotoPlot(
         f"page-{number}-filmstrip",
         "What was seen when, of each treatment's typical load: the one whose value, at the right,"
         " is nearest to the median. A dark frame is a picture that differs from the one before.",
@@ -179,7 +179,7 @@ def _strip(shown: dict[str, Shown], number: int) -> Plot:
     )
 
 
-def _progress(shown: dict[str, Shown], number: int) -> Iterator[Plot]:
+def _progress(shown: dict[str, SceneTreatment], number: int) -> Iterator[Plot]:
     """Draw the loads whose pictures are all there, if any."""
     all_of = {name: [loads.progress(t.load) for t in one.trials] for name, one in shown.items()}
     curves = {name: known for name, many in all_of.items() if (known := [*filter(None, many)])}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from httpbed.campaign import preparation
-from httpbed.campaign.preparation import Loaded
+from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.programs.catalog import Catalog
 from httpbed.studies.compare import document, options, senders, toml_file
@@ -17,7 +17,7 @@ from httpbed.studies.compare.options import CommandLine
 class Comparison:
     """The experiment that a command line describes."""
 
-    loaded: Loaded
+    loaded: LoadedExperiment
     """The experiment; its text is the experiment file."""
     skipped: tuple[str, ...]
     """Combinations that do not run, each with the reason."""

@@ -21,7 +21,7 @@ from httpbed.analysis.sender.flight import Flight, flight
 from httpbed.analysis.sender.split import Split
 from httpbed.campaign import preparation, senders
 from httpbed.campaign import run as campaign_run
-from httpbed.campaign.preparation import Loaded
+from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.campaign.progress import AttemptProgress
 from httpbed.campaign.run import RunOptions
 from httpbed.experiment import check
@@ -63,7 +63,7 @@ class ConformanceTest:
     sender: Sender
     scale: Scale
     networks: tuple[Network, ...]
-    loaded: Loaded
+    loaded: LoadedExperiment
     catalog: Catalog
     backend: Backend
     jobs: int
@@ -147,7 +147,9 @@ class NoDataError(ValueError):
     """A packet log is sound, but a sender in it sent no data."""
 
 
-def prepare_competition(competitors: Sequence[Sender], catalog: Catalog, scale: Scale) -> Loaded:
+def prepare_competition(
+    competitors: Sequence[Sender], catalog: Catalog, scale: Scale
+) -> LoadedExperiment:
     """Load the experiment of a competition.
 
     Raises:
@@ -158,7 +160,7 @@ def prepare_competition(competitors: Sequence[Sender], catalog: Catalog, scale: 
 
 def compete(  # noqa: PLR0913 - all but the first three are keywords
     competitors: Sequence[Sender],
-    loaded: Loaded,
+    loaded: LoadedExperiment,
     folder: Path,
     *,
     catalog: Catalog,

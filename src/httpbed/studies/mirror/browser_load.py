@@ -78,7 +78,9 @@ class BrowserLoader:
                 f"{self._browser} wrote no record of its load: {error} ({said})"
             ) from None
 
-    async def _run(self, loaded: preparation.Loaded, setup: CampaignSetup, artifacts: Path) -> None:
+    async def _run(
+        self, loaded: preparation.LoadedExperiment, setup: CampaignSetup, artifacts: Path
+    ) -> None:
         await runner.run(setup.plan(loaded.trials[0]), setup, artifacts)
 
 

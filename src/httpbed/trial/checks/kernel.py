@@ -14,7 +14,7 @@ from typing import Any
 from httpbed.experiment.check import AS_DRAWN, KERNEL_CONSERVATION, KERNEL_LINK
 from httpbed.experiment.topology import Direction, Link
 from httpbed.experiment.trial import Check
-from httpbed.network.kernel import Shaped
+from httpbed.network.kernel import LinkDisciplines
 from httpbed.network.plan import NetworkPlan
 
 TIMES = ("before-start", "after-start", "before-stop", "after-stop")
@@ -73,7 +73,7 @@ def _root(qdiscs: Iterable[Table], port: str) -> Table | None:
     return next((one for one in qdiscs if one.get("dev") == port and one.get("root")), None)
 
 
-def _kinds(shaped: Shaped, ports: Sequence[str], readings: Readings, where: str) -> Check:
+def _kinds(shaped: LinkDisciplines, ports: Sequence[str], readings: Readings, where: str) -> Check:
     """Check that both ports have the chosen discipline."""
     last = readings.get(TIMES[-1], ())
     kinds = {port: (_root(last, port) or {}).get("kind", "none") for port in ports}
@@ -104,7 +104,7 @@ def _conservation(direction: Direction, observed: Table, counted: Sequence[_Coun
     )
 
 
-def _losses(shaped: Shaped, side: int, observed: Table) -> Check:
+def _losses(shaped: LinkDisciplines, side: int, observed: Table) -> Check:
     packets = observed["packets"]
     missing, came = packets["not_seen_leaving"], packets["in"]
     source = "not drawn by httpbed's seed"

@@ -39,7 +39,7 @@ POOLS = 2
 """Connection pools of a browser per origin: with credentials and, for fonts, without (Fetch
 Standard, section 2.7)."""
 
-Named = tuple[str, str]
+HostAndPath = tuple[str, str]
 """Host name and path."""
 
 
@@ -85,12 +85,12 @@ def _site(load: PageLoad, site: Site, of: str) -> Check:
 
 def _requests(browser: Iterable[LoggedRequest], load: PageLoad, site: Site, of: str) -> Check:
     """Check that the browser requested all resources of the page and nothing else."""
-    listed: Counter[Named] = Counter()
+    listed: Counter[HostAndPath] = Counter()
     for host, path, number in site.expected():  # a recorded site may list a path twice
         listed[host, path] += number
     requested = Counter(map(_named, browser))
     may_lack = load.visit == "repeat view"
-    missing = Counter[Named]() if may_lack else listed - requested
+    missing = Counter[HostAndPath]() if may_lack else listed - requested
     besides = requested - listed
     figure = f"{(requested & listed).total()} of {listed.total()}"
     figure += _some("missing", missing) + _some("not of the page", besides)
@@ -119,9 +119,9 @@ def _statuses(browser: Iterable[LoggedRequest], load: PageLoad, site: Site, of: 
     return STATUS.result(where=of, passed=not wrong, figure=figure, limit=limit)
 
 
-def _statuses_of(site: Site) -> Mapping[Named, set[int]]:
+def _statuses_of(site: Site) -> Mapping[HostAndPath, set[int]]:
     """Map each resource to the statuses of its responses."""
-    right: dict[Named, set[int]] = {}
+    right: dict[HostAndPath, set[int]] = {}
     for one in site.resources:
         status = one.answer.status if one.answer else HTTP_OK
         right.setdefault((site.origins[one.origin], one.path), set()).add(status)
@@ -167,11 +167,11 @@ def _wire_bytes(requests: Iterable[LoggedRequest]) -> int | None:
     return sum(known) if len(known) == len(sizes) else None
 
 
-def _named(one: LoggedRequest) -> Named:
+def _named(one: LoggedRequest) -> HostAndPath:
     return one.authority, one.path
 
 
-def _some(what: str, of: Counter[Named] | Counter[str]) -> str:
+def _some(what: str, of: Counter[HostAndPath] | Counter[str]) -> str:
     """Name the first resources and count all."""
     if not of:
         return ""
