@@ -9,7 +9,7 @@ use crate::config::{Target, from_json, side};
 /// A command.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
-    /// End the probe phase: count from now on.
+    /// End the idle phase: count from now on.
     Start,
     /// Report the result and end.
     Stop,

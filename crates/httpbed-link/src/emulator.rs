@@ -107,7 +107,7 @@ pub struct Outbox {
 }
 
 impl Emulator {
-    /// The links of a configuration, in the probe phase.
+    /// The links of a configuration, in the idle phase.
     pub fn new(config: &Config, records: Records) -> Self {
         let described: Vec<_> = config.links.iter().flat_map(|link| &link.directions).collect();
         Self {
@@ -140,7 +140,7 @@ impl Emulator {
         interface ^ 1
     }
 
-    /// Ends the probe phase: packets that arrive at `at` or later count, and the schedules begin.
+    /// Ends the idle phase: packets that arrive at `at` or later count, and the schedules begin.
     pub fn start(&mut self, at: Nanos) {
         self.started = Some(at);
         self.records.start(at);
@@ -154,7 +154,7 @@ impl Emulator {
         }
     }
 
-    /// When the probe phase ended.
+    /// When the idle phase ended.
     pub const fn started(&self) -> Option<Nanos> {
         self.started
     }

@@ -79,7 +79,7 @@ impl Records {
         }
     }
 
-    /// Writes the fate of a packet of `bytes`; nothing for a packet of the probe phase.
+    /// Writes the fate of a packet of `bytes`; nothing for a packet of the idle phase.
     ///
     /// # Errors
     /// When a file cannot be written; the message says which.

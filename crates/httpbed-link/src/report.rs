@@ -28,7 +28,7 @@ pub enum Event<'a> {
         /// This process, as its PID namespace numbers it.
         pid: u32,
     },
-    /// The probe phase is over.
+    /// The idle phase is over.
     Started,
     /// A server sent its first payload on a connection.
     Connection(Peers<'a>),
@@ -90,7 +90,7 @@ pub struct Counters<'a> {
 /// * *ready* (`origin_ns` on that clock): `started_ns`, `stopped_ns`, `first_ns` and `last_ns` of directions,
 ///   `from_ns` and `to_ns` of the witness, and every `..._ns` of a connection that is a time. Adding `origin_ns`
 ///   gives what `CLOCK_MONOTONIC` read then.
-/// * *start*, the end of the probe phase (`origin_ns + started_ns`): `at_ns` of changes, also in the events
+/// * *start*, the end of the idle phase (`origin_ns + started_ns`): `at_ns` of changes, also in the events
 ///   `changed`, `triggered` and `counters`, and `in_ns` and `out_ns` of the packet log. Adding both gives
 ///   `CLOCK_MONOTONIC`; adding `started_ns` gives a time comparable with a connection's. A change before the start
 ///   has time 0.
@@ -121,7 +121,7 @@ pub struct Machine {
     pub clock: &'static str,
     /// `CLOCK_MONOTONIC` when the emulator was ready; [`Report`] says how to compare times of other programs.
     pub origin_ns: i64,
-    /// End of the probe phase, since the emulator was ready.
+    /// End of the idle phase, since the emulator was ready.
     pub started_ns: Nanos,
     /// When the result was asked for, since the emulator was ready.
     pub stopped_ns: Nanos,

@@ -38,7 +38,7 @@ use quiche::{Connection, Error, PathEvent, PathStats};
 
 pub use self::identifiers::CONNECTION_ID_BYTES;
 use self::identifiers::{offer, supply};
-use self::validation::{Asking, GRACE, Heard, Standing};
+use self::validation::{PendingChallenge, GRACE, ReceivedUntil, UnvalidatedPath};
 use crate::migration::{Kind, Leave, Migration, Policy, Sight, Step};
 
 /// How long to wait for the rest of a change before a new path is probed.
@@ -77,15 +77,15 @@ pub struct Mover {
     /// Sockets that replaced others, with the names that quiche uses.
     names: Vec<(SocketAddr, SocketAddr)>,
     /// What the path being tried had received before it can have answered, if quiche will raise no event.
-    heard: Option<Heard>,
+    heard: Option<ReceivedUntil>,
     /// The path to use, or to keep using, once the due packets on it are written.
     revived: Option<SocketAddr>,
     /// When the rest of a change has arrived.
     settled: Option<Duration>,
     /// The path that has not answered the client's challenge, sent or not.
-    asking: Option<Asking>,
+    challenge: Option<PendingChallenge>,
     /// The path of the last move, until the server has validated it.
-    standing: Option<Standing>,
+    unvalidated: Option<UnvalidatedPath>,
     /// A path, and how many packets had arrived on it when it was validated: the server may lack an ID for the next one.
     lacking: Option<(SocketAddr, usize)>,
     /// Moves without a change of the network since the server last validated a path.
@@ -108,8 +108,8 @@ impl Mover {
             heard: None,
             revived: None,
             settled: None,
-            asking: None,
-            standing: None,
+            challenge: None,
+            unvalidated: None,
             lacking: None,
             renewals: 0,
             linked: vec![(local, 0)],
@@ -123,9 +123,9 @@ impl Mover {
         if self.revived.is_some() {
             return Some(Duration::ZERO);
         }
-        let asking = self.asking.map(|asking| asking.due);
-        let standing = self.standing.map(|standing| standing.due);
-        [self.migration.due(), self.settled, asking, standing].into_iter().flatten().min()
+        let challenge = self.challenge.map(|challenge| challenge.due);
+        let unvalidated = self.unvalidated.map(|unvalidated| unvalidated.due);
+        [self.migration.due(), self.settled, challenge, unvalidated].into_iter().flatten().min()
     }
 
     /// The record.
@@ -274,8 +274,8 @@ impl Mover {
         let move_on = move_on && !self.failed.contains(&name);
         let is_validated = quic.is_path_validated(name, self.remote) == Ok(true);
         self.heard = match stats(quic, name) {
-            Some(stats) if is_validated => Some(Heard::until_answer(&stats, now)),
-            _ => move_on.then_some(Heard { packets: 0, until: now + GRACE, round_trips: None }),
+            Some(stats) if is_validated => Some(ReceivedUntil::until_answer(&stats, now)),
+            _ => move_on.then_some(ReceivedUntil { packets: 0, until: now + GRACE, round_trips: None }),
         };
         match self.challenge(name, move_on, quic) {
             Ok(()) => {
@@ -354,7 +354,7 @@ impl Mover {
             Ok(local) => {
                 // Packets sent before cannot arrive at a new socket.
                 let packets = stats(quic, name).map(|stats| stats.recv);
-                self.heard = packets.map(|packets| Heard { packets, until: now, round_trips: None });
+                self.heard = packets.map(|packets| ReceivedUntil { packets, until: now, round_trips: None });
                 self.migration.began(Kind::Rebound, local, now);
                 // A client behind a NAT sends something sooner or later, but a client that only downloads would
                 // never.

@@ -30,8 +30,8 @@ use crate::{
 
 /// One direction of a link.
 ///
-/// It begins in the probe phase: rate, queue and delay apply, but packets have no number, use no draw and are not
-/// counted. [`Direction::start`] ends the probe phase.
+/// It begins in the idle phase: rate, queue and delay apply, but packets have no number, use no draw and are not
+/// counted. [`Direction::start`] ends the idle phase.
 #[derive(Debug)]
 pub struct Direction<B> {
     arrival: Vec<Box<dyn ArrivalStage>>,
@@ -60,7 +60,7 @@ struct Dropped<B> {
 }
 
 impl<B> Direction<B> {
-    /// An empty direction in the probe phase.
+    /// An empty direction in the idle phase.
     #[must_use]
     pub fn new(impairments: Impairments) -> Self {
         let (arrival, delay) = (impairments.arrival_stages(), DelayLine::new(&impairments));
@@ -82,7 +82,7 @@ impl<B> Direction<B> {
         }
     }
 
-    /// Ends the probe phase: the first packet that arrives at `at` or later is number 0, and the times of the schedule
+    /// Ends the idle phase: the first packet that arrives at `at` or later is number 0, and the times of the schedule
     /// and of a trace count from `at`.
     pub fn start(&mut self, at: Nanos) {
         self.started = Some(at);

@@ -8,7 +8,7 @@ pub type Nanos = u64;
 /// A packet as the model sees it; `B` is any value that the caller wants back at the far end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet<B> {
-    /// Position among the counted packets of its direction, from 0. `None` for a packet of the probe phase, to
+    /// Position among the counted packets of its direction, from 0. `None` for a packet of the idle phase, to
     /// which rate, queue and delay apply, but no draw, and which is not counted.
     pub number: Option<u64>,
     /// Whether it is the copy that duplication made; it has the number of its original.

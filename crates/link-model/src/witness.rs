@@ -24,7 +24,7 @@
 //! **Transit time.** A packet is not due before it left plus the least delay in force then.
 //!
 //! The check is sound in both directions. *No valid run violates it:* queueing, drops, a link that is down and the
-//! packets of the probe phase only make packets later than the ideal. All arithmetic is exact, in work of one bit/s
+//! packets of the idle phase only make packets later than the ideal. All arithmetic is exact, in work of one bit/s
 //! times one ns as in [`crate::Rate`], and every departure is a whole ns not before the ideal one. So the tolerance
 //! is 0 ns. *A run that passes is possible:* the departures obey the rate, and each due time follows its departure
 //! by the delay at least. The caller compares real send times with due times, so lateness changes no bound, and a
@@ -105,7 +105,7 @@ pub struct Transit {
 }
 
 impl Witness {
-    /// Of a direction with these impairments, in the probe phase.
+    /// Of a direction with these impairments, in the idle phase.
     #[must_use]
     pub fn new(impairments: &Impairments) -> Self {
         Self {
@@ -120,7 +120,7 @@ impl Witness {
         }
     }
 
-    /// Ends the probe phase: a trace begins at `at`.
+    /// Ends the idle phase: a trace begins at `at`.
     pub fn start(&mut self, at: Nanos) {
         if let Some(ideal) = &mut self.ideal {
             ideal.start(at);
@@ -140,7 +140,7 @@ impl Witness {
         }
     }
 
-    /// Takes a packet that is due at the far end at `at`; packets of the probe phase do not count.
+    /// Takes a packet that is due at the far end at `at`; packets of the idle phase do not count.
     pub fn see<B>(&mut self, at: Nanos, packet: &Packet<B>) {
         let Some(number) = packet.number else { return };
         let left = packet.arrived.saturating_add(packet.waited).saturating_add(packet.serialised);

@@ -72,7 +72,7 @@ fn a_drop_by_a_full_queue_is_reported_at_once() {
     assert_eq!(link.queue_packets_max(), 2);
 }
 
-/// Packets of the probe phase occupy the link but use no draw, have no number and are not counted.
+/// Packets of the idle phase occupy the link but use no draw, have no number and are not counted.
 #[test]
 fn the_probe_phase_affects_only_the_queue() {
     let always = Chance { probability: 1.0, key: 1 };

@@ -119,7 +119,7 @@ fn policed_packets_are_counted_take_no_room_and_no_tokens() {
     let policing = Some(policing_of(8_000, 2500));
     let mut link = Direction::new(Impairments { rate, queue, policing, ..Impairments::default() });
     for _ in 0..2 {
-        link.push(0, Packet::new(1000, 'p')); // the probe phase's take no tokens
+        link.push(0, Packet::new(1000, 'p')); // the idle phase's take no tokens
     }
     link.start(5 * MS);
     for body in ['a', 'b', 'c', 'd'] {

@@ -25,7 +25,7 @@ fn take(direction: &mut Direction<()>, arrivals: &Arrivals, wanted: &[bool]) -> 
 fn a_refused_packet_leaves_at_once_as_dropped() {
     let mut direction = Direction::new(Impairments { delay: 100, ..Impairments::default() });
     direction.refuse(5, Packet::new(40, ()));
-    assert_eq!(direction.pop(5).map(|departure| departure.packet.number), Some(None), "the probe phase");
+    assert_eq!(direction.pop(5).map(|departure| departure.packet.number), Some(None), "the idle phase");
     direction.start(10);
     direction.push(10, Packet::new(40, ()));
     direction.refuse(11, Packet::new(50, ()));

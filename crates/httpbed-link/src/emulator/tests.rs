@@ -238,7 +238,7 @@ fn the_capture_has_every_packet_and_the_fate_of_the_dropped() {
     emulator.start(1);
     emulator.arrive(0, arrival(1, frame(100)));
     emulator.arrive(1, arrival(1, frame(100)));
-    assert_eq!(file.0.borrow().len(), before, "no fate is known and the probe phase is not recorded");
+    assert_eq!(file.0.borrow().len(), before, "no fate is known and the idle phase is not recorded");
     run(&mut emulator, 1);
     emulator.finish().expect("memory");
     let written = file.0.borrow().clone();

@@ -277,7 +277,7 @@ fn a_corrupted_datagram_reaches_no_program() {
     let mut emulator = Emulator::new([&bad, &unimpaired()]);
     let mut echo = hosts.start(SERVER, &["echo"]);
     assert_eq!(echo.line(), "ready");
-    assert_eq!(hosts.start(CLIENT, &["ping", "3"]).numbers().len(), 3, "the probe phase meets no draw");
+    assert_eq!(hosts.start(CLIENT, &["ping", "3"]).numbers().len(), 3, "the idle phase meets no draw");
     emulator.start();
     assert_eq!(hosts.start(CLIENT, &["ping", "1"]).numbers().len(), 0);
     let (result, _) = emulator.stop();

@@ -106,7 +106,7 @@ fn the_clients_challenge_goes_with_the_answer_to_the_servers() {
 fn a_late_packet_is_no_answer() {
     let ms = Duration::from_millis;
     let before = (ms(50), ms(10), Some(ms(70)));
-    let mut heard = Heard { packets: 7, until: ms(45), round_trips: Some(before) };
+    let mut heard = ReceivedUntil { packets: 7, until: ms(45), round_trips: Some(before) };
     assert!(!heard.is_answer(9, before, ms(20)));
     for late in [46, 300, 1200] {
         assert!(!heard.is_answer(10, before, ms(late)), "nothing has been acknowledged after {late} ms");
@@ -114,6 +114,6 @@ fn a_late_packet_is_no_answer() {
     let since = (ms(51), ms(11), Some(ms(70)));
     assert!(!heard.is_answer(9, since, ms(50)), "nothing has come on this path");
     assert!(heard.is_answer(10, since, ms(50)));
-    let mut elsewhere = Heard { packets: 7, until: ms(45), round_trips: None };
+    let mut elsewhere = ReceivedUntil { packets: 7, until: ms(45), round_trips: None };
     assert!(elsewhere.is_answer(8, before, ms(46)), "nothing was on its way to a new address");
 }

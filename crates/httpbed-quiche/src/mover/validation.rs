@@ -57,7 +57,7 @@ const MOST_RENEWALS: u32 = 3;
 
 /// Packets received on a path until a challenge on it can have been answered, and when that is.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Heard {
+pub(super) struct ReceivedUntil {
     pub packets: usize,
     pub until: Duration,
     /// The path's round trips before, if packets of that time may still arrive.
@@ -69,7 +69,7 @@ pub(super) type RoundTrips = (Duration, Duration, Option<Duration>);
 
 /// A path that has not answered the client's challenge.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asking {
+pub(super) struct PendingChallenge {
     name: SocketAddr,
     /// When to challenge it, again if it was challenged before.
     pub due: Duration,
@@ -81,7 +81,7 @@ pub(super) struct Asking {
 
 /// A path that the server may not have validated.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Standing {
+pub(super) struct UnvalidatedPath {
     name: SocketAddr,
     since: Duration,
     /// How long it may stay at its limit.
@@ -105,7 +105,7 @@ impl Mover {
         let wait = patience(quic);
         let due = now + if moved { DEFERRAL } else { wait };
         let heard = challenges(quic);
-        self.asking = Some(Asking { name, due, wait, before: heard, heard });
+        self.challenge = Some(PendingChallenge { name, due, wait, before: heard, heard });
         if moved {
             self.stand(name, quic, now);
         }
@@ -114,7 +114,7 @@ impl Mover {
     /// The connection uses this path now; whether the server has validated it is still unknown.
     pub(super) fn stand(&mut self, name: SocketAddr, quic: &Connection, now: Duration) {
         let stats = stats(quic, name);
-        self.standing = Some(Standing {
+        self.unvalidated = Some(UnvalidatedPath {
             name,
             since: now,
             patience: patience(quic),
@@ -122,9 +122,9 @@ impl Mover {
             due: now + LOOK,
             // On a path that is probed before the move, the server may have sent its challenge already.
             heard: self
-                .asking
-                .filter(|asking| asking.name == name)
-                .map_or(challenges(quic), |asking| asking.before),
+                .challenge
+                .filter(|challenge| challenge.name == name)
+                .map_or(challenges(quic), |challenge| challenge.before),
             before: stats.as_ref().map_or((0, 0), |stats| (stats.sent_bytes, stats.recv_bytes)),
             last: (0, now),
         });
@@ -132,47 +132,47 @@ impl Mover {
 
     /// Challenges a path when it is time to.
     pub(super) fn ask(&mut self, quic: &mut Connection, now: Duration) {
-        let Some(asking) = &mut self.asking else { return };
-        let is_open = quic.is_path_validated(asking.name, self.remote) == Ok(false);
-        if !is_open || self.failed.contains(&asking.name) {
-            self.asking = None;
-        } else if challenges(quic) > asking.heard || asking.due <= now {
+        let Some(challenge) = &mut self.challenge else { return };
+        let is_open = quic.is_path_validated(challenge.name, self.remote) == Ok(false);
+        if !is_open || self.failed.contains(&challenge.name) {
+            self.challenge = None;
+        } else if challenges(quic) > challenge.heard || challenge.due <= now {
             // An error if the server has retired its connection ID.
-            let _ = quic.probe_path(asking.name, self.remote);
-            asking.heard = challenges(quic);
-            asking.due = now + asking.wait;
-            asking.wait *= 2;
+            let _ = quic.probe_path(challenge.name, self.remote);
+            challenge.heard = challenges(quic);
+            challenge.due = now + challenge.wait;
+            challenge.wait *= 2;
         }
     }
 
     /// Whether the server still waits for the path in use to be validated, and cannot continue before.
     pub(super) fn is_starved(&mut self, quic: &Connection, now: Duration) -> bool {
-        let Some(standing) = &mut self.standing else { return false };
-        let Some(stats) = stats(quic, standing.name).filter(|stats| stats.active) else {
-            self.standing = None;
+        let Some(unvalidated) = &mut self.unvalidated else { return false };
+        let Some(stats) = stats(quic, unvalidated.name).filter(|stats| stats.active) else {
+            self.unvalidated = None;
             return false;
         };
-        let (sent, received) = (stats.sent_bytes - standing.before.0, stats.recv_bytes - standing.before.1);
+        let (sent, received) = (stats.sent_bytes - unvalidated.before.0, stats.recv_bytes - unvalidated.before.1);
         if received > FACTOR * sent {
-            self.standing = None;
+            self.unvalidated = None;
             self.renewals = 0;
             return false;
         }
-        let is_fresh = stats.recv != standing.last.0;
+        let is_fresh = stats.recv != unvalidated.last.0;
         if is_fresh {
-            standing.last = (stats.recv, now);
+            unvalidated.last = (stats.recv, now);
         }
-        standing.due = now + LOOK;
+        unvalidated.due = now + LOOK;
         // A server that is not permanently at the limit exceeds it.
         let arrived = sent.saturating_sub(stats.lost_bytes);
         let is_limited = FACTOR * arrived < received + LITTLE_BYTES;
-        standing.limited = is_limited.then(|| standing.limited.unwrap_or(now));
-        let is_stuck = standing.limited.is_some_and(|since| now >= since + standing.patience);
-        let is_unasked = challenges(quic) == standing.heard;
-        let is_silent = is_unasked && now >= standing.last.1 + SILENCE;
+        unvalidated.limited = is_limited.then(|| unvalidated.limited.unwrap_or(now));
+        let is_stuck = unvalidated.limited.is_some_and(|since| now >= since + unvalidated.patience);
+        let is_unasked = challenges(quic) == unvalidated.heard;
+        let is_silent = is_unasked && now >= unvalidated.last.1 + SILENCE;
         // The due acknowledgement then precedes the PING, and makes room for the challenge.
-        let is_ignored = is_unasked && is_fresh && now >= standing.since + OBLIVION;
-        let is_ours = quic.is_path_validated(standing.name, self.remote) == Ok(true);
+        let is_ignored = is_unasked && is_fresh && now >= unvalidated.since + OBLIVION;
+        let is_ours = quic.is_path_validated(unvalidated.name, self.remote) == Ok(true);
         self.migration.trying().is_none() && (is_ignored || is_ours && (is_stuck || is_silent))
     }
 
@@ -189,7 +189,7 @@ impl Mover {
 
     /// Moves once more, from another port.
     pub(super) fn renew(&mut self, quic: &mut Connection, sockets: &mut impl Sockets, now: Duration) {
-        self.standing = None;
+        self.unvalidated = None;
         self.renewals += 1;
         let is_possible = quic.available_dcids() > 0 && quic.path_stats().count() < MOST_PATHS;
         if !is_possible || self.renewals > MOST_RENEWALS {
@@ -202,7 +202,7 @@ impl Mover {
     }
 }
 
-impl Heard {
+impl ReceivedUntil {
     pub(super) fn until_answer(stats: &PathStats, now: Duration) -> Self {
         // A little less than the shortest round trip, so that no answer is missed.
         let soonest = stats.min_rtt.unwrap_or_default() * 9 / 10;

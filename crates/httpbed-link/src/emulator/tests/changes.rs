@@ -110,7 +110,7 @@ fn delivered_bytes_trigger_a_change_of_the_direction() {
     emulator.arrive(0, arrival(0, frame(100)));
     emulator.start(1000);
     run(&mut emulator, 1000);
-    assert_eq!(happenings(&mut emulator), [], "the probe phase triggers nothing");
+    assert_eq!(happenings(&mut emulator), [], "the idle phase triggers nothing");
     for at in [1010, 1020, 1149, 1170] {
         run(&mut emulator, at);
         emulator.arrive(0, arrival(at, frame(100)));

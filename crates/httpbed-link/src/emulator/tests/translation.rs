@@ -186,7 +186,7 @@ fn capture_and_log_name_refused_packets() {
     let log = PacketLog::begin(Box::new(logged.clone()) as Out).expect("memory");
     let whole = config(&link(&json!({}), &json!({"nat": true})));
     let mut emulator = Emulator::new(&whole, Records::new(Some(capture), Some(log)));
-    assert_eq!(answered(&mut emulator, 0, PORT), None, "and the probe phase is not recorded");
+    assert_eq!(answered(&mut emulator, 0, PORT), None, "and the idle phase is not recorded");
     emulator.start(1);
     assert_eq!(answered(&mut emulator, 5, PORT), None);
     emulator.finish().expect("memory");
