@@ -157,9 +157,9 @@ def _cast(name: str, client: str, version: str, proxy: str | None = None) -> str
 def _measured(text: str, catalog: Catalog, folder: Path | None) -> list[tuple[str, Phases, Phases]]:
     """Run an experiment; return the treatment, the cost and the bound of each of its trials."""
     loaded = preparation.load(text, catalog)
-    bed = preparation.make_setup(loaded, catalog, say=print)
+    setup = preparation.make_setup(loaded, catalog, say=print)
     with tempfile.TemporaryDirectory(prefix="httpbed-bench-", dir=folder) as name:
-        return asyncio.run(_measure(loaded, bed, Path(name) / "campaign"))
+        return asyncio.run(_measure(loaded, setup, Path(name) / "campaign"))
 
 
 def _arguments() -> argparse.Namespace:

@@ -79,8 +79,8 @@ def _handovers_s(scenario: Scenario, transfer_s: float, notices: Notices) -> flo
     forgets = change.kind == "NAT rebinding"
     if forgets and transport == "quic":
         return 0.0
-    is_told = forgets or (transport == "tcp" and change.sockets == "destroyed")
-    waits_s = 0.0 if is_told else notices(scenario.roles.client, transport)
+    is_notified = forgets or (transport == "tcp" and change.sockets == "destroyed")
+    waits_s = 0.0 if is_notified else notices(scenario.roles.client, transport)
     if scenario.roles.client.retry != "restart":
         return waits_s
     return waits_s + (inf if change.repeats_s else had_s)

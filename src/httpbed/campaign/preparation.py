@@ -113,7 +113,9 @@ def load(
     if mistakes or read.experiment is None:
         raise ConfigError(mistakes)
     experiment = _at(read.experiment, scale)
-    trials = design(experiment, read.document, lambda said: loaded.completed(files.completed(said)))
+    trials = design(
+        experiment, read.document, lambda document: loaded.completed(files.completed(document))
+    )
     return LoadedExperiment(
         text, experiment, read.document, tuple(trials), scale, files.found(), folder
     )
@@ -130,11 +132,11 @@ def _at(experiment: Experiment, scale: ScaleName | None) -> Experiment:
 def _role_mistakes(read: ParsedExperiment, catalog: Catalog) -> Iterator[Mistake]:
     """Check the role assignment of every treatment, even if other parts have mistakes."""
     for levels in read.treatments:
-        said = level_values(read.document, levels)
-        parts = {part: fill(read.document.get(part), said) for part in SCENARIO_PARTS}
-        for found in role_checks.role_mistakes(catalog, parts):
-            document, path = read.document, found.path
-            yield parser.mistake_at(document, path, levels, found.reason, found.remedy)
+        values = level_values(read.document, levels)
+        parts = {part: fill(read.document.get(part), values) for part in SCENARIO_PARTS}
+        for mistake in role_checks.role_mistakes(catalog, parts):
+            document, path = read.document, mistake.path
+            yield parser.mistake_at(document, path, levels, mistake.reason, mistake.remedy)
 
 
 def plan_options(backend: Backend, tools: Root | None, *, capture: bool) -> PlanOptions:

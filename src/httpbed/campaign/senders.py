@@ -39,8 +39,8 @@ def key(recipe: Recipe, role: Role, version: HttpVersion, manifest: Manifest) ->
 
 
 def _digest(libraries: Mapping[str, str]) -> str:
-    said = json.dumps(dict(libraries), sort_keys=True).encode()
-    return hashlib.sha256(said).hexdigest() if libraries else ""
+    text = json.dumps(dict(libraries), sort_keys=True).encode()
+    return hashlib.sha256(text).hexdigest() if libraries else ""
 
 
 def standings(
@@ -51,7 +51,7 @@ def standings(
     Each has what a test of it needs: the knobs that the experiment ``set``, whether its congestion
     control was ``chosen`` among several, and whether it is ``testable``.
     """
-    found, ends = dict[SenderKey, dict[str, Any]](), catalog.tunnel_ends()
+    details, ends = dict[SenderKey, dict[str, Any]](), catalog.tunnel_ends()
     for scenario in scenarios:
         roles = {name: role for name, role, _ in scenario.parts()}
         for hop in scenario.hops():
@@ -60,5 +60,5 @@ def standings(
             one = key(recipe, role, hop.http_version, manifest)
             chosen = not recipe.congestion_control.is_fixed(hop.transport)
             testable = recipe.name not in ends
-            found[one] = {"set": dict(role.knobs), "chosen": chosen, "testable": testable}
-    return [sender_records.standing(one) | said for one, said in found.items()]
+            details[one] = {"set": dict(role.knobs), "chosen": chosen, "testable": testable}
+    return [sender_records.standing(one) | known for one, known in details.items()]

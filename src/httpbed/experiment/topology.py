@@ -69,11 +69,11 @@ class Link(Direction):
 
     @model_validator(mode="before")
     @classmethod
-    def _is_named(cls, said: Any) -> Any:
-        between = said.get("between") if isinstance(said, Mapping) else None
-        if isinstance(between, (list, tuple)) and "name" not in said:
-            return {**said, "name": "-".join(map(str, between))}
-        return said
+    def _is_named(cls, table: Any) -> Any:
+        between = table.get("between") if isinstance(table, Mapping) else None
+        if isinstance(between, (list, tuple)) and "name" not in table:
+            return {**table, "name": "-".join(map(str, between))}
+        return table
 
     @model_validator(mode="after")
     def _joins_two(self) -> Link:
@@ -126,8 +126,8 @@ class Link(Direction):
 
     def _direction(self, own: OneWay) -> Direction:
         names = Direction.model_fields
-        said = {name: getattr(own, name) for name in names if getattr(own, name) is not None}
-        complete = {name: said.get(name, getattr(self, name)) for name in names}
+        given = {name: getattr(own, name) for name in names if getattr(own, name) is not None}
+        complete = {name: given.get(name, getattr(self, name)) for name in names}
         if self.delay_reading == "round-trip":
             complete["delay"] /= 2
         return Direction.model_construct(**complete)

@@ -1,6 +1,5 @@
 """This machine: its facts and capabilities, sandboxes, and installed programs.
 
-Not here: networks of a trial (``network``) and recipes (``programs``). Start in ``doctor`` for what
-the machine can do, ``sandbox.supervisor`` for running programs, ``packages.toolbox`` for installing
-them.
+Not here: networks of a trial (``network``) and recipes (``programs``).
+Start at ``doctor`` (capabilities), ``sandbox.supervisor`` (runs), ``packages.toolbox`` (installs).
 """

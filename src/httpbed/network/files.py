@@ -19,7 +19,7 @@ MOST_BYTES = 64 * 2**20
 """Largest file in bytes, also the emulator's limit; a larger one is probably a mistake."""
 MOST_LINES = 10_000_000
 LATEST_MS = 2**32 - 1
-TOLD = 3
+MOST_MISTAKES = 3
 """Number of mistakes in one file that a message lists; it counts the others."""
 Lost = tuple[Sequence[int], Sequence[int]]
 
@@ -173,10 +173,10 @@ _TEXT_BYTES = bytes({9, 10, 13, *range(32, 127), *range(128, 256)})
 
 def _refuse_lines(wrong: Iterable[tuple[int, str]]) -> None:
     mistakes = iter(wrong)
-    told = [f"line {number}: {reason}" for number, reason in islice(mistakes, TOLD)]
+    listed = [f"line {number}: {reason}" for number, reason in islice(mistakes, MOST_MISTAKES)]
     more = sum(1 for _ in mistakes)
-    if told:
-        raise FileError("; ".join(told) + (f"; and {more} more lines" if more else ""))
+    if listed:
+        raise FileError("; ".join(listed) + (f"; and {more} more lines" if more else ""))
 
 
 def _shown(line: bytes) -> str:

@@ -51,7 +51,7 @@ MOST_PACKETS = 1_000_000
 
 Side = Literal["up", "down"]
 SIDES: tuple[Side, Side] = ("up", "down")
-Found = Iterator[tuple[str, str, str]]
+Reasons = Iterator[tuple[str, str, str]]
 """Key, reason and remedy."""
 
 _TBF = frozenset({"rate", "counted", "queue"})
@@ -236,7 +236,7 @@ def unable_to_hand_over(kind: Kind, handover: Handover | None) -> str:
     return ""
 
 
-def _both_unable(kind: Kind, way: Direction) -> Found:
+def _both_unable(kind: Kind, way: Direction) -> Reasons:
     if way.queue.discipline != "droptail":
         yield "queue", f"{kind} has a drop-tail queue, not {way.queue.discipline}", DEFAULT
     if way.rate is not None and not isinstance(way.rate, (int, TokenBucket)):
@@ -245,7 +245,7 @@ def _both_unable(kind: Kind, way: Direction) -> Found:
         yield "rate", f"{kind} keeps no rate above 10 Gbit/s", "choose a lower one"
 
 
-def _tbf_unable(way: Direction) -> Found:
+def _tbf_unable(way: Direction) -> Reasons:
     for field in _set_beyond(way, _TBF):
         yield field, f"tbf limits the rate, and does no {field}", DEFAULT
     if way.rate is None:
@@ -262,7 +262,7 @@ def _set_beyond(way: Direction, able: Collection[str]) -> Iterator[str]:
     return (field for field in fields if field not in able and getattr(way, field))
 
 
-def _netem_unable(way: Direction) -> Found:
+def _netem_unable(way: Direction) -> Reasons:
     for field in _set_beyond(way, _NETEM):
         yield field, f"netem does no {field}", DEFAULT
     if isinstance(way.rate, TokenBucket):
@@ -275,7 +275,7 @@ def _netem_unable(way: Direction) -> Found:
     yield from _netem_delay_unable(way)
 
 
-def _netem_delay_unable(way: Direction) -> Found:
+def _netem_delay_unable(way: Direction) -> Reasons:
     if way.jitter and jitter_s(way) == 0:
         yield "jitter", "netem takes no samples", 'give a spread, such as jitter = "5 ms"'
     if isinstance(way.jitter, Distributed) and way.jitter.distribution == "pareto":

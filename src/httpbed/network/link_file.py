@@ -46,10 +46,10 @@ class LinkFile:
 
     def known(self) -> dict[str, str]:
         """Return what a link's description keeps of the file beside its name."""
-        told = {"sha256": self.sha256}
+        table = {"sha256": self.sha256}
         if isinstance(self.facts, files.TraceFacts):
-            told["mean"] = f"{self.facts.mean_bit_s} bit/s"
-        return told
+            table["mean"] = f"{self.facts.mean_bit_s} bit/s"
+        return table
 
 
 def _content(path: Path) -> bytes:

@@ -1,5 +1,5 @@
-"""In: the programs under test: recipes (TOML) that say how to run and read each of them.
+"""The programs under test: recipes (TOML) that say how to run and read each of them.
 
-Not in: starting processes (``host/sandbox``), deciding what a trial runs (``trial/plan``).
+Not here: starting processes (``host/sandbox``), deciding what a trial runs (``trial/plan``).
 Start at ``protocol`` (the plugin interface), then ``recipe``, ``catalog`` and ``parsers``.
 """

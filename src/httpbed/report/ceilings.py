@@ -25,8 +25,8 @@ def exceeded(findings: Findings, namer: Namer) -> Iterator[Remark]:
     for condition, row in findings.rows():
         if not row.goodput or not row.ceiling_bit_s:
             continue
-        is_told = any(one.holds_all for one in row.buckets)
-        if not is_told and row.goodput.value > ROUNDING * row.ceiling_bit_s:
+        is_marked = any(one.holds_all for one in row.buckets)
+        if not is_marked and row.goodput.value > ROUNDING * row.ceiling_bit_s:
             goodput, rate = bits_per_second(row.goodput.value), bits_per_second(row.ceiling_bit_s)
             why, remedy = _why(row)
             text = f"goodput of {goodput} at {rate}, {why}"

@@ -36,7 +36,7 @@ def show(judgement: Judgement, record: Path | None, page: Path | None, out: Cons
         networks = (
             finding.name,
             figure(finding.observed),
-            asked(finding),
+            tolerance(finding),
             finding.unit,
             str(finding.n),
         )
@@ -61,7 +61,7 @@ def figure(value: float | None) -> str:
     return "-" if value is None else f"{value:.3g}"
 
 
-def asked(finding: PropertyResult) -> str:
+def tolerance(finding: PropertyResult) -> str:
     """Write the tolerance of a property."""
     low, high = finding.low, finding.high
     if high == float("inf"):
@@ -135,8 +135,8 @@ def render(judgement: Judgement) -> str:
     rows = [
         {
             "name": finding.name,
-            "seen": figure(finding.observed),
-            "asked": asked(finding),
+            "observed": figure(finding.observed),
+            "tolerance": tolerance(finding),
             "unit": finding.unit,
             "n": finding.n,
             "mark": MARKS[finding.passed][0],

@@ -114,7 +114,10 @@ def _delivery(transfers: Transfers) -> Iterator[Plot]:
     times, total = delivery.delivered(starts[0].flight)
     part = total <= 2e6  # noqa: PLR2004 - short transfers: the first 2 MB
     axes.step(
-        times[part] + starts[0].flight.asked_s, total[part] / 1e3, where="post", color=PALETTE[1]
+        times[part] + starts[0].flight.request_delay_s,
+        total[part] / 1e3,
+        where="post",
+        color=PALETTE[1],
     )
     axes.set_xlabel("time since the client's first packet (s)")
     axes.set_ylabel("kB delivered")
@@ -160,10 +163,10 @@ def _logarithmic(axes: Axes, losses: Sequence[float]) -> None:
     axes.set_xscale("log")
     axes.set_yscale("log")
     low, high = axes.get_ylim()
-    asked = sorted({100 * loss for loss in losses})
+    percentages = sorted({100 * loss for loss in losses})
     left, right = axes.get_xlim()
-    axes.set_xlim(min(left, asked[0] * 0.9), max(right, asked[-1] * 1.1))
-    axes.xaxis.set_major_locator(FixedLocator(asked))
+    axes.set_xlim(min(left, percentages[0] * 0.9), max(right, percentages[-1] * 1.1))
+    axes.xaxis.set_major_locator(FixedLocator(percentages))
     subs = (1, 2, 3, 4, 5, 6, 8) if high < NARROW * low else (1, 2, 5)
     axes.yaxis.set_major_locator(LogLocator(subs=subs, numticks=12))
     for axis in (axes.xaxis, axes.yaxis):

@@ -43,18 +43,18 @@ def write(record: Record, folder: Path) -> None:
         durable_files.write(folder / name, text.encode())
     files = {name: digests.of_bytes(text.encode()) for name, text in own.items()}
     files |= digests.of_folder(folder, ARTIFACTS)
-    said = {
+    document = {
         **record.attempt.model_dump(mode="json", by_alias=True),
         "observation_count": len(lines),
         "files": {name: one.model_dump() for name, one in files.items()},
     }
-    durable_files.write(folder / TRIAL, digests.sealed(said))
+    durable_files.write(folder / TRIAL, digests.sealed(document))
     durable_files.settle([folder])
 
 
 def _observation_line(observation: Observation) -> str:
-    said = {"schema": 1, **observation.model_dump(), "unit": observation.unit}
-    return json.dumps(said) + "\n"
+    document = {"schema": 1, **observation.model_dump(), "unit": observation.unit}
+    return json.dumps(document) + "\n"
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ class AttemptFiles:
     def fingerprint(self) -> str:
         """Return a digest that is equal only for equal files at the same place."""
         held = {name: hashlib.sha256(one).hexdigest() for name, one in self.contents.items()}
-        said = json.dumps([self.place, sorted(held.items()), sorted(self.unread.items())])
-        return hashlib.sha256(said.encode()).hexdigest()
+        text = json.dumps([self.place, sorted(held.items()), sorted(self.unread.items())])
+        return hashlib.sha256(text.encode()).hexdigest()
 
 
 def read_files(directory: Path, place: str) -> AttemptFiles:
@@ -128,11 +128,11 @@ class TrialDocument:
 
 
 def _trial_document(content: bytes) -> TrialDocument:
-    said = digests.unsealed(content)
+    document = digests.unsealed(content)
     try:
-        files = _FILES.validate_python(said.pop("files"))
-        count = int(said.pop("observation_count"))
-        attempt = Attempt.model_validate(said)
+        files = _FILES.validate_python(document.pop("files"))
+        count = int(document.pop("observation_count"))
+        attempt = Attempt.model_validate(document)
     except (ArithmeticError, AttributeError, *MALFORMED) as error:
         raise DifferentError(f"cannot be parsed: {type(error).__name__}") from None
     if strange := [name for name in files if not _is_ours(name)]:
@@ -163,10 +163,10 @@ def _elsewhere(place: str, attempt: Attempt, design: Mapping[str, Trial] | None)
 def _differences(written: TrialDocument, contents: Mapping[str, bytes]) -> Iterator[str]:
     """Yield how the files that every reader reads differ from their digests."""
     for name in (OBSERVATIONS, HANDOVERS):
-        said, content = written.files.get(name), contents.get(name)
-        if said is not None:
+        listed, content = written.files.get(name), contents.get(name)
+        if listed is not None:
             now = None if content is None else digests.of_bytes(content)
-            if difference := said.difference(now):
+            if difference := listed.difference(now):
                 yield f"{name} {difference}"
         elif content is not None or name == OBSERVATIONS:
             yield f"{name} is not among the files that {TRIAL} names"
@@ -183,17 +183,17 @@ def _record(files: AttemptFiles, written: TrialDocument) -> Record:
 
 def _observations(content: bytes, count: int) -> list[Observation]:
     try:
-        told = [json.loads(line) for line in content.decode().splitlines()]
-        found = [
-            Observation(**{name: said[name] for name in Observation.model_fields}) for said in told
+        rows = [json.loads(line) for line in content.decode().splitlines()]
+        observations = [
+            Observation(**{name: row[name] for name in Observation.model_fields}) for row in rows
         ]
-        unknown = [one.metric for one in found if one.metric not in METRICS]
+        unknown = [one.metric for one in observations if one.metric not in METRICS]
     except MALFORMED as error:
         reason = f"stands beside an {OBSERVATIONS} that cannot be parsed"
         raise DifferentError(f"{reason}: {type(error).__name__}") from None
-    if unknown or len(found) != count:
+    if unknown or len(observations) != count:
         raise DifferentError(f"stands beside an {OBSERVATIONS} of other observations")
-    return found
+    return observations
 
 
 def altered(directory: Path, place: str, below: str = "") -> list[str]:
@@ -202,12 +202,12 @@ def altered(directory: Path, place: str, below: str = "") -> list[str]:
     ``below`` limits it to one file or folder of the artifacts.
     """
     try:
-        said = _trial_document(
+        document = _trial_document(
             untrusted_files.data(directory / place / TRIAL, most=untrusted_files.OWN_BYTES)
         )
     except (FileNotFoundError, untrusted_files.UnreadableError, DifferentError) as error:
         return [f"{TRIAL} cannot vouch for the artifacts: {error}"]
-    listed = said.artifacts(below)
+    listed = document.artifacts(below)
     there = digests.names(directory / place, ARTIFACTS)
     more = (name for name in there if name not in listed and _is_below(name, below))
     return [
@@ -220,9 +220,9 @@ def strangers(directory: Path, place: str) -> list[str]:
     """Return files in an attempt's folder that do not belong to it."""
     own = {TRIAL, OBSERVATIONS, HANDOVERS, ARTIFACTS}
     names = sorted(path.name for path in (directory / place).iterdir())
-    said = [
+    reasons = [
         f"{name} is not among the files that {TRIAL} names" for name in names if name not in own
     ]
     if ARTIFACTS in names and not digests.is_folder(directory / place / ARTIFACTS):
-        said.append(f"{ARTIFACTS} is not a folder")
-    return said
+        reasons.append(f"{ARTIFACTS} is not a folder")
+    return reasons

@@ -77,16 +77,16 @@ class Campaign:
         """Return the digests of the experiment, the design and the links, by their names."""
 
         def parse(content: bytes) -> dict[str, FileDigest]:
-            said = digests.unsealed(content)["files"].items()
-            return {name: FileDigest.model_validate(one) for name, one in said}
+            listed = digests.unsealed(content)["files"].items()
+            return {name: FileDigest.model_validate(one) for name, one in listed}
 
         return self._parsed(MANIFEST, parse)
 
     def _as_written(self, name: str, content: bytes) -> str:
-        said = self.files().get(name)
-        if said is None:
+        digest = self.files().get(name)
+        if digest is None:
             raise DifferentError(f"is not among the files that {MANIFEST} names")
-        if difference := said.difference(digests.of_bytes(content)):
+        if difference := digest.difference(digests.of_bytes(content)):
             raise DifferentError(difference)
         return content.decode()
 
@@ -184,12 +184,12 @@ class Campaign:
 
     def note_run(self, now: datetime, command: str, jobs: int) -> None:
         """Append a line that a run begins."""
-        said = {"schema": 1, "started": now.isoformat(), "command": command, "jobs": jobs}
-        durable_files.append_line(self.directory / RUNS, json.dumps(said))
+        run = {"schema": 1, "started": now.isoformat(), "command": command, "jobs": jobs}
+        durable_files.append_line(self.directory / RUNS, json.dumps(run))
 
     def runs(self) -> list[dict[str, Any]]:
         """Return every run in order; torn lines are left out."""
-        return [said for said in map(_run, self._run_lines()) if said]
+        return [run for run in map(_run, self._run_lines()) if run]
 
     def torn_runs(self) -> list[int]:
         """Return the numbers, from 1, of the torn lines of ``runs.jsonl``."""
@@ -231,10 +231,10 @@ class Campaign:
 def _run(line: str) -> dict[str, Any] | None:
     """Parse a line of the log of runs; None for a line that a power cut tore."""
     try:
-        said = json.loads(line)
+        run = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    return said if isinstance(said, dict) and isinstance(said.get("jobs"), int) else None
+    return run if isinstance(run, dict) and isinstance(run.get("jobs"), int) else None
 
 
 @contextmanager
@@ -312,9 +312,9 @@ def _write_new(
         durable_files.write(directory / name, content)
     written = {name: digests.of_bytes(content) for name, content in contents.items()}
     written |= _keep(directory, files)
-    said = {**manifest, "files": {name: one.model_dump() for name, one in written.items()}}
+    document = {**manifest, "files": {name: one.model_dump() for name, one in written.items()}}
     unnamed = directory / ".manifest"
-    durable_files.write(unnamed, digests.sealed(said))
+    durable_files.write(unnamed, digests.sealed(document))
     unnamed.rename(directory / MANIFEST)
     durable_files.settle([directory])
 
@@ -333,8 +333,8 @@ def _refuse_other(
 ) -> None:
     place, another = str(campaign.directory), "choose another folder with -o"
     made_by, same_text = campaign.manifest, campaign.experiment_text == experiment_text
-    scale, asked = made_by.get("scale"), manifest.get("scale")
-    if same_text and scale != asked:
+    scale, requested = made_by.get("scale"), manifest.get("scale")
+    if same_text and scale != requested:
         holds = f"holds a campaign at scale {scale}" if scale else "holds a campaign of all of it"
         at = f"--scale {scale}" if scale else "no --scale"
         raise ConfigError([Mistake(place, holds, f"resume it with {at}, or {another}")])

@@ -36,14 +36,14 @@ def undisturbed(browser: str, made_by: Mapping[str, Any], metric: str) -> int | 
     """
     programs = {one["name"]: one for one in made_by["programs"]}
     try:
-        said = json.loads(path(browser).read_bytes())
+        record = json.loads(path(browser).read_bytes())
         same = (
-            said["schema"] == SCHEMA
-            and all(said["machine"][name] == made_by["host"][name] for name in MACHINE)
-            and said["browser"]["sha256"] == programs[browser]["sha256"]
-            and said["backend"] == made_by["link"]["backend"]
+            record["schema"] == SCHEMA
+            and all(record["machine"][name] == made_by["host"][name] for name in MACHINE)
+            and record["browser"]["sha256"] == programs[browser]["sha256"]
+            and record["backend"] == made_by["link"]["backend"]
         )
-        most = int(said["undisturbed"][_like(metric)])
+        most = int(record["undisturbed"][_like(metric)])
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return most if same and most > 0 else None

@@ -59,14 +59,14 @@ def of_bytes(content: bytes) -> FileDigest:
     return FileDigest(bytes=len(content), sha256=hashlib.sha256(content).hexdigest())
 
 
-def differences(top: Path, said: Mapping[str, FileDigest]) -> dict[str, str]:
+def differences(top: Path, expected: Mapping[str, FileDigest]) -> dict[str, str]:
     """Say how files below a folder differ from their digests, by their names; none that do not.
 
     No link leads to a file, and one of another length is not read: it may have no end.
     """
 
     def difference(name: str) -> str:
-        digest = said[name]
+        digest = expected[name]
         try:
             with untrusted_files.opened(top / path(name), _ANY_LENGTH, top=top) as file:
                 if (length := os.fstat(file.fileno()).st_size) != digest.bytes:
@@ -77,7 +77,7 @@ def differences(top: Path, said: Mapping[str, FileDigest]) -> dict[str, str]:
         except untrusted_files.UnreadableError as error:
             return str(error).removeprefix(f"{Path(path(name)).name} ")
 
-    return {name: how for name in said if (how := difference(name))}
+    return {name: how for name in expected if (how := difference(name))}
 
 
 def of_folder(top: Path, below: str) -> dict[str, FileDigest]:

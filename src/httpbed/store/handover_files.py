@@ -64,11 +64,11 @@ def read_deliveries(text: str) -> Deliveries:
     """
     lines = text.splitlines()
     try:
-        said = lines.pop(0).removeprefix(_ORIGIN) if text.startswith(_ORIGIN) else None
+        origin_text = lines.pop(0).removeprefix(_ORIGIN) if text.startswith(_ORIGIN) else None
         if tuple(lines.pop(0).split("\t")) != _COLUMNS:
             return NO_DELIVERIES
         rows = sorted(_row(line) for line in lines)
-        origin = float(said) if said is not None else float(rows[0].bin)
+        origin = float(origin_text) if origin_text is not None else float(rows[0].bin)
     except (ValueError, IndexError):
         return NO_DELIVERIES
     return Deliveries(origin, tuple(one for one in rows if one.bin + 1 > origin))
@@ -108,14 +108,14 @@ def events_text(events: Iterable[HandoverEvent]) -> str:
 def read_events(text: str) -> list[HandoverEvent]:
     """Parse :data:`HANDOVERS`; invalid events are left out."""
     try:
-        said = json.loads(text or "[]")
+        events = json.loads(text or "[]")
     except (ValueError, RecursionError):
         return []
-    return list(_events(said if isinstance(said, list) else []))
+    return list(_events(events if isinstance(events, list) else []))
 
 
-def _events(said: Iterable[Any]) -> Iterator[HandoverEvent]:
-    for one in said:
+def _events(items: Iterable[Any]) -> Iterator[HandoverEvent]:
+    for one in items:
         try:
             yield HandoverEvent.model_validate(one)
         except ValidationError:

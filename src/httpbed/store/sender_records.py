@@ -41,11 +41,11 @@ def read(key: SenderKey) -> dict[str, Any] | None:
 
 def _read(file: Path, key: SenderKey) -> dict[str, Any] | None:
     try:
-        said = json.loads(file.read_bytes())
-        known = said["schema"] == SCHEMA and said["sender"] == key.as_json()
+        record = json.loads(file.read_bytes())
+        known = record["schema"] == SCHEMA and record["sender"] == key.as_json()
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return dict(said) if known else None
+    return dict(record) if known else None
 
 
 def standing(key: SenderKey) -> dict[str, Any]:
@@ -55,14 +55,14 @@ def standing(key: SenderKey) -> dict[str, Any]:
     its properties out of tolerance, ``unseen`` those that could not be judged.
     """
     record = read(key)
-    said: dict[str, Any] = {"sender": key.as_json(), "passed": None}
+    sender: dict[str, Any] = {"sender": key.as_json(), "passed": None}
     if record is None:
-        return said
+        return sender
     findings = record.get("findings", [])
     failed = [one["name"] for one in findings if one.get("passed") is False]
     unseen = [one["name"] for one in findings if one.get("passed") is None]
     about = {name: record.get(name) for name in ("passed", "date", "scale")}
-    return said | about | {"failed": failed, "unseen": unseen}
+    return sender | about | {"failed": failed, "unseen": unseen}
 
 
 def refreshed(manifest: Mapping[str, Any]) -> dict[str, Any]:
@@ -70,13 +70,13 @@ def refreshed(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
     A sender includes its program's SHA-256, so a test after the campaign tested the same program.
     """
-    told = [_refreshed(said) for said in manifest.get("senders", ())]
-    return {**manifest, "senders": told} if told else dict(manifest)
+    senders = [_refreshed(sender) for sender in manifest.get("senders", ())]
+    return {**manifest, "senders": senders} if senders else dict(manifest)
 
 
-def _refreshed(said: Mapping[str, Any]) -> dict[str, Any]:
+def _refreshed(sender: Mapping[str, Any]) -> dict[str, Any]:
     try:
-        now = standing(SenderKey.from_json(said["sender"]))
+        now = standing(SenderKey.from_json(sender["sender"]))
     except TypeError:  # it is of a campaign from before, when less was known of a sender
-        return dict(said)
-    return {**said, **now} if now["passed"] is not None else dict(said)
+        return dict(sender)
+    return {**sender, **now} if now["passed"] is not None else dict(sender)

@@ -78,8 +78,8 @@ def _made_from(campaign: Campaign, factors: list[str], fingerprints: Iterable[st
     """Return the digest of all that tables are made from, and of how."""
     columns = [list(fields) for fields in TABLES.values()]
     design = campaign.files().get(DESIGN)
-    said = [SCHEMA, columns, factors, design.sha256 if design else "", *fingerprints]
-    return hashlib.sha256(json.dumps(said).encode()).hexdigest()
+    parts = [SCHEMA, columns, factors, design.sha256 if design else "", *fingerprints]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 def tabulate(records: Iterable[Record], factors: list[str]) -> dict[str, pa.Table]:

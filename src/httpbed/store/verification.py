@@ -53,14 +53,14 @@ def verify(campaign: Campaign) -> Verification:
 def _own_files(campaign: Campaign) -> Iterator[Damage]:
     """Yield damage to the files with which a campaign began."""
     try:
-        said = campaign.files()
+        listed = campaign.files()
     except ConfigError as error:
         yield from (Damage(Path(one.place).name, (one.reason,)) for one in error.mistakes)
         return
     real = campaign.directory.resolve()
-    yield from (Damage(name, (how,)) for name, how in digests.differences(real, said).items())
+    yield from (Damage(name, (how,)) for name, how in digests.differences(real, listed).items())
     for name in (EXPERIMENT, DESIGN, *digests.names(real, LINKS)):
-        if name not in said:
+        if name not in listed:
             yield Damage(name, ("is not among the files that manifest.json names",))
 
 

@@ -1,5 +1,5 @@
 """One trial: its plan, its run in a sandbox, the evidence it leaves and the verdict on it.
 
 Not here: which trials run when (``campaign``), and what programs do and report (``programs``).
-Start with ``plan.py``, ``run/runner.py`` and ``verdict.py``, in this order.
+Start at ``plan``, ``run.runner`` and ``verdict``, in this order.
 """

@@ -37,7 +37,7 @@ class ReplayLogEntry:
     path: str
     answer: int | None
     """Index among the site's resources; None: not recorded, -1: of a prior visit."""
-    asked_ns: int
+    requested_ns: int
     begun_ns: int
     ended_ns: int
     """When the server got the last byte."""
@@ -84,7 +84,7 @@ def _lines(text: str) -> Iterator[ReplayLogEntry]:
             entry["host"],
             entry["path"],
             entry["answer"],
-            entry["asked_ns"],
+            entry["requested_ns"],
             entry["begun_ns"],
             entry["ended_ns"],
         )

@@ -22,7 +22,7 @@ def test_an_option_changes_each_direction_and_a_way_s_own_wins() -> None:
     found = live.requested(
         {"delay": "50ms", "down-delay": "10ms", "up-state": "down", "ecn": False}
     )
-    assert [(each.flag, dict(each.said)) for each in found] == [
+    assert [(each.flag, dict(each.entry)) for each in found] == [
         ("--delay", {"direction": "up", "delay": "50 ms"}),
         ("--down-delay", {"direction": "down", "delay": "10 ms"}),
         ("--up-state", {"direction": "up", "state": "down"}),

@@ -77,7 +77,7 @@ def test_early_and_late_responses_are_caught() -> None:
 
 def test_the_first_of_repeated_responses_leads_to_the_rest() -> None:
     """A later repetition does not count."""
-    again = replace(REPLAYED[0], asked_ns=93 * MS, begun_ns=93 * MS, ended_ns=94 * MS)
+    again = replace(REPLAYED[0], requested_ns=93 * MS, begun_ns=93 * MS, ended_ns=94 * MS)
     assert passed((*REPLAYED, again))["recorded order"]
 
 
@@ -89,13 +89,13 @@ def test_another_length_or_status_is_caught() -> None:
 
 def test_a_request_before_its_cause_is_caught() -> None:
     """The response that leads to it was not given long enough before."""
-    early = replace(REPLAYED[1], asked_ns=50 * MS)
+    early = replace(REPLAYED[1], requested_ns=50 * MS)
     assert not passed((REPLAYED[0], early, REPLAYED[2]))["recorded order"]
 
 
 def test_the_replay_log_is_read(tmp_path: Path) -> None:
     """A server without a recorded site has none."""
-    times = {"asked_ns": 1, "begun_ns": 2, "ended_ns": 3}
+    times = {"requested_ns": 1, "begun_ns": 2, "ended_ns": 3}
     line = json.dumps({"method": "GET", "host": "h", "path": "/", "answer": None, **times}) + "\n"
     (tmp_path / replay_origin.LOG).write_text(line * 2)
     assert replay_origin.read(tmp_path) == (ReplayLogEntry("h", "/", None, 1, 2, 3),) * 2

@@ -27,7 +27,7 @@ def time_s(flight: Flight, size: int) -> float | None:
     """Seconds from the connection's first packet until ``size`` bytes had been delivered."""
     times, total = delivered(flight)
     index = int(np.searchsorted(total, size))
-    return float(times[index]) + flight.asked_s if index < len(times) else None
+    return float(times[index]) + flight.request_delay_s if index < len(times) else None
 
 
 def median_time_s(flights: Sequence[Flight], size: int) -> float | None:

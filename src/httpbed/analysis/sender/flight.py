@@ -43,7 +43,7 @@ class Flight:
     full_bytes: int
     rtt_s: float
     """The least time from a packet to its echo."""
-    asked_s: float = 0.0
+    request_delay_s: float = 0.0
     """How long before the sender's first packet the receiver's first one was."""
 
     @cached_property
@@ -115,8 +115,8 @@ def flight(sender: Packets, receiver: Packets) -> Flight:
     known = np.where(sender.lost, _missed(sender, echo, rtt_s), echo)
     start = float(sender.sent_s[0])
     moved = Packets(sender.sent_s - start, sender.left_s - start, sender.bytes, sender.number)
-    asked_s = max(0.0, start - float(receiver.sent_s[0]))
-    return Flight(moved, known - start, sender.full_bytes(), rtt_s, asked_s)
+    request_delay_s = max(0.0, start - float(receiver.sent_s[0]))
+    return Flight(moved, known - start, sender.full_bytes(), rtt_s, request_delay_s)
 
 
 def _echoes(sender: Packets, receiver: Packets) -> Floats:

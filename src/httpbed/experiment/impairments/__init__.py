@@ -1,5 +1,5 @@
-"""Impairments of one direction of a link: their values and descriptors, related ones in one module.
+"""Impairments of one direction of a link: related ones in one module, values and descriptor each.
 
-Out: what the emulator does with them (``crates/link-model``), and checks (``trial.checks``).
-Start at :mod:`httpbed.experiment.impairments.registry`.
+Not here: what the emulator does with them (``crates/link-model``), and checks (``trial.checks``).
+Start at ``registry``.
 """

@@ -119,9 +119,9 @@ class Queue(Value):
 
     @model_validator(mode="after")
     def _has_its_own_parameters(self) -> Queue:
-        said = {"target", "interval", "ecn", "flows", "quantum"} & self.model_fields_set
+        given = {"target", "interval", "ecn", "flows", "quantum"} & self.model_fields_set
         foreign = sorted(
-            name for name in said - _PARAMETERS[self.discipline] if getattr(self, name)
+            name for name in given - _PARAMETERS[self.discipline] if getattr(self, name)
         )
         if foreign:
             raise ValueError(

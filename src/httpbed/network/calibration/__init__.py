@@ -1,6 +1,5 @@
-"""Calibration: the emulated link measured against arithmetic.
+"""Calibration: cells that measure the emulated link against arithmetic, and the certificate.
 
-In: cells (a condition, traffic, and claims about the result), their run and judgement, and the
-certificate of the conditions that passed. Out: the checks of a trial (``trial.checks``).
-Start at :mod:`httpbed.network.calibration.session`.
+Not here: the checks of a trial (``trial.checks``).
+Start at ``session``; ``cell`` has a condition with its traffic and the claims about the result.
 """

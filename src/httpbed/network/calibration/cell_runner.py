@@ -120,12 +120,14 @@ class _Run:
         )
         await self.supervisor.start(source)
         far = self.planned.end_of(HOSTS[stream.direction]).address
-        said = {
+        options = {
             "from": f"{far}:{CHARGEN}",
             "for_ns": round(stream.seconds * 1e9),
             "out": f"{TRIAL_FOLDER}/{STREAM_FILE}",
         }
-        return await self._finish(_probe("fetch", HOSTS[1 - stream.direction], "fetch.json", said))
+        return await self._finish(
+            _probe("fetch", HOSTS[1 - stream.direction], "fetch.json", options)
+        )
 
     def _sender(self, flow: Flow) -> ProcessSpec:
         far = self.planned.end_of(HOSTS[1 - flow.direction]).address
@@ -133,7 +135,7 @@ class _Run:
             {"count": train.count, "bytes": train.bytes, "gap_ns": round(train.gap_s * 1e9)}
             for train in flow.trains
         ]
-        said = {
+        options = {
             "to": f"{far}:{PORT}",
             "ports": flow.ports,
             "key": str(PAYLOAD_KEY + flow.direction),
@@ -145,27 +147,27 @@ class _Run:
             "trains": trains,
             "out": f"{TRIAL_FOLDER}/{sent_file(flow.direction)}",
         }
-        return _probe("send", HOSTS[flow.direction], f"send-{flow.direction}.json", said)
+        return _probe("send", HOSTS[flow.direction], f"send-{flow.direction}.json", options)
 
     async def _begin(self, spec: ProcessSpec) -> Dialogue:
         return await Dialogue.begin(self.supervisor, spec)
 
 
 def _receiver(flow: Flow) -> ProcessSpec:
-    said = {
+    options = {
         "port": PORT,
         "ports": flow.ports,
         "key": str(PAYLOAD_KEY + flow.direction),
         "out": f"{TRIAL_FOLDER}/{received_file(flow.direction)}",
     }
     name = f"receive-{flow.direction}.json"
-    return _probe("receive", HOSTS[1 - flow.direction], name, said)
+    return _probe("receive", HOSTS[1 - flow.direction], name, options)
 
 
-def _probe(verb: str, host: str, name: str, said: dict[str, Any]) -> ProcessSpec:
+def _probe(verb: str, host: str, name: str, options: dict[str, Any]) -> ProcessSpec:
     return ProcessSpec(
         argv=(f"/bin/{PROBE}", verb, f"{TRIAL_FOLDER}/{name}"),
         host=host,
-        files={name: json.dumps(said, indent=1) + "\n"},
+        files={name: json.dumps(options, indent=1) + "\n"},
         lines=True,
     )

@@ -126,13 +126,13 @@ def disciplines() -> Iterator[Cell]:
         yield marking(name, codel)
 
 
-def managed(discipline: str, said: dict[str, str], wait_s: tuple[float, float]) -> Cell:
+def managed(discipline: str, parameters: dict[str, str], wait_s: tuple[float, float]) -> Cell:
     """Send a quarter more than the rate, long enough for the delay to settle."""
     return Cell(
         name=f"{discipline} under overload",
         link={
             "rate": units.format_rate(BIT_S),
-            "queue": {"discipline": discipline, **DEEP, **said},
+            "queue": {"discipline": discipline, **DEEP, **parameters},
         },
         flows=(Flow(DOWN, (_overload(LASTS_S),), ports=4, spin_s=0.0),),
         claims=(
@@ -149,7 +149,7 @@ def _overload(seconds: float) -> Train:
     return Train(round(seconds / gap), FULL_PACKET, gap)
 
 
-def sparse(said: dict[str, str]) -> Cell:
+def sparse(parameters: dict[str, str]) -> Cell:
     """Two flows of FQ-CoDel: full packets beyond the rate, and a small one after each."""
     gap = FULL_PACKET * 8 / BIT_S / OVERLOAD / 2
     pair = (Train(1, FULL_PACKET, gap), Train(1, SPARSE_BYTES, gap))
@@ -157,7 +157,7 @@ def sparse(said: dict[str, str]) -> Cell:
         name="fq_codel, a sparse flow beside a bulk one",
         link={
             "rate": units.format_rate(BIT_S),
-            "queue": {"discipline": "fq_codel", **DEEP, **said},
+            "queue": {"discipline": "fq_codel", **DEEP, **parameters},
         },
         flows=(Flow(UP, pair * round(1.0 / gap / 2), ports=2, spin_s=0.0),),
         claims=(Managed(UP, BIT_S, 0.0, TARGET_S + INTERVAL_S), SparseFirst(UP, BIT_S)),
@@ -166,9 +166,9 @@ def sparse(said: dict[str, str]) -> Cell:
     )
 
 
-def marking(discipline: str, said: dict[str, str]) -> Cell:
+def marking(discipline: str, parameters: dict[str, str]) -> Cell:
     """ECN-capable packets beyond the rate."""
-    queue = {"discipline": discipline, **DEEP, **said, "ecn": True}
+    queue = {"discipline": discipline, **DEEP, **parameters, "ecn": True}
     return Cell(
         name=f"{discipline} that marks",
         link={"rate": units.format_rate(BIT_S), "queue": queue},

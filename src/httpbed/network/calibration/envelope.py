@@ -84,8 +84,8 @@ def _reason(covered: Mapping[str, Any], demand: Demand) -> str:
     intervals = covered.get(demand.quantity, [])
     if any(low <= value <= high for low, high in intervals):
         return ""
-    said = ", ".join(f"{write(low)} to {write(high)}" for low, high in intervals) or "nothing"
-    return f"{NAMES[demand.quantity]} {write(value)}: {said} is covered"
+    ranges = ", ".join(f"{write(low)} to {write(high)}" for low, high in intervals) or "nothing"
+    return f"{NAMES[demand.quantity]} {write(value)}: {ranges} is covered"
 
 
 def demands(config: Mapping[str, Any]) -> set[Demand]:

@@ -200,10 +200,10 @@ def changes() -> Iterator[Cell]:
 def rate_steps() -> Cell:
     """Raise and lower a rate under a full queue."""
     steps = ((0.0, 4e6), (0.3, 12e6), (0.5, 2e6))
-    said = [[f"{at:g} s", units.format_rate(bit_s)] for at, bit_s in steps]
+    written = [[f"{at:g} s", units.format_rate(bit_s)] for at, bit_s in steps]
     return Cell(
         name="rate that changes",
-        link={"rate": {"steps": said}, "queue": DEEP},
+        link={"rate": {"steps": written}, "queue": DEEP},
         flows=(Flow(UP, (Train(40, FULL_PACKET), Train(300, FULL_PACKET, 2e-3))),),
         claims=(RateSteps(UP, steps),),
         settle_s=1.0,

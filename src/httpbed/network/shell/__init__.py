@@ -1,6 +1,5 @@
-"""``httpbed link``: a user's command behind an emulated link.
+"""``httpbed link``: its options, sandbox, changes of a running link, nested links, counters.
 
-In: its options, the plan and run of its sandbox, changes of a running link, nested links, counters.
-Out: trials, which are planned and run elsewhere (``trial``); the link itself (``network``).
-Start at :mod:`httpbed.network.shell.run`.
+Not here: trials (``trial``) and the link itself (``network``).
+Start at ``run``.
 """

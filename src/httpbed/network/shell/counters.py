@@ -76,7 +76,7 @@ def _emulator(result: Mapping[str, Any]) -> str:
     late = result["lateness_ns"]
     if not late["count"]:
         return "  emulator saw no packet"
-    said = ", ".join(f"{name} {late[name] / 1e3:.0f} us" for name in ("p50", "p99", "max"))
+    quantiles = ", ".join(f"{name} {late[name] / 1e3:.0f} us" for name in ("p50", "p99", "max"))
     overrun = result["socket_drops"] + result["send_failures"]
     warned = f"; {overrun} packets were beyond this machine: the counters miss them"
-    return f"  emulator late: {said}{warned if overrun else ''}"
+    return f"  emulator late: {quantiles}{warned if overrun else ''}"

@@ -38,8 +38,8 @@ class Meter:
         seconds = (event["at_ns"] - before["at_ns"]) / 1e9
         pairs = zip(before["directions"], event["directions"], strict=True)
         ways = sorted(pairs, key=lambda pair: pair[1]["to"] != FAR)
-        said = [_way(*pair, seconds) for pair in ways]
-        return f"link  up {said[0]}  down {said[1]}"
+        texts = [_way(*pair, seconds) for pair in ways]
+        return f"link  up {texts[0]}  down {texts[1]}"
 
 
 def _way(before: Mapping[str, Any], now: Mapping[str, Any], seconds: float) -> str:

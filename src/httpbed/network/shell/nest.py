@@ -153,19 +153,19 @@ class _Guest:
     number: int | None = None
     above: Uplink | None = None
 
-    async def answer(self, said: Mapping[str, Any]) -> dict[str, Any]:
-        if said["do"] == "number" and self.number is None:
+    async def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        if request["do"] == "number" and self.number is None:
             self.number, self.above = await self.nest.take()
             await self.nest.run(plan.lead_back(self.number, self.nest.planned.own))
-            if said["behind"] is not None:
-                await self.nest.run(plan.lead_to(self.number, int(said["behind"])))
+            if request["behind"] is not None:
+                await self.nest.run(plan.lead_to(self.number, int(request["behind"])))
             return {"number": self.number}
-        if said["do"] == "join" and self.number is not None:
-            await self.nest.run(plan.join(self.number, int(said["pid"])))
+        if request["do"] == "join" and self.number is not None:
+            await self.nest.run(plan.join(self.number, int(request["pid"])))
             return {"joined": self.number}
-        if said["do"] == "change":
-            return await self._change([Action.model_validate(each) for each in said["actions"]])
-        raise BedError(f"what is {said['do']!r}")
+        if request["do"] == "change":
+            return await self._change([Action.model_validate(each) for each in request["actions"]])
+        raise BedError(f"what is {request['do']!r}")
 
     async def _change(self, actions: Sequence[Action]) -> dict[str, Any]:
         """Make all changes, or none."""

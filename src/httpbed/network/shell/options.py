@@ -89,31 +89,31 @@ def _read_files(
     given: Mapping[str, dict[Place, OptionValue]],
 ) -> tuple[list[LinkFile], list[Mistake]]:
     """Read every file that an option names, and put its digest beside its name."""
-    found, wrong = [], []
+    files, wrong = [], []
     for options in given.values():
-        for path, said in options.items():
+        for path, option in options.items():
             key = path[-1]
             if key not in READERS:
                 continue
             try:
-                file = LinkFile.read(Path(said.value).resolve(), key)
+                file = LinkFile.read(Path(option.value).resolve(), key)
             except FileError as error:
-                wrong.append(Mistake(said.flag, str(error)))
+                wrong.append(Mistake(option.flag, str(error)))
             else:
-                found.append(file)
-                options[path] = OptionValue({key: str(file.path), **file.known()}, said.flag)
-    return found, wrong
+                files.append(file)
+                options[path] = OptionValue({key: str(file.path), **file.known()}, option.flag)
+    return files, wrong
 
 
 def _given(options: Mapping[str, str | bool], way: str) -> dict[Place, OptionValue]:
     """Collect the options for one direction, or for both, by their places in the link."""
-    found = {}
+    values = {}
     for option in OPTIONS:
         flag = option.flag(way)
         value = options.get(flag.removeprefix("--"))
         if value not in {None, False}:
-            found[option.path] = OptionValue(_read(option.kind, value), flag)
-    return found
+            values[option.path] = OptionValue(_read(option.kind, value), flag)
+    return values
 
 
 def _read(kind: str, value: str | bool) -> str | int:
@@ -131,8 +131,8 @@ def _whole(given: Mapping[str, dict[Place, OptionValue]], way: str) -> dict[Plac
     parts = {path[0] for path in own if path != _TRACE}
     files = {path[0] for path in own if path[-1] in READERS}
     added = {
-        path: said
-        for path, said in given[BOTH].items()
+        path: option
+        for path, option in given[BOTH].items()
         if path[0] in parts - files and path[-1] not in READERS
     }
     return added | own
@@ -142,16 +142,16 @@ def _tables(given: Mapping[Place, OptionValue]) -> dict[str, Any]:
     """Nest the values by their places."""
     short = {option.path: option.alone for option in OPTIONS if option.alone}
     tables: dict[str, Any] = {}
-    for path, said in given.items():
+    for path, setting in given.items():
         lone = sum(other[0] == path[0] for other in given) == 1
         *parents, last = short[path] if lone and path in short else path
         table = tables
         for parent in parents:
             table = table.setdefault(parent, {})
-        if isinstance(said.value, dict):
-            table |= said.value
+        if isinstance(setting.value, dict):
+            table |= setting.value
         else:
-            table[last] = said.value
+            table[last] = setting.value
     return tables
 
 
@@ -192,13 +192,13 @@ def _say_rates(
 
 def _profile_rates(name: str | None) -> dict[str, str]:
     """Return a profile's rates by direction, if they are constant."""
-    said = profiles.expanded({"profile": name})
-    rates = {way: said.get(way, {}).get("rate", said.get("rate")) for way in WAYS}
+    link = profiles.expanded({"profile": name})
+    rates = {way: link.get(way, {}).get("rate", link.get("rate")) for way in WAYS}
     return {way: rate for way, rate in rates.items() if isinstance(rate, str)}
 
 
-def _nothing_to_add_to(option: Option, said: OptionValue) -> Mistake:
-    return Mistake(said.flag, f"only adds to --{option.needs}", f"give --{option.needs} too")
+def _nothing_to_add_to(option: Option, setting: OptionValue) -> Mistake:
+    return Mistake(setting.flag, f"only adds to --{option.needs}", f"give --{option.needs} too")
 
 
 def _twice(given: dict[str, dict[Place, OptionValue]]) -> Iterator[Mistake]:
@@ -212,7 +212,7 @@ def _twice(given: dict[str, dict[Place, OptionValue]]) -> Iterator[Mistake]:
                     del pool[other]
 
 
-def idle(said: Mapping[str, str | bool], link: Link) -> Iterator[Mistake]:
+def idle(options: Mapping[str, str | bool], link: Link) -> Iterator[Mistake]:
     """Yield the options on queues and counting that have no effect, because no rate is set."""
     limited = {
         way: direction.rate is not None
@@ -222,7 +222,7 @@ def idle(said: Mapping[str, str | bool], link: Link) -> Iterator[Mistake]:
     for option in OPTIONS:
         for way in (BOTH, *WAYS) if option.path[0] in {"queue", "counted"} else ():
             flag = option.flag(way)
-            if said.get(flag[2:]) and not limited[way]:
+            if options.get(flag[2:]) and not limited[way]:
                 yield Mistake(flag, "does nothing without a rate", "give --rate too")
 
 
@@ -233,8 +233,8 @@ def _mistake(detail: ErrorDetails, given: Mapping[str, dict[Place, OptionValue]]
     inside = place[1:] if way else place
     pool = _whole(given, way) if way else given[BOTH]
     reason = detail["msg"].removeprefix("Value error, ")
-    close = [said.flag for path, said in pool.items() if set(path) <= set(inside)]
-    near = [said.flag for path, said in pool.items() if inside and path[0] == inside[0]]
+    close = [setting.flag for path, setting in pool.items() if set(path) <= set(inside)]
+    near = [setting.flag for path, setting in pool.items() if inside and path[0] == inside[0]]
     flag = next(iter((*close, *near)), f"--{'-'.join(inside) or 'profile'}")
     lacking = next((option for option in OPTIONS if option.path == inside), None)
     if detail["type"] == "missing" and lacking:

@@ -192,8 +192,8 @@ class _Bed:
         """Return the error of the emulator's end: its own message, its last line, or neither."""
         complaint = emulator.process.error
         if not complaint:
-            said = last_error_line(self.supervisor, self.planned.network.emulator)
-            return BedError(f"the emulator ended{said}")
+            last_line = last_error_line(self.supervisor, self.planned.network.emulator)
+            return BedError(f"the emulator ended{last_line}")
         what, _, reason = complaint.partition(": ")
         option, file = {
             "log": ("--log", self.request.log),

@@ -146,7 +146,7 @@ class ServerConnection(asyncio.Protocol):
             self._transport.abort()
 
     def _take(self, lines: list[str]) -> None:
-        asked_ns = time.monotonic_ns()
+        requested_ns = time.monotonic_ns()
         method, path, *_ = (*lines[0].split(" "), "", "")
         fields = {
             name.strip().lower(): value.strip()
@@ -165,7 +165,7 @@ class ServerConnection(asyncio.Protocol):
             "host": host,
             "path": path,
             "answer": response.number if response else None,
-            "asked_ns": asked_ns,
+            "requested_ns": requested_ns,
         }
         loop = asyncio.get_running_loop()
         delay_s = response.delay_s if response else 0.0

@@ -1,6 +1,6 @@
-"""In: a parser for each kind of output that programs leave; recipes name parsers in ``PARSERS``.
+"""A parser for each kind of output that programs leave; recipes name parsers in ``PARSERS``.
 
-Not in: parsing for a trial as a whole (``trial/observe``), files of the browser (``web/load``).
+Not here: parsing for a trial as a whole (``trial/observe``), files of the browser (``web/load``).
 Start at ``read``; ``untrusted_values`` has the checks that all parsers share.
 """
 

@@ -37,13 +37,13 @@ class Span:
 
 def spans(load: BrowserLoad) -> list[Span]:
     """List the resources for which the browser reported all three times, in request order."""
-    found = []
+    all_spans = []
     for one in load.on_network():
-        asked = one.queued_s if one.queued_s is not None else one.started_s
+        queued = one.queued_s if one.queued_s is not None else one.started_s
         sent, ended = one.send_start_s, one.ended_s
-        if asked is not None and sent is not None and ended is not None and not one.failed:
-            found.append(Span(asked, sent, ended))
-    return sorted(found, key=lambda span: (span.queued_s, span.sent_s))[:MOST_RESOURCES]
+        if queued is not None and sent is not None and ended is not None and not one.failed:
+            all_spans.append(Span(queued, sent, ended))
+    return sorted(all_spans, key=lambda span: (span.queued_s, span.sent_s))[:MOST_RESOURCES]
 
 
 def draw(loads: Mapping[str, BrowserLoad]) -> VisibleFigure:

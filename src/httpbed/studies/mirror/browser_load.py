@@ -73,9 +73,9 @@ class BrowserLoader:
         try:
             return requests_of(driver_output.read(artifacts / "client"))
         except LoadError as error:
-            said = untrusted_files.last_line(artifacts / "client", "chromium-output.txt")
+            last_line = untrusted_files.last_line(artifacts / "client", "chromium-output.txt")
             raise BedError(
-                f"{self._browser} wrote no record of its load: {error} ({said})"
+                f"{self._browser} wrote no record of its load: {error} ({last_line})"
             ) from None
 
     async def _run(
@@ -128,8 +128,8 @@ _OK, _PARTIAL = 200, 206
 
 def _experiment(site: Path, browser: str, server: str) -> str:
     """Return the experiment; a JSON string is also a TOML string."""
-    said: dict[str, Any] = {"browser": browser, "server": server, "folder": str(site.absolute())}
-    quoted = {name: json.dumps(text, ensure_ascii=False) for name, text in said.items()}
+    values: dict[str, Any] = {"browser": browser, "server": server, "folder": str(site.absolute())}
+    quoted = {name: json.dumps(text, ensure_ascii=False) for name, text in values.items()}
     return _EXPERIMENT.format(**quoted, time_limit=TIME_LIMIT_S)
 
 

@@ -156,15 +156,15 @@ def _repaired(text: str, kind: str, finder: repair.LinkResolver, *, strip: bool)
 
 def _base(text: str) -> str:
     """Return the URL of a page's base element; empty if it has none."""
-    said: list[str] = []
+    urls: list[str] = []
 
     def look(element: Element) -> str:
         if element.name == "base" and "href" in element.attributes:
-            said.append(element.attributes["href"])
+            urls.append(element.attributes["href"])
         return ""
 
     change_elements(text, look)
-    return said[0] if said else ""
+    return urls[0] if urls else ""
 
 
 @dataclass

@@ -210,12 +210,12 @@ def write(
     """Write a site that lists the requests of a load; before the first load, its document alone."""
     sites.served(folder).mkdir(parents=True)
     paths = load.paths if load else {source.entry: 1}
-    said = "; ".join([f"mirrored: {source.name}", *changes])
+    description = "; ".join([f"mirrored: {source.name}", *changes])
     sites.write(
         Site(
             schema=sites.SCHEMA,
             name=source.name[:_LONGEST_NAME],
-            source=said,
+            source=description,
             entry=source.entry,
             origins=[OWN_ORIGIN],
             resources=write_files(sorted(files.items()), paths, folder),

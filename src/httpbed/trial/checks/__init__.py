@@ -1,5 +1,5 @@
-"""The checks on an attempt, a file per family, found by ``registry.py``.
+"""The checks on an attempt, a file per family, found by ``registry``.
 
 Not here: their descriptors (``experiment.check``), checks of hand-overs (``trial.handover``).
-Start with ``registry.py``.
+Start at ``registry``.
 """

@@ -22,7 +22,7 @@ EARLY_S = 0.002
 def punctual(site: Site, replayed: Sequence[ReplayLogEntry], of: str) -> Check:
     """Check that each response was delayed as long as recorded, or little longer."""
     late = [
-        (one.begun_ns - one.asked_ns) / 1e9 - answer.delay_s
+        (one.begun_ns - one.requested_ns) / 1e9 - answer.delay_s
         for one in replayed
         if one.answer is not None
         and one.answer >= 0
@@ -86,7 +86,7 @@ def _order(site: Site, replayed: Sequence[ReplayLogEntry], of: str) -> Check:
             continue
         led += 1
         # Only the time of the response's head is known exactly; its end comes later.
-        if (one.asked_ns - cause.begun_ns) / 1e9 < answer.wait_s - EARLY_S:
+        if (one.requested_ns - cause.begun_ns) / 1e9 < answer.wait_s - EARLY_S:
             early.append(one.path)
     figure = f"{led - len(early)} of {led} after what led to them"
     figure += f"; too early: {', '.join(early[:3])}" if early else ""

@@ -67,7 +67,7 @@ class Client:
     is_at_work: bool = False
     _running: Process | None = None
     _exits: list[Exit] = field(default_factory=list)
-    _told_to_stop: asyncio.Event = field(default_factory=asyncio.Event)
+    _stop_requested: asyncio.Event = field(default_factory=asyncio.Event)
     _over: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def work(self) -> Exit:
@@ -88,7 +88,7 @@ class Client:
 
     async def stop(self) -> None:
         """End it and start no further run."""
-        self._told_to_stop.set()
+        self._stop_requested.set()
         if self._running:
             await stop(self.supervisor, [self._running])
         with suppress(TimeoutError):
@@ -111,9 +111,9 @@ class Client:
         if limit_s is not None:
             due_s = min(due_s, first_s + limit_s)
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._told_to_stop.wait(), max(0.0, due_s - time.monotonic()))
+            await asyncio.wait_for(self._stop_requested.wait(), max(0.0, due_s - time.monotonic()))
         is_late = limit_s is not None and time.monotonic() - first_s >= limit_s
-        return is_late or self._told_to_stop.is_set()
+        return is_late or self._stop_requested.is_set()
 
 
 def together(exits: Sequence[Exit], lasted_s: float, limit_s: float | None) -> Exit:

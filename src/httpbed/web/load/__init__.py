@@ -1,5 +1,5 @@
-"""In: one page load as values, its timing and Speed Index, read from what the browser driver wrote.
+"""One page load as values, its timing and Speed Index, read from what the browser driver wrote.
 
-Not in: driving the browser (``programs/builtin/chromium``), HAR files (``web/har``).
+Not here: driving the browser (``programs/builtin/chromium``), HAR files (``web/har``).
 Start at ``browser_load`` (the values); ``driver_output`` reads them, ``observations`` measures.
 """

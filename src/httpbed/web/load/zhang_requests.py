@@ -19,7 +19,7 @@ from httpbed.web.load.browser_load import BrowserLoad, PageRequest
 
 _ALPN = {"1.0": "http/1.0", "1.1": "http/1.1", "2": "h2", "3": "h3"}
 _NOT_THERE = -1
-_NEVER_TOLD = (
+_NEVER_REPORTED = (
     "proxyStart",
     "proxyEnd",
     "workerStart",
@@ -62,7 +62,7 @@ def _timing(request: PageRequest, began_s: float) -> dict[str, float]:
     since = request.started_s if request.started_s is not None else request.queued_s or 0.0
     return {
         "requestTime": _clock(since, began_s),
-        **dict.fromkeys(_NEVER_TOLD, _NOT_THERE),
+        **dict.fromkeys(_NEVER_REPORTED, _NOT_THERE),
         **{name: _ms(at_s, since) for name, at_s in times.items()},
         "pushStart": 0,
         "pushEnd": 0,

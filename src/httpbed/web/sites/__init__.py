@@ -1,5 +1,5 @@
-"""In: the web pages that browsers load, as folders with a list (``site``) that any server serves.
+"""The web pages that browsers load, as folders with a list (``site``) that any server serves.
 
-Not in: copying a live page (``studies/mirror``), serving a site in a trial (``trial/sites``).
+Not here: copying a live page (``studies/mirror``), serving a site in a trial (``trial/sites``).
 Start at ``catalog``; makers: ``corpus_maker``, ``generated``, ``mirrored``, ``replay``.
 """

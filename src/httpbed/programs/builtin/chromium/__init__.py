@@ -1,6 +1,6 @@
-"""In: the browser driver: Chromium loads one page over the Chrome DevTools Protocol, in a trial.
+"""The browser driver: Chromium loads one page over the Chrome DevTools Protocol, in a trial.
 
-Not in: reading the driver's files (``web/load``). Standard library only: it runs as
+Not here: reading the driver's files (``web/load``). Standard library only: it runs as
 ``python3 -m chromium`` in a root filesystem with the browser.
 Start at ``__main__``::
 

@@ -1,5 +1,5 @@
-"""In: a HAR file turned into a site whose responses have the recorded heads, lengths and delays.
+"""A HAR file turned into a site whose responses have the recorded heads, lengths and delays.
 
-Not in: reading the HAR file (``web/har``), answering requests (``programs/builtin/replay_origin``).
+Not here: reading the HAR file (``web/har``), answers (``programs/builtin/replay_origin``).
 Start at ``har_site``; ``selection`` says which entries are replayed and ``order`` says when.
 """

@@ -22,7 +22,7 @@ _GIF = bytes.fromhex("47494638396101000100800000000000ffffff2c000000000100010000
 _SVG = b'<svg xmlns="http://www.w3.org/2000/svg"/>'
 _TEXT = re.compile(r"text/|javascript|ecmascript|json|xml|svg")
 _LEAST_FRAME = 8
-_ASKING = re.compile(r"html|css|script|json|xml|svg|wasm|mpegurl|manifest")
+_REFERRING = re.compile(r"html|css|script|json|xml|svg|wasm|mpegurl|manifest")
 """Kinds of bodies that cause further requests."""
 
 
@@ -46,7 +46,7 @@ def filler(kind: str, length: int) -> Body:
 
 def leads_further(kind: str) -> bool:
     """Return whether a body of this kind may cause further requests."""
-    return not kind or bool(_ASKING.search(kind))
+    return not kind or bool(_REFERRING.search(kind))
 
 
 def exact(body: bytes, kind: str, coding: str, length: int) -> Body | None:

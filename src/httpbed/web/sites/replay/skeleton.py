@@ -51,12 +51,12 @@ led(-1,0)
 
 def script(selected: Selection, triggers: Sequence[Trigger]) -> str:
     """Return the script; the browser follows redirects by itself."""
-    asking = [
+    numbers = [
         number
         for number, one in enumerate(selected.requests)
         if number > selected.document and one.follows is None
     ]
-    places = {number: place for place, number in enumerate(asking)}
+    places = {number: place for place, number in enumerate(numbers)}
     places |= dict.fromkeys(range(selected.document + 1), -1)
     for number, one in enumerate(selected.requests):
         if one.follows is not None:
@@ -66,7 +66,7 @@ def script(selected: Selection, triggers: Sequence[Trigger]) -> str:
         _planned(
             selected, number, triggers[number], places, times[selected.requests[number].target]
         )
-        for number in asking
+        for number in numbers
     ]
     plan_text = json.dumps(plan, separators=(",", ":")).replace("<", "\\u003c")
     return _SCRIPT.replace("PLAN", plan_text, 1)
