@@ -175,24 +175,24 @@ def _arguments() -> argparse.Namespace:
 
 
 async def _measure(
-    loaded: LoadedExperiment, bed: CampaignSetup, directory: Path
+    loaded: LoadedExperiment, setup: CampaignSetup, directory: Path
 ) -> list[tuple[str, Phases, Phases]]:
     """Run every trial and a bound after it; the first block only warms the caches."""
     measured = []
     manifest = {"schema": 1, "programs": [], "recipes": {}}
     with campaigns.opened(directory, loaded.text, loaded.trials, manifest) as campaign:
         for trial in loaded.trials:
-            cost = await _trial(campaign, bed, trial)
-            bound = await _bound(bed, trial, directory)
+            cost = await _trial(campaign, setup, trial)
+            bound = await _bound(setup, trial, directory)
             if trial.block > 1:
                 measured.append((" ".join(trial.levels.values()), cost, bound))
     return measured
 
 
-async def _trial(campaign: Campaign, bed: CampaignSetup, trial: Trial) -> Phases:
+async def _trial(campaign: Campaign, setup: CampaignSetup, trial: Trial) -> Phases:
     """Run a trial as the executor does and return what each phase cost."""
     began = time.monotonic()
-    record = await executor.commit_attempt(campaign, bed, trial, 1)
+    record = await executor.commit_attempt(campaign, setup, trial, 1)
     whole = time.monotonic() - began
     if record.attempt.outcome.kind != "completed":
         print(f"  {trial.levels}: {record.attempt.outcome}")
@@ -206,14 +206,14 @@ def _costs(seconds: Mapping[str, float], whole: float, record: Record) -> Phases
     return {**costs, "judge and commit": whole - sum(seconds.values())}
 
 
-async def _bound(bed: CampaignSetup, trial: Trial, directory: Path) -> Phases:
+async def _bound(setup: CampaignSetup, trial: Trial, directory: Path) -> Phases:
     """Measure what no bed could do without."""
     artifacts = directory / "bound" / "artifacts"
     artifacts.parent.mkdir()
     began = time.monotonic()
-    planned = bed.plan(trial)
+    planned = setup.plan(trial)
     scratch = runner._folders(artifacts, planned.folders())  # noqa: SLF001 - the bound is made of the runner's parts
-    spec = runner._sandbox_spec(bed, planned, scratch, artifacts)  # noqa: SLF001
+    spec = runner._sandbox_spec(setup, planned, scratch, artifacts)  # noqa: SLF001
     async with sandbox(replace(spec, hosts={}, parts={})):
         pass
     bare = time.monotonic() - began

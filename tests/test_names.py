@@ -23,7 +23,6 @@ RETIRED = frozenset(
         "miscast",
         "whoever",
         "somebody",
-        "nobody",
     }
 )
 """Words that name no class, function, parameter, attribute or variable (GLOSSARY.md has their

@@ -92,7 +92,7 @@ def command(
     if dry_run:
         echo(loaded.text, nl=False)
         return
-    options = run.RunOptions(jobs=jobs, capture=False, backend=backend.choose(None))
+    options = run.RunFlags(jobs=jobs, capture=False, backend=backend.choose(None))
     capability.require(loaded, options.backend)
     directory = output or Path(loaded.experiment.name)
     code = run.carry_out(loaded, catalog, directory, options, as_json=as_json)

@@ -35,5 +35,5 @@ def command(context: click.Context, *, output: Path, as_json: bool) -> None:
     text = (resources.files("httpbed.cli") / "demo.toml").read_text(encoding="utf-8")
     catalog = catalogs.load()
     loaded = preparation.load(text, catalog)
-    options = run.RunOptions(jobs=1, capture=False, backend=backend.choose(None))
+    options = run.RunFlags(jobs=1, capture=False, backend=backend.choose(None))
     context.exit(run.carry_out(loaded, catalog, output, options, as_json=as_json))

@@ -73,7 +73,7 @@ def command(
     """
     loaded, catalog = experiment_argument.load(file, recipe_folders, scale)
     directory = output or Path("-".join([loaded.experiment.name, *([scale] if scale else [])]))
-    options = RunOptions(jobs, capture, backend.choose(link_backend))
+    options = RunFlags(jobs, capture, backend.choose(link_backend))
     capability.require(loaded, options.backend)
     if strict:
         link_certificate.require(link_certificate.standing(loaded, options.backend))
@@ -81,8 +81,8 @@ def command(
 
 
 @dataclass(frozen=True)
-class RunOptions:
-    """RunOptions of a run."""
+class RunFlags:
+    """What the command line says of a run."""
 
     jobs: int | None
     """Trials side by side; None: 1, or the capacity known for page loads."""
@@ -96,7 +96,7 @@ def carry_out(
     loaded: LoadedExperiment,
     catalog: Catalog,
     directory: Path,
-    options: RunOptions,
+    options: RunFlags,
     *,
     as_json: bool,
 ) -> int:

@@ -151,7 +151,7 @@ def distribution(findings: Findings, document: Mapping[str, Any]) -> Plot:
         caption=f"Each dot is one trial's {what}; the tall tick is the median, the bar its"
         f" {covering(intervals)}.{beyond}",
         alternative=f"Distribution of {what} for each treatment. "
-        + " ".join(_medians_text(findings, document, form)),
+        + " ".join(_medians(findings, document, form)),
         figure=figure,
     )
 
@@ -237,7 +237,7 @@ def _lines(findings: Findings, document: Mapping[str, Any]) -> Iterator[tuple[st
     """Yield the label of each line; a condition's heading has no row."""
     for condition in findings.conditions:
         if condition.levels:
-            texts = _distinguishing_levels(findings, condition)
+            texts = _telling_levels(findings, condition)
             yield texts or network.condition(document, condition.levels), None
         for row in condition.rows:
             yield treatment(row.levels, findings.others), row
@@ -336,13 +336,11 @@ def spread(heights: list[float], top: float) -> list[float]:
 def _facets(findings: Findings, name: str) -> dict[str, list[Condition]]:
     facets: dict[str, list[Condition]] = {}
     for condition in findings.conditions:
-        facets.setdefault(_distinguishing_levels(findings, condition, besides=name), []).append(
-            condition
-        )
+        facets.setdefault(_telling_levels(findings, condition, besides=name), []).append(condition)
     return facets
 
 
-def _distinguishing_levels(findings: Findings, condition: Condition, besides: str = "") -> str:
+def _telling_levels(findings: Findings, condition: Condition, besides: str = "") -> str:
     """Name the levels that distinguish a condition from the others."""
     telling = [
         name
@@ -393,9 +391,7 @@ def _value_axis(axes: Axes, findings: Findings, form: NumberFormat, which: str) 
         axes.set_ylim(bottom=0)
 
 
-def _medians_text(
-    findings: Findings, document: Mapping[str, Any], form: NumberFormat
-) -> Iterator[str]:
+def _medians(findings: Findings, document: Mapping[str, Any], form: NumberFormat) -> Iterator[str]:
     for condition, row in findings.rows():
         if row.estimate is not None:
             at = network.condition(document, condition.levels)
