@@ -1,13 +1,13 @@
-"""About how long a design takes, before any of it has run.
+"""Estimates how long a design takes, before any trial runs.
 
-A transfer takes at least its bytes at the rate of the narrowest link; with loss, what the sender's
-congestion control lets through by the models of the literature: Reno and CUBIC with time-outs over
-TCP (PFTK, RFC 9438), without over QUIC, whose probes come sooner (Mathis). BBR does not answer to
-loss. Round trips for the handshake come on top, and what the bed needs around each trial. It is
-meant to tell minutes from hours: small files that meet a time-out take several times as long.
+A transfer takes its bytes at the rate of the narrowest link, or, with loss, at the throughput that
+a model of the sender's congestion control gives: Reno and CUBIC with time-outs over TCP (PFTK, RFC
+9438), without time-outs over QUIC, which probes earlier (Mathis). BBR ignores loss. The round trips
+of the handshake and the time around each trial are added. The estimate distinguishes minutes from
+hours: a small file that meets a time-out takes several times as long.
 
-A client that starts again when its address goes fetches twice what it had by then. One that nobody
-tells waits for what will never come, until a time-out of its own or the trial's limit.
+A client that restarts when its address goes fetches again what it had by then. A client whose
+sockets get no error waits for its own time-out or the trial's limit.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from httpbed.experiment.roles import ClientRole, Hop
 from httpbed.experiment.scenario import Scenario
 
 BED_S, PROXY_S = 0.5, 0.3
-"""Around each trial, and for each proxy that is started, on a machine of two cores."""
+"""Seconds around each trial, and to start a proxy, on a machine with two cores."""
 BROWSER_S = 3.0
-"""For the start of a browser, what it reckons itself, and until nothing more is asked for."""
+"""Seconds to start a browser, for its own work, and until it requests nothing more."""
 HANDSHAKE_ROUND_TRIPS = {"tcp": 3, "quic": 2}
-"""Until the first byte: TCP, TLS 1.3 and the request; QUIC does the first two in one."""
+"""Until the first byte: TCP, TLS 1.3 and the request; QUIC combines the first two."""
 SEGMENT_BYTES = 1400
-"""Of the body in a full packet."""
+"""Bytes of the body in a full packet."""
 LEAST_RTT_S = 1e-3
 INDIFFERENT_TO_LOSS = ("bbr", "bbr2")
 
 Controls = Callable[[str, Literal["tcp", "quic"], str | None], str]
-"""From an implementation, the transport and what an experiment says to a congestion control."""
+"""Returns the congestion control of an implementation, a transport and the experiment's choice."""
 Notices = Callable[[ClientRole, Literal["tcp", "quic"]], float]
-"""Seconds after which a client goes on by itself whose address is gone and whose sockets are told
-nothing; infinity where it never does."""
+"""Returns the seconds after which a client recovers whose address is gone and whose sockets get no
+error; infinity if it never does."""
 
 
 def expected_s(scenario: Scenario, controls: Controls, notices: Notices) -> float:
-    """Seconds that a trial takes, roughly; infinity where only its time limit ends it."""
+    """Return a trial's estimated seconds; infinity if only its time limit ends it."""
     hop = scenario.hops()[0]
     route = scenario.route(hop.client, hop.server)
     rtt_s = max(scenario.rtt_s(route), LEAST_RTT_S)

@@ -41,9 +41,9 @@ from httpbed.web.load.speed_index import Band
 
 DEFAULT_BASE = ("http_version", "2")
 METRIC_OF_PAGES = "page_load_time"
-"""What is compared of page loads where the experiment does not say."""
+"""The metric of page loads if the experiment names none."""
 FAIRNESS = ("share", "jain_index")
-"""Metrics that are told beside any other where clients compete."""
+"""Metrics that are reported beside any other if clients compete."""
 
 
 @dataclass(frozen=True)

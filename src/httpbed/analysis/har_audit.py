@@ -31,7 +31,7 @@ Verdict = Literal["supported", "contradicted", "undecided", "not claimed"]
 """``not claimed``: there is no claim on it."""
 
 MOST_PLACES = 5
-"""Of entries that are named as examples."""
+"""Most entries that a result names as examples."""
 _ADDS_UP_SHARE = 0.01
 _NEAR_SHARE, _NEAR_S = 1.25, 0.010
 """How far above the claimed round trip the fastest response may be and still support it."""
@@ -48,9 +48,9 @@ class Claims:
 
     http_version: str | None = None
     rate_bit_s: int | None = None
-    """Of the narrowest link towards the client."""
+    """Rate of the narrowest link towards the client."""
     rtt_s: float | None = None
-    """Of an idle path to whoever answers."""
+    """Round trip of an idle path to the server or cache that responds."""
     visit: str | None = None
     """``cold`` or ``repeat view``."""
 
@@ -62,9 +62,9 @@ class AuditResult:
     about: str
     verdict: Verdict
     text: str
-    """In words, with figures."""
+    """A sentence with figures."""
     entries: tuple[int, ...] = ()
-    """Places in the file of what speaks against it, the first few."""
+    """Indices of the first few entries that contradict the claim."""
 
 
 def audit(archived: ArchivedLoad, claims: Claims) -> list[AuditResult]:
@@ -86,7 +86,7 @@ def audit(archived: ArchivedLoad, claims: Claims) -> list[AuditResult]:
 
 Pairs = Sequence[tuple[PageRequest, HarEntry]]
 Lengths = Sequence[tuple[float, HarEntry]]
-"""In seconds, with what took them."""
+"""Seconds, and the entry that took them."""
 
 
 def _protocol(answered: Pairs, claimed: str | None) -> AuditResult:
@@ -163,7 +163,7 @@ def _tcp_handshakes(lengths: Lengths, rtt_s: float) -> AuditResult:
 
 
 def _quic_handshakes(lengths: Lengths, rtt_s: float) -> AuditResult:
-    """With 0-RTT a request is sent before the handshake's round trip is over: no contradiction."""
+    """Compare set-up over QUIC; a shorter one is possible, as 0-RTT sends requests early."""
     found = _round_trips("connections over QUIC", "set up", lengths, rtt_s)
     if found.verdict != "contradicted":
         return found
@@ -174,9 +174,8 @@ def _quic_handshakes(lengths: Lengths, rtt_s: float) -> AuditResult:
 def _is_whole(request: PageRequest, entry: HarEntry) -> bool:
     """Whether the HAR has the whole set-up of a connection.
 
-    Chrome gives a request a connection that was begun for another one, and then tells of it only
-    what came after the request: such a set-up begins in the instant in which the request does, and
-    its name is looked up in no time at all.
+    Chrome may give a request a connection that was begun for another, and then reports only what
+    followed the request: such a set-up begins with the request, and its DNS lookup takes 0.
     """
     if entry.timings.queued is None:
         return entry.timings.dns != 0

@@ -1,9 +1,9 @@
-"""The fastest stretch of a load, from what a HAR tells: when each response was asked for and ended.
+"""The fastest stretch of a load, from the times of requests and responses in a HAR file.
 
-All bytes of a response came between those two times, so whatever was asked for and ended within a
-window came within it, whichever way the responses shared the link. Of every such window the bytes
-are known at least; other responses may have come, too. A token bucket lets a burst through faster,
-and a browser's clock is coarse: both are allowed for before a rate is called certain.
+All bytes of a response arrive between its request and its end. So a window contains at least the
+bytes of all responses that were requested and ended within it, however they shared the link. A
+token bucket passes a burst faster than its rate, and a browser's clock is coarse: both are allowed
+for before a rate is certain.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from dataclasses import dataclass
 import numpy as np
 
 ALLOWANCE_BYTES = 2**16
-"""Of a burst: twice the bucket of common set-ups (32 kB)."""
+"""Bytes of a burst: twice the bucket of common set-ups (32 kB)."""
 FEWEST_BYTES = 4 * ALLOWANCE_BYTES
-"""In a window whose rate is told: with fewer, bursts and slow start are most of it."""
+"""Bytes in a window whose rate is reported; with fewer, bursts and slow start dominate."""
 CLOCK_S = 0.001
 MOST_TRANSFERS = 5000
-"""That are looked at, the largest; all pairs of their times are windows."""
+"""The largest transfers are examined; all pairs of their times are windows."""
 
 
 @dataclass(frozen=True)
 class Transfer:
-    """A response on its way: seconds since the navigation, and bytes as they were sent."""
+    """A response's transfer: seconds since the navigation, and bytes as sent."""
 
     start_s: float
     end_s: float
@@ -35,7 +35,7 @@ class Transfer:
 
 @dataclass(frozen=True)
 class Stretch:
-    """A window of time, and what certainly came within it."""
+    """A window of time, and the bytes that certainly arrived within it."""
 
     start_s: float
     end_s: float

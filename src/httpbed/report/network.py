@@ -46,9 +46,9 @@ class LinkFacts:
     down: tuple[Fact, ...]
     """From the second host to the first."""
     changes: tuple[LinkChange, ...] = ()
-    """What becomes of it while it runs."""
+    """Its changes during a trial."""
     name: str = ""
-    """As its author calls it; empty where that is nothing but its hosts."""
+    """The author's name for it; empty if it is only the names of its hosts."""
 
     @property
     def symmetric(self) -> bool:
@@ -65,7 +65,7 @@ class HostFacts:
 
     @property
     def is_client(self) -> bool:
-        """Whether requests begin here."""
+        """Whether a client runs on it."""
         return any(role.kind == "client" for role in self.roles)
 
 

@@ -1,4 +1,4 @@
-"""Remarks on single subjects, put together so that each kind of remark is one line."""
+"""Remarks on single subjects, joined so that each kind of remark is one line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 MOST_OF_A_KIND = 3
-"""Of more, two are named and the others are counted."""
+"""Of more subjects, two are named and the others counted."""
 
 
 @dataclass(frozen=True)
@@ -19,9 +19,9 @@ class Remark:
 
 
 def in_one_line(remarks: Iterable[Remark], kind: str) -> Iterator[str]:
-    """Put remarks of one kind into one line; yield nothing where there are none.
+    """Join remarks of one kind into one line; yield nothing if there are none.
 
-    Subjects of the same remark stand together, and each remedy stands once, at the end.
+    Subjects with the same remark are grouped; each remedy appears once, at the end.
     """
     subjects: dict[str, list[str]] = {}
     remedies: dict[str, None] = {}
@@ -34,7 +34,7 @@ def in_one_line(remarks: Iterable[Remark], kind: str) -> Iterator[str]:
 
 
 def few(names: Sequence[str], kind: str) -> list[str]:
-    """Keep the first names, and count the others as some of a kind."""
+    """Keep the first names, and count the others of the kind."""
     if len(names) <= MOST_OF_A_KIND:
         return list(names)
     shown = names[: MOST_OF_A_KIND - 1]

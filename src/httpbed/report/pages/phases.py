@@ -20,14 +20,14 @@ _KINDS: dict[str, Kind] = {
     "wait": "wait",
     "receive": "receive",
 }
-"""Of HAR's phases."""
+"""The kind of bar of each HAR phase."""
 MOST_NAME = 28
 """Characters of a resource's name."""
 
 
 @dataclass(frozen=True)
 class Bar:
-    """One thing that a request did, in seconds since the navigation began."""
+    """A phase of a request, in seconds since the navigation began."""
 
     kind: Kind
     begin_s: float
@@ -35,10 +35,9 @@ class Bar:
 
 
 def bars(request: PageRequest) -> list[Bar]:
-    """List what a request did, in order, as a HAR file tells it (:mod:`httpbed.web.load.phases`).
+    """List a request's phases in order, as in a HAR file (:mod:`httpbed.web.load.phases`).
 
-    Time for names and TLS is part of ``connect``, as what was waited for on a new connection is;
-    what the request waited before, in the page or for a connection, is ``queue``.
+    ``connect`` includes DNS and TLS; ``queue`` is the wait in the page or for a connection.
     """
     found: list[Bar] = []
     for one in whole(request):
@@ -51,7 +50,7 @@ def bars(request: PageRequest) -> list[Bar]:
 
 
 def short_name(request: PageRequest, most: int = MOST_NAME) -> str:
-    """Name a resource by the end of its path, so that it is known among others of its page."""
+    """Name a resource by the end of its path, which distinguishes it within its page."""
     try:
         parts = urlsplit(request.url)
         path = [part for part in parts.path.split("/") if part]
@@ -65,7 +64,7 @@ def short_name(request: PageRequest, most: int = MOST_NAME) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """Cut out the middle of a long name; names differ at their ends."""
+    """Shorten a long name in its middle; names differ at their ends."""
     if len(text) <= most:
         return text
     head = (most - 1) // 2

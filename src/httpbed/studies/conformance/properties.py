@@ -1,4 +1,4 @@
-"""The properties that a control's name promises, and how far a sender may be from them.
+"""The properties that a congestion control's name promises, with their tolerances.
 
 Every tolerance is justified by the kernel's own controls, which must pass: nginx 1.30.6 over TCP on
 Linux 6.18, 2 to 8 trials of each network on a machine that was mostly too busy to measure times.
@@ -20,12 +20,12 @@ throughput, of its model or capacity  0.89 .. 1.10   0.79 .. 1.06   0.966 .. 0.9
 slope against loss                    -0.61 .. -0.53 -0.65 .. -0.59 (-0.03)
 ====================================  =============  =============  =============
 
-To either side the tolerances leave at least four times the kernel's own spread for what a loss
-leaves of the window, 25 times for Reno's growth, one and a half for the slope; off its curve CUBIC
-is at a third of what is allowed. A model is a model, and is allowed a factor of two. In brackets is
-what a sender of another name shows: each property is far from it, or is not what tells them apart.
-PFTK's own slope is below -0.5, because time-outs grow with loss. BBRv2 has no control in the
-kernel: its bounds are of its draft, and of what it must not fall below.
+On each side, the tolerance is at least four times the kernel's own spread for the window after a
+loss, 25 times for Reno's growth, and 1.5 times for the slope; CUBIC is off its curve by a third of
+the tolerance. Models are approximate and have a tolerance of a factor of two. Figures in brackets
+are of a sender with another control: they are far outside, or the property does not distinguish the
+two. PFTK's own slope is below -0.5, because time-outs grow with loss. The kernel has no BBRv2: its
+bounds are from its draft, and a least throughput.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from httpbed.studies.conformance.sender import BBR, Control
 
 Bounds = tuple[float, float]
 INITIAL_PACKETS = 10
-"""RFC 6928 and RFC 9002 (7.2); every packet of the handshake that was acknowledged adds one."""
+"""RFC 6928 and RFC 9002 (7.2); each acknowledged packet of the handshake adds one."""
 
 BACK_OFF: Mapping[Control, Bounds] = {
     "reno": (0.44, 0.56),
@@ -68,11 +68,11 @@ DEEP_BBR: Bounds = (0.95, 2.1)
 BEGUN_S = 5.0
 """From here on BBR's start, with its gain of 2.89, is over."""
 NEARLY = 0.97
-"""A window so close to where it is held does not show what congestion control allows."""
+"""Share of a limit from which a window does not show what congestion control allows."""
 HELD = "something else holds the window"
 FACTOR: Bounds = (0.5, 2.0)
 THROUGHPUT = "throughput"
-"""Retransmissions among it, as in the models, which are of what is sent."""
+"""Includes retransmissions, as the models do."""
 SLOPE: Bounds = (-0.75, -0.4)
 NEAR_CAPACITY = 0.8
 BORNE_BBR2 = 0.01
