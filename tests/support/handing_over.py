@@ -18,7 +18,7 @@ from recorded import HANDED_OVER, chains, recorded_evidence, trial
 MS = 10**6
 S = 10**9
 (CHAIN,) = chains(HANDED_OVER)
-QUIET = {"source": "psi", "seconds": 0.0}
+QUIET = {"source": "psi", "seconds": 0.0, "over_s": 1.0}
 
 
 def described(**changes: Any) -> Handover:

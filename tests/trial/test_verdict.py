@@ -91,7 +91,10 @@ BED_FAULTS: dict[str, tuple[Fault, str]] = {
         on_link("connections", 0, "acknowledged_ahead", to=1),
         "possible for this link, bytes received",
     ),
-    "a busy machine": (other(pressure={"source": "psi", "seconds": 3.0}), "CPU pressure"),
+    "a busy machine": (
+        other(pressure={"source": "psi", "seconds": 3.0, "over_s": 4.0}),
+        "CPU pressure",
+    ),
     "wrong congestion control": (
         sent_by("reno"),
         "sender's congestion control",

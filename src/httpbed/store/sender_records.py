@@ -75,8 +75,5 @@ def refreshed(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _refreshed(sender: Mapping[str, Any]) -> dict[str, Any]:
-    try:
-        now = standing(SenderKey.from_json(sender["sender"]))
-    except TypeError:  # it is of a campaign from before, when less was known of a sender
-        return dict(sender)
+    now = standing(SenderKey.from_json(sender["sender"]))
     return {**sender, **now} if now["passed"] is not None else dict(sender)

@@ -142,7 +142,9 @@ PLAIN: dict[str, Any] = {
 def test_demands_of_a_direction(said: dict[str, Any], more: set[tuple[str, Any]]) -> None:
     """Beyond those of a plain one, as far as those are still there."""
     plain = {("rate_bit_s", 10**6), ("delay_s", 0.0), ("queue limit", "packets")}
-    found = envelope.demands({"links": [{"directions": [PLAIN | said]}]})
+    found = envelope.demands(
+        {"links": [{"directions": [PLAIN | said], "schedule": [], "triggers": []}]}
+    )
     assert {(one.quantity, one.value) for one in found} - plain == more
 
 
@@ -163,10 +165,10 @@ def test_demands_of_a_change(change: dict[str, Any], more: set[tuple[str, Any]])
         "first packet": {"first_packet": True, "direction": 0},
         "handshake": {"handshake": True},
     }
-    found = envelope.demands({"links": [{"directions": [], "schedule": [entry]}]})
+    found = envelope.demands({"links": [{"directions": [], "schedule": [entry], "triggers": []}]})
     assert {(one.quantity, one.value) for one in found} == more
     for name, when in events.items():
-        link = {"directions": [], "triggers": [entry | {"when": when}]}
+        link = {"directions": [], "schedule": [], "triggers": [entry | {"when": when}]}
         found = envelope.demands({"links": [link]})
         assert {(one.quantity, one.value) for one in found} == more | {("event", name)}
 
@@ -215,22 +217,6 @@ def test_the_mean_of_a_trace_is_a_rate_that_is_demanded() -> None:
     assert slow != DEMO
     (reason,) = link_certificate.standing(loaded(slow), "af_packet").reasons
     assert reason.startswith("rate 20 kbit/s: ")
-
-
-def test_demands_of_the_first_version() -> None:
-    """Which has a rate in bit/s, a probability of loss, and a queue that is its limit."""
-    direction = {
-        "rate_bit_s": 10**7,
-        "delay_ns": 0,
-        "loss": {"probability": 0.02, "key": "1"},
-        "queue": {"packets": 1000},
-    }
-    assert envelope.demands({"links": [{"directions": [direction]}]}) == {
-        Demand("rate_bit_s", 10**7),
-        Demand("delay_s", 0.0),
-        Demand("loss", 0.02),
-        Demand("queue limit", "packets"),
-    }
 
 
 TRACE = "".join(f"{time}\n" for time in other_cells.TRACE_MS).encode()

@@ -108,14 +108,14 @@ def test_the_largest_scale_decides() -> None:
 
 @pytest.mark.usefixtures("state")
 def test_a_report_uses_tests_made_after_the_campaign() -> None:
-    """The manifest stays unchanged; senders of older manifests are left out."""
+    """The manifest stays unchanged, and so does a sender without a test."""
     before: dict[str, Any] = {"sender": key().as_json(), "passed": None, "set": {"knob": "1"}}
-    older = {"sender": {"implementation": "own"}, "passed": None}
-    manifest: dict[str, Any] = {"senders": [before, older], "seed": 1}
+    other = {"sender": key().as_json() | {"implementation": "other"}, "passed": None}
+    manifest: dict[str, Any] = {"senders": [before, other], "seed": 1}
     assert records.refreshed(manifest) == manifest
     records.write(key(), "smoke", judgement().as_json() | {"passed": True})
     known, unknown = records.refreshed(manifest)["senders"]
-    assert (known["passed"], known["set"], unknown) == (True, {"knob": "1"}, older)
+    assert (known["passed"], known["set"], unknown) == (True, {"knob": "1"}, other)
     assert manifest["senders"][0]["passed"] is None
 
 

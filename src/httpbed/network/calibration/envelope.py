@@ -89,17 +89,17 @@ def _reason(covered: Mapping[str, Any], demand: Demand) -> str:
 
 
 def demands(config: Mapping[str, Any]) -> set[Demand]:
-    """Return the demands of an emulator's configuration, of any version."""
+    """Return the demands of an emulator's configuration."""
     return {demand for link in config["links"] for demand in _of_link(link)}
 
 
 def _of_link(link: Mapping[str, Any]) -> Iterator[Demand]:
     for direction in link["directions"]:
         yield from _of_direction(direction)
-    changes = (*link.get("schedule", ()), *link.get("triggers", ()))
+    changes = (*link["schedule"], *link["triggers"])
     for change in (entry["change"] or {} for entry in changes):
         yield from _of_change(change)
-    for trigger in link.get("triggers", ()):
+    for trigger in link["triggers"]:
         if trigger["change"]:  # one that only tells does nothing
             yield Demand("event", _event(trigger["when"]))
 
@@ -134,12 +134,8 @@ def _of_direction(direction: Mapping[str, Any]) -> Iterator[Demand]:
     yield from _of_combination(direction)
 
 
-def _has_rate(direction: Mapping[str, Any]) -> bool:
-    return bool(direction.get("rate") or direction.get("rate_bit_s"))
-
-
 def _of_combination(direction: Mapping[str, Any]) -> Iterator[Demand]:
-    if _has_rate(direction) and direction["delay_ns"]:
+    if direction["rate"] and direction["delay_ns"]:
         yield Demand("together", "rate and delay")
     if sum(bool(direction.get(impairment.key)) for impairment in ALL if impairment.random) > 1:
         yield Demand("together", "several impairments")
@@ -149,8 +145,9 @@ def _of_delay(delay_ns: int, _direction: Mapping[str, Any]) -> Iterator[Demand]:
     yield Demand("delay_s", delay_ns / 1e9)
 
 
-def _of_rate(rate: Mapping[str, Any] | None, direction: Mapping[str, Any]) -> Iterator[Demand]:
-    rate = rate or {"bit_s": direction.get("rate_bit_s")}
+def _of_rate(rate: Mapping[str, Any] | None, _direction: Mapping[str, Any]) -> Iterator[Demand]:
+    if not rate:
+        return
     for name in ("bit_s", MEAN):
         if rate.get(name):
             yield Demand("rate_bit_s", rate[name])
@@ -171,15 +168,15 @@ def _of_jitter(jitter: Mapping[str, Any] | None, _direction: Mapping[str, Any]) 
 
 
 def _of_counting(overhead: int | None, direction: Mapping[str, Any]) -> Iterator[Demand]:
-    if overhead and _has_rate(direction):  # without a rate no bytes are counted
+    if overhead and direction["rate"]:  # without a rate no bytes are counted
         yield Demand("counted", COUNTED.get(overhead, f"{overhead} bytes more"))
 
 
 def _of_queue(queue: Mapping[str, Any] | None, direction: Mapping[str, Any]) -> Iterator[Demand]:
-    if not _has_rate(direction):  # without a rate nothing waits
+    if not direction["rate"]:  # without a rate nothing waits
         return
     table = queue or {}
-    limit = table.get("limit", table if "discipline" not in table else None)
+    limit = table.get("limit")
     for unit in {"packets", "bytes", "ns"} & set(limit or {}):
         yield Demand("queue limit", {"ns": "time"}.get(unit, unit))
     if not limit:

@@ -48,7 +48,7 @@ def checks(planned: TrialPlan, catalog: Catalog, evidence: AttemptEvidence) -> I
     if evidence.link:
         if not net.shaped:  # otherwise the emulator sends nothing
             yield _lateness(evidence.link)
-        yield from _backend(net, evidence.link)
+        yield _backend(net, evidence.link)
         yield _frames(evidence.link)
         yield _receive_drops(evidence.link)
         yield _pressure(evidence)
@@ -95,14 +95,13 @@ def _lateness(link: Any) -> Check:
     )
 
 
-def _backend(net: NetworkPlan, link: Any) -> Iterator[Check]:
-    """Compare the backend in use with the planned one; emulators of schema 1 report none."""
-    if "backend" in link:
-        planned, used = net.emulator_config["backend"], link["backend"]
-        figure, limit = (
-            f"{net.backend}, with an {one}" if one == "observer" else one for one in (used, planned)
-        )
-        yield BACKEND.result(passed=used == planned, figure=figure, limit=limit)
+def _backend(net: NetworkPlan, link: Any) -> Check:
+    """Compare the backend in use with the planned one."""
+    planned, used = net.emulator_config["backend"], link["backend"]
+    figure, limit = (
+        f"{net.backend}, with an {one}" if one == "observer" else one for one in (used, planned)
+    )
+    return BACKEND.result(passed=used == planned, figure=figure, limit=limit)
 
 
 def _us(nanoseconds: int | None) -> int:
@@ -131,8 +130,7 @@ def _receive_drops(link: Any) -> Check:
 
 def _pressure(evidence: AttemptEvidence) -> Check:
     waited = evidence.pressure["seconds"]
-    read_over_s = evidence.pressure.get("over_s", evidence.client_s)  # older evidence lacks it
-    lasted = max(read_over_s, SHORTEST_JUDGED_S)
+    lasted = max(evidence.pressure["over_s"], SHORTEST_JUDGED_S)
     share = min(waited / lasted, 1.0)
     source = evidence.pressure["source"]
     figure = f"{share:.0%} of {lasted:.2f} s with a task waiting, by {source}"

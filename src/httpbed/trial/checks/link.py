@@ -93,7 +93,7 @@ def _conservation(result: Table) -> Check:
 
 def _made(result: Table, link: Table) -> list[Table]:
     """Return every change that was made to a link, one entry per direction."""
-    return [change for change in result.get("changes", ()) if change["link"] == link["name"]]
+    return [change for change in result["changes"] if change["link"] == link["name"]]
 
 
 def _loss_changes(made: Iterable[Table], side: int) -> list[tuple[int, float]]:

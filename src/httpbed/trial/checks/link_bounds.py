@@ -154,7 +154,7 @@ class _DirectionEvidence:
         self.named = f"from {self.result['from']} to {self.result['to']} over {described.name}"
         self.changes = [
             (change["at_ns"] / NS, change["change"]["rate_bit_s"])
-            for change in link.get("changes", ())
+            for change in link["changes"]
             if change["link"] == described.name
             and change["direction"] == number % 2
             and "rate_bit_s" in change["change"]
@@ -231,9 +231,8 @@ def _has_witness(link: Table) -> bool:
 
 def _never_early(link: Table) -> Iterator[BoundComparison]:
     """Compare the earliest sending: a frame sent before it is due voids all bounds on due times."""
-    if "early_ns" in link:
-        what = "before it was due for a frame's sending"
-        yield BoundComparison(what, link["early_ns"] / NS, 0.0, True, "s")
+    what = "before it was due for a frame's sending"
+    yield BoundComparison(what, link["early_ns"] / NS, 0.0, True, "s")
 
 
 def _handshakes(

@@ -204,7 +204,7 @@ class _Reader:
 
     @cached_property
     def _commanded(self) -> list[Mapping[str, Any]]:
-        made = [one for one in self.link.get("changes", ()) if one["by"] == "command"]
+        made = [one for one in self.link["changes"] if one["by"] == "command"]
         return sorted(made, key=_when_made)
 
 
