@@ -139,8 +139,8 @@ def find(
     metric = metric or default_metric(results)
     _demand_known(results.experiment, metric, base or {})
     chosen = dict(base or results.experiment.report.base) or default_base(results)
-    found = samples(results, metric)
-    goodputs = found if metric == "goodput" else samples(results, "goodput")
+    by_treatment = samples(results, metric)
+    goodputs = by_treatment if metric == "goodput" else samples(results, "goodput")
     names = tuple(results.experiment.factors)
     of_topology = network_factors(results.document)
     network = tuple(name for name in names if name in of_topology)
@@ -149,8 +149,8 @@ def find(
     bands = loads.bands(results)
     rows = [
         replace(row, moves=moves.get(key), bands=bands.get(key))
-        for key in found
-        for row in (_row(results, chosen, key, found, {"goodput": goodputs, **fairness}),)
+        for key in by_treatment
+        for row in (_row(results, chosen, key, by_treatment, {"goodput": goodputs, **fairness}),)
     ]
     return Findings(
         metric=metric,

@@ -184,12 +184,12 @@ def _sample(
     done = {row["block"] for row in own if row["outcome"] == "completed"}
     side = METRICS[metric].side
     counted = done | set(late) if METRICS[metric].counts_when_timed_out else done
-    found = {b: value for b, value in values.items() if value is not None and b in counted}
-    open_ = {b: limit for b, limit in late.items() if side and b not in found}
+    by_block = {b: value for b, value in values.items() if value is not None and b in counted}
+    open_ = {b: limit for b, limit in late.items() if side and b not in by_block}
     return Sample(
         metric=metric,
         levels=levels,
-        observed=found,
+        observed=by_block,
         censored={b: _bound(results, metric, levels, limit) for b, limit in open_.items()},
         side=side,
         tally=tally(planned, own),

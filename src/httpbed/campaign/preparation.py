@@ -103,13 +103,13 @@ def load(
         ConfigError: With every mistake in it and in its files, or if it has no such scale.
     """
     read, files, loaded = parser.read(text), LinkFiles(folder), pages.Pages(folder)
-    found = (
+    every_mistake = (
         *read.mistakes,
         *files.mistakes(read),
         *loaded.mistakes(read),
         *_role_mistakes(read, catalog),
     )
-    mistakes = tuple(dict.fromkeys(found))
+    mistakes = tuple(dict.fromkeys(every_mistake))
     if mistakes or read.experiment is None:
         raise ConfigError(mistakes)
     experiment = _at(read.experiment, scale)
@@ -171,16 +171,16 @@ def make_setup(
     """
     origins = loaded.recorded_origins()
     names = loaded.implementations()
-    found = program_roots.ensure(catalog, names, say=say, replays=bool(origins))
+    installed = program_roots.ensure(catalog, names, say=say, replays=bool(origins))
     if others := loaded.tcp_controls() - {DEFAULT_CONTROL}:
-        doctor.require_congestion(others, found.tools)
+        doctor.require_congestion(others, installed.tools)
     seed = loaded.experiment.seed
     return CampaignSetup(
         catalog=catalog,
-        programs=found,
+        programs=installed,
         certificates=tls_certificates.ensure(datetime.now(UTC), origins),
         contents=content.ensure_all(seed, loaded.workloads()),
         sites=loaded.sites or pages.ensure_all(loaded.workloads(), seed, loaded.folder, say),
-        options=plan_options(backend, found.tools, capture=capture),
+        options=plan_options(backend, installed.tools, capture=capture),
         files=link_files.kept(loaded.files),
     )

@@ -82,13 +82,13 @@ def command(
     catalog = experiment_argument.catalog(recipe_folders)
     test = CapacityTest(browser, most, turns, backend.choose(link_backend), _command_line())
     with _folder(keep) as folder, Reporter(test.loads(), test.loads()) as reporter:
-        found = session.run(test, catalog, folder, tell=reporter.report, say=_say)
-    record = _record(test, found)
+        result = session.run(test, catalog, folder, tell=reporter.report, say=_say)
+    record = _record(test, result)
     kept = capacity_records.write(browser, record)
     if as_json:
         echo(json.dumps(record, indent=1))
     else:
-        _show(test, found, kept)
+        _show(test, result, kept)
 
 
 @contextmanager
@@ -116,7 +116,7 @@ def _record(test: CapacityTest, found: CapacityResult) -> dict[str, Any]:
     }
 
 
-def _show(test: CapacityTest, found: CapacityResult, kept: Path) -> None:
+def _show(test: CapacityTest, result: CapacityResult, kept: Path) -> None:
     out = Console()
     table = Table(box=None, pad_edge=False)
     table.add_column("side by side", justify="right")
@@ -131,12 +131,12 @@ def _show(test: CapacityTest, found: CapacityResult, kept: Path) -> None:
     ):
         table.add_column(name, justify="right")
     table.add_column("against alone", justify="right")
-    for level in found.levels:
+    for level in result.levels:
         table.add_row(*_cells(level))
     out.print(table)
     for metric in METRICS:
         name = metric.replace("_", " ")
-        out.print(f"{name:<16}  {found.undisturbed(metric)} side by side leave it undisturbed")
+        out.print(f"{name:<16}  {result.undisturbed(metric)} side by side leave it undisturbed")
     versions = " and ".join(VERSIONS)
     out.print(f"browser           {test.browser}; the worse result of HTTP/{versions} counts")
     out.print(f"record            {kept}", soft_wrap=True)

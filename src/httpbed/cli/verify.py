@@ -31,13 +31,13 @@ def command(context: click.Context, *, directory: Path, as_json: bool) -> None:
 
     Exit codes: 0 all files match; 1 some differ; 2 DIR is not a campaign.
     """
-    found = verification.verify(campaigns.open_existing(directory))
+    result = verification.verify(campaigns.open_existing(directory))
     if as_json:
-        click.echo(json.dumps(_values(found)))
+        click.echo(json.dumps(_values(result)))
     else:
-        for line in _lines(found, directory):
+        for line in _lines(result, directory):
             click.echo(visible(line))
-    context.exit(1 if found.damaged else 0)
+    context.exit(1 if result.damaged else 0)
 
 
 def _lines(found: Verification, directory: Path) -> Iterator[str]:

@@ -62,10 +62,10 @@ def whole(findings: Findings) -> list[Column]:
 
 def evidence(findings: Findings) -> Iterator[str]:
     """Count all hand-overs by what the wire shows."""
-    found: Counter[str] = Counter()
+    verdicts: Counter[str] = Counter()
     over_before = 0
     for _, row in findings.rows():
-        found.update(row.moves.verdicts if row.moves else {})
+        verdicts.update(row.moves.verdicts if row.moves else {})
         over_before += row.moves.over_before if row.moves else 0
     words = {
         MIGRATED: "migrated, same connection on the wire",
@@ -74,7 +74,11 @@ def evidence(findings: Findings) -> Iterator[str]:
         NOTHING: "nothing on the new path",
         UNKNOWN: "not known",
     }
-    texts = [f"{text} {found[kind]}/{found.total()}" for kind, text in words.items() if found[kind]]
+    texts = [
+        f"{text} {verdicts[kind]}/{verdicts.total()}"
+        for kind, text in words.items()
+        if verdicts[kind]
+    ]
     if over_before:
         texts.append(f"{over_before} when the client was done")
     if texts:

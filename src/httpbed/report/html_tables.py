@@ -207,12 +207,12 @@ def _shared(findings: Findings) -> dict[str, list[str]]:
 
 
 def _line(findings: Findings, row: Row, beside: tuple[str, ...]) -> TreatmentRow:
-    scale, found, ratio = table_format(findings), row.estimate, row.ratio
+    scale, estimate, ratio = table_format(findings), row.estimate, row.ratio
     return TreatmentRow(
         treatment=treatment(row.levels, findings.others),
         n=str(row.sample.n),
-        median=scale.bounded(found.median) if found else DASH,
-        interval=scale.interval(found.interval) if found else DASH,
+        median=scale.bounded(estimate.median) if estimate else DASH,
+        interval=scale.interval(estimate.interval) if estimate else DASH,
         mean=_mean(findings, row),
         ratio="base" if row.is_base else ratio_text(ratio.median) if ratio else DASH,
         ratio_interval=ratio_interval(ratio.interval) if ratio else "",

@@ -40,7 +40,7 @@ def find(results: Results, text: str) -> Timeline | PageTrial:
     """
     block, slash, name = text.partition("/")
     rows = timelines.attempts(results)
-    found = [
+    matching = [
         row
         for row in rows
         if slash
@@ -48,10 +48,10 @@ def find(results: Results, text: str) -> Timeline | PageTrial:
         and row["trial"].startswith(name)
         and str(row["block"]) == block.lstrip("0")
     ]
-    if len(found) == 1:
-        return loads.read(results, found[0]) or timelines.timeline(results, found[0])
-    reason = f"{text!r} names {len(found) or 'no'} trial{'s' * (len(found) > 1)} that is data"
-    some = [f"{row['block']}/{row['trial']}" for row in (found or rows)]
+    if len(matching) == 1:
+        return loads.read(results, matching[0]) or timelines.timeline(results, matching[0])
+    reason = f"{text!r} names {len(matching) or 'no'} trial{'s' * (len(matching) > 1)} that is data"
+    some = [f"{row['block']}/{row['trial']}" for row in (matching or rows)]
     more = ", ..." if len(some) > MOST_NAMED else ""
     known = ", ".join(some[:MOST_NAMED]) + more
     remedy = f"write it like its folder in trials: BLOCK/TRIAL; there are: {known or 'none yet'}"

@@ -65,9 +65,9 @@ def example(results: Results) -> str:
 
 
 def _plot(
-    findings: Findings, results: Results, condition: Condition, number: int, found: Attempts
+    findings: Findings, results: Results, condition: Condition, number: int, attempts: Attempts
 ) -> Plot | None:
-    panels, left_out = choose(findings, results, condition, found)
+    panels, left_out = choose(findings, results, condition, attempts)
     trials = [one for panel in panels for one in panel.every()]
     if not any(one.curve.end_s for one in trials):
         return None
@@ -86,7 +86,7 @@ def _plot(
 
 
 def choose(
-    findings: Findings, results: Results, condition: Condition, found: Attempts
+    findings: Findings, results: Results, condition: Condition, attempts: Attempts
 ) -> tuple[list[Panel], list[str]]:
     """Choose what of a condition is drawn; return its panels, and what is left out in words."""
     split = _split(findings, condition, _of_handover(results.document))
@@ -100,7 +100,7 @@ def choose(
     panels = [
         Panel(
             title,
-            {treatment(row.levels, others): _read(results, row, found, lines) for row in group},
+            {treatment(row.levels, others): _read(results, row, attempts, lines) for row in group},
         )
         for title, group in kept.items()
     ]

@@ -136,13 +136,13 @@ def _throughput(transfers: Transfers, judged_as: Control) -> Iterator[Plot]:
     by_rtt: dict[float, list[SenderTransfer]] = {}
     for network, trials in transfers.grid().items():
         by_rtt.setdefault(network.rtt_s, []).extend(trials)
-    seen = {rtt_s: trials for rtt_s, trials in by_rtt.items() if trials}
-    if not seen:
+    measured = {rtt_s: trials for rtt_s, trials in by_rtt.items() if trials}
+    if not measured:
         return
     figure = VisibleFigure(figsize=(WIDTH_IN, 2.8), layout="constrained")
     axes = figure.subplots()
     name, expected = _model(judged_as)
-    for (rtt_s, trials), colour in zip(sorted(seen.items()), PALETTE[1:], strict=False):
+    for (rtt_s, trials), colour in zip(sorted(measured.items()), PALETTE[1:], strict=False):
         _against_loss(axes, rtt_s, trials, expected, colour)
     _logarithmic(axes, [network.loss for network, trials in transfers.grid().items() if trials])
     axes.set_xlabel("loss as it happened (%)")

@@ -97,9 +97,9 @@ def of_folder(top: Path, below: str) -> dict[str, FileDigest]:
             return None
 
     with ThreadPoolExecutor(durable_files.THREADS) as pool:
-        found = dict(zip(files, pool.map(digest, files), strict=True))
+        by_path = dict(zip(files, pool.map(digest, files), strict=True))
     durable_files.settle(folders)
-    return {name: one for name, one in found.items() if one is not None}
+    return {name: one for name, one in by_path.items() if one is not None}
 
 
 def _of(file: TextIO) -> FileDigest:
@@ -169,9 +169,9 @@ def unsealed(content: bytes) -> dict[str, Any]:
     if hashlib.sha256(unnamed.encode()).hexdigest() != seal[1]:
         raise DifferentError("has another SHA-256 than when it was written")
     try:
-        found = json.loads(text)
+        document = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise DifferentError(f"cannot be parsed: {type(error).__name__}") from None
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise DifferentError("is no JSON object")
-    return {name: value for name, value in found.items() if name != "sha256"}
+    return {name: value for name, value in document.items() if name != "sha256"}

@@ -30,7 +30,7 @@ def read(directory: Path) -> Results:
     manifest = campaign.manifest
     experiment = read_back.experiment.at_scale(manifest.get("scale"))
     factors = experiment.factors
-    found = tables.compact(campaign, factors)
+    compacted = tables.compact(campaign, factors)
     design = campaign.design()
     return Results(
         directory=directory,
@@ -41,9 +41,9 @@ def read(directory: Path) -> Results:
         scenarios={
             tuple(trial.levels[name] for name in factors): trial.document for trial in design
         },
-        damaged=found.damaged,
+        damaged=compacted.damaged,
         artifacts=Artifacts(directory),
-        **found.tables,
+        **compacted.tables,
     )
 
 

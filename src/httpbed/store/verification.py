@@ -36,11 +36,11 @@ def verify(campaign: Campaign) -> Verification:
     whole = dict[str, set[str]]()
     real = campaign.directory.resolve()
     for place in layout.attempts(real):
-        found = _attempt(campaign, place, design)
-        if isinstance(found, Damage):
-            damaged.append(found)
+        record = _attempt(campaign, place, design)
+        if isinstance(record, Damage):
+            damaged.append(record)
         else:
-            whole.setdefault(found.attempt.id, set()).add(place)
+            whole.setdefault(record.attempt.id, set()).add(place)
     return Verification(
         planned=None if design is None else len(design),
         attempts=sum(map(len, whole.values())),

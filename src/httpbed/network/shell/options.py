@@ -70,7 +70,7 @@ def describe(
     for way, file in zip(WAYS, traces or (), strict=False):
         given[way][_TRACE] = OptionValue(file, "--trace")
     mistakes = [*_twice(given), *_settle(given, _profile_rates(profile))]
-    found, wrong = _read_files(given)
+    files, wrong = _read_files(given)
     link: dict[str, Any] = {"between": [COMMAND, FAR], **_tables(given[BOTH])}
     link |= {way: _tables(_whole(given, way)) for way in WAYS}
     if profile is not None:
@@ -82,7 +82,7 @@ def describe(
         mistakes += [_mistake(detail, given) for detail in error.errors()]
     if mistakes or wrong:
         raise ConfigError(dict.fromkeys([*mistakes, *wrong]))
-    return DescribedLink(read, tuple(found))
+    return DescribedLink(read, tuple(files))
 
 
 def _read_files(

@@ -20,7 +20,7 @@ def mistakes(
 
     Nothing is created or changed.
     """
-    seen = {identity: flag for flag, file in inputs if (identity := _of_input(file))}
+    by_identity = {identity: flag for flag, file in inputs if (identity := _of_input(file))}
     made = list[Path]()
     try:
         for flag, file in outputs.items():
@@ -32,10 +32,12 @@ def mistakes(
                 reason = f"{file}: {error.strerror}"
                 yield Mistake(flag, reason, "name a file that can be written")
                 continue
-            if identity in seen:
-                yield Mistake(flag, f"{file} is also that of {seen[identity]}", "name another file")
+            if identity in by_identity:
+                yield Mistake(
+                    flag, f"{file} is also that of {by_identity[identity]}", "name another file"
+                )
             elif identity:
-                seen[identity] = flag
+                by_identity[identity] = flag
     finally:
         for path in made:
             path.unlink()

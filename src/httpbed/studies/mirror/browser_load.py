@@ -65,8 +65,8 @@ class BrowserLoader:
         loaded = preparation.load(document, self._catalog)
         # The site is served in place: it is not finished, and no campaign needs a copy.
         stored = CachedSite(sites.read(site), site)
-        found = {one.key: stored for one in loaded.workloads() if isinstance(one, PageLoad)}
-        loaded = replace(loaded, sites=found)
+        stored_sites = {one.key: stored for one in loaded.workloads() if isinstance(one, PageLoad)}
+        loaded = replace(loaded, sites=stored_sites)
         setup = preparation.make_setup(loaded, self._catalog, say=self._say)
         artifacts = scratch / f"load-{self._number}"
         asyncio.run(self._run(loaded, setup, artifacts))

@@ -18,7 +18,7 @@ def read(folder: Path, entry: str, bounds: MirrorLimits) -> dict[str, bytes]:
     Raises:
         ConfigError: With everything in it that cannot be served.
     """
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     mistakes, weight = [], 0
     for path in _files(folder):
         name = str(path.relative_to(folder))
@@ -26,17 +26,17 @@ def read(folder: Path, entry: str, bounds: MirrorLimits) -> dict[str, bytes]:
             mistakes.append(Mistake(str(path), reason, "remove it from the folder"))
             continue
         weight += path.stat().st_size
-        if weight > bounds.most_bytes or len(found) >= bounds.most_files:
+        if weight > bounds.most_bytes or len(contents) >= bounds.most_files:
             limits = f"more than {bounds.most_bytes} bytes or {bounds.most_files} files"
             remedy = "raise --bytes or --files if the page is meant to be so large"
             raise ConfigError([*mistakes, Mistake(str(folder), f"has {limits}", remedy)])
-        found[name] = path.read_bytes()
-    if entry not in found:
+        contents[name] = path.read_bytes()
+    if entry not in contents:
         remedy = "name the page with --entry"
         mistakes.append(Mistake(str(folder / entry), "does not exist", remedy))
     if mistakes:
         raise ConfigError(mistakes)
-    return found
+    return contents
 
 
 def repaired(files: dict[str, bytes], *, strip: bool) -> Iterator[tuple[str, bytes, list[str]]]:
