@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -18,11 +16,8 @@ from httpbed.analysis.sample import by_treatment
 from httpbed.cli import report
 from httpbed.experiment.errors import ConfigError
 from httpbed.report import (
-    access,
-    drawing,
     handovers,
     html,
-    network,
     notes,
     publish,
     terminal,
@@ -41,108 +36,6 @@ EVIL = "<script>alert('$x_1$')</script>"
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """Provide a campaign with hand-overs, and what its trials left."""
     return moving(usual, tmp_path_factory.mktemp("campaign"))
-
-
-def said_of(**table: Any) -> str:
-    """Say a hand-over between two links."""
-    links = {"links": ["wifi", "cellular"], "when": {"delivered": "2 MB"}}
-    return access.line({"handover": {**links, **table}})
-
-
-@pytest.mark.parametrize(
-    ("table", "text"),
-    [
-        (
-            {"kind": "address deleted", "sockets": "destroyed"},
-            (
-                "after 2 MB the address of wifi is deleted and its TCP sockets are destroyed;"
-                " cellular is up all along"
-            ),
-        ),
-        (
-            {"kind": "address deleted", "gap": "200 ms"},
-            (
-                "after 2 MB the address of wifi is deleted and its TCP sockets are kept;"
-                " cellular has no address until 200 ms later"
-            ),
-        ),
-        (
-            {"kind": "make before break", "overlap": "1 s", "when": {"at": "2 s"}},
-            (
-                "at 2 s cellular gets its address and is preferred to wifi; the old address is"
-                " deleted 1 s later"
-            ),
-        ),
-        (
-            {"kind": "route"},
-            (
-                "after 2 MB cellular is preferred to wifi, and nothing is deleted;"
-                " cellular is up all along"
-            ),
-        ),
-        (
-            {"kind": "blackhole", "when": {"every": "5 s"}},
-            (
-                "every 5 s the link in use drops everything in both directions, and the client is"
-                " told nothing; cellular is up all along (wifi -> cellular -> wifi)"
-            ),
-        ),
-        (
-            {"kind": "NAT rebinding", "links": ["wifi"]},
-            (
-                "after 2 MB a NAT at the far end of wifi forgets: what the client sends then has"
-                " another source port"
-            ),
-        ),
-        (
-            {"kind": "none", "when": None},
-            "the client stays on wifi; cellular is up all along",
-        ),
-    ],
-)
-def test_each_kind_is_a_sentence(table: dict[str, Any], text: str) -> None:
-    """What happens to which link, when, and what is up besides."""
-    assert said_of(**table) == text
-
-
-def test_factors_in_a_hand_over_are_told_with_their_levels() -> None:
-    """Of several kinds, each; of a quantity, all."""
-    handover = {
-        "links": ["wifi", "cellular"],
-        "kind": {"factor": "kind"},
-        "when": {"delivered": {"factor": "after"}},
-    }
-    document = {
-        "handover": handover,
-        "factors": {"kind": ["route", "blackhole"], "after": ["1 MB", "2 MB"]},
-    }
-    first, second = access.line(document).split(" | after")
-    assert first.startswith("after 1 MB")
-    assert second.endswith("cellular is up all along")
-    assert access.line({}) == ""
-
-
-def test_alike_links_are_told_once_by_their_names() -> None:
-    """Two that differ are told apart."""
-    document = tomllib.loads(MIGRATION)
-    assert network.sentences(document)[0].startswith("wifi and cellular, client <-> router: 10 ")
-    document["topology"]["links"][1]["rate"] = "5 Mbit/s"
-    texts = network.sentences(document)
-    assert [line.partition(",")[0] for line in texts[:2]] == ["wifi", "cellular"]
-    assert len(texts) == 3
-
-
-@pytest.mark.parametrize("upright", [False, True])
-def test_links_between_the_same_hosts_are_drawn_apart(upright: bool) -> None:
-    """Each with its name, and inside the drawing."""
-    drawn = drawing.topology(tomllib.loads(MIGRATION), upright=upright)
-    lines = re.findall(r'class="link" d="M([\d.]+) ([\d.]+)L', drawn)
-    assert len(set(lines)) == 3
-    assert "wifi" in drawn
-    assert "cellular" in drawn
-    size = re.search(r'viewBox="0 0 [\d.]+ ([\d.]+)"', drawn)
-    assert size
-    assert max(float(y) for y in re.findall(r'<text [^>]*y="([\d.]+)"', drawn)) < float(size[1])
 
 
 def shown(results: Results) -> str:

@@ -1,0 +1,162 @@
+"""The report's answer in sentences, with the headings and labels that go with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from campaigns import VERSIONS, Ending, campaign, timed
+from httpbed.analysis.findings import Findings, find
+from httpbed.report import html_tables, notes, publish
+from httpbed.report.answer import answer
+from httpbed.report.figures import LABEL_POINTS, plots, spread
+
+
+def sentences(findings: Findings, document: Mapping[str, Any]) -> list[str]:
+    """Return the answer as text."""
+    return [str(sentence) for sentence in answer(findings, document)]
+
+
+TIMES = {"1.1": 1.3, "2": 1.0, "3": 0.8}
+
+
+def apart(levels: Mapping[str, str], block: int) -> float:
+    """Give the versions times that are clearly apart."""
+    return TIMES[levels["http_version"]] * (1 + block / 100)
+
+
+def test_the_answer_in_words() -> None:
+    """Each comparison is a sentence with its evidence."""
+    results = campaign(apart)
+    texts = sentences(find(results), results.document)
+    assert texts[0] == "The link: 10 Mbit/s and 25 ms each way."
+    assert texts[-1] == (
+        "At 2 % loss, HTTP/3 needed 0.80x the time of HTTP/2"
+        " (93.75 % interval 0.80 .. 0.80; less in 5 of 5 blocks)."
+    )
+    last = answer(find(results), results.document)[-1]
+    assert last.evidence.startswith("93.75 %")
+    assert last.evidence not in last.text
+
+
+def test_equal_treatments_are_called_equal() -> None:
+    """To within the margin, which is said."""
+    results = campaign(lambda _levels, block: 1 + block / 100)
+    texts = sentences(find(results), results.document)
+    assert "needed the same time as HTTP/2, to within 1 % (" in texts[1]
+
+
+def test_another_metric_is_named() -> None:
+    """Time is needed, goodput is had."""
+    results = campaign(apart)
+    assert (
+        "had 1.25x the goodput of HTTP/2"
+        in sentences(find(results, "goodput"), results.document)[2]
+    )
+
+
+def test_many_comparisons_are_summed_up() -> None:
+    """Forty sentences are no answer."""
+    text = VERSIONS.replace('["0 %", "2 %"]', '["0 %", "1 %", "2 %", "3 %"]')
+    results = campaign(apart, text)
+    texts = sentences(find(results), results.document)
+    assert len(texts) == 3
+    assert texts[2].startswith(
+        "Request time of HTTP/3 against HTTP/2, over 4 conditions: less in 4;"
+    )
+
+
+def test_that_nothing_is_settled_is_said_once() -> None:
+    """With the extremes; a single block has no interval, which is not the same as noise."""
+    text = VERSIONS.replace("replicates = 5", "replicates = 1")
+    results = campaign(apart, text)
+    findings = find(results)
+    words = sentences(findings, results.document)[-1]
+    assert words.startswith("Nothing is settled at n = 1: all 4 comparisons are of a single block")
+    assert "went from 0.80x (HTTP/3 at 0 % loss) to 1.30x (HTTP/1.1 at" in words
+    lines = [
+        line for group in html_tables.groups(findings, results.document) for line in group.lines
+    ]
+    assert {line.aside for line in lines} == {"", "n = 1"}
+    texts = "; ".join(notes.notes(findings, results))
+    assert "4 comparisons of a single block cannot be told from noise" in texts
+    assert "within noise" not in texts
+
+
+def test_many_treatments_are_rows() -> None:
+    """Few conditions beside each other are read, ten treatments are cut off."""
+    few = html_tables.overview(find(campaign(apart)), campaign(apart).document)
+    assert (few.corner, few.columns) == ("condition", ("HTTP/1.1", "HTTP/2", "HTTP/3"))
+    text = VERSIONS.replace("[factors]", '[factors]\ncc = ["reno", "cubic"]')
+    results = campaign(apart, text)
+    many = html_tables.overview(find(results), results.document)
+    assert (many.corner, len(many.columns), len(many.rows)) == ("treatment", 2, 6)
+    assert all(line and line.treatment == name for name, lines in many.rows for line in lines)
+
+
+def test_the_base_is_named_as_treatments_are() -> None:
+    """In the order of the factors, however it was asked for."""
+    text = VERSIONS.replace("[factors]", '[factors]\ncc = ["reno", "cubic"]')
+    base = {"http_version": "3", "cc": "cubic"}
+    assert html_tables.headings(find(campaign(apart, text), base=base)).base == "cubic, HTTP/3"
+
+
+def test_nothing_compared_is_said() -> None:
+    """Rather than nothing at all."""
+    results = campaign(lambda *_: None)
+    assert sentences(find(results), results.document) == [
+        "No trial has a value of request time yet."
+    ]
+
+
+def test_json_holds_no_infinity(tmp_path: Path) -> None:
+    """A censored figure is its bound and the side on which it lies."""
+
+    def ends(levels: Mapping[str, str], block: int) -> Ending:
+        if levels["http_version"] == "2":
+            return Ending({}, "timed out", "still busy")
+        return timed(apart(levels, block))
+
+    results = campaign(ends)
+    found = publish.summary(results, tmp_path / "report.html")
+    again = json.loads(json.dumps(found, allow_nan=False))
+    base, third = again["treatments"][1:3]
+    assert base["estimate"]["median"] == {"value": 600.0, "beyond": ">"}
+    assert base["is_base"]
+    assert third["ratio"]["median"]["beyond"] == "<"
+    assert again["trials"]["outcomes"] == {"completed": 20, "timed out": 10}
+    assert again["report"].endswith("report.html")
+    assert publish.invalid_remain(results) is False
+
+
+def test_headings_where_replicates_are_missing(tmp_path: Path) -> None:
+    """One treatment has two values, the others five: the page, the figure and the table say so."""
+    results = campaign(
+        lambda levels, block: (
+            None if levels["http_version"] == "3" and block > 2 else apart(levels, block)
+        ),
+        directory=tmp_path,
+    )
+    found = find(results)
+    heading = html_tables.headings(found)
+    assert heading.interval == heading.ratio_interval == "interval of at least 50 %"
+    assert "the bar its interval of at least 50 %." in plots(found, results.document)[0].caption
+
+
+def test_the_answer_does_not_hide_that_the_link_changes() -> None:
+    """Its rate holds at first only."""
+    change = 'delay = "25 ms"\nschedule = [{ at = "300 ms", rate = "1 Mbit/s" }]'
+    results = campaign(apart, VERSIONS.replace('delay = "25 ms"', change))
+    texts = sentences(find(results), results.document)
+    assert texts[0] == "The link: 10 Mbit/s and 25 ms each way, at first."
+
+
+def test_names_of_curves_stay_apart_and_within_their_panel() -> None:
+    """Where many end at the top, the lower ones give way."""
+    places = spread([10.0, 95.0, 96.0, 97.0], 100.0)
+    assert places[0] == 10
+    assert places[-1] == 100
+    assert all(b - a >= LABEL_POINTS - 1e-9 for a, b in pairwise(places))
