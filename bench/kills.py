@@ -24,7 +24,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests/support"))
 
-import kin
+import process_tree
 from httpbed.store import campaign as campaigns
 from orchestrator import Run, Sandbox
 from real_runs import SmallExperiment, finished
@@ -70,7 +70,10 @@ def _round(folder: Path, draw: random.Random, killed: Counter[str]) -> list[str]
                 return [f"the run ended by itself:\n{run.log[-2000:]}"]
             seen.append(sandbox)
             time.sleep(draw.uniform(0, 0.25))
-            family = [*kin.descendants(run.pid), kin.Kin(run.pid, 0, "orchestrator")]
+            family = [
+                *process_tree.descendants(run.pid),
+                process_tree.ProcessEntry(run.pid, 0, "orchestrator"),
+            ]
             victim = draw.choice(family)
             try:
                 os.kill(victim.pid, signal.SIGKILL)
@@ -79,7 +82,7 @@ def _round(folder: Path, draw: random.Random, killed: Counter[str]) -> list[str]
             killed[victim.name] += 1
             if victim.name == "orchestrator":
                 break
-    left = [kin.holders(one.namespaces) for one in seen if not _is_gone(one)]
+    left = [process_tree.holders(one.namespaces) for one in seen if not _is_gone(one)]
     after = finished(directory)
     changed = [name for name, when in before.items() if after.get(name) != when]
     return [f"left: {what}" for what in left] + [f"changed: {name}" for name in changed]
@@ -87,7 +90,7 @@ def _round(folder: Path, draw: random.Random, killed: Counter[str]) -> list[str]
 
 def _is_gone(sandbox: Sandbox) -> bool:
     """Wait until no process has anything of a sandbox; a mount or an interface needs one."""
-    return _until(lambda: not kin.holders(sandbox.namespaces))
+    return _until(lambda: not process_tree.holders(sandbox.namespaces))
 
 
 def _wrong_trials(directory: Path) -> list[str]:

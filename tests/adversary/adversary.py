@@ -24,7 +24,7 @@ import misuse
 
 
 def client(address: str, name: str, authority: str, request: str) -> None:
-    """Fetch a file over HTTP/1.1, and tell of it as httpbed's own clients do."""
+    """Fetch a file over HTTP/1.1, and report it as httpbed's own clients do."""
     path, _, file = request.partition("=")
     context = ssl.create_default_context(cafile=authority)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
@@ -54,7 +54,7 @@ def client(address: str, name: str, authority: str, request: str) -> None:
 
 
 def chunks(connection: ssl.SSLSocket) -> Iterator[bytes]:
-    """Read to the end."""
+    """Read a connection to its end."""
     while chunk := connection.recv(65536):
         yield chunk
 
@@ -81,7 +81,7 @@ def server(certificate: str, key: str, content: str) -> None:
 
 
 def main() -> None:
-    """Attack, then work."""
+    """Attack, then work as the client or the server."""
     attack, role, *words = sys.argv[1:]
     os.chdir(Path(__file__).parent)
     if attack in attacks.ATTACKS:

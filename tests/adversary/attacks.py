@@ -1,4 +1,4 @@
-"""Attacks that reach for something of the bed, of another part or of the machine.
+"""Attacks on the bed, on another part or on the machine.
 
 Each reports its ways as lines ``{"attack": ..., "way": ..., "succeeded": ..., "said": ...}`` to
 ``attacks.jsonl``. One that succeeds harms nothing: it opens what it could have written, and changes
@@ -25,7 +25,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 EVIDENCE = {"link-result.json", "evidence.json", "link.json", "offloads.txt"}
 MOST_FOLDERS = 20_000
 KNOWN = {"PATH", "HOME", "LC_CTYPE"}
-"""All that a program finds in its environment; Python adds the last."""
+"""All variables of a program's environment; Python adds the last."""
 CALLS = {  # of x86-64 and, where it differs, arm64
     "ptrace": (101, 117),
     "process_vm_readv": (310, 270),
@@ -67,14 +67,14 @@ def call(name: str, *words: Any) -> int:
 
 
 class Report:
-    """What each way of an attack came to."""
+    """The results of an attack's actions."""
 
     def __init__(self, attack: str) -> None:
         self.attack = attack
         self.file = Path("attacks.jsonl").open("a")
 
     def tried(self, way: str, do: Callable[[], Any]) -> None:
-        """Try one way; it has succeeded if it returns something, and no error."""
+        """Try one action; it succeeds if it returns a value and raises no error."""
         try:
             said = do()
         except OSError as error:
@@ -83,7 +83,7 @@ class Report:
             self.line(way, said, "" if said is None else str(said)[:200])
 
     def line(self, way: str, got: object, said: str) -> None:
-        """Write it down at once: the next way may be the last."""
+        """Log the result at once, because the next action may end this process."""
         told = {"attack": self.attack, "way": way, "succeeded": bool(got), "said": said}
         self.file.write(json.dumps(told) + "\n")
         self.file.flush()
@@ -96,13 +96,13 @@ def signalled(pid: int, number: int) -> str:
 
 
 def opened_socket(family: int, kind: int) -> str:
-    """Make a socket, and connect it to nothing."""
+    """Make a socket without connecting it."""
     socket.socket(family, kind).close()
     return "made"
 
 
 def same_mode(path: Path) -> str:
-    """Change a mode to what it is."""
+    """Set the mode of a file to its present mode."""
     path.chmod(path.stat().st_mode & 0o7777)
     return "changed"
 
@@ -114,7 +114,7 @@ def made(path: Path) -> str:
 
 
 def node() -> str:
-    """Make the node of a disk."""
+    """Make a device node of a disk."""
     os.mknod("/tmp/disk", 0o60600, os.makedev(254, 0))
     return "made"
 
@@ -132,7 +132,7 @@ def traced(pid: int) -> str:
 
 
 def processes() -> dict[int, str]:
-    """Every process that can be seen, but this one."""
+    """Return every visible process except this one."""
     found = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
@@ -144,7 +144,7 @@ def processes() -> dict[int, str]:
 
 
 def forger(report: Report) -> None:
-    """Look for the attempt's evidence wherever a path leads, and open it to write."""
+    """Search all paths for the attempt's evidence, and open it to write."""
     tops = [Path("/"), *(Path(f"/proc/{pid}/root") for pid in processes())]
     tops += [Path(f"/proc/{pid}/cwd") for pid in processes()]
     for top in tops:
@@ -153,7 +153,7 @@ def forger(report: Report) -> None:
 
 
 def evidence_below(top: Path) -> list[str] | None:
-    """Find files of the bed's."""
+    """Find files of the bed."""
     found = []
     os.listdir(top)
     for _, (place, folders, names) in zip(range(MOST_FOLDERS), os.walk(top), strict=False):
@@ -170,7 +170,7 @@ def evidence_below(top: Path) -> list[str] | None:
 
 
 def killer(report: Report) -> None:
-    """Signal whatever is there, the emulator above all."""
+    """Signal every process, especially the emulator."""
     seen = {pid: name for pid, name in processes().items() if pid != 1}
     report.line("see other processes", seen, str(seen))
     for pid, name in seen.items():
@@ -185,19 +185,19 @@ def killer(report: Report) -> None:
 
 
 def limited(pid: int, limit: int) -> str:
-    """Set a limit of another process to what it is."""
+    """Set a limit of another process to its present value."""
     resource.prlimit(pid, limit, resource.prlimit(pid, limit))
     return "set"
 
 
 def special(make: Callable[[], Any]) -> str:
-    """Make a file that runs as its owner, and remove it."""
+    """Make a set-user-ID file, and remove it."""
     make()
     return "made"
 
 
 def opened(path: Path) -> str:
-    """Open a file to write it, or to read what not everybody may; or look into a folder."""
+    """Open a file to write it or to read private data, or list a folder."""
     if path.is_dir():
         return str(os.listdir(path))
     public = path.stat().st_mode & 0o004
@@ -206,7 +206,7 @@ def opened(path: Path) -> str:
 
 
 def second_link(report: Report) -> None:
-    """Make a link past the emulator, change routes, open packet sockets."""
+    """Make a link that bypasses the emulator, change routes, open packet sockets."""
     report.tried("veth", partial(netlink, 16, veth()))
     report.tried(
         "delete a route", partial(netlink, 25, struct.pack("8BI", 2, 0, 0, 0, 254, 3, 0, 1, 0))
@@ -218,7 +218,7 @@ def second_link(report: Report) -> None:
 
 
 def tun() -> str:
-    """Make a device of one's own."""
+    """Make a network device."""
     with open("/dev/net/tun", "r+b", buffering=0) as device:
         fcntl.ioctl(device, 0x400454CA, struct.pack("16sH", b"past", 0x1002))
     return "made"
@@ -247,14 +247,14 @@ def netlink(kind: int, data: bytes) -> str | None:
 
 
 def keyring(report: Report) -> None:
-    """Reach keys of the user's."""
+    """Read the keys of the user."""
     report.tried("join", partial(called, "keyctl", KEY_JOIN, None, 0, 0, 0))
     report.tried("describe the user's", partial(called, "keyctl", KEY_DESCRIBE, -4, None, 0, 0))
     report.tried("add", partial(called, "add_key", b"user", b"mine", b"x", 1, -4))
 
 
 def shadow(report: Report) -> None:
-    """Read what only root of the host may."""
+    """Read files that only root of the host may read."""
     places = ["/etc/shadow", "/etc/gshadow", "/root", "/home", "/etc/ssh", "/etc/ssl/private"]
     for pid in [*processes(), "self"]:
         places += [f"/proc/{pid}/root{place}" for place in places[:4]]
@@ -270,7 +270,7 @@ def secret(path: Path) -> str | None:
 
 
 def sysctl(report: Report) -> None:
-    """Open the kernel's settings to write them, and change what devices are."""
+    """Open the kernel's settings to write them, and change devices."""
     names = ["kernel/core_pattern", "kernel/pid_max", "kernel/shmall", "vm/overcommit_memory"]
     names += ["vm/drop_caches", "net/ipv4/tcp_congestion_control", "net/ipv4/ip_forward"]
     places = [f"/proc/sys/{name}" for name in names] + ["/proc/sysrq-trigger", "/sys/kernel/mm"]
@@ -298,7 +298,7 @@ def tracer(report: Report) -> None:
 
 
 def called(name: str, *words: Any) -> str:
-    """Make a system call that returns something, if only 0."""
+    """Make a system call; return its result."""
     return f"returned {call(name, *words)}"
 
 
@@ -308,13 +308,13 @@ def entered(place: str) -> str:
 
 
 def remote_memory(pid: int) -> str:
-    """Ask for no bytes of another process: the right is checked all the same."""
+    """Read no bytes of another process; the kernel still checks the permission."""
     call("process_vm_readv", pid, None, 0, None, 0, 0)
     return "read"
 
 
 def namespaces(report: Report) -> None:
-    """Leave the namespaces, or make own ones in which everything is allowed."""
+    """Leave the namespaces, or make new ones with all privileges."""
     own = os.open("/proc/self/ns/net", os.O_RDONLY)
     report.tried("unshare user", partial(called, "unshare", NEW_USER))
     report.tried("clone user", partial(cloned, NEW_USER))
@@ -343,7 +343,7 @@ def cloned(flags: int) -> str:
 
 
 def rights(report: Report) -> None:
-    """Say what this process was given, and take more."""
+    """Report the privileges of this process, and try to gain more."""
     status = dict(line.split(":\t") for line in Path("/proc/self/status").read_text().splitlines())
     for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
         report.line(name, int(status[name], 16), status[name])
@@ -374,7 +374,7 @@ def rights(report: Report) -> None:
 
 
 def raised(number: int, hard: int) -> str | None:
-    """Set a limit higher than it may be."""
+    """Raise a limit above its maximum."""
     if hard == resource.RLIM_INFINITY:
         return "is infinite"
     try:

@@ -1,4 +1,4 @@
-"""Attacks on the machine's resources, and on whoever reads or removes what a program leaves."""
+"""Attacks on the machine's resources, and on code that reads or removes a program's files."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ MB = 10**6
 
 
 def chmod() -> None:
-    """Close the folder to everybody."""
+    """Remove all permissions of the folder."""
     os.chmod(".", 0)
 
 
 def inner_chmod() -> None:
-    """Close a folder below, with something in it."""
+    """Remove all permissions of an inner folder that contains a file."""
     os.makedirs("inner/most")
     os.chmod("inner", 0)
 
 
 def fork_bomb() -> None:
-    """Fork until the kernel says no, and let them live."""
+    """Fork until the kernel refuses, and leave the processes running."""
     for _number in range(20_000):
         try:
             if os.fork() == 0:
@@ -37,7 +37,7 @@ def fork_bomb() -> None:
 
 
 def shared_memory() -> None:
-    """Fill shared memory that no limit of a process counts."""
+    """Fill shared memory, which no limit of a process counts."""
     kept = []
     for _number in range(400):
         kept.append(mmap.mmap(-1, 16 * MB))
@@ -46,7 +46,7 @@ def shared_memory() -> None:
 
 
 def memory_files() -> None:
-    """Fill files in memory that nothing maps."""
+    """Fill files in memory that are not mapped."""
     kept = []
     for _number in range(400):
         kept.append(call("memfd_create", b"x", 0))
@@ -61,31 +61,31 @@ def disk() -> None:
 
 
 def names() -> None:
-    """Ten thousand names, some of them no text."""
+    """Make ten thousand files, some with names that are not text."""
     for number in range(10_000):
         os.close(os.open(b"\xff\x1b]0;%d" % number, os.O_CREAT | os.O_WRONLY, 0o644))
 
 
 def byte_name() -> None:
-    """One name that is no text."""
+    """Make a file with a name that is not text."""
     os.close(os.open(b"\xff\xfe\x1b[31m", os.O_CREAT | os.O_WRONLY, 0o644))
 
 
 def traps() -> None:
-    """What a reader waits for, or follows."""
+    """Make pipes and links, which a reader waits for or follows."""
     os.mkfifo("pipe")
     os.symlink("/proc/kmsg", "link")
     socket.socket(socket.AF_UNIX).bind("socket")
 
 
 def hole() -> None:
-    """A file of a size that no disk has."""
+    """Make a file larger than any disk."""
     with open("hole", "wb") as file:
         file.truncate(10**15)
 
 
 def deep() -> None:
-    """A thousand folders in each other, the last one closed."""
+    """Make a thousand nested folders, the last without permissions."""
     top = os.getcwd()
     for _number in range(1000):
         os.mkdir("d")
@@ -95,38 +95,39 @@ def deep() -> None:
 
 
 def survivor() -> None:
-    """Leave a process behind that goes on writing."""
+    """Leave a process running that continues to write."""
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:
             for number in range(400):
-                Path("later").write_text(f"{number}\n")
+                with open("later", "a") as file:
+                    file.write(f"{number}\n")
                 time.sleep(0.01)
         os._exit(0)
 
 
 def fifo_next() -> None:
-    """Leave a pipe where the next run of this program is to write, and fail."""
+    """Leave a pipe in place of the next run's output file, and fail."""
     os.unlink("said.jsonl")
     os.mkfifo("said.jsonl")
     raise SystemExit(1)
 
 
 def folder_next() -> None:
-    """Leave a folder in the place of the next run's program, and fail."""
+    """Leave a folder in place of the next run's program, and fail."""
     os.unlink("adversary.py")
     os.mkdir("adversary.py")
     raise SystemExit(1)
 
 
 def chmod_next() -> None:
-    """Close the folder to the next run, and fail."""
+    """Remove the permissions of the folder for the next run, and fail."""
     os.chmod(".", 0)
     raise SystemExit(1)
 
 
 def full_tmp() -> None:
-    """Fill all memory for files, which a server might want."""
+    """Fill all memory for files, which a server may need."""
     for place in ("/tmp", "/dev/shm", "/run", "/trial"):
         try:
             with open(f"{place}/full", "wb") as file:

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from handover_campaigns import TrialCourse, handover_campaign, usual
 from httpbed.analysis import handovers, timelines
 from httpbed.analysis.timelines import Curve, deliveries, thinned
 from httpbed.experiment.handover_event import HandoverEvent
 from httpbed.store import campaign as campaigns
-from moving import TrialCourse, moving, usual
 
 HEAD = "# origin_ms: 100.5\nbin\tlink\tbytes\n"
 
@@ -107,7 +107,7 @@ def test_what_came_to_an_address_that_was_gone_is_not_drawn() -> None:
 
 def test_hand_overs_are_read_as_far_as_they_can_be(tmp_path: Path) -> None:
     """What is absent, null or of another kind is not known."""
-    results = moving(lambda *_: TrialCourse(), tmp_path)
+    results = handover_campaign(lambda *_: TrialCourse(), tmp_path)
     row = timelines.attempts(results)[0]
     path = campaigns.artifacts(tmp_path, row["block"], row["trial"], row["attempt"]).parent
     text = [
@@ -128,7 +128,7 @@ def test_hand_overs_are_read_as_far_as_they_can_be(tmp_path: Path) -> None:
 
 def test_what_hand_overs_cost_is_gathered_by_treatment(tmp_path: Path) -> None:
     """Medians of what completed, sums of what was tried, and what the wire shows."""
-    results = moving(usual, tmp_path)
+    results = handover_campaign(usual, tmp_path)
     moves = handovers.of_campaign(results)
     changed = {
         client: moves[(client, "0 %", "changed")] for client in ("quiche", "wget", "curl-h3")
@@ -147,7 +147,9 @@ def test_what_hand_overs_cost_is_gathered_by_treatment(tmp_path: Path) -> None:
 
 def test_what_nobody_completed_has_no_median(tmp_path: Path) -> None:
     """A stall that ended with the client's failure says nothing of its length."""
-    results = moving(lambda *_: TrialCourse(verdict="nothing", outcome="failed"), tmp_path)
+    results = handover_campaign(
+        lambda *_: TrialCourse(verdict="nothing", outcome="failed"), tmp_path
+    )
     failed = handovers.of_campaign(results)[("quiche", "0 %", "changed")]
     assert failed.median("delivery_stall") is None
     assert failed.verdicts == {"nothing": 3}
@@ -155,11 +157,11 @@ def test_what_nobody_completed_has_no_median(tmp_path: Path) -> None:
 
 def test_a_trial_that_was_over_before_is_counted(tmp_path: Path) -> None:
     """It completed, and nothing had changed."""
-    results = moving(lambda *_: TrialCourse(), tmp_path)
+    results = handover_campaign(lambda *_: TrialCourse(), tmp_path)
     assert handovers.of_campaign(results)[("wget", "2 %", "changed")].before_any == 3
 
 
 def test_invalid_attempts_have_no_timeline(tmp_path: Path) -> None:
     """What the bed spoilt is not drawn."""
-    results = moving(lambda *_: TrialCourse(outcome="invalid"), tmp_path)
+    results = handover_campaign(lambda *_: TrialCourse(outcome="invalid"), tmp_path)
     assert timelines.attempts(results) == []

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from command_line import Command
 from httpbed.cli import calibrate
-from httpbed.cli import main as command_line
 from httpbed.network.calibration.cell import Finding
 from httpbed.network.calibration.judgement import Verdict
 from httpbed.report.terminal import Console
@@ -51,35 +51,27 @@ def test_the_table_shows_failures_with_their_reasons() -> None:
     assert "0 of 3 cells passed" in text
 
 
-def refused(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: str | Path
-) -> str:
-    """Run the command line, which must say that it was asked wrongly."""
-    monkeypatch.setattr("sys.argv", ["httpbed", *map(str, words)])
-    with pytest.raises(SystemExit) as left:
-        command_line.main()
-    assert left.value.code == 2
-    return capsys.readouterr().err
+def refused(httpbed: Command, *arguments: str | Path) -> str:
+    """Run the command line, which must reject its arguments; return stderr."""
+    code, _, err = httpbed(*arguments)
+    assert code == 2
+    return err
 
 
-def test_an_unknown_cell_is_rejected_with_the_list_of_cells(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unknown_cell_is_rejected_with_the_list_of_cells(httpbed: Command) -> None:
     """Before anything is run."""
-    told = refused(monkeypatch, capsys, "calibrate", "--only", "nonsense")
+    told = refused(httpbed, "calibrate", "--only", "nonsense")
     assert "no cell has such a name" in told
     assert "delay 25 ms" in told
 
 
-def test_evidence_is_never_overwritten(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    """A folder that exists is somebody's."""
-    assert "exists already" in refused(monkeypatch, capsys, "calibrate", "--keep", tmp_path)
+def test_evidence_is_never_overwritten(httpbed: Command, tmp_path: Path) -> None:
+    """A folder that already exists is refused."""
+    assert "exists already" in refused(httpbed, "calibrate", "--keep", tmp_path)
 
 
 def test_strict_refuses_before_anything_is_built(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    httpbed: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """With the reason and the command to run."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
@@ -87,7 +79,7 @@ def test_strict_refuses_before_anything_is_built(
     file = tmp_path / "own.toml"
     file.write_text(DEMO)
     folder = tmp_path / "campaign"
-    told = refused(monkeypatch, capsys, "run", file, "--strict", "-o", folder)
+    told = refused(httpbed, "run", file, "--strict", "-o", folder)
     assert "there is no link certificate on this machine" in told
     assert "httpbed calibrate" in told
     assert not folder.exists()

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-import kept
 import replays
+import stored_campaigns
+from command_line import Command
 from hars import Said, har
 from httpbed.cli import main as command_line
 from httpbed.experiment.errors import HostError
@@ -32,20 +33,14 @@ SIX_MISTAKES = (
 
 
 @pytest.fixture
-def complaint(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> Complaint:
-    """Return what runs the command line and gives its exit code and what it complained about."""
+def complaint(httpbed: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Complaint:
+    """Return a function that runs httpbed and returns the exit code and the lines of stderr."""
     monkeypatch.setenv("HTTPBED_CACHE", str(tmp_path / "cache"))
 
-    def run(*words: str | Path) -> tuple[int, list[str]]:
-        monkeypatch.setattr("sys.argv", ["httpbed", *map(str, words)])
-        with pytest.raises(SystemExit) as left:
-            command_line.main()
-        said = capsys.readouterr()
-        assert "Traceback" not in said.out + said.err
-        assert isinstance(left.value.code, int)
-        return left.value.code, said.err.splitlines()
+    def run(*arguments: str | Path) -> tuple[int, list[str]]:
+        code, out, err = httpbed(*arguments)
+        assert "Traceback" not in out + err
+        return code, err.splitlines()
 
     return run
 
@@ -102,15 +97,11 @@ def test_an_impossible_combination_names_the_level_that_causes_it(
     )
 
 
-def test_mistakes_are_json_on_request(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], written: Written
-) -> None:
+def test_mistakes_are_json_on_request(httpbed: Command, written: Written) -> None:
     """On standard output, with the same exit code."""
-    monkeypatch.setattr("sys.argv", ["httpbed", "validate", "--json", str(written(SIX_MISTAKES))])
-    with pytest.raises(SystemExit) as left:
-        command_line.main()
-    said = json.loads(capsys.readouterr().out)
-    assert left.value.code == 2
+    code, out, _ = httpbed("validate", "--json", written(SIX_MISTAKES))
+    said = json.loads(out)
+    assert code == 2
     assert said["valid"] is False
     assert set(PLACES) <= {mistake["place"] for mistake in said["mistakes"]}
 
@@ -188,8 +179,10 @@ def test_wrong_arguments_exit_with_code_two(
     """A folder for a file, a file for a folder, nothing at all: exit 2 with a word about it."""
     there = tmp_path / "there"
     there.mkdir()
-    (there / "file").write_text(kept.SMALL)
-    kept.make(tmp_path / "campaign", [kept.record(kept.loaded().trials[0])])
+    (there / "file").write_text(stored_campaigns.SMALL)
+    stored_campaigns.make(
+        tmp_path / "campaign", [stored_campaigns.record(stored_campaigns.loaded().trials[0])]
+    )
     names = {
         "there": there,
         "nothing": there / "nothing",

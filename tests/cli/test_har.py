@@ -6,7 +6,6 @@ import csv
 import json
 import os
 import shutil
-from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import archives
-import kept
-from httpbed.cli import main as command_line
+import stored_campaigns
+from command_line import Command
 from httpbed.experiment.errors import visible_lines
 from httpbed.experiment.trial import Record
 from httpbed.web.har import loads, parser, writer
@@ -26,22 +25,6 @@ from httpbed.web.load import net_log
 TESTS = Path(__file__).parent.parent
 RECORDED = TESTS / "recorded/chromium-headless-shell-156.0.8078.79"
 NET_LOG = TESTS / "web/load/net_logs/quic.json"
-Command = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def httpbed(monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Command:
-    """Return a function that runs httpbed and returns exit code, stdout and stderr."""
-
-    def run(*words: str | Path) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["httpbed", *map(str, words)])
-        with pytest.raises(SystemExit) as left:
-            command_line.main()
-        out, err = capfdbinary.readouterr()
-        assert isinstance(left.value.code, int)
-        return left.value.code, out.decode(), err.decode()
-
-    return run
 
 
 @pytest.fixture
@@ -57,7 +40,7 @@ def har(tmp_path: Path) -> Path:
 def campaign(tmp_path: Path) -> Path:
     """Make a campaign: two trials have loads, one with a net-log; a third has a torn load."""
     folder = tmp_path / "campaign"
-    trials = kept.loaded().trials
+    trials = stored_campaigns.loaded().trials
     loads = dict(zip((trial.id for trial in trials), ("h2", "h3", ""), strict=False))
 
     def leave(record: Record, artifacts: Path) -> None:
@@ -70,12 +53,14 @@ def campaign(tmp_path: Path) -> Path:
         if name == "h3":
             shutil.copyfile(NET_LOG, place / "net-log.json")
 
-    kept.make(folder, [kept.record(trial) for trial in trials[:4]], leave=leave)
+    stored_campaigns.make(
+        folder, [stored_campaigns.record(trial) for trial in trials[:4]], leave=leave
+    )
     return folder
 
 
 def _names(index: int) -> str:
-    trial = kept.loaded().trials[index]
+    trial = stored_campaigns.loaded().trials[index]
     return f"{trial.block:04d}-{trial.id}"
 
 
@@ -248,7 +233,9 @@ def test_an_export_of_loads_that_is_impossible_is_rejected(
     httpbed: Command, tmp_path: Path
 ) -> None:
     """Without a folder, as JSON lines, or for a campaign without page loads."""
-    kept.make(tmp_path / "campaign", [kept.record(kept.loaded().trials[0])])
+    stored_campaigns.make(
+        tmp_path / "campaign", [stored_campaigns.record(stored_campaigns.loaded().trials[0])]
+    )
     export = ("export", tmp_path / "campaign", "--format", "har")
     code, _, err = httpbed(*export)
     assert (code, "-o: is missing: --format har" in err) == (2, True)
@@ -263,7 +250,7 @@ def test_an_altered_load_is_in_no_export_and_no_figure(
     httpbed: Command, campaign: Path, tmp_path: Path
 ) -> None:
     """Both say so; the trial's observations have a digest of their own, and count."""
-    trial = kept.loaded().trials[0]
+    trial = stored_campaigns.loaded().trials[0]
     (campaign / f"trials/0001/{trial.id}/1/artifacts/client/cdp.jsonl").write_text("")
     code, _, err = httpbed("export", campaign, "--format", "har", "-o", tmp_path / "hars")
     assert code == 0

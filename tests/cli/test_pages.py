@@ -3,29 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from httpbed.cli import main as command_line
-
-Command = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def httpbed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
-    """Return a function that runs httpbed and returns exit code, stdout and stderr."""
-
-    def run(*words: str | Path) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["httpbed", *map(str, words)])
-        with pytest.raises(SystemExit) as left:
-            command_line.main()
-        assert isinstance(left.value.code, int)
-        out, err = capsys.readouterr()
-        return left.value.code, out, err
-
-    return run
+from command_line import Command
 
 
 def test_json_lists_pages_with_their_contents(httpbed: Command) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-import kept
+import stored_campaigns
 from httpbed.campaign import preparation
 from httpbed.cli import plan as verb
 from httpbed.host import backend as backends
@@ -20,7 +20,7 @@ from httpbed.trial import content, program_roots, tls_certificates
 from recorded import nothing_built
 
 RATE_ONLY = (
-    kept.SMALL.replace('loss = ["0 %", "2 %"]\n', "")
+    stored_campaigns.SMALL.replace('loss = ["0 %", "2 %"]\n', "")
     .replace('delay = "25 ms"\nloss = { factor = "loss" }\n', "")
     .replace('queue = { discipline = "droptail", limit = "1000 packets" }\n', "")
 )
@@ -51,7 +51,7 @@ def test_plan_prints_the_processes_that_run_starts(
     words = [str(file), "--commands", "--json", "--link-backend", backend]
     words += ["--capture"] * capture
     result = CliRunner().invoke(verb.command, words, catch_exceptions=False)
-    known, loaded = catalog.load(), kept.loaded(RATE_ONLY)
+    known, loaded = catalog.load(), stored_campaigns.loaded(RATE_ONLY)
     bed = preparation.make_setup(loaded, known, say=print, backend=backend, capture=capture)
     started = [[asdict(spec) for spec in bed.plan(trial).specs()] for trial in loaded.trials]
     assert bed.options.backend == backend

@@ -5,52 +5,39 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
-import kept
-from httpbed.cli import main as command_line
+import stored_campaigns
+from command_line import Command
 from httpbed.cli.verb_table import VERBS
 from httpbed.experiment.schema import experiment_schema
 from httpbed.store import campaign as campaigns
-
-Command = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def httpbed(monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Command:
-    """Return a function that runs httpbed and returns exit code, stdout and stderr."""
-
-    def run(*words: str | Path) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["httpbed", *map(str, words)])
-        with pytest.raises(SystemExit) as left:
-            command_line.main()
-        out, err = capfdbinary.readouterr()
-        assert isinstance(left.value.code, int)
-        return left.value.code, out.decode(errors="replace"), err.decode()
-
-    return run
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     """Write an experiment without mistakes."""
     path = tmp_path / "experiment-file.toml"
-    path.write_text(kept.SMALL)
+    path.write_text(stored_campaigns.SMALL)
     return path
 
 
 @pytest.fixture
 def campaign(tmp_path: Path) -> Path:
     """Make a campaign of twelve trials, of which five have ended, one after an invalid attempt."""
-    trials = kept.loaded().trials
+    trials = stored_campaigns.loaded().trials
     kinds = ("completed", "completed", "failed", "timed out")
-    records = [kept.record(trial, 1, kind) for trial, kind in zip(trials, kinds, strict=False)]
-    records += [kept.record(trials[4], 1, "invalid"), kept.record(trials[4], 2, seconds=2.5)]
-    kept.make(tmp_path / "campaign", records)
+    records = [
+        stored_campaigns.record(trial, 1, kind) for trial, kind in zip(trials, kinds, strict=False)
+    ]
+    records += [
+        stored_campaigns.record(trials[4], 1, "invalid"),
+        stored_campaigns.record(trials[4], 2, seconds=2.5),
+    ]
+    stored_campaigns.make(tmp_path / "campaign", records)
     return tmp_path / "campaign"
 
 
@@ -66,7 +53,7 @@ def test_a_token_bucket_that_holds_the_transfer_is_noted(httpbed: Command, tmp_p
     """``validate`` and ``plan`` print it on stderr: the file is valid, the rate is unused."""
     deep = '{ bucket = "10 Mbit/s", burst = "12.5 MB" }'
     file = tmp_path / "deep.toml"
-    file.write_text(kept.SMALL.replace('rate = "10 Mbit/s"', f"rate = {deep}"))
+    file.write_text(stored_campaigns.SMALL.replace('rate = "10 Mbit/s"', f"rate = {deep}"))
     note = (
         "client-server from server: the bucket of 12.5 MB holds the whole transfer of 1 MB, so the"
         " rate of 10 Mbit/s never limits it; set burst to far less than 1 MB"
@@ -80,7 +67,7 @@ def test_a_token_bucket_that_holds_the_transfer_is_noted(httpbed: Command, tmp_p
 def test_validate_lists_scales_and_plan_accepts_them(httpbed: Command, tmp_path: Path) -> None:
     """``plan`` rejects a scale that the experiment does not have."""
     file = tmp_path / "scaled.toml"
-    file.write_text(kept.SCALED)
+    file.write_text(stored_campaigns.SCALED)
     _, out, _ = httpbed("validate", file)
     assert out == f"{file}: no mistakes; 12 trials, 3 at scale smoke\n"
     _, out, err = httpbed("plan", file, "--scale", "smoke")
@@ -97,14 +84,14 @@ def test_plan_lists_every_trial_in_order(httpbed: Command, file: Path) -> None:
     code, out, err = httpbed("plan", file)
     assert code == 0
     assert [line.split()[3] for line in out.splitlines()] == [
-        trial.id for trial in kept.loaded().trials
+        trial.id for trial in stored_campaigns.loaded().trials
     ]
     assert "12 trials: 6 treatments in 2 blocks" in err
 
 
 def test_plan_prints_every_command_on_request(httpbed: Command, file: Path) -> None:
     """As shell commands in text, as lists of words in JSON."""
-    trial = kept.loaded().trials[0]
+    trial = stored_campaigns.loaded().trials[0]
     _, out, _ = httpbed("plan", file, "--commands", "--trial", trial.id)
     for words in ("[emulator] ip -batch -", "[client] curl", "[server] nginx", "/bin/httpbed-link"):
         assert words in out
@@ -134,8 +121,10 @@ def test_status_counts_outcomes(httpbed: Command, campaign: Path) -> None:
 
 def test_status_reports_a_run_in_progress(httpbed: Command, campaign: Path) -> None:
     """Another process holds the campaign's lock."""
-    made = kept.loaded()
-    with campaigns.opened(campaign, kept.SMALL, made.trials, kept.manifest()):
+    made = stored_campaigns.loaded()
+    with campaigns.opened(
+        campaign, stored_campaigns.SMALL, made.trials, stored_campaigns.manifest()
+    ):
         assert "a run is in progress" in httpbed("status", campaign)[1]
 
 

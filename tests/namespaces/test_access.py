@@ -14,6 +14,7 @@ from typing import Any, Literal
 import pytest
 
 from families import until
+from host_sockets import opened
 from httpbed.experiment.changes import Action
 from httpbed.host import backend as backends
 from httpbed.host.backend import Backend
@@ -21,7 +22,6 @@ from httpbed.host.sandbox.dialogue import run_tool
 from httpbed.network import idle_rtt
 from httpbed.network import plan as network
 from httpbed.network.access import Access
-from inside import opened
 from networks import Running, made, topology
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]

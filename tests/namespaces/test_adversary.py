@@ -7,13 +7,12 @@ without one of the layers of the sandbox (docs/concepts/isolation.md).
 from __future__ import annotations
 
 import contextlib
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import patience
 from hostile import attacked
-from httpbed.experiment.check import LATENESS, PRESSURE
 from httpbed.programs import recipe
 from httpbed.store import campaign as campaigns
 from httpbed.trial import parts
@@ -37,10 +36,8 @@ LEAST_S = BYTES * 8 / RATE_BIT_S + 2 * DELAY_S
 
 @pytest.fixture(autouse=True)
 def _tight(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lower the bounds so that tests reach them sooner, and ignore how busy the machine is."""
-    monkeypatch.setattr("httpbed.trial.checks.bed.PRESSURE", replace(PRESSURE, limit=1e9))
-    monkeypatch.setattr("httpbed.trial.checks.bed.LATENESS", replace(LATENESS, limit=1e9))
-    monkeypatch.setattr(bed, "RTT_LATE_S", 1e9)
+    """Lower the bounds so that tests reach them sooner; an attack may delay the idle pings."""
+    monkeypatch.setattr(bed, "RTT_LATE_S", patience.UNLIMITED)
     monkeypatch.setattr(parts, "LOG_BYTES", 40 * MB)
     monkeypatch.setattr(recipe, "MEMORY_BYTES", 400 * MB)
     monkeypatch.setattr(recipe, "PROCESSES", 400)
@@ -124,4 +121,4 @@ def test_what_a_program_leaves_running_ends_with_it(tmp_path: Path) -> None:
     """After a part's program has ended, no process writes to the part's files."""
     found = attacked(tmp_path, "survivor")
     assert found.outcome == "completed"
-    assert int((found.artifacts / "client/later").read_text() or 0) < 300
+    assert 0 < len((found.artifacts / "client/later").read_text().splitlines()) < 300

@@ -34,7 +34,10 @@ from httpbed.network.plan import NetworkPlan
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.alone]
 
 SEED = 3
+LOSS = grid.loss_cell(0.05, 1000)
+(POLICER,) = other_cells.policers()
 Tamper = Callable[[NetworkPlan], NetworkPlan]
+Sound = Callable[[Cell], Verdict]
 
 
 def honest(planned: NetworkPlan) -> NetworkPlan:
@@ -102,24 +105,37 @@ def exact(found: Verdict) -> set[str]:
     return failed(found) & exactly
 
 
-def test_a_sound_link_loses_what_its_seed_says(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Sound:
+    """Return a function that runs a cell without a fault; each cell runs once."""
+    verdicts: dict[str, Verdict] = {}
+
+    def run(cell: Cell) -> Verdict:
+        if cell.name not in verdicts:
+            verdicts[cell.name] = verdict(cell, tmp_path_factory.mktemp("sound"))
+        return verdicts[cell.name]
+
+    return run
+
+
+def test_a_sound_link_loses_what_its_seed_says(sound: Sound) -> None:
     """Each packet's loss in each direction follows the seed."""
-    found = verdict(grid.loss_cell(0.05, 1000), tmp_path)
+    found = sound(LOSS)
     assert not found.broken
     assert not failed(found), found
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
-def test_a_sound_queue_takes_what_fits(tmp_path: Path, place: int) -> None:
+def test_a_sound_queue_takes_what_fits(sound: Sound, place: int) -> None:
     """The queue limit holds to the last packet and to the last byte."""
-    found = verdict(list(other_cells.queues())[place], tmp_path)
+    found = sound(list(other_cells.queues())[place])
     assert not found.broken
     assert not failed(found), found
 
 
-def test_a_sound_link_changes_no_packet(tmp_path: Path) -> None:
+def test_a_sound_link_changes_no_packet(sound: Sound) -> None:
     """Order and content of the packets are unchanged."""
-    found = verdict(grid.floor(), tmp_path)
+    found = sound(grid.floor())
     assert not found.broken
     assert not exact(found), found
 
@@ -186,7 +202,7 @@ def test_another_loss_of_the_same_share_is_caught(tmp_path: Path) -> None:
     def exchange(config: dict[str, Any]) -> None:
         way(config, UP)["loss"]["key"] = "1"
 
-    found = caught(grid.loss_cell(0.05, 1000), tmp_path, configured(exchange))
+    found = caught(LOSS, tmp_path, configured(exchange))
     assert "loss up, packets amiss" in found
     assert "loss down, packets amiss" not in found
 
@@ -200,6 +216,18 @@ def test_a_queue_of_another_length_is_caught(tmp_path: Path) -> None:
 
     found = caught(next(other_cells.queues()), tmp_path, configured(lengthen))
     assert "packets of a burst up" in found
+
+
+def test_a_policer_at_another_rate_is_caught(sound: Sound, tmp_path: Path) -> None:
+    """At a rate 5 % too high, the policer passes packets that it should drop."""
+    assert not exact(sound(POLICER)), sound(POLICER)
+
+    def hurry(config: dict[str, Any]) -> None:
+        policing = way(config, DOWN)["policing"]
+        policing["bit_s"] = round(policing["bit_s"] * 1.05)
+
+    found = caught(POLICER, tmp_path, configured(hurry))
+    assert "packets that the policer passes down, amiss" in found
 
 
 def test_other_bytes_counted_are_caught(tmp_path: Path) -> None:
@@ -232,33 +260,34 @@ def postpone(config: dict[str, Any]) -> None:
     ],
     ids=lambda one: getattr(one, "name", ""),
 )
-def test_a_change_that_is_late_is_caught(tmp_path: Path, cell: Cell, finding: str) -> None:
+def test_a_change_that_is_late_is_caught(
+    sound: Sound, tmp_path: Path, cell: Cell, finding: str
+) -> None:
     """The probes' clock shows it, whatever the emulator reports."""
-    sound = verdict(cell, tmp_path / "sound")
-    assert not exact(sound), sound
-    assert finding in caught(cell, tmp_path / "late", configured(postpone))
+    assert not exact(sound(cell)), sound(cell)
+    assert finding in caught(cell, tmp_path, configured(postpone))
 
 
 @pytest.mark.parametrize("cell", [*link_changes.events()], ids=lambda cell: cell.name)
-def test_an_event_that_changes_nothing_is_caught(tmp_path: Path, cell: Cell) -> None:
+def test_an_event_that_changes_nothing_is_caught(sound: Sound, tmp_path: Path, cell: Cell) -> None:
     """All packets arrive although the event should stop them."""
 
     def forget(config: dict[str, Any]) -> None:
         config["links"][0]["triggers"] = []
 
-    assert not failed(verdict(cell, tmp_path / "sound"))
-    assert "packets past the event up" in caught(cell, tmp_path / "planted", configured(forget))
+    assert not failed(sound(cell)), sound(cell)
+    assert "packets past the event up" in caught(cell, tmp_path, configured(forget))
 
 
-def test_impairments_that_disturb_each_other_are_caught(tmp_path: Path) -> None:
+def test_impairments_that_disturb_each_other_are_caught(sound: Sound, tmp_path: Path) -> None:
     """Duplicates that are drawn after the losses were removed are other duplicates."""
     cell = list(other_cells.together())[1]
-    assert not exact(verdict(cell, tmp_path / "sound"))
+    assert not exact(sound(cell)), sound(cell)
 
     def shift(config: dict[str, Any]) -> None:
         way(config, UP)["duplication"]["key"] = way(config, UP)["loss"]["key"]
 
-    found = caught(cell, tmp_path / "planted", configured(shift))
+    found = caught(cell, tmp_path, configured(shift))
     assert "duplication up, packets amiss" in found
     assert "loss up, packets amiss" not in found
 
@@ -304,7 +333,7 @@ CELLS = {cell.name: cell for cell in disciplines.disciplines()}
     ],
 )
 def test_another_discipline_is_caught(
-    tmp_path: Path, name: str, planted: dict[str, Any], finding: str
+    sound: Sound, tmp_path: Path, name: str, planted: dict[str, Any], finding: str
 ) -> None:
     """Planted: tail drop only, a slow control, one queue for all flows, drops instead of marks."""
     cell = CELLS[name]
@@ -318,7 +347,6 @@ def test_another_discipline_is_caught(
         kept = keys.get(queue["discipline"], codel if "discipline" in planted else set(queue))
         said["queue"] = {key: value for key, value in queue.items() if key in kept}
 
-    sound = verdict(cell, tmp_path / "sound")
-    assert not exact(sound), sound
-    assert finding not in failed(sound)
-    assert finding in caught(cell, tmp_path / "planted", configured(exchange))
+    assert not exact(sound(cell)), sound(cell)
+    assert finding not in failed(sound(cell))
+    assert finding in caught(cell, tmp_path, configured(exchange))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import os
 import shlex
@@ -13,16 +11,26 @@ from pathlib import Path
 
 import pytest
 
+import command_line
+from command_line import Command
 from families import until
-from httpbed.cli import main
 from httpbed.host.sandbox.spec import Exit, ProcessSpec
 from httpbed.host.sandbox.supervisor import Supervisor
 from orchestrator import Run
-from real_runs import CLI_S, HTTPBED, SmallExperiment, completed, finished, httpbed
+from patience import HTTPBED
+from real_runs import CLI_S, SmallExperiment, completed, finished, httpbed
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.as_root]
 
 EXIT_USAGE, EXIT_HOST, EXIT_INTERRUPTED = 2, 3, 130
+
+
+@pytest.fixture
+def in_process(
+    monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> Command:
+    """Return a function that runs httpbed in this process."""
+    return command_line.command(monkeypatch, capfdbinary)
 
 
 @pytest.fixture
@@ -113,7 +121,7 @@ def test_a_full_disk(experiment: Path, tmp_path: Path) -> None:
 
 
 def test_a_sandbox_that_dies_before_the_first_trial(
-    experiment: Path, monkeypatch: pytest.MonkeyPatch
+    experiment: Path, in_process: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The run reports it and has made no attempt."""
     honest = Supervisor.run
@@ -123,21 +131,11 @@ def test_a_sandbox_that_dies_before_the_first_trial(
         return await honest(self, spec)
 
     monkeypatch.setattr(Supervisor, "run", killed)
-    code, said = in_process(monkeypatch, "run", str(experiment), "-o", f"{experiment}.campaign")
+    code, _, said = in_process("run", experiment, "-o", f"{experiment}.campaign")
     assert code == EXIT_HOST
     assert "the sandbox ended" in said
     assert "remedy: try again" in said
     assert [path.name for path in experiment.parent.iterdir()] == [experiment.name]
-
-
-def in_process(monkeypatch: pytest.MonkeyPatch, *words: str) -> tuple[int, str]:
-    """Run the command line in this process; return its exit code and stderr."""
-    said = io.StringIO()
-    monkeypatch.setattr("sys.argv", ["httpbed", *words])
-    with pytest.raises(SystemExit) as ended, contextlib.redirect_stderr(said):
-        main.main()
-    assert isinstance(ended.value.code, int)
-    return ended.value.code, said.getvalue()
 
 
 def test_a_folder_on_a_read_only_disk(experiment: Path, tmp_path: Path) -> None:
@@ -160,13 +158,19 @@ def test_a_folder_on_a_read_only_disk(experiment: Path, tmp_path: Path) -> None:
         (".", EXIT_USAGE, "holds other files than a campaign's"),
     ],
 )
-def test_a_folder_that_cannot_be_used(
-    experiment: Path, monkeypatch: pytest.MonkeyPatch, where: str, code: int, word: str
+def test_a_folder_that_cannot_be_used(  # noqa: PLR0913 - fixtures, and one parameter per column
+    experiment: Path,
+    in_process: Command,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    where: str,
+    code: int,
+    word: str,
 ) -> None:
     """The run is refused, and existing files are unchanged."""
     text = experiment.read_text()
     monkeypatch.chdir(experiment.parent)
-    ended, said = in_process(monkeypatch, "run", str(experiment), "-o", where)
+    ended, _, said = in_process("run", experiment, "-o", where)
     assert ended == code
     assert word in said
     assert [(path.name, path.read_text()) for path in experiment.parent.iterdir()] == [

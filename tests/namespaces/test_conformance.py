@@ -13,7 +13,8 @@ from httpbed.store import campaign
 from httpbed.studies.conformance import properties, session
 from httpbed.studies.conformance.networks import networks
 from httpbed.studies.conformance.sender import Control
-from real_runs import HTTPBED, httpbed
+from patience import HTTPBED
+from real_runs import httpbed
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 

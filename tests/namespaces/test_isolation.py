@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import kin
+import process_tree
 from families import until
 from httpbed.host import unprivileged
 from orchestrator import Run, Sandbox
@@ -58,7 +58,7 @@ def visit(tmp_path_factory: pytest.TempPathFactory) -> Visit:
     file, secret = folder / "experiment.toml", folder / "secret"
     file.write_text(SmallExperiment(versions=("1.1",), rate="1 Mbit/s").text())
     secret.touch()
-    before = kin.sysctls()
+    before = process_tree.sysctls()
     with Run(file, folder / "campaign") as run:
         found: list[Sandbox] = []
 
@@ -72,7 +72,7 @@ def visit(tmp_path_factory: pytest.TempPathFactory) -> Visit:
         assert found, run.log
         seen = {name: look(pid, secret) for name, pid in found[-1].pids.items()}
         assert run.wait() == 0, run.log
-    return Visit(seen, before, kin.sysctls())
+    return Visit(seen, before, process_tree.sysctls())
 
 
 def look(pid: int, secret: Path) -> AttemptEvidence:
@@ -83,7 +83,7 @@ def look(pid: int, secret: Path) -> AttemptEvidence:
     device = secret.stat().st_dev
     place = f"{os.major(device)}:{os.minor(device)}"
     mounts = [line.split() for line in (process / "mountinfo").read_text().splitlines()]
-    own = kin.namespaces(os.getpid()) & kin.namespaces(pid)
+    own = process_tree.namespaces(os.getpid()) & process_tree.namespaces(pid)
     return AttemptEvidence(
         interfaces=frozenset(
             line.split(":")[0].strip()
@@ -96,7 +96,7 @@ def look(pid: int, secret: Path) -> AttemptEvidence:
         ),
         secret=(root / secret.relative_to("/")).exists(),
         uid_map=tuple((process / "uid_map").read_text().split()),
-        namespaces=kin.namespaces(pid),
+        namespaces=process_tree.namespaces(pid),
         shared=frozenset(name.partition(":")[0] for name in own),
         top=frozenset(entry.name for entry in root.iterdir()),
         old=frozenset(entry.name for entry in (root / "old").glob("*")),

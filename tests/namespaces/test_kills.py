@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-import kin
+import process_tree
 from families import until
 from httpbed.store import campaign as campaigns
 from orchestrator import VICTIMS, Run, Sandbox
@@ -49,7 +49,7 @@ def planned_trials_are_there(directory: Path) -> None:
 
 def gone(sandbox: Sandbox) -> None:
     """Wait until no process has anything of a sandbox; a mount or an interface needs one."""
-    until(lambda: not kin.holders(sandbox.namespaces))
+    until(lambda: not process_tree.holders(sandbox.namespaces))
 
 
 def test_killing_anything_in_a_trial(tmp_path: Path) -> None:

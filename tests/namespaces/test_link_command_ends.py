@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-import kin
+import process_tree
 from families import until
 from link_command import (
     LINK,
@@ -47,7 +47,7 @@ def test_no_process_survives_a_kill() -> None:
         os.kill(processes.get(victim, process.pid), signal.SIGKILL)
         status = process.wait(PATIENCE_S)
         assert status == (3 if victim in processes else -signal.SIGKILL)
-        until(lambda: not kin.descendants(os.getpid()))
+        until(lambda: not process_tree.descendants(os.getpid()))
 
 
 def test_a_request_to_end_goes_to_the_command() -> None:

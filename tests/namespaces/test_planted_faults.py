@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-import kin
+import process_tree
 from families import until
 from httpbed.campaign import manifest
 from httpbed.experiment.errors import HostError
@@ -226,7 +226,7 @@ def kill_emulators(count: int) -> None:
 
 def fetching() -> set[int]:
     """Find the emulators of this process's trials, if clients are running."""
-    family = kin.descendants(os.getpid())
+    family = process_tree.descendants(os.getpid())
     running = {process.name for process in family}
     names = {"httpbed-link"} if "curl" in running else set()
     return {process.pid for process in family if process.name in names}

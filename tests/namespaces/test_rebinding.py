@@ -7,10 +7,10 @@ from typing import Literal
 
 import pytest
 
+from handover_experiments import HandoverExperiment
 from httpbed.store import campaign as campaigns
 from httpbed.trial.run import clients
 from real_runs import check, stage, values
-from roaming import Roaming
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 
@@ -27,7 +27,7 @@ def test_aioquic_goes_on_from_another_address(tmp_path: Path, version: Literal["
 
     nginx drops its answer about a path when its window is full, and then the download may stop.
     """
-    roaming = Roaming(
+    roaming = HandoverExperiment(
         handover=GONE,
         client="aioquic",
         server="aioquic",
@@ -57,7 +57,7 @@ def test_wget_gives_up_where_there_is_no_network(
 ) -> None:
     """It goes on only if an option says that the error may pass."""
     knobs = f'knobs = {{ waitretry = "0", tries = "0", retry_connrefused = "{refused}" }}'
-    roaming = Roaming(
+    roaming = HandoverExperiment(
         handover=f'{GONE}\ngap = "200 ms"',
         client="wget",
         versions=("1.1",),
@@ -70,7 +70,7 @@ def test_wget_gives_up_where_there_is_no_network(
 
 def test_a_gap_is_outlasted_by_starting_again(tmp_path: Path) -> None:
     """Each run without a network fails at once, and the next one starts a little later."""
-    roaming = Roaming(
+    roaming = HandoverExperiment(
         handover=f'{GONE}\ngap = "{GAP_S} s"', versions=("2",), on_client='retry = "resume"'
     )
     record = stage(roaming).run(tmp_path / "campaign")[-1]

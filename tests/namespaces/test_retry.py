@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cutting import cut_at
+from connection_cutter import cut_at
 from httpbed.experiment.trial import Record
 from real_runs import SmallExperiment, artifact, check, stage, values
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import passages
+import computed_passages
 from httpbed.experiment.impairments.policing import POLICING, Policing
 from httpbed.experiment.topology import Link
 from httpbed.network import kernel
@@ -49,12 +49,12 @@ def test_the_calibration_judges_a_policer_by_the_real_send_times() -> None:
     (cell,) = policers()
     (claim,) = cell.claims
     assert isinstance(claim, Policed)
-    sent, sizes = passages.planned(cell), cell.flows[0].sizes()
+    sent, sizes = computed_passages.planned(cell), cell.flows[0].sizes()
     passed = arithmetic.conforming(sent, sizes, claim.bit_s, claim.burst_bytes)
     assert 22 + 28 < len(passed) < 22 + 32, "the burst, and three quarters of the rest"
 
     def passes(numbers: list[int], counted: set[int]) -> bool:
-        seen = passages.seen({DOWN: passages.passage(sent, sizes, sent, numbers)})
+        seen = computed_passages.seen({DOWN: computed_passages.passage(sent, sizes, sent, numbers)})
         seen.link["directions"][DOWN]["policed_numbers"] = sorted(counted)
         return all(finding.passed for finding in claim.judge(seen))
 
@@ -68,7 +68,7 @@ def test_the_calibration_judges_a_policer_by_the_real_send_times() -> None:
 def test_the_cell_s_verdict_does_not_hang_on_small_delays_of_the_sender(early_s: float) -> None:
     """The same packets pass if all but the burst are sent 0.4 ms earlier or later."""
     (cell,) = policers()
-    claim, sent, sizes = cell.claims[0], passages.planned(cell), cell.flows[0].sizes()
+    claim, sent, sizes = cell.claims[0], computed_passages.planned(cell), cell.flows[0].sizes()
     assert isinstance(claim, Policed)
     moved = np.where(sent > sent[0], sent + early_s, sent)
     numbers = [

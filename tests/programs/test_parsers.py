@@ -90,6 +90,16 @@ def test_nginxs_log_shows_resumption() -> None:
     assert {(one.tls_version, one.cipher) for one in parsed.requests} == {("TLSv1.3", AES_256)}
 
 
+def test_nginxs_newer_log_shows_early_data_and_missing_files() -> None:
+    """The second visit resumes and sends early data; the third asks for a missing file."""
+    parsed = read("access-log-json", "nginx-1.30.6/access-full.jsonl")
+    assert [one.status for one in parsed.requests] == [200, 200, 404, 200, 200, 200]
+    assert [one.resumed for one in parsed.requests] == [False, True, *[False] * 4]
+    assert [one.early_data for one in parsed.requests] == [False, True, *[False] * 4]
+    assert [one.path for one in parsed.requests][1:3] == ["/1000.txt", "/none.txt"]
+    assert parsed.complaint == ""
+
+
 def test_aioquics_server_logs_early_data() -> None:
     """All files of one client share a connection."""
     parsed = read("access-log-json", "aioquic-1.7.2/access.jsonl")
@@ -160,6 +170,13 @@ def test_gtlsclients_packets_are_read_as_requests() -> None:
     assert parsed.complaint == ""
     early = read("gtlsclient-log", "gtlsclient-1.11.0/early-data.txt")
     assert [(one.early_data, one.resumed) for one in early.requests] == [(True, True)]
+
+
+def test_gtlsclient_reports_the_status_of_a_missing_file() -> None:
+    """The response is complete, so there is no complaint."""
+    parsed = read("gtlsclient-log", "gtlsclient-1.11.0/missing.txt")
+    assert [(one.status, one.path) for one in parsed.requests] == [(404, "/none.txt")]
+    assert parsed.complaint == ""
 
 
 @pytest.mark.parametrize(

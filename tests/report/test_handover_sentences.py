@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from handover_campaigns import MIGRATION
 from httpbed.report import (
     access,
     drawing,
     network,
 )
-from moving import MIGRATION
 
 
 def said_of(**table: Any) -> str:

@@ -20,7 +20,7 @@ from httpbed.report import publish, terminal, terminal_table
 from httpbed.report.figures import STYLE, Plot
 from httpbed.report.visible_figure import VisibleFigure
 from httpbed.store.results import Results
-from paging import PAGES, paging
+from page_campaigns import PAGES, page_campaign
 
 HOSTILE = (
     "\x1b[31m\x00\x07\x0b\x7f\x9b\u202e\u2066\u2028\ufeff\ufffe\uffff\U0001fffe]]>&<svg onload=a>"
@@ -58,7 +58,7 @@ def published(results: Results, tmp_path_factory: pytest.TempPathFactory) -> dic
         return Ending({"speed_index": 1 + block / 50 + (levels["http_version"] == "2")})
 
     folder = tmp_path_factory.mktemp("pages")
-    pages = paging(
+    pages = page_campaign(
         folder,
         _experiment(PAGES),
         loaded,  # type: ignore[arg-type]

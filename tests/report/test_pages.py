@@ -35,7 +35,7 @@ from httpbed.store.results import Results
 from httpbed.web.har import writer
 from httpbed.web.load import driver_output
 from httpbed.web.load.browser_load import BrowserLoad, Frame, PageRequest
-from paging import GRID, PAGES, RECORDED, paging
+from page_campaigns import GRID, PAGES, RECORDED, page_campaign
 
 EVIL = "<script>alert('$x_1$')</script>"
 KEPT = {"loss": "0 %", "block": 1}
@@ -71,7 +71,7 @@ def load() -> BrowserLoad:
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """Provide a campaign of loads whose every word is a script; some left nothing."""
-    return paging(tmp_path_factory.mktemp("campaign"), evil=EVIL, only=KEPT)
+    return page_campaign(tmp_path_factory.mktemp("campaign"), evil=EVIL, only=KEPT)
 
 
 @pytest.fixture(scope="module")
@@ -301,7 +301,7 @@ def test_few_scenes_of_many(tmp_path: Path) -> None:
             {"page_load_time": seconds * (1.1 if levels["loss"] == "2 %" and third else 1)}
         )
 
-    results = paging(tmp_path, GRID, ends)  # type: ignore[arg-type]
+    results = page_campaign(tmp_path, GRID, ends)  # type: ignore[arg-type]
     found = find(results)
     chosen = scenes.choose(found, results)
     objects = [(name := one.name.split(", "))[0] for one in chosen]
@@ -319,7 +319,9 @@ def test_few_scenes_of_many(tmp_path: Path) -> None:
 
 def test_a_typical_load_is_told_in_its_unit(tmp_path: Path) -> None:
     """Of a quick page that is milliseconds."""
-    results = paging(tmp_path, PAGES, lambda _, block: Ending({"speed_index": 0.1 + block / 1000}))
+    results = page_campaign(
+        tmp_path, PAGES, lambda _, block: Ending({"speed_index": 0.1 + block / 1000})
+    )
     (chosen, *_) = scenes.choose(find(results), results)
     assert chosen.treatments[0].text.startswith("Speed Index 103.0 ms, trial ")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import kept
+import stored_campaigns
 from httpbed.campaign import executor
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.handover_event import HandoverEvent
@@ -18,11 +18,11 @@ from httpbed.store import query
 
 def refusal(directory: Path, **changes: str) -> list[Mistake]:
     """Return why a run would not work on the directory."""
-    text = changes.pop("text", kept.SMALL)
-    made = kept.loaded(text)
+    text = changes.pop("text", stored_campaigns.SMALL)
+    made = stored_campaigns.loaded(text)
     with (
         pytest.raises(ConfigError) as caught,
-        campaigns.opened(directory, text, made.trials, kept.manifest(**changes)),
+        campaigns.opened(directory, text, made.trials, stored_campaigns.manifest(**changes)),
     ):
         pass
     return list(caught.value.mistakes)
@@ -30,18 +30,18 @@ def refusal(directory: Path, **changes: str) -> list[Mistake]:
 
 def test_a_new_campaign_says_what_made_it(tmp_path: Path) -> None:
     """Before anything has run: the experiment to the letter, its design, its manifest."""
-    campaign = kept.make(tmp_path / "new/campaign")
-    assert campaign.experiment_text == kept.SMALL
-    assert campaign.design() == list(kept.loaded().trials)
-    assert campaign.manifest == kept.manifest()
+    campaign = stored_campaigns.make(tmp_path / "new/campaign")
+    assert campaign.experiment_text == stored_campaigns.SMALL
+    assert campaign.design() == list(stored_campaigns.loaded().trials)
+    assert campaign.manifest == stored_campaigns.manifest()
     assert campaign.attempts() == {}
 
 
 def test_what_is_committed_is_read_back(tmp_path: Path) -> None:
     """Attempt and observations, in their place, nothing left under way."""
-    trial = kept.loaded().trials[0]
-    record = kept.record(trial)
-    campaign = kept.make(tmp_path, [record])
+    trial = stored_campaigns.loaded().trials[0]
+    record = stored_campaigns.record(trial)
+    campaign = stored_campaigns.make(tmp_path, [record])
     assert list(campaign.records()) == [record]
     assert (tmp_path / "trials/0001" / trial.id / "1/trial.json").is_file()
     assert list((tmp_path / "unfinished").iterdir()) == []
@@ -49,11 +49,11 @@ def test_what_is_committed_is_read_back(tmp_path: Path) -> None:
 
 def test_hand_overs_stand_beside_what_was_left(tmp_path: Path) -> None:
     """In a file of their own, where the client's network changes; else there is none."""
-    first, second, *_ = kept.loaded().trials
+    first, second, *_ = stored_campaigns.loaded().trials
     moment = HandoverEvent(number=1, left="wifi", entered="cellular", at_s=1.5, verdict="migrated")
-    moved = kept.record(first).model_copy(update={"handovers": [moment]})
-    never = kept.record(second).model_copy(update={"handovers": []})
-    campaign = kept.make(tmp_path, [moved, never])
+    moved = stored_campaigns.record(first).model_copy(update={"handovers": [moment]})
+    never = stored_campaigns.record(second).model_copy(update={"handovers": []})
+    campaign = stored_campaigns.make(tmp_path, [moved, never])
     assert {one.attempt.id: one.handovers for one in campaign.records()} == {
         first.id: [moment],
         second.id: [],
@@ -64,7 +64,7 @@ def test_hand_overs_stand_beside_what_was_left(tmp_path: Path) -> None:
 
 def test_every_file_carries_its_schema(tmp_path: Path) -> None:
     """So that a later httpbed knows how to read it."""
-    kept.make(tmp_path, [kept.record(kept.loaded().trials[0])])
+    stored_campaigns.make(tmp_path, [stored_campaigns.record(stored_campaigns.loaded().trials[0])])
     (folder,) = tmp_path.glob("trials/*/*/*")
     assert json.loads((folder / "trial.json").read_text())["schema"] == 3
     for line in (folder / "observations.jsonl").read_text().splitlines():
@@ -75,7 +75,7 @@ def test_every_file_carries_its_schema(tmp_path: Path) -> None:
 
 def test_a_commit_is_one_rename(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Killed just before it, an attempt is not there at all, and the next run clears it away."""
-    campaign = kept.make(tmp_path)
+    campaign = stored_campaigns.make(tmp_path)
 
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
@@ -83,7 +83,9 @@ def test_a_commit_is_one_rename(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     with monkeypatch.context() as patch:
         patch.setattr(Path, "rename", killed)
         with pytest.raises(KeyboardInterrupt):
-            kept.keep(campaign, kept.record(kept.loaded().trials[0]))
+            stored_campaigns.keep(
+                campaign, stored_campaigns.record(stored_campaigns.loaded().trials[0])
+            )
     assert list(campaign.records()) == []
     assert executor.pending(campaign, campaign.design()) == [(one, 1) for one in campaign.design()]
     assert campaign.clear_unfinished() == 1
@@ -92,10 +94,14 @@ def test_a_commit_is_one_rename(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_what_is_left_is_the_design_minus_what_is_finished(tmp_path: Path) -> None:
     """In the design's order; an outcome that is data is final, an invalid attempt is not."""
-    trials = kept.loaded().trials
+    trials = stored_campaigns.loaded().trials
     kinds = ["completed", "failed", "timed out", "unsupported", "invalid"]
-    records = [kept.record(trial, 1, kind) for trial, kind in zip(trials, kinds, strict=False)]
-    campaign = kept.make(tmp_path, [*records, kept.record(trials[4], 2, "invalid")])
+    records = [
+        stored_campaigns.record(trial, 1, kind) for trial, kind in zip(trials, kinds, strict=False)
+    ]
+    campaign = stored_campaigns.make(
+        tmp_path, [*records, stored_campaigns.record(trials[4], 2, "invalid")]
+    )
     left = executor.pending(campaign, campaign.design())
     assert left == [(trials[4], 3), *((trial, 1) for trial in trials[5:])]
 
@@ -112,8 +118,8 @@ def test_a_torn_attempt_counts_as_never_made(
     tmp_path: Path, torn: str, content: bytes | None
 ) -> None:
     """A power cut may leave a file empty, short or full of zeros; the trial is run again."""
-    trial = kept.loaded().trials[0]
-    campaign = kept.make(tmp_path, [kept.record(trial)])
+    trial = stored_campaigns.loaded().trials[0]
+    campaign = stored_campaigns.make(tmp_path, [stored_campaigns.record(trial)])
     (file,) = tmp_path.glob(f"trials/*/*/*/{torn}")
     if content is None:
         file.unlink()
@@ -125,19 +131,19 @@ def test_a_torn_attempt_counts_as_never_made(
 
 def test_a_torn_attempt_gives_way_to_the_next(tmp_path: Path) -> None:
     """What cannot be read must not stand in the way of the commit that replaces it."""
-    record = kept.record(kept.loaded().trials[0])
-    campaign = kept.make(tmp_path, [record])
+    record = stored_campaigns.record(stored_campaigns.loaded().trials[0])
+    campaign = stored_campaigns.make(tmp_path, [record])
     (file,) = tmp_path.glob("trials/*/*/*/trial.json")
     file.write_bytes(b"")
     (file.parent / "artifacts/ping.txt").touch()
-    kept.keep(campaign, record)
+    stored_campaigns.keep(campaign, record)
     assert list(campaign.records()) == [record]
 
 
 def test_files_of_others_among_the_trials_are_passed_over(tmp_path: Path) -> None:
     """Such as those that file managers leave everywhere."""
-    record = kept.record(kept.loaded().trials[0])
-    campaign = kept.make(tmp_path, [record])
+    record = stored_campaigns.record(stored_campaigns.loaded().trials[0])
+    campaign = stored_campaigns.make(tmp_path, [record])
     (folder,) = tmp_path.glob("trials/*/*/*")
     for place in (folder.parent, folder.parent.parent, tmp_path / "trials"):
         (place / ".DS_Store").touch()
@@ -147,26 +153,31 @@ def test_files_of_others_among_the_trials_are_passed_over(tmp_path: Path) -> Non
 
 def test_attempts_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     """The tenth comes after the second, and the last one counts."""
-    trial = kept.loaded().trials[0]
-    campaign = kept.make(tmp_path, [kept.record(trial, n, "invalid") for n in range(1, 12)])
+    trial = stored_campaigns.loaded().trials[0]
+    campaign = stored_campaigns.make(
+        tmp_path, [stored_campaigns.record(trial, n, "invalid") for n in range(1, 12)]
+    )
     assert [record.attempt.number for record in campaign.records()] == list(range(1, 12))
     assert campaign.attempts()[trial.id].number == 11
 
 
 def test_a_campaign_is_resumed_by_the_same_run(tmp_path: Path) -> None:
     """Nothing of it is written again."""
-    kept.make(tmp_path, [kept.record(kept.loaded().trials[0])])
+    stored_campaigns.make(tmp_path, [stored_campaigns.record(stored_campaigns.loaded().trials[0])])
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    kept.make(tmp_path)
+    stored_campaigns.make(tmp_path)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"text": kept.SMALL.replace("seed = 2", "seed = 3")}, "another experiment"),
-        ({"text": kept.SMALL.replace("replicates = 2", "replicates = 3")}, "another experiment"),
-        ({"text": kept.SMALL + "\n# a comment"}, "another experiment"),
+        ({"text": stored_campaigns.SMALL.replace("seed = 2", "seed = 3")}, "another experiment"),
+        (
+            {"text": stored_campaigns.SMALL.replace("replicates = 2", "replicates = 3")},
+            "another experiment",
+        ),
+        ({"text": stored_campaigns.SMALL + "\n# a comment"}, "another experiment"),
         ({"sha256": "0" * 64}, "program curl was 8.23.0 (aaaaaaaaaaaa) and is now 8.23.0 (0000"),
         ({"library": "0" * 64}, "/usr/lib/libcurl.so.4 of curl was bbbb"),
     ],
@@ -175,7 +186,7 @@ def test_another_experiment_or_other_binaries_are_refused(
     tmp_path: Path, changes: dict[str, str], reason: str
 ) -> None:
     """Nothing is mixed; libraries are part of a program."""
-    kept.make(tmp_path)
+    stored_campaigns.make(tmp_path)
     (mistake,) = refusal(tmp_path, **changes)
     assert reason in mistake.reason
     assert "-o" in mistake.remedy
@@ -184,27 +195,34 @@ def test_another_experiment_or_other_binaries_are_refused(
 def test_another_site_is_refused(tmp_path: Path) -> None:
     """It was drawn by another Pillow, say, and its trials have other names by that."""
     sites = [{"name": "2x1000", "source": "seed 1, Pillow 12", "sha256": "a" * 64}]
-    read = kept.loaded()
-    with campaigns.opened(tmp_path, kept.SMALL, read.trials, {**kept.manifest(), "sites": sites}):
+    read = stored_campaigns.loaded()
+    with campaigns.opened(
+        tmp_path,
+        stored_campaigns.SMALL,
+        read.trials,
+        {**stored_campaigns.manifest(), "sites": sites},
+    ):
         pass
     drawn = [trial.model_copy(update={"seed": trial.seed + 1}) for trial in read.trials]
-    other = {**kept.manifest(), "sites": [{**sites[0], "sha256": "b" * 64}]}
+    other = {**stored_campaigns.manifest(), "sites": [{**sites[0], "sha256": "b" * 64}]}
     with (
         pytest.raises(ConfigError, match=r"site 2x1000 was a+ and is now b+"),
-        campaigns.opened(tmp_path, kept.SMALL, drawn, other),
+        campaigns.opened(tmp_path, stored_campaigns.SMALL, drawn, other),
     ):
         pass
 
 
 def test_a_second_run_is_refused_while_the_first_lasts(tmp_path: Path) -> None:
     """The kernel holds the lock, so a killed run leaves none behind."""
-    made = kept.loaded()
-    with campaigns.opened(tmp_path, kept.SMALL, made.trials, kept.manifest()):
+    made = stored_campaigns.loaded()
+    with campaigns.opened(
+        tmp_path, stored_campaigns.SMALL, made.trials, stored_campaigns.manifest()
+    ):
         assert campaigns.is_locked(tmp_path)
         (mistake,) = refusal(tmp_path)
         assert "another run works on this campaign" in mistake.reason
     assert not campaigns.is_locked(tmp_path)
-    kept.make(tmp_path)
+    stored_campaigns.make(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -240,14 +258,16 @@ def test_a_campaign_whose_beginning_broke_off_begins_again(
     """It is one when its manifest is there, which is written last."""
     for name in ("lock", ".manifest", *made):
         (tmp_path / name).write_text("")
-    assert kept.make(tmp_path).manifest == kept.manifest()
+    assert stored_campaigns.make(tmp_path).manifest == stored_campaigns.manifest()
 
 
 def test_a_copy_of_a_campaign_is_a_campaign(tmp_path: Path) -> None:
     """Without its lock, which nobody copies, and to be resumed where it is."""
-    kept.make(tmp_path / "one", [kept.record(kept.loaded().trials[0])])
+    stored_campaigns.make(
+        tmp_path / "one", [stored_campaigns.record(stored_campaigns.loaded().trials[0])]
+    )
     shutil.copytree(tmp_path / "one", tmp_path / "two", ignore=shutil.ignore_patterns("lock"))
-    assert len(list(kept.make(tmp_path / "two").records())) == 1
+    assert len(list(stored_campaigns.make(tmp_path / "two").records())) == 1
 
 
 @pytest.mark.parametrize("name", campaigns.FILES)
@@ -256,7 +276,7 @@ def test_a_damaged_campaign_is_refused_with_the_file(
     tmp_path: Path, name: str, content: str
 ) -> None:
     """Whoever reads or resumes it is told which file cannot be read."""
-    kept.make(tmp_path)
+    stored_campaigns.make(tmp_path)
     (tmp_path / name).write_text(content)
     assert refusal(tmp_path)
 
@@ -269,14 +289,16 @@ def test_what_is_no_campaign_cannot_be_read(tmp_path: Path) -> None:
 
 def test_a_campaign_stays_at_its_scale(tmp_path: Path) -> None:
     """A resumed run names the same one; what is read back is what was run."""
-    smoke = kept.loaded(kept.SCALED, "smoke")
-    manifest = kept.manifest(scale="smoke")
-    with campaigns.opened(tmp_path, kept.SCALED, smoke.trials, manifest):
+    smoke = stored_campaigns.loaded(stored_campaigns.SCALED, "smoke")
+    manifest = stored_campaigns.manifest(scale="smoke")
+    with campaigns.opened(tmp_path, stored_campaigns.SCALED, smoke.trials, manifest):
         pass
-    whole = kept.loaded(kept.SCALED)
+    whole = stored_campaigns.loaded(stored_campaigns.SCALED)
     with (
         pytest.raises(ConfigError, match=r"scale smoke.* --scale smoke") as caught,
-        campaigns.opened(tmp_path, kept.SCALED, whole.trials, kept.manifest()),
+        campaigns.opened(
+            tmp_path, stored_campaigns.SCALED, whole.trials, stored_campaigns.manifest()
+        ),
     ):
         pass
     assert len(caught.value.mistakes) == 1

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-import kept
+import stored_campaigns
 from httpbed.campaign import executor
 from httpbed.experiment.handover_event import HandoverEvent
 from httpbed.experiment.trial import Record
@@ -50,7 +50,7 @@ def leave(record: Record, artifacts: Path) -> None:
 
 def committed(index: int) -> Record:
     """Return the attempt that is committed when the power goes."""
-    record = kept.record(kept.loaded().trials[index], seconds=1.5)
+    record = stored_campaigns.record(stored_campaigns.loaded().trials[index], seconds=1.5)
     moment = HandoverEvent(number=1, left="wifi", entered="cellular", at_s=1.5, verdict="migrated")
     return record.model_copy(update={"handovers": [moment]}) if index % 2 else record
 
@@ -112,7 +112,7 @@ def steps_of_a_commit(folder: Path, patch: pytest.MonkeyPatch) -> int:
     """Count the steps of a commit that is not cut."""
     disk = Disk(cut_after=-1)
     with recorded(disk, patch):
-        kept.keep(kept.make(folder), committed(1), leave=leave)
+        stored_campaigns.keep(stored_campaigns.make(folder), committed(1), leave=leave)
     return disk.steps
 
 
@@ -132,8 +132,8 @@ def test_of_a_hundred_power_cuts_no_trial_is_wrong(
     """Cut at any step of a commit: what was there stays, the attempt is whole or not there."""
     steps = steps_of_a_commit(tmp_path / "whole", monkeypatch)
     chance = random.Random(SEED)  # noqa: S311 - it hides nothing
-    first = kept.record(kept.loaded().trials[0])
-    before = kept.make(tmp_path / "before", [first], leave=leave).directory
+    first = stored_campaigns.record(stored_campaigns.loaded().trials[0])
+    before = stored_campaigns.make(tmp_path / "before", [first], leave=leave).directory
     seen = {True: 0, False: 0}
     for number in range(CUTS):
         campaign = Campaign(shutil.copytree(before, tmp_path / f"{number}"))
@@ -141,7 +141,7 @@ def test_of_a_hundred_power_cuts_no_trial_is_wrong(
         disk = Disk(chance.randrange(steps + 1), safe=safe)
         second = committed(1 + number % 3)
         with recorded(disk, monkeypatch), suppress(PowerCutError):
-            kept.keep(campaign, second, leave=leave)
+            stored_campaigns.keep(campaign, second, leave=leave)
         lose(campaign, disk, chance)
         truth = {record.attempt.id: record for record in (first, second)}
         found = believed(campaign)
@@ -157,7 +157,7 @@ def test_a_disk_that_does_not_keep_its_word_makes_no_trial_wrong(tmp_path: Path)
     """Files are lost after all were said to be safe: the trial is not there, and is made again."""
     chance = random.Random(SEED)  # noqa: S311 - it hides nothing
     truth = {one.attempt.id: one for one in map(committed, range(4))}
-    whole = kept.make(tmp_path / "whole", truth.values(), leave=leave)
+    whole = stored_campaigns.make(tmp_path / "whole", truth.values(), leave=leave)
     believed(whole)  # so that there is a cache
     for number in range(CUTS):
         campaign = Campaign(shutil.copytree(whole.directory, tmp_path / f"{number}"))
@@ -191,13 +191,18 @@ def _spoil_some(campaign: Campaign, chance: random.Random) -> dict[str, set[str]
 def test_a_run_after_the_cut_makes_what_was_lost_again(tmp_path: Path) -> None:
     """In its old place; what lay there is kept aside."""
     record = committed(1)
-    campaign = kept.make(tmp_path, [record], leave=leave)
+    campaign = stored_campaigns.make(tmp_path, [record], leave=leave)
     (file,) = tmp_path.glob("trials/*/*/*/observations.jsonl")
     file.write_bytes(b"")
-    with campaigns.opened(tmp_path, kept.SMALL, kept.loaded().trials, kept.manifest()) as resumed:
+    with campaigns.opened(
+        tmp_path,
+        stored_campaigns.SMALL,
+        stored_campaigns.loaded().trials,
+        stored_campaigns.manifest(),
+    ) as resumed:
         trial, number = executor.pending(resumed, resumed.design())[1]
         assert (trial, number) == (record.attempt.trial, 1)
-        kept.keep(resumed, record, leave=leave)
+        stored_campaigns.keep(resumed, record, leave=leave)
     assert list(campaign.records()) == [record]
     (aside,) = (tmp_path / "damaged").iterdir()
     assert (aside / "observations.jsonl").read_bytes() == b""
@@ -211,15 +216,15 @@ def test_what_a_campaign_begins_with_is_safe_before_it_is_one(
     """Cut at any step: there is a campaign as it was meant, or its folder can begin again."""
     whole = Disk(cut_after=-1)
     with recorded(whole, monkeypatch):
-        kept.make(tmp_path / "whole")
+        stored_campaigns.make(tmp_path / "whole")
     chance = random.Random(SEED)  # noqa: S311 - it hides nothing
     for cut in range(whole.steps + 1):
         disk = Disk(cut_after=cut)
         folder = tmp_path / f"{cut}"
         with recorded(disk, monkeypatch), suppress(PowerCutError):
-            kept.make(folder)
+            stored_campaigns.make(folder)
         for file in folder.glob("*"):
             if file.stat().st_ino not in disk.safe:
                 spoil(file, chance)
-        assert kept.make(folder).experiment_text == kept.SMALL
-        assert campaigns.open_existing(folder).manifest == kept.manifest()
+        assert stored_campaigns.make(folder).experiment_text == stored_campaigns.SMALL
+        assert campaigns.open_existing(folder).manifest == stored_campaigns.manifest()

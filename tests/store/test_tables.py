@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import kept
+import stored_campaigns
 from httpbed.analysis.findings import find
 from httpbed.experiment.errors import ConfigError
 from httpbed.store import query
@@ -35,8 +35,8 @@ def test_the_columns_of_every_table() -> None:
 
 def test_a_row_has_its_trials_levels() -> None:
     """As the author wrote them, beside value and unit."""
-    trial = kept.loaded().trials[0]
-    (row,) = compact.tabulate([kept.record(trial)], FACTORS)["observations"].to_pylist()
+    trial = stored_campaigns.loaded().trials[0]
+    (row,) = compact.tabulate([stored_campaigns.record(trial)], FACTORS)["observations"].to_pylist()
     about = {"block": 1, "trial": trial.id, "attempt": 1, "outcome": "completed"}
     about |= {"source": "wire", "item": ""}
     assert row == about | {"metric": "request_time", "value": 1.0, "unit": "s", **trial.levels}
@@ -44,9 +44,13 @@ def test_a_row_has_its_trials_levels() -> None:
 
 def test_the_tidy_table_is_in_the_order_of_the_design(tmp_path: Path) -> None:
     """One row per observation of a valid attempt; the invalid one before it is left out."""
-    trials = kept.loaded().trials
-    records = [kept.record(trial, seconds=float(trial.position)) for trial in reversed(trials)]
-    kept.make(tmp_path, [*records[:-1], kept.record(trials[0], 1, "invalid", 99.0)])
+    trials = stored_campaigns.loaded().trials
+    records = [
+        stored_campaigns.record(trial, seconds=float(trial.position)) for trial in reversed(trials)
+    ]
+    stored_campaigns.make(
+        tmp_path, [*records[:-1], stored_campaigns.record(trials[0], 1, "invalid", 99.0)]
+    )
     tidy = query.tidy(query.read(tmp_path))
     about = ["block", "position", "trial", "attempt", "outcome"]
     assert tidy.column_names == [*about, *FACTORS, "metric", "item", "value", "unit", "source"]
@@ -59,7 +63,9 @@ def test_the_tidy_table_is_in_the_order_of_the_design(tmp_path: Path) -> None:
 
 def test_the_invalid_attempt_stays_in_the_full_tables(tmp_path: Path) -> None:
     """It is kept aside, never silent."""
-    kept.make(tmp_path, [kept.record(kept.loaded().trials[0], 1, "invalid")])
+    stored_campaigns.make(
+        tmp_path, [stored_campaigns.record(stored_campaigns.loaded().trials[0], 1, "invalid")]
+    )
     results = query.read(tmp_path)
     assert results.trials.column("outcome").to_pylist() == ["invalid"]
     assert results.checks.column("passed").to_pylist() == [False]
@@ -70,7 +76,7 @@ def test_the_cache_is_used_while_it_is_true(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second reader opens no attempt."""
-    kept.make(tmp_path, [kept.record(kept.loaded().trials[0])])
+    stored_campaigns.make(tmp_path, [stored_campaigns.record(stored_campaigns.loaded().trials[0])])
     first = seconds(tmp_path)
     monkeypatch.setattr(compact, "tabulate", lambda *_: pytest.fail("read the attempts again"))
     assert seconds(tmp_path) == first == [1.0]
@@ -78,28 +84,28 @@ def test_the_cache_is_used_while_it_is_true(
 
 def test_the_cache_is_made_anew_when_an_attempt_was_added(tmp_path: Path) -> None:
     """Each reader sees all that is finished."""
-    trials = kept.loaded().trials
-    campaign = kept.make(tmp_path, [kept.record(trials[0])])
+    trials = stored_campaigns.loaded().trials
+    campaign = stored_campaigns.make(tmp_path, [stored_campaigns.record(trials[0])])
     assert seconds(tmp_path) == [1.0]
-    kept.keep(campaign, kept.record(trials[1], seconds=2.0))
+    stored_campaigns.keep(campaign, stored_campaigns.record(trials[1], seconds=2.0))
     assert sorted(seconds(tmp_path)) == [1.0, 2.0]
 
 
 def test_the_cache_is_made_anew_when_a_torn_attempt_was_replaced(tmp_path: Path) -> None:
     """Its place has the same name, but it is another attempt."""
-    trial = kept.loaded().trials[0]
-    campaign = kept.make(tmp_path, [kept.record(trial)])
+    trial = stored_campaigns.loaded().trials[0]
+    campaign = stored_campaigns.make(tmp_path, [stored_campaigns.record(trial)])
     (file,) = tmp_path.glob("trials/*/*/*/trial.json")
     file.write_bytes(b"")
     assert seconds(tmp_path) == []
-    kept.keep(campaign, kept.record(trial, seconds=3.0))
+    stored_campaigns.keep(campaign, stored_campaigns.record(trial, seconds=3.0))
     assert seconds(tmp_path) == [3.0]
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"\0" * 100])
 def test_a_torn_cache_is_made_anew(tmp_path: Path, content: bytes) -> None:
     """The directories are the truth."""
-    kept.make(tmp_path, [kept.record(kept.loaded().trials[0])])
+    stored_campaigns.make(tmp_path, [stored_campaigns.record(stored_campaigns.loaded().trials[0])])
     assert seconds(tmp_path) == [1.0]
     (tmp_path / "observations.parquet").write_bytes(content)
     assert seconds(tmp_path) == [1.0]
@@ -111,7 +117,7 @@ def test_a_campaign_that_cannot_be_written_can_be_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     """A read-only filesystem refuses to remove files, too, even those that are not there."""
-    kept.make(tmp_path, [kept.record(kept.loaded().trials[0])])
+    stored_campaigns.make(tmp_path, [stored_campaigns.record(stored_campaigns.loaded().trials[0])])
 
     def refuse(*_: object, **__: object) -> None:
         raise OSError(number, "refused")
@@ -123,7 +129,7 @@ def test_a_campaign_that_cannot_be_written_can_be_read(
 
 def test_a_campaign_whose_experiment_is_damaged_is_refused(tmp_path: Path) -> None:
     """With the mistakes, as if it were to be run."""
-    kept.make(tmp_path)
+    stored_campaigns.make(tmp_path)
     (tmp_path / "experiment.toml").write_text("schema = 1")
     with pytest.raises(ConfigError):
         query.read(tmp_path)
@@ -133,7 +139,7 @@ def test_a_reader_knows_of_a_trace_what_its_trials_know(tmp_path: Path) -> None:
     """The experiment only names the file; the trials' documents have its digest and mean rate."""
     trace = tmp_path / "cell.trace"
     trace.write_text("1\n2\n")
-    text = kept.SMALL.replace('rate = "10 Mbit/s"', f'rate = {{ trace = "{trace}" }}')
-    kept.make(tmp_path / "campaign", text=text)
+    text = stored_campaigns.SMALL.replace('rate = "10 Mbit/s"', f'rate = {{ trace = "{trace}" }}')
+    stored_campaigns.make(tmp_path / "campaign", text=text)
     results = query.read(tmp_path / "campaign")
     assert {row.ceiling_bit_s for _, row in find(results).rows()} == {12_032_000}

@@ -1,4 +1,4 @@
-"""Loads and HAR files that several tests are about."""
+"""Page loads and HAR files that several tests use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HOST = "https://server.httpbed.test"
 
 
 def fetched(name: str, at_s: float, **said: Any) -> PageRequest:
-    """Make a request that took 50 ms from when it was asked for, 10 of them in a queue."""
+    """Make a request that took 50 ms, 10 ms of them in a queue."""
     times: dict[str, Any] = {
         "queued_s": at_s,
         "started_s": at_s + 0.010,
@@ -41,7 +41,7 @@ def fetched(name: str, at_s: float, **said: Any) -> PageRequest:
 
 
 def document(**said: Any) -> PageRequest:
-    """Make the request of a page: with a connection of its own."""
+    """Make the request of the document, which opens a connection."""
     about: dict[str, Any] = {
         "url": f"{HOST}/?q=a%20b",
         "kind": "Document",
@@ -63,7 +63,7 @@ def document(**said: Any) -> PageRequest:
 
 
 def load() -> BrowserLoad:
-    """Make a load with one request of each sort."""
+    """Make a load with one request of each kind."""
     return BrowserLoad(
         url=f"{HOST}/?q=a%20b",
         ended="loaded",
@@ -84,7 +84,7 @@ def load() -> BrowserLoad:
 
 
 def entry(**said: Any) -> dict[str, Any]:
-    """Make the least that an entry of a HAR file has, and whatever is said."""
+    """Make an entry of a HAR file with the required fields and these fields."""
     least = {
         "startedDateTime": "2026-01-31T12:00:00.250Z",
         "request": {"method": "GET", "url": f"{HOST}/"},
@@ -94,16 +94,16 @@ def entry(**said: Any) -> dict[str, Any]:
 
 
 def page(**said: Any) -> dict[str, Any]:
-    """Make the page of entries that name none, loaded after a second, and whatever is said."""
+    """Make a page that loaded after 1 s, with these fields, for entries without a page."""
     least = {"id": "", "startedDateTime": "2026-01-31T12:00:00.250Z", "title": ""}
     return least | {"pageTimings": {"onLoad": 1000}} | said
 
 
 def har(*entries: dict[str, Any], **said: Any) -> dict[str, Any]:
-    """Make a HAR file of entries."""
+    """Make a HAR document of entries."""
     return {"log": {"version": "1.2", "entries": list(entries)} | said}
 
 
 def as_bytes(said: Any) -> bytes:
-    """Write it as a file has it."""
+    """Return a HAR document as the bytes of a file."""
     return json.dumps(said).encode()

@@ -1,4 +1,4 @@
-"""A real browser at one end of a real link, a server with a folder of files at the other."""
+"""A real browser and a real server with a folder of files, at the ends of an emulated link."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def catalog() -> Catalog:
 
 @dataclass(frozen=True)
 class Setting:
-    """What is at the two ends, and between them."""
+    """The programs at both ends, the link and the loads."""
 
     site: Path
     parts: Sequence[str]
-    """Names of the loads that there will be."""
+    """Names of the loads."""
     browser: str = SHELL
     server: str = "nginx"
     rate: str = "10 Mbit/s"
@@ -94,7 +94,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Place:
-    """What a browser is started in."""
+    """The sandbox in which a browser runs."""
 
     setting: Setting
     supervisor: Supervisor
@@ -102,7 +102,7 @@ class Place:
     folder: Path
 
     async def load(self, name: str, spec: ProcessSpec) -> dict[str, Any]:
-        """Run the driver, and return what it says: how the load ended, and its own CPU seconds."""
+        """Run the driver; return how the load ended, and the CPU seconds of the driver."""
         attending = asyncio.create_task(
             end_connections(self.supervisor, self.folder, {name: "client"})
         )
@@ -123,7 +123,7 @@ class Place:
         return replace(catalog()[self.setting.browser].plan(part), part=CLIENT)
 
     def server(self) -> Part:
-        """Describe who serves the site."""
+        """Describe the server of the site."""
         quic = catalog()[self.setting.server].congestion_control.quic
         return Part(
             name="server",
@@ -144,12 +144,12 @@ class Place:
         )
 
     def events(self, name: str, method: str) -> list[dict[str, Any]]:
-        """Return what the browser told of its requests, by the name of the event."""
+        """Return the parameters of the browser's events of one method during a load."""
         events = lines(self.folder / name / "cdp.jsonl")
         return [event["params"] for event in events if event["method"] == method]
 
     def requests(self, http_version: str = "") -> list[dict[str, Any]]:
-        """Return what nginx has logged: all, or those in a version."""
+        """Return the requests that nginx logged, all or those of one version."""
         logged = lines(self.folder / "server/nginx-access.jsonl")
         return [one for one in logged if one["protocol"].startswith(f"HTTP/{http_version}")]
 

@@ -1,4 +1,4 @@
-"""Builds campaigns out of chosen figures, so that analysis and report meet known answers."""
+"""Campaigns with chosen figures, so that the results of analysis and report are known."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ CHECKS = (
 
 @dataclass
 class Ending:
-    """How one trial ends: its observations, and its outcome."""
+    """How a trial ends: observations and outcome."""
 
     observations: Mapping[str, float] = field(default_factory=dict)
     outcome: str = "completed"
     reason: str = ""
     invalid_first: Sequence[str] = ()
-    """Reasons of invalid attempts that came before."""
+    """Reasons of earlier, invalid attempts."""
 
 
 Ends = Callable[[Mapping[str, str], int], "Ending | float | None"]
@@ -79,7 +79,7 @@ def campaign(
     manifest: Mapping[str, Any] | None = None,
     scenarios: Mapping[tuple[str, ...], Mapping[str, Any]] | None = None,
 ) -> Results:
-    """Make the results of a campaign whose every trial ends as ``ends`` says."""
+    """Make the results of a campaign; ``ends`` returns how each trial ends."""
     document = tomllib.loads(text)
     header = {key: part for key, part in document.items() if key not in SCENARIO_PARTS}
     experiment = Experiment.model_validate(header)
@@ -106,12 +106,12 @@ def campaign(
 
 
 def timed(seconds: float, size_bytes: int = 10**6) -> Ending:
-    """Complete with this request time and the goodput that follows."""
+    """Return a completed trial with this request time and the goodput that results."""
     return Ending({"request_time": seconds, "goodput": size_bytes * 8 / seconds})
 
 
 class _Tables:
-    """The three tables while they grow."""
+    """The three tables of a campaign, row by row."""
 
     def __init__(self, factors: list[str]) -> None:
         self.factors = factors

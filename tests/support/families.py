@@ -1,4 +1,4 @@
-"""Families of processes that can be recognised and counted."""
+"""Processes found by a word among their arguments, and waiting for a condition."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ WAIT_S = 20.0
 
 
 def living(word: str) -> list[int]:
-    """List the processes, zombies left out, that have a word among their arguments."""
+    """List the processes with a word among their arguments, without zombies."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -24,7 +24,7 @@ def living(word: str) -> list[int]:
 
 
 def until(condition: Callable[[], bool]) -> None:
-    """Wait for a condition; fail when it does not come true."""
+    """Wait for a condition; fail if it stays false."""
     deadline = time.monotonic() + WAIT_S
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"

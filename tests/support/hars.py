@@ -1,4 +1,4 @@
-"""HAR files to replay, as a browser would export them."""
+"""HAR files to replay, as a browser exports them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ PAGE = "page_1"
 
 @dataclass(frozen=True)
 class Said:
-    """An entry in a few words; times are in ms since the page's start."""
+    """A short form of an entry; times are in ms since the start of the page."""
 
     url: str
     at: float = 0.0
     lasted: float = 50.0
     status: int = 200
     size: int | None = 1000
-    """Of the body as sent; None where the tool does not tell."""
+    """Bytes of the body as sent; None if the tool does not report them."""
     wait: float = 40.0
     connect: float = -1
     kind: str = "image"
@@ -102,7 +102,7 @@ MIXED = (
     Said(f"{STATS}/big.bin", 450, 300, size=300_000, kind="fetch", mime="application/octet-stream"),
     Said(f"{MAIN}/late.png", 760, 40, size=4_321),
 )  # fmt: skip
-"""Three origins, twelve requests: bodies there and not, redirects, errors, answers that change."""
+"""Twelve requests to three origins: with or without body, redirects, errors, changing answers."""
 
 _X, _Y, _ADDRESS = "https://x.test", "https://y.test:8443", "https://192.0.2.9"
 _OWN = "https://server.httpbed.test"
@@ -135,4 +135,4 @@ ODD = (
     Said(f"{_X}/part", 290, 20, size=5000, status=206, mime="video/mp4",
          headers={"content-range": "bytes 0-4999/90000"}),
 )  # fmt: skip
-"""What a browser would do something of its own about, were it not a recording."""
+"""Entries to which a browser would react if they were not replayed."""

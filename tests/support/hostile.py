@@ -37,25 +37,25 @@ stderr = "errors.txt"
 
 @dataclass(frozen=True)
 class Attacked:
-    """What came of a trial with an adversary in it."""
+    """The result of a trial with an adversary."""
 
     record: Record
     attempts: int
-    """How often the trial was tried."""
+    """Number of attempts of the trial."""
     artifacts: Path
 
     def tried(self) -> list[dict[str, Any]]:
-        """Every way that was tried, with what it came to."""
+        """Return every action that the attack tried, with its result."""
         (file,) = self.artifacts.glob("*/attacks.jsonl")
         return [json.loads(line) for line in file.read_text().splitlines()]
 
     def succeeded(self) -> list[dict[str, Any]]:
-        """The ways that led somewhere."""
+        """Return the actions that succeeded."""
         return [one for one in self.tried() if one["succeeded"]]
 
     @property
     def outcome(self) -> str:
-        """How the trial ended, with the reason."""
+        """Outcome of the trial, with the reason."""
         outcome = self.record.attempt.outcome
         return f"{outcome.kind}: {outcome.reason}" if outcome.reason else outcome.kind
 

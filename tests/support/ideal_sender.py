@@ -23,7 +23,7 @@ HELD = 10**9
 
 @dataclass
 class Ideal:
-    """A sender and its link."""
+    """A sender and its link, both ideal."""
 
     beta: float = 0.5
     increase: float = 1.0
@@ -32,7 +32,7 @@ class Ideal:
     rate_bit_s: float = 40e6
     initial: int = 10
     most: int = HELD
-    """Packets that something else, such as flow control, allows in flight."""
+    """Packets in flight that another limit, such as flow control, allows."""
     lost: Collection[int] = ()
     lasts_s: float = 12.0
     _window: float = 0.0
@@ -45,11 +45,11 @@ class Ideal:
     _epoch: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
     def transfer(self) -> Flight:
-        """Send for as long as it lasts, and follow what was sent."""
+        """Send for the given time and follow every packet."""
         return flight(*self.packets())
 
     def packets(self) -> tuple[Packets, Packets]:
-        """Send for as long as it lasts; what the emulator saw of the sender and the receiver."""
+        """Send for the given time; return what the emulator logs of sender and receiver."""
         self._window = float(self.initial)
         self._fill(0.0)
         acks = []

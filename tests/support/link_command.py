@@ -1,4 +1,4 @@
-"""``httpbed link`` as tests run it: around a command, on a terminal, beside a server."""
+"""``httpbed link`` around a command, on a terminal, or with a server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-import kin
+import process_tree
 
 LINK = (sys.executable, "-c", "from httpbed.cli.main import main; main()", "link")
 PATIENCE_S = 60.0
@@ -55,12 +55,12 @@ except OSError as error:
 
 
 def python(program: str, *words: object) -> tuple[str, ...]:
-    """Name a command that runs a Python program."""
+    """Return a command that runs a Python program."""
     return (sys.executable, "-c", program, *map(str, words))
 
 
 def link(*words: str | Path, **settings: Any) -> subprocess.CompletedProcess[str]:
-    """Run the verb to its end."""
+    """Run the verb and wait for its end."""
     settings = {"stdin": subprocess.DEVNULL, **settings}
     return subprocess.run(
         [*LINK, *words], check=False, capture_output=True, text=True, timeout=PATIENCE_S, **settings
@@ -68,7 +68,7 @@ def link(*words: str | Path, **settings: Any) -> subprocess.CompletedProcess[str
 
 
 def round_trips(*options: str) -> list[float]:
-    """Measure with ICMP echoes to $HTTPBED_PEER what options, up to a command, make of them."""
+    """Return the round-trip times of pings to $HTTPBED_PEER over a link with these options."""
     ended = link(*options, *python(PING, 3))
     assert ended.returncode == 0, ended.stderr
     return [float(line) for line in ended.stdout.split()]
@@ -83,7 +83,7 @@ def counted(*words: str | Path) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def server() -> Iterator[int]:
-    """Greet everybody who comes to a port of this machine's loopback."""
+    """Serve a greeting on a port of this machine's loopback."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         listening.settimeout(PATIENCE_S)
 
@@ -102,14 +102,14 @@ def server() -> Iterator[int]:
 
 @dataclass
 class Terminal:
-    """A terminal with the verb in its foreground."""
+    """A terminal with the verb in the foreground."""
 
     fd: int
     process: subprocess.Popen[bytes]
     seen: bytes = b""
 
     def see(self, text: bytes) -> None:
-        """Wait until it shows this text, after the texts that were waited for before."""
+        """Wait until the terminal shows this text after the text of the last wait."""
         deadline = time.monotonic() + PATIENCE_S
         while text not in self.seen:
             ready, _, _ = select.select([self.fd], [], [], max(0.0, deadline - time.monotonic()))
@@ -144,8 +144,8 @@ def terminal(*words: str) -> Iterator[Terminal]:
 
 
 def family(pid: int) -> dict[str, int]:
-    """Name the processes below one, the outer one first where two have a name."""
+    """Return the descendants of a process by name; of two with one name, the outer one."""
     found: dict[str, int] = {}
-    for process in kin.descendants(pid):
+    for process in process_tree.descendants(pid):
         found.setdefault(process.name, process.pid)
     return found

@@ -1,4 +1,4 @@
-"""Real networks of a few hosts, and what is tried on them."""
+"""Real networks of a few hosts, and measurements on them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MEMORY_BYTES = 2**27
 
 
 def topology(links: Sequence[Mapping[str, Any]], ip_version: str = "4") -> Topology:
-    """Describe a network by its links alone."""
+    """Return a topology that consists of these links."""
     hosts = dict.fromkeys(host for link in links for host in link["between"])
     return Topology.model_validate(
         {"hosts": list(hosts), "links": list(links), "ip_version": ip_version}
@@ -38,7 +38,7 @@ def topology(links: Sequence[Mapping[str, Any]], ip_version: str = "4") -> Topol
 
 @dataclass(frozen=True)
 class Running:
-    """A network that was made."""
+    """A running network."""
 
     planned: NetworkPlan
     supervisor: Supervisor
@@ -46,7 +46,7 @@ class Running:
     folder: Path
 
     async def ping(self, host: str, far: str, count: int = 3) -> list[float]:
-        """Return the round-trip times in seconds of those echoes that came back."""
+        """Return the round-trip times in seconds of the pings that were answered."""
         address = self.planned.address(far, towards=host)
         words = ("ping", "-n", "-c", str(count), "-i", "0.01", "-W", "2", address)
         name = f"ping-{host}-{far}.txt"
@@ -57,14 +57,14 @@ class Running:
         return [float(ms) / 1e3 for ms in found]
 
     async def said(self, host: str, *words: str) -> str:
-        """Return what a program of the toolbox says on a host."""
+        """Run a program of the toolbox on a host; return its output."""
         (self.folder / "said.txt").unlink(missing_ok=True)
         spec = ProcessSpec(words, host=host, root=TOOLS, stdout="said.txt", stderr="said.txt")
         await self.supervisor.run(spec)
         return (self.folder / "said.txt").read_text()
 
     async def serve(self, host: str) -> None:
-        """Have a host send characters over TCP to whoever connects."""
+        """Run a server on a host that sends characters over TCP to each client."""
         address = ANY[self.planned.topology.ip_version]
         spec = ProcessSpec(
             (f"/bin/{PROBE}", "serve", "--bind", address), host=host, ready=Ports(tcp=(CHARGEN,))
@@ -72,7 +72,7 @@ class Running:
         await self.supervisor.start(spec)
 
     async def fetch(self, host: str, far: str, seconds: float) -> int:
-        """Read what ``far`` sends for a time; return how many bytes came."""
+        """Read from ``far`` for a time; return the number of bytes."""
         address = self.planned.address(far, towards=host)
         authority = f"[{address}]" if ":" in address else address
         said = {
@@ -88,7 +88,7 @@ class Running:
         return _last_total((self.folder / f"{host}.samples").read_bytes())
 
     async def qdiscs(self) -> list[dict[str, Any]]:
-        """Return the counters of the kernel's own disciplines, where it carries the packets."""
+        """Return the counters of the kernel's disciplines, if the kernel carries the packets."""
         assert self.planned.counters
         await run_tool(self.supervisor, replace(self.planned.counters, stdout="qdiscs.json"))
         told: list[dict[str, Any]] = json.loads((self.folder / "qdiscs.json").read_text())
@@ -96,7 +96,7 @@ class Running:
         return told
 
     async def result(self) -> dict[str, Any]:
-        """Stop the emulator; return what it counted."""
+        """Stop the emulator; return its counters."""
         return await self.emulator.request("stop", "result")
 
 
@@ -106,7 +106,7 @@ def _last_total(samples: bytes) -> int:
 
 @asynccontextmanager
 async def made(planned: NetworkPlan, folder: Path) -> AsyncIterator[Running]:
-    """Make a network in a sandbox."""
+    """Start a network in a sandbox."""
     scratch, trial = folder / "sandbox", folder / "trial"
     scratch.mkdir(parents=True)
     trial.mkdir()
@@ -127,5 +127,5 @@ async def made(planned: NetworkPlan, folder: Path) -> AsyncIterator[Running]:
 
 
 def tools() -> Path:
-    """Find a root filesystem with ip, ethtool, ss and ping."""
+    """Return a root filesystem with ip, ethtool, ss and ping."""
     return toolbox.ensure(toolbox.TOOLS, say=print).path

@@ -1,4 +1,4 @@
-"""``httpbed run`` in a process of its own, and the sandbox of the trial that it has under way."""
+"""``httpbed run`` in its own process, and the sandbox of its current trial."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import kin
+import process_tree
 from families import until
-from real_runs import CLI_S, HTTPBED
+from patience import HTTPBED
+from real_runs import CLI_S
 
 VICTIMS = ("outer", "nginx", "init", "curl", "httpbed-link")
 """Every kind of process in a sandbox. Those of the bed and programs under test take turns, so
@@ -24,14 +25,14 @@ _SANDBOX = "httpbed-sandbox"
 
 @dataclass(frozen=True)
 class Sandbox:
-    """A trial's processes, as seen from outside, and the namespaces they live in."""
+    """The processes of a trial, seen from outside, and their namespaces."""
 
     pids: dict[str, int]
     namespaces: frozenset[str]
 
 
 class Run:
-    """A run under way; use it as a context: none is left when it is left."""
+    """A run in progress; as a context manager it ends the run."""
 
     def __init__(self, experiment: Path, directory: Path, *words: str) -> None:
         self.directory = directory
@@ -50,7 +51,7 @@ class Run:
                 env={**os.environ, "TMPDIR": str(self.temporary)},
             )
         self.pid = self._process.pid
-        self._own = kin.namespaces(os.getpid())
+        self._own = process_tree.namespaces(os.getpid())
 
     def __enter__(self) -> Self:
         return self
@@ -66,25 +67,25 @@ class Run:
 
     @property
     def log(self) -> str:
-        """What it has said so far."""
+        """Output of the run so far."""
         return self._log.read_text()
 
     def is_over(self) -> bool:
-        """Whether it has ended."""
+        """Whether the run has ended."""
         return self._process.poll() is not None
 
     def wait(self) -> int:
-        """Wait for its end and return the exit code."""
+        """Wait for the end; return the exit code."""
         return self._process.wait(CLI_S)
 
     def kill(self) -> None:
-        """Kill it without a word."""
+        """Kill the run with SIGKILL."""
         os.kill(self.pid, signal.SIGKILL)
         self._process.wait()
 
     @contextlib.contextmanager
     def stopped(self) -> Iterator[None]:
-        """Stop it for a while; it knows nothing of that."""
+        """Stop the run with SIGSTOP within the context."""
         os.kill(self.pid, signal.SIGSTOP)
         try:
             yield
@@ -92,26 +93,26 @@ class Run:
             os.kill(self.pid, signal.SIGCONT)
 
     def interrupt(self) -> int:
-        """Do as the terminal does for Ctrl-C; return the exit code."""
+        """Interrupt the run as Ctrl-C does; return the exit code."""
         os.killpg(self.pid, signal.SIGINT)
         return self.wait()
 
     def sandbox(self) -> Sandbox | None:
-        """Look at the trial under way; None if there is none at this moment."""
-        family = kin.descendants(self.pid)
+        """Return the sandbox of the current trial; None between trials."""
+        family = process_tree.descendants(self.pid)
         outer = [p for p in family if p.name == _SANDBOX and p.parent == self.pid]
         if not outer:
             return None
         pids = {p.name: p.pid for p in family if p.name in VICTIMS}
         pids["outer"] = outer[0].pid
-        held = kin.namespaces(outer[0].pid)
+        held = process_tree.namespaces(outer[0].pid)
         for init in (p for p in family if p.name == _SANDBOX and p.parent == outer[0].pid):
             pids["init"] = init.pid
-            held |= kin.namespaces(init.pid)
+            held |= process_tree.namespaces(init.pid)
         return Sandbox(pids, held - self._own)
 
     def await_victim(self, kind: str, seen: set[int]) -> Sandbox | None:
-        """Wait until a trial that was not seen before has such a process; None if it is over."""
+        """Wait until a new trial has such a process; None if the run is over."""
         found: list[Sandbox] = []
 
         def appeared() -> bool:

@@ -1,4 +1,4 @@
-"""Pages to load: one as there are many, and those that do what a browser must not be caught by."""
+"""Pages to load: an ordinary page, and pages that could trap a browser."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from httpbed.web.sites.generated import images
 IMAGES = 10
 IMAGE_BYTES = 12_000
 REQUESTS = IMAGES + 3
-"""Of the ordinary page: itself, its style and its script besides."""
+"""Requests of the ordinary page, with the document, its style and its script."""
 _HEAD = '<!doctype html><meta charset="utf-8"><title>A page</title><link rel="icon" href="data:,">'
 _AFTER_LOAD = "addEventListener('load', () => setTimeout(() => {{ {} }}, 10))"
 
@@ -29,7 +29,7 @@ ENDINGS = {
 
 
 def write(folder: Path) -> Path:
-    """Write the site of all of them; return its folder."""
+    """Write a site with all pages; return its folder."""
     (folder / "i").mkdir(parents=True)
     for number in range(1, IMAGES + 1):
         body, _ = images.make(5, number, IMAGE_BYTES)

@@ -1,4 +1,4 @@
-"""Faults to plant into an attempt's evidence."""
+"""Faults to plant in the evidence of an attempt."""
 
 from __future__ import annotations
 

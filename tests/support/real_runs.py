@@ -1,10 +1,9 @@
-"""Small experiments that are run for real, in this process or by the command line."""
+"""Small experiments with real programs, run in this process or by the command line."""
 
 from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -19,25 +18,15 @@ from httpbed.host.backend import Backend
 from httpbed.programs import catalog as catalogs
 from httpbed.store import campaign as campaigns
 from httpbed.trial.plan import CampaignSetup
+from patience import HTTPBED
 
-_PATIENT = """
-from dataclasses import replace
-from httpbed.trial.checks import bed as bed_checks
-bed_checks.PRESSURE = replace(bed_checks.PRESSURE, limit=1e9)
-bed_checks.LATENESS = replace(bed_checks.LATENESS, limit=1e9)
-from httpbed.cli.main import main
-main()
-"""
-HTTPBED = (sys.executable, "-c", _PATIENT)
-"""The command line, but for the checks that nobody waited for a CPU, the emulator included:
-tests may run on machines that are busy, with other tests among others."""
 CLI_S = 60.0
-"""Far more than any of these campaigns takes."""
+"""Time limit in seconds; these campaigns take far less."""
 
 
 @dataclass(frozen=True)
 class SmallExperiment:
-    """An experiment in a few words: curl fetches one file from nginx."""
+    """A small experiment: curl fetches one file from nginx."""
 
     versions: tuple[str, ...] = ("1.1", "2", "3")
     replicates: int = 1
@@ -53,9 +42,9 @@ class SmallExperiment:
     link: str = ""
     """Further lines of the link, in TOML."""
     way: tuple[str, ...] = ("client", "server")
-    """Hosts in a row, with a link like this between each two."""
+    """Hosts in a row, with such a link between neighbours."""
     branches: tuple[tuple[str, str], ...] = ()
-    """Further such links, by their ends; one of them may be a host that is in none yet."""
+    """Further such links, by their ends; one end may be a new host."""
     roles: str = ""
     """Further lines of the roles, such as proxies."""
     on_client: str = ""
@@ -124,7 +113,7 @@ queue = {{ limit = "1000 packets" }}
 
 @dataclass
 class Stage:
-    """An experiment made ready in this process, so that a test may damage it."""
+    """A prepared experiment in this process, which a test may damage."""
 
     loaded: LoadedExperiment
     setup: CampaignSetup
@@ -145,7 +134,7 @@ def stage(
     folder: Path = Path(),
     backend: Backend = "af_packet",
 ) -> Stage:
-    """Read an experiment and make its bed, as ``httpbed run`` does; its files are in ``folder``."""
+    """Prepare an experiment as ``httpbed run`` does; its files are in ``folder``."""
     catalog = catalogs.load(recipes)
     loaded = preparation.load(settings.text(), catalog, folder)
     setup = preparation.make_setup(loaded, catalog, say=lambda _: None, backend=backend)
@@ -177,14 +166,14 @@ def httpbed(*words: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def completed(directory: Path) -> set[str]:
-    """Name the trials that have a completed attempt; a busy machine may have spoilt others."""
+    """Return the ids of the trials with a completed attempt."""
     records = campaigns.open_existing(directory).records()
     kinds = {(record.attempt.id, record.attempt.outcome.kind) for record in records}
     return {trial for trial, kind in kinds if kind == "completed"}
 
 
 def finished(directory: Path) -> dict[str, int]:
-    """Return every finished attempt, with the time of its last change in ns."""
+    """Return every finished attempt with its modification time in ns."""
     return {
         str(folder.relative_to(directory)): folder.stat().st_mtime_ns
         for folder in directory.glob("trials/*/*/*")

@@ -1,4 +1,4 @@
-"""Recorded attempts of real programs, and judging them again."""
+"""Recorded attempts of real programs, which can be judged again."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from httpbed.trial.program_roots import Programs
 FOLDER = Path(__file__).parents[1] / "recorded"
 """``<program>-<version>/`` for outputs, ``attempts/<name>/`` for whole attempts."""
 DEMO = (Path(__file__).parent / "versions_and_loss.toml").read_text(encoding="utf-8")
-"""The experiment that both direct attempts belong to."""
+"""The experiment of both direct attempts."""
 H2_LOSS, H3_CLEAN, PROXIED = "h2-loss", "h3-clean", "h3-proxied"
 HANDED_OVER = "handed-over"
-"""Its client's address was deleted, and its connection migrated."""
+"""An attempt whose client lost its address and whose connection migrated."""
 ALL = (H2_LOSS, H3_CLEAN, PROXIED)
 CATALOG = catalog.load()
 

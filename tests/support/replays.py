@@ -1,4 +1,4 @@
-"""A recorded site, loaded by a real browser from a real server over an emulated link."""
+"""A replayed site, loaded by a real browser from a real server over an emulated link."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def stage(
     server: str = "nginx",
     time_limit: str = "30 s",
 ) -> Stage:
-    """Make a recorded site of some entries, and the bed to load it on."""
+    """Make a replayed site of some entries, and prepare its experiment."""
     (folder / "site.har").write_text(har(entries))
     catalog = catalogs.load()
     text = EXPERIMENT.format(versions=versions, server=server, time_limit=time_limit)

@@ -1,4 +1,4 @@
-"""A small web on loopback: two hosts, a redirect, and what pages do that others miss."""
+"""Two web hosts on loopback, with redirects and pages with unusual references."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ PAGE = """<!doctype html><html><head><title>x</title>
 <img src="/evil/%2e%2e%2f%2e%2e%2fx%00.png"><script src="//{other}/app.js"></script>
 <script>lazy.src = lazy.dataset.src</script></body></html>"""
 MOVED = {"/": "/start", "/round": "/round", "/to": "http://"}
-"""Redirects; the last to the host and path that are its query."""
+"""Redirects; the last leads to the host and path in its query."""
 APP = "new Image().src = 'http://{other}/in.png'"
 
 
 @contextmanager
 def web() -> Iterator[tuple[str, str]]:
-    """Serve it; gives the names of both hosts."""
+    """Serve both hosts; yield their names."""
     with _serving("127.0.0.1", {}) as (main, answers), _serving("127.0.0.2", answers) as (other, _):
         answers |= {
             "/start": ("text/html", PAGE.format(other=other).encode()),
@@ -39,7 +39,7 @@ def web() -> Iterator[tuple[str, str]]:
 
 
 asked: list[str] = []
-"""Paths of all requests to any of its hosts."""
+"""Paths of all requests to both hosts."""
 _Answers = dict[str, tuple[str, bytes]]
 
 
@@ -62,7 +62,7 @@ def _serving(address: str, answers: _Answers) -> Iterator[tuple[str, _Answers]]:
             self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     with ThreadingHTTPServer((address, 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

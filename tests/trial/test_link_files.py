@@ -22,8 +22,8 @@ from httpbed.store import campaign as campaigns
 from httpbed.store.packet_log import COLUMNS
 from httpbed.trial import link_files
 from httpbed.trial.plan import CampaignSetup
-from kept import manifest
 from recorded import DEMO, nothing_built
+from stored_campaigns import manifest
 
 TRACE = b"1\n2\n5\n"
 DIGEST = hashlib.sha256(TRACE).hexdigest()

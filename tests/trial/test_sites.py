@@ -13,7 +13,7 @@ from httpbed.experiment.page import PageLoad
 from httpbed.programs import catalog
 from httpbed.trial import sites
 from httpbed.web.sites.generated import images
-from paging import PAGES
+from page_campaigns import PAGES
 
 PAGE = '{ objects = 64, size = "10 kB" }'
 

@@ -157,7 +157,8 @@ def test_programs_of_a_real_root_are_identified(
     monkeypatch.setenv("HTTPBED_CACHE", str(tmp_path))
     root = toolbox.ensure(toolbox.TOOLS, say=quiet)
     assert {*toolbox.BASE, *toolbox.TOOLS.packages} <= set(root.versions)
-    assert not root.digests or root.digests.keys() == root.versions.keys()
+    assert root.digests.keys() == root.versions.keys()
+    assert all(len(digest) == 64 for digest in root.digests.values())
     program = identity.identity(root, "ip")
     assert program.path == "/usr/bin/ip"
     assert any("/libc.so" in library for library in program.libraries)

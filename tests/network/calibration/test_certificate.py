@@ -21,8 +21,8 @@ from httpbed.network.calibration.envelope import Demand
 from httpbed.network.calibration.judgement import Verdict
 from httpbed.network.files import read_trace
 from httpbed.network.plan import plan
-from kept import loaded
 from recorded import DEMO
+from stored_campaigns import loaded
 
 OWN = {"machine": "m", "kernel": "6.1", "cpu": "c", "cores": 2, "emulator": "e" * 64}
 

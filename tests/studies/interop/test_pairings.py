@@ -11,7 +11,7 @@ from httpbed.programs import catalog, role_checks
 from httpbed.studies.interop import pairings
 from httpbed.studies.interop.pairings import Pairing, Promise, ProxyHop
 from httpbed.studies.interop.session import MISSING, UNTRUSTED, refusal_tests
-from undeclared import refusals
+from undeclared_uses import refusals
 
 CATALOG = catalog.load()
 RECIPES = list(CATALOG.recipes.values())

@@ -11,20 +11,6 @@ from typing import Any
 
 import pytest
 
-from handing_over import (
-    CHAIN,
-    MS,
-    QUIET,
-    S,
-    changed,
-    connections,
-    described,
-    observed,
-    of_subject,
-    on,
-    on_handover,
-    verdicts,
-)
 from httpbed.experiment.check import HANDOVER_COUNT, HANDOVER_PACE, HANDOVER_PROMPT
 from httpbed.experiment.trial import Check, Outcome
 from httpbed.trial import verdict
@@ -43,6 +29,20 @@ from recorded import (
     nothing_built,
     planned,
     trial,
+)
+from recorded_handover import (
+    CHAIN,
+    MS,
+    QUIET,
+    S,
+    changed,
+    connections,
+    described,
+    observed,
+    of_subject,
+    on,
+    on_handover,
+    verdicts,
 )
 
 

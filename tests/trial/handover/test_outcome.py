@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
-from handing_over import (
+from httpbed.trial.evidence import AttemptEvidence
+from httpbed.trial.handover import checks as handover
+from planted import ended
+from recorded_handover import (
     CHAIN,
     MS,
     S,
@@ -19,9 +22,6 @@ from handing_over import (
     on_handover,
     verdicts,
 )
-from httpbed.trial.evidence import AttemptEvidence
-from httpbed.trial.handover import checks as handover
-from planted import ended
 
 
 def test_packets_show_a_migrated_connection() -> None:

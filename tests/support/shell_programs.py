@@ -1,4 +1,4 @@
-"""Trials in which somebody is a shell that runs a script; it may do what it likes."""
+"""Trials in which the client or the server is a shell that runs a script."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ TOOLS = (
     *("cat", "chmod", "chroot", "head", "ln", "ls", "mkdir", "mkfifo", "mount", "mv", "nsenter"),
     *("rm", "sh", "sleep", "tail", "touch", "truncate", "umount", "yes"),
 )
-"""What scripts may call; nothing else of this machine is there for them."""
+"""Programs that scripts may call; no other program of this machine is visible to them."""
 
 
 def outcome(tmp_path: Path, script: str, role: str = "client") -> Record:
-    """Run a trial in which somebody is a shell that runs this script; it must have failed."""
+    """Run a trial with a shell that runs this script; its only valid attempt must have failed."""
     (tmp_path / "recipes").mkdir()
     ready, parser = ("[443]", "access-log-json") if role == "server" else ("[]", "curl-json")
     needs = json.dumps(TOOLS)

@@ -13,11 +13,11 @@ WIFI, CELLULAR = "wifi", "cellular"
 
 
 @dataclass(frozen=True)
-class Roaming(SmallExperiment):
-    """An experiment in a few words: a client goes from one link to the other."""
+class HandoverExperiment(SmallExperiment):
+    """A small experiment in which a client moves from one link to the other."""
 
     handover: str = ""
-    """Lines of the hand-over, but for its links."""
+    """Lines of the hand-over, except its links."""
     versions: tuple[str, ...] = ("2",)
     rate: str = "20 Mbit/s"
     delay: str = "10 ms"
@@ -34,7 +34,7 @@ class Roaming(SmallExperiment):
         return f'{whole}\n[handover]\nlinks = ["{WIFI}", "{CELLULAR}"]\n{self.handover}\n'
 
     def links(self) -> Iterator[str]:
-        """Write both access links, and a fast one for each further step of the way."""
+        """Write both access links, and a fast link for each further hop."""
         for name in (WIFI, CELLULAR):
             yield f"""
 [[topology.links]]

@@ -1,4 +1,4 @@
-"""Sockets that live in a host's network while the test holds them."""
+"""Sockets in the network namespace of a host, held by the test."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ with socket.socket(fileno=way) as back, socket.socket(family, kind) as made:
 
 
 def opened(net: Running, host: str, kind: socket.SocketKind) -> socket.socket:
-    """Have a socket made on a host, and sent to us: it stays of the network that it was made in."""
+    """Open a socket on a host and receive it; it stays in the network namespace of the host."""
     pid = net.supervisor.init_pid
     places = [f"--user=/proc/{pid}/ns/user", f"--net=/proc/{pid}/root/run/netns/{host}"]
     family = socket.AF_INET6 if net.planned.topology.ip_version == "6" else socket.AF_INET

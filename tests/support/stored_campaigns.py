@@ -1,4 +1,4 @@
-"""Campaigns in directories, made of recorded attempts, without any trial being run."""
+"""Campaigns in directories, made without running a trial."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ replicates = 1
 levels = { loss = ["2 %"] }
 """
 )
-"""The same, with a scale of three trials."""
+"""The same experiment, with a scale of three trials."""
 
 
 def loaded(text: str = SMALL, scale: ScaleName | None = None) -> LoadedExperiment:
@@ -50,7 +50,7 @@ def manifest(
 
 
 def record(trial: Trial, number: int = 1, kind: Any = "completed", seconds: float = 1.0) -> Record:
-    """Record an attempt that ended in a way."""
+    """Return the record of an attempt with this outcome."""
     attempt = Attempt(
         trial=trial,
         number=number,
@@ -64,11 +64,11 @@ def record(trial: Trial, number: int = 1, kind: Any = "completed", seconds: floa
 
 
 Leave = Callable[[Record, Path], None]
-"""Puts what an attempt leaves into its folder of artifacts."""
+"""Writes the artifacts of an attempt into their folder."""
 
 
 def nothing(_: Record, artifacts: Path) -> None:
-    """Leave nothing."""
+    """Write no artifacts."""
     del artifacts
 
 

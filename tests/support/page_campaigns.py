@@ -1,4 +1,4 @@
-"""Makes campaigns of page loads: recorded loads, with figures that are known."""
+"""Campaigns of page loads: recorded loads with known figures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from httpbed.analysis import loads
 from httpbed.store.results import Results
 
 RECORDED = Path(__file__).parents[1] / "recorded" / "chromium-headless-shell-156.0.8078.79"
-"""One cold load of a page over each version."""
+"""One cold load of a page over each HTTP version."""
 PAGES = """
 schema = 1
 name = "pages"
@@ -65,22 +65,22 @@ Ends = Callable[[Mapping[str, str], int], Ending]
 
 
 def usual(levels: Mapping[str, str], block: int) -> Ending:
-    """End with figures that differ a little between blocks."""
+    """Return figures that differ slightly between blocks."""
     seconds = SECONDS[levels["http_version"]] * (1 + block / 100)
     seconds *= {"0 %": 1.0, "2 %": 1.4}[levels["loss"]]
     return Ending({"speed_index": seconds, "page_load_time": 1.2 * seconds})
 
 
-def paging(
+def page_campaign(
     folder: Path,
     text: str = PAGES,
     ends: Ends = usual,
     evil: str = "",
     only: Mapping[str, object] | None = None,
 ) -> Results:
-    """Make a campaign whose trials left recorded loads: those of some levels, or of a block.
+    """Make a campaign with recorded loads, of all trials or of the rows that match ``only``.
 
-    With ``evil`` it is the title, the reason, a dialog, a note and the URL of every load.
+    ``evil`` becomes the title, reason, dialog, note and URL of every load.
     """
     results = campaign(ends, text, folder)
     for row in results.trials.to_pylist():

@@ -1,4 +1,4 @@
-"""Makes what trials with hand-overs leave: deliveries and moments that are known."""
+"""Campaigns of trials with hand-overs, whose deliveries and events are known."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from httpbed.store import campaign as campaigns
 from httpbed.store.results import Results
 
 ORIGIN_MS = 100.5
-"""Of the client's first packet, since the emulator began."""
+"""Time of the client's first packet since the start of the emulator, in ms."""
 MIGRATION = """
 schema = 1
 name = "migration"
@@ -73,26 +73,26 @@ size = "5 MB"
 
 @dataclass(frozen=True)
 class TrialCourse:
-    """How one trial goes on: bytes at a rate, once interrupted."""
+    """The course of a trial: bytes at a constant rate, with at most one interruption."""
 
     rate_bit_s: float = 9.4e6
     stall_s: float = 0.0
-    """After the hand-over; without one nothing is interrupted."""
+    """Length of the interruption at the hand-over, in seconds."""
     size: int = 5_200_000
-    """IP bytes of the whole."""
+    """IP bytes of the whole transfer."""
     change_at: int = 2_000_000
     """IP bytes delivered at the hand-over."""
     verdict: str = ""
-    """Empty: there is no hand-over."""
+    """What became of the connection; empty without a hand-over."""
     validated: bool = True
-    """Whether the client says so of a path to which it migrated."""
+    """Whether the client reports that it validated the path to which it migrated."""
     again: int = 0
-    """Bytes that are fetched a second time."""
+    """Bytes that are fetched twice."""
     outcome: str = "completed"
 
 
 def usual(levels: Mapping[str, str], block: int) -> TrialCourse:
-    """Let quiche migrate, wget begin again, and others stay silent once."""
+    """Return a course: quiche migrates, wget starts again, other clients are silent once."""
     if levels["address"] == "stable":
         return TrialCourse()
     if levels["client"] == "quiche":
@@ -104,13 +104,13 @@ def usual(levels: Mapping[str, str], block: int) -> TrialCourse:
     return TrialCourse(stall_s=3.0, verdict="new connection")
 
 
-def moving(
+def handover_campaign(
     course: Callable[[Mapping[str, str], int], TrialCourse],
     directory: Path,
     text: str = MIGRATION,
     manifest: Mapping[str, Any] | None = None,
 ) -> Results:
-    """Make a campaign whose trials went as ``course`` says, with what they left in its folder."""
+    """Make a campaign whose trials have these courses, with their files in its folder."""
     moments: dict[tuple[int, str], list[dict[str, Any]]] = {}
     lines: dict[tuple[int, str], str] = {}
 
@@ -132,7 +132,7 @@ def moving(
 
 
 def _left(one: TrialCourse, block: int) -> tuple[str, list[dict[str, Any]], float]:
-    """Write deliveries, and the moments of the hand-over."""
+    """Return the deliveries, the events of the hand-over and the end in seconds."""
     chance = random.Random(block)  # noqa: S311 - a figure to look at
     told, now_ms, total, link = [f"# origin_ms: {ORIGIN_MS}", "bin\tlink\tbytes"], 151.0, 0, "wifi"
     moments: list[dict[str, Any]] = []

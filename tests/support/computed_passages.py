@@ -1,4 +1,4 @@
-"""What a link would have left behind, computed: to judge it without running one."""
+"""The evidence of a calibration cell, computed instead of measured."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ SEED = 3
 
 
 def planned(cell: Cell, place: int = 0) -> Floats:
-    """Planned send times of one of a cell's flows, in seconds from 1."""
+    """Return the planned send times of a flow of a cell, in seconds; the first is 1."""
     gaps = [train.gap_s for train in cell.flows[place].trains for _ in range(train.count)]
     return 1.0 + np.cumsum(gaps) - gaps[0]
 
 
 def passage(sent: Floats, sizes: Sequence[int], leaves: Floats, numbers: Sequence[int]) -> Passage:
-    """Packets that left at some times, and reached the far end."""
+    """Return a flow's packets with the times at which they left and arrived."""
     order = np.argsort(leaves[list(numbers)], kind="stable")
     arrived = np.asarray(numbers, dtype=np.int64)[order]
     return Passage(
@@ -39,7 +39,7 @@ def passage(sent: Floats, sizes: Sequence[int], leaves: Floats, numbers: Sequenc
 def seen(
     passages: Mapping[int, Passage], lost: Mapping[int, Sequence[int]] | None = None
 ) -> CellEvidence:
-    """All that would have been seen."""
+    """Return the evidence of a cell with these passages and losses."""
     lost = lost or {}
     directions = [
         {

@@ -8,7 +8,7 @@ import pytest
 
 from httpbed.programs import recipe
 from httpbed.trial import parts
-from wild import outcome
+from shell_programs import outcome
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 

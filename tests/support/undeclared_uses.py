@@ -1,6 +1,6 @@
-"""What an implementation must refuse: whatever its recipe does not declare.
+"""Uses of an implementation that its recipe does not declare, which must be refused.
 
-A workload that a program cannot do, planned all the same, would be measured as another one.
+Otherwise a workload that a program cannot do would be measured as another workload.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from httpbed.programs.protocol import RoleName
 from httpbed.programs.recipe import Recipe
 
 _SERVERS_SHARE = ("resumed", "early data")
-"""Of what a workload asks, that which servers and proxies must be able to do, too."""
+"""Capabilities that a workload needs of servers and proxies, too."""
 _WORKLOADS: Mapping[Capability, Mapping[str, Any]] = {
     "parallel": {"files": 2},
     "connections": {"files": 2, "connections": 2},
@@ -31,12 +31,12 @@ _NO_KNOB = "knob_of_nobody"
 
 @dataclass(frozen=True)
 class Refusal:
-    """Something undeclared that was asked of an implementation."""
+    """An undeclared use of an implementation."""
 
     role: RoleName
     asked: str
     reason: str
-    """Why it was refused; empty where it was not, which is a mistake."""
+    """Why it was refused; empty if it was accepted, which is a mistake."""
 
     @property
     def passed(self) -> bool:
@@ -45,7 +45,7 @@ class Refusal:
 
 
 def refusals(catalog: Catalog, recipe: Recipe) -> list[Refusal]:
-    """Ask for everything undeclared, in every role."""
+    """Try every undeclared use in every role."""
     return [
         Refusal(
             role, asked, "; ".join(_answer(catalog, document) - _otherwise(catalog, recipe, role))
@@ -76,7 +76,7 @@ def _document(
     workload: Mapping[str, Any] | None = None,
     knobs: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Return a scenario in which nobody but this implementation is named."""
+    """Return a scenario that names only this implementation."""
     asked = {"implementation": recipe.name, "knobs": knobs or {}}
     upstream = next(iter(recipe.upstream_http_versions), version)
     roles = {
@@ -92,7 +92,7 @@ def _document(
 
 
 def _otherwise(catalog: Catalog, recipe: Recipe, role: RoleName) -> set[str]:
-    """Return what is wrong even with what is declared, as it stands there alone."""
+    """Return the mistakes of the declared use, because the scenario names nothing else."""
     return _answer(catalog, _document(recipe, role, recipe.http_versions[0]))
 
 

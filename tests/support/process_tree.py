@@ -1,4 +1,4 @@
-"""The processes that come from one, what they hold of the kernel, and what they leave."""
+"""Descendants of a process, their namespaces, and the state of this machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "user", "uts")
 
 
 @dataclass(frozen=True)
-class Kin:
+class ProcessEntry:
     """A living process."""
 
     pid: int
@@ -22,9 +22,9 @@ class Kin:
     name: str
 
 
-def descendants(ancestor: int) -> list[Kin]:
-    """List the living processes below one; zombies are not living."""
-    children: dict[int, list[Kin]] = {}
+def descendants(ancestor: int) -> list[ProcessEntry]:
+    """List the living descendants of a process, without zombies."""
+    children: dict[int, list[ProcessEntry]] = {}
     for process in _processes():
         children.setdefault(process.parent, []).append(process)
     found = list(children.get(ancestor, []))
@@ -33,7 +33,7 @@ def descendants(ancestor: int) -> list[Kin]:
     return found
 
 
-def _processes() -> Iterator[Kin]:
+def _processes() -> Iterator[ProcessEntry]:
     for entry in os.listdir("/proc"):  # noqa: PTH208 - polled, and listdir is the quickest
         if not entry.isdigit():
             continue
@@ -43,7 +43,7 @@ def _processes() -> Iterator[Kin]:
             continue
         name, (state, parent) = stat[stat.index("(") + 1 : stat.rindex(")")], _after(stat)
         if state not in "ZX":
-            yield Kin(int(entry), parent, name)
+            yield ProcessEntry(int(entry), parent, name)
 
 
 def _after(stat: str) -> tuple[str, int]:
@@ -53,7 +53,7 @@ def _after(stat: str) -> tuple[str, int]:
 
 @contextlib.contextmanager
 def adopting() -> Iterator[None]:
-    """Have orphans below this process become its children, so that none escapes its sight."""
+    """Make orphaned descendants children of this process, so that all can be found."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     try:
@@ -71,7 +71,7 @@ def namespaces(pid: int) -> frozenset[str]:
 
 
 def holders(of: frozenset[str]) -> dict[str, list[str]]:
-    """Find who still holds one of these namespaces: by living in it, or by an open file."""
+    """Return the processes that hold one of these namespaces, as members or by an open file."""
     found: dict[str, list[str]] = {}
     for process in _processes():
         places = [f"/proc/{process.pid}/ns/{name}" for name in NAMESPACES]
@@ -90,17 +90,17 @@ def holders(of: frozenset[str]) -> dict[str, list[str]]:
 
 @dataclass(frozen=True)
 class Host:
-    """What of this machine a trial must not change."""
+    """The state of this machine that a trial must not change."""
 
     interfaces: frozenset[str]
     mounts: tuple[str, ...]
     routes: str
     own: frozenset[str]
-    """The namespaces that we are in."""
+    """The namespaces of this process."""
 
 
 def host() -> Host:
-    """Look at this machine."""
+    """Return the state of this machine."""
     return Host(
         interfaces=frozenset(path.name for path in Path("/sys/class/net").iterdir()),
         mounts=tuple(sorted(Path("/proc/self/mountinfo").read_text().splitlines())),
@@ -110,7 +110,7 @@ def host() -> Host:
 
 
 def sysctls() -> dict[str, str]:
-    """Read the kernel's settings, without what are counters and clocks."""
+    """Read the kernel's settings, except counters and clocks."""
     counting = ("random/", "ns_last_pid", "pty/nr", "nf_conntrack_count", "sched_domain", "flush")
     found = {}
     for part in ("net", "kernel", "user", "vm"):

@@ -1,4 +1,4 @@
-"""Cuts a client's connections in the middle of a download, as a phone does when an address goes."""
+"""Destroys a client's connections during a download, as a phone does when an address is deleted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOOK_S = 0.01
 
 
 def cut_at(monkeypatch: pytest.MonkeyPatch, *lengths: int) -> None:
-    """Destroy the client's TCP sockets each time that its file has become so long."""
+    """Destroy the client's TCP sockets when its file reaches each of these lengths in bytes."""
 
     async def run(supervisor: Supervisor, clients: Sequence[PlannedClient]) -> ClientRuns:
         async with _cutting(supervisor, clients[0], lengths):

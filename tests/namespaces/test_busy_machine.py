@@ -1,0 +1,74 @@
+"""Attempts on a busy machine are invalid: here, unlike elsewhere, all limits apply."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from handover_experiments import HandoverExperiment
+from httpbed.experiment.check import PRESSURE
+from httpbed.experiment.trial import Record
+from httpbed.trial import verdict
+from httpbed.trial.checks import bed
+from httpbed.trial.handover import checks as handover
+from patience import LIMITED
+from real_runs import SmallExperiment, check, stage
+
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.alone]
+
+DOWNLOAD = SmallExperiment(versions=("1.1",), size="20 kB")
+HANDOVER = HandoverExperiment(handover='kind = "route"\nwhen = { delivered = "100 kB" }')
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _patient() -> None:
+    """Lift no limit: this replaces the fixture of the folder."""
+
+
+def attempts(tmp_path: Path, settings: SmallExperiment) -> list[Record]:
+    """Run a trial with its retries, and return all attempts."""
+    return stage(settings).run(tmp_path / "campaign")
+
+
+@pytest.mark.parametrize("settings", [DOWNLOAD, HANDOVER], ids=["download", "hand-over"])
+def test_a_trial_completes_unless_the_machine_is_busy(
+    tmp_path: Path, settings: SmallExperiment
+) -> None:
+    """The limits of a real run apply, and decide whether an attempt is valid."""
+    assert all(getattr(module, name) == limited for (module, name), limited in LIMITED.items())
+    for record in attempts(tmp_path, settings):
+        pressure = check(record, PRESSURE.title())
+        assert pressure.measured is not None
+        assert pressure.passed == (pressure.measured <= PRESSURE.limit)
+        attempt = record.attempt
+        assert attempt.outcome.kind == "completed" or verdict.is_strained(attempt), attempt.outcome
+
+
+@pytest.mark.parametrize(
+    ("settings", "module", "name", "limit"),
+    [
+        (DOWNLOAD, bed, "LATENESS", 0.0),
+        (DOWNLOAD, bed, "PRESSURE", -1.0),
+        (HANDOVER, handover, "HANDOVER_PROMPT", 0.0),
+    ],
+    ids=["lateness", "pressure", "hand-over"],
+)
+def test_an_attempt_beyond_a_limit_is_invalid(  # noqa: PLR0913 - one parameter per column
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    settings: SmallExperiment,
+    module: ModuleType,
+    name: str,
+    limit: float,
+) -> None:
+    """With a limit that no attempt can keep, each attempt is invalid for that reason."""
+    planted = replace(LIMITED[module, name], limit=limit)
+    monkeypatch.setattr(module, name, planted)
+    for record in attempts(tmp_path, settings):
+        assert record.attempt.outcome.kind == "invalid"
+        assert planted.title() in record.attempt.outcome.reason
+        assert check(record, planted.title()).passed is False
