@@ -38,7 +38,7 @@ use quiche::{Connection, Error, PathEvent, PathStats};
 
 pub use self::identifiers::CONNECTION_ID_BYTES;
 use self::identifiers::{offer, supply};
-use self::validation::{PendingChallenge, GRACE, ReceivedUntil, UnvalidatedPath};
+use self::validation::{GRACE, PendingChallenge, ReceivedUntil, UnvalidatedPath};
 use crate::migration::{Kind, Leave, Migration, Policy, Sight, Step};
 
 /// How long to wait for the rest of a change before a new path is probed.

@@ -152,7 +152,8 @@ impl Mover {
             self.unvalidated = None;
             return false;
         };
-        let (sent, received) = (stats.sent_bytes - unvalidated.before.0, stats.recv_bytes - unvalidated.before.1);
+        let (sent, received) =
+            (stats.sent_bytes - unvalidated.before.0, stats.recv_bytes - unvalidated.before.1);
         if received > FACTOR * sent {
             self.unvalidated = None;
             self.renewals = 0;
