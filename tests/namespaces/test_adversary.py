@@ -11,12 +11,10 @@ from pathlib import Path
 
 import pytest
 
-import patience
 from hostile import attacked
 from httpbed.programs import recipe
 from httpbed.store import campaign as campaigns
 from httpbed.trial import parts
-from httpbed.trial.checks import bed
 from misuse import MISUSE
 from real_runs import values
 
@@ -36,8 +34,7 @@ LEAST_S = BYTES * 8 / RATE_BIT_S + 2 * DELAY_S
 
 @pytest.fixture(autouse=True)
 def _tight(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lower the bounds so that tests reach them sooner; an attack may delay the idle pings."""
-    monkeypatch.setattr(bed, "RTT_LATE_S", patience.UNLIMITED)
+    """Lower the bounds so that tests reach them sooner."""
     monkeypatch.setattr(parts, "LOG_BYTES", 40 * MB)
     monkeypatch.setattr(recipe, "MEMORY_BYTES", 400 * MB)
     monkeypatch.setattr(recipe, "PROCESSES", 400)

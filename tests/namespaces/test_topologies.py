@@ -35,6 +35,7 @@ def backend(request: pytest.FixtureRequest) -> Backend:
     return backends.choose(request.param)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("version", ["4", "6"])
 def test_delays_on_a_route_add_up(tmp_path: Path, version: Version, backend: Backend) -> None:
     """Through a router, over both versions of IP, and no other frame crosses the links."""
