@@ -97,19 +97,11 @@ def test_link_promises_no_resumption_after_a_signal() -> None:
     assert (process.returncode, err) == (143, "httpbed: ended by SIGTERM\n")
 
 
-def test_a_background_job_continues_after_sigint() -> None:
-    """Shells start background jobs with SIGINT ignored, so Ctrl-C does not end them."""
-    with verb("run", "asyncio", ignoring=signal.SIGINT) as process:
-        process.send_signal(signal.SIGINT)
-        process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=30)
-    assert process.returncode == 143
-
-
-def test_a_verb_started_with_sighup_ignored_continues() -> None:
-    """``nohup`` starts a command with SIGHUP ignored."""
-    with verb("run", "asyncio", ignoring=signal.SIGHUP) as process:
-        process.send_signal(signal.SIGHUP)
+@pytest.mark.parametrize("ignored", [signal.SIGINT, signal.SIGHUP], ids=lambda one: one.name)
+def test_a_verb_started_with_a_signal_ignored_continues(ignored: signal.Signals) -> None:
+    """Shells start background jobs with SIGINT ignored, ``nohup`` commands with SIGHUP."""
+    with verb("run", "asyncio", ignoring=ignored) as process:
+        process.send_signal(ignored)
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=30)
     assert process.returncode == 143

@@ -55,7 +55,11 @@ class Moving:
             await run_tool(self.net.supervisor, step)
 
     async def echoes(self, *words: str) -> list[float]:
-        """Ping the server three times; return round-trip times in seconds."""
+        """Ping the server three times; return the times of the answers that ping waited for, in s.
+
+        Once an echo has come, ping waits only two round trips for the others, whatever -W says. So
+        the emulator's counters, not the number of times, tell how many came back.
+        """
         said = await self.net.said(
             "client", "ping", "-n", "-c", "3", "-i", "0.01", "-W", "2", *words, self.server
         )
@@ -140,7 +144,7 @@ def test_what_an_address_sends_leaves_by_its_link(
         for one in (bed.wifi, bed.cellular):
             least, _ = idle_rtt.round_trip_s(bed.net.planned, "client", "server", one.link)
             found = await bed.echoes("-I", one.end.address)
-            assert len(found) == 3
+            assert found
             assert least - 0.0002 <= min(found) <= least + LATE_S
 
     async def both_ways_round(bed: Moving) -> None:
@@ -163,7 +167,7 @@ def test_the_second_link_may_come_from_another_side(tmp_path: Path, version: Ver
     ]
 
     async def around(bed: Moving) -> None:
-        assert len(await bed.echoes("-I", bed.cellular.end.address)) == 3
+        assert await bed.echoes("-I", bed.cellular.end.address)
         await bed.do(bed.cellular.prefer)
         assert bed.source() == bed.cellular.end.address
         with bed.socket(socket.SOCK_STREAM) as stream:
@@ -218,7 +222,7 @@ def test_an_address_goes_and_comes_again(tmp_path: Path, version: Version) -> No
         left = await bed.routes()
         assert left
         assert not any(bed.wifi.end.interface in line.split() for line in left)
-        assert len(await bed.echoes()) == 3
+        assert await bed.echoes()
         await bed.do(bed.wifi.attach)
         assert sorted(await bed.routes()) == sorted(before)
         assert bed.source() == bed.wifi.end.address
@@ -238,7 +242,7 @@ def test_without_an_address_all_is_unreachable_at_once(tmp_path: Path, version: 
             bed.source()
         await bed.do(bed.cellular.attach)
         assert bed.source() == bed.cellular.end.address
-        assert len(await bed.echoes()) == 3
+        assert await bed.echoes()
 
     result = run(tmp_path, version, nowhere)
     assert carried(result) == [0, 0, 3, 3]

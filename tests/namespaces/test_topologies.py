@@ -65,8 +65,8 @@ def test_a_host_with_a_role_forwards_nothing(tmp_path: Path) -> None:
 
     async def run() -> None:
         async with made(planned, tmp_path) as net:
-            assert len(await net.ping("client", "router")) == 3
-            assert len(await net.ping("server", "router")) == 3
+            assert await net.ping("client", "router")
+            assert await net.ping("server", "router")
             with pytest.raises(ValueError, match="no way"):
                 planned.address("server", towards="client")
             said = await net.said("client", "ping", "-c", "1", planned.ends[1][1].address)

@@ -14,6 +14,7 @@ from httpbed.network.calibration import arithmetic, grid, judgement
 from httpbed.network.calibration.cell import UP, Cell, Finding
 from httpbed.network.calibration.evidence import DAMAGED, Floats, Passage
 from httpbed.network.calibration.packets import (
+    BucketAdmission,
     Bursts,
     Complete,
     Corruption,
@@ -267,3 +268,15 @@ def test_a_buckets_queue_holds_what_the_bucket_has_no_tokens_for() -> None:
     assert arithmetic.admitted_to_bucket(at, sizes, 8000, 2500, 3000) == (0, 1, 2, 3, 4)
     at = np.asarray([0.0] * 6 + [0.4, 0.6, 0.6])
     assert arithmetic.admitted_to_bucket(at, sizes, 8000, 2500, 3000) == (0, 1, 2, 3, 4, 7)
+
+
+@pytest.mark.parametrize(("stalled_s", "figures"), [(0.0, [5.0, 0.0]), (0.6, [None, None])])
+def test_a_kernel_that_forwards_a_burst_late_gives_no_figure(
+    stalled_s: float, figures: list[float | None]
+) -> None:
+    """The bucket gets tokens meanwhile, which the times of the sender do not tell."""
+    sent, sizes = np.ones(9), [1000] * 9
+    leaves = sent + np.asarray([0.0, stalled_s, *(1.0 + np.arange(7))])
+    burst = computed_passages.passage(sent, sizes, leaves, range(5))
+    found = BucketAdmission(UP, 8000, 2500, 3000).judge(computed_passages.seen({UP: burst}))
+    assert [finding.achieved for finding in found] == figures

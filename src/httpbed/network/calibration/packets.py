@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from httpbed.network.calibration import arithmetic
 from httpbed.network.calibration.cell import DIRECTIONS, Finding
-from httpbed.network.calibration.evidence import DAMAGED, CellEvidence
+from httpbed.network.calibration.evidence import DAMAGED, CellEvidence, Floats, Passage
 from httpbed.network.fates import draws
 
 EXACT = "computed from the seed, packet by packet: not one may differ"
@@ -134,7 +134,7 @@ class BucketAdmission:
         sizes = [int(size) + self.overhead_bytes for size in passage.sizes]
         first, last = (
             arithmetic.admitted_to_bucket(at, sizes, self.bit_s, self.burst_bytes, self.limit_bytes)
-            for at in (passage.sent_s, passage.done_s)
+            for at in (passage.sent_s, self._reached_s(passage, sizes))
         )
         arrived = passage.numbers().tolist()
         label = DIRECTIONS[self.direction]
@@ -147,6 +147,20 @@ class BucketAdmission:
             ),
             Finding(f"which of them {label}", "packets", 0.0, differing, 0.0, reason),
         ]
+
+    def _reached_s(self, passage: Passage, sizes: Sequence[int]) -> Floats:
+        """Return by when each packet had reached the bucket, at the latest that is known.
+
+        A kernel that forwards late shows in the arrivals of packets that the bucket passes at once.
+        """
+        leaves = arithmetic.token_bucket(
+            passage.sent_s, np.array(sizes), self.bit_s, self.burst_bytes
+        )
+        numbers, delays_s = passage.delays_s()
+        at_once = leaves[numbers] == passage.sent_s[numbers]
+        reached = passage.done_s.copy()
+        reached[numbers[at_once]] = (passage.sent_s[numbers] + delays_s)[at_once]
+        return np.maximum.accumulate(np.maximum(reached, passage.done_s))
 
 
 @dataclass(frozen=True)
