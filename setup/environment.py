@@ -94,8 +94,9 @@ def _install_uv(venv: Path, lock: str) -> None:
 
 
 def _uv_pip(venv: Path, verb: str, *words: str, environment: dict[str, str]) -> None:
-    uv = [str(venv / "bin/uv"), "pip", verb, "--quiet", "--python", str(venv / "bin/python")]
-    _run(*uv, *words, environment=environment)
+    """Run uv; compile the modules, because each process compiles those that it cannot store."""
+    uv = [str(venv / "bin/uv"), "pip", verb, "--quiet", "--compile-bytecode"]
+    _run(*uv, "--python", str(venv / "bin/python"), *words, environment=environment)
 
 
 def _run(*words: str, environment: dict[str, str] | None = None) -> None:
