@@ -16,6 +16,9 @@ from httpbed.experiment.metric import Observation
 from httpbed.experiment.roles import Retry
 from httpbed.host.sandbox.spec import TRIAL_FOLDER, ProcessSpec
 
+AUTHORITY, CERTIFICATE, KEY, KEY_PIN = "ca.pem", "server.pem", "server.key", "server.spki"
+"""Names of the files in the folder of certificates."""
+
 RoleName = Literal["client", "proxy", "server"]
 Visit = Literal["prior", "measured"]
 
@@ -93,7 +96,8 @@ class Part:
     fetches: tuple[FileToFetch, ...]
     """Files of one round."""
     certificates: str
-    """Folder with ca.pem, server.pem, server.key and server.spki, as the program sees it."""
+    """Folder with :data:`AUTHORITY`, :data:`CERTIFICATE`, :data:`KEY` and :data:`KEY_PIN`, as the
+    program sees it."""
     content: str
     """Folder with the files to serve, as the program sees it."""
     time_limit_s: float
@@ -137,10 +141,10 @@ class Part:
             "resolve": f"{self.server_name}:{self.port}:{authority(self.server_address)}",
             "body": first.body,
             "bodies": str(PurePosixPath(first.body).parent),
-            "ca": f"{self.certificates}/ca.pem",
-            "certificate": f"{self.certificates}/server.pem",
-            "certificate_key": f"{self.certificates}/server.key",
-            "spki": f"{self.certificates}/server.spki",
+            "ca": f"{self.certificates}/{AUTHORITY}",
+            "certificate": f"{self.certificates}/{CERTIFICATE}",
+            "certificate_key": f"{self.certificates}/{KEY}",
+            "spki": f"{self.certificates}/{KEY_PIN}",
             "content": self.content,
             "folder": self.folder,
             "session": self.session,

@@ -23,8 +23,6 @@ from numpy.typing import NDArray
 
 from httpbed.experiment.impairments.registry import CAUSES
 
-FILE = "packets.tsv"
-"""Name of the log among a trial's artifacts."""
 COLUMNS = ("in_ns", "out_ns", "bytes", "direction", "number", "fate")
 DROPPED = tuple(cause.fate for cause in CAUSES)
 """Fates of packets that never left: loss, full queue, AQM, link down, no NAT mapping ..."""

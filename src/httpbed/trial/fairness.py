@@ -17,6 +17,7 @@ from httpbed.experiment.units import NS
 from httpbed.host.sandbox import untrusted_files
 from httpbed.store import packet_log
 from httpbed.store.packet_log import PacketLog
+from httpbed.trial.artifacts import PACKET_LOG
 
 DELIVERED = "delivered.tsv"
 """The bytes of each direction in each bin."""
@@ -42,7 +43,7 @@ class FairShares:
 
 def reduce(artifacts: Path) -> None:
     """Reduce the emulator's log, if there is one, to bytes per direction and bin."""
-    log = artifacts / packet_log.FILE
+    log = artifacts / PACKET_LOG
     if not log.exists():
         return
     sizes = delivered(packet_log.load(log, is_cut_off=True))

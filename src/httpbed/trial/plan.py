@@ -20,8 +20,8 @@ from httpbed.network.link_file import LinkFile
 from httpbed.network.plan import NetworkPlan
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.protocol import Implementation, Part
-from httpbed.store import packet_log
 from httpbed.trial import hops, parts, replay_origin
+from httpbed.trial.artifacts import PACKET_LOG
 from httpbed.trial.content import Content
 from httpbed.trial.handover import steps
 from httpbed.trial.handover.steps import HandoverPlan
@@ -213,7 +213,7 @@ def plan(
         trial.seed,
         trial.block,
         capture=options.capture,
-        log=f"{TRIAL_FOLDER}/{packet_log.FILE}" if needs_log else None,
+        log=f"{TRIAL_FOLDER}/{PACKET_LOG}" if needs_log else None,
         backend=options.backend,
         files={digest: file.facts for digest, file in (files or {}).items()},
         netem_seeded=options.netem_seeded,

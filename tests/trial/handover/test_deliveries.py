@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from httpbed.experiment.handover_event import HandoverEvent
-from httpbed.store import packet_log
 from httpbed.store.handover_files import (
     DELIVERIES,
     DeliveryBin,
@@ -18,6 +17,7 @@ from httpbed.store.handover_files import (
     read_deliveries,
     received,
 )
+from httpbed.trial.artifacts import PACKET_LOG
 from httpbed.trial.handover import deliveries
 from httpbed.trial.handover.deliveries import longest_below, together
 
@@ -46,7 +46,7 @@ LOG = [
 
 def test_only_packets_that_reached_the_client_count(tmp_path: Path) -> None:
     """Reading leaves out deliveries to an address that was gone; the file keeps them."""
-    (tmp_path / packet_log.FILE).write_text("".join([*LOG, "4000000"]))
+    (tmp_path / PACKET_LOG).write_text("".join([*LOG, "4000000"]))
     deliveries.reduce(tmp_path, TOWARDS, 9_500_000)
     kept = (tmp_path / DELIVERIES).read_text()
     assert kept.splitlines()[:2] == ["# origin_ms: 9.5", "bin\tlink\tbytes"]
@@ -75,7 +75,7 @@ def test_deliveries_during_each_absence_are_left_out() -> None:
 
 def test_the_files_alone_say_when_an_address_was_gone(tmp_path: Path) -> None:
     """The events give the same deliveries as the trial's own reading."""
-    (tmp_path / packet_log.FILE).write_text("".join(LOG))
+    (tmp_path / PACKET_LOG).write_text("".join(LOG))
     deliveries.reduce(tmp_path, TOWARDS, 9_500_000)
     found = read_deliveries((tmp_path / DELIVERIES).read_text())
     moment = HandoverEvent(number=1, left="wifi", at_s=0.02, gone_s=0.0205, back_s=0.0705)

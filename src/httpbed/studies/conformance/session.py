@@ -29,7 +29,7 @@ from httpbed.experiment.sender import Scale, SenderKey
 from httpbed.experiment.trial import Attempt, Check
 from httpbed.host.backend import Backend
 from httpbed.programs.catalog import Catalog
-from httpbed.store import packet_log, sender_records
+from httpbed.store import sender_records
 from httpbed.store.campaign import Campaign
 from httpbed.studies.conformance import competition, networks
 from httpbed.studies.conformance.competition import Competition, CompetitionTrial
@@ -38,6 +38,7 @@ from httpbed.studies.conformance.judgement import Judgement, reach
 from httpbed.studies.conformance.networks import REPLICATES, Network
 from httpbed.studies.conformance.sender import Sender
 from httpbed.trial import verdict
+from httpbed.trial.artifacts import PACKET_LOG
 
 T = TypeVar("T")
 Tell = Callable[[AttemptProgress], None]
@@ -225,7 +226,7 @@ def _from_log(campaign: Campaign, attempt: Attempt, reader: Callable[[Path], T])
     if reason := why_unusable(attempt):
         return reason
     try:
-        return reader(campaign.artifact(attempt, packet_log.FILE))
+        return reader(campaign.artifact(attempt, PACKET_LOG))
     except NoDataError as error:
         return str(error)
     except (OSError, ValueError) as error:

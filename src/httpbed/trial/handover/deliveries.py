@@ -15,6 +15,7 @@ from httpbed.host.sandbox import untrusted_files
 from httpbed.store import handover_files, packet_log
 from httpbed.store.handover_files import DELIVERIES, Deliveries, DeliveryBin
 from httpbed.store.packet_log import PacketLog
+from httpbed.trial.artifacts import PACKET_LOG
 
 BIN_NS = 10**6
 STALLED_BYTES = 4000
@@ -33,7 +34,7 @@ def reduce(artifacts: Path, towards: Mapping[int, str], origin_ns: int) -> None:
     ``towards`` maps the directions that lead to the client to their links; ``origin_ns`` is the
     time of the client's first packet.
     """
-    log = artifacts / packet_log.FILE
+    log = artifacts / PACKET_LOG
     if not log.exists():
         return
     rows = delivered(packet_log.load(log, is_cut_off=True), towards)

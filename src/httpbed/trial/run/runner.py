@@ -35,9 +35,10 @@ from httpbed.host.sandbox.supervisor import (
 from httpbed.network import running
 from httpbed.network.plan import NO_NEIGHBOUR_DISCOVERY
 from httpbed.network.running import Emulator
+from httpbed.programs.protocol import AUTHORITY, KEY_PIN
 from httpbed.store import packet_log
 from httpbed.trial import fairness
-from httpbed.trial.artifacts import EVIDENCE, LINK_RESULT
+from httpbed.trial.artifacts import EVIDENCE, LINK_RESULT, PACKET_LOG
 from httpbed.trial.handover import deliveries
 from httpbed.trial.handover.execution import Signals, execute, read_clocks
 from httpbed.trial.parts import BODIES, CERTIFICATES, CONTENT
@@ -48,7 +49,6 @@ from httpbed.trial.run.disconnection import end_connections
 from httpbed.trial.run.emulator_events import listen
 from httpbed.trial.run.replay_origins import running_origins
 from httpbed.trial.run.servers import RunningServers, running_servers, stop
-from httpbed.trial.tls_certificates import AUTHORITY, SPKI
 
 LEAST_FREE_BYTES = 64 * 2**10
 SETTLING_S = 0.05
@@ -104,7 +104,7 @@ def _reduce(planned: TrialPlan, artifacts: Path, *, keep_log: bool) -> None:
     except packet_log.PacketLogError as error:
         raise BedError(f"the emulator's packet log is damaged: {error}") from None
     if not keep_log:
-        (artifacts / packet_log.FILE).unlink(missing_ok=True)
+        (artifacts / PACKET_LOG).unlink(missing_ok=True)
 
 
 def _link_result(artifacts: Path) -> dict[str, Any]:
@@ -156,7 +156,7 @@ def _shown(
 ) -> dict[str, Path]:
     """Return the files a part sees: content for servers only, keys for no client."""
     if part not in planned.servers and part not in planned.replay_origins:
-        known = (AUTHORITY, SPKI)
+        known = (AUTHORITY, KEY_PIN)
         return {f"{CERTIFICATES}/{name}": setup.certificates / name for name in known}
     proxies = {hop.client for hop in planned.hops}
     own = {CERTIFICATES: setup.certificates}

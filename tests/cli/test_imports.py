@@ -1,0 +1,50 @@
+"""Verbs that only read text import no library that takes long to import."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import stored_campaigns
+
+EXPERIMENT = Path(__file__).parents[2] / "experiments" / "examples" / "versions.toml"
+SLOW = ("cryptography", "duckdb", "matplotlib", "numpy", "pyarrow", "scipy")
+"""Libraries that take tens to hundreds of milliseconds to import."""
+PROGRAM = f"""
+import sys
+from httpbed.cli.main import main
+try:
+    main()
+finally:
+    print("imported:", *(name for name in {SLOW} if name in sys.modules), file=sys.stderr)
+"""
+
+
+def imported(*words: str | Path) -> list[str]:
+    """Run httpbed in a new interpreter; return the slow libraries that it imported."""
+    argv = [sys.executable, "-c", PROGRAM, *map(str, words)]
+    ended = subprocess.run(argv, capture_output=True, text=True, check=True)
+    return ended.stderr.splitlines()[-1].removeprefix("imported:").split()
+
+
+@pytest.mark.parametrize("verb", ["validate", "plan"])
+def test_checking_an_experiment_imports_no_slow_library(verb: str) -> None:
+    """A user runs these verbs after each edit of the file."""
+    assert imported(verb, EXPERIMENT) == []
+
+
+def test_the_status_of_a_campaign_imports_no_slow_library(tmp_path: Path) -> None:
+    """Scripts call it again and again during a run."""
+    trial = stored_campaigns.loaded().trials[0]
+    stored_campaigns.make(tmp_path / "campaign", [stored_campaigns.record(trial)])
+    assert imported("status", tmp_path / "campaign") == []
+
+
+def test_the_probe_of_imports_sees_a_slow_library(tmp_path: Path) -> None:
+    """Otherwise the other tests could not fail."""
+    trial = stored_campaigns.loaded().trials[0]
+    stored_campaigns.make(tmp_path / "campaign", [stored_campaigns.record(trial)])
+    assert "duckdb" in imported("export", tmp_path / "campaign")
