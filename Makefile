@@ -32,7 +32,7 @@ test: check  ## check, then every test once; root runs them as the user nobody
 	PYTHONPATH=src python setup/quiche.py test
 	@httpbed toolbox build >/dev/null
 	@if [ "$$(id -u)" != 0 ]; then exec setup/run-tests; fi; \
-	setup/run-tests as_root && \
+	setup/run-tests as_root tests/namespaces && \
 	setup/as-nobody sh -euc '"$$EMULATOR_TEST" --quiet; setup/run-tests'
 
 calibrate: prepare  ## run the emulated link against arithmetic, and certify this machine

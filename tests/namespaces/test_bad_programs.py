@@ -111,11 +111,7 @@ def ended(settings: SmallExperiment, fault: str, recipes: Path, campaign: Path) 
         settings = _with(settings, on_server=f'knobs = {{ fault = "{fault}" }}')
     else:
         settings = _with(settings, on_client=f'knobs = {{ fault = "{fault}" }}')
-    (record,) = [
-        one
-        for one in stage(settings, [recipes]).run(campaign)
-        if one.attempt.outcome.kind != "invalid"
-    ]
+    (record,) = stage(settings, [recipes]).results(campaign)
     return record
 
 

@@ -24,7 +24,10 @@ RESUMES = 'retry = "resume"'
 
 def tried(tmp_path: Path, handover: str, **settings: Any) -> Record:
     """Run a trial with a hand-over, and return its last attempt."""
-    return stage(HandoverExperiment(handover=handover, **settings)).run(tmp_path / "campaign")[-1]
+    (record,) = stage(HandoverExperiment(handover=handover, **settings)).results(
+        tmp_path / "campaign"
+    )
+    return record
 
 
 def connections(tmp_path: Path, record: Record, link: str) -> list[dict[str, Any]]:

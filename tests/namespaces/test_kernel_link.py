@@ -26,7 +26,7 @@ FRAME_BYTES = 1514
 def test_a_trial_over_tbf_is_valid_and_not_faster_than_its_rate(tmp_path: Path) -> None:
     """Over each protocol the body is complete and the kernel's counters match the packets."""
     staged = stage(OVER_TBF, backend="tbf")
-    records = staged.run(tmp_path)
+    records = staged.results(tmp_path)
     assert len(records) == 3
     for record in records:
         assert record.attempt.outcome.kind == "completed", record.attempt.outcome.reason
@@ -101,7 +101,7 @@ def test_the_kernel_counts_the_bytes_that_were_asked_for(
 ) -> None:
     """The kernel's byte counter matches the bytes of the observed IP packets."""
     settings = SmallExperiment(versions=("1.1",), delay="0 ms", link=f'counted = "{counted}"')
-    (record,) = stage(settings, backend="tbf").run(tmp_path)
+    (record,) = stage(settings, backend="tbf").results(tmp_path)
     result = artifact(tmp_path, record, "link-result.json")
     for way, port in zip(result["directions"], ("l0b", "l0a"), strict=True):
         roots = [_tbf(tmp_path, record, when, port) for when in ("before-start", "after-stop")]

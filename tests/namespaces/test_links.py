@@ -46,7 +46,7 @@ def test_everything_at_once_happens_as_planned(tmp_path: Path, backend: Backend)
     """Random draws, a trace, a schedule and an event act in one trial, and the body is complete."""
     (tmp_path / "t.trace").write_text("".join(f"{ms}\n" for ms in range(1, 1001)))
     settings = SmallExperiment(versions=("2",), size="300 kB", loss="1 %", link=EVERYTHING)
-    (record,) = stage(settings, folder=tmp_path, backend=backend).run(tmp_path / "campaign")
+    (record,) = stage(settings, folder=tmp_path, backend=backend).results(tmp_path / "campaign")
     assert record.attempt.outcome.kind == "completed", record.attempt.outcome.reason
     for way in ("client->server", "server->client"):
         assert all(check(record, f"{what} as drawn, {way}").passed for what in DRAWN)
@@ -75,7 +75,7 @@ loss = "10 %"
 def test_a_loss_that_changes_is_checked_packet_by_packet(tmp_path: Path) -> None:
     """A schedule and an event change the loss; the emulator reports at which packets."""
     settings = SmallExperiment(versions=("2",), size="300 kB", loss="1 %", link=LOSS_THAT_CHANGES)
-    (record,) = stage(settings).run(tmp_path)
+    (record,) = stage(settings).results(tmp_path)
     assert record.attempt.outcome.kind == "completed", record.attempt.outcome.reason
     assert check(record, "scheduled changes").passed
     for name in ("client->server", "server->client"):
@@ -89,14 +89,14 @@ def test_a_loss_that_changes_is_checked_packet_by_packet(tmp_path: Path) -> None
 def test_a_replayed_record_loses_the_same_packets(tmp_path: Path) -> None:
     """The next trial loses the same packet numbers, whatever its seed."""
     settings = SmallExperiment(versions=("2",), loss="3 %")
-    (first,) = stage(settings).run(tmp_path / "first")
+    (first,) = stage(settings).results(tmp_path / "first")
     result = artifact(tmp_path / "first", first, "link-result.json")
     lost = [way["lost_numbers"] for way in result["directions"]]
     attempt = first.attempt
     place = f"first/trials/{attempt.trial.block:04d}/{attempt.id}/{attempt.number}/artifacts"
     replay = f'up = {{ loss = {{ replay = "{place}/link-result.json" }} }}'
     again = SmallExperiment(versions=("2",), seed=99, link=replay)
-    (second,) = stage(again, folder=tmp_path).run(tmp_path / "second")
+    (second,) = stage(again, folder=tmp_path).results(tmp_path / "second")
     assert check(second, "losses as drawn, client->server").passed
     seen = artifact(tmp_path / "second", second, "link-result.json")["directions"][0]
     assert seen["lost_numbers"] == [n for n in lost[0] if n < seen["packets"]["in"]]
@@ -105,6 +105,6 @@ def test_a_replayed_record_loses_the_same_packets(tmp_path: Path) -> None:
 def test_a_cellular_link_delivers_by_its_trace(tmp_path: Path) -> None:
     """The trace comes from the seed; an echo may wait for a delivery opportunity."""
     cell = 'down = { rate = { cellular = { mean = "5 Mbit/s", duration = "10 s" } } }'
-    (record,) = stage(SmallExperiment(versions=("2",), link=cell)).run(tmp_path)
+    (record,) = stage(SmallExperiment(versions=("2",), link=cell)).results(tmp_path)
     assert record.attempt.outcome.kind == "completed", record.attempt.outcome.reason
     assert check(record, "round-trip time").passed

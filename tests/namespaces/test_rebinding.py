@@ -35,7 +35,7 @@ def test_aioquic_goes_on_from_another_address(tmp_path: Path, version: Literal["
         ip_version=version,
         on_client=REBIND,
     )
-    record = stage(roaming).run(tmp_path / "campaign")[-1]
+    (record,) = stage(roaming).results(tmp_path / "campaign")
     assert record.attempt.outcome.kind == "completed", record.attempt.outcome.reason
     assert check(record, "hand-over followed").figure.startswith("migrated: same connection")
     taken = values(record)
@@ -63,7 +63,7 @@ def test_wget_gives_up_where_there_is_no_network(
         versions=("1.1",),
         on_client=f'retry = "resume"\n{knobs}',
     )
-    record = stage(roaming).run(tmp_path / "campaign")[-1]
+    (record,) = stage(roaming).results(tmp_path / "campaign")
     assert record.attempt.outcome.kind == outcome, record.attempt.outcome.reason
     assert values(record)["client_runs"] == 1
 
@@ -73,7 +73,7 @@ def test_a_gap_is_outlasted_by_starting_again(tmp_path: Path) -> None:
     roaming = HandoverExperiment(
         handover=f'{GONE}\ngap = "{GAP_S} s"', versions=("2",), on_client='retry = "resume"'
     )
-    record = stage(roaming).run(tmp_path / "campaign")[-1]
+    (record,) = stage(roaming).results(tmp_path / "campaign")
     assert record.attempt.outcome.kind == "completed", record.attempt.outcome.reason
     taken = values(record)
     assert taken["delivery_silence"] > GAP_S * 0.9

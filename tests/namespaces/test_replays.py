@@ -68,7 +68,7 @@ def test_three_origins_over_all_versions(tmp_path: Path) -> None:
     made = replays.stage(tmp_path, MIXED)
     recording = selection.choose(parser.read(har(MIXED).encode()), "site.har")
     round_trips = sizes.round_trips_s([*recording.requests])
-    for record in made.run(tmp_path / "campaign"):
+    for record in made.results(tmp_path / "campaign"):
         assert record.attempt.outcome.kind == "completed", record.attempt.outcome
         folder = artifacts(tmp_path / "campaign", record)
         again = exported(folder)
@@ -96,7 +96,7 @@ def test_a_page_asks_for_all_by_itself(tmp_path: Path) -> None:
     made = replays.stage(tmp_path, OWN, versions='["2"]')
     (site,) = made.setup.sites.values()
     assert not site.site.skeleton
-    *_, record = made.run(tmp_path / "campaign")
+    (record,) = made.results(tmp_path / "campaign")
     assert record.attempt.outcome.kind == "completed", record.attempt.outcome
     again = exported(artifacts(tmp_path / "campaign", record))
     assert Counter(one.url for one in again.entries) == Counter(one.url for one in OWN)
@@ -109,7 +109,7 @@ def test_a_page_asks_for_all_by_itself(tmp_path: Path) -> None:
 def test_odd_answers_are_answers(tmp_path: Path, server: str, version: str) -> None:
     """Dialogs, policies, redirect chains and other methods are answered as recorded."""
     made = replays.stage(tmp_path, ODD, versions=f'["{version}"]', server=server)
-    *_, record = made.run(tmp_path / "campaign")
+    (record,) = made.results(tmp_path / "campaign")
     assert record.attempt.outcome.kind == "completed", record.attempt.outcome
     assert check(record, "requests of the page").figure.startswith(f"{len(ODD) + 1} of ")
     assert check(record, "lengths of the bodies").passed

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from connection_cutter import cut_at
-from httpbed.experiment.trial import Record
 from real_runs import SmallExperiment, artifact, check, stage, values
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
@@ -25,11 +24,6 @@ def settings(client: str, version: str, retry: str, **more: str) -> SmallExperim
         on_client=f'retry = "{retry}"\n{more.pop("on_client", "")}',
         **more,  # type: ignore[arg-type]
     )
-
-
-def last(records: list[Record]) -> Record:
-    """Return the attempt that counts."""
-    return records[-1]
 
 
 @pytest.mark.parametrize(
@@ -52,7 +46,7 @@ def test_a_download_that_was_cut_is_completed(  # noqa: PLR0913, PLR0917 - a row
 ) -> None:
     """The digest is right after a second connection; wget resumes by itself."""
     cut_at(monkeypatch, CUT)
-    record = last(stage(settings(client, version, retry)).run(tmp_path / "campaign"))
+    (record,) = stage(settings(client, version, retry)).results(tmp_path / "campaign")
     assert record.attempt.outcome.kind == "completed", record.attempt.outcome.reason
     assert check(record, "status of the answers").figure == f"{answers}, by the server's log"
     assert values(record)["client_runs"] == runs
@@ -67,7 +61,7 @@ def test_without_a_retry_a_cut_download_has_failed(
 ) -> None:
     """A part of the file is no file."""
     cut_at(monkeypatch, CUT)
-    record = last(stage(settings("curl", "2", "none")).run(tmp_path / "campaign"))
+    (record,) = stage(settings("curl", "2", "none")).results(tmp_path / "campaign")
     assert record.attempt.outcome.kind == "failed"
     assert "client_runs" not in values(record)
 
@@ -84,7 +78,7 @@ def test_a_proxy_is_not_blamed_for_a_client_that_left(
         roles='proxies = [{ implementation = "nginx" }]',
         way=("client", "proxy", "server"),  # type: ignore[arg-type]
     )
-    record = last(stage(proxied).run(tmp_path / "campaign"))
+    (record,) = stage(proxied).results(tmp_path / "campaign")
     assert record.attempt.outcome.kind == "completed", record.attempt.outcome.reason
     assert "1 response(s) that the client left" in check(record, "proxy passed on").figure
 
@@ -92,7 +86,7 @@ def test_a_proxy_is_not_blamed_for_a_client_that_left(
 def test_several_cuts_are_survived(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each run resumes where the previous run was cut."""
     cut_at(monkeypatch, CUT, 2 * CUT)
-    record = last(stage(settings("curl", "1.1", "resume")).run(tmp_path / "campaign"))
+    (record,) = stage(settings("curl", "1.1", "resume")).results(tmp_path / "campaign")
     assert record.attempt.outcome.kind == "completed", record.attempt.outcome.reason
     assert values(record)["client_runs"] == 3
     assert check(record, "status of the answers").figure == "200, 2 of 206, by the server's log"
@@ -104,7 +98,7 @@ def test_the_time_limit_is_for_all_runs_together(
     """A client that fails repeatedly times out like one that hangs."""
     hopeless = stage(settings("curl", "1.1", "restart", time_limit="2 s"))
     monkeypatch.setattr("httpbed.trial.parts.SERVER_NAME", "elsewhere.httpbed.test")
-    record = last(hopeless.run(tmp_path / "campaign"))
+    (record,) = hopeless.results(tmp_path / "campaign")
     figure = check(record, "client ended well").figure
     assert figure.startswith("was stopped at its time limit, after ")
     assert 1 <= values(record)["client_runs"] <= 21

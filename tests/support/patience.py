@@ -8,14 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from httpbed.experiment.check import HANDOVER_PROMPT, LATENESS, PRESSURE
-from httpbed.trial.checks import bed
+from httpbed.experiment.check import HANDOVER_PROMPT, LATENESS, PRESSURE, RECORDED_DELAYS
+from httpbed.trial.checks import bed, replay
 from httpbed.trial.handover import checks as handover
 
 LIMITED = {
     (bed, "PRESSURE"): PRESSURE,
     (bed, "LATENESS"): LATENESS,
     (handover, "HANDOVER_PROMPT"): HANDOVER_PROMPT,
+    (replay, "RECORDED_DELAYS"): RECORDED_DELAYS,
 }
 """Checks that fail on a busy machine, by the module that makes them and its name for them."""
 UNLIMITED = 1e9

@@ -126,6 +126,14 @@ class Stage:
             run.finish(jobs=jobs, tell=lambda _: None)
             return list(run.campaign.records())
 
+    def results(self, directory: Path) -> list[Record]:
+        """Run every trial and return its last attempt, the one that counts.
+
+        A busy machine may make attempts invalid, and only such an attempt is repeated.
+        """
+        last = {record.attempt.id: record for record in self.run(directory)}
+        return list(last.values())
+
 
 def stage(
     settings: SmallExperiment,
