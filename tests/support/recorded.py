@@ -64,7 +64,7 @@ def planned(name: str) -> TrialPlan:
 
 def chains(name: str) -> tuple[Chain, ...]:
     """Return the chains of a recorded attempt."""
-    return planned(name).chains()
+    return planned(name).chains
 
 
 def recorded_evidence(name: str) -> AttemptEvidence:

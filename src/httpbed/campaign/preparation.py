@@ -73,10 +73,10 @@ class LoadedExperiment:
     def browsers(self) -> set[str]:
         """Return the names of the implementations that load pages."""
         return {
-            client.implementation
+            group.roles.client.implementation
             for scenario in self.scenarios()
-            for client, workload in scenario.clients()
-            if workload.kind == "page"
+            for group in scenario.client_groups
+            if group.workload.kind == "page"
         }
 
     def recorded_origins(self) -> list[str]:

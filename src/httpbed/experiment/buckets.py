@@ -43,10 +43,10 @@ class BucketLoad:
 def bucket_loads(scenario: Scenario) -> tuple[BucketLoad, ...]:
     """Return every bucket on the response path of a client, in the order of the links."""
     sizes = Counter[tuple[int, int]]()
-    for workload, hops in zip(scenario.workloads(), scenario.hops_by_client(), strict=True):
-        for hop in hops:
+    for group in scenario.client_groups:
+        for hop in group.hops():
             for index, direction in scenario.route(hop.client, hop.server):
-                sizes[index, 1 - direction] += workload.body_bytes()
+                sizes[index, 1 - direction] += group.workload.body_bytes()
     loads = []
     for (index, direction), size in sorted(sizes.items()):
         link = scenario.topology.links[index]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated
 
@@ -36,6 +37,32 @@ class Competitor(Value):
         return Roles(client=self.client, proxies=self.proxies, server=self.server)
 
 
+@dataclass(frozen=True)
+class ClientGroup:
+    """A client with its proxies and servers, and what it fetches."""
+
+    prefix: str
+    """Prefix of its parts' names: empty for the measured client, else ``competitor-1-`` or so."""
+    roles: Roles
+    workload: Workload
+    after_s: float = 0.0
+    """Start of the client, in seconds after the measured client's start."""
+
+    def parts(self) -> Iterator[tuple[str, Role, str]]:
+        """Yield name, role and host of each part, client first, servers last."""
+        for name, role, host in self.roles.parts():
+            yield f"{self.prefix}{name}", role, host
+
+    def hops(self) -> list[Hop]:
+        """List the hops of the client's requests."""
+        return hops(self.roles, self.prefix)
+
+
+def competitor_prefix(number: int) -> str:
+    """Return the prefix of the names of a competitor's parts; competitors count from 1."""
+    return f"competitor-{number}-"
+
+
 class Scenario(Value):
     """All that a trial builds and does: a treatment with every factor filled in."""
 
@@ -63,22 +90,25 @@ class Scenario(Value):
             raise ValueError("; ".join(mistakes))
         return self
 
+    @cached_property
+    def client_groups(self) -> tuple[ClientGroup, ...]:
+        """The measured client's group, then that of each competitor."""
+        competitors = (
+            ClientGroup(
+                competitor_prefix(number), one.roles(), one.workload or self.workload, one.after
+            )
+            for number, one in enumerate(self.competitors, start=1)
+        )
+        return (ClientGroup("", self.roles, self.workload), *competitors)
+
     def parts(self) -> Iterator[tuple[str, Role, str]]:
         """Yield name, role and host of each part, competitors last."""
-        yield from self.roles.parts()
-        for number, competitor in enumerate(self.competitors, start=1):
-            for name, role, host in competitor.roles().parts():
-                yield f"competitor-{number}-{name}", role, host
+        for group in self.client_groups:
+            yield from group.parts()
 
     def hops(self) -> list[Hop]:
         """List the hops of every client's requests; the measured client's come first."""
-        return [hop for group in self.hops_by_client() for hop in group]
-
-    def hops_by_client(self) -> list[list[Hop]]:
-        """List the hops of each client's requests, in the order of :meth:`clients`."""
-        competitors = enumerate(self.competitors, start=1)
-        of_competitors = (hops(one.roles(), f"competitor-{number}-") for number, one in competitors)
-        return [hops(self.roles), *of_competitors]
+        return [hop for group in self.client_groups for hop in group.hops()]
 
     @cached_property
     def hosts(self) -> dict[str, str]:
@@ -90,15 +120,9 @@ class Scenario(Value):
         """Map each part's name to its implementation."""
         return {name: role.implementation for name, role, _ in self.parts()}
 
-    def clients(self) -> Iterator[tuple[ClientRole, Workload]]:
-        """Yield the measured client and each competitor's client, with its workload."""
-        yield self.roles.client, self.workload
-        for competitor in self.competitors:
-            yield competitor.client, competitor.workload or self.workload
-
     def workloads(self) -> list[Workload]:
         """Return the workloads of the measured client and of each competitor."""
-        return [workload for _, workload in self.clients()]
+        return [group.workload for group in self.client_groups]
 
     def senders(self) -> dict[str, str]:
         """Map each host with a role to the congestion control of its TCP connections."""

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from httpbed.experiment.document import is_reference
 from httpbed.experiment.roles import FIXED
+from httpbed.experiment.scenario import competitor_prefix
 from httpbed.report.phrasing import title
 
 Document = Mapping[str, Any]
@@ -107,7 +108,7 @@ def _all_roles(document: Document) -> Iterator[tuple[str, HostedRole]]:
     for number, competitor in enumerate(_list(document, "competitors"), start=1):
         table = _table(competitor)
         after = f", after {value_text(document, table['after'])}" if "after" in table else ""
-        for host, role in _of_roles(document, table, f"competitor-{number}-"):
+        for host, role in _of_roles(document, table, competitor_prefix(number)):
             late = after if role.kind == "client" else ""
             yield host, replace(role, text=role.text + late)
 

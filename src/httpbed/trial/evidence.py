@@ -155,7 +155,7 @@ class _Reader:
     def fairness(self) -> FairShares | None:
         if not self.planned.scenario.competitors:
             return None
-        clients = {chain.client: chain.hops[0].downstream for chain in self.planned.chains()}
+        clients = {chain.client: chain.hops[0].downstream for chain in self.planned.chains}
         return fairness.read(self.artifacts, clients)
 
     def silent(self) -> frozenset[str]:
@@ -172,7 +172,7 @@ class _Reader:
             )
             for name, implementation in self.planned.scenario.implementations.items()
         }
-        for chain in self.planned.chains():
+        for chain in self.planned.chains:
             for name in chain.responders:
                 reports[name] = _of_visit(chain, reports[name], reports[chain.client])
         return reports

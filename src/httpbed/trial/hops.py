@@ -7,7 +7,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from httpbed.experiment import roles
 from httpbed.experiment.roles import Hop, HttpVersion, Roles
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.workload import Workload
@@ -70,11 +69,6 @@ class NetworkHop:
         return f"{self.title} over {path.names[0]}" if len(self.paths) > 1 else self.title
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the links of the first path."""
-        return self.paths[0].names
-
-    @property
     def downstream(self) -> int:
         """Direction towards the client on the first path, as the emulator numbers directions."""
         return self.paths[0].downstream
@@ -127,8 +121,6 @@ class NetworkHop:
 class Chain:
     """A client with the proxies and servers that answer it, directly or through a proxy."""
 
-    prefix: str
-    """Prefix of its parts' names: empty, or such as ``competitor-1-``."""
     workload: Workload
     roles: Roles
     hops: tuple[NetworkHop, ...]
@@ -163,15 +155,15 @@ class Chain:
 
 def chains(scenario: Scenario, hops: Sequence[NetworkHop]) -> tuple[Chain, ...]:
     """Group hops by client; the measured client's chain comes first."""
-    competitors = enumerate(scenario.competitors, start=1)
-    groups = [("", scenario.roles)]
-    groups += [(f"competitor-{number}-", one.roles()) for number, one in competitors]
-    rest, chained = list(hops), []
-    for (prefix, members), workload in zip(groups, scenario.workloads(), strict=True):
-        count = len(roles.hops(members))
-        chained.append(Chain(prefix, workload, members, tuple(rest[:count])))
-        rest = rest[count:]
-    return tuple(chained)
+    located = {(hop.client, hop.server): hop for hop in hops}
+    return tuple(
+        Chain(
+            group.workload,
+            group.roles,
+            tuple(located[hop.client, hop.server] for hop in group.hops()),
+        )
+        for group in scenario.client_groups
+    )
 
 
 def locate(scenario: Scenario, net: NetworkPlan) -> tuple[NetworkHop, ...]:

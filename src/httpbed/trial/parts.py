@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from httpbed.experiment.page import PageLoad, RecordedPage
-from httpbed.experiment.roles import ClientRole, Hop, Role, Roles, hops
-from httpbed.experiment.scenario import Scenario
+from httpbed.experiment.roles import ClientRole, Hop, Role
+from httpbed.experiment.scenario import ClientGroup, Scenario
 from httpbed.experiment.workload import Workload
 from httpbed.host.sandbox.spec import ProcessSpec
 from httpbed.network.plan import NetworkPlan
@@ -46,13 +46,9 @@ def parts(
     scenario: Scenario, catalog: Catalog, net: NetworkPlan, time_limit_s: float
 ) -> dict[str, Part]:
     """Describe every part of a scenario by its name, in the order of :meth:`Scenario.parts`."""
-    group = _Group(scenario.roles, scenario.workload, "", scenario, catalog, net, time_limit_s)
-    described = group.parts()
-    for number, competitor in enumerate(scenario.competitors, start=1):
-        workload = competitor.workload or scenario.workload
-        roles, prefix = competitor.roles(), f"competitor-{number}-"
-        group = _Group(roles, workload, prefix, scenario, catalog, net, time_limit_s)
-        described |= group.parts()
+    described: dict[str, Part] = {}
+    for group in scenario.client_groups:
+        described |= _GroupParts(group, scenario, catalog, net, time_limit_s).parts()
     return described
 
 
@@ -99,20 +95,17 @@ def site_folder(load: PageLoad) -> str:
 
 
 @dataclass(frozen=True)
-class _Group:
-    """A client with its proxies and servers."""
+class _GroupParts:
+    """Describes the parts of a client, its proxies and servers."""
 
-    roles: Roles
-    workload: Workload
-    prefix: str
+    group: ClientGroup
     scenario: Scenario
     catalog: Catalog
     net: NetworkPlan
     time_limit_s: float
 
     def parts(self) -> dict[str, Part]:
-        named = [(self.prefix + name, role) for name, role, _ in self.roles.parts()]
-        return {name: self._part(name, role) for name, role in named}
+        return {name: self._part(name, role) for name, role, _ in self.group.parts()}
 
     def _part(self, name: str, role: Role) -> Part:
         """Describe a part by the hop whose server it is and those whose client it is."""
@@ -129,33 +122,37 @@ class _Group:
             server_name=SERVER_NAME,
             server_address=self._address(requested[0] if requested else first),
             port=PORT,
-            fetches=tuple(map(self._fetch, targets(self.workload))),
+            fetches=tuple(map(self._fetch, targets(self._workload))),
             certificates=CERTIFICATES,
             content=self._content(),
             time_limit_s=self.time_limit_s,
-            file_bytes=LOG_BYTES + self.workload.body_bytes(),
+            file_bytes=LOG_BYTES + self._workload.body_bytes(),
             ip_version=self.scenario.topology.ip_version,
             upstream_http_version=requested[0].http_version if kind == "proxy" else "",
             upstreams=self._upstreams(requested) if kind == "proxy" else (),
-            connections=self.workload.connections if self.workload.kind == "download" else 1,
-            rounds=self.workload.rounds if self.workload.kind == "download" else 1,
-            resumption=self.workload.resumption if first.client == self._client else "none",
+            connections=self._workload.connections if self._workload.kind == "download" else 1,
+            rounds=self._workload.rounds if self._workload.kind == "download" else 1,
+            resumption=self._workload.resumption if first.client == self._client else "none",
             retry=role.retry if isinstance(role, ClientRole) else "none",
             session=f"{SESSIONS}/{self._client}/session",
             congestion_control=quic.resolved(role.congestion_control) if quic else "",
             knobs=role.knobs,
-            page=to_load(self.workload) if self.workload.kind == "page" else None,
+            page=to_load(self._workload) if self._workload.kind == "page" else None,
         )
 
     def _content(self) -> str:
         """Return the path of the servers' content, as they see it."""
-        if self.workload.kind == "download":
+        if self._workload.kind == "download":
             return CONTENT
-        folder, page = site_folder(self.workload), self.workload.page
+        folder, page = site_folder(self._workload), self._workload.page
         return folder if isinstance(page, RecordedPage) else f"{folder}/0"
 
     def _upstreams(self, hops: Sequence[Hop]) -> tuple[Upstream, ...]:
         return tuple(Upstream(self._address(hop), PORT) for hop in hops)
+
+    @property
+    def _workload(self) -> Workload:
+        return self.group.workload
 
     @property
     def _hosts(self) -> Mapping[str, str]:
@@ -163,11 +160,11 @@ class _Group:
 
     @property
     def _hops(self) -> list[Hop]:
-        return hops(self.roles, self.prefix)
+        return self.group.hops()
 
     @property
     def _client(self) -> str:
-        return f"{self.prefix}client"
+        return f"{self.group.prefix}client"
 
     def _address(self, hop: Hop) -> str:
         return self.net.address(self._hosts[hop.server], self._hosts[hop.client])

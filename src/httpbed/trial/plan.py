@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -129,8 +130,9 @@ class TrialPlan:
         servers = [hop.server for hop in self.hops]
         return [name for name in servers if replay_origin.name(name) in self.replay_origins]
 
+    @cached_property
     def chains(self) -> tuple[Chain, ...]:
-        """Return each client with its proxies and servers; the measured client's chain is first."""
+        """Each client with its proxies and servers; the measured client's chain is first."""
         return hops.chains(self.scenario, self.hops)
 
     def specs(self) -> tuple[ProcessSpec, ...]:
@@ -277,7 +279,7 @@ class _Processes:
         }
 
     def clients(self) -> tuple[PlannedClient, ...]:
-        after = [0.0, *(competitor.after for competitor in self.scenario.competitors)]
+        after = [group.after_s for group in self.scenario.client_groups]
         return tuple(
             PlannedClient(part, self._process(part), after_s)
             for part, after_s in zip(self._clients(), after, strict=True)

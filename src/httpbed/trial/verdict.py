@@ -69,7 +69,7 @@ def judge(
         outcome(checks, judged.evidence, handover_checks.unfollowed(judged.handover_verdicts)),
         checks,
         phases_s,
-        observe.observations(planned.scenario, judged.chains, judged.evidence),
+        observe.observations(planned.scenario, planned.chains, judged.evidence),
         handover_events(judged),
     )
 

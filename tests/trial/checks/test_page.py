@@ -62,7 +62,7 @@ PAGE = tuple(map(asked, PATHS))
 def chain_of(of: PageLoad) -> Chain:
     """Return a browser with a server that logs all requests."""
     (chain,) = chains(H3_CLEAN)
-    return Chain(chain.prefix, of, chain.roles, chain.hops)
+    return Chain(of, chain.roles, chain.hops)
 
 
 def seen_of(browser: Requests, log: Requests, remarks: tuple[str, ...] = ()) -> AttemptEvidence:

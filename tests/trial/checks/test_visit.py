@@ -61,7 +61,7 @@ def checks(
 ) -> list[Check]:
     """Check a visit that browser and server report alike."""
     (chain,) = chains(H3_CLEAN)
-    chain = Chain(chain.prefix, load(visit), chain.roles, chain.hops)
+    chain = Chain(load(visit), chain.roles, chain.hops)
     told = ProgramReport(requests=measured, before=before)
     found = replace(recorded_evidence(H3_CLEAN), reports={"client": told, "server": told})
     return list(visit_checks.checks(chain, load(visit), LISTED, found))
@@ -104,7 +104,7 @@ def test_over_http_1_only_the_documents_connection_counts() -> None:
 def test_a_connection_that_no_log_reports_is_not_observed() -> None:
     """A server without a log reports no connections."""
     (chain,) = chains(H3_CLEAN)
-    chain = Chain(chain.prefix, load("resumed"), chain.roles, chain.hops)
+    chain = Chain(load("resumed"), chain.roles, chain.hops)
     told = ProgramReport(requests=PAGE, before=RIGHT["resumed"][0])
     found = replace(
         recorded_evidence(H3_CLEAN), reports={"client": told, "server": ProgramReport()}

@@ -34,7 +34,7 @@ from httpbed.network.bounds import Bounds
 from httpbed.network.plan import NetworkPlan
 from httpbed.trial import request_logs
 from httpbed.trial.evidence import AttemptEvidence
-from httpbed.trial.hops import Chain, HopPath, NetworkHop, chains
+from httpbed.trial.hops import Chain, HopPath, NetworkHop
 
 IMPOSSIBLE = "impossible for this link: "
 """Begins a broken check's figure, and so an invalid attempt's reason."""
@@ -95,20 +95,20 @@ _FORMS: Mapping[str, Callable[[float], str]] = {
 
 
 def checks(
-    scenario: Scenario, planned: NetworkPlan, hops: Sequence[NetworkHop], evidence: AttemptEvidence
+    scenario: Scenario, planned: NetworkPlan, chains: Sequence[Chain], evidence: AttemptEvidence
 ) -> Iterator[Check]:
     """Compare one attempt's packet times, bytes and acknowledgements with their bounds."""
     directions = [
         _DirectionEvidence(planned, number, evidence.link)
         for number in range(2 * len(planned.ends))
     ]
-    clients = chains(scenario, hops)
+    hops = [hop for chain in chains for hop in chain.hops]
     yield _check(POSSIBLE_WINDOWS, [one for side in directions for one in side.windows()])
     times = [
         *_never_early(evidence.link),
         *(one for side in directions for one in side.times()),
         *_handshakes(planned, hops, evidence),
-        *(() if scenario.handover else _request_time(planned, clients[0], evidence)),
+        *(() if scenario.handover else _request_time(planned, chains[0], evidence)),
     ]
     yield _check(POSSIBLE_TIMES, times)
     yield _check(POSSIBLE_ACKNOWLEDGEMENTS, [*_acknowledged(planned, evidence)])

@@ -19,7 +19,6 @@ from httpbed.trial.handover import checks as handover
 from httpbed.trial.handover import metrics, outcome
 from httpbed.trial.handover.metrics import ObservedHandovers
 from httpbed.trial.handover.outcome import HandoverVerdict
-from httpbed.trial.hops import Chain
 from httpbed.trial.plan import TrialPlan
 
 
@@ -33,16 +32,13 @@ class JudgedAttempt:
     evidence: AttemptEvidence
 
     @cached_property
-    def chains(self) -> tuple[Chain, ...]:
-        """Each client with its proxies and servers."""
-        return self.planned.chains()
-
-    @cached_property
     def handovers(self) -> ObservedHandovers | None:
         """The client's hand-overs; None where there are none, or the client did not run."""
         if self.planned.scenario.handover is None:
             return None
-        return metrics.observed(self.planned.scenario.handover, self.chains[0], self.evidence)
+        return metrics.observed(
+            self.planned.scenario.handover, self.planned.chains[0], self.evidence
+        )
 
     @cached_property
     def handover_verdicts(self) -> list[HandoverVerdict]:
@@ -66,7 +62,7 @@ def _bounds(attempt: JudgedAttempt) -> Iterator[Check]:
     planned = attempt.planned
     if attempt.evidence.link:
         yield from link_bounds.checks(
-            planned.scenario, planned.network, planned.hops, attempt.evidence
+            planned.scenario, planned.network, planned.chains, attempt.evidence
         )
 
 
@@ -77,11 +73,11 @@ def _network_changes(attempt: JudgedAttempt) -> Iterator[Check]:
 
 
 def _programs(attempt: JudgedAttempt) -> Iterator[Check]:
-    yield from subject.checks(attempt.chains, attempt.served, attempt.evidence)
+    yield from subject.checks(attempt.planned.chains, attempt.served, attempt.evidence)
 
 
 def _stored_bodies(attempt: JudgedAttempt) -> Iterator[Check]:
-    yield from link_bounds.of_subject(attempt.chains, attempt.evidence)
+    yield from link_bounds.of_subject(attempt.planned.chains, attempt.evidence)
 
 
 def _reactions(attempt: JudgedAttempt) -> Iterator[Check]:
