@@ -74,14 +74,22 @@ def recorded_evidence(name: str) -> AttemptEvidence:
 
 def checks(observed: AttemptEvidence, name: str = H2_LOSS) -> list[Check]:
     """Return every check on an attempt's evidence."""
-    clients = [chain.client for chain in chains(name)]
-    served = ServedContent(contents(name), {}, clients)
-    return registry.checks(JudgedAttempt(planned(name), CATALOG, served, observed))
+    return registry.checks(judged_attempt(observed, name))
 
 
 def observations(observed: AttemptEvidence, name: str = H2_LOSS) -> list[Observation]:
     """Return every observation of an attempt's evidence."""
-    return observe.observations(trial(name).scenario(), chains(name), observed)
+    judged = judged_attempt(observed, name)
+    planned = judged.planned
+    return observe.observations(planned.scenario, planned.chains[0], observed, judged.handovers)
+
+
+def judged_attempt(observed: AttemptEvidence, name: str) -> JudgedAttempt:
+    """Return an attempt with its evidence, as the checks read it."""
+    planned_trial = planned(name)
+    clients = [chain.client for chain in planned_trial.chains]
+    served = ServedContent(contents(name), {}, clients)
+    return JudgedAttempt(planned_trial, CATALOG, served, observed)
 
 
 def nothing_built() -> Programs:

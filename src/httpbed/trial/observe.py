@@ -17,16 +17,19 @@ from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.units import NS
 from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.handover import metrics
+from httpbed.trial.handover.metrics import ObservedHandovers
 from httpbed.trial.hops import Chain, NetworkHop
 
 GB = 1e9
 
 
 def observations(
-    scenario: Scenario, chains: Sequence[Chain], evidence: AttemptEvidence
+    scenario: Scenario,
+    chain: Chain,
+    evidence: AttemptEvidence,
+    handovers: ObservedHandovers | None,
 ) -> list[Observation]:
-    """Return every observation of an attempt, in a fixed order."""
-    chain = chains[0]
+    """Return every observation of an attempt, in a fixed order; ``chain`` is the client's."""
     return [
         *_wire(chain, evidence),
         *_link(scenario, evidence),
@@ -37,7 +40,7 @@ def observations(
         *_proxies(chain, evidence),
         *_cpu(chain, evidence),
         *_shares(chain, evidence),
-        *(metrics.observations(scenario.handover, chain, evidence) if scenario.handover else ()),
+        *(metrics.observations(handovers) if handovers else ()),
     ]
 
 

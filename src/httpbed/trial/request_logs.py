@@ -25,6 +25,11 @@ class RequestLog:
     is_complete: bool = False
     """Whether the program logs every request."""
 
+    @property
+    def is_evidence(self) -> bool:
+        """Whether the log shows which requests were made; an empty one does if it is complete."""
+        return bool(self.requests) or self.is_complete
+
     def statuses(self) -> Counter[int]:
         """Count the responses by status."""
         return Counter(request.status for request in self.requests)

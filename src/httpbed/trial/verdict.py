@@ -69,7 +69,9 @@ def judge(
         outcome(checks, judged.evidence, handover_checks.unfollowed(judged.handover_verdicts)),
         checks,
         phases_s,
-        observe.observations(planned.scenario, planned.chains, judged.evidence),
+        observe.observations(
+            planned.scenario, planned.chains[0], judged.evidence, judged.handovers
+        ),
         handover_events(judged),
     )
 

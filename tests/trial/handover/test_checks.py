@@ -261,7 +261,7 @@ def test_a_hand_over_at_the_clients_end_is_not_judged(later_ms: int) -> None:
     assert made is (True if later_ms < 0 else None)
     course = metrics.observed(described(), CHAIN, alone)
     assert course is not None
-    assert list(metrics.observations(described(), CHAIN, alone)) == []
+    assert list(metrics.observations(course)) == []
     blamed = of_subject(ended(status=56)(alone))
     assert blamed.figure.endswith("nothing was sent over cellular")
 

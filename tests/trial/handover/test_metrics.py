@@ -8,13 +8,12 @@ import pytest
 
 from httpbed.experiment.handover import Handover
 from httpbed.programs.protocol import LoggedRequest, MigrationCounts, PathEvent
-from httpbed.trial import observe
 from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.handover import metrics
 from httpbed.trial.handover.evidence import HandoverChange, HandoverEvidence
 from httpbed.trial.handover.metrics import ObservedHandovers
 from planted import ended, logged
-from recorded import HANDED_OVER, chains, recorded_evidence, trial
+from recorded import HANDED_OVER, chains, observations, recorded_evidence, trial
 
 MS = 10**6
 (CHAIN,) = chains(HANDED_OVER)
@@ -24,7 +23,8 @@ HOP = CHAIN.hops[0]
 
 def taken(evidence: AttemptEvidence) -> dict[tuple[str, str], float]:
     """Return the metrics of hand-overs."""
-    told = metrics.observations(SCENARIO.handover, CHAIN, evidence)
+    handovers = metrics.observed(SCENARIO.handover, CHAIN, evidence)
+    told = metrics.observations(handovers) if handovers else ()
     return {(one.metric, one.item): one.value for one in told}
 
 
@@ -44,7 +44,7 @@ def test_a_recorded_migration_takes_about_one_round_trip() -> None:
 def test_metrics_of_hand_overs_stand_beside_the_trials_others() -> None:
     """A migrated connection is one connection."""
     evidence = recorded_evidence(HANDED_OVER)
-    told = observe.observations(SCENARIO, chains(HANDED_OVER), evidence)
+    told = observations(evidence, HANDED_OVER)
     values = {one.metric: one.value for one in told if not one.item}
     assert values["connections"] == 1
     assert len(HOP.near(evidence.connections)) == 2
@@ -110,7 +110,9 @@ def test_a_stable_address_has_gaps_of_the_whole_transfer() -> None:
     wifi = dict.fromkeys((*range(5, 300), *range(350, 600)), 1500)
     evidence = delivered(moved(), wifi=wifi)
     stable = Handover.model_validate({"links": ["wifi", "cellular"], "kind": "none"})
-    told = metrics.observations(stable, CHAIN, evidence)
+    handovers = metrics.observed(stable, CHAIN, evidence)
+    assert handovers is not None
+    told = metrics.observations(handovers)
     values = {one.metric: one.value for one in told if not one.item}
     assert values["delivery_silence"] == pytest.approx(0.051)
     assert set(values) >= {"delivery_silence", "delivery_stall"}

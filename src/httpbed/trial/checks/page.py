@@ -53,7 +53,7 @@ def checks(
     yield _requests(browser, load, site, of)
     yield _statuses(browser, load, site, of)
     log = request_logs.of_server(chain.responders[0], evidence)
-    if log.requests or log.is_complete:
+    if log.is_evidence:
         yield _agreement(browser, log, of)
     if log.requests:
         yield _bytes(browser, log, of)

@@ -34,11 +34,8 @@ class JudgedAttempt:
     @cached_property
     def handovers(self) -> ObservedHandovers | None:
         """The client's hand-overs; None where there are none, or the client did not run."""
-        if self.planned.scenario.handover is None:
-            return None
-        return metrics.observed(
-            self.planned.scenario.handover, self.planned.chains[0], self.evidence
-        )
+        planned = self.planned
+        return metrics.observed(planned.scenario.handover, planned.chains[0], self.evidence)
 
     @cached_property
     def handover_verdicts(self) -> list[HandoverVerdict]:

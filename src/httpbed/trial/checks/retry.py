@@ -32,9 +32,7 @@ def statuses(chain: Chain, evidence: AttemptEvidence, where: str) -> Check:
     """
     retry = chain.roles.client.retry
     accepted = STATUSES[retry]
-    logs = [
-        one for one in request_logs.of_chain(chain, evidence) if one.requests or one.is_complete
-    ]
+    logs = [log for log in request_logs.of_chain(chain, evidence) if log.is_evidence]
     wrong = [log for log in logs if not _is_right(log, accepted)]
     unreadable = request_logs.complaints(chain.responders, evidence)
     fullest = sorted(wrong or logs, key=lambda one: len(one.requests), reverse=True)

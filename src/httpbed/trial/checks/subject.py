@@ -173,7 +173,7 @@ def _statuses(chain: Chain, evidence: AttemptEvidence, where: str) -> Check:
     descriptor = STATUS_OF_ONE if requests == 1 else STATUS
     limit = f"{HTTP_OK}" if requests == 1 else f"{requests} of {HTTP_OK}"
     every = request_logs.of_chain(chain, evidence)
-    logs = [log for log in every if log.requests or log.is_complete]
+    logs = [log for log in every if log.is_evidence]
     wrong = [log for log in logs if log.statuses() != {HTTP_OK: requests}]
     unreadable = request_logs.complaints(chain.responders, evidence)
     return descriptor.result(

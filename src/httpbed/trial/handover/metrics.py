@@ -249,17 +249,14 @@ def observed(
     return ObservedHandovers(handover, chain, evidence, evidence.handover)
 
 
-def observations(
-    handover: Handover | None, chain: Chain, evidence: AttemptEvidence
-) -> Iterator[Observation]:
-    """Yield the metrics of hand-overs; without hand-overs, only silence and stall."""
-    if (taken := observed(handover, chain, evidence)) is not None:
-        yield from taken.gaps()
-        yield from taken.delays()
-        if taken.handover.happens and not taken.judged:
-            return  # a 0 would claim that a hand-over had been followed
-        yield from _migrations(chain, evidence)
-        yield from _fetched_twice(chain, evidence)
+def observations(handovers: ObservedHandovers) -> Iterator[Observation]:
+    """Yield the metrics of hand-overs; of kind "none", only silence and stall."""
+    yield from handovers.gaps()
+    yield from handovers.delays()
+    if handovers.handover.happens and not handovers.judged:
+        return  # a 0 would claim that a hand-over had been followed
+    yield from _migrations(handovers.chain, handovers.evidence)
+    yield from _fetched_twice(handovers.chain, handovers.evidence)
 
 
 def _per_handover(

@@ -17,6 +17,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from httpbed.host.sandbox.spec import Exit, ProcessSpec
 from httpbed.host.sandbox.supervisor import Process, Supervisor
@@ -159,7 +160,7 @@ async def run_clients(supervisor: Supervisor, clients: Sequence[PlannedClient]) 
     began = time.monotonic()
     client, *competitors = [asyncio.create_task(begin(one)) for one in clients]
     try:
-        await _first_of(client, competitors)
+        await until_done(client, set(competitors))
         runs.lasted_s = time.monotonic() - began
         runs.stopped = [name for name, one in working.items() if one.is_at_work]
         await asyncio.gather(*(working[name].stop() for name in runs.stopped))
@@ -171,11 +172,10 @@ async def run_clients(supervisor: Supervisor, clients: Sequence[PlannedClient]) 
     return runs
 
 
-async def _first_of(client: asyncio.Task[Exit], competitors: list[asyncio.Task[Exit]]) -> None:
-    """Wait for the client; a competitor that cannot be started ends the wait."""
-    waiting = {client, *competitors}
-    while not client.done():
-        done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            task.result()
-    client.result()
+async def until_done(task: asyncio.Task[Any], others: set[asyncio.Task[Any]]) -> None:
+    """Wait for a task; the failure of another one ends the wait and is raised."""
+    while not task.done():
+        done, _ = await asyncio.wait({task, *others}, return_when=asyncio.FIRST_COMPLETED)
+        for one in done:
+            one.result()
+        others = others - done

@@ -44,7 +44,7 @@ from httpbed.trial.handover.execution import Signals, execute, read_clocks
 from httpbed.trial.parts import BODIES, CERTIFICATES, CONTENT
 from httpbed.trial.plan import SANDBOX_BYTES, CampaignSetup, PlannedClient, TrialPlan
 from httpbed.trial.run import part_folders
-from httpbed.trial.run.clients import ClientRuns, run_clients
+from httpbed.trial.run.clients import ClientRuns, run_clients, until_done
 from httpbed.trial.run.disconnection import end_connections
 from httpbed.trial.run.emulator_events import listen
 from httpbed.trial.run.replay_origins import running_origins
@@ -323,7 +323,7 @@ class _Run:
         clients.add_done_callback(lambda _: signals.ended.set())
         disconnects = asyncio.create_task(self._disconnect())
         try:
-            await _until_done(clients, {listening, handovers, disconnects})
+            await until_done(clients, {listening, handovers, disconnects})
             await handovers  # which finishes its current step
             return clients.result()
         finally:
@@ -369,15 +369,6 @@ def _result(working: asyncio.Task[dict[str, Any]]) -> tuple[dict[str, Any], dict
         return working.result(), {}
     except PartError as error:
         return {}, {error.part: str(error)}
-
-
-async def _until_done(task: asyncio.Task[Any], others: set[asyncio.Task[Any]]) -> None:
-    """Wait for a task; the failure of another one ends the wait and is raised."""
-    while not task.done():
-        done, _ = await asyncio.wait({task, *others}, return_when=asyncio.FIRST_COMPLETED)
-        for one in done:
-            one.result()
-        others = others - done
 
 
 def _as_json(exits: Mapping[str, Exit]) -> dict[str, Any]:
