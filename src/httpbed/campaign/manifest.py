@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import re
 import tempfile
 from collections.abc import Collection, Mapping
@@ -16,7 +15,7 @@ from typing import Any
 
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.experiment.errors import HostError
-from httpbed.host import facts, folders
+from httpbed.host import facts, file_digest, folders
 from httpbed.host.packages import identity
 from httpbed.host.packages.identity import ProgramIdentity
 from httpbed.host.sandbox.binaries import LINK, SANDBOX, executable
@@ -107,7 +106,7 @@ def _own(name: str) -> dict[str, Any]:
         "name": name,
         "version": metadata.version("httpbed"),
         "path": name,
-        "sha256": hashlib.sha256(executable(name).read_bytes()).hexdigest(),
+        "sha256": file_digest.sha256(executable(name)),
         "libraries": {},
     }
 

@@ -45,6 +45,8 @@ from httpbed.network.routes import Entry
 FIRST_TABLE = 101
 METRIC_STEP = 100
 PREFERRED_METRIC = 50
+MONITOR = "network-monitor.txt"
+"""The kernel's messages of changes, among a trial's artifacts."""
 OTHERWISE = 100
 """Added to a rule's priority for the rule that makes other destinations unreachable."""
 
@@ -94,7 +96,7 @@ def monitor(client: str) -> ProcessSpec:
         argv=("ip", "-ts", "monitor", "address", "route", "rule"),
         host=client,
         root=TOOLS,
-        stdout="network-monitor.txt",
+        stdout=MONITOR,
         stderr="network-errors.txt",
     )
 

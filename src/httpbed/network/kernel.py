@@ -49,6 +49,9 @@ MOST_BYTES = 2**32 - 1
 """The kernel keeps limit and burst in 32 bits."""
 MOST_PACKETS = 1_000_000
 
+READINGS = ("before-start", "after-start", "before-stop", "after-stop")
+"""When the counters are read: before and after the emulator's orders to start and to stop."""
+
 Side = Literal["up", "down"]
 SIDES: tuple[Side, Side] = ("up", "down")
 Reasons = Iterator[tuple[str, str, str]]
@@ -71,6 +74,11 @@ class UnsupportedKey:
     """Its keys in the link's description."""
     reason: str
     remedy: str = DEFAULT
+
+
+def counters_file(reading: str) -> str:
+    """Name the file with the counters of one of :data:`READINGS`, among a trial's artifacts."""
+    return f"qdiscs-{reading}.json"
 
 
 @dataclass(frozen=True)

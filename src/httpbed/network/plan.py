@@ -116,11 +116,11 @@ class NetworkPlan:
         (end,) = (one.end for one in self.access if one.link == link)
         return {*self.topology.links_of(end.host)} - {link}
 
-    def counter_readings(self, *events: str) -> tuple[ProcessSpec, ...]:
-        """Return the readings of the kernel's counters at events; none if the emulator carries."""
+    def counter_readings(self, *readings: str) -> tuple[ProcessSpec, ...]:
+        """Return the readings of the kernel's counters; none if the emulator carries."""
         if self.counters is None:
             return ()
-        return tuple(replace(self.counters, stdout=f"qdiscs-{event}.json") for event in events)
+        return tuple(replace(self.counters, stdout=kernel.counters_file(one)) for one in readings)
 
     def specs(self) -> tuple[ProcessSpec, ...]:
         """Every process, in order."""

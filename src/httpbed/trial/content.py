@@ -16,7 +16,7 @@ from pathlib import Path
 
 from httpbed.experiment import seeds
 from httpbed.experiment.workload import Workload
-from httpbed.host import folders
+from httpbed.host import file_digest, folders
 
 PARAGRAPHS = 2000
 SENTENCES = 8
@@ -50,8 +50,7 @@ class Content:
         """Whether the file is unchanged since it was made."""
         if self.path.stat().st_size != self.size:
             return False
-        with self.path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest() == self.sha256
+        return file_digest.sha256(self.path) == self.sha256
 
 
 def targets(workload: Workload) -> tuple[ContentFile, ...]:

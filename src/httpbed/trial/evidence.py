@@ -12,10 +12,11 @@ from typing import Any
 
 from httpbed.host.sandbox import untrusted_files
 from httpbed.host.sandbox.spec import Exit
+from httpbed.network.kernel import READINGS, counters_file
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.protocol import LoggedRequest, ProgramReport, RoleName
 from httpbed.trial import fairness, replay_origin
-from httpbed.trial.artifacts import EVIDENCE, LINK_RESULT
+from httpbed.trial.artifacts import EVIDENCE, LINK_RESULT, read_object
 from httpbed.trial.content import PRIOR
 from httpbed.trial.fairness import FairShares
 from httpbed.trial.handover import deliveries
@@ -97,8 +98,8 @@ class AttemptEvidence:
 
 def read(planned: TrialPlan, catalog: Catalog, artifacts: Path) -> AttemptEvidence:
     """Read the folder that an attempt of a planned trial left."""
-    evidence = _json(artifacts / EVIDENCE)
-    link = _json(artifacts / LINK_RESULT)
+    evidence = read_object(artifacts, EVIDENCE)
+    link = read_object(artifacts, LINK_RESULT)
     reader = _Reader(planned, catalog, artifacts)
     reports = reader.reports()
     handover = None
@@ -257,13 +258,5 @@ def _pings(text: str) -> tuple[float, ...]:
 
 
 def _qdiscs(artifacts: Path) -> dict[str, list[dict[str, Any]]]:
-    files = artifacts.glob("qdiscs-*.json")
-    return {
-        file.stem.removeprefix("qdiscs-"): json.loads(untrusted_files.own_text(file))
-        for file in files
-    }
-
-
-def _json(path: Path) -> dict[str, Any]:
-    text = untrusted_files.own_text(path)
-    return dict(json.loads(text)) if text else {}
+    texts = {one: untrusted_files.own_text(artifacts / counters_file(one)) for one in READINGS}
+    return {reading: json.loads(text) for reading, text in texts.items() if text}

@@ -15,11 +15,9 @@ from pathlib import Path
 
 from httpbed.experiment.units import NS
 from httpbed.host.sandbox import untrusted_files
-from httpbed.store import packet_log
 from httpbed.store.packet_log import PacketLog
-from httpbed.trial.artifacts import PACKET_LOG
 
-DELIVERED = "delivered.tsv"
+THROUGHPUT = "throughput.tsv"
 """The bytes of each direction in each bin."""
 BIN_NS = 10**7
 SHORTEST_S = 0.1
@@ -41,14 +39,11 @@ class FairShares:
         return self.rates_bit_s[client] / total if total else 0.0
 
 
-def reduce(artifacts: Path) -> None:
-    """Reduce the emulator's log, if there is one, to bytes per direction and bin."""
-    log = artifacts / PACKET_LOG
-    if not log.exists():
-        return
-    sizes = delivered(packet_log.load(log, is_cut_off=True))
+def reduce(artifacts: Path, log: PacketLog) -> None:
+    """Write :data:`THROUGHPUT` from the emulator's log."""
+    sizes = delivered(log)
     rows = (f"{direction}\t{bin_}\t{size}\n" for (direction, bin_), size in sorted(sizes.items()))
-    untrusted_files.write(artifacts, DELIVERED, "direction\tbin\tbytes\n" + "".join(rows))
+    untrusted_files.write(artifacts, THROUGHPUT, "direction\tbin\tbytes\n" + "".join(rows))
 
 
 def delivered(log: PacketLog) -> dict[tuple[int, int], int]:
@@ -66,7 +61,7 @@ def read(artifacts: Path, clients: Mapping[str, int]) -> FairShares | None:
 
     None: there is no file, or the clients were never active together.
     """
-    file = artifacts / DELIVERED
+    file = artifacts / THROUGHPUT
     if not file.exists():
         return None
     rows = (map(int, line.split()) for line in untrusted_files.text(file).splitlines()[1:])

@@ -6,7 +6,6 @@ the file, not on its name.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import tempfile
@@ -20,7 +19,7 @@ from httpbed.experiment.document import replaced, scenario_document
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.impairments.files import is_file_name
 from httpbed.experiment.parser import ParsedExperiment
-from httpbed.host import folders
+from httpbed.host import file_digest, folders
 from httpbed.network.files import FileError
 from httpbed.network.link_file import LinkFile
 
@@ -121,18 +120,13 @@ def _kept(file: LinkFile) -> Path:
     folder = folders.cache() / "links"
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / file.sha256
-    if path.is_file() and _digest(path) == file.sha256:
+    if path.is_file() and file_digest.sha256(path) == file.sha256:
         return path
     handle, name = tempfile.mkstemp(dir=folder)
     os.close(handle)
     shutil.copyfile(file.path, name)
-    if _digest(Path(name)) != file.sha256:
+    if file_digest.sha256(Path(name)) != file.sha256:
         Path(name).unlink()
         raise ConfigError([Mistake(str(file.path), "has changed while it was read")])
     Path(name).chmod(0o644)
     return Path(name).rename(path)
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

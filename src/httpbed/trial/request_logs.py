@@ -43,6 +43,13 @@ class RequestLog:
         return f"{', '.join(counts) or 'none'}, by {self.by}"
 
 
+def versions_in_words(requests: Iterable[LoggedRequest]) -> str:
+    """Write how many requests used each HTTP version; empty without any."""
+    counts = Counter(request.http_version for request in requests)
+    words = [f"{count} request(s) HTTP/{version}" for version, count in sorted(counts.items())]
+    return ", ".join(words)
+
+
 def of_hop(hop: NetworkHop, chain: Chain, evidence: AttemptEvidence) -> list[RequestLog]:
     """Return the logs of a hop's requests, without empty ones."""
     logs = [of_server(hop.server, evidence), _of_client(hop, chain, evidence)]

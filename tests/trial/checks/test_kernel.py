@@ -14,11 +14,11 @@ from httpbed.experiment.topology import Topology
 from httpbed.experiment.trial import Check
 from httpbed.host.backend import Backend
 from httpbed.network import plan as network
+from httpbed.network.kernel import READINGS
 from httpbed.programs import catalog
 from httpbed.trial import plan
 from httpbed.trial.checks import bed as bed_checks
 from httpbed.trial.checks import kernel
-from httpbed.trial.checks.kernel import TIMES
 from httpbed.trial.plan import PlanOptions
 from recorded import H2_LOSS, recorded_evidence, trial
 
@@ -39,7 +39,7 @@ def happened(kind: str) -> Qdiscs:
     """Return the counters of a link that sent and dropped packets between the orders."""
     after = counted(kind, PROBES + CAME - DROPPED, DROPPED)
     before = counted(kind, PROBES, 0)
-    return dict(zip(TIMES, (before, before, after, after), strict=True))
+    return dict(zip(READINGS, (before, before, after, after), strict=True))
 
 
 def observed(came: int = CAME, left: int = CAME - DROPPED) -> dict[str, Any]:
@@ -85,13 +85,13 @@ def test_packets_between_two_readings_are_allowed() -> None:
 
 
 def _unseen(qdiscs: Qdiscs) -> Qdiscs:
-    for when in TIMES[2:]:
+    for when in READINGS[2:]:
         qdiscs[when] = counted("tbf", PROBES + CAME - DROPPED + 1, DROPPED)
     return qdiscs
 
 
 def _around(qdiscs: Qdiscs) -> Qdiscs:
-    for when in TIMES[2:]:
+    for when in READINGS[2:]:
         qdiscs[when] = counted("tbf", PROBES, 0)
     return qdiscs
 
@@ -131,7 +131,7 @@ def test_more_arrivals_than_the_kernel_counts_are_caught() -> None:
 def test_copies_made_by_netem_are_not_arrivals() -> None:
     """They are offered to the queue and only seen leaving."""
     with_copies = counted("netem", PROBES + CAME + 5, 0)
-    qdiscs = happened("netem") | dict.fromkeys(TIMES[2:], with_copies)
+    qdiscs = happened("netem") | dict.fromkeys(READINGS[2:], with_copies)
     result = observed(left=CAME + 5)
     assert all(
         check.passed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from httpbed.experiment.handover_event import HandoverEvent
+from httpbed.store import packet_log
 from httpbed.store.handover_files import (
     DELIVERIES,
     DeliveryBin,
@@ -17,7 +18,7 @@ from httpbed.store.handover_files import (
     read_deliveries,
     received,
 )
-from httpbed.trial.artifacts import PACKET_LOG
+from httpbed.store.packet_log import PacketLog
 from httpbed.trial.handover import deliveries
 from httpbed.trial.handover.deliveries import longest_below, together
 
@@ -44,10 +45,14 @@ LOG = [
 ]
 
 
+def read_log(lines: Iterable[str]) -> PacketLog:
+    """Read a log that may be cut off."""
+    return packet_log.read((line.encode() for line in lines), is_cut_off=True)
+
+
 def test_only_packets_that_reached_the_client_count(tmp_path: Path) -> None:
     """Reading leaves out deliveries to an address that was gone; the file keeps them."""
-    (tmp_path / PACKET_LOG).write_text("".join([*LOG, "4000000"]))
-    deliveries.reduce(tmp_path, TOWARDS, 9_500_000)
+    deliveries.reduce(tmp_path, read_log([*LOG, "4000000"]), TOWARDS, 9_500_000)
     kept = (tmp_path / DELIVERIES).read_text()
     assert kept.splitlines()[:2] == ["# origin_ms: 9.5", "bin\tlink\tbytes"]
     found = deliveries.read(tmp_path, {"wifi": [(30 * MS, 80 * MS)]})
@@ -59,7 +64,6 @@ def test_only_packets_that_reached_the_client_count(tmp_path: Path) -> None:
 
 def test_a_trial_without_a_log_has_no_deliveries(tmp_path: Path) -> None:
     """Reading is no error."""
-    deliveries.reduce(tmp_path, TOWARDS, 0)
     assert deliveries.read(tmp_path, {}) == {}
 
 
@@ -75,8 +79,7 @@ def test_deliveries_during_each_absence_are_left_out() -> None:
 
 def test_the_files_alone_say_when_an_address_was_gone(tmp_path: Path) -> None:
     """The events give the same deliveries as the trial's own reading."""
-    (tmp_path / PACKET_LOG).write_text("".join(LOG))
-    deliveries.reduce(tmp_path, TOWARDS, 9_500_000)
+    deliveries.reduce(tmp_path, read_log(LOG), TOWARDS, 9_500_000)
     found = read_deliveries((tmp_path / DELIVERIES).read_text())
     moment = HandoverEvent(number=1, left="wifi", at_s=0.02, gone_s=0.0205, back_s=0.0705)
     came = received(found.rows, absences([moment], found.origin))

@@ -7,7 +7,6 @@ Standard library only.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import subprocess
@@ -16,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from httpbed.experiment.errors import HostError
+from httpbed.host import file_digest
 from httpbed.host.packages import elf
 from httpbed.host.packages.toolbox import Root
 
@@ -49,9 +49,9 @@ def identity(root: Root, program: str) -> ProgramIdentity:
     return ProgramIdentity(
         name=Path(program).name,
         path=path,
-        sha256=_sha256(elf.outside(root.path, path)),
+        sha256=file_digest.sha256(elf.outside(root.path, path)),
         libraries={
-            library: _sha256(elf.outside(root.path, library))
+            library: file_digest.sha256(elf.outside(root.path, library))
             for library in sorted(_libraries(root.path, path))
         },
     )
@@ -62,8 +62,10 @@ def of_this_machine(program: Path) -> ProgramIdentity:
     return ProgramIdentity(
         name=program.name,
         path=str(program),
-        sha256=_sha256(program),
-        libraries={str(path): _sha256(path) for path in sorted(libraries(program).values())},
+        sha256=file_digest.sha256(program),
+        libraries={
+            str(path): file_digest.sha256(path) for path in sorted(libraries(program).values())
+        },
     )
 
 
@@ -168,8 +170,3 @@ def _lacking(name: str) -> HostError:
         f"the toolbox lacks the library {name}",
         "rebuild it (httpbed toolbox remove, then build); the suite may have changed meanwhile",
     )
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

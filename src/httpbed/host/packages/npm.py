@@ -6,7 +6,6 @@ namespace whose /usr is that of the root filesystem.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shlex
 import shutil
@@ -16,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from httpbed.experiment.errors import HostError
-from httpbed.host import folders
+from httpbed.host import file_digest, folders
 from httpbed.host.packages import toolbox
 
 TOOLS = toolbox.Contents("trixie", frozenset({"npm", "dash", "coreutils"}))
@@ -46,7 +45,7 @@ def ensure(name: str, version: str, sha256: str, say: Say) -> Path:
 
 
 def _check(file: Path, what: str, sha256: str) -> None:
-    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    digest = file_digest.sha256(file)
     if digest != sha256:
         raise HostError(
             f"{what} has the SHA-256 {digest}, not {sha256}",

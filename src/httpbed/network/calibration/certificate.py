@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from httpbed.host import atomic_record, facts, folders
+from httpbed.host import atomic_record, facts, file_digest, folders
 from httpbed.host.facts import Facts
 from httpbed.host.sandbox.binaries import LINK, executable
 from httpbed.network.calibration import envelope
@@ -70,7 +70,7 @@ def identity(machine: Facts | None = None) -> dict[str, Any]:
         "kernel": machine.kernel,
         "cpu": machine.cpu,
         "cores": machine.cores,
-        "emulator": hashlib.sha256(executable(LINK).read_bytes()).hexdigest(),
+        "emulator": file_digest.sha256(executable(LINK)),
     }
 
 

@@ -14,10 +14,8 @@ from typing import Any
 from httpbed.experiment.check import AS_DRAWN, KERNEL_CONSERVATION, KERNEL_LINK
 from httpbed.experiment.topology import Direction, Link
 from httpbed.experiment.trial import Check
-from httpbed.network.kernel import LinkDisciplines
+from httpbed.network.kernel import READINGS, LinkDisciplines
 from httpbed.network.plan import NetworkPlan
-
-TIMES = ("before-start", "after-start", "before-stop", "after-stop")
 
 Table = Mapping[str, Any]
 Readings = Mapping[str, Iterable[Table]]
@@ -39,7 +37,7 @@ def _of_link(
     yield _kinds(shaped, ports, readings, where)
     for side, (direction, port) in enumerate(zip(link.directions(), ports, strict=True)):
         observed = result["directions"][2 * index + side]
-        roots = [_root(readings.get(when, ()), port) for when in TIMES]
+        roots = [_root(readings.get(when, ()), port) for when in READINGS]
         yield _conservation(direction, observed, [_Counted.of(root) for root in roots if root])
         if direction.loss:
             yield _losses(shaped, side, observed)
@@ -75,7 +73,7 @@ def _root(qdiscs: Iterable[Table], port: str) -> Table | None:
 
 def _kinds(shaped: LinkDisciplines, ports: Sequence[str], readings: Readings, where: str) -> Check:
     """Check that both ports have the chosen discipline."""
-    last = readings.get(TIMES[-1], ())
+    last = readings.get(READINGS[-1], ())
     kinds = {port: (_root(last, port) or {}).get("kind", "none") for port in ports}
     return KERNEL_LINK.result(
         where=where,
@@ -87,7 +85,7 @@ def _kinds(shaped: LinkDisciplines, ports: Sequence[str], readings: Readings, wh
 
 def _conservation(direction: Direction, observed: Table, counted: Sequence[_Counted]) -> Check:
     where = f"{observed['from']}->{observed['to']}"
-    if len(counted) != len(TIMES):
+    if len(counted) != len(READINGS):
         figure = "the kernel's counters could not be read"
         return KERNEL_CONSERVATION.result(where=where, passed=False, figure=figure)
     first, started, stopping, last = counted

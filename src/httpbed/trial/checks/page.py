@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from http import HTTPStatus
 
 from httpbed.experiment.check import (
     AGREEMENT,
@@ -28,7 +29,6 @@ from httpbed.trial.hops import Chain
 from httpbed.trial.request_logs import RequestLog
 from httpbed.web.sites.site import Site
 
-HTTP_OK, NOT_MODIFIED = 200, 304
 DIGITS = 12
 """Digits of a digest in a figure."""
 MOST_NAMED = 3
@@ -110,12 +110,12 @@ def _statuses(browser: Iterable[LoggedRequest], load: PageLoad, site: Site, of: 
     wrong = Counter(
         (*_named(one), one.status)
         for one in browser
-        if one.status not in right.get(_named(one), {HTTP_OK})
-        and not (load.visit == "repeat view" and one.status == NOT_MODIFIED)
+        if one.status not in right.get(_named(one), {HTTPStatus.OK})
+        and not (load.visit == "repeat view" and one.status == HTTPStatus.NOT_MODIFIED)
     )
     first = [f"{status} of {path}" for _, path, status in list(wrong)[:MOST_NAMED]]
     figure = f"{wrong.total()} otherwise" + (f": {', '.join(first)}" if first else "")
-    limit = "as recorded" if site.recorded else f"{HTTP_OK}"
+    limit = "as recorded" if site.recorded else f"{HTTPStatus.OK}"
     return STATUS.result(where=of, passed=not wrong, figure=figure, limit=limit)
 
 
@@ -123,7 +123,7 @@ def _statuses_of(site: Site) -> Mapping[HostAndPath, set[int]]:
     """Map each resource to the statuses of its responses."""
     right: dict[HostAndPath, set[int]] = {}
     for one in site.resources:
-        status = one.answer.status if one.answer else HTTP_OK
+        status = one.answer.status if one.answer else HTTPStatus.OK
         right.setdefault((site.origins[one.origin], one.path), set()).add(status)
     return right
 

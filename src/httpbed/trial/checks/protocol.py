@@ -107,9 +107,7 @@ def _versions(log: RequestLog, *, cut_off: bool) -> set[str]:
 
 
 def _spoken(log: RequestLog) -> str:
-    counts = Counter(request.http_version for request in log.requests)
-    words = [f"{count} request(s) HTTP/{version}" for version, count in sorted(counts.items())]
-    return f"{', '.join(words)}, by {log.by}"
+    return f"{request_logs.versions_in_words(log.requests)}, by {log.by}"
 
 
 def _resets(hop: NetworkHop, evidence: AttemptEvidence, where: str, *, whole: bool) -> Check:

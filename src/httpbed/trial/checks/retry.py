@@ -7,6 +7,7 @@ digest says whether the client assembled the whole file.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from http import HTTPStatus
 
 from httpbed.experiment.check import CONNECTION_COUNT, STATUS
 from httpbed.experiment.trial import Check
@@ -16,10 +17,11 @@ from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.hops import Chain
 from httpbed.trial.request_logs import RequestLog
 
-HTTP_OK, PARTIAL, NOTHING_MISSING = 200, 206, 416
+PARTIAL = HTTPStatus.PARTIAL_CONTENT
+NOTHING_MISSING = HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE
 STATUSES = {
-    "restart": frozenset({HTTP_OK}),
-    "resume": frozenset({HTTP_OK, PARTIAL, NOTHING_MISSING}),
+    "restart": frozenset({HTTPStatus.OK}),
+    "resume": frozenset({HTTPStatus.OK, PARTIAL, NOTHING_MISSING}),
 }
 """Statuses that each kind of retry allows: the file, its rest, or that nothing is missing (RFC 9110
 section 15.5.17)."""
@@ -58,7 +60,7 @@ def _not_resumed(logs: Sequence[RequestLog]) -> str:
     """
     answered = [one for log in logs for one in log.requests]
     statuses = {one.status for one in answered}
-    if PARTIAL in statuses and HTTP_OK not in statuses:
+    if PARTIAL in statuses and HTTPStatus.OK not in statuses:
         return "no log lists the response that it continues"
     begun = max(sum(bool(one.body_bytes) for one in log.requests) for log in logs)
     if begun > 1 and PARTIAL not in statuses:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 
 from httpbed.experiment.check import (
     BODIES,
@@ -30,8 +31,6 @@ from httpbed.trial.evidence import AttemptEvidence, Body
 from httpbed.trial.hops import Chain
 from httpbed.web.sites.catalog import CachedSite
 from httpbed.web.sites.site import Site
-
-HTTP_OK = 200
 
 
 @dataclass(frozen=True)
@@ -171,10 +170,10 @@ def _statuses(chain: Chain, evidence: AttemptEvidence, where: str) -> Check:
     """
     requests = chain.workload.requests()
     descriptor = STATUS_OF_ONE if requests == 1 else STATUS
-    limit = f"{HTTP_OK}" if requests == 1 else f"{requests} of {HTTP_OK}"
+    limit = f"{HTTPStatus.OK}" if requests == 1 else f"{requests} of {HTTPStatus.OK}"
     every = request_logs.of_chain(chain, evidence)
     logs = [log for log in every if log.is_evidence]
-    wrong = [log for log in logs if log.statuses() != {HTTP_OK: requests}]
+    wrong = [log for log in logs if log.statuses() != {HTTPStatus.OK: requests}]
     unreadable = request_logs.complaints(chain.responders, evidence)
     return descriptor.result(
         where=where,

@@ -8,7 +8,6 @@ which it resumes as many as it has tickets (RFC 8446, section 4.6.1).
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from httpbed.experiment.check import (
@@ -21,6 +20,7 @@ from httpbed.experiment.check import (
 from httpbed.experiment.page import PageLoad
 from httpbed.experiment.trial import Check
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
+from httpbed.trial import request_logs
 from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.hops import Chain
 
@@ -69,9 +69,7 @@ def _before(
     """Check the HTTP version of the prior visit in the browser's report and in the log."""
     expected = DISCOVERED_FROM if chain.discovers else chain.hops[0].hop.http_version
     reported = [one for one in (browser.before, log.before) if one]
-    spoken = Counter(one.http_version for one in browser.before or log.before)
-    counts = [f"{count} request(s) HTTP/{version}" for version, count in sorted(spoken.items())]
-    figure = ", ".join(counts) or "none"
+    figure = request_logs.versions_in_words(browser.before or log.before) or "none"
     if load.visit == "cold":
         return PRIOR_VISIT.result(where=of, passed=not reported, figure=figure, limit="none")
     passed = bool(browser.before) and all(_all_in(expected, one) for one in reported)

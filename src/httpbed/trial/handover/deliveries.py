@@ -12,10 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from httpbed.host.sandbox import untrusted_files
-from httpbed.store import handover_files, packet_log
+from httpbed.store import handover_files
 from httpbed.store.handover_files import DELIVERIES, Deliveries, DeliveryBin
 from httpbed.store.packet_log import PacketLog
-from httpbed.trial.artifacts import PACKET_LOG
 
 BIN_NS = 10**6
 STALLED_BYTES = 4000
@@ -28,17 +27,13 @@ AbsencesNs = Mapping[str, Sequence[tuple[int, int]]]
 """For each link that lost its address, the spans without one."""
 
 
-def reduce(artifacts: Path, towards: Mapping[int, str], origin_ns: int) -> None:
-    """Write :data:`DELIVERIES` from the emulator's log, if there is one.
+def reduce(artifacts: Path, log: PacketLog, towards: Mapping[int, str], origin_ns: int) -> None:
+    """Write :data:`DELIVERIES` from the emulator's log.
 
     ``towards`` maps the directions that lead to the client to their links; ``origin_ns`` is the
     time of the client's first packet.
     """
-    log = artifacts / PACKET_LOG
-    if not log.exists():
-        return
-    rows = delivered(packet_log.load(log, is_cut_off=True), towards)
-    deliveries = Deliveries(origin_ns / BIN_NS, tuple(rows))
+    deliveries = Deliveries(origin_ns / BIN_NS, tuple(delivered(log, towards)))
     untrusted_files.write(artifacts, DELIVERIES, handover_files.deliveries_text(deliveries))
 
 

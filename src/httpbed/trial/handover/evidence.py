@@ -21,12 +21,11 @@ from typing import Any
 
 from httpbed.experiment.handover import TRIGGER, AfterBytes, Handover
 from httpbed.host.sandbox import untrusted_files
-from httpbed.network.access import PREFERRED_METRIC
+from httpbed.network.access import MONITOR, PREFERRED_METRIC
 from httpbed.trial.artifacts import HANDOVER_STEPS, LINK_EVENTS
 from httpbed.trial.handover.steps import BY_EMULATOR, DECISIVE, What, sockets_left_file
 from httpbed.trial.hops import NetworkHop
 
-MONITOR = "network-monitor.txt"
 CLOCKS_APART_NS = 1_000_000
 """If CLOCK_REALTIME was set by more than this meanwhile, its times are not used."""
 FOR_GOOD_NS = 2**63

@@ -38,7 +38,7 @@ from httpbed.network.running import Emulator
 from httpbed.programs.protocol import AUTHORITY, KEY_PIN
 from httpbed.store import packet_log
 from httpbed.trial import fairness
-from httpbed.trial.artifacts import EVIDENCE, LINK_RESULT, PACKET_LOG
+from httpbed.trial.artifacts import EVIDENCE, LINK_RESULT, PACKET_LOG, read_object
 from httpbed.trial.handover import deliveries
 from httpbed.trial.handover.execution import Signals, execute, read_clocks
 from httpbed.trial.parts import BODIES, CERTIFICATES, CONTENT
@@ -93,23 +93,21 @@ async def run(planned: TrialPlan, setup: CampaignSetup, artifacts: Path) -> Phas
 
 def _reduce(planned: TrialPlan, artifacts: Path, *, keep_log: bool) -> None:
     """Reduce the packet log to tables, and delete it unless ``keep_log``."""
-    try:
+    file = artifacts / PACKET_LOG
+    if file.exists() and (len(planned.clients) > 1 or planned.handover):
+        try:
+            log = packet_log.load(file, is_cut_off=True)
+        except packet_log.PacketLogError as error:
+            raise BedError(f"the emulator's packet log is damaged: {error}") from None
         if len(planned.clients) > 1:
-            fairness.reduce(artifacts)
+            fairness.reduce(artifacts, log)
         if planned.handover:
             hop = planned.hops[0]
             towards = {path.downstream: path.names[0] for path in hop.paths}
-            origin_ns = hop.first_packet_ns(_link_result(artifacts)) or 0
-            deliveries.reduce(artifacts, towards, origin_ns)
-    except packet_log.PacketLogError as error:
-        raise BedError(f"the emulator's packet log is damaged: {error}") from None
+            origin_ns = hop.first_packet_ns(read_object(artifacts, LINK_RESULT)) or 0
+            deliveries.reduce(artifacts, log, towards, origin_ns)
     if not keep_log:
-        (artifacts / PACKET_LOG).unlink(missing_ok=True)
-
-
-def _link_result(artifacts: Path) -> dict[str, Any]:
-    file = artifacts / LINK_RESULT
-    return dict(json.loads(file.read_text())) if file.exists() else {}
+        file.unlink(missing_ok=True)
 
 
 def _folders(artifacts: Path, parts: Iterable[str]) -> Path:
