@@ -17,6 +17,7 @@ from httpbed.host import doctor
 from httpbed.host.backend import Backend
 from httpbed.programs import catalog
 from httpbed.trial import content, program_roots, tls_certificates
+from httpbed.trial.plan import PlanOptions
 from recorded import nothing_built
 
 RATE_ONLY = (
@@ -52,7 +53,9 @@ def test_plan_prints_the_processes_that_run_starts(
     words += ["--capture"] * capture
     result = CliRunner().invoke(verb.command, words, catch_exceptions=False)
     known, loaded = catalog.load(), stored_campaigns.loaded(RATE_ONLY)
-    bed = preparation.make_setup(loaded, known, say=print, backend=backend, capture=capture)
+    bed = preparation.make_setup(
+        loaded, known, PlanOptions(capture=capture, backend=backend), say=print
+    )
     started = [[asdict(spec) for spec in bed.plan(trial).specs()] for trial in loaded.trials]
     assert bed.options.backend == backend
     assert [trial["commands"] for trial in json.loads(result.stdout)] == json.loads(

@@ -17,7 +17,7 @@ from httpbed.experiment.trial import Check, Record
 from httpbed.host.backend import Backend
 from httpbed.programs import catalog as catalogs
 from httpbed.store import campaign as campaigns
-from httpbed.trial.plan import CampaignSetup
+from httpbed.trial.plan import CampaignSetup, PlanOptions
 from patience import HTTPBED
 
 CLI_S = 60.0
@@ -145,7 +145,9 @@ def stage(
     """Prepare an experiment as ``httpbed run`` does; its files are in ``folder``."""
     catalog = catalogs.load(recipes)
     loaded = preparation.load(settings.text(), catalog, folder)
-    setup = preparation.make_setup(loaded, catalog, say=lambda _: None, backend=backend)
+    setup = preparation.make_setup(
+        loaded, catalog, PlanOptions(backend=backend), say=lambda _: None
+    )
     return Stage(loaded, setup)
 
 

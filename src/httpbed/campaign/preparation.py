@@ -7,7 +7,7 @@ anything is built or run.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,6 @@ from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Trial
 from httpbed.experiment.workload import Workload
 from httpbed.host import doctor
-from httpbed.host.backend import Backend
 from httpbed.host.packages.toolbox import Root
 from httpbed.network.kernel import KINDS
 from httpbed.network.link_file import LinkFile
@@ -139,8 +138,8 @@ def _role_mistakes(read: ParsedExperiment, catalog: Catalog) -> Iterator[Mistake
             yield parser.mistake_at(document, path, levels, mistake.reason, mistake.remedy)
 
 
-def plan_options(backend: Backend, tools: Root | None, *, capture: bool) -> PlanOptions:
-    """Return the options of every plan of a campaign; ``httpbed plan`` and ``run`` share them.
+def plan_options(chosen: PlanOptions, tools: Root | None) -> PlanOptions:
+    """Complete the user's options by what the kernel can do; ``httpbed plan`` and ``run`` share it.
 
     With ``tools``, the root with ``tc``, check that the kernel has the backend's discipline. A plan
     for netem cannot do without: its commands depend on whether netem takes a seed.
@@ -148,20 +147,20 @@ def plan_options(backend: Backend, tools: Root | None, *, capture: bool) -> Plan
     Raises:
         HostError: The kernel lacks the discipline; or the backend is netem, without tools.
     """
-    if backend == "netem" and tools is None:
+    if chosen.backend == "netem" and tools is None:
         reason = "whether netem takes a seed is unknown: the network tools are not built"
         raise HostError(reason, "build them with httpbed toolbox build")
-    seeded = backend in KINDS and tools is not None and doctor.require_qdisc(backend, tools)
-    return PlanOptions(capture=capture, backend=backend, netem_seeded=seeded)
+    if chosen.backend not in KINDS or tools is None:
+        return chosen
+    return replace(chosen, netem_seeded=doctor.require_qdisc(chosen.backend, tools))
 
 
 def make_setup(
     loaded: LoadedExperiment,
     catalog: Catalog,
+    options: PlanOptions | None = None,
     *,
     say: Say,
-    backend: Backend = "af_packet",
-    capture: bool = False,
 ) -> CampaignSetup:
     """Build or find everything that the trials need.
 
@@ -181,6 +180,6 @@ def make_setup(
         certificates=tls_certificates.ensure(datetime.now(UTC), origins),
         contents=content.ensure_all(seed, loaded.workloads()),
         sites=loaded.sites or pages.ensure_all(loaded.workloads(), seed, loaded.folder, say),
-        options=plan_options(backend, installed.tools, capture=capture),
+        options=plan_options(options or PlanOptions(), installed.tools),
         files=link_files.kept(loaded.files),
     )

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from httpbed.programs.catalog import Catalog
 from httpbed.store import campaign as campaigns
 from httpbed.store import damage
 from httpbed.store.campaign import Campaign
-from httpbed.trial.plan import CampaignSetup
+from httpbed.trial.plan import CampaignSetup, PlanOptions
 
 Say = Callable[[str], None]
 
@@ -85,10 +85,8 @@ def prepare(
     Raises:
         HostError: This machine cannot run the experiment.
     """
-    setup = preparation.make_setup(
-        loaded, catalog, say=say, backend=options.backend, capture=options.capture
-    )
-    setup = replace(setup, options=replace(setup.options, log=options.packet_log))
+    chosen = PlanOptions(capture=options.capture, log=options.packet_log, backend=options.backend)
+    setup = preparation.make_setup(loaded, catalog, chosen, say=say)
     return Prepared(loaded, setup, manifest.manifest(loaded, setup, command=options.command))
 
 

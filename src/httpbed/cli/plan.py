@@ -29,7 +29,7 @@ from httpbed.programs.settings import Transport
 from httpbed.trial import plan
 from httpbed.trial.handover import steps
 from httpbed.trial.handover.steps import HandoverPlan
-from httpbed.trial.plan import TrialPlan
+from httpbed.trial.plan import PlanOptions, TrialPlan
 
 Planner = Callable[[Trial], TrialPlan]
 
@@ -92,7 +92,7 @@ def _planner(
     chosen = backend.choose(link_backend)
     capability.require(loaded, chosen)
     tools = toolbox.find(toolbox.TOOLS) if chosen == "netem" else None
-    options = preparation.plan_options(chosen, tools, capture=capture)
+    options = preparation.plan_options(PlanOptions(capture=capture, backend=chosen), tools)
     return lambda trial: plan.plan(trial, catalog, options, loaded.files)
 
 
