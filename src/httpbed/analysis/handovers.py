@@ -12,20 +12,12 @@ from httpbed.analysis.estimate import Estimate, estimate
 from httpbed.analysis.sample import Key, by_treatment, of_trials, samples, scenario
 from httpbed.experiment.handover import HandoverKind
 from httpbed.experiment.handover_event import MIGRATED, OVER_BEFORE, HandoverEvent
+from httpbed.experiment.metric import METRICS
 from httpbed.experiment.roles import Retry
 from httpbed.store.results import Results
 
-MEDIANS = (
-    "request_time",
-    "delivery_stall",
-    "delivery_silence",
-    "probe_delay",
-    "validation_delay",
-    "new_path_delay",
-    "bytes_fetched_twice",
-    "client_runs",
-)
-"""Metrics whose median over the completed trials is reported."""
+TABLED = tuple(metric for metric in METRICS.values() if metric.handover_column)
+"""Metrics whose median over the completed trials stands in the table of hand-overs."""
 COUNTS = ("migrations", "migrations_failed")
 """Metrics that are summed over all valid trials."""
 
@@ -43,7 +35,7 @@ class HandoverCosts:
     rtt_s: float
     """The sum of all delays on the client's path, in both directions, in seconds."""
     medians: Mapping[str, Estimate | None]
-    """By the names in :data:`MEDIANS`."""
+    """By name: the request time and the metrics in :data:`TABLED`."""
     counts: Mapping[str, int | None]
     """By the names in :data:`COUNTS`; None if no client reports it."""
     verdicts: Counter[str] = field(default_factory=Counter)
@@ -71,7 +63,8 @@ def of_campaign(results: Results) -> dict[Key, HandoverCosts]:
     """Return each treatment's hand-overs; empty for an experiment without any."""
     if "handover" not in results.document:
         return {}
-    medians = {name: samples(results, name) for name in MEDIANS}
+    names = ("request_time", *(metric.name for metric in TABLED))
+    medians = {name: samples(results, name) for name in names}
     texts = {name: of_trials(results, name) for name in COUNTS}
     rows = by_treatment(results, timelines.attempts(results))
     return {

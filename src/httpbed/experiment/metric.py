@@ -58,6 +58,8 @@ class Metric(Value):
     ``longer``: its value lies above the time limit. ``observed or longer``: its value counts where
     there is one, else it lies above the limit. ``below body rate``, ``below response rate``: its
     value lies below all bodies, or all responses with headers, over the time limit."""
+    handover_column: str = ""
+    """Header of its median in the table of hand-overs; empty: the table does not show it."""
     meaning: str
     """Definition: where it begins and ends, and the source."""
 

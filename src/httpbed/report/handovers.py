@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from httpbed.analysis.estimate import Estimate
 from httpbed.analysis.findings import Findings
-from httpbed.analysis.handovers import HandoverCosts
+from httpbed.analysis.handovers import TABLED, HandoverCosts
 from httpbed.analysis.sample import Bounded
 from httpbed.experiment import units
 from httpbed.experiment.handover_event import ANSWERED, MIGRATED, NEW_CONNECTION, NOTHING, UNKNOWN
+from httpbed.experiment.metric import METRICS, Metric
 from httpbed.report.phrasing import DASH, done, mark, number_format, treatment_in_sentence
 from httpbed.report.remark import Remark
 
@@ -38,7 +39,7 @@ class Column:
 def brief(findings: Findings) -> Iterator[Column]:
     """Yield what stands beside the metric: the stall, and what became of connections."""
     if findings.has_handovers:
-        yield _column(findings, "stall", _time("delivery_stall"))
+        yield _median_column(findings, METRICS["delivery_stall"])
         yield _column(findings, "hand-over", _verdict, right=False)
 
 
@@ -47,13 +48,7 @@ def whole(findings: Findings) -> list[Column]:
     columns = [
         Column("done", tuple(done(row) for _, row in findings.rows())),
         _column(findings, "request time", _request_time(findings)),
-        _column(findings, "stall", _time("delivery_stall")),
-        _column(findings, "silence", _time("delivery_silence")),
-        _column(findings, "probe", _time("probe_delay")),
-        _column(findings, "validated", _time("validation_delay")),
-        _column(findings, "first byte", _time("new_path_delay")),
-        _column(findings, "fetched twice", _size("bytes_fetched_twice")),
-        _column(findings, "runs", _number("client_runs")),
+        *(_median_column(findings, metric) for metric in TABLED),
         _column(findings, "migrations", _migrations),
         _column(findings, "on the wire", _verdict, right=False),
     ]
@@ -196,6 +191,18 @@ def _column(
     return Column(header, tuple(cells), right)
 
 
+def _median_column(findings: Findings, metric: Metric) -> Column:
+    return _column(findings, metric.handover_column, _of_median(metric.name, _WRITERS[metric.unit]))
+
+
+_WRITERS: Mapping[str, Callable[[float], str]] = {
+    "s": lambda value: units.format_duration(value, units.SHORT_DIGITS),
+    "byte": lambda value: units.format_size(value, units.SHORT_DIGITS),
+    "1": "{:g}".format,
+}
+"""Writes a median in the table, by the metric's unit."""
+
+
 def _of_median(metric: str, write: Callable[[float], str]) -> Callable[[HandoverCosts], str]:
     """Return a writer of medians, which adds the interval where that is wide.
 
@@ -223,22 +230,10 @@ def _between(found: Estimate, write: Callable[[float], str]) -> str:
     return f" ({mark(low)}{write(low.value)} .. {mark(high)}{write(high.value)})"
 
 
-def _time(metric: str) -> Callable[[HandoverCosts], str]:
-    return _of_median(metric, lambda value: units.format_duration(value, units.SHORT_DIGITS))
-
-
 def _request_time(findings: Findings) -> Callable[[HandoverCosts], str]:
     medians = [row.moves.median("request_time") for _, row in findings.rows() if row.moves]
     chosen = number_format("request_time", [value for value in medians if value])
     return _of_median("request_time", lambda value: chosen.bounded(Bounded(value)))
-
-
-def _size(metric: str) -> Callable[[HandoverCosts], str]:
-    return _of_median(metric, lambda value: units.format_size(value, units.SHORT_DIGITS))
-
-
-def _number(metric: str) -> Callable[[HandoverCosts], str]:
-    return _of_median(metric, lambda value: f"{value:g}")
 
 
 def _migrations(moves: HandoverCosts) -> str:
