@@ -40,7 +40,10 @@ pub struct ChangeReport<'a> {
     link: &'a str,
     direction: usize,
     change: Change,
-    by: String,
+    by: &'static str,
+    /// The name of the trigger that caused the change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trigger: Option<&'a str>,
     next_number: u64,
 }
 
@@ -48,16 +51,18 @@ impl<'a> ChangeReport<'a> {
     /// The report of a change.
     pub fn new(config: &'a Config, changed: &Changed) -> Self {
         let link = &config.links[changed.link];
+        let (by, trigger) = match changed.by {
+            By::Schedule => ("schedule", None),
+            By::Command => ("command", None),
+            By::Trigger(trigger) => ("trigger", Some(link.triggers[trigger].name.as_str())),
+        };
         Self {
             at_ns: changed.at,
             link: &link.name,
             direction: changed.side,
             change: changed.change,
-            by: match changed.by {
-                By::Schedule => "schedule".to_owned(),
-                By::Command => "command".to_owned(),
-                By::Trigger(trigger) => format!("trigger:{}", link.triggers[trigger].name),
-            },
+            by,
+            trigger,
             next_number: changed.next_number,
         }
     }

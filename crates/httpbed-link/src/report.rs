@@ -17,7 +17,7 @@ use crate::config::Config;
 use crate::emulator::Emulator;
 
 /// Version of the result's format.
-pub const SCHEMA: u32 = 3;
+pub const SCHEMA: u32 = 4;
 
 /// An event.
 #[derive(Debug, Serialize)]

@@ -238,8 +238,8 @@ def test_changes_by_events_are_listed() -> None:
     config = planned(events=[event])
     quiet = happened(config)
     change = {"at_ns": 10**9, "link": "client-server", "direction": None, "change": {"down": True}}
-    fired = happened(config) | {"changes": [{**change, "by": "trigger:half"}]}
-    strange = happened(config) | {"changes": [{**change, "by": "trigger:other"}]}
+    fired = happened(config) | {"changes": [{**change, "by": "trigger", "trigger": "half"}]}
+    strange = happened(config) | {"changes": [{**change, "by": "trigger", "trigger": "other"}]}
     figures = [found(config, result)[-1].figure for result in (quiet, fired)]
     assert figures == ["none happened", "half: link down at 1.000 s"]
     assert broken(config, quiet) == broken(config, fired) == []
@@ -250,7 +250,7 @@ def test_a_nat_rebinding_is_described() -> None:
     """Commands have no check; a change by an event is described like any other."""
     config = planned()
     change = {"at_ns": 10**9, "link": "client-server", "direction": 0, "change": {"rebind": True}}
-    fired = happened(config) | {"changes": [{**change, "by": "trigger:half"}]}
+    fired = happened(config) | {"changes": [{**change, "by": "trigger", "trigger": "half"}]}
     assert found(config, fired)[-1].figure == "half: NAT rebinding at 1.000 s"
     assert broken(config, happened(config) | {"changes": [{**change, "by": "command"}]}) == []
 

@@ -61,7 +61,7 @@ def _of_link(
         yield from _of_direction(link["directions"][side], _loss_changes(made, side), result)
     if link["schedule"] or any(change["by"] == "schedule" for change in made):
         yield _schedule(link["schedule"], made, lasted_s, where)
-    by_events = any("trigger:" in change["by"] for change in made)
+    by_events = any(change["by"] == "trigger" for change in made)
     if by_events or any(trigger["change"] for trigger in link["triggers"]):
         yield _events(link["triggers"], made, where)
 
@@ -208,20 +208,17 @@ def _change_at(change: Table) -> str:
 
 def _events(triggers: list[Table], changes: Sequence[Table], where: str) -> Check:
     """List the changes that events caused; an event that never happens is no fault."""
-    made = [change for change in changes if "trigger:" in change["by"]]
+    made = [change for change in changes if change["by"] == "trigger"]
     caused = [
-        f"{change['by'].removeprefix('trigger:')}: {_in_words(change['change'])}"
-        f" at {change['at_ns'] / 1e9:.3f} s"
+        f"{change['trigger']}: {_in_words(change['change'])} at {change['at_ns'] / 1e9:.3f} s"
         for change in made
     ]
-    known = {f"trigger:{trigger['name']}" for trigger in triggers}
-    strangers = {change["by"] for change in made} - known
-    names = ", ".join(trigger["name"] for trigger in triggers)
+    names = [trigger["name"] for trigger in triggers]
     return CHANGES_BY_EVENTS.result(
         where=where,
-        passed=not strangers,
+        passed={change["trigger"] for change in made} <= set(names),
         figure="; ".join(caused) or "none happened",
-        limit=f"only by {names}",
+        limit=f"only by {', '.join(names)}",
     )
 
 
