@@ -8,6 +8,7 @@ import pytest
 
 from httpbed.store.packet_log import COLUMNS
 from httpbed.studies.conformance import competition, session
+from httpbed.trial.artifacts import PACKET_LOG
 
 FLOWS = ("a", "b")
 MS = 10**6
@@ -20,7 +21,7 @@ def row(ms: int, direction: int) -> str:
 
 def log(folder: Path, *rows: str) -> Path:
     """Write a log."""
-    path = folder / "packets.tsv"
+    path = folder / PACKET_LOG
     path.write_text("".join(["\t".join(COLUMNS), "\n", *rows]))
     return path
 
