@@ -8,7 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
@@ -19,12 +19,20 @@ from httpbed.campaign.run import RunOptions
 from httpbed.cli import experiment_argument
 from httpbed.cli.echo import echo
 from httpbed.cli.progress import Reporter
+from httpbed.experiment.errors import ConfigError
 from httpbed.experiment.roles import HttpVersion
 from httpbed.experiment.sender import SCALES, Scale
 from httpbed.host import backend
 from httpbed.programs.catalog import Catalog
+from httpbed.store import campaign as campaigns
 from httpbed.studies.conformance.sender import CONTROLS, Control, Sender
-from httpbed.studies.conformance.sender_selection import SenderOptions, choose, competitor, pairs
+from httpbed.studies.conformance.sender_selection import (
+    SenderOptions,
+    choose,
+    competitor,
+    pairs,
+    untested,
+)
 
 if TYPE_CHECKING:
     from httpbed.studies.conformance.judgement import Judgement
@@ -35,7 +43,13 @@ RECORD = "conformance.json"
 
 
 @click.command("conformance")
-@click.argument("implementation")
+@click.argument("implementation", required=False)
+@click.option(
+    "--campaign",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Test every sender of this campaign that was never tested on this machine.",
+)
 @click.option(
     "--congestion-control",
     metavar="NAME",
@@ -91,7 +105,8 @@ RECORD = "conformance.json"
 def command(
     context: click.Context,
     *,
-    implementation: str,
+    implementation: str | None,
+    campaign: Path | None,
     congestion_control: str | None,
     http_version: HttpVersion | None,
     knobs: tuple[str, ...],
@@ -110,9 +125,19 @@ def command(
     program over several links, each for one question, and observes only packets. It judges each
     property by its tolerance; the kernel's reno, cubic and bbr pass. Campaigns cite the result.
 
+    --campaign DIR tests what a report names as never tested, one sender after another.
+
     Exit codes: 0 every property passed (with --against: every trial could be read); 1 some did
     not; 2 usage; 3 this machine cannot.
     """
+    options = ConformanceOptions(scale, jobs, output, as_json=as_json)
+    catalog = experiment_argument.catalog(recipe_folders)
+    if campaign is not None:
+        own = (implementation, congestion_control, http_version, *knobs, judged_as, *against)
+        _refuse_a_sender_beside_a_campaign(given=any(own))
+        context.exit(_test_campaign(campaign, client, catalog, options))
+    if implementation is None:
+        raise click.UsageError("Name an IMPLEMENTATION, or a campaign with --campaign DIR.")
     sender_options = SenderOptions(
         implementation=implementation,
         control=congestion_control,
@@ -121,26 +146,62 @@ def command(
         judged_as=judged_as,
         client=client,
     )
-    catalog = experiment_argument.catalog(recipe_folders)
     sender = choose(catalog, sender_options)
     if against:
         competitors = [choose(catalog, competitor(word, client)) for word in against]
         code = _compete([sender, *competitors], catalog, scale, output, as_json=as_json)
         context.exit(code)
-    with _folder(output) as folder:
-        options = ConformanceOptions(scale, jobs, output, as_json=as_json)
-        context.exit(_carry_out(sender, catalog, folder, options))
+    context.exit(_test([sender], catalog, options))
 
 
 @dataclass(frozen=True)
 class ConformanceOptions:
-    """ConformanceOptions of a test."""
+    """How a sender is tested."""
 
     scale: Scale
     jobs: int
     output: Path | None
     """Folder of the evidence; None keeps none."""
     as_json: bool
+
+
+def _refuse_a_sender_beside_a_campaign(*, given: bool) -> None:
+    if given:
+        text = (
+            "--campaign chooses the senders: leave out IMPLEMENTATION and the options of a sender"
+        )
+        raise click.UsageError(text)
+
+
+def _test_campaign(
+    directory: Path, client: str, catalog: Catalog, options: ConformanceOptions
+) -> int:
+    manifest = campaigns.open_existing(directory).manifest
+    lacking = untested(manifest, client)
+    if not lacking:
+        _say("every sender of this campaign that can be tested has been tested on this machine")
+    return _test([*_testable(lacking, catalog)], catalog, options)
+
+
+def _testable(lacking: list[SenderOptions], catalog: Catalog) -> Iterator[Sender]:
+    """Yield the senders that can be tested without a further option; say which cannot, and why."""
+    for one in lacking:
+        try:
+            yield choose(catalog, one)
+        except ConfigError as error:
+            for mistake in error.mistakes:
+                _say(f"{one.implementation} is not tested: {mistake}")
+
+
+def _test(senders: list[Sender], catalog: Catalog, options: ConformanceOptions) -> int:
+    """Test each sender, several in folders of their own; return the code of the worst result."""
+    codes = []
+    for number, sender in enumerate(senders, start=1):
+        part = str(number) if len(senders) > 1 else ""
+        one = replace(options, output=options.output and options.output / part)
+        with _folder(one.output) as folder:
+            codes.append(_carry_out(sender, catalog, folder, one))
+    return 1 if 1 in codes else max(codes, default=0)
 
 
 def _carry_out(sender: Sender, catalog: Catalog, folder: Path, options: ConformanceOptions) -> int:

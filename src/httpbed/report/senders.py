@@ -23,17 +23,17 @@ def failed(manifest: Mapping[str, Any]) -> Iterator[Remark]:
 
 
 def untested(manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Name the senders that never had a conformance test, with the commands that test them."""
+    """Name the senders that never had a conformance test, with the command that tests them."""
     lacking = [(text, command) for text, command in _tests(manifest) if text.get("passed") is None]
     testable = [(_named(s["sender"]), command) for s, command in lacking if s.get("testable", True)]
     if len(testable) == 1:
         ((who, command),) = testable
         yield f"{who} was never tested for conformance on this machine: {command}"
     elif testable:
-        commands = "; ".join(few([command for _, command in testable], "commands"))
+        command = shlex.join(["httpbed", "conformance", "--campaign", "DIR", *_sources(manifest)])
         yield (
-            f"{len(testable)} senders were never tested for conformance on this machine; test them"
-            f" with {commands}"
+            f"{len(testable)} senders were never tested for conformance on this machine:"
+            f" {command} tests them"
         )
     ends = [_named(text["sender"]) for text, _ in lacking if not text.get("testable", True)]
     if ends:
@@ -43,11 +43,16 @@ def untested(manifest: Mapping[str, Any]) -> Iterator[str]:
 
 def _tests(manifest: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], str]]:
     """Yield what is known of each sender, with the command that tests it."""
+    sources = _sources(manifest)
+    for text in manifest.get("senders", ()):
+        yield text, _command(text, sources)
+
+
+def _sources(manifest: Mapping[str, Any]) -> list[str]:
+    """Return the options that name the campaign's own recipes and programs."""
     options = [f"--recipes={folder}" for folder in manifest.get("recipe_folders", ())]
     programs = manifest.get("own_programs", {}).items()
-    options += [f"--program={name}={path}" for name, path in programs]
-    for text in manifest.get("senders", ()):
-        yield text, _command(text, options)
+    return options + [f"--program={name}={path}" for name, path in programs]
 
 
 def _reasons(node: Mapping[str, Any]) -> str:

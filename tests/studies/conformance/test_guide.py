@@ -18,7 +18,7 @@ from httpbed.studies.conformance.sender_selection import SenderOptions, choose
 ROOT = Path(__file__).parents[3]
 CATALOG = catalog.load()
 LINE = re.compile(r"httpbed conformance [^`&\n]+")
-ELSEWHERE = {"--recipes", "--program"}
+ELSEWHERE = {"--recipes", "--program", "--campaign"}
 """Options whose values only the reader has."""
 
 

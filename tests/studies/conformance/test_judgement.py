@@ -169,6 +169,14 @@ def test_reports_warn_of_failed_and_untested_senders() -> None:
     assert "did not pass: growth; not seen: start" in told[1]
 
 
+def test_several_untested_senders_have_one_command() -> None:
+    """It tests every sender of the campaign."""
+    node = {"sender": key().as_json(), "passed": None}
+    (note,) = senders.untested({"senders": [node, node], "recipe_folders": ["ci"]})
+    assert note.startswith("2 senders were never tested")
+    assert "httpbed conformance --campaign DIR --recipes=ci tests them" in note
+
+
 def test_plots_have_plain_figures_at_the_configured_losses() -> None:
     """They contain no mark-up, and no line leaves the plot."""
     planned = networks("smoke", "reno")

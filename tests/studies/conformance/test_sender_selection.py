@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from httpbed.campaign import preparation
 from httpbed.experiment.errors import ConfigError
-from httpbed.experiment.sender import SCALES, Scale
+from httpbed.experiment.sender import SCALES, Scale, SenderKey
 from httpbed.programs import catalog
 from httpbed.studies.conformance import competition, networks, sender_selection, session
 from httpbed.studies.conformance.sender import Control, Sender, family
-from httpbed.studies.conformance.sender_selection import SenderOptions, choose
+from httpbed.studies.conformance.sender_selection import SenderOptions, choose, untested
 
 CATALOG = catalog.load()
 ONCE = {"replicates": 1}
@@ -101,6 +103,19 @@ def test_the_experiment_of_every_scale_is_valid(scale: Scale, control: Control) 
     text = networks.experiment(sender, networks.networks(scale, control), replicates=2, seed=1)
     loaded = preparation.load(text, CATALOG)
     assert len(loaded.trials) == 2 * len(networks.networks(scale, control))
+
+
+def test_the_untested_senders_of_a_campaign_are_chosen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that passed, failed or cannot be tested are left out."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    key = SenderKey("nginx", "1", "a", "", "3", "quic", "cubic", (("gso", "on"),))
+    node = {"sender": key.as_json(), "passed": None, "chosen": False, "set": {"gso": "on"}}
+    others = [node | {"passed": True}, node | {"passed": False}, node | {"testable": False}]
+    (options,) = untested({"senders": [node, *others]}, "curl")
+    assert options == SenderOptions("nginx", http_version="3", knobs={"gso": "on"})
+    assert untested({}, "curl") == []
 
 
 def senders() -> list[SenderOptions]:

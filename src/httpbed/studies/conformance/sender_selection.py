@@ -5,13 +5,14 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import cast, get_args
+from typing import Any, cast, get_args
 
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.roles import HttpVersion
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.recipe import Recipe
 from httpbed.programs.settings import Transport
+from httpbed.store import sender_records
 from httpbed.studies.conformance.sender import CONTROLS, Control, Sender, family
 
 MOST_COLONS = 2
@@ -68,6 +69,28 @@ def choose(catalog: Catalog, options: SenderOptions) -> Sender:
         upstream_http_version=min(recipe.upstream_http_versions, default="1.1"),
         client=options.client,
         knobs=dict(options.knobs),
+    )
+
+
+def untested(manifest: Mapping[str, Any], client: str) -> list[SenderOptions]:
+    """Return the senders of a campaign that have no conformance test yet and can have one."""
+    lacking = [
+        node
+        for node in sender_records.refreshed(manifest).get("senders", ())
+        if node.get("passed") is None and node.get("testable", True)
+    ]
+    return [_sender_options(node, client) for node in lacking]
+
+
+def _sender_options(node: Mapping[str, Any], client: str) -> SenderOptions:
+    sender = node["sender"]
+    chosen = sender["transport"] == "tcp" or node.get("chosen")
+    return SenderOptions(
+        implementation=sender["implementation"],
+        control=sender["congestion_control"] if chosen else None,
+        http_version=sender["http_version"],
+        knobs=node.get("set", {}),
+        client=client,
     )
 
 
