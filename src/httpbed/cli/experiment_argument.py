@@ -156,20 +156,20 @@ def load(
         ConfigError: With every mistake.
     """
     known = catalog(recipe_folders)
-    try:
-        text = _text(file)
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError([Mistake(str(file), f"cannot be read: {error}")]) from None
-    return preparation.load(text, known, file.parent, scale), known
+    return preparation.load(_text(file), known, file.parent, scale), known
 
 
 def _text(file: Path) -> str:
     """Return a file's text, up to ``MOST_BYTES``; also of a pipe, such as ``<(...)``."""
     try:
         content = user_file.read(file, MOST_BYTES)
-    except NotAFileError as error:
-        raise ConfigError([Mistake(str(file), str(error), "name an experiment file")]) from None
-    if len(content) > MOST_BYTES:
+        if len(content) <= MOST_BYTES:
+            return content.decode()
         reason = f"has more than {MOST_BYTES} bytes: too large for an experiment file"
-        raise ConfigError([Mistake(str(file), reason, "name an experiment file")])
-    return content.decode()
+    except NotAFileError as error:
+        reason = str(error)
+    except UnicodeDecodeError as error:
+        reason = f"is not a TOML file: byte {error.start} is not UTF-8"
+    except OSError as error:
+        reason = f"cannot be read: {error.strerror}"
+    raise ConfigError([Mistake(str(file), reason, "name an experiment file")])

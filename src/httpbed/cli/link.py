@@ -39,7 +39,7 @@ def _impairments(function: Callable[..., Any]) -> Callable[..., Any]:
             is_flag = option.kind == "flag"
             function = click.option(
                 option.flag(direction),
-                is_flag=is_flag,
+                is_flag=is_flag or None,  # with False, click takes "-5ms" for another option
                 metavar=None if is_flag else option.example,
                 help=option.help,
                 hidden=direction != options.BOTH,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import difflib
 import functools
-import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,20 +18,18 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from httpbed.experiment import document as documents
-from httpbed.experiment import factorial_mistakes
+from httpbed.experiment import factorial_mistakes, validation_messages
 from httpbed.experiment.alternatives import is_form
 from httpbed.experiment.document import SCENARIO_PARTS, ExperimentDocument, KeyPath
 from httpbed.experiment.errors import Mistake
 from httpbed.experiment.experiment import Experiment
-from httpbed.experiment.factorial_mistakes import MOST_LISTED, PartialDesign, listed
+from httpbed.experiment.factorial_mistakes import PartialDesign, listed
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.scenario_reader import ScenarioReader
 from httpbed.experiment.schema import experiment_schema
 from httpbed.experiment.workload import NO_SUCH_KIND
 
 MOST_TRIALS = 1_000_000
-_LONGEST_VALUE = 40
-"""Characters of a value that a message repeats."""
 RESERVED_FACTORS = frozenset(
     (
         *("block", "position", "trial", "attempt", "outcome", "reason", "time_limit_s", "started"),
@@ -286,7 +283,7 @@ def _mistake(
     at = detail["loc"][:-1] if detail["loc"][-1:] == ("[key]",) else detail["loc"]
     if detail["type"] == NO_SUCH_KIND:  # pydantic reports it for the whole table
         at = (*at, "kind")
-    reason = _reason(detail)
+    reason = validation_messages.reason(detail)
     remedy = ""
     if detail["type"] == "extra_forbidden":
         key = str(detail["loc"][-1])
@@ -297,27 +294,11 @@ def _mistake(
     elif detail["type"] == "missing":
         reason = "is missing"
     elif detail["type"] == "literal_error":
-        close = difflib.get_close_matches(str(detail["input"]), _quoted(detail), n=1)
+        close = difflib.get_close_matches(
+            str(detail["input"]), validation_messages.accepted_words(detail), n=1
+        )
         remedy = f"did you mean {close[0]!r}?" if close else ""
     return mistake_at(document, at, levels, reason, remedy)
-
-
-def _reason(detail: ErrorDetails) -> str:
-    """Return pydantic's message in httpbed's words, with the rejected value if it is short."""
-    reason = detail["msg"].removeprefix("Value error, ")
-    if not reason.startswith("Input should "):
-        return reason
-    reason = "must " + reason.removeprefix("Input should ")
-    if len(accepted := _quoted(detail)) > MOST_LISTED:
-        reason = f"must be one of {listed(accepted)}"
-    value = detail["input"]
-    is_short = isinstance(value, str | int | float) and len(repr(value)) <= _LONGEST_VALUE
-    return f"{reason}, not {value!r}" if is_short else reason
-
-
-def _quoted(detail: ErrorDetails) -> list[str]:
-    """Return the accepted words of a place that accepts only certain words."""
-    return re.findall(r"'([^']*)'", str(detail.get("ctx", {}).get("expected", "")))
 
 
 @functools.cache

@@ -10,7 +10,9 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
+from httpbed.experiment import validation_messages
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.parser import format_path
 from httpbed.host import user_file
@@ -133,7 +135,8 @@ def _named_twice(sources: Iterable[RecipeSource]) -> Iterator[Mistake]:
 
 def _recipe_files(folder: Traversable) -> list[Traversable]:
     if not folder.is_dir():
-        raise ConfigError([Mistake(str(folder), "is not a folder of recipes")])
+        remedy = "give --recipes a folder with a file NAME.toml for each recipe"
+        raise ConfigError([Mistake(str(folder), "is not a folder", remedy)])
     files = (file for file in folder.iterdir() if file.name.endswith(".toml"))
     recipes = sorted(files, key=lambda file: file.name)
     if not recipes:
@@ -160,7 +163,7 @@ def _recipe(
         return None, [
             Mistake(
                 f"{source.file}: {format_path(detail['loc'])}",
-                *_reason_and_remedy(detail["type"], detail["msg"]),
+                *_reason_and_remedy(detail),
             )
             for detail in error.errors()
         ]
@@ -176,10 +179,10 @@ def _recipe(
     ]
 
 
-def _reason_and_remedy(kind: str, message: str) -> tuple[str, str]:
+def _reason_and_remedy(detail: ErrorDetails) -> tuple[str, str]:
     """Return reason and remedy of a validation error, in the words of all other mistakes."""
     known = {"missing": ("is missing", ""), "extra_forbidden": ("unknown key", "delete it")}
-    return known.get(kind, (message.removeprefix("Value error, "), ""))
+    return known.get(detail["type"], (validation_messages.reason(detail), ""))
 
 
 def _script(place: str, recipe: Recipe) -> Mistake | None:

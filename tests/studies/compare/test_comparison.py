@@ -171,6 +171,22 @@ def test_each_mistake_is_told_at_its_option(
 
 
 @pytest.mark.parametrize(
+    ("clients", "options", "place"),
+    [
+        ("", {}, "CLIENT"),
+        ("curl:h2,,curl:h3", {}, "CLIENT"),
+        ("curl:h2", {"loss": ""}, "--loss"),
+        ("curl:h2", {"loss": "0%,,4%"}, "--loss"),
+        ("curl:h2", {"proxy": ""}, "--proxy"),
+        ("curl:h2", {"files": ","}, "--files"),
+    ],
+)
+def test_an_empty_value_is_one_mistake(clients: str, options: dict[str, str], place: str) -> None:
+    """The experiment is then checked without the empty value, which would be a second mistake."""
+    assert mistakes_of(clients, **options) == [(place, "one of its values is empty")]
+
+
+@pytest.mark.parametrize(
     ("knob", "option", "reason"),
     [
         ("server.x", "--knob", "ROLE.KNOB=VALUE"),

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self
 
 from pydantic import ValidationError
 
-from httpbed.experiment import units
+from httpbed.experiment import units, validation_messages
 from httpbed.experiment.changes import ACTIONS, Action
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.impairments.descriptor import Option
@@ -90,7 +90,7 @@ def requested(options: Mapping[str, str | bool | None]) -> list[RequestedChange]
         try:
             Action.model_validate(each.entry)
         except ValidationError as error:
-            reasons = (detail["msg"].removeprefix("Value error, ") for detail in error.errors())
+            reasons = map(validation_messages.reason, error.errors())
             mistakes += (Mistake(each.flag, reason) for reason in reasons)
     if mistakes:
         raise ConfigError(dict.fromkeys(mistakes))

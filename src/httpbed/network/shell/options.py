@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from httpbed.experiment import profiles
+from httpbed.experiment import profiles, validation_messages
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.impairments.descriptor import Option, Place
 from httpbed.experiment.impairments.registry import OPTIONS
@@ -232,11 +232,10 @@ def _mistake(detail: ErrorDetails, given: Mapping[str, dict[Place, OptionValue]]
     way = place[0] if place and place[0] in WAYS else BOTH
     inside = place[1:] if way else place
     pool = _whole(given, way) if way else given[BOTH]
-    reason = detail["msg"].removeprefix("Value error, ")
     close = [setting.flag for path, setting in pool.items() if set(path) <= set(inside)]
     near = [setting.flag for path, setting in pool.items() if inside and path[0] == inside[0]]
     flag = next(iter((*close, *near)), f"--{'-'.join(inside) or 'profile'}")
     lacking = next((option for option in OPTIONS if option.path == inside), None)
     if detail["type"] == "missing" and lacking:
         return Mistake(flag, f"needs {lacking.flag(way)}", f"give {lacking.flag(way)} too")
-    return Mistake(flag, reason)
+    return Mistake(flag, validation_messages.reason(detail))

@@ -211,19 +211,21 @@ def parse(line: CommandLine, catalog: Catalog) -> tuple[ComparisonOptions, list[
         typed = line.options.get(option.name)
         text = option.default if typed is None else typed
         if text is not None:
-            values[option.name] = tuple(_spelled(option.kind, one) for one in _parts(text))
-            mistakes += _list_mistakes(option.flag, values[option.name])
+            listed = [_spelled(option.kind, one) for one in _parts(text)]
+            mistakes += _list_mistakes(option.flag, listed)
+            values[option.name] = _usable(listed, option.default)
     peers = [one.partition(":")[0] for one in values["proxy"] if one != NONE]
     peers += values["server"] if NONE in values["proxy"] else ()
-    words = [word for text in line.clients for word in text.split(",") if word]
-    clients = [one for word in words for one in _clients(word, peers, catalog, mistakes)]
-    mistakes += _list_mistakes(CLIENT, [one.level for one in clients])
+    words = [word for text in line.clients for word in _parts(text)]
+    clients = [one for word in words if word for one in _clients(word, peers, catalog, mistakes)]
+    empty = [word for word in words if not word]
+    mistakes += _list_mistakes(CLIENT, [*empty, *(one.level for one in clients)])
     knobs = [_knob(word, mistakes) for word in line.knobs]
     mistakes += _proxy_knobs_without_proxy(knobs, values["proxy"])
     return ComparisonOptions(
         line=line,
         clients=tuple(dict.fromkeys(clients)),
-        values={name: tuple(dict.fromkeys(one)) for name, one in values.items()},
+        values={name: one for name, one in values.items() if one},
         knobs=tuple(knob for knob in knobs if knob),
     ), mistakes
 
@@ -262,6 +264,12 @@ def _spelled(kind: str, text: str) -> str:
 
 def _parts(text: str) -> list[str]:
     return [part.strip() for part in text.split(",")]
+
+
+def _usable(values: Iterable[str], default: str | None) -> tuple[str, ...]:
+    """Return each value once, without empty ones; the default if none is left."""
+    found = tuple(dict.fromkeys(filter(None, values)))
+    return found or ((default,) if default else ())
 
 
 def _list_mistakes(flag: str, values: Sequence[str]) -> Iterator[Mistake]:

@@ -17,6 +17,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from pydantic import Field, ValidationError
 
+from httpbed.experiment import validation_messages
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.page import MOST_ORIGINS, OriginName
 from httpbed.experiment.parser import format_path
@@ -202,7 +203,7 @@ def read(folder: Path) -> Site:
         raise ConfigError([Mistake(place, f"cannot be read: {error.strerror}", remedy)]) from None
     except ValidationError as error:
         wrong = [
-            Mistake(f"{place}: {format_path(detail['loc'])}", detail["msg"])
+            Mistake(f"{place}: {format_path(detail['loc'])}", validation_messages.reason(detail))
             for detail in error.errors()
         ]
         raise ConfigError(wrong) from None
