@@ -143,47 +143,6 @@ def test_hostile_files_give_an_error_message(
 
 
 @pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        (
-            ["validate", "nothing.toml"],
-            "nothing.toml: cannot be read: No such file or directory; name an experiment file",
-        ),
-        (
-            ["validate", "own.toml"],
-            "own.toml: is not a TOML file: byte 6 is not UTF-8; name an experiment file",
-        ),
-        (
-            ["recipes", "--recipes", "nothing"],
-            "nothing: is not a folder; give --recipes a folder with a file NAME.toml for each"
-            " recipe",
-        ),
-        (["compare", ""], "CLIENT: one of its values is empty; put single commas between values"),
-        (["link", "--delay", "-5ms", "true"], "--delay: '-5 ms' is negative; use 0 or more"),
-        (["link", "--up-loss=-4%", "true"], "--up-loss: '-4 %' is negative; use 0 or more"),
-        (
-            ["link", "--discipline", "red", "true"],
-            "--discipline: must be 'droptail', 'codel', 'fq_codel' or 'pie', not 'red'",
-        ),
-        (["link", "--change", "--state", "off"], "--state: must be 'up' or 'down', not 'off'"),
-    ],
-    ids=lambda one: " ".join(one) if isinstance(one, list) else None,
-)
-def test_a_mistake_has_one_line_with_the_remedy(
-    complaint: Complaint,
-    written: Written,
-    monkeypatch: pytest.MonkeyPatch,
-    *,
-    words: list[str],
-    line: str,
-) -> None:
-    """Exit code 2, the place, the reason and what to do."""
-    monkeypatch.chdir(written(b"name =\xff\n").parent)
-    code, lines = complaint(*words)
-    assert (code, lines) == (2, [f"httpbed: {line}"])
-
-
-@pytest.mark.parametrize(
     "words",
     [
         ["validate", "{there}"],

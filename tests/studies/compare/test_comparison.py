@@ -183,7 +183,7 @@ def test_each_mistake_is_told_at_its_option(
 )
 def test_an_empty_value_is_one_mistake(clients: str, options: dict[str, str], place: str) -> None:
     """The experiment is then checked without the empty value, which would be a second mistake."""
-    assert mistakes_of(clients, **options) == [(place, "one of its values is empty")]
+    assert mistakes_of(clients, knobs=(), **options) == [(place, "one of its values is empty")]
 
 
 @pytest.mark.parametrize(
