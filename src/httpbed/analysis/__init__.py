@@ -1,6 +1,5 @@
 """Analysis: from the tables of a campaign to samples, estimates, comparisons and findings.
 
-Not here: words and figures (``report``), claims of studies (``studies``).
-It reads no clock and needs no Linux.
-Start at ``findings``.
+Not here: sentences and figures (``report``), verdicts on senders and machines (``studies``).
+Start at ``findings``; ``sender`` reads packet logs. No module reads a clock or needs Linux.
 """

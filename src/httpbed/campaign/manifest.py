@@ -27,7 +27,7 @@ from httpbed.trial.plan import SANDBOX_BYTES, CampaignSetup
 
 UNKNOWN = "unknown"
 """Version of a user's own binary that reports none; its digest identifies it."""
-RECORDING_PROGRAM = "python3"
+REPLAY_PROGRAM = "python3"
 """The interpreter of the server that replays sites, and its package."""
 TOOLS_USED = {"ip": "iproute2", "ss": "iproute2", "ethtool": "ethtool", "ping": "iputils-ping"}
 """Tools that set up and inspect the network, and their packages."""
@@ -56,8 +56,8 @@ def manifest(loaded: LoadedExperiment, setup: CampaignSetup, *, command: str) ->
     known = {name: _required(recipes[name], version) for name, version in reported.items()}
     known |= {tool: tools.versions[package] for tool, package in TOOLS_USED.items()}
     if replay_root := setup.programs.replay_origin:
-        identities[RECORDING_PROGRAM] = identity.identity(replay_root, RECORDING_PROGRAM)
-        known[RECORDING_PROGRAM] = replay_root.versions[RECORDING_PROGRAM]
+        identities[REPLAY_PROGRAM] = identity.identity(replay_root, REPLAY_PROGRAM)
+        known[REPLAY_PROGRAM] = replay_root.versions[REPLAY_PROGRAM]
     wheels = {name: setup.programs.wheels(name) for name in recipes}
     programs = [
         _program(name, known[name], program, wheels.get(name, {}))

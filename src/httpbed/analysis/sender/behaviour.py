@@ -1,7 +1,7 @@
-"""What the windows say: the first flight, doubling, back-off, growth, what holds a window down.
+"""Properties of a sender's windows: first flight, growth at the start, back-off, growth, limits.
 
-Each question has its own network, and looks only at the part of a transfer that answers it. What
-cannot be seen is None, never a guess.
+Each property is measured in a network of its own, and in the part of the transfer that shows it.
+A property that the transfer does not show is None.
 """
 
 from __future__ import annotations
@@ -16,15 +16,17 @@ from httpbed.analysis.sender import models
 from httpbed.analysis.sender.flight import Flight, Round
 
 HANDSHAKE_BYTES = 4500
-"""A first flight with more is data: a server may send three times what the client's first packet
-of 1,200 to 1,500 bytes had (RFC 9000, section 8.1), and the test bed's certificate is small."""
+"""A flight of more bytes contains data. A handshake has fewer: before validation a server may send
+three times the client's first 1,200 to 1,500 bytes (RFC 9000, section 8.1), and the test bed's
+certificate is small."""
 ACK_BYTES = 150
-"""A packet that is not larger holds only acknowledgements, which no window counts."""
+"""A packet of at most this size holds only acknowledgements, which no window counts."""
 HELD_ROUNDS = 15
 HELD_SPREAD = 0.03
-"""A window that moves less in so many rounds is held: Reno's grows by a packet in each."""
+"""A window is held if its range over ``HELD_ROUNDS`` rounds is at most this share of it; Reno's
+grows by one packet per round."""
 NEARLY_FULL = 0.95
-"""Of the bandwidth-delay product: so much in flight fills the pipe."""
+"""Share of the bandwidth-delay product that fills the pipe."""
 CYCLE_ROUNDS = 8
 """BBR's gain cycle (Cardwell et al., BBR, ACM Queue 14(5), 2016)."""
 RECOVERY_ROUNDS = 1
@@ -32,13 +34,13 @@ RECOVERY_ROUNDS = 1
 
 @dataclass(frozen=True)
 class Pipe:
-    """What the network can hold, in full packets."""
+    """Capacity of a path, in full packets."""
 
     rate_pps: float
     """Full packets per second at the bottleneck."""
     rtt_s: float
     queue_packets: float
-    """What may wait at the bottleneck."""
+    """Limit of the queue at the bottleneck."""
 
     @property
     def bdp(self) -> float:
@@ -51,7 +53,7 @@ class Backoff:
     """A window around one loss, in full packets."""
 
     lost_s: float
-    """When the sender could know of the loss."""
+    """When the sender could know that the packet was lost."""
     before: float
     """Most in flight in the round trip before that."""
     after: float
@@ -59,12 +61,12 @@ class Backoff:
 
     @property
     def ratio(self) -> float:
-        """What was left of the window."""
+        """The window after the loss divided by the window before it."""
         return self.after / self.before
 
 
 def first_flight(flight: Flight) -> int | None:
-    """Packets that the sender sent on its own account before it heard of any of them."""
+    """Number of data packets in the first flight, that is before its echo; None without data."""
     data = _first_data_round(flight)
     if data is None:
         return None
@@ -73,7 +75,7 @@ def first_flight(flight: Flight) -> int | None:
 
 
 def packets_before_data(flight: Flight) -> int:
-    """Packets of the handshake: what was sent before the first flight of data, but for ACKs."""
+    """Number of packets before the first flight of data, without pure acknowledgements."""
     data = _first_data_round(flight)
     if data is None:
         return 0
@@ -93,9 +95,10 @@ def growth_at_start(flight: Flight, up_to: float) -> float | None:
 
 
 def backoff(flight: Flight, number: int, *, cycle: int = RECOVERY_ROUNDS) -> Backoff | None:
-    """Look at the window around the loss of the packet with this number.
+    """Return the window before and after the loss of the packet with this number.
 
-    A control whose window goes in cycles is looked at over ``cycle`` rounds on either side.
+    Each side covers ``cycle`` rounds, because some controls vary their window in cycles. None if
+    the packet was not lost, or the transfer ends too early.
     """
     places = np.flatnonzero((flight.packets.number == number) & flight.packets.lost)
     if not len(places):
@@ -103,7 +106,7 @@ def backoff(flight: Flight, number: int, *, cycle: int = RECOVERY_ROUNDS) -> Bac
     place = int(places[0])
     known_s, around_s = float(flight.known_s[place]), flight.round_trip_s(place)
     before = flight.most_between(known_s - cycle * around_s, known_s)
-    # A round trip goes by in which the loss is repaired; the window is what it settles at then.
+    # The sender recovers for one round trip; its window is settled after that.
     again_s = known_s + around_s
     after = flight.most_between(again_s, again_s + cycle * around_s)
     if before is None or after is None or again_s + cycle * around_s > flight.lasts_s:
@@ -112,7 +115,7 @@ def backoff(flight: Flight, number: int, *, cycle: int = RECOVERY_ROUNDS) -> Bac
 
 
 def rounds_between(flight: Flight, begin_s: float, end_s: float) -> list[Round]:
-    """Rounds that lie wholly in an interval."""
+    """Return the rounds that lie wholly in an interval."""
     return [one for one in flight.rounds if one.begin_s >= begin_s and one.end_s <= end_s]
 
 
@@ -124,12 +127,12 @@ def growth_per_round(rounds: Sequence[Round]) -> float | None:
 
 
 def off_cubic(rounds: Sequence[Round], loss: Backoff) -> float | None:
-    """Deviation of the windows after a loss from CUBIC's curve, as a share of it: 9 of 10 rounds.
+    """Relative deviation of the windows after a loss from CUBIC's curve: its 90th percentile.
 
-    The curve begins when the recovery is over, at the window that the loss left, and passes what
-    it then was before: when a loss ends slow start, the window grew until it was known, faster
-    than can be seen. In its Reno-friendly region RFC 9438 goes on faster from there on, and older
-    implementations, Linux among them, do not: the nearer of both curves counts.
+    The curve begins after the recovery, at the window that the loss left. The window before the
+    loss is computed from that and CUBIC's beta, because in slow start the window still grows until
+    the sender knows of the loss. Beyond that window, RFC 9438 grows faster in its Reno-friendly
+    region, and RFC 8312 (Linux) does not; the nearer curve counts.
     """
     if len(rounds) < HELD_ROUNDS:
         return None
@@ -144,16 +147,15 @@ def off_cubic(rounds: Sequence[Round], loss: Backoff) -> float | None:
 
 
 def _columns(rounds: Sequence[Round], begin_s: float) -> tuple[list[float], list[float]]:
-    """Return the windows of rounds, and when they began."""
+    """Return the windows of rounds, and their start times after ``begin_s``."""
     return [one.window for one in rounds], [one.begin_s - begin_s for one in rounds]
 
 
 def held_at(flight: Flight, pipe: Pipe) -> float | None:
-    """Packets at which something other than congestion control holds the window down, if so.
+    """Window in packets at which flow control or a buffer holds the sender; None if nothing does.
 
-    Nothing was lost, the pipe was not full, and yet the window stayed where it was until the end
-    or the first loss. One that stays at the bandwidth-delay product may be BBR's, which belongs
-    there.
+    A held window is constant until the first loss or the end, and the pipe is not full. A constant
+    window near the bandwidth-delay product is normal for BBR, and so not held.
     """
     rounds = rounds_between(flight, 0.0, _first_loss_s(flight))
     last = [one.window for one in rounds[-HELD_ROUNDS - 1 : -1]]
@@ -164,13 +166,13 @@ def held_at(flight: Flight, pipe: Pipe) -> float | None:
 
 
 def steady_pps(flight: Flight, begin_s: float) -> float:
-    """Throughput, with retransmissions: full packets delivered per second from ``begin_s`` on."""
+    """Full packets delivered per second from ``begin_s`` on, retransmissions included."""
     lasts_s = flight.lasts_s - begin_s
     return flight.delivered_bytes(begin_s, flight.lasts_s) / flight.full_bytes / lasts_s
 
 
 def slope(losses: Sequence[float], rates: Sequence[float]) -> float:
-    """Slope of throughput against loss, both as logarithms."""
+    """Slope of the logarithm of throughput against the logarithm of loss."""
     return float(np.polyfit(np.log(losses), np.log(rates), 1)[0])
 
 
@@ -189,6 +191,6 @@ def _first_loss_s(flight: Flight) -> float:
 
 
 def until(rounds: Sequence[Round], up_to: float) -> list[Round]:
-    """Take the rounds before the first whose window is larger."""
+    """Return the rounds before the first one whose window exceeds ``up_to``."""
     large = (index for index, one in enumerate(rounds) if one.window > up_to)
     return list(rounds[: next(large, len(rounds))])

@@ -1,7 +1,7 @@
-"""What had been delivered when: short flows are decided by the first round trips.
+"""Times of delivery of the first bytes, which decide how long short flows take.
 
-Counted are bytes of IP packets as they left the emulator towards the receiver, from the first
-packet of the connection on, retransmissions among them.
+Bytes are those of IP packets that leave the emulator towards the receiver, from the connection's
+first packet on, retransmissions included.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from httpbed.analysis.sender.packets import Floats
 
 
 def delivered(flight: Flight) -> tuple[Floats, Floats]:
-    """Return times of delivery, in seconds, and the bytes delivered by then."""
+    """Return the times of delivery in seconds, and the total bytes delivered at each time."""
     left = flight.packets.left_s
     arrived = np.flatnonzero(~np.isnan(left))
     order = arrived[np.argsort(left[arrived], kind="stable")]
@@ -24,14 +24,14 @@ def delivered(flight: Flight) -> tuple[Floats, Floats]:
 
 
 def time_s(flight: Flight, size: int) -> float | None:
-    """Seconds from the connection's first packet until ``size`` bytes had been delivered."""
+    """Seconds from the connection's first packet until ``size`` bytes are delivered, or None."""
     times, total = delivered(flight)
     index = int(np.searchsorted(total, size))
     return float(times[index]) + flight.request_delay_s if index < len(times) else None
 
 
 def median_time_s(flights: Sequence[Flight], size: int) -> float | None:
-    """Seconds as the median of several transfers; None if one of them did not deliver as much."""
+    """Median of :func:`time_s` in seconds; None if a transfer delivered fewer bytes."""
     times = [time_s(flight, size) for flight in flights]
     known = [one for one in times if one is not None]
     return median(known) if known and len(known) == len(times) else None

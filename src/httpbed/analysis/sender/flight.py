@@ -1,4 +1,24 @@
-"""Bytes in flight, and the window of each round trip; the theory is in the package's own words."""
+"""A sender's bytes in flight, and its window in each round trip.
+
+The emulator stamps every packet of both directions: when it entered, and when it left or was
+dropped. Nothing is decrypted, so the method works for TCP and for any QUIC program.
+
+*Bytes in flight.* A packet is in flight from its entry into the emulator until its sender can know
+its fate. The sender of a delivered packet knows it from the packet's **echo**: the first packet
+that the receiver sends at or after the delivery and that is itself delivered. The receiver's
+delayed acknowledgements are therefore measured, not assumed. A dropped packet is in flight until
+the echo of the third delivered packet sent after it (three duplicate acknowledgements, RFC 5681
+section 3.2; kPacketThreshold, RFC 9002 section 6.1.1). If fewer follow, it is in flight for three
+round trips, about the time of a probe timeout.
+
+*Window.* A sender with enough data keeps its congestion window full. The bytes in flight just after
+each packet never exceed the window, and reach it once per round trip. A **round** lasts from a
+packet's entry to its echo; its **window** is the largest number in flight in it. If flow control or
+a buffer limits the window, it stays constant although nothing is lost and the pipe is not full.
+
+*Units.* Windows are in full packets: bytes of IP packets divided by the size of a full one, which
+is the most frequent large size. Times are in seconds since the sender's first packet.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +30,9 @@ import numpy as np
 from httpbed.analysis.sender.packets import Floats, Numbers, Packets
 
 DUPLICATES = 3
-"""Later packets that must have arrived before a missing one counts as lost."""
+"""Number of later packets whose delivery makes the sender count a missing packet as lost."""
 PROBE_ROUND_TRIPS = 3.0
-"""After so many the sender asks again, of a packet after which nothing more arrived."""
+"""Round trips after which a sender probes, if too few later packets were delivered."""
 
 
 @dataclass(frozen=True)
@@ -32,19 +52,19 @@ class Round:
 
 @dataclass(frozen=True)
 class Flight:
-    """A sender's packets with the times at which it could know what became of them.
+    """A sender's packets with the times at which it could know their fates.
 
     Times are in seconds since the sender's first packet.
     """
 
     packets: Packets
     known_s: Floats
-    """When the sender could know of each packet."""
+    """When the sender could know each packet's fate."""
     full_bytes: int
     rtt_s: float
-    """The least time from a packet to its echo."""
+    """Shortest time from a packet's entry to its echo."""
     request_delay_s: float = 0.0
-    """How long before the sender's first packet the receiver's first one was."""
+    """Seconds from the receiver's first packet to the sender's first packet."""
 
     @cached_property
     def in_flight(self) -> Floats:
@@ -57,7 +77,7 @@ class Flight:
 
     @cached_property
     def rounds(self) -> tuple[Round, ...]:
-        """All rounds, one after the other."""
+        """All rounds in order; each begins when the previous one ends."""
         sent, found = self.packets.sent_s, []
         arrived = np.flatnonzero(~self.packets.lost)
         index = int(arrived[0]) if len(arrived) else len(sent)
@@ -74,17 +94,17 @@ class Flight:
 
     @property
     def largest_window(self) -> float:
-        """Most full packets that were ever in flight."""
+        """Largest number of full packets in flight."""
         return float(self.in_flight.max())
 
     def most_between(self, begin_s: float, end_s: float) -> float | None:
-        """Most full packets in flight in an interval; None when nothing was sent in it."""
+        """Largest number of full packets in flight in an interval; None if nothing was sent."""
         sent = self.packets.sent_s
         part = self.in_flight[np.searchsorted(sent, begin_s) : np.searchsorted(sent, end_s)]
         return float(part.max()) if len(part) else None
 
     def round_trip_s(self, place: int) -> float:
-        """Seconds from entry to echo of the last packet before this one that was delivered."""
+        """Seconds from entry to echo of the last delivered packet before that at ``place``."""
         arrived = np.flatnonzero(~self.packets.lost[:place])
         if not len(arrived):
             return self.rtt_s
@@ -102,7 +122,7 @@ class Flight:
 
 
 def flight(sender: Packets, receiver: Packets) -> Flight:
-    """Follow what ``sender`` sent, with the help of what ``receiver`` answered.
+    """Return the flight of ``sender``'s packets, with echoes from ``receiver``'s packets.
 
     Raises:
         ValueError: No packet was sent, or none was answered.
@@ -120,10 +140,10 @@ def flight(sender: Packets, receiver: Packets) -> Flight:
 
 
 def _echoes(sender: Packets, receiver: Packets) -> Floats:
-    """When the receiver's first word after each delivery reached the sender; NaN, or never."""
+    """When each packet's echo reached the sender; NaN for a lost packet, infinite without echo."""
     answers = np.flatnonzero(~receiver.lost)
     came, heard = receiver.sent_s[answers], receiver.left_s[answers]
-    # An answer may be overtaken: what a later one told is known from the earlier arrival on.
+    # With reordering, a later answer may arrive first, and acknowledges the same packets.
     heard = np.minimum.accumulate(heard[::-1])[::-1] if len(heard) else heard
     first: Numbers = np.searchsorted(came, sender.left_s, side="left")
     times = np.append(heard, np.inf)[np.minimum(first, len(heard))]
@@ -131,7 +151,7 @@ def _echoes(sender: Packets, receiver: Packets) -> Floats:
 
 
 def _missed(sender: Packets, echo: Floats, rtt_s: float) -> Floats:
-    """When the sender could take each packet for lost, if it was."""
+    """When the sender could count each packet as lost, if it was lost."""
     arrived = np.flatnonzero(~sender.lost)
     behind = np.searchsorted(arrived, np.arange(len(sender))) + DUPLICATES - 1
     texts = np.append(echo[arrived], np.inf)[np.minimum(behind, len(arrived))]

@@ -1,8 +1,8 @@
-"""What the literature expects of a long transfer: packets per second against loss and round trip.
+"""Throughput of a long transfer by the literature: packets per second by loss and round-trip time.
 
-``loss`` is the share of packets lost, independently; ``rtt_s`` in seconds. Senders of today count
-acknowledged bytes (RFC 3465, RFC 9002 appendix B), so an acknowledgement of two packets opens the
-window as far as two acknowledgements: ``b`` is 1.
+``loss`` is the probability of independent losses; ``rtt_s`` is in seconds. Today's senders count
+acknowledged bytes (RFC 3465, RFC 9002 appendix B): one acknowledgement of two packets grows the
+window as much as two acknowledgements. So the models' ``b`` is 1.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from __future__ import annotations
 import math
 
 B = 1
-"""Packets per acknowledgement, as far as the window's growth goes."""
+"""Packets per acknowledgement, for the growth of the window."""
 CUBIC_C = 0.4
 CUBIC_BETA = 0.7
 """RFC 9438, sections 4.1 and 4.6."""
 PROBE_ROUND_TRIPS, ACK_DELAY_S = 2.0, 0.025
-"""A sender with too few duplicates to see a loss by them asks after two round trips and the
-receiver's delay (tail loss probe, RFC 8985 section 7.2; probe time-out, RFC 9002 section 6.2.1).
-With a retransmission time-out of 200 ms instead, which both avoid, the kernel's Reno exceeded PFTK
-by 1.3 at 4 % and 50 ms, and by 1.7 at 20 ms."""
+"""With too few duplicate acknowledgements to detect a loss, a sender probes after two round trips
+and the receiver's delay (tail loss probe, RFC 8985 section 7.2; probe timeout, RFC 9002 section
+6.2.1). With a retransmission timeout of 200 ms in their place, the kernel's Reno exceeded PFTK by a
+factor of 1.3 at 4 % and 50 ms, and of 1.7 at 20 ms."""
 
 
 def mathis(loss: float, rtt_s: float) -> float:
-    """Packets per second of Reno, without time-outs; for estimates, no sender is judged by it.
+    """Packets per second of Reno without timeouts; used for estimates, not for verdicts.
 
     Mathis, Semke, Mahdavi, Ott: The macroscopic behavior of the TCP congestion avoidance
     algorithm, CCR 27(3), 1997.
@@ -31,16 +31,16 @@ def mathis(loss: float, rtt_s: float) -> float:
 
 
 def pftk(loss: float, rtt_s: float) -> float:
-    """Packets per second of Reno, with time-outs.
+    """Packets per second of Reno with timeouts.
 
-    Padhye, Firoiu, Towsley, Kurose: Modeling TCP throughput, SIGCOMM 1998, equation 30, but for
-    its time-out ``T0``: today's senders probe sooner, after two round trips and 25 ms.
+    Padhye, Firoiu, Towsley, Kurose: Modeling TCP throughput, SIGCOMM 1998, equation 30. The
+    timeout ``T0`` differs: today's senders probe sooner, after two round trips and 25 ms.
     """
     return _with_timeouts(_reno_window(loss), loss, rtt_s)
 
 
 def cubic(loss: float, rtt_s: float) -> float:
-    """Packets per second of CUBIC: RFC 9438, section 5.1, never below Reno's, with time-outs.
+    """Packets per second of CUBIC: RFC 9438, section 5.1, never below Reno's, with timeouts.
 
     In the Reno-friendly region (section 4.3) its average window is Reno's.
     """
@@ -52,11 +52,11 @@ def cubic(loss: float, rtt_s: float) -> float:
 def cubic_window(
     since_s: float, before: float, after: float, rtt_s: float, *, faster: bool = False
 ) -> float:
-    """Window in packets some time after a loss that reduced it from ``before`` to ``after``.
+    """Window in packets, ``since_s`` after a loss that reduced it from ``before`` to ``after``.
 
     RFC 9438, equation 1 and, in the Reno-friendly region, equation 4 with the alpha that gives
-    Reno's average. ``faster``: with an alpha of 1 once that window is where it was before, as
-    section 4.3 says; RFC 8312 did not.
+    Reno's average. With ``faster``, alpha is 1 as soon as that window has reached ``before``
+    (section 4.3); RFC 8312 has no such step.
     """
     k_s = math.cbrt(max(before - after, 0.0) / CUBIC_C)
     own = CUBIC_C * (since_s - k_s) ** 3 + before

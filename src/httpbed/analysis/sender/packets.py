@@ -1,4 +1,4 @@
-"""The packets of one direction of a link as their sender sent them: columns in seconds."""
+"""The packets of one direction of a link as columns, in the order of their entry."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ class Packets:
     left_s: Floats
     """When each left it; NaN for a dropped one."""
     bytes: Numbers
-    """Of the IP packets."""
+    """Length of each IP packet."""
     number: Numbers
-    """Among the packets of the direction, from 0."""
+    """Number of each packet in its direction, from 0."""
 
     def __len__(self) -> int:
         return len(self.sent_s)
 
     @property
     def lost(self) -> NDArray[np.bool_]:
-        """Which were dropped, for whatever cause."""
+        """Which packets were dropped, for any cause."""
         return np.isnan(self.left_s)
 
     def full_bytes(self) -> int:
-        """Size of a full packet: the commonest among those of half the largest size or more."""
+        """Size of a full packet: the most frequent size of at least half the largest."""
         sizes = self.bytes[self.bytes * 2 >= self.bytes.max(initial=0)]
         values, counts = np.unique(sizes, return_counts=True)
         return int(values[np.argmax(counts)]) if len(values) else 0

@@ -1,7 +1,7 @@
-"""Several flows on one bottleneck: who gets how much of it, and what waits there.
+"""Several flows on one bottleneck: their shares, the queueing delay and the utilisation.
 
-``log`` columns of each flow's own access link say what was delivered to it; those of the
-bottleneck say how long packets waited.
+The packets of each flow's own access link give its delivered bytes, the packets of the bottleneck
+give the queueing delay.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ class Split:
     rates_bit_s: Mapping[str, float]
     """Bits per second delivered to each flow, by its name."""
     queue_delay_s: Mapping[str, float]
-    """Seconds that packets waited before the bottleneck: quantiles by name, p50, p95 and p99."""
+    """Queueing delay at the bottleneck in seconds, by the quantiles' names: p50, p95, p99."""
     utilisation: float
-    """Share of the bottleneck's rate that was used."""
+    """Delivered bits divided by the bottleneck's rate."""
 
     @property
     def shares(self) -> dict[str, float]:
-        """Each flow's part of what was delivered."""
+        """Each flow's share of the delivered bits."""
         total = sum(self.rates_bit_s.values())
         return {name: rate / total if total else 0.0 for name, rate in self.rates_bit_s.items()}
 
@@ -46,7 +46,7 @@ def split(
     delay_s: float,
     interval_s: tuple[float, float],
 ) -> Split:
-    """Measure an interval of the emulator's time, in which all flows were sending."""
+    """Return how the bottleneck was shared in an interval in which all flows were sending."""
     begin_s, end_s = interval_s
     rates = {
         name: _delivered(packets, interval_s) * 8 / (end_s - begin_s)

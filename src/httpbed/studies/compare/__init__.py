@@ -1,5 +1,5 @@
-"""``httpbed compare``: from one command line to an experiment file that anyone can go on from.
+"""``httpbed compare``: turns one command line into an experiment file that the user can edit.
 
-Not here: running it (``campaign``) and judging it (``analysis``), as for any experiment.
+Not here: running it (``campaign``) and comparing its treatments (``analysis``).
 Start at ``comparison``.
 """
