@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import stored_campaigns
 from command_line import Command
 
 
@@ -50,3 +51,39 @@ def test_a_mistake_is_one_line_and_exit_code_two(
     Path("own.toml").write_bytes(b"name =\xff\n")
     code, _, stderr = httpbed(*words)
     assert (code, stderr) == (2, f"httpbed: {line}\n")
+
+
+@pytest.mark.parametrize("verb", ["report", "export"])
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("manifest.json", "is part of the campaign; name another file"),
+        ("trials/new", "is part of the campaign; name another file"),
+        ("link", "is part of the campaign; name another file"),
+        ("trials", "is a folder; name a file"),
+        ("nothing/file", "its folder does not exist; create it first"),
+    ],
+)
+def test_an_output_never_replaces_a_campaign_s_own_file(
+    httpbed: Command, tmp_path: Path, verb: str, name: str, reason: str
+) -> None:
+    """A lost manifest or trial cannot be restored, so the verb refuses before it writes."""
+    campaign = tmp_path / "campaign"
+    stored_campaigns.make(campaign, [stored_campaigns.record(stored_campaigns.loaded().trials[0])])
+    (campaign / "link").symlink_to("design.jsonl")
+    before = (campaign / "manifest.json").read_bytes(), (campaign / "design.jsonl").read_bytes()
+    code, _, stderr = httpbed(verb, campaign, "-o", campaign / name)
+    assert (code, stderr) == (2, f"httpbed: -o {campaign / name}: {reason}\n")
+    after = (campaign / "manifest.json").read_bytes(), (campaign / "design.jsonl").read_bytes()
+    assert after == before
+
+
+def test_all_mistakes_in_a_base_are_reported_at_once(httpbed: Command, tmp_path: Path) -> None:
+    """A factor has one level in the base."""
+    bases = ("--base", "2", "--base", "loss=0 %", "--base", "loss=2 %")
+    code, _, stderr = httpbed("report", tmp_path, *bases)
+    assert code == 2
+    assert stderr.splitlines() == [
+        "httpbed: --base: '2' does not have the form FACTOR=LEVEL; write for example http_version=2",
+        "httpbed: --base: 'loss' is given twice; give it once",
+    ]

@@ -191,15 +191,15 @@ def _demand_known(experiment: Experiment, metric: str, base: Mapping[str, str]) 
     mistakes = []
     if metric not in METRICS:
         is_not = f"unknown metric {metric!r}"
-        mistakes.append(Mistake("metric", f"{is_not}; known: {', '.join(METRICS)}"))
+        mistakes.append(Mistake("--metric", f"{is_not}; known: {', '.join(METRICS)}"))
     for name, level in base.items():
         known = experiment.factors.get(name)
         if known is None:
             has = ", ".join(experiment.factors) or "none"
-            mistakes.append(Mistake("base", f"{name!r} is not a factor; the factors are: {has}"))
+            mistakes.append(Mistake("--base", f"{name!r} is not a factor; the factors are: {has}"))
         elif level not in known:
             is_not = f"{level!r} is not a level of {name!r}"
-            mistakes.append(Mistake("base", f"{is_not}; the levels are: {', '.join(known)}"))
+            mistakes.append(Mistake("--base", f"{is_not}; the levels are: {', '.join(known)}"))
     if mistakes:
         raise ConfigError(mistakes)
 

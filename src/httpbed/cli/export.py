@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from httpbed.cli import export_loads, table_files
+from httpbed.cli import export_loads, output_file, table_files
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.store import damage, query
 from httpbed.store.results import Results
@@ -55,8 +55,7 @@ def command(*, directory: Path, kind: str, output: Path | None, as_json: bool) -
     if output is None:
         table_files.write(table, sys.stdout.buffer, form)
         return
-    if not output.parent.is_dir():
-        raise ConfigError([Mistake(str(output), "its folder does not exist", "create it first")])
+    output_file.require(output, directory)
     with output.open("wb") as file:
         table_files.write(table, file, form)
 

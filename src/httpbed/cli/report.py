@@ -10,7 +10,9 @@ from pathlib import Path
 import click
 
 from httpbed.analysis.findings import find
+from httpbed.cli import output_file
 from httpbed.cli.echo import echo
+from httpbed.cli.experiment_argument import json_option
 from httpbed.experiment.errors import ConfigError, Mistake, visible
 from httpbed.experiment.metric import METRICS
 from httpbed.report import one_trial, publish, terminal
@@ -20,7 +22,7 @@ from httpbed.store.results import Results
 
 @click.command("report")
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
+@json_option
 @click.option(
     "-o",
     "--output",
@@ -63,14 +65,15 @@ def command(
     Use --trial to examine one trial: BLOCK/TRIAL is its folder below trials/. It shows page loads,
     and trials of experiments with a hand-over.
     """
-    if output is not None and not output.parent.is_dir():
-        raise ConfigError([Mistake(str(output), "its folder does not exist", "create it first")])
+    if output is not None:
+        output_file.require(output, directory)
+    base = _base(bases)
     results = query.read(directory)
     if trial is not None:
         _one_trial(results, trial, as_json=as_json)
         return
     results = replace(results, manifest=sender_records.refreshed(results.manifest))
-    findings = find(results, metric, dict(_pairs(bases)))
+    findings = find(results, metric, base)
     path = publish.report(results, findings, output)
     if as_json:
         echo(json.dumps(publish.summary(results, path, findings), indent=1))
@@ -91,10 +94,17 @@ def _one_trial(results: Results, trial: str, *, as_json: bool) -> None:
         one_trial.show(found, paths, terminal.console())
 
 
-def _pairs(bases: Iterable[str]) -> Iterable[tuple[str, str]]:
-    for word in bases:
-        name, equals, level = word.partition("=")
+def _base(words: Iterable[str]) -> dict[str, str]:
+    """Return the levels that ``--base`` names; raise ConfigError with every mistake."""
+    mistakes, base = [], dict[str, str]()
+    for word in words:
+        name, equals, level = (part.strip() for part in word.partition("="))
         if not equals:
             reason = f"{word!r} does not have the form FACTOR=LEVEL"
-            raise ConfigError([Mistake("--base", reason, "write for example http_version=2")])
-        yield name.strip(), level.strip()
+            mistakes.append(Mistake("--base", reason, "write for example http_version=2"))
+        elif name in base:
+            mistakes.append(Mistake("--base", f"{name!r} is given twice", "give it once"))
+        base[name] = level
+    if mistakes:
+        raise ConfigError(mistakes)
+    return base

@@ -363,6 +363,13 @@ def _refuse_foreign(directory: Path) -> None:
     _require_folders(directory)
 
 
+def is_own_file(directory: Path, file: Path) -> bool:
+    """Whether a path leads to a file or folder that a campaign consists of, links followed."""
+    real = Path(os.path.realpath(file))  # which accepts loops of links
+    own = (*FILES, LINKS, RUNS, "lock", *layout.FOLDERS)
+    return any(real.is_relative_to(directory.resolve() / name) for name in own)
+
+
 def is_locked(directory: Path) -> bool:
     """Return whether a run works on the campaign now.
 

@@ -1,0 +1,27 @@
+"""The file that ``-o`` names, for verbs that write about a campaign."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.store import campaign as campaigns
+
+
+def require(output: Path, directory: Path) -> None:
+    """Raise ConfigError if a verb must not or cannot write ``output``.
+
+    Args:
+        output: The file to write.
+        directory: The campaign, whose own files must not be replaced.
+    """
+    if output.is_dir():
+        raise _refusal(output, "is a folder", "name a file")
+    if not output.parent.is_dir():
+        raise _refusal(output, "its folder does not exist", "create it first")
+    if campaigns.is_own_file(directory, output):
+        raise _refusal(output, "is part of the campaign", "name another file")
+
+
+def _refusal(output: Path, reason: str, remedy: str) -> ConfigError:
+    return ConfigError([Mistake(f"-o {output}", reason, remedy)])
