@@ -82,8 +82,7 @@ def test_all_mistakes_in_a_base_are_reported_at_once(httpbed: Command, tmp_path:
     """A factor has one level in the base."""
     bases = ("--base", "2", "--base", "loss=0 %", "--base", "loss=2 %")
     code, _, stderr = httpbed("report", tmp_path, *bases)
+    form = "'2' does not have the form FACTOR=LEVEL; write for example http_version=2"
+    twice = "'loss' is given twice; give it once"
     assert code == 2
-    assert stderr.splitlines() == [
-        "httpbed: --base: '2' does not have the form FACTOR=LEVEL; write for example http_version=2",
-        "httpbed: --base: 'loss' is given twice; give it once",
-    ]
+    assert stderr.splitlines() == [f"httpbed: --base: {one}" for one in (form, twice)]

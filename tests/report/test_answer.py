@@ -86,6 +86,14 @@ def test_that_nothing_is_settled_is_said_once() -> None:
     assert "within noise" not in texts
 
 
+def test_the_answer_from_a_single_block_is_marked_as_uncertain() -> None:
+    """The terminal shows the sentence alone, without its number of blocks."""
+    text = VERSIONS.replace("replicates = 5", "replicates = 1").replace('"1.1", "2"', '"2"')
+    results = campaign(apart, text.replace('["0 %", "2 %"]', '["0 %"]'))
+    (answer,) = [one for one in sentences(find(results), results.document) if "HTTP/3" in one]
+    assert "HTTP/3 needed 0.80x the time of HTTP/2 in a single block, which may be noise" in answer
+
+
 def test_many_treatments_are_rows() -> None:
     """Few conditions beside each other are read, ten treatments are cut off."""
     few = html_tables.overview(find(campaign(apart)), campaign(apart).document)

@@ -18,6 +18,7 @@ from httpbed.report.phrasing import (
     percent,
     ratio_interval,
     ratio_text,
+    sentence_case,
     title,
     treatment_in_sentence,
 )
@@ -96,8 +97,7 @@ def _of_condition(
     for row, ratio in compared:
         if (row, ratio) not in together:
             sentence = _comparison(findings, row, ratio)
-            text = place + sentence.text
-            yield Sentence(text[:1].upper() + text[1:], sentence.evidence)
+            yield Sentence(sentence_case(place + sentence.text), sentence.evidence)
     if together:
         yield _within_noise(findings, place, together)
 
@@ -107,7 +107,7 @@ def _within_noise(findings: Findings, place: str, comparisons: list[tuple[Row, R
     sizes = listed(ratio_text(ratio.median) for _, ratio in comparisons)
     metric = title(findings.metric)
     text = f"{place}the {metric} of {subjects} is {sizes} that of {base_in_sentence(findings)}"
-    return Sentence(f"{text[:1].upper()}{text[1:]}, which is within noise")
+    return Sentence(f"{sentence_case(text)}, which is within noise")
 
 
 def _comparison(findings: Findings, row: Row, ratio: Ratio) -> Sentence:
@@ -124,8 +124,14 @@ def _comparison(findings: Findings, row: Row, ratio: Ratio) -> Sentence:
         verb, same = f"had {size} the {metric} of {base}", f"had the same {metric} as {base}"
     if ratio.judgement == "equal":
         return Sentence(f"{subject} {same}, to within {percent(EQUAL_MARGIN)}", _evidence(ratio))
-    noise = ", which is within noise" if ratio.judgement == "open" and ratio.interval else ""
-    return Sentence(f"{subject} {verb}{noise}", _evidence(ratio))
+    return Sentence(f"{subject} {verb}{_reservation(ratio)}", _evidence(ratio))
+
+
+def _reservation(ratio: Ratio) -> str:
+    """Return why a comparison settles nothing; empty if it does."""
+    if ratio.judgement != "open":
+        return ""
+    return ", which is within noise" if ratio.interval else " in a single block, which may be noise"
 
 
 def _evidence(ratio: Ratio) -> str:
@@ -153,7 +159,7 @@ def _nothing_settled(
     why = "of a single block, without an interval" if sizes == [1] else "within noise"
     return Sentence(
         f"Nothing is settled at n = {n}: {all_of_them} comparisons are {why}."
-        f" {what[:1].upper()}{what[1:]} went from {ends}"
+        f" {sentence_case(what)} went from {ends}"
     )
 
 
@@ -174,8 +180,9 @@ def _sum_of_one(
     subject: str,
     comparisons: list[tuple[Condition, Ratio]],
 ) -> str:
-    what = f"{title(findings.metric)} of {subject} against {base_in_sentence(findings)}"
-    what = f"{what[:1].upper()}{what[1:]}"
+    what = sentence_case(
+        f"{title(findings.metric)} of {subject} against {base_in_sentence(findings)}"
+    )
     judgements = [ratio.judgement for _, ratio in comparisons]
     if len(comparisons) == 1:
         ((_, ratio),) = comparisons

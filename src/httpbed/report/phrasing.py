@@ -166,6 +166,11 @@ def title(name: str) -> str:
     return "HTTP version" if name == "http_version" else name.replace("_", " ")
 
 
+def sentence_case(text: str) -> str:
+    """Begin a text with a capital letter and leave the rest, such as ``HTTP``, as it is."""
+    return text[:1].upper() + text[1:]
+
+
 def treatment(levels: Mapping[str, str], names: Iterable[str]) -> str:
     """Name a treatment by its levels of some factors: ``HTTP/3, bbr``."""
     return ", ".join(level(name, levels[name]) for name in names) or "all"
