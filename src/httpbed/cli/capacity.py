@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +14,7 @@ import click
 from rich.table import Table
 
 from httpbed.cli import experiment_argument
-from httpbed.cli.echo import echo
+from httpbed.cli.echo import command_line, echo, say
 from httpbed.cli.progress import Reporter
 from httpbed.host import backend, folders
 from httpbed.host.backend import Backend
@@ -80,9 +78,9 @@ def command(
     the machine was busy. It takes about five minutes on two cores.
     """
     catalog = experiment_argument.catalog(recipe_folders)
-    test = CapacityTest(browser, most, turns, backend.choose(link_backend), _command_line())
+    test = CapacityTest(browser, most, turns, backend.choose(link_backend), command_line())
     with _folder(keep) as folder, Reporter(test.loads(), test.loads()) as reporter:
-        result = session.run(test, catalog, folder, tell=reporter.report, say=_say)
+        result = session.run(test, catalog, folder, tell=reporter.report, say=say)
     record = _record(test, result)
     kept = capacity_records.write(browser, record)
     if as_json:
@@ -151,11 +149,3 @@ def _cells(level: ConcurrencyLevel) -> list[str]:
         median = level.medians.get(metric)
         cells += [DASH if median is None else f"{median:.2f} s", ratio]
     return cells
-
-
-def _command_line() -> str:
-    return shlex.join(["httpbed", *sys.argv[1:]])
-
-
-def _say(line: str) -> None:
-    echo(line, err=True)

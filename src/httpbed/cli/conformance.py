@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +15,7 @@ import click
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.campaign.run import RunOptions
 from httpbed.cli import experiment_argument
-from httpbed.cli.echo import echo
+from httpbed.cli.echo import command_line, echo, say
 from httpbed.cli.progress import Reporter
 from httpbed.experiment.errors import ConfigError
 from httpbed.experiment.roles import HttpVersion
@@ -179,7 +177,7 @@ def _test_campaign(
     manifest = campaigns.open_existing(directory).manifest
     lacking = untested(manifest, client)
     if not lacking:
-        _say("every sender of this campaign that can be tested has been tested on this machine")
+        say("every sender of this campaign that can be tested has been tested on this machine")
     return _test([*_testable(lacking, catalog)], catalog, options)
 
 
@@ -190,7 +188,7 @@ def _testable(lacking: list[SenderOptions], catalog: Catalog) -> Iterator[Sender
             yield choose(catalog, one)
         except ConfigError as error:
             for mistake in error.mistakes:
-                _say(f"{one.implementation} is not tested: {mistake}")
+                say(f"{one.implementation} is not tested: {mistake}")
 
 
 def _test(senders: list[Sender], catalog: Catalog, options: ConformanceOptions) -> int:
@@ -216,10 +214,10 @@ def _carry_out(sender: Sender, catalog: Catalog, folder: Path, options: Conforma
         scale=options.scale,
         backend=backend.choose(None),
         jobs=options.jobs,
-        command=_command_line(),
+        command=command_line(),
     )
     with _reporter(test.loaded) as reporter:
-        judgement = session.run(test, folder, tell=reporter.report, say=_say)
+        judgement = session.run(test, folder, tell=reporter.report, say=say)
     # A result from a machine that was too busy does not replace an earlier one.
     record = session.keep(judgement) if _exit_code(judgement) != EXIT_HOST else None
     page = None
@@ -255,9 +253,9 @@ def _compete(
             loaded,
             folder,
             catalog=catalog,
-            options=RunOptions(backend.choose(None), _command_line(), packet_log=True),
+            options=RunOptions(backend.choose(None), command_line(), packet_log=True),
             tell=reporter.report,
-            say=_say,
+            say=say,
         )
     if as_json:
         echo(json.dumps(outcome.as_json(), indent=1))
@@ -271,10 +269,6 @@ def _reporter(loaded: LoadedExperiment) -> Reporter:
     return Reporter(len(loaded.trials), loaded.trials_per_block(), expected=expected)
 
 
-def _command_line() -> str:
-    return shlex.join(["httpbed", *sys.argv[1:]])
-
-
 @contextmanager
 def _folder(output: Path | None) -> Iterator[Path]:
     """Yield the given folder, or a temporary one."""
@@ -283,7 +277,3 @@ def _folder(output: Path | None) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory(prefix="httpbed-conformance-") as name:
         yield Path(name) / "campaign"
-
-
-def _say(line: str) -> None:
-    echo(line, err=True)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
+
 import click
 
 from httpbed.experiment.errors import visible_lines
@@ -14,3 +17,13 @@ def echo(text: object = "", *, err: bool = False, nl: bool = True) -> None:
     JSON is unchanged, because :func:`json.dumps` has escaped them already.
     """
     click.echo(visible_lines(str(text)), err=err, nl=nl)
+
+
+def say(line: str) -> None:
+    """Print a line to stderr: progress and notes, never results."""
+    echo(line, err=True)
+
+
+def command_line() -> str:
+    """Return the command line of this process, as a manifest keeps it."""
+    return shlex.join(["httpbed", *sys.argv[1:]])

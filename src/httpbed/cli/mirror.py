@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from httpbed.cli.echo import echo
+from httpbed.cli.echo import echo, say
 from httpbed.cli.experiment_argument import catalog, json_option, recipes_option
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.host.packages import curl, ssrf_guard
@@ -92,7 +92,7 @@ def command(
     known = catalog(recipe_folders)
     bounds = MirrorLimits(most_bytes, most_files, time_limit)
     origin = _origin(source, entry, bounds, strip=strip)
-    made = session.mirror(origin, output, BrowserLoader(known, browser, server, _say), _say)
+    made = session.mirror(origin, output, BrowserLoader(known, browser, server, say), say)
     values = {
         "schema": 1,
         "folder": str(output),
@@ -113,7 +113,7 @@ def _origin(
     source: str, entry: str, bounds: MirrorLimits, *, strip: bool
 ) -> session.UrlSource | session.FolderSource:
     if source.startswith(("http://", "https://")):
-        program, inside = curl.command(_say), ssrf_guard.leads_inside(source)
+        program, inside = curl.command(say), ssrf_guard.leads_inside(source)
         return session.from_url(
             source,
             lambda urls, most, left: curl.fetch(
@@ -126,7 +126,3 @@ def _origin(
         remedy = "give a folder, or a URL that begins with http:// or https://"
         raise ConfigError([Mistake(source, "is neither a folder nor a URL", remedy)])
     return session.from_folder(Path(source), entry, bounds, strip=strip)
-
-
-def _say(line: str) -> None:
-    echo(line, err=True)

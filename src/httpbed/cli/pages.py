@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from httpbed.cli.echo import echo
+from httpbed.cli.echo import echo, say
 from httpbed.cli.experiment_argument import catalog, json_option, recipes_option
 from httpbed.experiment.errors import ConfigError, HostError, Mistake
 from httpbed.experiment.page import NamedPage
@@ -64,11 +64,11 @@ def make(*, names: tuple[str, ...], every: bool) -> None:
     failures = []
     for name in _chosen(names, every=every):
         try:
-            made = sites.ensure(NamedPage(name=name), _SEED, Path(), _say)
+            made = sites.ensure(NamedPage(name=name), _SEED, Path(), say)
             echo(f"{name}: {made.folder}")
         except HostError as error:
             failures.append(name)
-            _say(f"{name} is not built: {error}")
+            say(f"{name} is not built: {error}")
     if failures:
         raise SystemExit(_UNABLE)
 
@@ -92,12 +92,12 @@ def check(
     Use it with your own browser or a new one. The exit code is 1 if any page makes more or fewer
     requests than listed.
     """
-    loader = BrowserLoader(catalog(recipe_folders), browser, server, _say)
+    loader = BrowserLoader(catalog(recipe_folders), browser, server, say)
     wrong = False
     parent = folders.cache() / "work"
     parent.mkdir(parents=True, exist_ok=True)
     for name in _chosen(names, every=every):
-        made = sites.ensure(NamedPage(name=name), _SEED, Path(), _say)
+        made = sites.ensure(NamedPage(name=name), _SEED, Path(), say)
         with tempfile.TemporaryDirectory(dir=parent) as scratch:
             differences = browser_load.differences(
                 made.site, loader.load(made.folder, Path(scratch))
@@ -143,7 +143,3 @@ def _row(name: str) -> list[str]:
     cells = [name, str(values["requests"]), f"{values['bytes'] / 1000:.0f}"]
     groups = ", ".join(values.get("groups", []))
     return [*cells, values.get("source", "generated from the seed"), groups]
-
-
-def _say(line: str) -> None:
-    echo(line, err=True)

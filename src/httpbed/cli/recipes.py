@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from httpbed.cli.echo import echo
+from httpbed.cli.echo import echo, say
 from httpbed.cli.experiment_argument import catalog, json_option, own_programs, recipes_option
 from httpbed.experiment.errors import ConfigError, HostError, Mistake
 from httpbed.host import folders
@@ -159,7 +159,7 @@ async def _result(
 ) -> InteropResult:
     installed, _ = checking.here(known)
     recipes = [one for one in installed if not names or one.name in names]
-    setup = checking.make_setup(known, installed, say=_say)
+    setup = checking.make_setup(known, installed, say=say)
     programs = await checking.programs(setup, recipes)
     with tempfile.TemporaryDirectory(prefix="recipes-", dir=folders.cache()) as scratch:
         folder = output or Path(scratch)
@@ -171,8 +171,4 @@ async def _result(
 
 
 def _report(result: PairingResult) -> None:
-    _say(f"{result.pairing.title()}: {table.verdict(result)}")
-
-
-def _say(line: str) -> None:
-    echo(line, err=True)
+    say(f"{result.pairing.title()}: {table.verdict(result)}")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +14,7 @@ from httpbed.campaign import capability, link_certificate, senders
 from httpbed.campaign import run as campaign_run
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.cli import experiment_argument
-from httpbed.cli.echo import echo
+from httpbed.cli.echo import command_line, echo, say
 from httpbed.cli.progress import Reporter
 from httpbed.experiment.factorial import ScaleName
 from httpbed.host import backend
@@ -102,9 +100,9 @@ def carry_out(
 ) -> int:
     """Run the unfinished trials of a campaign, print its report, and return the exit code."""
     run_options = campaign_run.RunOptions(
-        backend=options.backend, command=_command_line(), capture=options.capture
+        backend=options.backend, command=command_line(), capture=options.capture
     )
-    ready = campaign_run.prepare(loaded, catalog, run_options, say=_say)
+    ready = campaign_run.prepare(loaded, catalog, run_options, say=say)
     standing = link_certificate.standing(loaded, options.backend)
     ready.manifest["scale"] = loaded.scale
     ready.manifest |= experiment_argument.program_sources()
@@ -112,7 +110,7 @@ def carry_out(
     ready.manifest["senders"] = senders.standings(loaded.scenarios(), catalog, ready.manifest)
     jobs = _side_by_side(loaded, ready.manifest, options.jobs)
     with (
-        campaign_run.opened(ready, directory, jobs=jobs, say=_say) as run,
+        campaign_run.opened(ready, directory, jobs=jobs, say=say) as run,
         Reporter(len(run.pending), loaded.trials_per_block()) as reporter,
     ):
         run.finish(jobs=jobs, tell=reporter.report)
@@ -128,13 +126,13 @@ def _side_by_side(loaded: LoadedExperiment, made_by: Mapping[str, Any], wanted: 
     }
     for browser in browsers:
         if known[browser] is None:
-            _say(
+            say(
                 f"note: the number of undisturbed loads of {browser} side by side is unknown on"
                 " this machine; httpbed capacity measures it"
             )
     most = min((one or 1 for one in known.values()), default=wanted or 1)
     if wanted is not None and wanted > most:
-        _say(f"note: {wanted} side by side; at most {most} are known to be undisturbed here")
+        say(f"note: {wanted} side by side; at most {most} are known to be undisturbed here")
     return wanted or most
 
 
@@ -152,11 +150,3 @@ def _report(directory: Path, *, as_json: bool) -> int:
     else:
         publish.show(results, path, findings)
     return 1 if publish.invalid_remain(results, findings) else 0
-
-
-def _command_line() -> str:
-    return shlex.join(["httpbed", *sys.argv[1:]])
-
-
-def _say(line: str) -> None:
-    echo(line, err=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from httpbed.cli.echo import echo
+from httpbed.cli.echo import echo, say
 from httpbed.cli.experiment_argument import catalog, json_option, recipes_option
 from httpbed.experiment.errors import ConfigError, HostError, Mistake
 from httpbed.host.packages import pypi, toolbox
@@ -55,13 +55,13 @@ def build(*, names: tuple[str, ...], recipe_folders: tuple[Path, ...], as_json: 
     """
     known = catalog(recipe_folders)
     needed = _needed(known, names)
-    roots, failures = program_roots.build(needed, say=_say)
+    roots, failures = program_roots.build(needed, say=say)
     _locate([roots[contents] for contents in needed if contents in roots], as_json=as_json)
     for contents, failure in failures.items():
-        _say(f"{' and '.join(needed[contents])} not built: {failure}")
+        say(f"{' and '.join(needed[contents])} not built: {failure}")
     for name in names:
         if known[name].install.own:
-            _say(f"{name} is {program_roots.own_executable(known[name], _say)}")
+            say(f"{name} is {program_roots.own_executable(known[name], say)}")
     if failures and (names or not roots):
         raise SystemExit(_UNABLE)
 
@@ -99,7 +99,7 @@ def remove(names: tuple[str, ...], *, every: bool, as_json: bool) -> None:
         )
     for name in chosen:
         toolbox.remove(there[name])
-        _say(f"removed {name}")
+        say(f"removed {name}")
     if as_json:
         echo(json.dumps({"schema": 1, "removed": list(chosen)}))
 
@@ -135,7 +135,3 @@ def _as_json(root: Root) -> dict[str, object]:
         "index": root.index,
         "built": root.built,
     }
-
-
-def _say(line: str) -> None:
-    echo(line, err=True)

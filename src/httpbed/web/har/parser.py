@@ -68,7 +68,7 @@ def read(data: bytes, name: str = "HAR") -> HarDocument:
         raise ConfigError(_mistakes(error, name)) from None
     bodies = [_body(form, index, name) for index, form in enumerate(log.entries)]
     if wrong := [one for one in bodies if isinstance(one, Mistake)]:
-        raise ConfigError(_first_of(wrong, name))
+        raise ConfigError(first_mistakes(wrong, name))
     read_bodies = [one for one in bodies if not isinstance(one, Mistake)]
     return _document(log, read_bodies)
 
@@ -110,10 +110,11 @@ def _mistakes(error: ValidationError, name: str) -> list[Mistake]:
         place = "".join(parts).lstrip(".")
         reason = _REASONS.get(detail["type"], detail["msg"].removeprefix("Value error, "))
         mistakes.append(Mistake(f"{name}: {place}", reason))
-    return _first_of(mistakes, name)
+    return first_mistakes(mistakes, name)
 
 
-def _first_of(mistakes: list[Mistake], name: str) -> list[Mistake]:
+def first_mistakes(mistakes: list[Mistake], name: str) -> list[Mistake]:
+    """Return the first mistakes of a HAR file, and one that counts the rest."""
     more = len(mistakes) - MOST_MISTAKES
     rest = [Mistake(name, f"has {more} more mistakes")] if more > 0 else []
     return mistakes[:MOST_MISTAKES] + rest

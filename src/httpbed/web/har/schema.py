@@ -195,7 +195,6 @@ class ResponseForm(Form):
     from_disk_cache: bool | None = Field(
         None, validation_alias=AliasChoices("_fromDiskCache", "fromDiskCache")
     )
-    fetched_by_worker: bool | None = Field(None, alias="_fetchedViaServiceWorker")
 
 
 class TimingsForm(Form):

@@ -14,6 +14,7 @@ from urllib.parse import urljoin
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.page import MOST_ORIGINS
 from httpbed.web.har.entries import HarDocument, HarEntry
+from httpbed.web.har.parser import first_mistakes
 from httpbed.web.sites.replay import headers, urls
 from httpbed.web.sites.replay.urls import WrongUrlError
 from httpbed.web.sites.site import MOST_S
@@ -25,7 +26,6 @@ LEAST_STATUS, MOST_STATUS = 200, 599
 PROXY_AUTHENTICATION = 407
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 WITHOUT_BODY = frozenset({204, 205, 304})
-MOST_MISTAKES = 40
 _NO_HTTP = "not HTTP, such as data: URLs"
 _CACHED = "from the browser's cache"
 
@@ -86,7 +86,7 @@ def choose(document: HarDocument, name: str) -> Selection:
             mistakes.append(Mistake(f"{place}.request.url", str(error), "delete the entry"))
     mistakes += _mistakes_of_all(requests, name)
     if mistakes:
-        raise ConfigError(_bounded(mistakes, name))
+        raise ConfigError(first_mistakes(mistakes, name))
     left_out = Counter(reason for _, reason in dropped)
     unanswered = tuple(_unanswered(dropped, {one.target for one in requests}))
     return replace(_ordered(requests, left_out, changes, name), unanswered=unanswered)
@@ -152,12 +152,6 @@ def _mistakes_of_all(requests: Sequence[SelectedRequest], name: str) -> Iterator
     if requests and max(starts) - min(starts) > MOST_S:
         reason = f"lasts longer than {MOST_S:.0f} s"
         yield Mistake(name, reason, "leave out later requests")
-
-
-def _bounded(mistakes: list[Mistake], name: str) -> list[Mistake]:
-    more = len(mistakes) - MOST_MISTAKES
-    rest = [Mistake(name, f"has {more} more mistakes")] if more > 0 else []
-    return mistakes[:MOST_MISTAKES] + rest
 
 
 def _ordered(
