@@ -149,7 +149,7 @@ def test_the_interval_is_the_same_every_time() -> None:
 
 
 @pytest.mark.parametrize("n", [5, 20])
-def test_false_alarms_are_as_rare_as_said(n: int) -> None:
+def test_false_alarms_are_as_rare_as_documented(n: int) -> None:
     """Of 400 comparisons of two equal treatments at most 12 % find a difference.
 
     Nominal are 5 %; bootstrap intervals of a median are a little narrow, up to 8 % by a

@@ -48,7 +48,7 @@ def test_ranks_as_in_the_tables(n: int, rank: int, coverage: float) -> None:
     assert covered == pytest.approx(coverage)
 
 
-def test_five_values_give_their_range_and_say_what_it_covers() -> None:
+def test_five_values_give_their_range_and_its_coverage() -> None:
     """Five values cannot reach 95 %."""
     found = estimate(sample([5.0, 1.0, 4.0, 2.0, 3.0]))
     assert found is not None

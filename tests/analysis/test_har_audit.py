@@ -62,7 +62,7 @@ def test_every_response_speaks_for_the_protocol(
     assert text in found.text
 
 
-def test_without_claims_the_mix_is_told() -> None:
+def test_without_claims_the_mix_of_versions_is_reported() -> None:
     """Requests without an HTTP version are left out."""
     found = audit(Claims(), answered("h2"), answered("h2"), answered("http/1.1"))["protocol"]
     assert (found.verdict, found.text) == ("not claimed", "HTTP/2: 2, HTTP/1.1: 1")
@@ -187,7 +187,7 @@ def test_caches(claimed: str | None, verdict: str) -> None:
     assert audit(Claims(visit="repeat view"), answered())["cache"].verdict == "undecided"
 
 
-def test_failures_and_redirects_are_told_with_their_places() -> None:
+def test_failures_and_redirects_are_reported_with_their_places() -> None:
     """Each sort by itself."""
     refused = archives.entry(response={"status": 0, "_error": "net::ERR_TIMED_OUT"})
     moved = archives.entry(response={"status": 302, "redirectURL": "/b"})

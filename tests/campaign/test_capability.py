@@ -27,7 +27,7 @@ def refused(text: str, backend: Backend) -> dict[str, str]:
     return {one.place: str(one).partition(": ")[2] for one in caught.value.mistakes}
 
 
-def test_everything_is_told_at_once() -> None:
+def test_everything_is_reported_at_once() -> None:
     """Of both directions, each where it is said."""
     settings = SmallExperiment(loss="1 %", link='down = { jitter = "1 ms" }\n')
     assert set(refused(settings.text(), "tbf")) == {
@@ -37,8 +37,8 @@ def test_everything_is_told_at_once() -> None:
     }
 
 
-def test_a_level_is_where_it_is_said() -> None:
-    """Only the level that asks for too much, and where it is used."""
+def test_a_mistake_in_a_level_is_reported_at_the_level() -> None:
+    """Only the level that the backend cannot provide is named, with the place of its use."""
     text = (
         SmallExperiment(delay="0 ms").text().replace('loss = "0 %"', 'loss = { factor = "loss" }')
     )

@@ -19,7 +19,7 @@ def test_every_metric_has_a_title_and_a_meaning() -> None:
 
 
 @pytest.mark.parametrize(("unit", "form"), [("1", "quantity"), ("s", "count"), ("byte", "share")])
-def test_a_metric_without_a_unit_must_say_how_it_is_written(unit: str, form: str) -> None:
+def test_a_metric_without_a_unit_must_declare_its_form(unit: str, form: str) -> None:
     """Otherwise a count would be printed as a percentage."""
     with pytest.raises(ValidationError, match="do not go together"):
         Metric.model_validate(

@@ -29,7 +29,7 @@ def bench_link(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_it_measures_and_says_what_is_missing(tmp_path: Path) -> None:
+def test_it_measures_and_names_what_is_missing(tmp_path: Path) -> None:
     """Every subject has a value for each quantity, or a reason why not."""
     kept = tmp_path / "figures.json"
     places = [Path("/run/httpbed-bench"), Path("/tmp/rattan")]  # noqa: S108 - their fixed names

@@ -118,7 +118,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Sound:
     return run
 
 
-def test_a_sound_link_loses_what_its_seed_says(sound: Sound) -> None:
+def test_a_sound_link_loses_the_packets_that_its_seed_draws(sound: Sound) -> None:
     """Each packet's loss in each direction follows the seed."""
     found = sound(LOSS)
     assert not found.broken

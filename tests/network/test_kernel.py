@@ -63,7 +63,7 @@ def lines(kind: Kind, said: dict[str, Any], *, seeded: bool = False) -> list[str
         ),
     ],
 )
-def test_tbf_is_told_of_rate_bucket_and_limit(said: dict[str, Any], expected: list[str]) -> None:
+def test_tbf_gets_rate_bucket_and_limit(said: dict[str, Any], expected: list[str]) -> None:
     """Exactly as counted; what a late timer would forget is in the bucket."""
     assert lines("tbf", said) == expected
 
@@ -108,7 +108,7 @@ def test_tbf_is_told_of_rate_bucket_and_limit(said: dict[str, Any], expected: li
         ),
     ],
 )
-def test_netem_is_told_of_everything_in_one_line(said: dict[str, Any], expected: str) -> None:
+def test_netem_gets_all_impairments_in_one_command(said: dict[str, Any], expected: str) -> None:
     """Its limit has room for the queue and for what the delay keeps under way."""
     assert lines("netem", said) == [f"root handle 1: netem {expected}"]
 

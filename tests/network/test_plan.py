@@ -145,7 +145,7 @@ def droptail(**limit: int) -> dict[str, Any]:
         ),
     ],
 )
-def test_each_direction_is_what_the_link_says(
+def test_each_direction_has_the_values_of_its_link(
     link: dict[str, Any], up: dict[str, Any], down: dict[str, Any]
 ) -> None:
     """For both, unless ``up`` or ``down`` differs; in integers; a BDP queue is resolved."""
@@ -250,7 +250,7 @@ def whole(**link: Any) -> dict[str, Any]:
     return described
 
 
-def test_changes_are_told_in_the_order_of_their_times() -> None:
+def test_changes_are_listed_in_the_order_of_their_times() -> None:
     """Steps of a rate are changes; one of loss needs a stream although there is none at first."""
     told = whole(
         rate={"steps": [["0 s", "10 Mbit/s"], ["5 s", "2 Mbit/s"]]},
@@ -274,7 +274,7 @@ def test_changes_are_told_in_the_order_of_their_times() -> None:
         assert way["rate"] == {"model": "constant", "bit_s": 10**7}
 
 
-def test_events_say_what_has_to_pass_in_which_direction() -> None:
+def test_events_name_the_packets_and_the_direction() -> None:
     """Delivered *to* the client is the second direction; sent *by* the server likewise."""
     told = whole(
         events=[

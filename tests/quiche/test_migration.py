@@ -149,7 +149,7 @@ STUCK = [
 
 
 @pytest.mark.parametrize("stuck", STUCK, ids=["none", "refused", "no link", "only IPv6"])
-def test_a_client_without_a_path_says_why(tmp_path: Path, stuck: Stuck) -> None:
+def test_a_client_without_a_path_reports_the_reason(tmp_path: Path, stuck: Stuck) -> None:
     """It gives up at its time limit and not before, since an address may return."""
     moved = move(tmp_path, stuck.change, "--max-time", "3", *stuck.words, serving=stuck.serving)
     assert moved.code == moved.report["exit_code"] == 28

@@ -69,7 +69,7 @@ def test_many_comparisons_are_summed_up() -> None:
     )
 
 
-def test_that_nothing_is_settled_is_said_once() -> None:
+def test_an_answer_without_any_result_is_one_sentence() -> None:
     """With the extremes; a single block has no interval, which is not the same as noise."""
     text = VERSIONS.replace("replicates = 5", "replicates = 1")
     results = campaign(apart, text)
@@ -112,7 +112,7 @@ def test_the_base_is_named_as_treatments_are() -> None:
     assert html_tables.headings(find(campaign(apart, text), base=base)).base == "cubic, HTTP/3"
 
 
-def test_nothing_compared_is_said() -> None:
+def test_an_answer_without_comparisons_states_the_reason() -> None:
     """Rather than nothing at all."""
     results = campaign(lambda *_: None)
     assert sentences(find(results), results.document) == [

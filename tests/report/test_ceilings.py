@@ -28,7 +28,7 @@ def bucket(burst: str) -> str:
 
 
 @pytest.mark.parametrize("seconds", [0.07, 2.0])
-def test_a_bucket_that_holds_all_is_told_once(seconds: float) -> None:
+def test_a_bucket_that_holds_a_whole_transfer_is_noted_once(seconds: float) -> None:
     """Of six treatments, and also where something else was slower than the rate."""
     (note,) = noted(bucket("1.25 MB"), seconds)
     assert note == (
@@ -37,7 +37,7 @@ def test_a_bucket_that_holds_all_is_told_once(seconds: float) -> None:
     )
 
 
-def test_a_bucket_that_holds_much_is_told_where_it_shows() -> None:
+def test_a_bucket_that_holds_much_is_noted_at_its_goodput() -> None:
     """One note names two treatments and counts the others."""
     (note,) = noted(bucket("900 kB"), 0.1)
     assert "and 4 more treatments with a goodput above the rate: goodput of 80 Mbit/s" in note

@@ -66,7 +66,7 @@ def test_a_delay_that_is_read_as_round_trip_is_not_called_one_way() -> None:
     assert texts == "25 ms delay, round-trip"
 
 
-def test_what_is_left_out_is_told_and_another_is_the_base() -> None:
+def test_a_left_out_base_is_reported_and_another_one_is_chosen() -> None:
     """The first is excluded in a condition: what is there in all of them becomes the base."""
     text = (
         VERSIONS.replace('http_version = ["1.1", "2", "3"]', 'cc = ["bbr", "cubic"]')
@@ -104,7 +104,7 @@ after = "100 ms"
 """
 
 
-def test_competitors_are_told_with_what_they_left_to_the_client() -> None:
+def test_competitors_are_listed_with_the_client_s_share() -> None:
     """Who, where, what and when, and both figures, beside any metric."""
     shared = {"request_time": 1.0, "share": 0.4, "jain_index": 0.7116}
 

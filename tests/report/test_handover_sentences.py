@@ -78,7 +78,7 @@ def test_each_kind_is_a_sentence(table: dict[str, Any], text: str) -> None:
     assert said_of(**table) == text
 
 
-def test_factors_in_a_hand_over_are_told_with_their_levels() -> None:
+def test_factors_in_a_hand_over_are_listed_with_their_levels() -> None:
     """Of several kinds, each; of a quantity, all."""
     handover = {
         "links": ["wifi", "cellular"],
@@ -95,7 +95,7 @@ def test_factors_in_a_hand_over_are_told_with_their_levels() -> None:
     assert access.line({}) == ""
 
 
-def test_alike_links_are_told_once_by_their_names() -> None:
+def test_equal_links_are_described_once_by_their_names() -> None:
     """Two that differ are told apart."""
     document = tomllib.loads(MIGRATION)
     assert network.sentences(document)[0].startswith("wifi and cellular, client <-> router: 10 ")

@@ -82,7 +82,7 @@ def test_trials_that_were_over_before_are_noted(tmp_path: Path) -> None:
     assert short.startswith("quiche (changed), wget (changed)")
 
 
-def test_a_median_of_fewer_trials_says_of_how_many(tmp_path: Path) -> None:
+def test_a_median_of_fewer_trials_states_their_number(tmp_path: Path) -> None:
     """Those without a value may be the worst: a path that was never validated."""
     results = handover_campaign(
         lambda _, block: TrialCourse(verdict="migrated", validated=block != 2), tmp_path
@@ -111,7 +111,7 @@ def test_a_median_of_values_far_apart_has_its_interval(tmp_path: Path) -> None:
         ("route", "none", "stayed", False),
     ],
 )
-def test_silence_is_told_with_what_can_be_done_about_it(
+def test_silence_is_reported_with_a_remedy(
     tmp_path: Path, kind: str, retry: str, word: str, *, advised: bool
 ) -> None:
     """No advice that is followed already, and none where nothing is wrong."""

@@ -146,8 +146,8 @@ def test_a_figure_shows_every_word(text: str) -> None:
     assert visible_lines(drawn) == drawn
 
 
-def test_json_keeps_what_was_said() -> None:
-    """Its escapes are ASCII, so that a terminal shows them, and any reader has the text again."""
+def test_json_keeps_every_character() -> None:
+    """JSON escapes are ASCII: a terminal shows them, and a reader restores the text."""
     assert visible(json.dumps(HOSTILE)) == json.dumps(HOSTILE)
     assert json.loads(json.dumps(HOSTILE)) == HOSTILE
 

@@ -123,7 +123,7 @@ def test_tables_and_figures_can_be_heard(text: str) -> None:
     assert '<html lang="en">' in text
 
 
-def test_it_says_what_it_must(text: str) -> None:
+def test_the_report_has_all_of_its_sections(text: str) -> None:
     """Question, answer, evidence, manifest and definitions are there."""
     for words in (
         "within noise",
@@ -203,7 +203,7 @@ def test_names_of_levels_are_explained_and_escaped() -> None:
     assert all("scope" in attributes for attributes in page.named("th"))
 
 
-def test_the_page_says_how_the_link_changes() -> None:
+def test_the_report_describes_the_changes_of_a_link() -> None:
     """Under network and conditions."""
     change = 'delay = "25 ms"\nschedule = [{ at = "300 ms", rate = "1 Mbit/s" }]'
     results = campaign(evil, VERSIONS.replace('delay = "25 ms"', change))

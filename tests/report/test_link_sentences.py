@@ -110,7 +110,7 @@ def test_conditions_are_phrased_by_what_they_change() -> None:
     ],
     ids=str,
 )
-def test_a_link_is_said_in_words(link: dict[str, Any], text: str) -> None:
+def test_a_link_is_described_in_words(link: dict[str, Any], text: str) -> None:
     """As its author wrote it, with what its profile fills in."""
     described = {"between": ["client", "server"], **link}
     document = {"topology": {"links": [described]}, "factors": FACTORS}

@@ -78,7 +78,7 @@ def test_what_is_no_share_has_no_percent(metric: str, value: float, text: str) -
 
 
 @pytest.mark.parametrize(("ceiling", "text"), [(50e3, "40.0"), (1e7, "0.0"), (None, "0.0")])
-def test_a_goodput_is_told_in_its_ceilings_unit(ceiling: float | None, text: str) -> None:
+def test_a_goodput_has_the_unit_of_its_ceiling(ceiling: float | None, text: str) -> None:
     """At 50 kbit/s, 40 kbit/s are not nothing."""
     assert beside(ceiling, 1).number(40e3) == text
 

@@ -161,7 +161,7 @@ def test_names_of_resources(url: str, named: str) -> None:
     assert found.startswith(named[:12])
 
 
-def test_a_waterfall_is_bounded_and_says_what_it_leaves_out() -> None:
+def test_a_waterfall_is_bounded_and_counts_what_it_leaves_out() -> None:
     """Of 3,000 requests the first are drawn."""
     many = tuple(replace(FULL, id=str(n), url=f"https://a.test/{n}.jpg") for n in range(3000))
     of = BrowserLoad(url="https://a.test/", ended="loaded", requests=many)
@@ -317,7 +317,7 @@ def test_few_scenes_of_many(tmp_path: Path) -> None:
     assert "loss 0 %: from 0.50 to 2.00" in heat.alternative(shown)
 
 
-def test_a_typical_load_is_told_in_its_unit(tmp_path: Path) -> None:
+def test_a_typical_load_has_a_unit(tmp_path: Path) -> None:
     """Of a quick page that is milliseconds."""
     results = page_campaign(
         tmp_path, PAGES, lambda _, block: Ending({"speed_index": 0.1 + block / 1000})

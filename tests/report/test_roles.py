@@ -68,7 +68,7 @@ def test_clients_are_known() -> None:
     assert clients == ["client", "rival"]
 
 
-def test_the_workload_is_told_with_what_is_not_the_default() -> None:
+def test_the_workload_is_described_with_its_other_values_than_defaults() -> None:
     """One file over one connection needs no words."""
     assert roles.workload(DOCUMENT) == "download of 1 MB, 20 files at once"
     alone = {**DOCUMENT, "workload": {"kind": "download", "size": "0 B", "rounds": 5}}

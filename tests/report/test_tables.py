@@ -177,7 +177,7 @@ def test_what_a_time_out_means_depends_on_the_metric() -> None:
     assert "treatments (left out: wire overhead needs whole transfers)" in text
 
 
-def test_failures_are_told_with_their_reason() -> None:
+def test_failures_are_reported_with_their_reason() -> None:
     """One note names every treatment and gives the commonest reason."""
 
     def ends(levels: Mapping[str, str], block: int) -> Ending:
@@ -196,7 +196,7 @@ def test_an_open_comparison_names_the_number_of_blocks() -> None:
     assert "1.12x of HTTP/1.1 at 2 % loss is within noise for n = 5; about 7 blocks" in text
 
 
-def test_few_blocks_say_what_their_interval_covers() -> None:
+def test_few_blocks_state_the_coverage_of_their_interval() -> None:
     """Five blocks do not reach 95 %."""
     assert "covers 93.75 %, not 95 %; replicates = 6 reaches it" in shown(campaign(steady))
 

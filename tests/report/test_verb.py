@@ -54,7 +54,9 @@ def test_json_on_standard_output(directory: Path) -> None:
 @pytest.mark.parametrize(
     "wrong", [["--base", "3"], ["--base", "speed=3"], ["-o", "/nowhere/at/all.html"]]
 )
-def test_mistakes_are_told_before_anything_is_written(directory: Path, wrong: list[str]) -> None:
+def test_mistakes_are_reported_before_anything_is_written(
+    directory: Path, wrong: list[str]
+) -> None:
     """They are the user's, with the remedy."""
     with pytest.raises(ConfigError):
         run(str(directory), *wrong)

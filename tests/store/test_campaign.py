@@ -28,8 +28,8 @@ def refusal(directory: Path, **changes: str) -> list[Mistake]:
     return list(caught.value.mistakes)
 
 
-def test_a_new_campaign_says_what_made_it(tmp_path: Path) -> None:
-    """Before anything has run: the experiment to the letter, its design, its manifest."""
+def test_a_new_campaign_holds_its_experiment_design_and_manifest(tmp_path: Path) -> None:
+    """The campaign holds all three unchanged before the first trial runs."""
     campaign = stored_campaigns.make(tmp_path / "new/campaign")
     assert campaign.experiment_text == stored_campaigns.SMALL
     assert campaign.design() == list(stored_campaigns.loaded().trials)

@@ -101,8 +101,8 @@ def test_cubic_follows_its_curve_and_reno_does_not() -> None:
     assert other > 0.2
 
 
-def test_a_window_that_something_else_holds_is_told() -> None:
-    """A plateau below the pipe is not congestion control's; growth and a full pipe are none."""
+def test_a_window_held_by_a_buffer_is_reported() -> None:
+    """A constant window below the pipe's capacity is held; a growing one or a full pipe is not."""
     held, free = Ideal(most=46, lasts_s=4), Ideal(lasts_s=4)
     assert behaviour.held_at(held.transfer(), room(held)) == pytest.approx(46)
     assert behaviour.held_at(free.transfer(), room(free)) is None

@@ -102,7 +102,7 @@ def test_dependencies_must_have_a_digest_too(index: Path) -> None:
     assert "[install.pypi" in raised.value.remedy
 
 
-def test_installers_are_told_to_require_digests(tmp_path: Path) -> None:
+def test_installers_require_digests(tmp_path: Path) -> None:
     """This holds for uv and for pip."""
     command, _ = pypi.command(tmp_path / "listed", tmp_path)
     assert "--require-hashes" in command

@@ -23,7 +23,7 @@ def test_every_condition_can_be_read(scale: Scale) -> None:
 
 
 @pytest.mark.parametrize("scale", SCALES)
-def test_a_scale_lasts_about_as_long_as_it_says(scale: Scale) -> None:
+def test_a_scale_lasts_about_as_long_as_documented(scale: Scale) -> None:
     """One figure, in the command's help and in the guide: the sum of the cells."""
     lasts_s = sum(cell.lasts_s() + grid.OVERHEAD_S for cell in session.cells(scale))
     assert lasts_s == pytest.approx(grid.ABOUT_S[scale], rel=0.1)

@@ -253,7 +253,7 @@ def test_strict_without_a_certificate_names_the_command_to_run() -> None:
         link_certificate.require(found)
 
 
-def test_every_reason_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_reason_is_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another kernel, another emulator, and conditions outside."""
     certificate.write([verdict({"rate_bit_s": 5})], "smoke", backend="af_packet", load_before=0.1)
     others = OWN | {"kernel": "6.2", "emulator": "f" * 64}

@@ -48,8 +48,8 @@ def test_the_table_has_a_column_for_each_way() -> None:
     ]
 
 
-def test_oddities_are_told_where_there_are_any() -> None:
-    """As --json tells them."""
+def test_unusual_counters_are_printed_if_there_are_any() -> None:
+    """A link without such frames has no line for them."""
     calm = result(way("far"), way("command")) | {"stray_frames": 0, "malformed_packets": 0}
     assert "odd" not in counters.table(calm)
     told = counters.table(calm | {"stray_frames": 3, "oversize_frames": 2})

@@ -17,7 +17,7 @@ def mistakes(**said: str | bool) -> dict[str, str]:
     return {mistake.place: mistake.reason for mistake in caught.value.mistakes}
 
 
-def test_an_option_changes_each_direction_and_a_way_s_own_wins() -> None:
+def test_an_option_changes_both_directions_unless_one_has_its_own() -> None:
     """As where a link begins."""
     found = live.requested(
         {"delay": "50ms", "down-delay": "10ms", "up-state": "down", "ecn": False}
@@ -29,7 +29,7 @@ def test_an_option_changes_each_direction_and_a_way_s_own_wins() -> None:
     ]
 
 
-def test_every_mistake_is_told_at_its_option() -> None:
+def test_every_mistake_is_reported_at_its_option() -> None:
     """What is wrong, and what a link has from start to end."""
     found = mistakes(loss="400%", down_rate="10mbps", state="off", jitter="5ms", seed="3")
     assert set(found) == {"--loss", "--down-rate", "--state", "--jitter", "--seed"}
@@ -37,7 +37,7 @@ def test_every_mistake_is_told_at_its_option() -> None:
 
 
 @pytest.mark.parametrize("place", [None, "/nowhere/uplink"])
-def test_without_a_link_around_the_remedy_is_told(place: str | None) -> None:
+def test_a_command_without_a_link_gets_the_remedy(place: str | None) -> None:
     """There is none, or it has ended."""
     environment = {"HTTPBED_UPLINK": place} if place else {}
     with pytest.raises(ConfigError) as caught:
@@ -63,7 +63,7 @@ def test_what_is_no_process_is_refused(pid: str) -> None:
         ({"rebind": True}, "NAT rebound"),
     ],
 )
-def test_what_changed_is_told(change: dict[str, object], words: str) -> None:
+def test_each_change_is_printed(change: dict[str, object], words: str) -> None:
     """In the words of the options, with its time."""
     event = {"direction": 1, "at_ns": 1_234_567_890, "change": change}
     assert live.words(event) == f"down: {words}, 1.235 s after its start"

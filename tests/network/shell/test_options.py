@@ -45,14 +45,14 @@ def test_an_option_holds_in_each_direction() -> None:
     assert up.queue.limit[:2] == (65536, "bytes")
 
 
-def test_a_way_s_own_option_sets_only_that_way() -> None:
+def test_an_option_for_one_direction_sets_only_that_direction() -> None:
     """The option of one direction overrides the option for both."""
     up, down = ways(delay="50ms", up_delay="1ms", down_loss="2%")
     assert (up.delay, down.delay) == (0.001, 0.05)
     assert (up.loss, down.loss) == (0, 0.02)
 
 
-def test_a_way_s_part_keeps_what_was_said_for_both() -> None:
+def test_a_direction_keeps_the_options_for_both_directions() -> None:
     """Naming a queue's discipline for one way does not forget its size."""
     up, down = ways(queue="20p", up_discipline="droptail")
     assert up.queue == down.queue
@@ -133,8 +133,10 @@ def test_traces_are_the_rate_of_their_ways(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "2\n1\n", "0\n", "words\n", None])
-def test_a_wrong_trace_is_told_with_the_other_mistakes(tmp_path: Path, content: str | None) -> None:
-    """Empty, not ascending, endless, no trace, not there."""
+def test_a_wrong_trace_is_reported_with_the_other_mistakes(
+    tmp_path: Path, content: str | None
+) -> None:
+    """Traces: empty, not ascending, without an end, not a trace, missing."""
     file = tmp_path / "trace"
     if content is not None:
         file.write_text(content)
@@ -143,7 +145,7 @@ def test_a_wrong_trace_is_told_with_the_other_mistakes(tmp_path: Path, content: 
     assert {mistake.place for mistake in caught.value.mistakes} == {"--trace", "--loss"}
 
 
-def test_what_a_file_says_is_not_said_again(tmp_path: Path) -> None:
+def test_an_option_that_a_file_replaces_is_rejected(tmp_path: Path) -> None:
     """A trace is the rate."""
     (tmp_path / "trace").write_text("1\n")
     file = str(tmp_path / "trace")
@@ -166,7 +168,7 @@ def record(folder: Path) -> str:
     return str(folder / "log")
 
 
-def test_a_way_s_own_file_or_figure_replaces_that_of_both(tmp_path: Path) -> None:
+def test_a_value_or_file_for_one_direction_replaces_that_for_both(tmp_path: Path) -> None:
     """A record of one way stands for all that was said of both ways' loss, and the reverse."""
     log = record(tmp_path)
     bursts = {"loss_to_bad": "1%", "loss_to_good": "3%"}
@@ -218,15 +220,15 @@ def test_every_rate_survives_its_spelling(bit_s: int) -> None:
     assert units.parse_rate(spelled("rate", f"{bit_s}bit")) == bit_s
 
 
-def test_every_mistake_is_told_at_once_at_its_option() -> None:
-    """As one wrote it, for both ways or for one."""
+def test_all_mistakes_are_reported_at_once_at_their_options() -> None:
+    """The place is the option as the user wrote it, for both directions or for one."""
     found = mistakes(rate="10mbps", loss="104%", up_delay="50", queue="0p", down_delay="x")
     assert set(found) == {"--rate", "--loss", "--up-delay", "--queue", "--down-delay"}
     assert "100 %" in found["--loss"]
 
 
-def test_a_way_s_mistake_is_not_the_other_s() -> None:
-    """The option that is right is not blamed."""
+def test_a_mistake_in_one_direction_is_not_reported_at_the_other() -> None:
+    """The correct option has no mistake."""
     assert set(mistakes(queue="20p", up_discipline="red")) == {"--up-discipline"}
 
 

@@ -59,7 +59,7 @@ def test_nowhere_may_be_named_twice() -> None:
     assert not refused({"--pcap": Path("/dev/null"), "--log": Path("/dev/null")})
 
 
-def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_an_output_file_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     """A folder, a place that is not there, a pipe that nobody reads."""
     os.mkfifo(tmp_path / "pipe")
     for file in (tmp_path, tmp_path / "no/such", tmp_path / "pipe"):

@@ -28,7 +28,7 @@ def compare(*clients: str, knobs: tuple[str, ...] = (), **said: str) -> Comparis
 
 
 def mistakes_of(*clients: str, knobs: tuple[str, ...] = (), **said: str) -> list[tuple[str, str]]:
-    """Return what is refused: options and reasons."""
+    """Return the options and reasons of all mistakes."""
     with pytest.raises(ConfigError) as caught:
         compare(*clients, knobs=knobs, **said)
     return [(mistake.place, mistake.reason) for mistake in caught.value.mistakes]
@@ -65,7 +65,7 @@ def test_the_line_of_the_manual() -> None:
     assert all(f"# Not run: {line}\n" in made.loaded.text for line in made.skipped)
 
 
-def test_what_is_said_once_is_no_factor() -> None:
+def test_an_option_with_one_value_is_no_factor() -> None:
     """The smallest comparison is one treatment on one link."""
     made = compare("curl:h3", size="10kB", loss="4%", delay="50ms", ip="6", queue="1bdp")
     assert treatments(made) == [{}]
@@ -162,10 +162,10 @@ def test_equal_lines_have_equal_folders_and_others_have_others() -> None:
         ("wget:h1", {"files": "6"}, "--files", "cannot do 'parallel'"),
     ],
 )
-def test_each_mistake_is_told_at_its_option(
+def test_each_mistake_in_the_experiment_is_reported_at_its_option(
     clients: str, said: dict[str, str], option: str, reason: str
 ) -> None:
-    """Though it is found in the file that the line would make."""
+    """Loading the written experiment finds the mistake; the message names the option."""
     found = mistakes_of(*clients.split(), knobs=(), **said)
     assert any(place.startswith(option) and reason in why for place, why in found), found
 
@@ -195,15 +195,15 @@ def test_an_empty_value_is_one_mistake(clients: str, options: dict[str, str], pl
         ("server.http3_stream_buffer_size=1q,2", "--knob server.http3_stream_buffer_size", "1q"),
     ],
 )
-def test_mistakes_of_knobs_are_told(knob: str, option: str, reason: str) -> None:
-    """With the knob as it was typed."""
+def test_mistakes_in_knobs_are_reported_with_the_knob(knob: str, option: str, reason: str) -> None:
+    """The place is the knob as the user typed it."""
     ((place, why),) = mistakes_of("curl:h3", knobs=(knob,))
     assert place == option
     assert reason in why
 
 
-def test_all_mistakes_are_told_at_once() -> None:
-    """Those of words, of programs and of quantities."""
+def test_all_mistakes_of_a_line_are_reported_at_once() -> None:
+    """Mistakes in words, programs and quantities come together."""
     found = mistakes_of("kurl:h2", "curl:h9", server="ngnx", rate="10mbps", cc="vegas", loss="4")
     places = {place for place, _ in found}
     assert places >= {"CLIENT kurl:h2", "CLIENT curl:h9", "--server", "--rate", "--cc", "--loss"}

@@ -77,7 +77,7 @@ def test_deliveries_during_each_absence_are_left_out() -> None:
     ]
 
 
-def test_the_files_alone_say_when_an_address_was_gone(tmp_path: Path) -> None:
+def test_the_files_alone_show_when_an_address_was_gone(tmp_path: Path) -> None:
     """The events give the same deliveries as the trial's own reading."""
     deliveries.reduce(tmp_path, read_log(LOG), TOWARDS, 9_500_000)
     found = read_deliveries((tmp_path / DELIVERIES).read_text())

@@ -103,7 +103,9 @@ def test_scripts_and_styles_have_the_given_length(seed: int, size: int) -> None:
         ("ranjan-large-many-200", 19_600_000, (364_420, 364_420)),
     ],
 )
-def test_ranjans_sites_weigh_what_he_says(name: str, weight: int, lengths: tuple[int, int]) -> None:
+def test_ranjans_sites_have_the_sizes_that_he_published(
+    name: str, weight: int, lengths: tuple[int, int]
+) -> None:
     """His number of JPEG images, and his smallest and largest lengths."""
     site = ensured(name).site
     assert site.weight() == weight
