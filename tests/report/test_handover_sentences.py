@@ -56,8 +56,8 @@ def said_of(**table: Any) -> str:
         (
             {"kind": "blackhole", "when": {"every": "5 s"}},
             (
-                "every 5 s the link in use drops everything in both directions, and the client is"
-                " told nothing; cellular is up all along (wifi -> cellular -> wifi)"
+                "every 5 s the link in use drops everything in both directions, without notice to"
+                " the client; cellular is up all along (wifi -> cellular -> wifi)"
             ),
         ),
         (

@@ -1,6 +1,6 @@
 """Comparisons: the paired ratio of a treatment to its base, within the same blocks.
 
-What drifts on a machine hits all trials of a block alike, so each block gives one ratio, and
+A machine's drift affects all trials of a block in the same way. So each block gives one ratio, and
 the comparison is the median of these ratios with a bootstrap interval (Efron 1987: BCa, the
 percentile interval where BCa is undefined). By simulation such intervals of a median cover 92
 to 95 % for 5 to 30 blocks; fewer than five blocks settle nothing, for even if all ratios agree
@@ -102,9 +102,9 @@ def judge(interval: Interval | None, n: int) -> Judgement:
 def blocks_to_settle(ratios: Floats) -> int | None:
     """About how many blocks would settle whether the true ratio differs from 1.
 
-    Taken from the spread of the logarithms: the interval's half-width shrinks with the root
-    of the number of blocks, until it clears 1 or fits within the margin of equality. None
-    when one pair, or none, tells of the spread.
+    Computed from the spread of the logarithms: the interval's half-width shrinks with the root of
+    the number of blocks, until it excludes 1 or fits within the margin of equality. None with fewer
+    than two pairs, which have no spread.
     """
     logs = np.log(ratios)
     if logs.size < 2:  # noqa: PLR2004 - one pair has no spread

@@ -29,10 +29,10 @@ class CheckSummary:
     failed: int
     not_observed: int
     figure: str
-    """What was seen, in failed checks if there are any: all figures where they are few, else
-    the one that measured most."""
+    """The observed values, of failed checks if there are any: all if they are few, else the
+    largest."""
     limit: str
-    """What was asked, or that it differs by trial; empty where nothing was."""
+    """The limit, or that it differs by trial; empty without a limit."""
     measured: float | None
     """The largest value in those checks, in ``unit``; None if they measured nothing."""
     unit: str

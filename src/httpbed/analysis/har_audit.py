@@ -157,7 +157,7 @@ def _tcp_handshakes(lengths: Lengths, rtt_s: float) -> AuditResult:
     if not lengths or not rtt_s:
         return found
     trips = min(length for length, _ in lengths) / rtt_s
-    text = f"{found.text}: {trips:.1f} round trips, of which TCP takes one and TLS 1.3 one more"
+    text = f"{found.text}: {trips:.1f} round trips; TCP takes one and TLS 1.3 another"
     is_many = found.verdict == "undecided" and trips <= 3 * _NEAR_SHARE + _NEAR_S / rtt_s
     return replace(found, text=text, verdict="supported" if is_many else found.verdict)
 
@@ -184,7 +184,7 @@ def _is_whole(request: PageRequest, entry: HarEntry) -> bool:
 
 def _round_trips(about: str, done: str, lengths: Lengths, rtt_s: float) -> AuditResult:
     if not lengths:
-        return AuditResult(about, "undecided", "none has its times")
+        return AuditResult(about, "undecided", "no entry has these times")
     fast = [entry for length, entry in lengths if length < rtt_s - CLOCK_S]
     shortest = min(length for length, _ in lengths)
     texts = f"the fastest of {len(lengths)} was {done} in {_time(shortest)}"

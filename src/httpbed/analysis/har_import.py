@@ -1,4 +1,4 @@
-"""HAR files as observations, each load with an audit of what is claimed of it."""
+"""HAR files as observations, each load with an audit of the claims on it."""
 
 from __future__ import annotations
 

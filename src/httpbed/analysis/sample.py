@@ -36,7 +36,7 @@ BITS = 8
 FAR = 1e6
 """Factor by which a censored value is moved beyond its bound to see whether it matters."""
 MOST_HEADER_BYTES = 1000
-"""Of one answer, for the bound on what a page throughput can be."""
+"""Largest assumed header of one response, for the bound on the throughput of a page."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def samples(results: Results, metric: str) -> dict[Key, Sample]:
     """Gather the sample of each treatment, in the order of the experiment."""
     observed = of_trials(results, metric)
     rows = by_treatment(results, last_attempts(results.trials))
-    planned = planned_per_treatment(results)  # reckoned once: it looks at all treatments
+    planned = planned_per_treatment(results)  # computed once, because it examines all treatments
     found = {}
     for levels in results.experiment.treatments():
         key = tuple(levels.values())

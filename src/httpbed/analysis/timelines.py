@@ -1,8 +1,8 @@
 """Deliveries to the client and hand-overs over time: one curve for each trial.
 
 A trial leaves deliveries since the emulator began, and hand-overs since the client's first packet
-(:mod:`~httpbed.store.handover_files`). Both are put on the clock of the request time, whose zero is
-that packet.
+(:mod:`~httpbed.store.handover_files`). Both are converted to the clock of the request time, whose
+zero is that packet.
 
 A curve has as many corners as its trial had milliseconds with packets, far more than can be seen.
 :func:`thinned` keeps those that shape it: of all corners left out always the one that lies farthest

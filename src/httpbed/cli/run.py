@@ -80,7 +80,7 @@ def command(
 
 @dataclass(frozen=True)
 class RunFlags:
-    """What the command line says of a run."""
+    """The options of a run."""
 
     jobs: int | None
     """Trials side by side; None: 1, or the capacity known for page loads."""

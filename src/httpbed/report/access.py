@@ -63,7 +63,7 @@ _FORMS = {
     "address deleted": "the address of {used} is deleted",
     "make before break": "{next} gets its address and is preferred to {used}",
     "route": "{next} is preferred to {used}, and nothing is deleted",
-    "blackhole": "{used} drops everything in both directions, and the client is told nothing",
+    "blackhole": "{used} drops everything in both directions, without notice to the client",
     "NAT rebinding": "a NAT at the far end of {used} forgets: what the client sends then has"
     " another source port",
 }

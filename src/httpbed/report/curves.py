@@ -35,7 +35,7 @@ MOST_MARKS = 60
 MOST_CLOSE = 3
 """Hand-overs of one trial that are drawn once more from close by."""
 RECOVERED_BYTES = 60_000
-"""After so many the client has its data again: four times an initial window (RFC 9002)."""
+"""Bytes delivered after a hand-over that end the enlarged view: four initial windows (RFC 9002)."""
 DASHED = (0, (3, 2))
 
 

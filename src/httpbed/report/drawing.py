@@ -31,7 +31,7 @@ MARGIN = 6
 LANE_HEIGHT, LANE_WIDTH = 92, 16
 """Between links that join the same hosts: side by side, and one below the other."""
 MOST_CHARACTERS = 36
-"""Longest text that fits beside a link; what is longer is said in fewer words."""
+"""Longest text that fits beside a link; a longer one is replaced by its short form."""
 
 
 Lane = tuple[int, int]
@@ -224,7 +224,7 @@ def _upright(here: _Box, there: _Box, link: LinkFacts, lane: Lane) -> Iterator[M
 
 
 def _called(link: LinkFacts, texts: list[str]) -> list[str]:
-    """Begin with the link's name, if it has one: on a line of its own where it needs that."""
+    """Put the link's name, if any, before the texts; in a separate line if both are too long."""
     if not link.name:
         return texts
     text = f"{link.name}: {texts[0]}" if texts else link.name

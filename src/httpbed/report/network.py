@@ -33,7 +33,7 @@ class Fact:
     varied: bool
     """Whether a factor stands for it."""
     short: str
-    """The same in a few words, for a drawing."""
+    """A shorter form of the text, for drawings."""
 
 
 @dataclass(frozen=True)

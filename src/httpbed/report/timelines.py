@@ -1,8 +1,8 @@
 """Figures over time: megabytes delivered to the client, a thin line for each trial.
 
-A figure stays small whatever was transferred: it has at most so many panels, treatments in each and
-replicates of each, and all its curves share a number of corners (``analysis.timelines.thinned``).
-What is left out is said below it.
+The size of a figure is bounded: its panels, the treatments in a panel, the replicates of a
+treatment, and the corners of all curves together (``analysis.timelines.thinned``). A line below the
+figure says what is left out.
 """
 
 from __future__ import annotations

@@ -154,9 +154,9 @@ def caption(findings: Findings, shown: Map) -> str:
     left = len(shown.panels) - MOST_PANELS
     more = f" {left} further panels are not drawn; the table has all." if left > 0 else ""
     return (
-        f"Ratio of the {title(findings.metric)} to that of {base_name(findings)}: below 1, blue, is"
-        " less, above 1, orange, is more; the number is the ratio, and in brackets one that is"
-        f" within noise.{more}"
+        f"Ratio of the {title(findings.metric)} to that of {base_name(findings)}: blue, below 1, is"
+        " less; orange, above 1, is more. The number is the ratio; brackets mark a ratio within"
+        f" noise.{more}"
     )
 
 

@@ -21,7 +21,7 @@ DASHES: tuple[Literal["-"] | tuple[float, tuple[float, ...]], ...] = (
     (0, (1.5, 1.2)),
     (0, (6, 1.5, 1, 1.5)),
 )
-"""Of medians, so that they are told apart without colour."""
+"""Line styles of medians, which distinguish them without colour."""
 MEDIAN_WIDTH = 1.9
 
 

@@ -32,7 +32,7 @@ class CapacityTest:
     most: int
     """Largest number of loads side by side."""
     turns: int
-    """How often each number has its turn, and so how many loads of each HTTP version run alone."""
+    """Rounds for each number of loads; equals the number of single loads of each HTTP version."""
     backend: Backend
     command: str
 

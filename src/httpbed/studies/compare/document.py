@@ -1,6 +1,6 @@
 """The experiment of a comparison as a document, with the option behind each of its values.
 
-A value that is given once stands where it belongs; one that is varied becomes a factor. All
+An option with one value is written at its place; one with several values becomes a factor. All
 treatments share one network: the host ``proxy`` lies between client and server, and forwards
 packets in treatments in which no proxy runs on it.
 """
@@ -194,15 +194,16 @@ class _Builder:
         return {
             (): [
                 f"Written by: {shlex.join(self._options.line.words())}",
-                "To go on from here, copy it, change its name and what you like,",
-                "and httpbed run it; httpbed validate lists all mistakes.",
+                "To change the experiment, copy this file, edit its name and anything else,",
+                "and use httpbed run; httpbed validate lists all mistakes.",
             ],
             ("factors", CONTROL): [
-                "Of the program that sends to the client; a server behind a proxy has its own.",
+                "Of the program that sends to the client, not of a server behind a proxy.",
                 *(f"Not run: {line}" for line in skipped(self._offered)),
             ],
             ("groups",): [
-                "The factors are crossed; a sender without a choice, or a proxy, runs once.",
+                "Each group runs all combinations of its levels.",
+                "A sender without a choice of congestion control runs once.",
             ],
             ("topology", "links", 1): [
                 "The link behind the proxy has no impairments; where no proxy runs, its host",

@@ -33,9 +33,9 @@ from httpbed.trial.plan import CampaignSetup, PlanOptions
 from httpbed.trial.verdict import AttemptId
 
 SIZES = (1000, 1_000_000)
-"""Bytes: a file that fits the first window, and one that does not."""
+"""Bytes of the files: the first fits into an initial window, the second does not."""
 UNTRUSTED = "an untrusted certificate"
-MISSING = "a file that is not there"
+MISSING = "a missing file"
 _SEED = 1
 _TIME_LIMIT_S = 30.0
 _SMALL_BYTES = SIZES[0]
