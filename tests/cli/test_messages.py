@@ -35,6 +35,13 @@ from command_line import Command
             ["link", "--discipline", "red", "true"],
             "--discipline: must be 'droptail', 'codel', 'fq_codel' or 'pie', not 'red'",
         ),
+        (
+            ["link", "--seed", "-1", "true"],
+            (
+                "--seed: '-1' is not a whole number from 0 on with at most 32 digits; write for"
+                " example 7"
+            ),
+        ),
         (["link", "--change", "--state", "off"], "--state: must be 'up' or 'down', not 'off'"),
     ],
     ids=lambda one: " ".join(one) if isinstance(one, list) else None,

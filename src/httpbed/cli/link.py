@@ -27,6 +27,8 @@ from httpbed.network.shell.run import LinkRequest, LinkRun, run
 NOT_FOUND, NOT_RUNNABLE, SIGNALLED = 127, 126, 128
 """Exit codes, as in shells."""
 SEED_BITS = 32
+"""Size of a seed that httpbed chooses."""
+MOST_SEED_DIGITS = 32
 _STDERR = 2
 
 _SETTINGS = {"allow_interspersed_args": False, "max_content_width": 100}
@@ -222,8 +224,11 @@ def _backend_mistakes(name: str | None) -> Iterator[Mistake]:
 
 
 def _seed_mistakes(seed: str | None) -> Iterator[Mistake]:
-    if seed is not None and not (seed.isascii() and seed.isdigit() and len(seed) <= SEED_BITS):
-        yield Mistake("--seed", f"{seed!r} is not a whole number", "write for example 7")
+    if seed is not None and not (
+        seed.isascii() and seed.isdigit() and len(seed) <= MOST_SEED_DIGITS
+    ):
+        reason = f"{seed!r} is not a whole number from 0 on with at most {MOST_SEED_DIGITS} digits"
+        yield Mistake("--seed", reason, "write for example 7")
 
 
 def _inputs(
