@@ -12,7 +12,7 @@ import toml_documents
 from httpbed.experiment import factorial, parser
 from httpbed.experiment.document import scenario_document
 from httpbed.experiment.experiment import Experiment
-from httpbed.experiment.factorial import Exclusion, Group
+from httpbed.experiment.factorial import Exclusion, Group, Scale
 from nested import NESTED
 from recorded import DEMO
 
@@ -96,6 +96,46 @@ def test_a_scale_keeps_the_order_and_has_its_own_replicates() -> None:
     assert experiment.at_scale(None) == experiment
 
 
+PARTS = """
+[[scales.standard.parts]]
+loss = ["2 %"]
+http_version = ["3"]
+
+[[scales.standard.parts]]
+http_version = ["2"]
+
+[scales.standard]
+replicates = 2
+"""
+
+
+def test_a_scale_runs_the_union_of_its_parts_within_the_groups() -> None:
+    """Each group and each part is one factorial; a level that no part runs is no level."""
+    read = parser.read(grouped() + PARTS)
+    assert read.mistakes == ()
+    assert toml_documents.schema_errors(read.document) == []
+    assert isinstance(read.experiment, Experiment)
+    standard = read.experiment.at_scale("standard")
+    assert [*standard.treatments()] == [
+        {"http_version": "2", "loss": "0 %"},
+        {"http_version": "2", "loss": "2 %"},
+        {"http_version": "3", "loss": "2 %"},
+    ]
+    assert standard.factors == {"http_version": ["2", "3"], "loss": ["0 %", "2 %"]}
+
+
+@given(groups, st.lists(some, max_size=3), some)
+def test_a_scale_runs_the_treatments_of_the_design_that_it_matches(
+    groups: list[Group], parts: list[dict[str, list[str]]], levels: dict[str, list[str]]
+) -> None:
+    """The intersected groups give what filtering the whole design gives."""
+    scale = Scale(replicates=1, levels=levels, parts=parts)
+    kept = factorial.narrowed(FACTORS, levels)
+    reduced = factorial.treatments(kept, factorial.scaled(groups, scale))
+    whole = factorial.treatments(FACTORS, groups)
+    assert [*reduced] == [treatment for treatment in whole if scale.matches(treatment)]
+
+
 EXCLUDE = '[[exclude]]\nreason = "r"\nlevels = '
 
 
@@ -130,6 +170,16 @@ EXCLUDE = '[[exclude]]\nreason = "r"\nlevels = '
             grouped('1\nlevels = { loss = ["0 %"]', '1\nlevels = { lost = ["0 %"]'),
             "scales.smoke.levels.lost",
             "unknown factor",
+        ),
+        (
+            grouped() + PARTS.replace('["3"]', '["4"]'),
+            "scales.standard.parts[0].http_version[0]",
+            "not a level",
+        ),
+        (
+            grouped() + PARTS.replace('["3"]', '["1.1"]'),
+            "scales.standard.parts[0]",
+            "no treatment of the scale",
         ),
         (
             grouped() + EXCLUDE + '{ loss = ["0 %"] }',

@@ -90,5 +90,22 @@ class Experiment(Value):
         if name is None:
             return self
         scale = self.scales[name]
-        factors = factorial.narrowed(self.factors, scale.levels)
-        return self.model_copy(update={"factors": factors, "replicates": scale.replicates})
+        reduced = self.model_copy(
+            update={
+                "factors": factorial.narrowed(self.factors, scale.levels),
+                "groups": factorial.scaled(self.groups, scale),
+                "replicates": scale.replicates,
+            }
+        )
+        return reduced.model_copy(update={"factors": reduced.used_factors()})
+
+    def used_factors(self) -> dict[str, list[str]]:
+        """Return the factors with only the levels that a treatment has."""
+        used: dict[str, set[str]] = {name: set() for name in self.factors}
+        for treatment in self.treatments():
+            for name, level in treatment.items():
+                used[name].add(level)
+        return {
+            name: [level for level in levels if level in used[name]]
+            for name, levels in self.factors.items()
+        }

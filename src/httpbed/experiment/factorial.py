@@ -58,6 +58,20 @@ class Scale(Value):
     """Number of blocks."""
     levels: SomeLevels = Field(default_factory=dict)
     """The levels to run. A factor that is not named here has all its levels."""
+    parts: list[SomeLevels] = Field(default_factory=list)
+    """Of these treatments, the scale runs those that match at least one part: that have, for every
+    factor named in the part, one of its levels there. Default: all."""
+
+    def matches(self, treatment: Mapping[str, str]) -> bool:
+        """Whether this scale runs a treatment of the design."""
+        return has(treatment, self.levels) and any(
+            has(treatment, part) for part in self.parts or [{}]
+        )
+
+
+def has(treatment: Mapping[str, str], levels: SomeLevels) -> bool:
+    """Whether a treatment has, for each of its factors named in ``levels``, one of the levels."""
+    return all(treatment[name] in some for name, some in levels.items() if name in treatment)
 
 
 def treatments(
@@ -72,6 +86,25 @@ def treatments(
         treatment = dict(zip(factors, levels, strict=True))
         if not any(excluded.matching(treatment)):
             yield treatment
+
+
+def scaled(groups: Sequence[Group], scale: Scale) -> list[Group]:
+    """Return the groups of a scale's design: the intersection of each group with each part."""
+    if not scale.parts:
+        return [*groups]
+    return [
+        Group(name=group.name, levels=_common(group.levels, part))
+        for group in groups or [Group(name="the scale's parts")]
+        for part in scale.parts
+    ]
+
+
+def _common(one: SomeLevels, other: SomeLevels) -> SomeLevels:
+    """Return the levels that both have; a factor that only one names has its levels there."""
+    both = {
+        name: [level for level in one[name] if level in other[name]] for name in one.keys() & other
+    }
+    return {**one, **other, **both}
 
 
 def most(factors: Factors, groups: Sequence[Group] = ()) -> int:

@@ -120,6 +120,8 @@ def _choices(design: PartialDesign) -> Iterator[tuple[str, Mapping[str, list[str
         yield f"exclude[{index}].levels", exclusion.levels
     for name, scale in design.scales.items():
         yield f"scales.{name}.levels", scale.levels
+        for index, part in enumerate(scale.parts):
+            yield f"scales.{name}.parts[{index}]", part
 
 
 def _unknown_levels(
@@ -197,15 +199,13 @@ def _empty_scales(design: PartialDesign, treatments: Sequence[Treatment]) -> Ite
         yield Mistake("report.base", "no treatment has these levels", "name levels of a treatment")
         return
     for name, scale in design.scales.items():
-        left = [treatment for treatment in treatments if _is_at(scale, treatment)]
+        left = [treatment for treatment in treatments if scale.matches(treatment)]
         if not left:
             yield Mistake(f"scales.{name}", "leaves no treatment", "keep more levels")
         elif not any(known.items() <= treatment.items() for treatment in left):
             reason = "leaves out report.base, which the report compares with"
             yield Mistake(f"scales.{name}", reason, "keep the levels of report.base, too")
-
-
-def _is_at(scale: Scale, treatment: Treatment) -> bool:
-    return all(
-        treatment[name] in levels for name, levels in scale.levels.items() if name in treatment
-    )
+        for index, part in enumerate(scale.parts if left else ()):
+            if not any(factorial.has(treatment, part) for treatment in left):
+                place = f"scales.{name}.parts[{index}]"
+                yield Mistake(place, "no treatment of the scale has these levels", "correct them")
