@@ -16,12 +16,12 @@ from httpbed.experiment.page import FolderPage, KnownPage, NamedPage, RecordedPa
 from httpbed.host import folders
 from httpbed.web.sites import corpus_maker, mirrored
 from httpbed.web.sites import site as sites
-from httpbed.web.sites.generated import ranjan, synthetic, zhang
+from httpbed.web.sites.generated import biswal, ranjan, synthetic, zhang
 from httpbed.web.sites.maker import Maker, NamedPagesMaker, Outline, Say
 from httpbed.web.sites.replay import har_site
 from httpbed.web.sites.site import Site
 
-NAMED_PAGES: tuple[NamedPagesMaker, ...] = (corpus_maker, ranjan, zhang)
+NAMED_PAGES: tuple[NamedPagesMaker, ...] = (corpus_maker, biswal, ranjan, zhang)
 """Makers of the pages that experiments load by name; no two makers share a name."""
 MAKERS: Mapping[type[KnownPage], Maker] = {
     SyntheticPage: synthetic,
