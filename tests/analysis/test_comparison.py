@@ -52,6 +52,19 @@ def test_equal_samples_have_ratio_one(values: list[float]) -> None:
     assert found.judgement == ("equal" if len(values) >= 5 else "open")
 
 
+def test_the_ratio_of_medians_ignores_the_pairing() -> None:
+    """Ratios of 2/3, 2 and 0.1 have the median 2/3; the medians are 4 and 3."""
+    found = compared(by_block(2, 4, 6), by_block(3, 2, 60))
+    assert found.median.value == pytest.approx(2 / 3)
+    assert found.of_medians.value == pytest.approx(4 / 3)
+
+
+def test_the_ratio_of_medians_is_a_bound_if_a_median_is_one() -> None:
+    """Two of three loads timed out after 10 s."""
+    found = compared(sample({1: 2.0}, {2: 10.0, 3: 10.0}), by_block(1, 2, 3))
+    assert found.of_medians == Bounded(5.0, ">")
+
+
 def test_ratios_are_paired_by_block() -> None:
     """Blocks differ tenfold, ratios within blocks do not."""
     base = by_block(1, 10, 2, 20, 3)

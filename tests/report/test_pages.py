@@ -332,7 +332,7 @@ STUDIES = Path(__file__).parents[2] / "experiments"
 @pytest.mark.parametrize(
     ("file", "axes", "panel"),
     [
-        ("biswal2016/grid.toml", ("size", "objects"), "nginx-h3, RTT 10 ms, loss 0 %"),
+        ("biswal2016/grid.toml", ("size", "objects"), "cold, nginx-h3, RTT 10 ms, loss 0 %"),
         ("zhang2023/rates.toml", ("page", "rate"), "aioquic-h3"),
         ("zhang2023/losses.toml", ("page", "loss"), "nginx-h3"),
         ("ranjan2019/pages.toml", ("page", "bandwidth"), "delay 0 ms, loss 0 %"),

@@ -41,7 +41,12 @@ class Ratio:
     n: int
     """Number of blocks in which both are known well enough for a ratio."""
     median: Bounded
+    """Median of the blocks' ratios."""
+    of_medians: Bounded
+    """Ratio of both medians over these blocks, which papers with one median per treatment publish
+    (Biswal and Gnawali 2016). It ignores the pairing and has no interval here."""
     interval: Interval | None
+    """Interval of :attr:`median`."""
     below: int
     """Number of blocks with a ratio under 1."""
     undefined: int
@@ -64,6 +69,11 @@ def compare(sample: Sample, base: Sample) -> Ratio | None:
     return Ratio(
         n=len(pairs),
         median=bounded(lambda x: float(np.median(x)), at_bound, far),
+        of_medians=bounded(
+            _of_medians,
+            _both(sample.at_bound(), base.at_bound(), pairs),
+            _both(sample.far(), base.far(), pairs),
+        ),
         interval=interval,
         below=int(np.sum(at_bound < 1)),
         undefined=len(shared) - len(pairs),
@@ -123,6 +133,16 @@ def _defined(sample: Sample, base: Sample, block: int) -> bool:
 
 def _ratios(values: dict[int, float], base: dict[int, float], pairs: list[int]) -> Floats:
     return np.array([values[block] / base[block] for block in pairs])
+
+
+def _both(values: dict[int, float], base: dict[int, float], pairs: list[int]) -> Floats:
+    """Return the values and the base's values of the blocks, shape (2, blocks)."""
+    return np.array([[one[block] for block in pairs] for one in (values, base)])
+
+
+def _of_medians(both: Floats) -> float:
+    median, base = np.median(both, axis=1)
+    return float(median / base)
 
 
 def _ends(ends: list[tuple[float, float]], end: int) -> tuple[Floats, Floats]:

@@ -54,6 +54,8 @@ class TreatmentRow:
     mean: str
     ratio: str
     ratio_interval: str
+    of_medians: str
+    """The ratio of both medians, where it is another number than the median ratio."""
     blocks: str
     judgement: str
     aside: str
@@ -216,6 +218,7 @@ def _line(findings: Findings, row: Row, beside: tuple[str, ...]) -> TreatmentRow
         mean=_mean(findings, row),
         ratio="base" if row.is_base else ratio_text(ratio.median) if ratio else DASH,
         ratio_interval=ratio_interval(ratio.interval) if ratio else "",
+        of_medians=_of_medians(ratio) if ratio else "",
         blocks=agreeing_blocks(ratio) if ratio and ratio.judgement in {"less", "more"} else "",
         judgement=_judgement(ratio) if ratio else "",
         aside=_aside(ratio) if ratio else "",
@@ -227,6 +230,11 @@ def _line(findings: Findings, row: Row, beside: tuple[str, ...]) -> TreatmentRow
         endings=_endings(row),
         share=row.tally.completed / row.tally.planned if row.tally.planned else 0.0,
     )
+
+
+def _of_medians(ratio: Ratio) -> str:
+    text = ratio_text(ratio.of_medians)
+    return "" if text == ratio_text(ratio.median) else text
 
 
 def _judgement(ratio: Ratio) -> str:

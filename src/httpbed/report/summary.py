@@ -88,6 +88,7 @@ def _ratio(found: Ratio | None) -> dict[str, Any] | None:
     return {
         "n": found.n,
         "median": _bounded(found.median),
+        "of_medians": _bounded(found.of_medians),
         "interval": _interval(found.interval),
         "blocks_below_1": found.below,
         "undefined": found.undefined,
