@@ -85,6 +85,41 @@ def test_an_output_never_replaces_a_campaign_s_own_file(
     assert after == before
 
 
+EXPORTED = "a CSV file that httpbed exported"
+
+
+@pytest.mark.parametrize(
+    ("verb", "kind"), [("report", "a report that httpbed wrote"), ("export", EXPORTED)]
+)
+def test_an_output_replaces_only_its_own_kind_of_file(
+    httpbed: Command, tmp_path: Path, verb: str, kind: str
+) -> None:
+    """The verb refuses to replace an experiment file, and replaces what it wrote before."""
+    campaign, file = tmp_path / "campaign", tmp_path / "loss.toml"
+    stored_campaigns.make(campaign, [stored_campaigns.record(stored_campaigns.loaded().trials[0])])
+    file.write_text('name = "loss"\n')
+    code, _, stderr = httpbed(verb, campaign, "-o", file)
+    message = f"-o {file}: exists and is not {kind}; name another file, or delete this one"
+    assert (code, stderr) == (2, f"httpbed: {message}\n")
+    assert file.read_text() == 'name = "loss"\n'
+    file.write_text("")
+    for _ in range(2):
+        assert httpbed(verb, campaign, "-o", file)[0] == 0
+    assert file.read_text()
+
+
+@pytest.mark.parametrize(("option", "kind"), [("--json", "json"), ("--format=parquet", "parquet")])
+def test_an_export_replaces_an_earlier_one_of_its_format(
+    httpbed: Command, tmp_path: Path, option: str, kind: str
+) -> None:
+    """Each format is recognised by its first bytes."""
+    campaign, file = tmp_path / "campaign", tmp_path / f"data.{kind}"
+    stored_campaigns.make(campaign, [stored_campaigns.record(stored_campaigns.loaded().trials[0])])
+    for _ in range(2):
+        assert httpbed("export", campaign, option, "-o", file)[0] == 0
+    assert httpbed("export", campaign, "-o", file)[0] == 2
+
+
 def test_all_mistakes_in_a_base_are_reported_at_once(httpbed: Command, tmp_path: Path) -> None:
     """A factor has one level in the base."""
     bases = ("--base", "2", "--base", "loss=0 %", "--base", "loss=2 %")

@@ -55,7 +55,7 @@ def command(*, directory: Path, kind: str, output: Path | None, as_json: bool) -
     if output is None:
         table_files.write(table, sys.stdout.buffer, form)
         return
-    output_file.require(output, directory)
+    output_file.require(output, table_files.FILES[form], directory)
     with output.open("wb") as file:
         table_files.write(table, file, form)
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.host import user_file
+from httpbed.host.user_file import Kind
 from httpbed.store import campaign as campaigns
 
 
-def require(output: Path, directory: Path) -> None:
+def require(output: Path, kind: Kind, directory: Path) -> None:
     """Raise ConfigError if a verb must not or cannot write ``output``.
 
     Args:
         output: The file to write.
+        kind: What is written; a file of another kind is not replaced.
         directory: The campaign, whose own files must not be replaced.
     """
     if output.is_dir():
@@ -21,6 +24,8 @@ def require(output: Path, directory: Path) -> None:
         raise _refusal(output, "its folder does not exist", "create it first")
     if campaigns.is_own_file(directory, output):
         raise _refusal(output, "is part of the campaign", "name another file")
+    if reason := user_file.unlike(output, kind):
+        raise _refusal(output, reason, "name another file, or delete this one")
 
 
 def _refusal(output: Path, reason: str, remedy: str) -> ConfigError:

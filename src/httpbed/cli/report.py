@@ -66,7 +66,7 @@ def command(
     and trials of experiments with a hand-over.
     """
     if output is not None:
-        output_file.require(output, directory)
+        output_file.require(output, publish.HTML, directory)
     base = _base(bases)
     results = query.read(directory)
     if trial is not None:

@@ -16,9 +16,16 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from httpbed.experiment.errors import visible
+from httpbed.host.user_file import Kind
 
 KINDS = ("csv", "parquet")
 JSON = "json"
+FILES = {
+    "csv": Kind("a CSV file that httpbed exported", re.compile(rb'"block","position",')),
+    "parquet": Kind("a Parquet file", re.compile(rb"PAR1")),
+    JSON: Kind("a file of JSON lines that httpbed exported", re.compile(rb'\{"block": ')),
+}
+"""What ``httpbed export`` writes, by kind."""
 
 _FORMULA = re.compile(r"[=+\-@\uff1d\uff0b\uff0d\uff20]")
 """First character of a formula; some spreadsheets accept the full-width forms, too."""

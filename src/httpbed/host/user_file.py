@@ -1,14 +1,19 @@
-"""Read a file that the user names, without blocking on named pipes or endless devices.
+"""Files that the user names: read without blocking, and never replaced by another kind of file.
 
 Opening a named pipe blocks until a writer opens it, and a device may never end. So only regular
 files are read; symbolic links to them are followed. The exception is the pipe of a shell's
 ``<(...)``, which is under ``/dev/fd`` and ends by itself.
+
+An output may replace an empty file, or a file of its own kind. Whether a file has that kind is
+decided by its first bytes, as its name is the user's.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import stat
+from dataclasses import dataclass
 from pathlib import Path
 
 _KINDS = {
@@ -19,6 +24,19 @@ _KINDS = {
     stat.S_IFSOCK: "a socket",
 }
 _PASSED_ON = ("/dev/fd/", "/dev/stdin", "/proc/")
+
+
+_START_BYTES = 1024
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of file that httpbed writes."""
+
+    words: str
+    """With its article, for messages."""
+    start: re.Pattern[bytes]
+    """Matches the beginning of every file of this kind."""
 
 
 class NotAFileError(ValueError):
@@ -39,6 +57,20 @@ def read(file: Path, most: int) -> bytes:
         _require_file(file, os.fstat(handle).st_mode)
         os.set_blocking(handle, True)
         return opened.read(most + 1)
+
+
+def unlike(file: Path, kind: Kind) -> str | None:
+    """Return why an output of this kind must not replace what is there; None if it may.
+
+    What is not a regular file, such as a pipe or ``/dev/null``, keeps nothing that could be lost.
+    """
+    if not file.is_file():
+        return None
+    try:
+        start = read(file, _START_BYTES)
+    except OSError as error:
+        return f"exists and cannot be read ({error.strerror})"
+    return f"exists and is not {kind.words}" if start and not kind.start.match(start) else None
 
 
 def _require_file(file: Path, mode: int) -> None:

@@ -1,9 +1,11 @@
-"""What is refused of the files that a link is to write, and that the looking changes nothing."""
+"""Which output files a link refuses, and that the check changes nothing."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+
+import pytest
 
 from httpbed.network.shell import output_files
 
@@ -17,14 +19,42 @@ def refused(
     return {mistake.place: mistake.reason for mistake in found}
 
 
-def test_what_is_there_keeps_its_content(tmp_path: Path) -> None:
-    """Until it is known that there will be something else."""
+CAPTURE = (
+    b"\n\r\r\n\x40\0\0\0\x4d\x3c\x2b\x1a\1\0\0\0" + b"\xff" * 8 + b"\4\0\x12\0httpbed-link 0.1.0"
+)
+LOG = b"in_ns\tout_ns\tbytes\tdirection\tnumber\tfate\n"
+
+
+def test_the_check_leaves_the_content_of_an_output(tmp_path: Path) -> None:
+    """Only the start of the link empties the file."""
     file = tmp_path / "kept"
-    file.write_text("an hour's work")
+    file.write_bytes(CAPTURE)
     assert not refused({"--pcap": file, "--log": None})
-    assert file.read_text() == "an hour's work"
+    assert file.read_bytes() == CAPTURE
     output_files.empty((file, None))
     assert not file.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("content", "replaced_by"),
+    [
+        (b"", {"--pcap", "--log"}),
+        (CAPTURE, {"--pcap"}),
+        (LOG + b"1\t2\t40\t0\t0\tdelivered\n", {"--log"}),
+        (CAPTURE.replace(b"httpbed-link", b"dumpcap 4.0."), set()),
+        (b'name = "loss"\n', set()),
+    ],
+)
+def test_an_output_replaces_only_its_own_kind_of_file(
+    tmp_path: Path, content: bytes, replaced_by: set[str]
+) -> None:
+    """An experiment file cannot be restored; an earlier log or capture can be measured again."""
+    file = tmp_path / "there"
+    file.write_bytes(content)
+    for flag in ("--pcap", "--log"):
+        reason = refused({flag: file}).get(flag, "")
+        assert ("exists and is not" in reason) == (flag not in replaced_by)
+    assert file.read_bytes() == content
 
 
 def test_what_was_not_there_is_not_left(tmp_path: Path) -> None:

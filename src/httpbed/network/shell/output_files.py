@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from httpbed.experiment.errors import Mistake
+from httpbed.host import user_file
+from httpbed.host.user_file import Kind
+
+KINDS = {
+    "--pcap": Kind(
+        "a capture that httpbed wrote", re.compile(rb"\n\r\r\n.{4,200}httpbed-link ", re.DOTALL)
+    ),
+    "--log": Kind("a packet log that httpbed wrote", re.compile(rb"in_ns\tout_ns\t")),
+}
+"""What each option writes. A pcapng file begins with 0x0A0D0D0A and names the application."""
 
 Identity = tuple[int, int]
 """Device and inode: the same file may have several names."""
@@ -16,8 +27,9 @@ Identity = tuple[int, int]
 def mistakes(
     outputs: Mapping[str, str | None], inputs: Iterable[tuple[str, str]]
 ) -> Iterator[Mistake]:
-    """Yield a mistake for each output that cannot be written, or is an input or another output.
+    """Yield a mistake for each output that cannot be written, or that would destroy something.
 
+    An output is neither an input nor another output, and replaces only files of its own kind.
     Nothing is created or changed.
     """
     by_identity = {identity: flag for flag, file in inputs if (identity := _of_input(file))}
@@ -36,7 +48,10 @@ def mistakes(
                 yield Mistake(
                     flag, f"{file} is also that of {by_identity[identity]}", "name another file"
                 )
-            elif identity:
+                continue
+            if unlike := user_file.unlike(Path(file), KINDS[flag]):
+                yield Mistake(flag, f"{file} {unlike}", "name another file, or delete this one")
+            if identity:
                 by_identity[identity] = flag
     finally:
         for path in made:
