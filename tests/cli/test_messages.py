@@ -85,6 +85,19 @@ def test_an_output_never_replaces_a_campaign_s_own_file(
     assert after == before
 
 
+@pytest.mark.parametrize("words", [("validate",), ("plan",), ("compare", "curl:h1", "--dry-run")])
+def test_an_executable_that_cannot_run_is_rejected_before_a_run(
+    httpbed: Command, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    """What validate accepts, run accepts too."""
+    file = tmp_path / "loss.toml"
+    file.write_text(stored_campaigns.loaded().text)
+    own = ("--program", "curl=/no/such/curl")
+    code, _, stderr = httpbed(*words, *([] if "compare" in words else [file]), *own)
+    assert code == 2
+    assert "httpbed: curl: install.binary: /no/such/curl is not there; " in stderr
+
+
 EXPORTED = "a CSV file that httpbed exported"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,12 @@ from httpbed.trial import program_roots
 
 ELSEWHERE = b"\x7fELF\x02\x01\x01".ljust(18, b"\0") + b"\xff\x00" + bytes(44)
 """The header of a program for a processor that nobody has."""
+
+
+def program(path: Path) -> str:
+    """Make an executable of this machine, and return its path."""
+    shutil.copy(str(shutil.which("true")), path)
+    return str(path)
 
 
 def with_program(path: str) -> Catalog:
@@ -35,12 +42,12 @@ def with_program(path: str) -> Catalog:
 def test_an_unusable_program_is_reported_with_the_remedy(
     tmp_path: Path, content: bytes, mode: int, word: str
 ) -> None:
-    """At the place of its recipe."""
-    program = tmp_path / "mine"
-    program.write_bytes(content)
-    program.chmod(mode)
+    """The catalog rejects it, so validate, plan and compare do so too."""
+    own = tmp_path / "mine"
+    own.write_bytes(content)
+    own.chmod(mode)
     with pytest.raises(ConfigError, match=word) as caught:
-        program_roots.ensure(with_program(str(program)), ["curl"], say=print)
+        with_program(str(own))
     (mistake,) = caught.value.mistakes
     assert mistake.place == "curl: install.binary"
     assert mistake.remedy
@@ -53,25 +60,27 @@ def test_an_unusable_program_is_reported_with_the_remedy(
 def test_a_missing_program_can_be_named_on_the_command_line(name: str, word: str) -> None:
     """A bare name is searched on the PATH."""
     with pytest.raises(ConfigError, match=word) as caught:
-        program_roots.ensure(with_program(name), ["curl"], say=print)
+        with_program(name)
     assert "--program curl=PATH" in str(caught.value)
 
 
-def test_a_program_replaces_a_recipe_s_everywhere() -> None:
+def test_a_program_replaces_a_recipe_s_everywhere(tmp_path: Path) -> None:
     """Its version comes from the program that is measured."""
-    recipe = with_program("/my/curl-9")["curl"]
+    own = program(tmp_path / "curl-9")
+    recipe = with_program(own)["curl"]
     asking = recipe.identify()
     assert asking
     assert recipe.command("client") == asking.argv[0] == "/programs/curl/curl-9"
     assert asking.environment == {"LD_LIBRARY_PATH": "/programs/curl"}
-    assert with_program("/my/curl-9").installs(["curl"]) == {}
+    assert with_program(own).installs(["curl"]) == {}
     with pytest.raises(ConfigError, match="no recipe 'kurl'"):
-        catalog.load().with_programs({"kurl": "/my/curl"})
+        catalog.load().with_programs({"kurl": own})
 
 
-def test_a_library_behind_a_script_has_no_version() -> None:
+def test_a_library_behind_a_script_has_no_version(tmp_path: Path) -> None:
     """Its digest is known."""
-    recipe = catalog.load().with_programs({"gtlsserver": "/my/gtlsserver"})["gtlsserver"]
+    own = program(tmp_path / "gtlsserver")
+    recipe = catalog.load().with_programs({"gtlsserver": own})["gtlsserver"]
     assert recipe.command("server") == "/programs/gtlsserver/gtlsserver"
     assert recipe.identify() is None
 

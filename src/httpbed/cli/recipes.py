@@ -12,9 +12,10 @@ from typing import Any
 import click
 
 from httpbed.cli.echo import echo, say
-from httpbed.cli.experiment_argument import catalog, json_option, own_programs, recipes_option
+from httpbed.cli.experiment_argument import catalog, json_option, recipes_option
 from httpbed.experiment.errors import ConfigError, HostError, Mistake
 from httpbed.host import folders
+from httpbed.programs import user_program
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.recipe import Recipe
 from httpbed.studies.interop import pairings, table
@@ -121,7 +122,7 @@ def check(
     """
     known = catalog(recipe_folders)
     _require(known, names)
-    program_roots.require(known[name] for name in {*names, *own_programs()})
+    user_program.require(known[name] for name in names)
     found, absent = checking.here(known)
     chosen = pairings.every(found) if full else pairings.few(found)
     wanted = [one for one in chosen if not names or one.members() & set(names)]

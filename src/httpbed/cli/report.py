@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -15,9 +16,15 @@ from httpbed.cli.echo import echo
 from httpbed.cli.experiment_argument import json_option
 from httpbed.experiment.errors import ConfigError, Mistake, visible
 from httpbed.experiment.metric import METRICS
+from httpbed.host.user_file import Kind
 from httpbed.report import one_trial, publish, terminal
 from httpbed.store import damage, query, sender_records
 from httpbed.store.results import Results
+
+_HTML = Kind(
+    "a report that httpbed wrote",
+    re.compile(rb'<!doctype html>.{0,400}<meta name="generator" content="httpbed ', re.DOTALL),
+)
 
 
 @click.command("report")
@@ -66,7 +73,7 @@ def command(
     and trials of experiments with a hand-over.
     """
     if output is not None:
-        output_file.require(output, publish.HTML, directory)
+        output_file.require(output, _HTML, directory)
     base = _base(bases)
     results = query.read(directory)
     if trial is not None:

@@ -17,7 +17,7 @@ from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.parser import format_path
 from httpbed.host import user_file
 from httpbed.host.packages.toolbox import Contents
-from httpbed.programs import recipe_checks
+from httpbed.programs import recipe_checks, user_program
 from httpbed.programs.inheritance import LIKE, RecipeSource
 from httpbed.programs.recipe import Recipe, digest_of
 
@@ -56,7 +56,7 @@ class Catalog:
         """Return a catalog in which the user's executables replace recipes' programs.
 
         Raises:
-            ConfigError: A recipe does not exist, or it starts a script.
+            ConfigError: A recipe does not exist or starts a script, or an executable cannot run.
         """
         known = ", ".join(sorted(self.recipes))
         mistakes = [
@@ -72,6 +72,7 @@ class Catalog:
         if mistakes:
             raise ConfigError(mistakes)
         changed = {name: self[name].with_program(path) for name, path in programs.items()}
+        user_program.require(changed.values())
         return Catalog({**self.recipes, **changed}, self.replaced)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ from typing import Any
 from httpbed.analysis.findings import Findings, find
 from httpbed.analysis.loads import PageTrial
 from httpbed.analysis.timelines import Timeline
-from httpbed.host.user_file import Kind
 from httpbed.report import figures, html, one_trial, terminal, terminal_table, timelines
 from httpbed.report import summary as summaries
 from httpbed.report.pages import one_load, section
@@ -20,10 +18,6 @@ from httpbed.store.results import Results
 
 REPORT = "report.html"
 FIGURES = "figures"
-HTML = Kind(
-    "a report that httpbed wrote",
-    re.compile(rb'<!doctype html>.{0,400}<meta name="generator" content="httpbed ', re.DOTALL),
-)
 
 
 def report(results: Results, findings: Findings | None = None, path: Path | None = None) -> Path:

@@ -7,21 +7,20 @@ which is on its library path.
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from httpbed.experiment.errors import ConfigError, HostError, Mistake
+from httpbed.experiment.errors import HostError
 from httpbed.host.packages import elf, identity, quiche, toolbox
 from httpbed.host.packages.identity import ProgramIdentity
 from httpbed.host.packages.toolbox import Contents, Root
 from httpbed.host.sandbox import binaries
 from httpbed.host.sandbox.spec import PartSpec
 from httpbed.network.plan import TOOLS
-from httpbed.programs import install
+from httpbed.programs import install, user_program
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.recipe import Recipe
 from httpbed.trial import replay_origin
@@ -134,26 +133,13 @@ def build(
 def _places_here(recipes: Iterable[Recipe], say: Say) -> dict[str, Place]:
     """Find the programs of this machine; every mistake is reported before any build."""
     several = list(recipes)
-    require(several)
-    programs = [(recipe, _found(recipe)) for recipe in several if recipe.install.binary]
+    user_program.require(several)
+    programs = [(recipe, user_program.find(recipe)) for recipe in several if recipe.install.binary]
     programs += [(recipe, own_executable(recipe, say)) for recipe in several if recipe.install.own]
     return {
         recipe.name: Place(None, program, dict(_shown(recipe, program)))
         for recipe, program in programs
     }
-
-
-def require(recipes: Iterable[Recipe]) -> None:
-    """Check that the user's executables among some recipes can be run.
-
-    Raises:
-        ConfigError: With every one that cannot, and why.
-    """
-    own = [recipe for recipe in recipes if recipe.install.binary]
-    mistakes = [*filter(None, (_mistake(recipe, _found(recipe)) for recipe in own))]
-    mistakes += [mistake for recipe in own for mistake in _missing(recipe)]
-    if mistakes:
-        raise ConfigError(mistakes)
 
 
 def state(recipe: Recipe) -> tuple[bool, str]:
@@ -170,9 +156,8 @@ def state(recipe: Recipe) -> tuple[bool, str]:
             return True, str(binaries.executable(recipe.install.own))
         except HostError as error:
             return False, error.reason
-    program = _found(recipe)
-    wrong = _mistake(recipe, program)
-    return wrong is None, wrong.reason if wrong else str(program)
+    wrong = user_program.mistake(recipe)
+    return wrong is None, wrong.reason if wrong else str(user_program.find(recipe))
 
 
 def own_executable(recipe: Recipe, say: Say) -> Path:
@@ -182,48 +167,10 @@ def own_executable(recipe: Recipe, say: Say) -> Path:
     return binaries.executable(str(recipe.install.own))
 
 
-def _found(recipe: Recipe) -> Path:
-    """Find the user's executable; a bare name is looked up as a shell does."""
-    return _named(recipe.install.binary or "")
-
-
-def _named(name: str) -> Path:
-    """Return the absolute path of a path, or of a bare name of a program."""
-    return Path((None if "/" in name else shutil.which(name)) or name).expanduser().absolute()
-
-
-def _missing(recipe: Recipe) -> Iterator[Mistake]:
-    for name in recipe.install.needs:
-        if not _named(name).exists():
-            place, where = f"{recipe.name}: install.needs", "is not there"
-            where = where if "/" in name else "is not on the PATH"
-            yield Mistake(place, f"{name} {where}", "install it, or take it out of the recipe")
-
-
-def _mistake(recipe: Recipe, program: Path) -> Mistake | None:
-    """Return why the user's executable cannot be run; None if it can."""
-    place, binary = f"{recipe.name}: install.binary", recipe.install.binary
-    other = f"name another one: --program {recipe.name}=PATH"
-    if not program.exists():
-        where = "is not there" if binary and "/" in binary else "is not on the PATH"
-        return Mistake(place, f"{binary} {where}", f"it is your own program: {other}")
-    if not program.is_file():
-        return Mistake(place, f"{program} is no file", other)
-    if not os.access(program, os.X_OK):
-        return Mistake(place, f"{program} may not be executed by you", f"chmod +x, or {other}")
-    if not elf.is_program(program):
-        reason = f"{program} is a script, or no program at all"
-        return Mistake(place, reason, "name the program itself, as scripts hide what is measured")
-    if not elf.is_of_this_machine(program):
-        machine = os.uname().machine
-        return Mistake(place, f"{program} is for another processor than {machine}", other)
-    return None
-
-
 def _shown(recipe: Recipe, program: Path) -> Iterator[tuple[str, Path]]:
     """Yield the files of this machine that the program sees: path in the sandbox, path here."""
     yield str(recipe.install.program(recipe.name)), program.resolve()
-    needed = [_named(name) for name in recipe.install.needs]
+    needed = [user_program.named(name) for name in recipe.install.needs]
     yield from ((str(path), path.resolve()) for path in needed)
     folder = install.folder(recipe.name)
     for one in (program, *(path for path in needed if path.is_file() and elf.is_program(path))):
