@@ -15,7 +15,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
+from httpbed.analysis.estimate import CONFIDENCE
 from httpbed.store.capacity_records import METRICS
 
 MARGIN = 1.05
@@ -26,7 +28,6 @@ cost more time than running side by side saves."""
 LEAST_LOADS = 3
 """Loads of each HTTP version that a comparison needs."""
 RESAMPLES = 4000
-INTERVAL = (2.5, 97.5)
 SEED = 1
 
 
@@ -132,14 +133,19 @@ def _compared(
 
 
 def _worsening(version: str, beside: Any, base: Any) -> Worsening:
-    draw = np.random.Generator(np.random.PCG64(SEED))
-    medians = [
-        np.median(draw.choice(values, (RESAMPLES, values.size)), axis=1)
-        for values in (beside, base)
-    ]
-    low, high = np.percentile(medians[0] / medians[1], INTERVAL)
-    ratio = float(np.median(beside) / np.median(base))
-    return Worsening(version, ratio, float(low), float(high))
+    found = stats.bootstrap(
+        (beside, base),
+        _ratio,
+        n_resamples=RESAMPLES,
+        confidence_level=CONFIDENCE,
+        method="percentile",
+        rng=np.random.default_rng(SEED),
+    ).confidence_interval
+    return Worsening(version, float(_ratio(beside, base)), float(found.low), float(found.high))
+
+
+def _ratio(beside: Any, base: Any, axis: int = -1) -> Any:
+    return np.median(beside, axis=axis) / np.median(base, axis=axis)
 
 
 def _values(seen: Iterable[ConcurrentLoad], metric: str, version: str | None = None) -> Any:
