@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from httpbed.analysis.estimate import estimate, median_interval, ranks
+from httpbed.analysis.estimate import CONFIDENCE, LEAST_VALUES, estimate, median_interval, ranks
 from httpbed.analysis.sample import Bounded, Sample, Tally
 
 VALUES = st.lists(st.floats(1e-3, 1e4), min_size=1, max_size=40)
@@ -46,6 +46,11 @@ def test_ranks_as_in_the_tables(n: int, rank: int, coverage: float) -> None:
     found, covered = ranks(n)
     assert found == rank
     assert covered == pytest.approx(coverage)
+
+
+def test_the_least_values_are_the_first_to_reach_the_confidence() -> None:
+    """The report recommends this number of blocks."""
+    assert ranks(LEAST_VALUES)[1] >= CONFIDENCE > ranks(LEAST_VALUES - 1)[1]
 
 
 def test_five_values_give_their_range_and_its_coverage() -> None:

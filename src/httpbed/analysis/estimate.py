@@ -9,6 +9,7 @@ cover less than 95 %; then they are given with what they do cover.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,8 @@ from scipy import stats
 from httpbed.analysis.sample import Bounded, Floats, Sample, bounded
 
 CONFIDENCE = 0.95
+LEAST_VALUES = math.ceil(1 - math.log2(1 - CONFIDENCE))
+"""Fewest values whose range covers ``CONFIDENCE``: n values cover 1 - 2^(1-n)."""
 
 
 @dataclass(frozen=True)

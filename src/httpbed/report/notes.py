@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from httpbed.analysis.comparison import LEAST_BLOCKS, Ratio
+from httpbed.analysis.estimate import CONFIDENCE, LEAST_VALUES
 from httpbed.analysis.findings import FAIRNESS, Findings, Row
 from httpbed.analysis.sample import Tally
 from httpbed.experiment.metric import METRICS, Censoring
@@ -224,14 +225,16 @@ def _remedy(ratios: list[Ratio]) -> str:
 def _coverage(findings: Findings) -> Iterator[str]:
     intervals = [row.estimate.interval for _, row in findings.rows() if row.estimate]
     short = {i.coverage for i in intervals if i and not i.reaches_confidence}
+    wanted = percent(CONFIDENCE)
     if short:
         covered = " or ".join(percent(share) for share in sorted(short))
         yield (
-            f"with fewer than 6 blocks an interval runs from the smallest to the largest value and"
-            f" covers {covered}, not 95 %; replicates = 6 reaches it"
+            f"with fewer than {LEAST_VALUES} blocks an interval runs from the smallest to the"
+            f" largest value and covers {covered}, not {wanted}; replicates = {LEAST_VALUES}"
+            " reaches it"
         )
     if any(interval is None for interval in intervals):
-        yield "a single value has no interval; replicates = 6 gives one of 95 %"
+        yield f"a single value has no interval; replicates = {LEAST_VALUES} gives one of {wanted}"
 
 
 def _uncovered(manifest: Mapping[str, Any]) -> Iterator[str]:
