@@ -169,11 +169,17 @@ def test_recipes_lists_implementations(httpbed: Command) -> None:
     assert [one["name"] for one in json.loads(httpbed("recipes", "--json")[1])] == list(listed)
 
 
-def test_the_check_of_an_unknown_recipe_is_rejected(httpbed: Command) -> None:
-    """The message lists the known names."""
-    code, out, error = httpbed("recipes", "check", "crul")
+@pytest.mark.parametrize(
+    "verb", [("recipes", "check"), ("toolbox", "build"), ("conformance",)], ids=" ".join
+)
+def test_an_unknown_program_is_rejected_with_the_name_that_is_close(
+    httpbed: Command, verb: tuple[str, ...]
+) -> None:
+    """Without a close name, the message lists the known ones."""
+    code, out, error = httpbed(*verb, "crul")
     assert (code, out) == (2, "")
-    assert "no recipe 'crul'; known: aioquic" in error
+    assert error == "httpbed: IMPLEMENTATION: no recipe 'crul'; did you mean 'curl'?\n"
+    assert "no recipe 'lynx'; known: aioquic, " in httpbed(*verb, "lynx")[2]
 
 
 def test_the_check_of_a_missing_program_names_the_remedy(httpbed: Command) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import tempfile
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,9 @@ import click
 
 from httpbed.cli.echo import echo, say
 from httpbed.cli.experiment_argument import catalog, json_option, recipes_option
-from httpbed.experiment.errors import ConfigError, HostError, Mistake
+from httpbed.experiment.errors import HostError
 from httpbed.host import folders
+from httpbed.programs import catalog as catalogs
 from httpbed.programs import user_program
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.recipe import Recipe
@@ -121,7 +122,7 @@ def check(
     usage, or your own program cannot be run; 3 nothing is installed.
     """
     known = catalog(recipe_folders)
-    _require(known, names)
+    catalogs.require(known, names)
     user_program.require(known[name] for name in names)
     found, absent = checking.here(known)
     chosen = pairings.every(found) if full else pairings.few(found)
@@ -138,15 +139,6 @@ def check(
     else:
         echo("\n".join(table.lines(result)))
     context.exit(0 if result.passed else 1)
-
-
-def _require(known: Catalog, names: Iterable[str]) -> None:
-    unknown = [name for name in names if name not in known.recipes]
-    if unknown:
-        listed = ", ".join(sorted(known.recipes))
-        raise ConfigError(
-            Mistake("IMPLEMENTATION", f"no recipe {name!r}; known: {listed}") for name in unknown
-        )
 
 
 async def _result(

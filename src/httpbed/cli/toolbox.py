@@ -12,6 +12,7 @@ from httpbed.cli.experiment_argument import catalog, json_option, recipes_option
 from httpbed.experiment.errors import ConfigError, HostError, Mistake
 from httpbed.host.packages import pypi, toolbox
 from httpbed.host.packages.toolbox import Contents, Root
+from httpbed.programs import catalog as catalogs
 from httpbed.programs.catalog import Catalog
 from httpbed.trial import program_roots
 
@@ -106,11 +107,7 @@ def remove(names: tuple[str, ...], *, every: bool, as_json: bool) -> None:
 
 def _needed(known: Catalog, names: tuple[str, ...]) -> dict[Contents, list[str]]:
     """Return the contents of each needed root filesystem -> the programs that need it."""
-    if unknown := [name for name in names if name not in known.recipes]:
-        raise ConfigError(
-            Mistake(name, "no implementation has this name", "see httpbed recipes")
-            for name in unknown
-        )
+    catalogs.require(known, names)
     return {toolbox.TOOLS: ["the tools"], **known.installs(names or None)}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -58,9 +59,8 @@ class Catalog:
         Raises:
             ConfigError: A recipe does not exist or starts a script, or an executable cannot run.
         """
-        known = ", ".join(sorted(self.recipes))
         mistakes = [
-            Mistake("--program", f"there is no recipe {name!r}; known: {known}")
+            Mistake("--program", *unknown(name, self.recipes))
             for name in programs
             if name not in self.recipes
         ]
@@ -74,6 +74,28 @@ class Catalog:
         changed = {name: self[name].with_program(path) for name, path in programs.items()}
         user_program.require(changed.values())
         return Catalog({**self.recipes, **changed}, self.replaced)
+
+
+def require(catalog: Catalog, names: Iterable[str]) -> None:
+    """Check the names of implementations that the command line gives.
+
+    Raises:
+        ConfigError: With every name that no recipe has.
+    """
+    absent = [name for name in names if name not in catalog.recipes]
+    if absent:
+        raise ConfigError(
+            Mistake("IMPLEMENTATION", *unknown(name, catalog.recipes)) for name in absent
+        )
+
+
+def unknown(name: str, known: Iterable[str]) -> tuple[str, str]:
+    """Return reason and remedy of the mistake that no recipe has this name."""
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=1)
+    if close:
+        return f"no recipe {name!r}", f"did you mean {close[0]!r}?"
+    return f"no recipe {name!r}; known: {', '.join(names)}", ""
 
 
 def load(folders: Iterable[Path] = ()) -> Catalog:
@@ -154,9 +176,7 @@ def _recipe(
     if source.like is not None:
         base = known.get(source.like)
         if base is None:
-            names = ", ".join(sorted(known))
-            reason = f"there is no recipe {source.like!r}; known: {names}"
-            return None, [Mistake(f"{source.file}: {LIKE}", reason)]
+            return None, [Mistake(f"{source.file}: {LIKE}", *unknown(source.like, known))]
         source = source.over(base)
     try:
         recipe = Recipe.model_validate({**source.document, "digest": digest_of(source.text)})

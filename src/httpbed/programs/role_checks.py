@@ -13,7 +13,7 @@ from typing import Any, get_args
 from httpbed.experiment.roles import FIXED, HttpVersion
 from httpbed.experiment.workload import Capability
 from httpbed.experiment.workload import parse as workload_of
-from httpbed.programs.catalog import Catalog
+from httpbed.programs.catalog import Catalog, unknown
 from httpbed.programs.protocol import RoleName
 from httpbed.programs.recipe import Recipe
 from httpbed.programs.settings import RetryKind, Transport
@@ -96,7 +96,7 @@ def role_mistakes(catalog: Catalog, scenario: Document) -> Iterator[RoleMistake]
         recipe = catalog.recipes.get(name)
         if recipe is None:
             suited = (one.name for one in catalog.recipes.values() if assigned.role in one.roles)
-            yield RoleMistake(path, f"no recipe {name!r}; known: {', '.join(sorted(suited))}")
+            yield RoleMistake(path, *unknown(name, suited))
         elif assigned.role not in recipe.roles:
             roles = ", ".join(recipe.roles)
             yield RoleMistake(path, f"{recipe.name} cannot be a {assigned.role}, only {roles}")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast, get_args
 
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.roles import HttpVersion
-from httpbed.programs.catalog import Catalog
+from httpbed.programs.catalog import Catalog, unknown
 from httpbed.programs.recipe import Recipe
 from httpbed.programs.settings import Transport
 from httpbed.store import sender_records
@@ -137,9 +136,7 @@ def _unknown(catalog: Catalog, options: SenderOptions) -> Iterator[Mistake]:
     ):
         recipe = catalog.recipes.get(name)
         if recipe is None:
-            close = difflib.get_close_matches(name, catalog.recipes, n=1)
-            remedy = f"did you mean {close[0]!r}?" if close else "httpbed recipes lists them"
-            yield Mistake(place, f"no recipe {name!r}", remedy)
+            yield Mistake(place, *unknown(name, catalog.recipes))
         elif role == "client" and role not in recipe.roles:
             yield Mistake(place, f"{name} cannot be a client")
 
