@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Literal
 
-from pydantic import Discriminator, Field, Tag, TypeAdapter, model_validator
+from pydantic import Discriminator, Field, Tag, TypeAdapter, ValidationInfo, field_validator
 
 from httpbed.experiment.page import PageCapability, PageLoad
 from httpbed.experiment.units import Bytes
@@ -40,14 +40,14 @@ class Download(Value):
     """``resumed``: the client has a TLS ticket from an earlier visit, which is not measured (RFC
     8446 section 2.2). ``early data``: it also sends its request in the first flight."""
 
-    @model_validator(mode="after")
-    def _fits(self) -> Download:
-        if self.connections > self.files:
-            msg = (
-                f"{self.connections} connections for {self.files} file(s); use at most one per file"
-            )
-            raise ValueError(msg)
-        return self
+    @field_validator("connections")
+    @classmethod
+    def _have_files(cls, connections: int, info: ValidationInfo) -> int:
+        files = info.data.get("files", connections)  # files that are rejected are reported
+        if connections > files:
+            have = f"{connections} connections for {files} file{'s' * (files > 1)}"
+            raise ValueError(f"{have}; use at most one per file")
+        return connections
 
     def needs(self) -> Iterator[DownloadCapability]:
         """Yield the capabilities that the client needs."""

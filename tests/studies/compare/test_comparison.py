@@ -159,6 +159,7 @@ def test_equal_lines_have_equal_folders_and_others_have_others() -> None:
         ("curl:h2", {"files": "many"}, "--files", "integer"),
         ("curl:h2", {"replicates": "0"}, "--replicates", "greater"),
         ("curl:h2", {"seed": "x"}, "--seed", "integer"),
+        ("curl:h1", {"connections": "6"}, "--connections", "6 connections for 1 file; use at most"),
         ("wget:h1", {"files": "6"}, "--files", "cannot do 'parallel'"),
     ],
 )
