@@ -98,6 +98,14 @@ def test_an_executable_that_cannot_run_is_rejected_before_a_run(
     assert "httpbed: curl: install.binary: /no/such/curl is not there; " in stderr
 
 
+def test_a_link_that_is_isolated_and_not_is_a_mistake(httpbed: Command) -> None:
+    """Neither of two contradicting options wins silently; other mistakes are reported too."""
+    code, _, stderr = httpbed("link", "--isolated", "--seed", "x", "--outside", "true")
+    assert code == 2
+    assert "--isolated: contradicts --outside; omit one of the two" in stderr
+    assert "--seed" in stderr
+
+
 EXPORTED = "a CSV file that httpbed exported"
 
 

@@ -85,12 +85,11 @@ def _impairments(function: Callable[..., Any]) -> Callable[..., Any]:
     show_envvar=True,
     help="As for httpbed run, but without the kernel's tbf and netem.",
 )
+@click.option("--isolated", is_flag=True, help="No outside network.")
 @click.option(
-    "--isolated/--outside",
-    "isolated",
-    default=None,
-    help="No outside network; or refuse to run without it. Default: through the link, if pasta is"
-    " installed.",
+    "--outside",
+    is_flag=True,
+    help="Refuse to run without the outside network. Default: use it if pasta is installed.",
 )
 @click.option(
     "--meter/--no-meter",
@@ -113,7 +112,8 @@ def command(
     *,
     argv: tuple[str, ...],
     change: bool,
-    isolated: bool | None,
+    isolated: bool,
+    outside: bool,
     metered: bool | None,
     as_json: bool,
     **values: Any,
@@ -135,7 +135,7 @@ def command(
         _change(by_flag, argv, as_json=as_json)
         return
     argv = argv or (os.environ.get("SHELL", "/bin/sh"),)
-    request = _request(argv, by_flag, isolated=isolated, metered=metered)
+    request = _request(argv, by_flag, isolated=isolated, outside=outside, metered=metered)
     if not shutil.which(argv[0]):
         context.exit(_refuse(argv[0]))
     _forget_ours()
@@ -148,7 +148,12 @@ def command(
 
 
 def _request(
-    argv: tuple[str, ...], values: Mapping[str, Any], *, isolated: bool | None, metered: bool | None
+    argv: tuple[str, ...],
+    values: Mapping[str, Any],
+    *,
+    isolated: bool,
+    outside: bool,
+    metered: bool | None,
 ) -> LinkRequest:
     """Read the values of all options, by name without dashes; raise ConfigError with mistakes."""
     seed, trace, name = values["seed"], values["trace"], values["link-backend"]
@@ -160,13 +165,15 @@ def _request(
         *_live_mistakes(values),
         *_backend_mistakes(name),
     ]
+    if isolated and outside:
+        mistakes.append(Mistake("--isolated", "contradicts --outside", "omit one of the two"))
     pcap, log = (Path(file) if file else None for file in outputs.values())
     return LinkRequest(
         argv=argv,
         described=_described(values, values["profile"], trace, mistakes),
         seed=int(seed) if seed else secrets.randbits(SEED_BITS),
         backend=backend.choose(name),
-        outside=None if isolated is None else not isolated,
+        outside=outside if isolated or outside else None,
         pcap=pcap,
         log=log,
         meter=_meter_is_shown(metered),
