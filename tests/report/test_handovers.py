@@ -301,8 +301,8 @@ def test_one_trial_as_values(directory: Path, results: Results) -> None:
 
 @pytest.mark.parametrize("wrong", ["", "1", "1/", "9/abc", "x/y"])
 def test_a_trial_that_is_none_is_refused(directory: Path, wrong: str) -> None:
-    """With how to write it, and some that there are."""
-    with pytest.raises(ConfigError, match="BLOCK/TRIAL"):
+    """The message says how a trial is written, and names some."""
+    with pytest.raises(ConfigError, match="matches no trial with a valid attempt; write BLOCK/"):
         CliRunner().invoke(
             report.command, [str(directory), "--trial", wrong], catch_exceptions=False
         )

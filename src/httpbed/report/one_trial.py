@@ -50,11 +50,12 @@ def find(results: Results, text: str) -> Timeline | PageTrial:
     ]
     if len(matching) == 1:
         return loads.read(results, matching[0]) or timelines.timeline(results, matching[0])
-    reason = f"{text!r} names {len(matching) or 'no'} trial{'s' * (len(matching) > 1)} that is data"
+    found = f"{len(matching)} trials" if matching else "no trial with a valid attempt"
+    reason = f"{text!r} matches {found}"
     some = [f"{row['block']}/{row['trial']}" for row in (matching or rows)]
     more = ", ..." if len(some) > MOST_NAMED else ""
     known = ", ".join(some[:MOST_NAMED]) + more
-    remedy = f"write it like its folder in trials: BLOCK/TRIAL; there are: {known or 'none yet'}"
+    remedy = f"write BLOCK/TRIAL as in the folder trials; there are: {known or 'none yet'}"
     raise ConfigError([Mistake("--trial", reason, remedy)])
 
 

@@ -45,8 +45,8 @@ class Offer:
         """Return why some are skipped."""
         over = "TCP" if self.transport == "tcp" else "QUIC"
         if self.runs == (FIXED,):
-            return f"{self.sender} offers no choice over {over}: fixed by the program"
-        return f"{self.sender} does not offer it over {over}"
+            return f"the congestion control of {self.sender} over {over} is fixed by the program"
+        return f"{self.sender} does not offer {' or '.join(self.skipped)} over {over}"
 
 
 def offers(options: ComparisonOptions, catalog: Catalog) -> dict[Cell, Offer]:
@@ -115,7 +115,7 @@ def named(cell: Cell) -> str:
 def skipped(offered: Mapping[Cell, Offer]) -> list[str]:
     """Return a line for each combination that does not run, with the reason."""
     return [
-        f"{named(cell)}, {' and '.join(offer.skipped)}: {offer.why()}"
+        f"{named(cell)} with {' and '.join(offer.skipped)}, because {offer.why()}"
         for cell, offer in offered.items()
         if offer.skipped
     ]
