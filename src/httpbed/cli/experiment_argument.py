@@ -156,11 +156,15 @@ def load(
         ConfigError: With every mistake.
     """
     known = catalog(recipe_folders)
-    return preparation.load(_text(file), known, file.parent, scale), known
+    return preparation.load(text(file), known, file.parent, scale), known
 
 
-def _text(file: Path) -> str:
-    """Return a file's text, up to ``MOST_BYTES``; also of a pipe, such as ``<(...)``."""
+def text(file: Path) -> str:
+    """Return a file's text, up to ``MOST_BYTES``; also of a pipe, such as ``<(...)``.
+
+    Raises:
+        ConfigError: It is no file, too large, or not UTF-8.
+    """
     try:
         content = user_file.read(file, MOST_BYTES)
         if len(content) <= MOST_BYTES:

@@ -15,6 +15,7 @@ VERBS = {
     "validate": "List all mistakes in an experiment file.",
     "status": "Show how far a campaign is.",
     "report": "Print a campaign's results; write its HTML report and figures.",
+    "claims": "Judge the claims of a campaign.",
     "export": "Print a campaign as a table, or write its page loads as HAR files.",
     "verify": "Compare every file of a campaign with its digest.",
     "import": "Turn HAR files into observations, and audit claims on them.",

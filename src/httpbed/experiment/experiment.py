@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from httpbed.experiment import factorial
+from httpbed.experiment.claims.stated import StatedClaim
 from httpbed.experiment.factorial import Exclusion, FactorName, Group, LevelText, Scale, ScaleName
 from httpbed.experiment.metric import METRICS
 from httpbed.experiment.scenario import Scenario
@@ -71,6 +72,9 @@ class Experiment(Value):
     """How much of the design ``httpbed run --scale`` runs."""
     report: ReportOptions = ReportOptions()
     """What the report shows first."""
+    claims: list[StatedClaim] = Field(default_factory=list, alias="claim", max_length=1000)
+    """What the experiment's results should show, with the values that bear it out. Claims change
+    nothing that runs."""
 
     def time_limit_s(self, scenario: Scenario) -> float:
         """Return the seconds after which a trial of this scenario has timed out."""

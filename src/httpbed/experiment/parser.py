@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import functools
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +20,8 @@ from pydantic_core import ErrorDetails
 from httpbed.experiment import document as documents
 from httpbed.experiment import factorial_mistakes, validation_messages
 from httpbed.experiment.alternatives import is_form
+from httpbed.experiment.claims import checking
+from httpbed.experiment.claims.cell_builder import ClaimDesign
 from httpbed.experiment.document import SCENARIO_PARTS, ExperimentDocument, KeyPath
 from httpbed.experiment.errors import Mistake
 from httpbed.experiment.experiment import Experiment
@@ -87,6 +89,7 @@ def _checked(document: ExperimentDocument) -> ParsedExperiment:
         treatments = design.treatments()
         mistakes += factorial_mistakes.mistakes(design, treatments)
         mistakes += _scenario_mistakes(document, experiment, treatments)
+        mistakes += _claim_mistakes(experiment, treatments)
     return ParsedExperiment(document, experiment, tuple(dict.fromkeys(mistakes)), treatments)
 
 
@@ -198,6 +201,18 @@ def _base_mistakes(
         elif level not in factors[name]:
             known = listed(factors[name])
             yield Mistake(f"report.base.{name}", f"{level!r} is not a level; known: {known}")
+
+
+def _claim_mistakes(
+    experiment: Experiment | None, treatments: Sequence[Mapping[str, str]]
+) -> Iterator[Mistake]:
+    """Check the claims, if the design that they refer to can be read."""
+    if experiment is None or not experiment.claims or not treatments:
+        return
+    design = ClaimDesign(experiment.factors, frozenset(tuple(one.values()) for one in treatments))
+    for place, problem in checking.problems(experiment.claims, design):
+        path = (*place, *problem.at)
+        yield Mistake(format_path(path), problem.reason, problem.remedy, path=path)
 
 
 def _size_mistakes(experiment: Experiment | None, design: PartialDesign) -> Iterator[Mistake]:

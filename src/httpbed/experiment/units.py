@@ -24,7 +24,7 @@ _MOST_LETTERS = 60
 _MOST_DIGITS = 30
 """Before or after the decimal point. A larger exponent would fill the memory when expanded."""
 
-_RATES: Mapping[str, int | Decimal] = {
+RATES: Mapping[str, int | Decimal] = {
     "bit/s": 1,
     "kbit/s": 10**3,
     "Mbit/s": 10**6,
@@ -37,7 +37,7 @@ DURATIONS: Mapping[str, int | Decimal] = {
     "min": 60,
     "h": 3600,
 }
-_SHARES: Mapping[str, int | Decimal] = {"%": Decimal("0.01")}
+SHARES: Mapping[str, int | Decimal] = {"%": Decimal("0.01")}
 SIZES = {
     "B": 1,
     "kB": 10**3,
@@ -95,7 +95,7 @@ FASTEST_BIT_S = 10**11
 
 def parse_rate(text: object) -> int:
     """Return the bits per second of ``"10 Mbit/s"``: from 200 bit/s to 100 Gbit/s."""
-    bit_s = int(_scaled(text, _RATES, "10 Mbit/s"))
+    bit_s = int(_scaled(text, RATES, "10 Mbit/s"))
     if bit_s < SLOWEST_BIT_S:
         msg = f"{text!r} is below {SLOWEST_BIT_S} bit/s, the rate of one packet per minute"
         raise ValueError(msg)
@@ -117,7 +117,7 @@ def parse_signed_duration(text: object) -> float:
 
 def parse_share(text: object) -> float:
     """Return ``"4 %"`` as a fraction between 0 and 1."""
-    share = _scaled(text, _SHARES, "4 %")
+    share = _scaled(text, SHARES, "4 %")
     if share > 1:
         msg = f"{text!r} is above 100 %; use 0 % to 100 %"
         raise ValueError(msg)

@@ -332,7 +332,8 @@ def _refuse_other(
     campaign: Campaign, experiment_text: str, design: Sequence[Trial], manifest: Mapping[str, Any]
 ) -> None:
     place, another = str(campaign.directory), "choose another folder with -o"
-    made_by, same_text = campaign.manifest, campaign.experiment_text == experiment_text
+    made_by = campaign.manifest
+    same_text = resume.is_same_experiment(campaign.experiment_text, experiment_text)
     scale, requested = made_by.get("scale"), manifest.get("scale")
     if same_text and scale != requested:
         holds = f"holds a campaign at scale {scale}" if scale else "holds a campaign of all of it"

@@ -42,6 +42,7 @@ def read(directory: Path) -> Results:
             tuple(trial.levels[name] for name in factors): trial.document for trial in design
         },
         damaged=compacted.damaged,
+        whole_experiment=read_back.experiment,
         artifacts=Artifacts(directory),
         **compacted.tables,
     )

@@ -76,5 +76,7 @@ class Results:
     know of the files that the experiment only names."""
     damaged: tuple[Damage, ...] = ()
     """Attempts that are not as they were written; they are in no table."""
+    whole_experiment: Experiment | None = None
+    """Before the campaign's scale reduced it; None: there was no scale."""
     artifacts: Artifacts = field(default_factory=Artifacts)
     """What attempts left, verified before it is read."""

@@ -1,0 +1,82 @@
+"""What bears on a claim beside its estimate: trials that failed, attempts that were invalid."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from httpbed.analysis import sample as samples
+from httpbed.analysis.claims.judging import ArmJudgement
+from httpbed.store.results import Results
+
+
+@dataclass(frozen=True)
+class Bearing:
+    """How the trials of some treatments ended."""
+
+    planned: int
+    outcomes: Counter[str]
+    invalid_attempts: int
+    """Attempts that were invalid, repeated or not."""
+
+    @property
+    def unfinished(self) -> int:
+        """Number of trials without a valid attempt."""
+        return self.planned - sum(n for kind, n in self.outcomes.items() if kind != "invalid")
+
+
+class BearingReader:
+    """Counts the trials of treatments in one campaign."""
+
+    def __init__(self, results: Results) -> None:
+        self._last = samples.by_treatment(results, samples.last_attempts(results.trials))
+        invalid = (row for row in results.trials.to_pylist() if row["outcome"] == "invalid")
+        self._invalid = samples.by_treatment(results, invalid)
+        self._blocks = samples.planned_per_treatment(results)
+        self._known = {tuple(one.values()) for one in results.experiment.treatments()}
+
+    def of_arm(self, arm: ArmJudgement) -> Bearing:
+        """Return how the trials behind a verdict ended."""
+        used = arm.treatments & self._known
+        return Bearing(
+            planned=len(used) * self._blocks,
+            outcomes=Counter(row["outcome"] for key in used for row in self._last.get(key, ())),
+            invalid_attempts=sum(len(self._invalid.get(key, ())) for key in used),
+        )
+
+
+def warnings(arm: ArmJudgement, bearing: Bearing) -> Iterator[str]:
+    """Yield what limits a verdict, in words."""
+    estimate = arm.estimate
+    if estimate and estimate.judged_cells < estimate.cells:
+        missing = estimate.cells - estimate.judged_cells
+        yield f"{missing} of {estimate.cells} cells have no values in this campaign"
+    yield from _trials(bearing)
+    if estimate and estimate.is_constant:
+        yield "all blocks of a cell have the same value"
+    if estimate and estimate.coverage < 0.95 - 1e-9:
+        yield f"with so few blocks the interval covers {estimate.coverage:.2%}, not 95 %"
+
+
+def _trials(bearing: Bearing) -> Iterator[str]:
+    for kind in ("failed", "timed out", "unsupported"):
+        if count := bearing.outcomes[kind]:
+            yield f"{count} of {bearing.planned} trials {_verb(kind, count)}"
+    if bearing.unfinished:
+        yield f"{bearing.unfinished} of {bearing.planned} trials have no valid attempt"
+    elif bearing.invalid_attempts:
+        yield f"{bearing.invalid_attempts} invalid attempts were repeated"
+
+
+def _verb(kind: str, count: int) -> str:
+    if kind == "unsupported":
+        return "is unsupported" if count == 1 else "are unsupported"
+    return kind
+
+
+def counted(verdicts: Sequence[str]) -> str:
+    """Count verdicts: ``7 reproduced, 2 contradicted``."""
+    order = ("reproduced", "contradicted", "inconclusive", "not judged")
+    numbers = Counter(verdicts)
+    return ", ".join(f"{numbers[one]} {one}" for one in order if numbers[one])

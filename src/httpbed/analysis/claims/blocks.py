@@ -1,0 +1,162 @@
+"""The values of a quantity by block, each as a pair of bounds.
+
+A trial that timed out has no time, yet its time lies above the limit: its bounds are the limit and
+infinity. Ratios and differences of bounds are bounds. All statistics over blocks grow with each
+value, so the lower bounds give the lower end of an interval, and the upper bounds the upper end.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+from scipy import stats
+
+from httpbed.analysis.claims.location import NoIntervalError
+from httpbed.analysis.sample import Sample
+from httpbed.experiment.claims.quantity import (
+    ContrastValue,
+    MetricValue,
+    Quantity,
+    TreatmentKey,
+    TrendValue,
+)
+
+Bounds = tuple[float, float]
+"""A lower and an upper bound; equal where the value is known."""
+BlockBounds = Mapping[int, Bounds]
+UNKNOWN = (-math.inf, math.inf)
+LEAST_PSEUDO_VALUES = 3
+
+
+class AbsentError(NoIntervalError):
+    """The campaign has no such treatment."""
+
+
+class SampleSource(Protocol):
+    """Where the samples of treatments come from."""
+
+    def sample(self, leaf: MetricValue, treatment: TreatmentKey) -> Sample:
+        """Return one treatment's sample.
+
+        Raises:
+            AbsentError: The campaign has no such treatment.
+        """
+
+
+def of_quantity(quantity: Quantity, source: SampleSource) -> BlockBounds:
+    """Return the bounds of a quantity in each block that has all of its values."""
+    match quantity:
+        case MetricValue():
+            return _average([_of_sample(sample) for sample in _samples(quantity, source)])
+        case ContrastValue(of=of, to=to):
+            one, other = of_quantity(of, source), of_quantity(to, source)
+            shared = sorted(one.keys() & other.keys())
+            return {block: _contrast(quantity, one[block], other[block]) for block in shared}
+        case TrendValue(points=points, against=against):
+            values = [of_quantity(one, source) for one in points]
+            others = [of_quantity(one, source) for one in against or ()]
+            shared = sorted(set.intersection(*(set(one) for one in [*values, *others])))
+            return {
+                block: _correlation([v[block] for v in values], [v[block] for v in others])
+                for block in shared
+            }
+
+
+def pseudo_values(quantity: Quantity, source: SampleSource) -> dict[int, float]:
+    """Return the jackknife's pseudo-values of the logarithm of the coefficient of variation.
+
+    Their mean is the logarithm without most of its bias, their spread that of the estimate
+    (Miller 1968, "Jackknifing variances"). A ratio is the difference of logarithms.
+
+    Raises:
+        NoIntervalError: A trial timed out, or the values do not vary.
+    """
+    match quantity:
+        case MetricValue():
+            parts = [_jackknife(sample) for sample in _samples(quantity, source)]
+            shared = set.intersection(*map(set, parts))
+            return {block: float(np.mean([one[block] for one in parts])) for block in shared}
+        case ContrastValue(of=of, to=to):
+            one, other = pseudo_values(of, source), pseudo_values(to, source)
+            return {block: one[block] - other[block] for block in sorted(one.keys() & other.keys())}
+        case TrendValue():
+            raise NoIntervalError("a trend has no variation")
+
+
+def _samples(leaf: MetricValue, source: SampleSource) -> list[Sample]:
+    return [source.sample(leaf, treatment) for treatment in leaf.treatments]
+
+
+def _of_sample(sample: Sample) -> BlockBounds:
+    bounds = {block: (value, value) for block, value in sample.observed.items()}
+    for block, bound in sample.censored.items():
+        bounds[block] = (0.0, bound) if sample.side == "<" else (bound, math.inf)
+    return bounds
+
+
+def _average(parts: Sequence[BlockBounds]) -> BlockBounds:
+    if len(parts) == 1:
+        return parts[0]
+    shared = sorted(set.intersection(*(set(part) for part in parts)))
+    ends = {block: [part[block] for part in parts] for block in shared}
+    return {
+        block: (
+            math.fsum(low for low, _ in own) / len(own),
+            sum(high for _, high in own) / len(own),
+        )
+        for block, own in ends.items()
+    }
+
+
+def _contrast(contrast: ContrastValue, of: Bounds, to: Bounds) -> Bounds:
+    if contrast.by == "difference":
+        return _known(of[0] - to[1], of[1] - to[0])
+    low, high = _ratio(of, to)
+    if contrast.by == "ratio":
+        return low, high
+    return (1 - high, 1 - low) if contrast.lower_is_better else (low - 1, high - 1)
+
+
+def _ratio(of: Bounds, to: Bounds) -> Bounds:
+    if of[0] < 0 or to[0] < 0 or to == (0.0, 0.0):
+        return UNKNOWN
+    low = of[0] / to[1] if to[1] > 0 else 0.0  # a value over infinity is 0
+    high = of[1] / to[0] if to[0] > 0 else math.inf
+    return _known(low, high)
+
+
+def _known(low: float, high: float) -> Bounds:
+    return UNKNOWN if math.isnan(low) or math.isnan(high) else (low, high)
+
+
+def _correlation(points: Sequence[Bounds], against: Sequence[Bounds]) -> Bounds:
+    if any(low != high for low, high in [*points, *against]):
+        return -1.0, 1.0
+    order = [low for low, _ in against] or list(range(len(points)))
+    ranks, others = stats.rankdata([low for low, _ in points]), stats.rankdata(order)
+    if np.ptp(ranks) == 0 or np.ptp(others) == 0:
+        return 0.0, 0.0
+    found = float(np.corrcoef(ranks, others)[0, 1])
+    return found, found
+
+
+def _jackknife(sample: Sample) -> dict[int, float]:
+    if sample.censored:
+        raise NoIntervalError("trials timed out, so their variation is unknown")
+    blocks = sorted(sample.observed)
+    values = np.array([sample.observed[block] for block in blocks])
+    if values.size < LEAST_PSEUDO_VALUES:
+        raise NoIntervalError(f"variation needs at least {LEAST_PSEUDO_VALUES} blocks")
+    rest = [_log_variation(np.delete(values, index)) for index in range(values.size)]
+    whole = values.size * _log_variation(values)
+    return {block: whole - (values.size - 1) * one for block, one in zip(blocks, rest, strict=True)}
+
+
+def _log_variation(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
+    deviation, mean = float(values.std(ddof=1)), float(values.mean())
+    if deviation <= abs(mean) * 1e-12:
+        raise NoIntervalError("all blocks have the same value, so there is no variation")
+    return math.log(deviation / abs(mean))

@@ -1,0 +1,230 @@
+"""A cell's location in the units in which the claim is written.
+
+Ratios and gains are symmetric on a logarithmic scale: a ratio of 2 and one of 1/2 are equally far
+from 1. So their statistics are taken of logarithms, and shown as ratios and gains again.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from httpbed.analysis.claims import blocks, location
+from httpbed.analysis.claims.blocks import BlockBounds, SampleSource
+from httpbed.analysis.claims.location import Location, NoIntervalError
+from httpbed.analysis.sample import Bounded, Floats
+from httpbed.experiment.claims.quantity import (
+    ContrastValue,
+    MetricValue,
+    Quantity,
+    TrendValue,
+    leaves,
+)
+from httpbed.experiment.claims.region import Region
+from httpbed.experiment.claims.stated import BlockStatistic
+from httpbed.experiment.metric import METRICS, Side
+
+Scale = Literal["plain", "logarithm", "reduction", "increase"]
+"""``reduction``: 1 - ratio. ``increase``: ratio - 1."""
+FAR = 1e9
+"""In place of infinity on the logarithmic scale."""
+LARGEST = 1e300
+"""In place of infinity on the plain scale."""
+
+
+@dataclass(frozen=True)
+class CellLocation:
+    """What the blocks say about a cell."""
+
+    lows: Location
+    """Of the lower bounds of the blocks' values, on the scale of the statistics."""
+    highs: Location
+    """Of the upper bounds; the same object where all values are known."""
+    scale: Scale
+    is_constant: bool
+    """Whether all blocks have the same value."""
+
+    @property
+    def n(self) -> int:
+        """Number of blocks."""
+        return self.lows.n
+
+    @property
+    def least_p(self) -> float:
+        """The smallest p-value that so few blocks can give."""
+        return self.lows.least_p
+
+    @property
+    def value(self) -> Bounded:
+        """The estimate."""
+        low, high = self.lows.value, self.highs.value
+        if math.isclose(low, high, rel_tol=1e-12):
+            return Bounded(_shown(low, self.scale))
+        is_open_above = abs(high) >= self._far
+        side: Side = ">" if is_open_above != (self.scale == "reduction") else "<"
+        return Bounded(_shown(low if is_open_above else high, self.scale), side)
+
+    @property
+    def _far(self) -> float:
+        """Values beyond this one stand for infinity."""
+        return LARGEST / 1e10 if self.scale == "plain" else FAR / 10
+
+    def low(self, side: float) -> float:
+        """Return the lower confidence bound; -inf if censored values leave it open."""
+        end = self.highs.high(side) if self.scale == "reduction" else self.lows.low(side)
+        return _shown(end, self.scale)
+
+    def high(self, side: float) -> float:
+        """Return the upper confidence bound; inf if censored values leave it open."""
+        end = self.lows.low(side) if self.scale == "reduction" else self.highs.high(side)
+        return _shown(end, self.scale)
+
+    def p_above(self, c: float) -> float:
+        """Return the p-value of the hypothesis that the value is at most c."""
+        inner = _inner(c, self.scale)
+        return self._p_below(inner) if self.scale == "reduction" else self._p_above(inner)
+
+    def p_below(self, c: float) -> float:
+        """Return the p-value of the hypothesis that the value is at least c."""
+        inner = _inner(c, self.scale)
+        return self._p_above(inner) if self.scale == "reduction" else self._p_below(inner)
+
+    def _p_above(self, c: float) -> float:
+        return self.lows.p_above(c)
+
+    def _p_below(self, c: float) -> float:
+        return self.highs.p_below(c)
+
+    def p_inside(self, region: Region) -> float:
+        """Return the p-value of the hypothesis that the value lies outside a region."""
+        return max(
+            self.p_above(region.low) if math.isfinite(region.low) else 0.0,
+            self.p_below(region.high) if math.isfinite(region.high) else 0.0,
+        )
+
+    def p_outside(self, region: Region) -> float:
+        """Return the p-value of the hypothesis that the value lies in a region."""
+        sides = [
+            *([self.p_below(region.low)] if math.isfinite(region.low) else []),
+            *([self.p_above(region.high)] if math.isfinite(region.high) else []),
+        ]
+        return min(1.0, len(sides) * min(sides, default=1.0))
+
+
+def locate(quantity: Quantity, statistic: BlockStatistic, source: SampleSource) -> CellLocation:
+    """Locate a cell.
+
+    Raises:
+        NoIntervalError: The campaign's data say nothing about it.
+    """
+    if statistic == "success":
+        return _success(quantity, source)
+    scale = _scale(quantity)
+    if statistic == "variation":
+        values = np.array([*blocks.pseudo_values(quantity, source).values()])
+        _require_values(values)
+        found: Location = location.Mean(values)
+        return CellLocation(found, found, _relative(scale), is_constant=False)
+    inner = _without_gain(quantity)
+    bounds = blocks.of_quantity(inner, source)
+    lows, highs = (_on_scale(bounds, end, scale) for end in (0, 1))
+    _require_values(lows)
+    known = np.array_equal(lows, highs)
+    if statistic == "mean" and not known:
+        raise NoIntervalError("trials timed out, so their mean is unknown; use the median")
+    if statistic == "mean" and np.any(np.abs(lows) >= FAR):
+        raise NoIntervalError("a value is zero, so a mean of ratios does not exist")
+    found = _location(quantity, statistic, lows)
+    other = found if known else _location(quantity, statistic, highs)
+    constant = _varies(quantity) and lows.size > 1 and bool(np.ptp(lows) == 0)
+    return CellLocation(found, other, scale, is_constant=constant)
+
+
+def _varies(quantity: Quantity) -> bool:
+    """Whether equal values in all blocks are unusual: not of counts and ranks."""
+    if isinstance(quantity, TrendValue):
+        return False
+    return all(METRICS[leaf.metric].form != "count" for leaf in leaves(quantity))
+
+
+def _location(quantity: Quantity, statistic: BlockStatistic, values: Floats) -> Location:
+    if statistic == "mean":
+        return location.Mean(values)
+    if isinstance(quantity, MetricValue):
+        return location.median(values)
+    return location.pseudo_median(values)
+
+
+def _success(quantity: Quantity, source: SampleSource) -> CellLocation:
+    tallies = [
+        source.sample(leaf, treatment).tally
+        for leaf in leaves(quantity)
+        for treatment in leaf.treatments
+    ]
+    trials = sum(one.recorded for one in tallies)
+    if not trials:
+        raise NoIntervalError("no trial has an outcome yet")
+    found = location.SuccessShare(sum(one.completed for one in tallies), trials)
+    return CellLocation(found, found, "plain", is_constant=False)
+
+
+def _require_values(values: Floats) -> None:
+    if not values.size:
+        raise NoIntervalError("no block has all the values that it needs")
+
+
+def _scale(quantity: Quantity) -> Scale:
+    match quantity:
+        case ContrastValue(by="ratio", of=of, to=to) if _is_positive(of) and _is_positive(to):
+            return "logarithm"
+        case ContrastValue(by="gain", of=of, to=to) if _is_positive(of) and _is_positive(to):
+            return "reduction" if quantity.lower_is_better else "increase"
+    return "plain"
+
+
+def _is_positive(quantity: Quantity) -> bool:
+    match quantity:
+        case ContrastValue(by=by, of=of, to=to):
+            return by == "ratio" and _is_positive(of) and _is_positive(to)
+        case TrendValue():
+            return False
+    return True
+
+
+def _relative(scale: Scale) -> Scale:
+    """Return the scale of a variation, which is a logarithm even without a contrast."""
+    return "logarithm" if scale == "plain" else scale
+
+
+def _without_gain(quantity: Quantity) -> Quantity:
+    """Return the ratio of which an outermost gain is shown."""
+    if isinstance(quantity, ContrastValue) and _scale(quantity) in {"reduction", "increase"}:
+        return ContrastValue("ratio", quantity.of, quantity.to)
+    return quantity
+
+
+def _on_scale(bounds: BlockBounds, end: int, scale: Scale) -> Floats:
+    values = np.array([bounds[block][end] for block in sorted(bounds)], dtype=float)
+    if scale != "plain":
+        with np.errstate(divide="ignore", invalid="ignore"):
+            values = np.where(values > 0, np.log(np.maximum(values, 0)), -np.inf)
+        return np.asarray(np.clip(values, -FAR, FAR), dtype=float)
+    return np.asarray(np.nan_to_num(values, posinf=LARGEST, neginf=-LARGEST), dtype=float)
+
+
+def _shown(value: float, scale: Scale) -> float:
+    if scale == "plain":
+        return math.copysign(math.inf, value) if abs(value) > LARGEST / 1e10 else value
+    ratio = math.inf if value > FAR / 10 else math.exp(max(value, -700.0))
+    ratio = 0.0 if value < -FAR / 10 else ratio
+    return {"logarithm": ratio, "reduction": 1 - ratio, "increase": ratio - 1}[scale]
+
+
+def _inner(value: float, scale: Scale) -> float:
+    if scale == "plain":
+        return value
+    ratio = {"logarithm": value, "reduction": 1 - value, "increase": value + 1}[scale]
+    return math.log(ratio) if ratio > 0 else -math.inf

@@ -1,0 +1,258 @@
+"""Judges the claims of a campaign: each in its own conditions and in its control arms."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from httpbed.analysis.claims import cells as locations
+from httpbed.analysis.claims import verdict as verdicts
+from httpbed.analysis.claims.campaign_samples import CampaignSamples
+from httpbed.analysis.claims.cells import CellLocation
+from httpbed.analysis.claims.location import NoIntervalError
+from httpbed.analysis.claims.verdict import Bracket, ClaimEstimate, ClaimVerdict
+from httpbed.analysis.sample import Bounded
+from httpbed.experiment.claims import compiled
+from httpbed.experiment.claims.cell_builder import ClaimCell, ClaimDesign
+from httpbed.experiment.claims.compiled import CompiledClaim
+from httpbed.experiment.claims.problem import ClaimProblemsError
+from httpbed.experiment.claims.quantity import ContrastValue, TreatmentKey, treatments
+from httpbed.experiment.claims.region import Region
+from httpbed.experiment.claims.stated import StatedClaim
+from httpbed.experiment.experiment import Experiment
+from httpbed.store.results import Results
+
+Robustness = Literal["robust", "depends", "open", "no arms"]
+CELLS = "cells"
+"""The unit of a number of cells."""
+
+
+@dataclass(frozen=True)
+class ArmJudgement:
+    """The verdict on a claim in one of its arms."""
+
+    name: str
+    """Name of the arm; empty for the claim's own conditions."""
+    verdict: ClaimVerdict
+    reason: str = ""
+    """Why it was not judged."""
+    estimate: ClaimEstimate | None = None
+    blocks_to_settle: int | None = None
+    """About how many blocks would settle an inconclusive verdict; None: no number within reason."""
+    treatments: frozenset[TreatmentKey] = frozenset()
+    """The treatments that it uses, in the campaign or not."""
+
+
+@dataclass(frozen=True)
+class JudgedClaim:
+    """A claim with its verdicts."""
+
+    stated: StatedClaim
+    main: ArmJudgement
+    arms: tuple[ArmJudgement, ...] = ()
+
+    def in_arm(self, name: str) -> ArmJudgement:
+        """Return the verdict in an arm; where the claim has no such arm, its own."""
+        return {one.name: one for one in self.arms}.get(name, self.main)
+
+    @property
+    def robustness(self) -> Robustness:
+        """Whether the verdict is the same in all arms."""
+        if not self.arms:
+            return "no arms"
+        seen = {one.verdict for one in (self.main, *self.arms)}
+        if seen == {"reproduced"}:
+            return "robust"
+        return "depends" if seen >= {"reproduced", "contradicted"} else "open"
+
+
+@dataclass(frozen=True)
+class _Evidence:
+    """The located cells of a claim."""
+
+    present: Sequence[CellLocation]
+    missing: int
+    independent: bool
+    """Whether p-values of the cells are independent."""
+
+
+def judge(results: Results, claims: Sequence[StatedClaim] | None = None) -> tuple[JudgedClaim, ...]:
+    """Judge claims by a campaign's results; by default those of its experiment.
+
+    Claims are understood in the whole design. Cells that the campaign's scale leaves out count as
+    missing.
+    """
+    experiment = results.whole_experiment or results.experiment
+    judge_one = _Judge(results, design_of(experiment))
+    chosen = experiment.claims if claims is None else claims
+    stated = {one.id: one for one in chosen}
+    return tuple(
+        judge_one.conjunction(one, [stated[name] for name in one.all_of])
+        if one.all_of
+        else judge_one.claim(one)
+        for one in chosen
+    )
+
+
+def design_of(experiment: Experiment) -> ClaimDesign:
+    """Return what claims of an experiment can refer to."""
+    keys = frozenset(tuple(one.values()) for one in experiment.treatments())
+    return ClaimDesign(experiment.factors, keys)
+
+
+class _Judge:
+    """Judges claims by one campaign."""
+
+    def __init__(self, results: Results, design: ClaimDesign) -> None:
+        self._samples, self._design = CampaignSamples(results), design
+
+    def claim(self, stated: StatedClaim, parts: int = 1) -> JudgedClaim:
+        """Judge a claim with its arms, as one of so many parts that share the error rate."""
+        arms = tuple(
+            self._arm(arm, stated.arm[index].name, parts) for index, arm in compiled.arms(stated)
+        )
+        return JudgedClaim(stated, self._arm(stated, "", parts), arms)
+
+    def conjunction(self, stated: StatedClaim, of: Sequence[StatedClaim]) -> JudgedClaim:
+        """Judge a claim that holds if all of its parts hold.
+
+        That all hold needs no correction for their number. That one does not hold does.
+        """
+        parts = [self.claim(one) for one in of]
+        strict = [self.claim(one, parts=len(of)) for one in of]
+        names = dict.fromkeys(arm.name for part in parts for arm in part.arms)
+        main, *arms = (
+            _all_of(
+                name, stated.all_of, *([one.in_arm(name) for one in s] for s in (parts, strict))
+            )
+            for name in ("", *names)
+        )
+        return JudgedClaim(stated, main, tuple(arms))
+
+    def _arm(self, stated: StatedClaim, name: str, parts: int) -> ArmJudgement:
+        try:
+            claim = compiled.compile_claim(stated, self._design)
+        except ClaimProblemsError as error:
+            return ArmJudgement(name, "not judged", str(error))
+        used = frozenset[TreatmentKey]().union(
+            *(treatments(cell.quantity) for cell in (*claim.cells, *claim.subtracted))
+        )
+        try:
+            found, settle = self._estimate(claim, parts)
+        except NoIntervalError as error:
+            return ArmJudgement(name, "not judged", str(error), treatments=used)
+        verdict = verdicts.rule(found, _region(claim))
+        settle = settle if verdict == "inconclusive" else None
+        return ArmJudgement(name, verdict, "", found, settle, used)
+
+    def _estimate(self, claim: CompiledClaim, parts: int) -> tuple[ClaimEstimate, int | None]:
+        """Return a claim's estimate, and about how many blocks would settle its verdict."""
+        sets = [self._evidence(claim, claim.cells)]
+        if claim.subtracted:
+            sets.append(self._evidence(claim, claim.subtracted))
+        side = max(verdicts.side_of(one.present, parts * len(sets)) for one in sets)
+        found = [_aggregated(claim, one, side) for one in sets]
+        bracket = found[0] if len(found) == 1 else _difference(*found)
+        estimate = _estimate(claim, sets, bracket, side * len(sets))
+        present = [cell for one in sets for cell in one.present]
+        if claim.aggregate in {"share", "count"} or _counts_every(claim):
+            return estimate, verdicts.blocks_to_settle_cells(present, claim.cell_region, side)
+        return estimate, verdicts.blocks_to_settle(estimate, claim.region)
+
+    def _evidence(self, claim: CompiledClaim, wanted: Sequence[ClaimCell]) -> _Evidence:
+        present, absent = list[CellLocation](), list[NoIntervalError]()
+        for cell in wanted:
+            try:
+                present.append(self._located(claim, cell))
+            except NoIntervalError as error:
+                absent.append(error)
+        if not present:
+            raise absent[0]
+        return _Evidence(present, len(absent), _are_independent(wanted))
+
+    def _located(self, claim: CompiledClaim, cell: ClaimCell) -> CellLocation:
+        return locations.locate(cell.quantity, claim.stated.estimate, self._samples)
+
+
+def _difference(one: Bracket, other: Bracket) -> Bracket:
+    value = Bounded(one.value.value - other.value.value)
+    return Bracket(value, one.low - other.high, one.high - other.low)
+
+
+def _are_independent(cells: Sequence[ClaimCell]) -> bool:
+    """Whether cells are contrasts within blocks, so that drift cancels, and share no trial."""
+    if not all(isinstance(cell.quantity, ContrastValue) for cell in cells):
+        return False
+    used = Counter(key for cell in cells for key in treatments(cell.quantity))
+    return max(used.values()) == 1
+
+
+def _region(claim: CompiledClaim) -> Region:
+    """Return the region of the estimate; of a claim about every cell, that of their number."""
+    if _counts_every(claim):
+        return Region(float(len(claim.cells)), float(len(claim.cells)))
+    return claim.region
+
+
+def _counts_every(claim: CompiledClaim) -> bool:
+    return claim.aggregate == "every" and len(claim.cells) > 1
+
+
+def _aggregated(claim: CompiledClaim, evidence: _Evidence, side: float) -> Bracket:
+    """Return the statistic over cells with its bounds."""
+    cells, missing, independent = evidence.present, evidence.missing, evidence.independent
+    if claim.aggregate == "largest":
+        return verdicts.largest(cells, missing, side, independent=independent)
+    if claim.aggregate == "smallest":
+        return verdicts.smallest(cells, missing, side, independent=independent)
+    if claim.aggregate == "every" and not _counts_every(claim):
+        (cell,) = cells
+        return Bracket(cell.value, cell.low(side), cell.high(side))
+    found = verdicts.counted(cells, claim.cell_region, missing, side, independent=independent)
+    value, low, high = found
+    if claim.aggregate == "share":
+        total = len(cells) + missing
+        return Bracket(Bounded(value.value / len(cells)), low / total, high / total)
+    offset = claim.offset
+    return Bracket(Bounded(value.value + offset), low + offset, high + offset)
+
+
+def _estimate(
+    claim: CompiledClaim,
+    evidence: Sequence[_Evidence],
+    bracket: Bracket,
+    side: float,
+) -> ClaimEstimate:
+    present = [cell for one in evidence for cell in one.present]
+    sizes = [cell.n for cell in present]
+    return ClaimEstimate(
+        value=bracket.value,
+        low=bracket.low,
+        high=bracket.high,
+        coverage=1 - 2 * side,
+        blocks=(min(sizes), max(sizes)),
+        cells=len(claim.cells) + len(claim.subtracted),
+        judged_cells=len(present),
+        is_constant=any(cell.is_constant for cell in present),
+        unit=CELLS if _counts_every(claim) else claim.unit,
+    )
+
+
+def _all_of(
+    name: str, ids: Sequence[str], parts: Sequence[ArmJudgement], strict: Sequence[ArmJudgement]
+) -> ArmJudgement:
+    seen = [one.verdict for one in parts]
+    reasons = ", ".join(f"{one} {verdict}" for one, verdict in zip(ids, seen, strict=True))
+    used = frozenset[TreatmentKey]().union(*(one.treatments for one in parts))
+    verdict: ClaimVerdict = "inconclusive"
+    if any(one.verdict == "contradicted" for one in strict):
+        verdict = "contradicted"
+    elif all(one == "reproduced" for one in seen):
+        verdict = "reproduced"
+    elif all(one == "not judged" for one in seen):
+        verdict = "not judged"
+    settle = [one.blocks_to_settle for one in parts if one.verdict == "inconclusive"]
+    most = None if None in settle else max((one for one in settle if one), default=None)
+    return ArmJudgement(name, verdict, reasons, None, most, treatments=used)

@@ -1,0 +1,54 @@
+"""``httpbed claims``: the verdicts on the claims of campaigns."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from httpbed.analysis.claims import judging
+from httpbed.cli import claim_files
+from httpbed.cli.echo import echo
+from httpbed.cli.experiment_argument import json_option
+from httpbed.report import claims, terminal
+from httpbed.store import query, sender_records
+
+
+@click.command("claims")
+@click.argument(
+    "directories", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
+@click.option(
+    "--experiment",
+    "file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Judge the claims of this file, such as ones that were written after the run.",
+)
+@json_option
+def command(*, directories: tuple[Path, ...], file: Path | None, as_json: bool) -> None:
+    """Judge the claims of the campaigns in DIR.
+
+    Use it to see whether the results bear out what the experiment, or a publication, claims.
+
+    Each verdict is reproduced, contradicted or inconclusive: the interval of the estimate lies
+    inside the claim's region, outside it, or across its edge. A claim with control arms is judged
+    in each of them. It reads only the campaigns, and runs on any operating system.
+    """
+    found = []
+    for directory in directories:
+        results = query.read(directory)
+        results = replace(results, manifest=sender_records.refreshed(results.manifest))
+        stated = claim_files.claims(results, file)
+        found.append((results, judging.judge(results, stated)))
+    if as_json:
+        values = [claims.values(results, judged) for results, judged in found]
+        echo(json.dumps(values[0] if len(values) == 1 else values, indent=1))
+        return
+    out = terminal.console()
+    for results, judged in found:
+        if len(found) > 1:
+            echo(f"{results.directory}:")
+        claims.show(results, judged, out)

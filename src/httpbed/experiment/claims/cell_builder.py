@@ -1,0 +1,127 @@
+"""Builds the cells of a claim: for each, the tree of values that a block contributes."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from httpbed.experiment.claims.problem import ClaimProblem, ClaimProblemsError
+from httpbed.experiment.claims.quantity import (
+    ContrastValue,
+    MetricValue,
+    Quantity,
+    TreatmentKey,
+    TrendValue,
+)
+from httpbed.experiment.claims.stated import PairedContrast, StatedClaim
+from httpbed.experiment.document import KeyPath
+from httpbed.experiment.factorial_mistakes import listed
+from httpbed.experiment.metric import METRICS
+
+Levels = Mapping[str, Sequence[str]]
+MOST_CELLS = 5_000
+"""Of one claim."""
+
+
+@dataclass(frozen=True)
+class ClaimDesign:
+    """What claims can refer to."""
+
+    factors: Levels
+    treatments: frozenset[TreatmentKey]
+
+
+@dataclass(frozen=True)
+class ClaimCell:
+    """What one statistic over the blocks estimates."""
+
+    levels: Mapping[str, str]
+    """Levels of the factors in ``over``; of two cells that are compared, those of the first."""
+    quantity: Quantity
+
+
+class CellBuilder:
+    """Builds the cells of one claim."""
+
+    def __init__(self, stated: StatedClaim, design: ClaimDesign) -> None:
+        self._stated, self._design = stated, design
+
+    def cells(self, where: Levels) -> tuple[ClaimCell, ...]:
+        """Return one cell for each combination of levels of ``over`` that the design contains.
+
+        Raises:
+            ClaimProblemsError: A factor is free, or the design contains no cell.
+        """
+        over = self._stated.over
+        chosen = [where.get(name) or self._design.factors[name] for name in over]
+        if math.prod(map(len, chosen)) > MOST_CELLS:
+            reason = f"makes more than {MOST_CELLS} cells"
+            remedy = "choose levels in where, or write several claims"
+            raise ClaimProblemsError([ClaimProblem(("over",), reason, remedy)])
+        built, absent = [], list[ClaimProblem]()
+        for combination in itertools.product(*chosen):
+            levels = dict(zip(over, combination, strict=True))
+            own = {**where, **{name: [level] for name, level in levels.items()}}
+            try:
+                built.append(ClaimCell(levels, self._quantity(own)))
+            except _AbsentTreatmentError as error:
+                absent.append(error.problem)
+        if not built:
+            raise ClaimProblemsError(absent[:1])
+        return tuple(built)
+
+    def _quantity(self, levels: Levels) -> Quantity:
+        trend, contrasts = self._stated.trend, self._stated.compare
+        if trend is None:
+            return self._contrast(contrasts, levels)
+        names = [trend.factor] if trend.factor else trend.across
+        chosen = [levels.get(name) or self._design.factors[name] for name in names]
+        points, against = list[Quantity](), list[Quantity]()
+        for combination in itertools.product(*chosen):
+            own = {**levels, **{n: [level] for n, level in zip(names, combination, strict=True)}}
+            points.append(self._contrast(contrasts, own))
+            if trend.metric:
+                against.append(self._value(own, ("trend",), str(trend.metric)))
+        return TrendValue(tuple(points), tuple(against) or None)
+
+    def _contrast(self, contrasts: Sequence[PairedContrast], levels: Levels) -> Quantity:
+        """Build the last contrast, of what the contrasts before it give."""
+        if not contrasts:
+            return self._value(levels, ("where",))
+        *before, last = contrasts
+        of, to = ({**levels, **side} for side in (last.of, last.to))
+        metric = self._stated.metric
+        return ContrastValue(
+            by=last.by,
+            of=self._contrast(before, of),
+            to=self._contrast(before, to),
+            lower_is_better=metric is None or METRICS[metric].better == "lower",
+        )
+
+    def _value(self, levels: Levels, at: KeyPath, metric: str | None = None) -> MetricValue:
+        factors = self._design.factors
+        free = [name for name in factors if name not in levels and len(factors[name]) > 1]
+        if free:
+            reason = f"does not choose a level of {listed(free)}"
+            remedy = "name the level in where, or the factor in over"
+            raise ClaimProblemsError([ClaimProblem(at, reason, remedy)])
+        chosen = [levels.get(name) or factors[name] for name in factors]
+        keys = tuple(itertools.product(*map(tuple, chosen)))
+        absent = [key for key in keys if key not in self._design.treatments]
+        if absent:
+            raise _AbsentTreatmentError(at, dict(zip(factors, absent[0], strict=True)))
+        items = None if metric else self._stated.items
+        return MetricValue(metric or str(self._stated.metric or ""), keys, items)
+
+
+class _AbsentTreatmentError(Exception):
+    """The design has no such treatment."""
+
+    def __init__(self, at: KeyPath, levels: Mapping[str, str]) -> None:
+        named = ", ".join(f"{name} = {level!r}" for name, level in levels.items())
+        reason = f"no treatment has {named}"
+        remedy = "name other levels, or add the treatment to a group"
+        self.problem = ClaimProblem(at, reason, remedy)
+        super().__init__(reason)

@@ -1,0 +1,151 @@
+"""Compiles a stated claim into cells of quantities and a region, or into its mistakes.
+
+A **cell** is what one statistic over the blocks estimates. Statistics over cells reduce to three:
+the number of cells whose value lies in a region, the largest, and the smallest. A rank is a number
+of cells: those that are smaller than one of them, plus one. A spread is the largest of all ratios
+of two cells. A claim without a statistic over cells demands that every cell lies in the region.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from httpbed.experiment.claims import misuse, possible
+from httpbed.experiment.claims.cell_builder import CellBuilder, ClaimCell, ClaimDesign
+from httpbed.experiment.claims.problem import ClaimProblem, ClaimProblemsError, require_none
+from httpbed.experiment.claims.quantity import ContrastValue, leaves
+from httpbed.experiment.claims.region import PLAIN, Region, parse_region
+from httpbed.experiment.claims.stated import StatedClaim
+
+Aggregate = Literal["every", "share", "count", "largest", "smallest"]
+MOST_COMPARED = 100
+"""Cells that a spread compares with each other."""
+SMALLER = Region(high=0.0, high_open=True)
+
+
+@dataclass(frozen=True)
+class CompiledClaim:
+    """A claim, or one of its arms, ready to be judged."""
+
+    stated: StatedClaim
+    aggregate: Aggregate
+    cells: tuple[ClaimCell, ...]
+    subtracted: tuple[ClaimCell, ...]
+    """Cells whose statistic is subtracted; empty without ``minus``."""
+    region: Region
+    """Of the estimate."""
+    cell_region: Region
+    """Of a cell, where cells are counted; else that of the estimate."""
+    unit: str
+    """Of the estimate: a metric's unit, or ``1``."""
+    offset: int = 0
+    """Is added to a count: 1 for ranks."""
+
+    @property
+    def metrics(self) -> frozenset[str]:
+        """The metrics that it needs; the empty name stands for outcomes."""
+        cells = (*self.cells, *self.subtracted)
+        return frozenset(leaf.metric for cell in cells for leaf in leaves(cell.quantity))
+
+
+def compile_claim(stated: StatedClaim, design: ClaimDesign) -> CompiledClaim:
+    """Compile a claim that has an estimate of its own.
+
+    Raises:
+        ClaimProblemsError: With what is wrong with the claim.
+    """
+    require_none(misuse.problems(stated, design))
+    builder = CellBuilder(stated, design)
+    cells = _reduced(stated, builder.cells(stated.where))
+    other = {**stated.where, **stated.minus}
+    subtracted = _reduced(stated, builder.cells(other)) if stated.minus else ()
+    region, cell_region = _regions(stated, len(cells))
+    return CompiledClaim(
+        stated=stated,
+        aggregate=_aggregate(stated),
+        cells=cells,
+        subtracted=subtracted,
+        region=region,
+        cell_region=cell_region,
+        unit=_unit(stated),
+        offset=int(bool(stated.rank_of)),
+    )
+
+
+def _aggregate(stated: StatedClaim) -> Aggregate:
+    if stated.share_in:
+        return "share"
+    if stated.count_in or stated.rank_of:
+        return "count"
+    if stated.take == "smallest":
+        return "smallest"
+    return "largest" if stated.take else "every"
+
+
+def _unit(stated: StatedClaim) -> str:
+    counts = stated.share_in or stated.count_in or stated.rank_of
+    return PLAIN if counts or stated.take == "spread" else possible.cell_unit(stated)
+
+
+def _reduced(stated: StatedClaim, cells: Sequence[ClaimCell]) -> tuple[ClaimCell, ...]:
+    """Replace cells by pairs of cells where the statistic compares them."""
+    if stated.take == "spread" and len(cells) > MOST_COMPARED:
+        reason = f"compares {len(cells)} cells with each other; the limit is {MOST_COMPARED}"
+        raise ClaimProblemsError([ClaimProblem(("take",), reason, "choose fewer levels")])
+    if stated.take == "spread":
+        pairs = itertools.permutations(cells, 2)
+        return _at_least_one("take", tuple(_pair(one, other, "ratio") for one, other in pairs))
+    if stated.rank_of:
+        wanted = {name: level for name, (level, *_) in stated.rank_of.items()}
+        own = [cell for cell in cells if wanted.items() <= cell.levels.items()]
+        if len(own) != 1:
+            reason = f"names {len(own)} cells of {len(cells)}"
+            remedy = "name one level of each factor in over"
+            raise ClaimProblemsError([ClaimProblem(("rank_of",), reason, remedy)])
+        rivals = (cell for cell in cells if cell is not own[0])
+        return _at_least_one(
+            "rank_of", tuple(_pair(rival, own[0], "difference") for rival in rivals)
+        )
+    return tuple(cells)
+
+
+def _at_least_one(key: str, pairs: tuple[ClaimCell, ...]) -> tuple[ClaimCell, ...]:
+    if not pairs:
+        reason, remedy = "compares cells, and there is only one", "name a factor in over"
+        raise ClaimProblemsError([ClaimProblem((key,), reason, remedy)])
+    return pairs
+
+
+def _pair(one: ClaimCell, other: ClaimCell, by: Literal["ratio", "difference"]) -> ClaimCell:
+    return ClaimCell(one.levels, ContrastValue(by, one.quantity, other.quantity))
+
+
+def _regions(stated: StatedClaim, cells: int) -> tuple[Region, Region]:
+    """Return the regions of the estimate and of a cell."""
+    cell_range = possible.of_cell(stated)
+    whole = possible.of_estimate(stated, cell_range, cells)
+    region, found = _parsed("expect", str(stated.expect), _unit(stated), whole)
+    cell_region = SMALLER if stated.rank_of else region
+    for key in ("share_in", "count_in"):
+        if text := getattr(stated, key):
+            cell_region, more = _parsed(key, text, possible.cell_unit(stated), cell_range)
+            found = [*found, *more]
+    require_none(found)
+    return region, cell_region
+
+
+def _parsed(key: str, text: str, unit: str, values: Region) -> tuple[Region, list[ClaimProblem]]:
+    try:
+        region = parse_region(text, unit)
+    except ValueError as error:
+        return Region(), [ClaimProblem((key,), str(error))]
+    return region, list(possible.problems(key, region, values, text))
+
+
+def arms(stated: StatedClaim) -> Iterator[tuple[int, StatedClaim]]:
+    """Yield each control arm as a claim of its own, with its index."""
+    for index, arm in enumerate(stated.arm):
+        yield index, stated.of_arm(arm)

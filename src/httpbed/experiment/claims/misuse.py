@@ -1,0 +1,127 @@
+"""Keys of a claim that do not go together, and names that do not exist."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from httpbed.experiment.claims.cell_builder import ClaimDesign
+from httpbed.experiment.claims.problem import ClaimProblem
+from httpbed.experiment.claims.stated import Selection, StatedClaim
+from httpbed.experiment.document import KeyPath
+from httpbed.experiment.factorial_mistakes import listed
+from httpbed.experiment.metric import METRICS
+
+STATISTICS_OVER_CELLS = ("share_in", "count_in", "take", "rank_of")
+
+
+def problems(stated: StatedClaim, design: ClaimDesign) -> Iterator[ClaimProblem]:
+    """Find every key that is missing, does not apply, or names something unknown."""
+    yield from _metric(stated)
+    yield from _statistics(stated)
+    yield from _contrasts(stated)
+    yield from _names(stated, design)
+
+
+def _metric(stated: StatedClaim) -> Iterator[ClaimProblem]:
+    if stated.expect is None:
+        yield ClaimProblem(("expect",), "is missing", 'write a region such as "< 1"')
+    if stated.estimate == "success":
+        if stated.metric:
+            yield ClaimProblem(("metric",), "does not apply to success", "delete it")
+        return
+    if stated.metric is None:
+        yield ClaimProblem(("metric",), "is missing", "name the metric that the claim is about")
+        return
+    metric = METRICS[stated.metric]
+    if metric.per_item and stated.items is None:
+        reason = f"{stated.metric} has a value for each item and none for the trial"
+        yield ClaimProblem(("items",), reason, 'choose a statistic, such as items = "median"')
+    if stated.items and not metric.per_item:
+        reason = f"{stated.metric} has one value for each trial, so there are no items"
+        yield ClaimProblem(("items",), reason, "delete it")
+    if metric.better == "neither" and any(one.by == "gain" for one in stated.compare):
+        reason = f"neither direction of {stated.metric} is an improvement, so there is no gain"
+        yield ClaimProblem(("compare",), reason, 'use by = "ratio"')
+
+
+def _statistics(stated: StatedClaim) -> Iterator[ClaimProblem]:
+    used = [key for key in STATISTICS_OVER_CELLS if getattr(stated, key)]
+    if len(used) > 1:
+        reason = f"{listed(used)} exclude each other"
+        yield ClaimProblem((used[1],), reason, "keep one, or write two claims")
+    if used and not stated.over:
+        yield ClaimProblem((used[0],), "needs cells", "name the factors of the cells in over")
+    if stated.minus and not used:
+        reason = "subtracts a statistic over cells, and there is none"
+        yield ClaimProblem(("minus",), reason, "use compare to subtract within blocks")
+    if stated.minus and (stated.take == "spread" or stated.rank_of):
+        yield ClaimProblem(("minus",), "does not apply to spreads and ranks", "delete it")
+    trend = stated.trend
+    if trend and (trend.factor is None) == (trend.metric is None):
+        yield ClaimProblem(("trend",), "needs either factor or metric", "keep one of them")
+    elif trend and bool(trend.metric) != bool(trend.across):
+        reason = "metric and across belong together"
+        yield ClaimProblem(("trend",), reason, "name the factors of the points in across")
+
+
+def _contrasts(stated: StatedClaim) -> Iterator[ClaimProblem]:
+    for index, contrast in enumerate(stated.compare):
+        of, to = ({**stated.where, **side} for side in (contrast.of, contrast.to))
+        if of == to:
+            reason = "of and to select the same treatments"
+            yield ClaimProblem(("compare", index), reason, "name what differs")
+    if stated.estimate == "success" and (stated.compare or stated.trend):
+        reason = "success is a share of trials; it cannot be compared within blocks"
+        yield ClaimProblem(("compare",), reason, "write a claim for each share")
+    if stated.estimate == "variation":
+        if len(stated.compare) > 1 or any(one.by == "difference" for one in stated.compare):
+            reason = "variation can be compared by one ratio or gain"
+            yield ClaimProblem(("compare",), reason, 'use by = "ratio"')
+        if stated.trend:
+            yield ClaimProblem(("trend",), "does not apply to variation", "delete it")
+
+
+def _names(stated: StatedClaim, design: ClaimDesign) -> Iterator[ClaimProblem]:
+    for at, selection in _selections(stated):
+        yield from _levels(at, selection, design)
+    names: list[tuple[KeyPath, str]] = [
+        (("over", index), name) for index, name in enumerate(stated.over)
+    ]
+    if stated.trend:
+        across = enumerate(stated.trend.across)
+        names += [(("trend", "across", index), name) for index, name in across]
+        names += [(("trend", "factor"), stated.trend.factor)] if stated.trend.factor else []
+    for at, name in names:
+        if name not in design.factors:
+            yield ClaimProblem(at, _unknown(name, design))
+    compared = {name for one in stated.compare for side in (one.of, one.to) for name in side}
+    for at, name in names:
+        if name in compared:
+            reason = f"{name} is also compared"
+            yield ClaimProblem(at, reason, "remove it from here or from compare")
+
+
+def _selections(stated: StatedClaim) -> Iterator[tuple[KeyPath, Selection]]:
+    yield ("where",), stated.where
+    yield ("minus",), stated.minus
+    yield ("rank_of",), stated.rank_of
+    for index, contrast in enumerate(stated.compare):
+        yield ("compare", index, "of"), contrast.of
+        yield ("compare", index, "to"), contrast.to
+
+
+def _levels(at: KeyPath, selection: Selection, design: ClaimDesign) -> Iterator[ClaimProblem]:
+    for name, levels in selection.items():
+        if name not in design.factors:
+            yield ClaimProblem((*at, name), _unknown(name, design))
+            continue
+        for level in levels:
+            if level not in design.factors[name]:
+                known = listed(design.factors[name])
+                reason = f"{level!r} is not a level of {name}; known: {known}"
+                yield ClaimProblem((*at, name), reason)
+
+
+def _unknown(name: str, design: ClaimDesign) -> str:
+    known = f"known: {listed(design.factors)}" if design.factors else "there is no [factors] table"
+    return f"unknown factor {name!r}; {known}"

@@ -1,0 +1,63 @@
+"""Quantities: what a claim computes from each block, as a tree of values, contrasts and trends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from httpbed.experiment.claims.stated import ContrastKind, ItemStatistic
+
+TreatmentKey = tuple[str, ...]
+"""A treatment: its levels in the order of the experiment's factors."""
+
+
+@dataclass(frozen=True)
+class MetricValue:
+    """The mean of one metric over some treatments, in one block."""
+
+    metric: str
+    """Name of the metric; empty for the share of trials that completed."""
+    treatments: tuple[TreatmentKey, ...]
+    items: ItemStatistic | None = None
+    """Statistic over the items of a trial; None for a metric of whole trials."""
+
+
+@dataclass(frozen=True)
+class ContrastValue:
+    """The ratio, gain or difference of two quantities, in one block."""
+
+    by: ContrastKind
+    of: Quantity
+    to: Quantity
+    lower_is_better: bool = True
+    """Which direction a gain has."""
+
+
+@dataclass(frozen=True)
+class TrendValue:
+    """Spearman's rank correlation of quantities with other quantities, in one block."""
+
+    points: tuple[Quantity, ...]
+    against: tuple[Quantity, ...] | None
+    """None: the order of the points."""
+
+
+Quantity = MetricValue | ContrastValue | TrendValue
+
+
+def leaves(quantity: Quantity) -> Iterator[MetricValue]:
+    """Yield the metric values of a quantity."""
+    match quantity:
+        case MetricValue():
+            yield quantity
+        case ContrastValue(of=of, to=to):
+            yield from leaves(of)
+            yield from leaves(to)
+        case TrendValue(points=points, against=against):
+            for one in (*points, *(against or ())):
+                yield from leaves(one)
+
+
+def treatments(quantity: Quantity) -> frozenset[TreatmentKey]:
+    """Return every treatment from which a quantity is computed."""
+    return frozenset(key for leaf in leaves(quantity) for key in leaf.treatments)

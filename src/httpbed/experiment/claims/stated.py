@@ -1,0 +1,135 @@
+"""Claims as an experiment file states them: ``[[claim]]`` and ``[[claim.arm]]``.
+
+A claim is an estimate and a region of values that bear it out. An estimate has four stages, each of
+which may be left out: the values of selected treatments in each block; contrasts between treatments
+within the block; one statistic over the blocks, which gives a **cell**; one statistic over cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from httpbed.experiment.factorial import FactorName, LevelText
+from httpbed.experiment.metric import METRICS
+from httpbed.experiment.value import Value
+
+
+def _listed(level: object) -> object:
+    """Return a single level, or a single table, as a list of one."""
+    return [level] if isinstance(level, str | Mapping) else level
+
+
+LevelOrLevels = Annotated[
+    list[LevelText],
+    Field(min_length=1),
+    BeforeValidator(_listed),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
+]
+"""One level of a factor, or several."""
+Selection = dict[FactorName, LevelOrLevels]
+"""Levels of some factors."""
+ContrastKind = Literal["ratio", "gain", "difference"]
+BlockStatistic = Literal["median", "mean", "variation", "success"]
+CellStatistic = Literal["largest", "smallest", "spread"]
+ItemStatistic = Literal["median", "mean", "largest", "smallest", "range", "interquartile range"]
+ClaimId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,40}$")]
+RegionText = Annotated[str, Field(min_length=1, max_length=80)]
+
+
+class PairedContrast(Value):
+    """A comparison of two treatments within each block."""
+
+    of: Selection
+    """Levels of the treatment that is compared; they replace those of ``where``."""
+    to: Selection
+    """Levels of the treatment that it is compared with; they replace those of ``where``."""
+    by: ContrastKind = "ratio"
+    """``ratio``: of / to. ``difference``: of - to. ``gain``: the share by which ``of`` is better
+    than ``to``: 1 - of / to of a metric of which lower is better, of / to - 1 of others."""
+
+
+class RankTrend(Value):
+    """Spearman's rank correlation within each block, between -1 and 1."""
+
+    factor: FactorName | None = None
+    """Correlates the values with the order of this factor's levels in the file."""
+    metric: Literal[tuple(METRICS)] | None = None  # type: ignore[valid-type]
+    """Correlates the values with this metric of the same trials."""
+    across: list[FactorName] = Field(default_factory=list)
+    """With ``metric``: the factors whose levels are the points of the correlation."""
+
+
+Contrasts = Annotated[
+    list[PairedContrast],
+    Field(max_length=4),
+    BeforeValidator(_listed),
+]
+"""One contrast, or several: each compares the results of the one before it."""
+
+
+class ControlArm(Value):
+    """The same claim under other conditions, which shows whether it depends on them."""
+
+    name: str = Field(min_length=1, max_length=80)
+    """What is different, such as ``nginx 1.30``."""
+    where: Selection = Field(default_factory=dict)
+    """Levels that replace those of the claim's ``where``."""
+    compare: Contrasts | None = None
+    """Contrasts that replace the claim's."""
+
+
+class StatedClaim(Value):
+    """A claim: an estimate, and a region of values that bear it out."""
+
+    id: ClaimId
+    """Name of the claim, such as ``L-7``."""
+    says: str = Field(min_length=1, max_length=300)
+    """The claim in one sentence."""
+    source: str = Field(default="", max_length=200)
+    """The place in the publication."""
+    published: str = Field(default="", max_length=200)
+    """The published value, as text."""
+    all_of: list[ClaimId] = Field(default_factory=list)
+    """Claims that must all hold for this one; it then has no estimate of its own."""
+    metric: Literal[tuple(METRICS)] | None = None  # type: ignore[valid-type]
+    """The metric of the values. Not needed with ``estimate = "success"``."""
+    items: ItemStatistic | None = None
+    """Of a metric of single files, resources or clients: the statistic over a trial's items."""
+    where: Selection = Field(default_factory=dict)
+    """The treatments. The values of several levels are averaged within each block, unless ``over``
+    names their factor."""
+    compare: Contrasts = Field(default_factory=list)
+    """Contrasts between treatments, paired by block."""
+    trend: RankTrend | None = None
+    """A rank correlation within each block, of the values or their contrasts."""
+    estimate: BlockStatistic = "median"
+    """The statistic over the blocks. ``variation``: the coefficient of variation. ``success``: the
+    share of trials that completed."""
+    over: list[FactorName] = Field(default_factory=list)
+    """The cells: each combination of the levels of these factors. Without a further key the claim
+    is about every cell."""
+    share_in: RegionText | None = None
+    """Estimates the share of the cells whose values lie in this region."""
+    count_in: RegionText | None = None
+    """Estimates the number of the cells whose values lie in this region."""
+    take: CellStatistic | None = None
+    """Estimates the largest or smallest value of the cells, or their spread: largest / smallest."""
+    rank_of: Selection = Field(default_factory=dict)
+    """Estimates the rank of this cell among all cells; 1 is the smallest value."""
+    minus: Selection = Field(default_factory=dict)
+    """Subtracts the same statistic over cells with these levels in place of those of ``where``."""
+    expect: RegionText | None = None
+    """The region of values that bear the claim out: ``< 1``, ``>= 80 %``, ``8 s .. 10 s``, ``= 1``.
+    """
+    arm: list[ControlArm] = Field(default_factory=list)
+    """Control arms: the claim is judged in each of them too."""
+
+    def of_arm(self, arm: ControlArm) -> StatedClaim:
+        """Return the claim as an arm states it."""
+        changes: dict[str, Any] = {"where": {**self.where, **arm.where}, "arm": []}
+        if arm.compare is not None:
+            changes["compare"] = arm.compare
+        return self.model_copy(update=changes)

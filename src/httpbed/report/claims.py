@@ -1,0 +1,223 @@
+"""The verdicts on a campaign's claims, on the terminal and as JSON values."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rich.text import Text
+
+from httpbed.analysis.claims import bearing
+from httpbed.analysis.claims.bearing import BearingReader
+from httpbed.analysis.claims.judging import CELLS, ArmJudgement, JudgedClaim
+from httpbed.analysis.claims.verdict import MOST_BLOCKS, ClaimEstimate
+from httpbed.experiment.claims.stated import StatedClaim
+from httpbed.experiment.errors import visible
+from httpbed.report import senders
+from httpbed.report.manifest import certificate, uncovered
+from httpbed.report.phrasing import listed, number_format
+from httpbed.report.remark import in_one_line
+from httpbed.report.terminal import Console
+from httpbed.store import damage
+from httpbed.store.results import Results
+
+COLOURS = {"reproduced": "green", "contradicted": "red", "inconclusive": "yellow"}
+OPEN_END = "?"
+INDENT = "    "
+
+
+def show(results: Results, judged: Sequence[JudgedClaim], out: Console) -> None:
+    """Print each claim with its verdict, then what bears on all of them."""
+    reader = BearingReader(results)
+    for one in judged:
+        for line in _of_claim(one, reader, out.width):
+            out.print(line)
+        out.print()
+    out.print(Text(f"{len(judged)} claim{'s' * (len(judged) != 1)}: {summed_up(judged)}"))
+    for note in notes(results):
+        out.print(Text(visible(f"note: {note}")))
+
+
+def summed_up(judged: Sequence[JudgedClaim]) -> str:
+    """Count the verdicts, and how many of the reproduced claims are robust."""
+    text = bearing.counted([one.main.verdict for one in judged])
+    robust = sum(one.robustness == "robust" for one in judged)
+    return f"{text}; robust: {robust}" if robust else text
+
+
+def values(results: Results, judged: Sequence[JudgedClaim]) -> dict[str, Any]:
+    """Return the verdicts for :func:`json.dumps`."""
+    reader = BearingReader(results)
+    return {
+        "schema": 1,
+        "experiment": results.experiment.name,
+        "scale": results.manifest.get("scale"),
+        "claims": [_values(one, reader) for one in judged],
+        "notes": list(notes(results)),
+    }
+
+
+def notes(results: Results) -> Iterator[str]:
+    """Yield what bears on all claims: damage, conformance of senders, calibration."""
+    yield from damage.lines(results.damaged, results.directory)
+    yield from in_one_line(senders.failed(results.manifest), "senders")
+    yield from senders.untested(results.manifest)
+    if reasons := uncovered(results.manifest):
+        yield f"not covered by the link certificate: {listed(reasons)}"
+    elif not results.manifest.get("link_certificate"):
+        yield certificate(results.manifest)
+
+
+def _of_claim(judged: JudgedClaim, reader: BearingReader, width: int) -> Iterator[Text]:
+    stated, main = judged.stated, judged.main
+    line = Text(f"{visible(stated.id)}  ", "bold")
+    line.append(main.verdict, COLOURS.get(main.verdict, "dim"))
+    if words := robustness(judged):
+        line.append(f"; {visible(words)}")
+    yield line
+    for text in _sentences(judged):
+        yield from _indented(text, width)
+    for name, arm in [("", main), *((f"{arm.name}: ", arm) for arm in judged.arms)]:
+        for warning in bearing.warnings(arm, reader.of_arm(arm)):
+            yield from _indented(f"note: {name}{warning}", width, "dim")
+
+
+def _sentences(judged: JudgedClaim) -> Iterator[str]:
+    stated = judged.stated
+    yield stated.says
+    context = [f"published {stated.published}"] if stated.published else []
+    context += [f"expected {stated.expect}"] if stated.expect else []
+    context += [stated.source] if stated.source else []
+    yield "; ".join([f"measured {measured(stated, judged.main)}", *context])
+    for arm in judged.arms:
+        yield f"with {arm.name}: {arm.verdict}, {measured(stated, arm)}"
+
+
+def _indented(text: str, width: int, style: str = "") -> Iterator[Text]:
+    room = max(20, width - len(INDENT))
+    for line in textwrap.wrap(visible(text), room, subsequent_indent=INDENT):
+        yield Text(f"{INDENT}{line}", style)
+
+
+def robustness(judged: JudgedClaim) -> str:
+    """Return in words whether the verdict is the same in all arms; empty without arms."""
+    arms = {"as stated": judged.main, **{one.name: one for one in judged.arms}}
+    by = {
+        verdict: [name for name, one in arms.items() if one.verdict == verdict]
+        for verdict in ("reproduced", "contradicted", "inconclusive", "not judged")
+    }
+    match judged.robustness:
+        case "robust":
+            return f"robust: also {_with(by['reproduced'])}"
+        case "depends":
+            return f"holds only {_with(by['reproduced'])}, not {_with(by['contradicted'])}"
+        case "open":
+            undecided = [*by["inconclusive"], *by["not judged"]]
+            if not undecided:
+                return "contradicted in every arm"
+            return f"robustness open: undecided {_with(undecided)}"
+    return ""
+
+
+def _with(names: Sequence[str]) -> str:
+    own = ["as stated"] if "as stated" in names else []
+    arms = [name for name in names if name != "as stated"]
+    return listed([*own, *([f"with {listed(arms)}"] if arms else [])])
+
+
+def measured(stated: StatedClaim, arm: ArmJudgement) -> str:
+    """Write an estimate with its interval and number of blocks, or why there is none."""
+    if arm.estimate is None:
+        return arm.reason
+    found = arm.estimate
+    value, low, high = numbers(stated, found)
+    interval = f"{100 * found.coverage:.0f} % interval {low} .. {high}"
+    fewest, most = found.blocks
+    n = f"n = {fewest}" if fewest == most else f"n = {fewest} to {most}"
+    text = f"{value} ({interval}, {n})"
+    if arm.verdict != "inconclusive":
+        return text
+    if found.judged_cells < found.cells:
+        return f"{text}; the missing cells may decide it"
+    if arm.blocks_to_settle is None:
+        return f"{text}; {MOST_BLOCKS} blocks would not settle it"
+    return f"{text}; about {arm.blocks_to_settle} blocks would settle it"
+
+
+def numbers(stated: StatedClaim, found: ClaimEstimate) -> tuple[str, str, str]:
+    """Write an estimate and the ends of its interval."""
+    ends = (found.value.value, found.low, found.high)
+    if found.unit == CELLS:
+        _, low, high = (_plain(end, 0) for end in ends)
+        return f"{found.value.value:.0f} of {found.cells} cells", low, high
+    beyond = f"{found.value.beyond} " if found.value.beyond else ""
+    if found.unit != "1" and stated.metric:
+        shown = number_format(stated.metric, [end for end in ends if math.isfinite(end)])
+        value, low, high = (shown.number(end) if math.isfinite(end) else OPEN_END for end in ends)
+        return f"{beyond}{value} {shown.unit}".rstrip(), low, f"{high} {shown.unit}".rstrip()
+    if is_share(stated):
+        value, low, high = (_plain(100 * end, 3) for end in ends)
+        return f"{beyond}{value} %", low, f"{high} %"
+    value, low, high = (_plain(end, 3) for end in ends)
+    return f"{beyond}{value}", low, high
+
+
+def is_share(stated: StatedClaim) -> bool:
+    """Whether an estimate without unit is a share of something."""
+    if stated.share_in:
+        return True
+    if stated.count_in or stated.rank_of or stated.take == "spread" or stated.trend:
+        return False
+    is_gain = any(one.by == "gain" for one in stated.compare)
+    is_ratio = bool(stated.compare) and stated.compare[-1].by == "ratio"
+    return stated.estimate == "success" or (is_gain and not is_ratio)
+
+
+def _plain(value: float, digits: int) -> str:
+    if not math.isfinite(value):
+        return OPEN_END
+    return f"{value:.{digits}g}" if digits else f"{value:.0f}"
+
+
+def _values(judged: JudgedClaim, reader: BearingReader) -> dict[str, Any]:
+    stated = judged.stated
+    return {
+        "id": stated.id,
+        "says": stated.says,
+        "source": stated.source,
+        "published": stated.published,
+        "expected": stated.expect,
+        "robustness": judged.robustness,
+        "robustness_in_words": robustness(judged),
+        **_arm_values(stated, judged.main, reader),
+        "arms": [{"name": arm.name, **_arm_values(stated, arm, reader)} for arm in judged.arms],
+    }
+
+
+def _arm_values(stated: StatedClaim, arm: ArmJudgement, reader: BearingReader) -> Mapping[str, Any]:
+    found, bears = arm.estimate, reader.of_arm(arm)
+    return {
+        "verdict": arm.verdict,
+        "reason": arm.reason,
+        "estimate": _estimate_values(found) if found else None,
+        "measured": measured(stated, arm),
+        "blocks_to_settle": arm.blocks_to_settle,
+        "trials": {"planned": bears.planned, **bears.outcomes},
+        "warnings": list(bearing.warnings(arm, bears)),
+    }
+
+
+def _estimate_values(found: ClaimEstimate) -> Mapping[str, Any]:
+    return {
+        "value": found.value.value,
+        "beyond": found.value.beyond,
+        "low": found.low if math.isfinite(found.low) else None,
+        "high": found.high if math.isfinite(found.high) else None,
+        "coverage": found.coverage,
+        "unit": found.unit,
+        "blocks": list(found.blocks),
+        "cells": found.cells,
+        "judged_cells": found.judged_cells,
+    }

@@ -1,0 +1,117 @@
+"""``httpbed claims``: verdicts as text and JSON, and clear refusals."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import stored_campaigns
+from command_line import Command
+from httpbed.experiment.errors import ConfigError
+from httpbed.store import campaign as campaigns
+
+BLOCKS = stored_campaigns.SMALL.replace("replicates = 2", "replicates = 6")
+CLAIM = """
+[[claim]]
+id = "L-7"
+says = "HTTP/3 is faster than HTTP/2 at 2 % loss"
+source = "section 4.1"
+published = "half the time"
+metric = "request_time"
+where = { loss = "2 %" }
+compare = { of = { http_version = "3" }, to = { http_version = "2" } }
+expect = "< 1"
+
+[[claim.arm]]
+name = "no loss"
+where = { loss = "0 %" }
+"""
+SECONDS = {("2", "2 %"): 2.0, ("3", "2 %"): 1.0}
+
+
+@pytest.fixture
+def campaign(tmp_path: Path) -> Path:
+    """Make a campaign of 36 completed trials in which HTTP/3 halves the time at 2 % loss."""
+    text = BLOCKS + CLAIM
+    records = [
+        stored_campaigns.record(
+            trial, seconds=SECONDS.get((trial.levels["http_version"], trial.levels["loss"]), 0.5)
+        )
+        for trial in stored_campaigns.loaded(text).trials
+    ]
+    stored_campaigns.make(tmp_path / "campaign", records, text)
+    return tmp_path / "campaign"
+
+
+def test_claims_are_printed_with_their_verdicts(httpbed: Command, campaign: Path) -> None:
+    """Beside the published value, with the place in the publication."""
+    code, out, _ = httpbed("claims", campaign)
+    assert code == 0
+    assert "L-7  reproduced; holds only as stated, not with no loss" in out
+    assert "measured 0.5 (95 % interval 0.5 .. 0.5, n = 6); published half the time" in out
+    assert "with no loss: contradicted, 1 (95 % interval 1 .. 1, n = 6)" in out
+    assert "section 4.1" in " ".join(out.split())
+    assert "note: all blocks of a cell have the same value" in out
+    assert "1 claim: 1 reproduced" in out
+
+
+def test_claims_as_json(httpbed: Command, campaign: Path) -> None:
+    """All that the text says, as values."""
+    code, out, _ = httpbed("claims", campaign, "--json")
+    assert code == 0
+    (claim,) = json.loads(out)["claims"]
+    assert (claim["verdict"], claim["robustness"]) == ("reproduced", "depends")
+    assert claim["estimate"]["value"] == 0.5
+    assert [arm["verdict"] for arm in claim["arms"]] == ["contradicted"]
+
+
+def test_claims_of_another_file_are_judged(
+    httpbed: Command, campaign: Path, tmp_path: Path
+) -> None:
+    """A claim that was written after the run needs no new run."""
+    file = tmp_path / "later.toml"
+    file.write_text(BLOCKS + CLAIM.replace('"< 1"', '"> 1"'))
+    assert "L-7  contradicted" in httpbed("claims", campaign, "--experiment", file)[1]
+    file.write_text(BLOCKS.replace('"2 %"', '"3 %"') + CLAIM.replace('"2 %"', '"3 %"'))
+    code, _, err = httpbed("claims", campaign, "--experiment", file)
+    assert code == 2
+    assert "claim[0].where.loss: '3 %' is not a level of loss" in err
+
+
+def test_a_campaign_without_claims_is_refused(httpbed: Command, tmp_path: Path) -> None:
+    """With the way to judge claims of a file."""
+    stored_campaigns.make(tmp_path / "campaign")
+    code, _, err = httpbed("claims", tmp_path / "campaign")
+    assert code == 2
+    assert "has no claims; write [[claim]] tables in a file and name it with --experiment" in err
+
+
+def test_unfinished_trials_are_no_verdict(httpbed: Command, tmp_path: Path) -> None:
+    """A campaign whose trials failed or never ran says so for each claim."""
+    text = BLOCKS + CLAIM
+    trials = stored_campaigns.loaded(text).trials
+    failed = [stored_campaigns.record(trial, kind="failed") for trial in trials[:12]]
+    stored_campaigns.make(tmp_path / "campaign", failed, text)
+    code, out, _ = httpbed("claims", tmp_path / "campaign")
+    assert code == 0
+    assert "L-7  not judged" in out
+    assert "no block has all the values that it needs" in out
+    assert "4 of 12 trials failed" in out
+    assert "8 of 12 trials have no valid attempt" in out
+
+
+def test_a_changed_claim_resumes_the_same_campaign(campaign: Path) -> None:
+    """Claims change nothing that runs; any other change makes another experiment."""
+    read = stored_campaigns.loaded(BLOCKS)
+    for text in (BLOCKS + CLAIM.replace("< 1", "> 1"), BLOCKS):
+        with campaigns.opened(campaign, text, read.trials, stored_campaigns.manifest()) as opened:
+            assert len(opened.attempts()) == 36
+    other = BLOCKS.replace("replicates = 6", "replicates = 7")
+    read = stored_campaigns.loaded(other)
+    with (
+        pytest.raises(ConfigError, match="another experiment"),
+        campaigns.opened(campaign, other, read.trials, stored_campaigns.manifest()),
+    ):
+        pass

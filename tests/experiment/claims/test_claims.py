@@ -1,0 +1,153 @@
+"""Claims in an experiment file: what is accepted, and every mistake at its place."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import campaigns
+from httpbed.experiment import parser
+from httpbed.experiment.claims.region import Region, parse_region
+
+CLAIM = """
+[[claim]]
+id = "L-7"
+says = "HTTP/3 is faster than HTTP/2 at 2 % loss"
+metric = "request_time"
+where = { loss = "2 %" }
+compare = { of = { http_version = "3" }, to = { http_version = "2" } }
+expect = "< 1"
+"""
+
+
+def mistakes(claim: str) -> dict[str, str]:
+    """Return the mistakes of an experiment with these claims: place -> text."""
+    return {one.place: str(one) for one in parser.read(campaigns.VERSIONS + claim).mistakes}
+
+
+def changed(old: str, new: str) -> dict[str, str]:
+    """Return the mistakes of the claim with one part replaced."""
+    assert old in CLAIM
+    return mistakes(CLAIM.replace(old, new))
+
+
+def test_a_claim_is_accepted() -> None:
+    """The experiment keeps it."""
+    read = parser.read(campaigns.VERSIONS + CLAIM)
+    assert read.mistakes == ()
+    assert read.experiment is not None
+    assert [one.id for one in read.experiment.claims] == ["L-7"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place", "words"),
+    [
+        ('"request_time"', '"requesttime"', "metric", "must be one of"),
+        (
+            'loss = "2 %"',
+            'lost = "2 %"',
+            "where.lost",
+            "unknown factor 'lost'; known: http_version",
+        ),
+        ('loss = "2 %"', 'loss = "3 %"', "where.loss", "'3 %' is not a level of loss; known: 0 %"),
+        ('loss = "2 %"', "", "where", "does not choose a level of loss; name the level in where"),
+        ('= "3" }', '= "2" }', "compare[0]", "of and to select the same treatments"),
+        ('"< 1"', '"< -1"', "expect", "no estimate can lie in '< -1': it is always at least 0"),
+        ('"< 1"', '">= 0"', "expect", "no result could contradict it; narrow the region"),
+        ('"< 1"', '"2 .. 1"', "expect", "no value lies in '2 .. 1'"),
+        ('"< 1"', '"below one"', "expect", "is not a region; write"),
+        ('"< 1"', '"< 1 s"', "expect", "is not a number or a percentage"),
+        ('"request_time"', '"rtt"\nitems = "median"', "items", "has one value for each trial"),
+        ('"request_time"', '"resource_time"', "items", "has a value for each item"),
+        ('expect = "< 1"', "", "expect", 'is missing; write a region such as "< 1"'),
+        ("expect", 'take = "largest"\nexpect', "take", "name the factors of the cells in over"),
+        ("expect", 'over = ["page"]\nexpect', "over[0]", "unknown factor 'page'"),
+        ("expect", 'over = ["http_version"]\nexpect', "over[0]", "http_version is also compared"),
+        ("expect", 'estimate = "success"\nexpect', "metric", "does not apply to success"),
+        ("expect", 'estimate = "mode"\nexpect', "estimate", "must be"),
+    ],
+)
+def test_a_mistake_is_reported_at_its_place(old: str, new: str, place: str, words: str) -> None:
+    """The text says what is wrong and what to do."""
+    found = changed(old, new)
+    assert words in found[f"claim[0].{place}"]
+
+
+def test_two_claims_of_one_id_are_rejected() -> None:
+    """The second one is reported."""
+    assert "claim[0] also has the id 'L-7'" in mistakes(CLAIM + CLAIM)["claim[1].id"]
+
+
+def test_an_arm_must_differ_from_the_claim() -> None:
+    """In the treatments that it selects, and in its name from other arms."""
+    same = '[[claim.arm]]\nname = "the same"\nwhere = { loss = "2 %" }\n'
+    found = mistakes(CLAIM + same)
+    assert "selects the same treatments as the claim itself" in found["claim[0].arm[0]"]
+    other = same.replace('"2 %"', '"0 %"')
+    assert mistakes(CLAIM + other) == {}
+    assert "names two arms" in mistakes(CLAIM + other + other)["claim[0].arm[1].name"]
+    unknown = mistakes(CLAIM + same.replace("loss", "lost"))
+    assert "unknown factor" in unknown["claim[0].arm[0].where.lost"]
+
+
+def test_treatments_that_groups_leave_out_are_named() -> None:
+    """A claim must not wait for cells that no scale runs."""
+    group = '[[groups]]\nname = "one"\nlevels = { http_version = ["1.1", "2"] }\n'
+    other = '[[groups]]\nname = "other"\nlevels = { http_version = ["3"], loss = ["0 %"] }\n'
+    found = mistakes(group + other + CLAIM)
+    assert "no treatment has http_version = '3', loss = '2 %'" in found["claim[0].where"]
+
+
+def test_a_claim_about_claims_names_them() -> None:
+    """Unknown names, nested conjunctions and own estimates are rejected."""
+    both = '[[claim]]\nid = "both"\nsays = "both"\nall_of = ["L-7"]\n'
+    assert mistakes(CLAIM + both) == {}
+    assert "there is no claim 'L-8'" in str(mistakes(CLAIM + both.replace("L-7", "L-8")))
+    assert "both has all_of itself" in str(mistakes(CLAIM + both.replace('"L-7"', '"both"')))
+    own = mistakes(CLAIM + both + 'metric = "request_time"\n')
+    assert "which has no estimate of its own" in own["claim[1].metric"]
+
+
+def test_claims_change_no_trial() -> None:
+    """They are no part of what is executed."""
+    with_claims, without = (parser.read(campaigns.VERSIONS + text) for text in (CLAIM, ""))
+    assert with_claims.treatments == without.treatments
+
+
+@pytest.mark.parametrize(
+    ("text", "unit", "inside", "outside"),
+    [
+        ("8.28 s .. 9.9 s", "s", (8.28, 9, 9.9), (8.27, 9.91)),
+        ("-200 ms .. 1 s", "s", (-0.2, 0, 1), (-0.21,)),
+        ("< 1", "1", (0.99, -5), (1, 1.01)),
+        (">= 80 %", "1", (0.8, 1), (0.79,)),
+        ("= 1", "1", (1,), (0.99, 1.01)),
+        ("> 10 Mbit/s", "bit/s", (1.1e7,), (1e7,)),
+        ("<= 1 MB/s", "byte/s", (1e6,), (1e6 + 1,)),
+    ],
+)
+def test_regions(
+    text: str, unit: str, inside: tuple[float, ...], outside: tuple[float, ...]
+) -> None:
+    """Ends of ranges belong to them, as do ends with an equals sign."""
+    region = parse_region(text, unit)
+    assert all(map(region.contains, inside))
+    assert not any(map(region.contains, outside))
+
+
+ENDS = st.tuples(st.floats(-1e3, 1e3), st.floats(-1e3, 1e3))
+
+
+@given(ENDS, ENDS, st.booleans(), st.booleans())
+def test_an_interval_in_a_region_meets_it(
+    ends: tuple[float, float], interval: tuple[float, float], low_open: bool, high_open: bool
+) -> None:
+    """So no interval is both reproduced and contradicted."""
+    region = Region(*ends, low_open, high_open)
+    least, most = sorted(interval)
+    if region.contains_all(least, most):
+        assert region.meets(least, most)
+    if not region.meets(least, most):
+        assert not region.contains(least)
+        assert not region.contains(most)
