@@ -115,3 +115,65 @@ def test_a_changed_claim_resumes_the_same_campaign(campaign: Path) -> None:
         campaigns.opened(campaign, other, read.trials, stored_campaigns.manifest()),
     ):
         pass
+
+
+def plain(directory: Path, seconds: float, text: str = BLOCKS) -> Path:
+    """Make a campaign in which every trial takes about this long."""
+    trials = stored_campaigns.loaded(text).trials
+    records = [
+        stored_campaigns.record(trial, seconds=seconds * (1 + index % 7 / 1000))
+        for index, trial in enumerate(trials)
+    ]
+    stored_campaigns.make(directory, records, text)
+    return directory
+
+
+def test_the_gate_passes_or_fails(httpbed: Command, tmp_path: Path) -> None:
+    """Exit code 1 only for a regression beyond the margin."""
+    old, same, slow = (
+        plain(tmp_path / name, seconds) for name, seconds in (("a", 1), ("b", 1), ("c", 1.1))
+    )
+    code, out, _ = httpbed("gate", old, same)
+    assert code == 0
+    assert out.endswith("6 treatments: 6 pass\ngate: pass\n")
+    code, out, _ = httpbed("gate", old, slow)
+    assert code == 1
+    assert "regression: worse by more than 3 %" in " ".join(out.split())
+    assert out.endswith("gate: regression\n")
+    assert httpbed("gate", old, slow, "--margin", "15 %")[0] == 0
+    code, out, _ = httpbed("gate", old, slow, "--json")
+    values = json.loads(out)
+    assert (code, values["verdict"]) == (1, "regression")
+    assert values["comparison"]["treatments"][0]["ratio"] == pytest.approx(1.1)
+
+
+def test_an_inconclusive_gate_fails_only_if_strict(httpbed: Command, tmp_path: Path) -> None:
+    """Two blocks cannot exclude a regression."""
+    old, now = (plain(tmp_path / name, 1.0, stored_campaigns.SMALL) for name in "ab")
+    code, out, _ = httpbed("gate", old, now)
+    assert code == 0
+    assert "gate: inconclusive: the campaigns cannot exclude a regression (exit code 0;" in out
+    assert httpbed("gate", old, now, "--strict")[0] == 1
+
+
+def test_the_gate_judges_claims(httpbed: Command, campaign: Path, tmp_path: Path) -> None:
+    """A contradicted claim is a regression; the margin is not looked at."""
+    code, out, _ = httpbed("gate", plain(tmp_path / "old", 1.0), campaign)
+    assert code == 0
+    assert "L-7  reproduced" in out
+    now = plain(tmp_path / "now", 1.0, BLOCKS + CLAIM.replace('"< 1"', '"< 0.9"'))
+    code, out, _ = httpbed("gate", campaign, now)
+    assert code == 1
+    assert "L-7  contradicted" in out
+
+
+def test_a_gate_refuses_what_it_cannot_compare(httpbed: Command, tmp_path: Path) -> None:
+    """Other treatments, a metric without a better direction, a margin that is no share."""
+    old = plain(tmp_path / "old", 1.0)
+    other = BLOCKS.replace('"0 %"', '"1 %"').replace('"2 %"', '"3 %"')
+    found = httpbed("gate", old, plain(tmp_path / "other", 1.0, other))
+    assert (found[0], "shares no treatment with" in found[2]) == (2, True)
+    found = httpbed("gate", old, old, "--metric", "rtt")
+    assert (found[0], "neither direction of rtt is worse" in found[2]) == (2, True)
+    found = httpbed("gate", old, old, "--margin", "3")
+    assert (found[0], "the unit is missing" in found[2]) == (2, True)

@@ -1,0 +1,189 @@
+"""Whether a campaign is worse than a baseline: treatment by treatment, with one error rate.
+
+The two campaigns ran at different times, so their blocks are not pairs: each treatment is compared
+by ranks (Mann and Whitney 1947) of the logarithms. A **regression** is a treatment that is worse
+than the baseline by more than the margin, or that completes less often (Fisher's exact test). Their
+p-values are adjusted together by Benjamini and Hochberg (1995): if nothing is worse, the
+probability of any regression is 5 % at most. A treatment **passes** if it is certain to be within
+the margin, also at 5 %; that all treatments pass needs no adjustment.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from scipy import stats
+
+from httpbed.analysis import sample as samples
+from httpbed.analysis.claims import location
+from httpbed.analysis.claims.location import OrderStatistics
+from httpbed.analysis.sample import Floats, Sample, Tally
+from httpbed.experiment.metric import METRICS
+from httpbed.store.results import Results
+
+GateVerdict = Literal["pass", "regression", "inconclusive"]
+ERROR_RATE = 0.05
+
+
+@dataclass(frozen=True)
+class TreatmentChange:
+    """One treatment against its baseline."""
+
+    levels: Mapping[str, str]
+    verdict: GateVerdict
+    reason: str
+    """What is worse, or why it is undecided; empty if it passes."""
+    ratio: float
+    """Metric over the baseline's; nan without values in both."""
+    low: float
+    high: float
+    """Ends of the 90 % interval, each of which fails in 5 %."""
+    blocks: tuple[int, int]
+    """Number of values in the baseline, and now."""
+    baseline: Tally
+    now: Tally
+
+
+@dataclass(frozen=True)
+class _Tests:
+    """The p-values of one treatment."""
+
+    worse: float
+    """Of the hypothesis that it is not worse by more than the margin; 1 without values."""
+    fails_more: float
+    """Of the hypothesis that it completes as often as before."""
+    fine: float
+    """Of the hypothesis that it is worse by the margin or more."""
+
+
+def compare(
+    baseline: Results, campaign: Results, metric: str, margin: float
+) -> tuple[TreatmentChange, ...]:
+    """Compare each treatment that both campaigns hold.
+
+    Args:
+        baseline: The campaign before a change.
+        campaign: The campaign after it.
+        metric: A metric of which one direction is better.
+        margin: A share: by how much a treatment may be worse.
+    """
+    old = {_levels(one): one for one in samples.samples(baseline, metric).values()}
+    pairs = [
+        (old[_levels(one)], one)
+        for one in samples.samples(campaign, metric).values()
+        if _levels(one) in old
+    ]
+    tests = [_tests(one, now, margin) for one, now in pairs]
+    return tuple(_judged(pairs, tests, margin))
+
+
+def verdict(changes: Sequence[TreatmentChange]) -> GateVerdict:
+    """Return the verdict on all treatments."""
+    found = {one.verdict for one in changes}
+    if "regression" in found:
+        return "regression"
+    return "pass" if found == {"pass"} else "inconclusive"
+
+
+def _levels(sample: Sample) -> frozenset[tuple[str, str]]:
+    return frozenset(sample.levels.items())
+
+
+def _tests(old: Sample, now: Sample, margin: float) -> _Tests:
+    table = [[one.tally.completed, one.tally.recorded - one.tally.completed] for one in (old, now)]
+    fails_more = float(stats.fisher_exact(np.array(table), alternative="greater")[1])
+    ratios = _log_ratios(old, now)
+    if ratios is None:
+        return _Tests(worse=1.0, fails_more=fails_more, fine=1.0)
+    lows, highs = ratios
+    edge = math.log1p(margin)
+    if METRICS[old.metric].better == "lower":
+        return _Tests(lows.p_above(edge), fails_more, highs.p_below(edge))
+    return _Tests(highs.p_below(-edge), fails_more, lows.p_above(-edge))
+
+
+def _log_ratios(old: Sample, now: Sample) -> tuple[OrderStatistics, OrderStatistics] | None:
+    """Return the location of the log ratio by the lower and by the upper bounds of its values."""
+    parts = [_logs(values) for one in (now, old) for values in (one.at_bound(), one.far())]
+    if any(part is None for part in parts):
+        return None
+    known, far, base, base_far = (part for part in parts if part is not None)
+    is_below = now.side == "<"  # censored values then lie below their bound
+    lows = location.shift(far if is_below else known, base if is_below else base_far)
+    highs = location.shift(known if is_below else far, base_far if is_below else base)
+    return lows, highs
+
+
+def _logs(values: Mapping[int, float]) -> Floats | None:
+    found = np.array([*values.values()])
+    return np.log(found) if found.size and np.all(found > 0) else None
+
+
+def _judged(
+    pairs: Sequence[tuple[Sample, Sample]], tests: Sequence[_Tests], margin: float
+) -> list[TreatmentChange]:
+    if not pairs:
+        return []
+    raw = np.array([(one.worse, one.fails_more) for one in tests])
+    counted = np.array([(_have_values(old, now), _have_failures(old, now)) for old, now in pairs])
+    rejected = np.zeros(raw.shape, dtype=bool)
+    if counted.any():
+        rejected[counted] = stats.false_discovery_control(raw[counted]) <= ERROR_RATE
+    return [
+        _change(old, now, test, (bool(found[0]), bool(found[1])), margin)
+        for (old, now), test, found in zip(pairs, tests, rejected, strict=True)
+    ]
+
+
+def _have_values(old: Sample, now: Sample) -> bool:
+    return _log_ratios(old, now) is not None
+
+
+def _have_failures(old: Sample, now: Sample) -> bool:
+    """Whether any result of Fisher's test could be significant (Tarone 1990)."""
+    return any(one.tally.completed < one.tally.recorded for one in (old, now))
+
+
+def _change(
+    old: Sample, now: Sample, test: _Tests, is_worse: tuple[bool, bool], margin: float
+) -> TreatmentChange:
+    ratios = _log_ratios(old, now)
+    low = high = ratio = math.nan
+    if ratios is not None:
+        low, high = ratios[0].low(ERROR_RATE), ratios[1].high(ERROR_RATE)
+        ratio, low, high = (math.exp(one) for one in (ratios[0].value, low, high))
+    change = TreatmentChange(
+        levels=now.levels,
+        verdict="pass" if test.fine <= ERROR_RATE else "inconclusive",
+        reason="" if test.fine <= ERROR_RATE else _why_open(old, now, ratios),
+        ratio=ratio,
+        low=low,
+        high=high,
+        blocks=(old.n, now.n),
+        baseline=old.tally,
+        now=now.tally,
+    )
+    slower, fails_more = is_worse
+    if not slower and not fails_more:
+        return change
+    text = f"worse by more than {margin:.2%}".replace("%", " %").replace(".00", "")
+    reasons = [text] if slower else []
+    reasons += ["completes less often"] if fails_more else []
+    return replace(change, verdict="regression", reason=" and ".join(reasons))
+
+
+def _why_open(
+    old: Sample, now: Sample, ratios: tuple[OrderStatistics, OrderStatistics] | None
+) -> str:
+    for name, one in (("the baseline", old), ("the campaign", now)):
+        if not one.n:
+            return f"{name} has no values"
+    if ratios is None:
+        return "a value is zero, so there is no ratio"
+    if ratios[0].least_p > ERROR_RATE:
+        return "too few blocks for any verdict; run at least 4 in each campaign"
+    return "the interval contains the margin; more blocks would narrow it"

@@ -1,0 +1,86 @@
+"""The verdict of a gate, on the terminal and as JSON values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from httpbed.analysis.claims import regression
+from httpbed.analysis.claims.regression import GateVerdict, TreatmentChange
+from httpbed.experiment.errors import visible
+from httpbed.report.phrasing import DASH, title, treatment
+from httpbed.report.terminal import Console
+from httpbed.store import resume
+from httpbed.store.results import Results
+
+COLOURS = {"pass": "green", "regression": "red", "inconclusive": "yellow"}
+
+
+def show(changes: Sequence[TreatmentChange], metric: str, out: Console) -> None:
+    """Print a line for each treatment."""
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    for header in (
+        "treatment",
+        f"{title(metric)}, now / baseline",
+        "90 % interval",
+        "n",
+        "verdict",
+    ):
+        table.add_column(header)
+    for one in changes:
+        is_known = math.isfinite(one.ratio)
+        table.add_row(
+            Text(visible(treatment(one.levels, tuple(one.levels)))),
+            f"{one.ratio:.3f}" if is_known else DASH,
+            f"{one.low:.3f} .. {one.high:.3f}" if is_known else DASH,
+            " and ".join(map(str, one.blocks)),
+            Text(": ".join(filter(None, (one.verdict, one.reason))), COLOURS[one.verdict]),
+        )
+    out.print(table)
+
+
+def sentence(changes: Sequence[TreatmentChange]) -> str:
+    """Sum up the treatments in one line."""
+    counts = {kind: sum(one.verdict == kind for one in changes) for kind in COLOURS}
+    found = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
+    return f"{len(changes)} treatments: {found}"
+
+
+def notes(baseline: Results, campaign: Results) -> Iterator[str]:
+    """Name what differs between the campaigns besides the results."""
+    for name, before, now in resume.differences(baseline.manifest, campaign.manifest):
+        yield f"{name} was {before or 'not there'} and is now {now or 'gone'}"
+
+
+def values(changes: Sequence[TreatmentChange], metric: str, margin: float) -> Mapping[str, Any]:
+    """Return the comparison for :func:`json.dumps`."""
+    return {
+        "metric": metric,
+        "margin": margin,
+        "verdict": regression.verdict(changes),
+        "treatments": [_values(one) for one in changes],
+    }
+
+
+def _values(one: TreatmentChange) -> Mapping[str, Any]:
+    numbers = {"ratio": one.ratio, "low": one.low, "high": one.high}
+    return {
+        "levels": dict(one.levels),
+        "verdict": one.verdict,
+        "reason": one.reason,
+        **{name: value if math.isfinite(value) else None for name, value in numbers.items()},
+        "blocks": list(one.blocks),
+        "completed": [one.baseline.completed, one.now.completed],
+    }
+
+
+def closing(verdict: GateVerdict, *, strict: bool) -> str:
+    """Return the last line: the verdict, and what it means for the exit code."""
+    if verdict == "inconclusive":
+        code = "exit code 1, because of --strict" if strict else "exit code 0; --strict gives 1"
+        return f"gate: inconclusive: the campaigns cannot exclude a regression ({code})"
+    return f"gate: {verdict}"

@@ -1,0 +1,117 @@
+"""The gate on planted campaigns: unchanged ones pass, slower ones fail, at the stated rate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import campaigns
+from campaigns import Ending
+from httpbed.analysis.claims import regression
+from httpbed.analysis.claims.regression import TreatmentChange
+from httpbed.store.results import Results
+
+Seconds = campaigns.Ends
+
+
+def campaign(seconds: Seconds, blocks: int = 8) -> Results:
+    """Make a campaign of six treatments."""
+    text = campaigns.VERSIONS.replace("replicates = 5", f"replicates = {blocks}")
+    return campaigns.campaign(seconds, text)
+
+
+def noisy(rng: np.random.Generator, slower: Mapping[str, float] | None = None) -> Seconds:
+    """Return times of about a second, longer for some HTTP versions."""
+
+    def seconds(levels: Mapping[str, str], block: int) -> float:
+        del block
+        return float((slower or {}).get(levels["http_version"], 1.0) * np.exp(0.01 * rng.normal()))
+
+    return seconds
+
+
+def compared(old: Results, now: Results, margin: float = 0.03) -> tuple[TreatmentChange, ...]:
+    """Compare the request times of two campaigns."""
+    return regression.compare(old, now, "request_time", margin)
+
+
+def test_a_slower_treatment_is_found() -> None:
+    """Ten percent slower over HTTP/3, at both losses, and nothing else."""
+    rng = np.random.default_rng(1)
+    changes = compared(campaign(noisy(rng)), campaign(noisy(rng, {"3": 1.10})))
+    assert regression.verdict(changes) == "regression"
+    assert {one.levels["http_version"] for one in changes if one.verdict == "regression"} == {"3"}
+    assert {one.reason for one in changes} == {"", "worse by more than 3 %"}
+    worse = next(one for one in changes if one.verdict == "regression")
+    assert worse.low < 1.10 < worse.high
+
+
+def test_of_a_metric_of_which_more_is_better_less_is_worse() -> None:
+    """A tenth less goodput is a regression, a tenth more is none."""
+
+    def goodput(factor: float) -> Seconds:
+        values = np.random.default_rng(2).normal(1e7, 1e5, 100) * factor
+        return lambda levels, block: Ending({"goodput": values[block + 10 * len(levels["loss"])]})
+
+    old, less, more = (campaign(goodput(factor)) for factor in (1.0, 0.9, 1.1))
+    assert regression.verdict(regression.compare(old, less, "goodput", 0.03)) == "regression"
+    assert regression.verdict(regression.compare(old, more, "goodput", 0.03)) == "pass"
+
+
+def test_an_unchanged_program_rarely_fails() -> None:
+    """At the margin itself one of 20 comparisons may fail; here 100 comparisons of 6 treatments."""
+    rng = np.random.default_rng(3)
+    old = campaign(noisy(rng))
+    at_margin = dict.fromkeys(("1.1", "2", "3"), 1.03)
+    runs = 100
+    fails = sum(
+        regression.verdict(compared(campaign(noisy(rng)), campaign(noisy(rng, at_margin))))
+        == "regression"
+        for _ in range(runs)
+    )
+    assert fails <= stats.binom.isf(1e-4, runs, regression.ERROR_RATE)
+    assert regression.verdict(compared(old, campaign(noisy(rng)), margin=0.2)) == "pass"
+
+
+def test_trials_that_fail_now_are_a_regression() -> None:
+    """A program that crashes is not slower."""
+    old = campaign(lambda *_: 1.0)
+
+    def crashes(levels: Mapping[str, str], block: int) -> Ending | float:
+        failed = levels["http_version"] == "3" and block > 1
+        return Ending(outcome="failed", reason="crash") if failed else 1.0
+
+    changes = compared(old, campaign(crashes))
+    assert {one.reason for one in changes if one.verdict == "regression"} == {
+        "completes less often"
+    }
+
+
+def test_time_outs_count_as_slow() -> None:
+    """A trial that timed out took longer than the limit."""
+    old = campaign(lambda *_: 1.0)
+    late = campaign(lambda *_: Ending(outcome="timed out", reason="limit"))
+    changes = compared(old, late)
+    assert {one.verdict for one in changes} == {"regression"}
+    assert {one.verdict for one in compared(late, old)} == {"pass"}
+
+
+@pytest.mark.parametrize(("blocks", "words"), [(2, "too few blocks"), (8, "contains the margin")])
+def test_noise_is_inconclusive(blocks: int, words: str) -> None:
+    """With the reason."""
+    rng = np.random.default_rng(4)
+    old, now = (campaign(lambda *_: float(np.exp(0.3 * rng.normal())), blocks) for _ in range(2))
+    changes = compared(old, now)
+    assert regression.verdict(changes) == "inconclusive"
+    assert any(words in one.reason for one in changes)
+
+
+def test_only_shared_treatments_are_compared() -> None:
+    """Without any, nothing passes."""
+    old = campaign(lambda *_: 1.0)
+    other = campaigns.campaign(lambda *_: 1.0, campaigns.VERSIONS.replace('"2 %"', '"3 %"'))
+    assert {one.levels["loss"] for one in compared(old, other)} == {"0 %"}
+    assert regression.verdict(()) == "inconclusive"
