@@ -54,15 +54,8 @@ class CellBuilder:
         Raises:
             ClaimProblemsError: A factor is free, or the design contains no cell.
         """
-        over = self._stated.over
-        chosen = [where.get(name) or self._design.factors[name] for name in over]
-        if math.prod(map(len, chosen)) > MOST_CELLS:
-            reason = f"makes more than {MOST_CELLS} cells"
-            remedy = "choose levels in where, or write several claims"
-            raise ClaimProblemsError([ClaimProblem(("over",), reason, remedy)])
-        built, absent = [], list[ClaimProblem]()
-        for combination in itertools.product(*chosen):
-            levels = dict(zip(over, combination, strict=True))
+        built, absent = list[ClaimCell](), list[ClaimProblem]()
+        for levels in self._combinations(where):
             own = {**where, **{name: [level] for name, level in levels.items()}}
             try:
                 built.append(ClaimCell(levels, self._quantity(own)))
@@ -71,6 +64,21 @@ class CellBuilder:
         if not built:
             raise ClaimProblemsError(absent[:1])
         return tuple(built)
+
+    def _combinations(self, where: Levels) -> list[dict[str, str]]:
+        """Return the levels of each cell, in which cells differ."""
+        found = list[dict[str, str]]()
+        for condition in self._stated.conditions or [{}]:
+            names = list(dict.fromkeys([*condition, *self._stated.over]))
+            own = {**where, **condition}
+            chosen = [own.get(name) or self._design.factors[name] for name in names]
+            if math.prod(map(len, chosen)) > MOST_CELLS:
+                reason = f"makes more than {MOST_CELLS} cells"
+                remedy = "choose levels in where, or write several claims"
+                raise ClaimProblemsError([ClaimProblem(("over",), reason, remedy)])
+            every = itertools.product(*chosen)
+            found += [dict(zip(names, levels, strict=True)) for levels in every]
+        return [*{tuple(one.items()): one for one in found}.values()]
 
     def _quantity(self, levels: Levels) -> Quantity:
         trend, contrasts = self._stated.trend, self._stated.compare

@@ -11,7 +11,18 @@ from httpbed.experiment.claims.stated import StatedClaim
 from httpbed.experiment.document import KeyPath
 
 OWN_ESTIMATE = (
-    *("metric", "items", "where", "compare", "trend", "over", "share_in", "count_in", "take"),
+    *(
+        "metric",
+        "items",
+        "where",
+        "compare",
+        "trend",
+        "over",
+        "conditions",
+        "share_in",
+        "count_in",
+        "take",
+    ),
     *("rank_of", "minus", "expect", "arm"),
 )
 """Keys that a claim about other claims does not have."""

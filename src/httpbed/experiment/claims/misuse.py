@@ -49,13 +49,13 @@ def _statistics(stated: StatedClaim) -> Iterator[ClaimProblem]:
     if len(used) > 1:
         reason = f"{listed(used)} exclude each other"
         yield ClaimProblem((used[1],), reason, "keep one, or write two claims")
-    if used and not stated.over:
+    if used and not stated.over and len(stated.conditions) < 2:  # noqa: PLR2004 - cells to compare
         yield ClaimProblem((used[0],), "needs cells", "name the factors of the cells in over")
     if stated.minus and not used:
         reason = "subtracts a statistic over cells, and there is none"
         yield ClaimProblem(("minus",), reason, "use compare to subtract within blocks")
-    if stated.minus and (stated.take == "spread" or stated.rank_of):
-        yield ClaimProblem(("minus",), "does not apply to spreads and ranks", "delete it")
+    if stated.minus and stated.rank_of:
+        yield ClaimProblem(("minus",), "does not apply to ranks", "delete it")
     trend = stated.trend
     if trend and (trend.factor is None) == (trend.metric is None):
         yield ClaimProblem(("trend",), "needs either factor or metric", "keep one of them")
@@ -105,6 +105,8 @@ def _selections(stated: StatedClaim) -> Iterator[tuple[KeyPath, Selection]]:
     yield ("where",), stated.where
     yield ("minus",), stated.minus
     yield ("rank_of",), stated.rank_of
+    for index, condition in enumerate(stated.conditions):
+        yield ("conditions", index), condition
     for index, contrast in enumerate(stated.compare):
         yield ("compare", index, "of"), contrast.of
         yield ("compare", index, "to"), contrast.to

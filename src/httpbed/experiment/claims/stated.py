@@ -111,6 +111,9 @@ class StatedClaim(Value):
     over: list[FactorName] = Field(default_factory=list)
     """The cells: each combination of the levels of these factors. Without a further key the claim
     is about every cell."""
+    conditions: list[Selection] = Field(default_factory=list)
+    """Further levels, one table for each condition: the cells are those of all conditions together.
+    """
     share_in: RegionText | None = None
     """Estimates the share of the cells whose values lie in this region."""
     count_in: RegionText | None = None
