@@ -102,6 +102,36 @@ def test_unfinished_trials_are_no_verdict(httpbed: Command, tmp_path: Path) -> N
     assert "8 of 12 trials have no valid attempt" in out
 
 
+def test_cells_outside_the_region_are_named(
+    httpbed: Command, campaign: Path, tmp_path: Path
+) -> None:
+    """With their values, so that the reader sees where a general claim fails."""
+    file = tmp_path / "every.toml"
+    every = CLAIM.partition("\n[[claim.arm]]")[0].replace(
+        'where = { loss = "2 %" }', 'over = ["loss"]'
+    )
+    file.write_text(BLOCKS + every)
+    out = " ".join(httpbed("claims", campaign, "--experiment", file)[1].split())
+    assert "1 of 2 cells (95 % interval 0 .. 2, n = 6), values 0.5 to 1; not loss 0 % (1)" in out
+    _, text, _ = httpbed("claims", campaign, "--experiment", file, "--json")
+    cells = json.loads(text)["claims"][0]["cells"]
+    assert [(one["levels"], one["is_inside"]) for one in cells] == [
+        ({"loss": "0 %"}, False),
+        ({"loss": "2 %"}, True),
+    ]
+
+
+def test_edited_observations_count_as_missing(httpbed: Command, campaign: Path) -> None:
+    """The verdict rests on the other trials, and the text says so."""
+    edited = sorted(campaign.glob("trials/*/*/*/observations.jsonl"))
+    for one in edited:
+        if "2.0" in (text := one.read_text()):
+            one.write_text(text.replace("2.0", "0.1"))
+    out = " ".join(httpbed("claims", campaign)[1].split())
+    assert "L-7 not judged" in out
+    assert "6 attempts differ from what was written and count as missing" in out
+
+
 def test_a_changed_claim_resumes_the_same_campaign(campaign: Path) -> None:
     """Claims change nothing that runs; any other change makes another experiment."""
     read = stored_campaigns.loaded(BLOCKS)

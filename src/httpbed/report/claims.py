@@ -11,14 +11,16 @@ from rich.text import Text
 
 from httpbed.analysis.claims import bearing
 from httpbed.analysis.claims.bearing import BearingReader
-from httpbed.analysis.claims.judging import CELLS, ArmJudgement, JudgedClaim
+from httpbed.analysis.claims.judging import CELLS, ArmJudgement, CellValue, JudgedClaim
 from httpbed.analysis.claims.verdict import MOST_BLOCKS, ClaimEstimate
+from httpbed.analysis.sample import Bounded
+from httpbed.experiment.claims import possible
 from httpbed.experiment.claims.stated import StatedClaim
 from httpbed.experiment.errors import visible
 from httpbed.report import senders
 from httpbed.report.manifest import certificate, uncovered
-from httpbed.report.phrasing import listed, number_format
-from httpbed.report.remark import in_one_line
+from httpbed.report.phrasing import listed, number_format, treatment
+from httpbed.report.remark import few, in_one_line
 from httpbed.report.terminal import Console
 from httpbed.store import damage
 from httpbed.store.results import Results
@@ -137,6 +139,8 @@ def measured(stated: StatedClaim, arm: ArmJudgement) -> str:
     fewest, most = found.blocks
     n = f"n = {fewest}" if fewest == most else f"n = {fewest} to {most}"
     text = f"{value} ({interval}, {n})"
+    if found.unit == CELLS:
+        text += _exceptions(stated, arm)
     if arm.verdict != "inconclusive":
         return text
     if found.judged_cells < found.cells:
@@ -144,6 +148,29 @@ def measured(stated: StatedClaim, arm: ArmJudgement) -> str:
     if arm.blocks_to_settle is None:
         return f"{text}; {MOST_BLOCKS} blocks would not settle it"
     return f"{text}; about {arm.blocks_to_settle} blocks would settle it"
+
+
+def _exceptions(stated: StatedClaim, arm: ArmJudgement) -> str:
+    """Write the values of the cells, and name those that are not in the region."""
+    values = sorted(cell.value.value for cell in arm.cells)
+    low, high = (_number(stated, arm, value) for value in (values[0], values[-1]))
+    text = f", values {low} to {high}" if low != high else f", value {low}"
+    outside = [
+        f"{treatment(cell.levels, cell.levels)} ({_number(stated, arm, cell.value.value)})"
+        for cell in arm.cells
+        if not cell.is_inside
+    ]
+    return f"{text}; not {'; not '.join(few(outside, 'cells'))}" if outside else text
+
+
+def _number(stated: StatedClaim, arm: ArmJudgement, value: float) -> str:
+    """Write the value of a cell."""
+    unit = possible.cell_unit(stated)
+    if unit != "1" and stated.metric:
+        return number_format(stated.metric, [cell.value.value for cell in arm.cells]).bounded(
+            Bounded(value)
+        )
+    return f"{_plain(100 * value, 3)} %" if is_share(stated) else _plain(value, 3)
 
 
 def numbers(stated: StatedClaim, found: ClaimEstimate) -> tuple[str, str, str]:
@@ -204,8 +231,20 @@ def _arm_values(stated: StatedClaim, arm: ArmJudgement, reader: BearingReader) -
         "estimate": _estimate_values(found) if found else None,
         "measured": measured(stated, arm),
         "blocks_to_settle": arm.blocks_to_settle,
+        "cells": [_cell_values(cell) for cell in arm.cells],
         "trials": {"planned": bears.planned, **bears.outcomes},
         "warnings": list(bearing.warnings(arm, bears)),
+    }
+
+
+def _cell_values(cell: CellValue) -> Mapping[str, Any]:
+    ends = {"low": cell.low, "high": cell.high}
+    return {
+        "levels": dict(cell.levels),
+        "value": cell.value.value,
+        "beyond": cell.value.beyond,
+        **{name: end if math.isfinite(end) else None for name, end in ends.items()},
+        "is_inside": cell.is_inside,
     }
 
 

@@ -100,16 +100,20 @@ class CellLocation:
 
     def p_inside(self, region: Region) -> float:
         """Return the p-value of the hypothesis that the value lies outside a region."""
+        low = region.low if region.low_open else math.nextafter(region.low, -math.inf)
+        high = region.high if region.high_open else math.nextafter(region.high, math.inf)
         return max(
-            self.p_above(region.low) if math.isfinite(region.low) else 0.0,
-            self.p_below(region.high) if math.isfinite(region.high) else 0.0,
+            self.p_above(low) if math.isfinite(low) else 0.0,
+            self.p_below(high) if math.isfinite(high) else 0.0,
         )
 
     def p_outside(self, region: Region) -> float:
         """Return the p-value of the hypothesis that the value lies in a region."""
+        low = math.nextafter(region.low, math.inf) if region.low_open else region.low
+        high = math.nextafter(region.high, -math.inf) if region.high_open else region.high
         sides = [
-            *([self.p_below(region.low)] if math.isfinite(region.low) else []),
-            *([self.p_above(region.high)] if math.isfinite(region.high) else []),
+            *([self.p_below(low)] if math.isfinite(low) else []),
+            *([self.p_above(high)] if math.isfinite(high) else []),
         ]
         return min(1.0, len(sides) * min(sides, default=1.0))
 

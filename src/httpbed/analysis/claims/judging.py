@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -30,6 +30,19 @@ CELLS = "cells"
 
 
 @dataclass(frozen=True)
+class CellValue:
+    """One of several cells."""
+
+    levels: Mapping[str, str]
+    value: Bounded
+    low: float
+    high: float
+    """Ends of its own interval, as if it were the only cell."""
+    is_inside: bool
+    """Whether the value lies in the region of a cell."""
+
+
+@dataclass(frozen=True)
 class ArmJudgement:
     """The verdict on a claim in one of its arms."""
 
@@ -43,6 +56,8 @@ class ArmJudgement:
     """About how many blocks would settle an inconclusive verdict; None: no number within reason."""
     treatments: frozenset[TreatmentKey] = frozenset()
     """The treatments that it uses, in the campaign or not."""
+    cells: tuple[CellValue, ...] = ()
+    """The values of the cells, where the claim is about several."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +88,8 @@ class _Evidence:
     """The located cells of a claim."""
 
     present: Sequence[CellLocation]
+    levels: Sequence[Mapping[str, str]]
+    """Of each located cell."""
     missing: int
     independent: bool
     """Whether p-values of the cells are independent."""
@@ -140,15 +157,17 @@ class _Judge:
             *(treatments(cell.quantity) for cell in (*claim.cells, *claim.subtracted))
         )
         try:
-            found, settle = self._estimate(claim, parts)
+            found, settle, cells = self._estimate(claim, parts)
         except NoIntervalError as error:
             return ArmJudgement(name, "not judged", str(error), treatments=used)
         verdict = verdicts.rule(found, _region(claim))
         settle = settle if verdict == "inconclusive" else None
-        return ArmJudgement(name, verdict, "", found, settle, used)
+        return ArmJudgement(name, verdict, "", found, settle, used, cells)
 
-    def _estimate(self, claim: CompiledClaim, parts: int) -> tuple[ClaimEstimate, int | None]:
-        """Return a claim's estimate, and about how many blocks would settle its verdict."""
+    def _estimate(
+        self, claim: CompiledClaim, parts: int
+    ) -> tuple[ClaimEstimate, int | None, tuple[CellValue, ...]]:
+        """Return the estimate, the number of blocks that would settle it, and its cells."""
         sets = [self._evidence(claim, claim.cells)]
         if claim.subtracted:
             sets.append(self._evidence(claim, claim.subtracted))
@@ -158,22 +177,44 @@ class _Judge:
         estimate = _estimate(claim, sets, bracket, side * len(sets))
         present = [cell for one in sets for cell in one.present]
         if claim.aggregate in {"share", "count"} or _counts_every(claim):
-            return estimate, verdicts.blocks_to_settle_cells(present, claim.cell_region, side)
-        return estimate, verdicts.blocks_to_settle(estimate, claim.region)
+            settle = verdicts.blocks_to_settle_cells(present, claim.cell_region, side)
+        else:
+            settle = verdicts.blocks_to_settle(estimate, claim.region)
+        return estimate, settle, _cell_values(claim, sets) if len(present) > 1 else ()
 
     def _evidence(self, claim: CompiledClaim, wanted: Sequence[ClaimCell]) -> _Evidence:
-        present, absent = list[CellLocation](), list[NoIntervalError]()
+        present, absent = list[tuple[CellLocation, ClaimCell]](), list[NoIntervalError]()
         for cell in wanted:
             try:
-                present.append(self._located(claim, cell))
+                present.append((self._located(claim, cell), cell))
             except NoIntervalError as error:
                 absent.append(error)
         if not present:
             raise absent[0]
-        return _Evidence(present, len(absent), _are_independent(wanted))
+        return _Evidence(
+            [found for found, _ in present],
+            [cell.levels for _, cell in present],
+            len(absent),
+            _are_independent(wanted),
+        )
 
     def _located(self, claim: CompiledClaim, cell: ClaimCell) -> CellLocation:
         return locations.locate(cell.quantity, claim.stated.estimate, self._samples)
+
+
+def _cell_values(claim: CompiledClaim, sets: Sequence[_Evidence]) -> tuple[CellValue, ...]:
+    side = verdicts.SIDE
+    return tuple(
+        CellValue(
+            levels,
+            cell.value,
+            cell.low(side),
+            cell.high(side),
+            claim.cell_region.contains(cell.value.value),
+        )
+        for one in sets
+        for cell, levels in zip(one.present, one.levels, strict=True)
+    )
 
 
 def _difference(one: Bracket, other: Bracket) -> Bracket:
