@@ -10,6 +10,7 @@ from typing import get_args
 
 from click.testing import CliRunner
 
+import campaigns
 from httpbed.cli import compare
 from httpbed.experiment import parser, workload
 from httpbed.experiment.document import scenario_document
@@ -97,3 +98,12 @@ def test_the_har_file_of_the_pages_guide_is_a_page() -> None:
     assert isinstance(load.page, RecordedPage)
     for order in get_args(get_args(RecordedPage.model_fields["order"].annotation)[0]):
         assert f'`order = "{order}"`' in (GUIDES / "pages.md").read_text()
+
+
+def test_the_claim_of_the_guide_is_accepted() -> None:
+    """In an experiment with its factors."""
+    (claim,) = blocks("claims.md", "toml")
+    read = parser.read(campaigns.VERSIONS + claim)
+    assert read.mistakes == ()
+    assert read.experiment is not None
+    assert len(read.experiment.claims) == 1

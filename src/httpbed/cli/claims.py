@@ -31,7 +31,7 @@ from httpbed.store import query, sender_records
 def command(*, directories: tuple[Path, ...], file: Path | None, as_json: bool) -> None:
     """Judge the claims of the campaigns in DIR.
 
-    Use it to see whether the results bear out what the experiment, or a publication, claims.
+    Use it to see whether the results support what the experiment, or a publication, claims.
 
     Each verdict is reproduced, contradicted or inconclusive: the interval of the estimate lies
     inside the claim's region, outside it, or across its edge. A claim with control arms is judged

@@ -73,7 +73,7 @@ class Experiment(Value):
     report: ReportOptions = ReportOptions()
     """What the report shows first."""
     claims: list[StatedClaim] = Field(default_factory=list, alias="claim", max_length=1000)
-    """What the experiment's results should show, with the values that bear it out. Claims change
+    """What the experiment's results should show, with the values that support it. Claims change
     nothing that runs."""
 
     def time_limit_s(self, scenario: Scenario) -> float:

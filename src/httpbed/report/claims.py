@@ -9,8 +9,8 @@ from typing import Any
 
 from rich.text import Text
 
-from httpbed.analysis.claims import bearing
-from httpbed.analysis.claims.bearing import BearingReader
+from httpbed.analysis.claims import arm_trials
+from httpbed.analysis.claims.arm_trials import ArmTrialsReader
 from httpbed.analysis.claims.judging import CELLS, ArmJudgement, CellValue, JudgedClaim
 from httpbed.analysis.claims.verdict import MOST_BLOCKS, ClaimEstimate
 from httpbed.analysis.sample import Bounded
@@ -31,8 +31,8 @@ INDENT = "    "
 
 
 def show(results: Results, judged: Sequence[JudgedClaim], out: Console) -> None:
-    """Print each claim with its verdict, then what bears on all of them."""
-    reader = BearingReader(results)
+    """Print each claim with its verdict, then what limits all of them."""
+    reader = ArmTrialsReader(results)
     for one in judged:
         for line in _of_claim(one, reader, out.width):
             out.print(line)
@@ -44,14 +44,14 @@ def show(results: Results, judged: Sequence[JudgedClaim], out: Console) -> None:
 
 def summed_up(judged: Sequence[JudgedClaim]) -> str:
     """Count the verdicts, and how many of the reproduced claims are robust."""
-    text = bearing.counted([one.main.verdict for one in judged])
+    text = arm_trials.counted([one.main.verdict for one in judged])
     robust = sum(one.robustness == "robust" for one in judged)
     return f"{text}; robust: {robust}" if robust else text
 
 
 def values(results: Results, judged: Sequence[JudgedClaim]) -> dict[str, Any]:
     """Return the verdicts for :func:`json.dumps`."""
-    reader = BearingReader(results)
+    reader = ArmTrialsReader(results)
     return {
         "schema": 1,
         "experiment": results.experiment.name,
@@ -62,7 +62,7 @@ def values(results: Results, judged: Sequence[JudgedClaim]) -> dict[str, Any]:
 
 
 def notes(results: Results) -> Iterator[str]:
-    """Yield what bears on all claims: damage, conformance of senders, calibration."""
+    """Yield what limits all claims: damage, conformance of senders, calibration."""
     yield from damage.lines(results.damaged, results.directory)
     yield from in_one_line(senders.failed(results.manifest), "senders")
     yield from senders.untested(results.manifest)
@@ -72,7 +72,7 @@ def notes(results: Results) -> Iterator[str]:
         yield certificate(results.manifest)
 
 
-def _of_claim(judged: JudgedClaim, reader: BearingReader, width: int) -> Iterator[Text]:
+def _of_claim(judged: JudgedClaim, reader: ArmTrialsReader, width: int) -> Iterator[Text]:
     stated, main = judged.stated, judged.main
     line = Text(f"{visible(stated.id)}  ", "bold")
     line.append(main.verdict, COLOURS.get(main.verdict, "dim"))
@@ -82,7 +82,7 @@ def _of_claim(judged: JudgedClaim, reader: BearingReader, width: int) -> Iterato
     for text in _sentences(judged):
         yield from _indented(text, width)
     for name, arm in [("", main), *((f"{arm.name}: ", arm) for arm in judged.arms)]:
-        for warning in bearing.warnings(arm, reader.of_arm(arm)):
+        for warning in arm_trials.warnings(arm, reader.of_arm(arm)):
             yield from _indented(f"note: {name}{warning}", width, "dim")
 
 
@@ -208,7 +208,7 @@ def _plain(value: float, digits: int) -> str:
     return f"{value:.{digits}g}" if digits else f"{value:.0f}"
 
 
-def _values(judged: JudgedClaim, reader: BearingReader) -> dict[str, Any]:
+def _values(judged: JudgedClaim, reader: ArmTrialsReader) -> dict[str, Any]:
     stated = judged.stated
     return {
         "id": stated.id,
@@ -223,8 +223,10 @@ def _values(judged: JudgedClaim, reader: BearingReader) -> dict[str, Any]:
     }
 
 
-def _arm_values(stated: StatedClaim, arm: ArmJudgement, reader: BearingReader) -> Mapping[str, Any]:
-    found, bears = arm.estimate, reader.of_arm(arm)
+def _arm_values(
+    stated: StatedClaim, arm: ArmJudgement, reader: ArmTrialsReader
+) -> Mapping[str, Any]:
+    found, trials = arm.estimate, reader.of_arm(arm)
     return {
         "verdict": arm.verdict,
         "reason": arm.reason,
@@ -232,8 +234,8 @@ def _arm_values(stated: StatedClaim, arm: ArmJudgement, reader: BearingReader) -
         "measured": measured(stated, arm),
         "blocks_to_settle": arm.blocks_to_settle,
         "cells": [_cell_values(cell) for cell in arm.cells],
-        "trials": {"planned": bears.planned, **bears.outcomes},
-        "warnings": list(bearing.warnings(arm, bears)),
+        "trials": {"planned": trials.planned, **trials.outcomes},
+        "warnings": list(arm_trials.warnings(arm, trials)),
     }
 
 

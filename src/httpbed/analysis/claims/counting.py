@@ -37,14 +37,15 @@ def combined_p_values(p_values: Floats, *, independent: bool) -> Floats:
 
 def some_false(p_values: Floats, *, independent: bool) -> float:
     """Return the p-value of the hypothesis that none of the hypotheses is false."""
-    simes = np.array([_simes(p_values)])
+    simes = _simes(p_values)
     if not independent or p_values.size == 1:
-        return float(simes[0])
-    return float(np.minimum(1.0, 2 * np.minimum(_fisher(p_values)[-1], simes[0])))
+        return simes
+    logs = -2 * float(np.log(np.maximum(p_values, 1e-300)).sum())
+    return min(1.0, 2 * min(simes, float(stats.chi2.sf(logs, 2 * p_values.size))))
 
 
 def _smaller_of_two(fisher: Floats, simes: Floats) -> Floats:
-    doubled = np.minimum(1.0, 2 * np.minimum(fisher, simes))
+    doubled: Floats = np.minimum(1.0, 2 * np.minimum(fisher, simes))
     doubled[0] = simes[0]  # of one p-value both are the p-value itself
     return doubled
 

@@ -1,4 +1,4 @@
-"""Claims of an experiment: what is estimated, from which treatments, and which values bear it out.
+"""Claims of an experiment: what is estimated, from which treatments, and which values support it.
 
 Not here: intervals and verdicts (``analysis.claims``), tables (``report``).
 Start at ``stated``, then ``compiled``.

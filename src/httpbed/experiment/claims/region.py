@@ -1,4 +1,4 @@
-"""Regions: the values that bear a claim out, as text and as an interval of numbers."""
+"""Regions: the values that support a claim, as text and as an interval of numbers."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Claims as an experiment file states them: ``[[claim]]`` and ``[[claim.arm]]``.
 
-A claim is an estimate and a region of values that bear it out. An estimate has four stages, each of
+A claim is an estimate and a region of values that support it. An estimate has four stages, each of
 which may be left out: the values of selected treatments in each block; contrasts between treatments
 within the block; one statistic over the blocks, which gives a **cell**; one statistic over cells.
 """
@@ -47,8 +47,8 @@ class PairedContrast(Value):
     to: Selection
     """Levels of the treatment that it is compared with; they replace those of ``where``."""
     by: ContrastKind = "ratio"
-    """``ratio``: of / to. ``difference``: of - to. ``gain``: the share by which ``of`` is better
-    than ``to``: 1 - of / to of a metric of which lower is better, of / to - 1 of others."""
+    """``ratio``: of / to. ``difference``: of - to. ``gain``: by what share ``of`` is better than
+    ``to``. That is 1 - of / to if lower values of the metric are better, and of / to - 1 if not."""
 
 
 class RankTrend(Value):
@@ -82,7 +82,7 @@ class ControlArm(Value):
 
 
 class StatedClaim(Value):
-    """A claim: an estimate, and a region of values that bear it out."""
+    """A claim: an estimate, and a region of values that support it."""
 
     id: ClaimId
     """Name of the claim, such as ``L-7``."""
@@ -125,7 +125,7 @@ class StatedClaim(Value):
     minus: Selection = Field(default_factory=dict)
     """Subtracts the same statistic over cells with these levels in place of those of ``where``."""
     expect: RegionText | None = None
-    """The region of values that bear the claim out: ``< 1``, ``>= 80 %``, ``8 s .. 10 s``, ``= 1``.
+    """The region of values that support the claim: ``< 1``, ``>= 80 %``, ``8 s .. 10 s``, ``= 1``.
     """
     arm: list[ControlArm] = Field(default_factory=list)
     """Control arms: the claim is judged in each of them too."""

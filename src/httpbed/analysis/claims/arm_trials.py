@@ -1,4 +1,4 @@
-"""What bears on a claim beside its estimate: trials that failed, attempts that were invalid."""
+"""How the trials behind a verdict ended, and what that means for it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from httpbed.store.results import Results
 
 
 @dataclass(frozen=True)
-class Bearing:
+class ArmTrials:
     """How the trials of some treatments ended."""
 
     planned: int
@@ -26,7 +26,7 @@ class Bearing:
         return self.planned - sum(n for kind, n in self.outcomes.items() if kind != "invalid")
 
 
-class BearingReader:
+class ArmTrialsReader:
     """Counts the trials of treatments in one campaign."""
 
     def __init__(self, results: Results) -> None:
@@ -36,37 +36,37 @@ class BearingReader:
         self._blocks = samples.planned_per_treatment(results)
         self._known = {tuple(one.values()) for one in results.experiment.treatments()}
 
-    def of_arm(self, arm: ArmJudgement) -> Bearing:
+    def of_arm(self, arm: ArmJudgement) -> ArmTrials:
         """Return how the trials behind a verdict ended."""
         used = arm.treatments & self._known
-        return Bearing(
+        return ArmTrials(
             planned=len(used) * self._blocks,
             outcomes=Counter(row["outcome"] for key in used for row in self._last.get(key, ())),
             invalid_attempts=sum(len(self._invalid.get(key, ())) for key in used),
         )
 
 
-def warnings(arm: ArmJudgement, bearing: Bearing) -> Iterator[str]:
+def warnings(arm: ArmJudgement, trials: ArmTrials) -> Iterator[str]:
     """Yield what limits a verdict, in words."""
     estimate = arm.estimate
     if estimate and estimate.judged_cells < estimate.cells:
         missing = estimate.cells - estimate.judged_cells
         yield f"{missing} of {estimate.cells} cells have no values in this campaign"
-    yield from _trials(bearing)
+    yield from _endings(trials)
     if estimate and estimate.is_constant:
         yield "all blocks of a cell have the same value"
     if estimate and estimate.coverage < 0.95 - 1e-9:
         yield f"with so few blocks the interval covers {estimate.coverage:.2%}, not 95 %"
 
 
-def _trials(bearing: Bearing) -> Iterator[str]:
+def _endings(trials: ArmTrials) -> Iterator[str]:
     for kind in ("failed", "timed out", "unsupported"):
-        if count := bearing.outcomes[kind]:
-            yield f"{count} of {bearing.planned} trials {_verb(kind, count)}"
-    if bearing.unfinished:
-        yield f"{bearing.unfinished} of {bearing.planned} trials have no valid attempt"
-    elif bearing.invalid_attempts:
-        yield f"{bearing.invalid_attempts} invalid attempts were repeated"
+        if count := trials.outcomes[kind]:
+            yield f"{count} of {trials.planned} trials {_verb(kind, count)}"
+    if trials.unfinished:
+        yield f"{trials.unfinished} of {trials.planned} trials have no valid attempt"
+    elif trials.invalid_attempts:
+        yield f"{trials.invalid_attempts} invalid attempts were repeated"
 
 
 def _verb(kind: str, count: int) -> str:
