@@ -121,6 +121,33 @@ def test_cells_outside_the_region_are_named(
     ]
 
 
+def test_senders_that_failed_their_test_are_named(httpbed: Command, tmp_path: Path) -> None:
+    """At the claims whose trials they serve, and at no other."""
+    text = BLOCKS + CLAIM
+    sender = {
+        "implementation": "nginx",
+        "version": "1.30.6",
+        "sha256": "a" * 64,
+        "libraries": "",
+        "http_version": "3",
+        "transport": "quic",
+        "congestion_control": "cubic",
+        "knobs": {},
+        "kernel": "",
+    }
+    failed = {"sender": sender, "passed": False, "failed": ["back-off"], "unseen": []}
+    read = stored_campaigns.loaded(text)
+    made = stored_campaigns.manifest() | {"senders": [failed]}
+    with campaigns.opened(tmp_path / "campaign", text, read.trials, made) as opened:
+        stored_campaigns.keep(opened, *map(stored_campaigns.record, read.trials))
+    (claim,) = json.loads(httpbed("claims", tmp_path / "campaign", "--json")[1])["claims"]
+    assert any("did not pass their conformance test: nginx" in one for one in claim["warnings"])
+    file = tmp_path / "other.toml"
+    file.write_text(text.replace('of = { http_version = "3" }', 'of = { http_version = "1.1" }'))
+    found = httpbed("claims", tmp_path / "campaign", "--experiment", file, "--json")[1]
+    assert not any("conformance" in one for one in json.loads(found)["claims"][0]["warnings"])
+
+
 def test_edited_observations_count_as_missing(httpbed: Command, campaign: Path) -> None:
     """The verdict rests on the other trials, and the text says so."""
     edited = sorted(campaign.glob("trials/*/*/*/observations.jsonl"))

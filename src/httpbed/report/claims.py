@@ -10,7 +10,7 @@ from typing import Any
 from rich.text import Text
 
 from httpbed.analysis.claims import arm_trials
-from httpbed.analysis.claims.arm_trials import ArmTrialsReader
+from httpbed.analysis.claims.arm_trials import ArmTrials, ArmTrialsReader
 from httpbed.analysis.claims.judging import CELLS, ArmJudgement, CellValue, JudgedClaim
 from httpbed.analysis.claims.verdict import MOST_BLOCKS, ClaimEstimate
 from httpbed.analysis.sample import Bounded
@@ -18,6 +18,7 @@ from httpbed.experiment.claims import possible
 from httpbed.experiment.claims.stated import StatedClaim
 from httpbed.experiment.errors import visible
 from httpbed.report import senders
+from httpbed.report.claim_senders import ClaimSenders
 from httpbed.report.manifest import certificate, uncovered
 from httpbed.report.phrasing import listed, number_format, treatment
 from httpbed.report.remark import few, in_one_line
@@ -30,11 +31,27 @@ OPEN_END = "?"
 INDENT = "    "
 
 
+class _Evidence:
+    """What limits the verdicts of one campaign."""
+
+    def __init__(self, results: Results) -> None:
+        self._trials, self._senders = ArmTrialsReader(results), ClaimSenders(results)
+
+    def trials(self, arm: ArmJudgement) -> ArmTrials:
+        """Return how the trials behind a verdict ended."""
+        return self._trials.of_arm(arm)
+
+    def warnings(self, arm: ArmJudgement) -> Iterator[str]:
+        """Yield what limits a verdict, in words."""
+        yield from arm_trials.warnings(arm, self.trials(arm))
+        yield from self._senders.warnings(arm.treatments)
+
+
 def show(results: Results, judged: Sequence[JudgedClaim], out: Console) -> None:
     """Print each claim with its verdict, then what limits all of them."""
-    reader = ArmTrialsReader(results)
+    evidence = _Evidence(results)
     for one in judged:
-        for line in _of_claim(one, reader, out.width):
+        for line in _of_claim(one, evidence, out.width):
             out.print(line)
         out.print()
     out.print(Text(f"{len(judged)} claim{'s' * (len(judged) != 1)}: {summed_up(judged)}"))
@@ -51,12 +68,12 @@ def summed_up(judged: Sequence[JudgedClaim]) -> str:
 
 def values(results: Results, judged: Sequence[JudgedClaim]) -> dict[str, Any]:
     """Return the verdicts for :func:`json.dumps`."""
-    reader = ArmTrialsReader(results)
+    evidence = _Evidence(results)
     return {
         "schema": 1,
         "experiment": results.experiment.name,
         "scale": results.manifest.get("scale"),
-        "claims": [_values(one, reader) for one in judged],
+        "claims": [_values(one, evidence) for one in judged],
         "notes": list(notes(results)),
     }
 
@@ -72,7 +89,7 @@ def notes(results: Results) -> Iterator[str]:
         yield certificate(results.manifest)
 
 
-def _of_claim(judged: JudgedClaim, reader: ArmTrialsReader, width: int) -> Iterator[Text]:
+def _of_claim(judged: JudgedClaim, evidence: _Evidence, width: int) -> Iterator[Text]:
     stated, main = judged.stated, judged.main
     line = Text(f"{visible(stated.id)}  ", "bold")
     line.append(main.verdict, COLOURS.get(main.verdict, "dim"))
@@ -82,7 +99,7 @@ def _of_claim(judged: JudgedClaim, reader: ArmTrialsReader, width: int) -> Itera
     for text in _sentences(judged):
         yield from _indented(text, width)
     for name, arm in [("", main), *((f"{arm.name}: ", arm) for arm in judged.arms)]:
-        for warning in arm_trials.warnings(arm, reader.of_arm(arm)):
+        for warning in evidence.warnings(arm):
             yield from _indented(f"note: {name}{warning}", width, "dim")
 
 
@@ -208,7 +225,7 @@ def _plain(value: float, digits: int) -> str:
     return f"{value:.{digits}g}" if digits else f"{value:.0f}"
 
 
-def _values(judged: JudgedClaim, reader: ArmTrialsReader) -> dict[str, Any]:
+def _values(judged: JudgedClaim, evidence: _Evidence) -> dict[str, Any]:
     stated = judged.stated
     return {
         "id": stated.id,
@@ -218,15 +235,13 @@ def _values(judged: JudgedClaim, reader: ArmTrialsReader) -> dict[str, Any]:
         "expected": stated.expect,
         "robustness": judged.robustness,
         "robustness_in_words": robustness(judged),
-        **_arm_values(stated, judged.main, reader),
-        "arms": [{"name": arm.name, **_arm_values(stated, arm, reader)} for arm in judged.arms],
+        **_arm_values(stated, judged.main, evidence),
+        "arms": [{"name": arm.name, **_arm_values(stated, arm, evidence)} for arm in judged.arms],
     }
 
 
-def _arm_values(
-    stated: StatedClaim, arm: ArmJudgement, reader: ArmTrialsReader
-) -> Mapping[str, Any]:
-    found, trials = arm.estimate, reader.of_arm(arm)
+def _arm_values(stated: StatedClaim, arm: ArmJudgement, evidence: _Evidence) -> Mapping[str, Any]:
+    found, trials = arm.estimate, evidence.trials(arm)
     return {
         "verdict": arm.verdict,
         "reason": arm.reason,
@@ -235,7 +250,7 @@ def _arm_values(
         "blocks_to_settle": arm.blocks_to_settle,
         "cells": [_cell_values(cell) for cell in arm.cells],
         "trials": {"planned": trials.planned, **trials.outcomes},
-        "warnings": list(arm_trials.warnings(arm, trials)),
+        "warnings": list(evidence.warnings(arm)),
     }
 
 

@@ -19,13 +19,13 @@ def failed(manifest: Mapping[str, Any]) -> Iterator[Remark]:
     for words, command in _tests(manifest):
         if words.get("passed") is False:
             text = f"did not pass: {_reasons(words)}"
-            yield Remark(_named(words["sender"]), text, f"{command} -o DIR shows why")
+            yield Remark(named(words["sender"]), text, f"{command} -o DIR shows why")
 
 
 def untested(manifest: Mapping[str, Any]) -> Iterator[str]:
     """Name the senders that never had a conformance test, with the command that tests them."""
     lacking = [(text, command) for text, command in _tests(manifest) if text.get("passed") is None]
-    testable = [(_named(s["sender"]), command) for s, command in lacking if s.get("testable", True)]
+    testable = [(named(s["sender"]), command) for s, command in lacking if s.get("testable", True)]
     if len(testable) == 1:
         ((who, command),) = testable
         yield f"{who} was never tested for conformance on this machine: {command}"
@@ -35,7 +35,7 @@ def untested(manifest: Mapping[str, Any]) -> Iterator[str]:
             f"{len(testable)} senders were never tested for conformance on this machine:"
             f" {command} tests them"
         )
-    ends = [_named(text["sender"]) for text, _ in lacking if not text.get("testable", True)]
+    ends = [named(text["sender"]) for text, _ in lacking if not text.get("testable", True)]
     if ends:
         have = "has" if len(ends) == 1 else "have"
         yield f"{', '.join(few(ends, 'senders'))} {have} no conformance test: ends of a tunnel"
@@ -62,7 +62,8 @@ def _reasons(node: Mapping[str, Any]) -> str:
     return "; ".join(texts) or "its conformance test"
 
 
-def _named(sender: Mapping[str, Any]) -> str:
+def named(sender: Mapping[str, Any]) -> str:
+    """Name a sender with its program, HTTP version, transport and congestion control."""
     program = f"{sender['implementation']} {sender['version']}".strip()
     over = OVER[sender["transport"]]
     if version := sender.get("http_version"):
