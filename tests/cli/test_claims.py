@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,6 +32,12 @@ where = { loss = "0 %" }
 SECONDS = {("2", "2 %"): 2.0, ("3", "2 %"): 1.0}
 
 
+def verdicts(text: str) -> list[dict[str, Any]]:
+    """Return the claims of the only campaign in the JSON output."""
+    (found,) = json.loads(text)["campaigns"]
+    return list(found["claims"])
+
+
 @pytest.fixture
 def campaign(tmp_path: Path) -> Path:
     """Make a campaign of 36 completed trials in which HTTP/3 halves the time at 2 % loss."""
@@ -43,6 +50,17 @@ def campaign(tmp_path: Path) -> Path:
     ]
     stored_campaigns.make(tmp_path / "campaign", records, text)
     return tmp_path / "campaign"
+
+
+def test_validate_counts_the_claims_of_each_scale(httpbed: Command, tmp_path: Path) -> None:
+    """A claim is complete at a scale that runs all of its treatments."""
+    file = tmp_path / "scaled.toml"
+    scales = '[scales.smoke]\nreplicates = 1\nlevels = { loss = ["0 %"] }\n'
+    scales += "[scales.standard]\nreplicates = 6\n"
+    file.write_text(BLOCKS + scales + CLAIM)
+    code, out, _ = httpbed("validate", file)
+    assert code == 0
+    assert "1 claim, 0 complete at scale smoke, 1 complete at scale standard" in out
 
 
 def test_claims_are_printed_with_their_verdicts(httpbed: Command, campaign: Path) -> None:
@@ -61,10 +79,21 @@ def test_claims_as_json(httpbed: Command, campaign: Path) -> None:
     """All that the text says, as values."""
     code, out, _ = httpbed("claims", campaign, "--json")
     assert code == 0
-    (claim,) = json.loads(out)["claims"]
+    (claim,) = verdicts(out)
     assert (claim["verdict"], claim["robustness"]) == ("reproduced", "depends")
     assert claim["estimate"]["value"] == 0.5
     assert [arm["verdict"] for arm in claim["arms"]] == ["contradicted"]
+
+
+def test_several_campaigns_are_judged_one_by_one(
+    httpbed: Command, campaign: Path, tmp_path: Path
+) -> None:
+    """Each under its name."""
+    other = plain(tmp_path / "other", 1.0, BLOCKS + CLAIM)
+    code, out, _ = httpbed("claims", campaign, other)
+    assert code == 0
+    assert f"{campaign}:\nL-7  reproduced" in out
+    assert f"{other}:\nL-7  inconclusive" in out or f"{other}:\nL-7  contradicted" in out
 
 
 def test_claims_of_another_file_are_judged(
@@ -114,7 +143,7 @@ def test_cells_outside_the_region_are_named(
     out = " ".join(httpbed("claims", campaign, "--experiment", file)[1].split())
     assert "1 of 2 cells (95 % interval 0 .. 2, n = 6), values 0.5 to 1; not loss 0 % (1)" in out
     _, text, _ = httpbed("claims", campaign, "--experiment", file, "--json")
-    cells = json.loads(text)["claims"][0]["cells"]
+    cells = verdicts(text)[0]["cells"]
     assert [(one["levels"], one["is_inside"]) for one in cells] == [
         ({"loss": "0 %"}, False),
         ({"loss": "2 %"}, True),
@@ -140,12 +169,12 @@ def test_senders_that_failed_their_test_are_named(httpbed: Command, tmp_path: Pa
     made = stored_campaigns.manifest() | {"senders": [failed]}
     with campaigns.opened(tmp_path / "campaign", text, read.trials, made) as opened:
         stored_campaigns.keep(opened, *map(stored_campaigns.record, read.trials))
-    (claim,) = json.loads(httpbed("claims", tmp_path / "campaign", "--json")[1])["claims"]
+    (claim,) = verdicts(httpbed("claims", tmp_path / "campaign", "--json")[1])
     assert any("did not pass their conformance test: nginx" in one for one in claim["warnings"])
     file = tmp_path / "other.toml"
     file.write_text(text.replace('of = { http_version = "3" }', 'of = { http_version = "1.1" }'))
     found = httpbed("claims", tmp_path / "campaign", "--experiment", file, "--json")[1]
-    assert not any("conformance" in one for one in json.loads(found)["claims"][0]["warnings"])
+    assert not any("conformance" in one for one in verdicts(found)[0]["warnings"])
 
 
 def test_edited_observations_count_as_missing(httpbed: Command, campaign: Path) -> None:

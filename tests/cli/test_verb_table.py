@@ -45,7 +45,7 @@ def test_validate_prints_the_number_of_trials(httpbed: Command, file: Path) -> N
     """Exit code 0, and nothing on stderr."""
     assert httpbed("validate", file) == (0, f"{file}: no mistakes; 12 trials\n", "")
     code, out, _ = httpbed("validate", file, "--json")
-    told = {"valid": True, "trials": 12, "scales": {}, "notes": []}
+    told = {"valid": True, "trials": 12, "scales": {}, "notes": [], "claims": {}}
     assert (code, json.loads(out)) == (0, told)
 
 

@@ -49,7 +49,7 @@ def test_claims_are_judged_and_gated(tmp_path: Path) -> None:
         run = httpbed("run", tmp_path / f"{name}.toml", "-o", tmp_path / name)
         assert run.returncode == 0, run.stderr
     said = json.loads(httpbed("claims", tmp_path / "claims", "--json").stdout)
-    verdicts = {one["id"]: one["verdict"] for one in said["claims"]}
+    verdicts = {one["id"]: one["verdict"] for one in said["campaigns"][0]["claims"]}
     assert verdicts == {
         "handshake": "reproduced",
         "bytes": "reproduced",

@@ -45,7 +45,7 @@ def command(*, directories: tuple[Path, ...], file: Path | None, as_json: bool) 
         found.append((results, judging.judge(results, stated)))
     if as_json:
         values = [claims.values(results, judged) for results, judged in found]
-        echo(json.dumps(values[0] if len(values) == 1 else values, indent=1))
+        echo(json.dumps({"schema": 1, "campaigns": values}, indent=1))
         return
     out = terminal.console()
     for results, judged in found:

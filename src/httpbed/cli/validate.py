@@ -9,7 +9,10 @@ import click
 
 from httpbed.cli import experiment_argument
 from httpbed.cli.echo import echo
+from httpbed.experiment.claims import checking
+from httpbed.experiment.claims.cell_builder import ClaimDesign
 from httpbed.experiment.errors import ConfigError
+from httpbed.experiment.experiment import Experiment
 
 
 @click.command("validate")
@@ -33,11 +36,39 @@ def command(
         context.exit(2)
     design = loaded.experiment
     scales = {name: design.at_scale(name).trials() for name in design.scales}
+    claims = _claims(design)
     if as_json:
         notes = experiment_argument.notes(loaded)
         values = {"valid": True, "trials": len(loaded.trials), "scales": scales, "notes": notes}
-        echo(json.dumps(values))
+        echo(json.dumps({**values, "claims": claims}))
     else:
         at_scales = [f"{trials} at scale {name}" for name, trials in scales.items()]
-        echo(f"{file}: no mistakes; {', '.join([f'{len(loaded.trials)} trials', *at_scales])}")
+        words = [f"{len(loaded.trials)} trials", *at_scales, *_in_words(claims)]
+        echo(f"{file}: no mistakes; {', '.join(words)}")
         experiment_argument.print_notes(loaded)
+
+
+def _claims(experiment: Experiment) -> dict[str, int]:
+    """Count the claims, and those of which each scale runs all treatments; empty without claims."""
+    if not experiment.claims:
+        return {}
+    whole = ClaimDesign(experiment.factors, _keys(experiment))
+    counts = {"all": len(experiment.claims)}
+    for name in experiment.scales:
+        available = _keys(experiment.at_scale(name))
+        counts[name] = len(checking.complete(experiment.claims, whole, available))
+    return counts
+
+
+def _keys(experiment: Experiment) -> frozenset[tuple[str, ...]]:
+    return frozenset(tuple(one.values()) for one in experiment.treatments())
+
+
+def _in_words(claims: dict[str, int]) -> list[str]:
+    if not claims:
+        return []
+    scales = [
+        f"{count} complete at scale {name}" for name, count in claims.items() if name != "all"
+    ]
+    stated = claims["all"]
+    return [f"{stated} claim{'s' * (stated != 1)}", *scales]

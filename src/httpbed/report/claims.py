@@ -70,7 +70,7 @@ def values(results: Results, judged: Sequence[JudgedClaim]) -> dict[str, Any]:
     """Return the verdicts for :func:`json.dumps`."""
     evidence = _Evidence(results)
     return {
-        "schema": 1,
+        "directory": str(results.directory),
         "experiment": results.experiment.name,
         "scale": results.manifest.get("scale"),
         "claims": [_values(one, evidence) for one in judged],

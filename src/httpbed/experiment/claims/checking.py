@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from httpbed.experiment.claims import compiled
 from httpbed.experiment.claims.cell_builder import ClaimDesign
 from httpbed.experiment.claims.problem import ClaimProblem, ClaimProblemsError
+from httpbed.experiment.claims.quantity import TreatmentKey, treatments
 from httpbed.experiment.claims.stated import StatedClaim
 from httpbed.experiment.document import KeyPath
 
@@ -43,6 +44,23 @@ def problems(
             yield from ((place, problem) for problem in _of_conjunction(stated, claims))
         else:
             yield from ((place, problem) for problem in _of_estimate(stated, design))
+
+
+def complete(
+    claims: Sequence[StatedClaim], design: ClaimDesign, available: frozenset[TreatmentKey]
+) -> list[str]:
+    """Return the ids of valid claims of which all treatments, without arms, are available."""
+    needed = {one.id: _needed(one, design) for one in claims if not one.all_of}
+    for one in claims:
+        if one.all_of:
+            needed[one.id] = frozenset[TreatmentKey]().union(*(needed[of] for of in one.all_of))
+    return [one.id for one in claims if needed[one.id] <= available]
+
+
+def _needed(stated: StatedClaim, design: ClaimDesign) -> frozenset[TreatmentKey]:
+    claim = compiled.compile_claim(stated, design)
+    cells = (*claim.cells, *claim.subtracted)
+    return frozenset[TreatmentKey]().union(*(treatments(cell.quantity) for cell in cells))
 
 
 def _of_conjunction(stated: StatedClaim, claims: Sequence[StatedClaim]) -> Iterator[ClaimProblem]:
