@@ -36,7 +36,7 @@ def show(changes: Sequence[TreatmentChange], metric: str, out: Console) -> None:
         table.add_row(
             Text(visible(treatment(one.levels, tuple(one.levels)))),
             f"{one.ratio:.3f}" if is_known else DASH,
-            f"{one.low:.3f} .. {one.high:.3f}" if is_known else DASH,
+            f"{one.low:.3f} .. {one.high:.3f}" if math.isfinite(one.high) else DASH,
             " and ".join(map(str, one.blocks)),
             Text(": ".join(filter(None, (one.verdict, one.reason))), COLOURS[one.verdict]),
         )

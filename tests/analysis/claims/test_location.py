@@ -58,6 +58,13 @@ def test_an_interval_contains_what_its_tests_do_not_reject(values: list[int], si
         assert found.p_below(high + 1e-6) <= side < found.p_below(high)
 
 
+def test_too_few_values_have_no_bound() -> None:
+    """The smallest of four values lies above the median in one case of 16."""
+    found = location.median(np.arange(4.0))
+    assert (found.low(0.05), found.high(0.05)) == (-np.inf, np.inf)
+    assert found.low(1 / 16) == 0.0
+
+
 def test_the_median_has_the_ranks_of_the_binomial_distribution() -> None:
     """Ten values: the second smallest to the second largest cover 97.9 %."""
     found = location.median(np.arange(1.0, 11.0))

@@ -184,6 +184,15 @@ def test_missing_cells_may_decide() -> None:
     assert judged(claim.replace("< 1.2", "< 0.5"), only_2).main.verdict == "contradicted"
 
 
+def test_few_blocks_bound_no_largest_cell() -> None:
+    """Three blocks cannot exclude that some cell exceeds any value."""
+    claim = AT_2.replace('where = { loss = "2 %" }\n', EVERY) + FASTER.replace("< 1", "< 1000")
+    found = judged(claim + 'take = "largest"\n', planted, 3).main
+    assert found.verdict == "inconclusive"
+    assert found.estimate is not None
+    assert found.estimate.high == math.inf
+
+
 def test_a_conjunction_needs_all_of_its_claims() -> None:
     """One contradicted claim contradicts it."""
     other = (AT_2 + FASTER).replace('id = "a"', 'id = "b"')

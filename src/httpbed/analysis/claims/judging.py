@@ -180,7 +180,7 @@ class _Judge:
             settle = verdicts.blocks_to_settle_cells(present, claim.cell_region, side)
         else:
             settle = verdicts.blocks_to_settle(estimate, claim.region)
-        return estimate, settle, _cell_values(claim, sets) if len(present) > 1 else ()
+        return estimate, settle, _cell_values(claim, sets, side) if len(present) > 1 else ()
 
     def _evidence(self, claim: CompiledClaim, wanted: Sequence[ClaimCell]) -> _Evidence:
         present, absent = list[tuple[CellLocation, ClaimCell]](), list[NoIntervalError]()
@@ -202,8 +202,9 @@ class _Judge:
         return locations.locate(cell.quantity, claim.stated.estimate, self._samples)
 
 
-def _cell_values(claim: CompiledClaim, sets: Sequence[_Evidence]) -> tuple[CellValue, ...]:
-    side = verdicts.SIDE
+def _cell_values(
+    claim: CompiledClaim, sets: Sequence[_Evidence], side: float
+) -> tuple[CellValue, ...]:
     return tuple(
         CellValue(
             levels,

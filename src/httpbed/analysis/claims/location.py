@@ -20,6 +20,7 @@ shift of two samples   differences of all pairs of values   Mann and Whitney 194
 from __future__ import annotations
 
 import functools
+import math
 from typing import Protocol
 
 import numpy as np
@@ -93,15 +94,20 @@ class OrderStatistics:
         return self._null.cdf(at_least)
 
     def low(self, side: float) -> float:
-        """Return the entry below which the value lies with probability ``side`` at most."""
-        return float(self._sorted[self._rank(side)])
+        """Return the entry below which the value lies with probability ``side`` at most.
+
+        With too few blocks no entry is such a bound: -inf.
+        """
+        return -math.inf if self.least_p > side else float(self._sorted[self._rank(side)])
 
     def high(self, side: float) -> float:
-        """Return the entry above which the value lies with probability ``side`` at most."""
+        """Return the entry above which the value lies with probability ``side`` at most, or inf."""
+        if self.least_p > side:
+            return math.inf
         return float(self._sorted[self._sorted.size - 1 - self._rank(side)])
 
     def _rank(self, side: float) -> int:
-        """Return the largest index whose entry is a bound, or 0 if there is none."""
+        """Return the largest index whose entry is a bound."""
         below, above = 0, self._sorted.size // 2
         while below < above:
             middle = (below + above + 1) // 2
