@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from httpbed.experiment.factorial import FactorName, LevelText
 from httpbed.experiment.metric import METRICS
@@ -22,11 +24,18 @@ def _listed(level: object) -> object:
     return [level] if isinstance(level, str | Mapping) else level
 
 
+class _OneOrSeveral:
+    """Makes the JSON Schema of a list accept one of its items, too."""
+
+    def __get_pydantic_json_schema__(
+        self, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        array = handler(core_schema)
+        return {"anyOf": [array["items"], array]}
+
+
 LevelOrLevels = Annotated[
-    list[LevelText],
-    Field(min_length=1),
-    BeforeValidator(_listed),
-    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
+    list[LevelText], Field(min_length=1), BeforeValidator(_listed), _OneOrSeveral()
 ]
 """One level of a factor, or several."""
 Selection = dict[FactorName, LevelOrLevels]
@@ -63,9 +72,7 @@ class RankTrend(Value):
 
 
 Contrasts = Annotated[
-    list[PairedContrast],
-    Field(max_length=4),
-    BeforeValidator(_listed),
+    list[PairedContrast], Field(max_length=4), BeforeValidator(_listed), _OneOrSeveral()
 ]
 """One contrast, or several: each compares the results of the one before it."""
 
