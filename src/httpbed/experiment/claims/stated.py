@@ -81,7 +81,7 @@ class ControlArm(Value):
     """The same claim under other conditions, which shows whether it depends on them."""
 
     name: str = Field(min_length=1, max_length=80)
-    """What is different, such as ``nginx 1.30``."""
+    """What is different, such as ``the newer server``."""
     where: Selection = Field(default_factory=dict)
     """Levels that replace those of the claim's ``where``."""
     compare: Contrasts | None = None
