@@ -34,7 +34,7 @@ def draws(key: int, count: int) -> Floats:
 
 def lost_numbers(key: int, probability: float, count: int) -> list[int]:
     """Return the numbers of the packets, among ``count``, that independent loss drops."""
-    return _numbers(draws(key, count) < probability)
+    return flagged(draws(key, count) < probability)
 
 
 def lost(
@@ -51,11 +51,11 @@ def lost(
     key = int(model["key"])
     if model["model"] == "bernoulli":
         own = np.full(count, model["probability"])
-        return _numbers(draws(key, count) < _changed(own, changes))
+        return flagged(draws(key, count) < _changed(own, changes))
     drawn = draws(key, 2 * count)
     bad = two_states(drawn[1::2], model["to_bad"], model["to_good"])
     own = np.where(bad, model["loss_bad"], model["loss_good"])
-    return _numbers(drawn[0::2] < _changed(own, changes))
+    return flagged(drawn[0::2] < _changed(own, changes))
 
 
 def _lost_of_list(
@@ -63,7 +63,7 @@ def _lost_of_list(
 ) -> list[int]:
     own = np.zeros(count)
     own[[number for number in listed if number < count]] = 1.0
-    return _numbers(draws(0, count) < _changed(own, changes))
+    return flagged(draws(0, count) < _changed(own, changes))
 
 
 def _changed(probabilities: Floats, changes: Iterable[tuple[int, float]]) -> Floats:
@@ -98,8 +98,9 @@ def chosen(chance: Mapping[str, Any] | None, count: int, draws_each: int) -> lis
     if chance is None:
         return []
     drawn = draws(int(chance["key"]), draws_each * count)[::draws_each]
-    return _numbers(drawn < chance["probability"])
+    return flagged(drawn < chance["probability"])
 
 
-def _numbers(flags: Flags) -> list[int]:
+def flagged(flags: Flags) -> list[int]:
+    """Return the numbers of the packets whose flag is set."""
     return [int(number) for number in np.flatnonzero(flags)]

@@ -19,7 +19,7 @@ from httpbed.network.calibration.evidence import CellEvidence, Passage
 from httpbed.network.calibration.grid import DEEP, FULL_PACKET, SMALL_PACKET
 from httpbed.network.calibration.packets import exact
 from httpbed.network.calibration.timing import DELAY_TOLERANCE_S, PARTS, punctual
-from httpbed.network.fates import Flags, draws
+from httpbed.network.fates import Flags, draws, flagged
 
 EDGE_S = 1e-3
 """A packet so near to a change may have met either condition: the clocks agree to some 10 us, and
@@ -47,10 +47,6 @@ def _surely(passage: Passage, since_s: float, until_s: float) -> Flags:
     return np.asarray(after & (passage.done_s <= until_s - EDGE_S))
 
 
-def _numbers(flags: Flags) -> list[int]:
-    return [int(number) for number in np.flatnonzero(flags)]
-
-
 def _held(steps: Steps) -> Iterator[tuple[float, float, float]]:
     """Return each condition with its begin and end."""
     ends = [at for at, _ in steps[1:]]
@@ -76,7 +72,7 @@ class LossSteps:
         amiss = [
             number
             for since, until, probability in _held(self.steps)
-            for number in _numbers(_surely(passage, start + since, start + until))
+            for number in flagged(_surely(passage, start + since, start + until))
             if (number in missing) != (drawn[number] < probability)
         ]
         return [exact(label, amiss, ())]
@@ -100,8 +96,8 @@ class Outage:
         down = _surely(passage, start + self.since_s, start + self.until_s)
         before = _surely(passage, start, start + self.since_s)
         after = _surely(passage, start + self.until_s, start + arithmetic.FOREVER_S)
-        amiss = [number for number in _numbers(down) if number not in missing]
-        amiss += [number for number in _numbers(before | after) if number in missing]
+        amiss = [number for number in flagged(down) if number not in missing]
+        amiss += [number for number in flagged(before | after) if number in missing]
         reported = evidence.counted(self.direction)["down_dropped_numbers"]
         return [exact(label, amiss, ()), exact(f"{label} as counted", reported, missing)]
 
