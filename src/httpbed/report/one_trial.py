@@ -19,7 +19,7 @@ from httpbed.report import curves
 from httpbed.report.figures import STYLE, Plot
 from httpbed.report.handovers import WORDS
 from httpbed.report.pages import one_load
-from httpbed.report.phrasing import treatment
+from httpbed.report.phrasing import brief_duration, treatment
 from httpbed.report.terminal import Console
 from httpbed.store.results import Results
 
@@ -89,7 +89,7 @@ def lines(trial: Timeline) -> Iterator[tuple[str, str]]:
         yield "delivered", "no record of deliveries; trials with hand-overs keep one"
     else:
         links = ", ".join(f"{_size(size)} over {link}" for link, size in trial.by_link.items())
-        yield "delivered", f"{links}; the last packet after {_time(trial.curve.end_s)}"
+        yield "delivered", f"{links}; the last packet after {brief_duration(trial.curve.end_s)}"
     for event in trial.handovers[:MOST_LINES]:
         yield "hand-over", _event_text(event)
         if event.verdict:
@@ -118,13 +118,9 @@ def values(trial: Timeline | PageTrial, figures: list[Path]) -> dict[str, Any]:
 
 
 def _event_text(event: HandoverEvent) -> str:
-    texts = [f"{name} +{_time(at_s - event.at_s)}" for name, at_s in event.milestones()]
-    way = f"{event.left} to {event.entered} at {_time(event.at_s)}"
+    texts = [f"{name} +{brief_duration(at_s - event.at_s)}" for name, at_s in event.milestones()]
+    way = f"{event.left} to {event.entered} at {brief_duration(event.at_s)}"
     return f"{event.number}, {way}: {', '.join(texts) or 'nothing followed'}"
-
-
-def _time(seconds: float) -> str:
-    return units.format_duration(seconds, units.SHORT_DIGITS)
 
 
 def _size(number: float) -> str:

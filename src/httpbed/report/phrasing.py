@@ -244,6 +244,11 @@ def duration(seconds: float) -> str:
     return f"{seconds:.4g} s"
 
 
+def brief_duration(seconds: float) -> str:
+    """Write a duration with a suitable unit and few digits, as ``12.3 ms``."""
+    return units.format_duration(seconds, units.SHORT_DIGITS)
+
+
 def done(row: Row) -> str:
     """Write how many of a treatment's trials completed, or that no attempt was valid."""
     if row.tally.outcomes["invalid"] and not row.tally.recorded:

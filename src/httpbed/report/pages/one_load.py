@@ -15,7 +15,7 @@ from httpbed.report.figures import STYLE, Plot
 from httpbed.report.pages import filmstrip, phases, progress, thumbnails, waterfall
 from httpbed.report.pages.pictured import PhotoPlot
 from httpbed.report.pages.section import waterfall_of
-from httpbed.report.phrasing import treatment
+from httpbed.report.phrasing import brief_duration, treatment
 from httpbed.web.load import speed_index, timing
 from httpbed.web.load.browser_load import BrowserLoad, PageRequest
 
@@ -121,16 +121,16 @@ def _ended(load: BrowserLoad) -> str:
 def _browser(load: BrowserLoad) -> str:
     texts = [load.product or "unknown"]
     if load.browser_ready_s is not None:
-        texts.append(f"ready after {_time(load.browser_ready_s)}")
+        texts.append(f"ready after {brief_duration(load.browser_ready_s)}")
     if load.browser_cpu_s is not None:
-        texts.append(f"{_time(load.browser_cpu_s)} of CPU time")
+        texts.append(f"{brief_duration(load.browser_cpu_s)} of CPU time")
     return ", ".join(texts)
 
 
 def _visual_progress(load: BrowserLoad) -> Iterator[str]:
     if steps := loads.progress(load):
         seconds = speed_index.speed_index(steps)
-        yield f"Speed Index {_time(seconds)} ({speed_index.band(seconds)})"
+        yield f"Speed Index {brief_duration(seconds)} ({speed_index.band(seconds)})"
     if load.frames:
         pictures = len({frame.file for frame in load.frames})
         yield f"{pictures} pictures{thumbnails.end(load)}"
@@ -139,9 +139,9 @@ def _visual_progress(load: BrowserLoad) -> Iterator[str]:
 def _times(load: BrowserLoad) -> Iterator[str]:
     names = {"DOM": "document parsed"}
     for name, at_s in waterfall.milestones(load):
-        yield f"{names.get(name, name)} {_time(at_s)}"
+        yield f"{names.get(name, name)} {brief_duration(at_s)}"
     if (last := timing.page_load_time_s(load)) is not None:
-        yield f"last byte {_time(last)}"
+        yield f"last byte {brief_duration(last)}"
 
 
 def _requests(load: BrowserLoad) -> Iterator[str]:
@@ -169,11 +169,7 @@ def _spent(one: PageRequest) -> Iterator[str]:
     spent: Counter[str] = Counter()
     for phase in phases.bars(one):
         spent[phase.kind] += phase.end_s - phase.begin_s  # type: ignore[assignment]
-    yield from (f"{kind} {_time(spent[kind])}" for kind in phases.KINDS if spent[kind])
-
-
-def _time(seconds: float) -> str:
-    return units.format_duration(seconds, units.SHORT_DIGITS)
+    yield from (f"{kind} {brief_duration(spent[kind])}" for kind in phases.KINDS if spent[kind])
 
 
 def _cut(text: str) -> str:
