@@ -42,6 +42,10 @@ class ReportedVersion:
     output: str
     """The beginning of what it printed."""
 
+    def absence(self, name: str) -> str:
+        """Return the sentence that the program of this name reported no version."""
+        return f"{name} did not report its version: {self.output!r}"
+
 
 def manifest(loaded: LoadedExperiment, setup: CampaignSetup, *, command: str) -> dict[str, Any]:
     """Return the manifest of a campaign."""
@@ -161,7 +165,7 @@ def _required(recipe: Recipe, version: ReportedVersion) -> str:
         return UNKNOWN
     if version.version is None:
         raise HostError(
-            f"{recipe.name} did not report its version: {version.output!r}",
+            version.absence(recipe.name),
             f"mend [version] of its recipe, or rebuild the {TOOLS} with httpbed toolbox remove",
         )
     return version.version

@@ -122,7 +122,7 @@ def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 def _failures(result: InteropResult) -> Iterator[str]:
     for program in result.programs:
         if not program.passed:
-            yield f"{program.recipe.name} did not report its version: {program.version.output!r}"
+            yield program.version.absence(program.recipe.name)
     for one in result.pairings:
         for download in one.downloads:
             for failure in download.failures:
