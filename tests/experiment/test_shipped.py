@@ -11,9 +11,8 @@ import pytest
 from httpbed.analysis.duration import expected_s
 from httpbed.campaign import preparation
 from httpbed.experiment.factorial import ScaleName
-from httpbed.experiment.roles import ClientRole
+from httpbed.experiment.roles import ClientRole, Transport
 from httpbed.programs import catalog as catalogs
-from httpbed.programs.settings import Transport
 from httpbed.web.sites import corpus
 from httpbed.web.sites.generated import biswal
 

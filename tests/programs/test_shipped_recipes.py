@@ -9,12 +9,11 @@ from math import inf
 
 import pytest
 
-from httpbed.experiment.roles import ClientRole
+from httpbed.experiment.roles import ClientRole, Transport
 from httpbed.host.sandbox.spec import ProcessSpec
 from httpbed.programs import catalog
 from httpbed.programs.protocol import FileToFetch, Implementation, Part, RoleName, Upstream, Visit
 from httpbed.programs.recipe import Recipe
-from httpbed.programs.settings import Transport
 
 CATALOG = catalog.load()
 every_recipe = pytest.mark.parametrize("name", sorted(CATALOG.recipes))

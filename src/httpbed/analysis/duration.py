@@ -14,13 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf
-from typing import Literal
 
 from httpbed.analysis.sender import models
 from httpbed.experiment.handover import AfterBytes, At, Handover
 from httpbed.experiment.impairments.loss import GilbertElliott
 from httpbed.experiment.impairments.rate import MTU_BYTES
-from httpbed.experiment.roles import ClientRole, Hop
+from httpbed.experiment.roles import ClientRole, Hop, Transport
 from httpbed.experiment.scenario import Scenario
 
 BED_S, PROXY_S = 0.5, 0.3
@@ -34,9 +33,9 @@ SEGMENT_BYTES = 1400
 LEAST_RTT_S = 1e-3
 INDIFFERENT_TO_LOSS = ("bbr", "bbr2")
 
-Controls = Callable[[str, Literal["tcp", "quic"], str | None], str]
+Controls = Callable[[str, Transport, str | None], str]
 """Returns the congestion control of an implementation, a transport and the experiment's choice."""
-Notices = Callable[[ClientRole, Literal["tcp", "quic"]], float]
+Notices = Callable[[ClientRole, Transport], float]
 """Returns the seconds after which a client recovers whose address is gone and whose sockets get no
 error; infinity if it never does."""
 

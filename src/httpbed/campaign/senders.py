@@ -7,12 +7,12 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from httpbed.experiment.roles import HttpVersion, Role
+from httpbed.experiment.roles import HttpVersion, Role, transport_below
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.sender import SenderKey
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.recipe import Recipe
-from httpbed.programs.settings import Transport, settings
+from httpbed.programs.settings import settings
 from httpbed.store import sender_records
 
 Manifest = Mapping[str, Any]
@@ -22,7 +22,7 @@ def key(recipe: Recipe, role: Role, version: HttpVersion, manifest: Manifest) ->
     """Return a sender's key from its role in an experiment and the campaign's manifest."""
     programs = {program["name"]: program for program in manifest.get("programs", ())}
     program = programs.get(recipe.name, {})
-    transport: Transport = "quic" if version == "3" else "tcp"
+    transport = transport_below(version)
     kernel = manifest.get("host", {}).get("kernel", "")
     control = recipe.congestion_control.resolved(transport, role.congestion_control)
     return SenderKey(

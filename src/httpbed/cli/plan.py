@@ -18,14 +18,13 @@ from httpbed.cli.echo import echo
 from httpbed.experiment import units
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.factorial import ScaleName
-from httpbed.experiment.roles import ClientRole
+from httpbed.experiment.roles import ClientRole, Transport
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Trial
 from httpbed.host import backend
 from httpbed.host.packages import toolbox
 from httpbed.network import plan as network
 from httpbed.programs.catalog import Catalog
-from httpbed.programs.settings import Transport
 from httpbed.trial import plan
 from httpbed.trial.handover import steps
 from httpbed.trial.handover.steps import HandoverPlan

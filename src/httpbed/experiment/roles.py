@@ -12,6 +12,7 @@ from httpbed.experiment.value import Value
 
 HttpVersion = Literal["1.1", "2", "3"]
 """RFC 9112, RFC 9113, RFC 9114."""
+Transport = Literal["tcp", "quic"]
 Retry = Literal["none", "restart", "resume"]
 """The client's reaction to a failed download."""
 KnobName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,60}$")]
@@ -20,6 +21,11 @@ FIXED = "fixed"
 TCP_CONTROLS = ("reno", "cubic", "bbr")
 """The algorithms that the studies compare over TCP; the kernel may have others."""
 DEFAULT_CONTROL = "cubic"
+
+
+def transport_below(http_version: str | None) -> Transport:
+    """Return the transport protocol below an HTTP version; TCP if the version is not known yet."""
+    return "quic" if http_version == "3" else "tcp"
 
 
 class Role(Value):
@@ -111,9 +117,9 @@ class Hop(Value):
     http_version: HttpVersion
 
     @property
-    def transport(self) -> Literal["tcp", "quic"]:
+    def transport(self) -> Transport:
         """The transport protocol below HTTP."""
-        return "quic" if self.http_version == "3" else "tcp"
+        return transport_below(self.http_version)
 
 
 def hops(roles: Roles, prefix: str = "") -> list[Hop]:

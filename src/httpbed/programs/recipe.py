@@ -11,7 +11,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from httpbed.experiment.roles import ClientRole, HttpVersion, KnobName
+from httpbed.experiment.roles import ClientRole, HttpVersion, KnobName, Transport
 from httpbed.experiment.value import Value
 from httpbed.experiment.workload import Capability
 from httpbed.host.sandbox.spec import Ports, ProcessSpec
@@ -19,7 +19,7 @@ from httpbed.programs import parsers, template
 from httpbed.programs.install import Install
 from httpbed.programs.invocation import Run, in_folder
 from httpbed.programs.protocol import LoggedRequest, Part, ProgramReport, RoleName
-from httpbed.programs.settings import CongestionControl, Knob, Retrying, Transport, settings
+from httpbed.programs.settings import CongestionControl, Knob, Retrying, settings
 
 MEMORY_BYTES = 4 * 2**30
 """Limit for each process of a program under test, far above the needs of a browser."""

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from httpbed.experiment.roles import FIXED, HttpVersion
+from httpbed.experiment.roles import FIXED, HttpVersion, Transport, transport_below
 from httpbed.experiment.workload import Capability
 from httpbed.experiment.workload import parse as workload_of
 from httpbed.programs.catalog import Catalog, unknown
 from httpbed.programs.protocol import RoleName
 from httpbed.programs.recipe import Recipe
-from httpbed.programs.settings import RetryKind, Transport
+from httpbed.programs.settings import RetryKind
 
 Path = tuple[str | int, ...]
 Document = Mapping[str, Any]
@@ -83,7 +83,7 @@ class _RoleAssignment:
 
     @property
     def transport(self) -> Transport:
-        return "quic" if self.http_version == "3" else "tcp"
+        return transport_below(self.http_version)
 
 
 def role_mistakes(catalog: Catalog, scenario: Document) -> Iterator[RoleMistake]:

@@ -8,10 +8,9 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from httpbed.experiment.roles import DEFAULT_CONTROL, FIXED, TCP_CONTROLS
+from httpbed.experiment.roles import DEFAULT_CONTROL, FIXED, TCP_CONTROLS, Transport
 from httpbed.experiment.value import Value
 
-Transport = Literal["tcp", "quic"]
 RetryKind = Literal["restart", "resume"]
 """The values of :data:`httpbed.experiment.roles.Retry` without ``none``."""
 

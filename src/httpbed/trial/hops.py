@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-from httpbed.experiment.roles import Hop, HttpVersion, Roles
+from httpbed.experiment.roles import Hop, HttpVersion, Roles, Transport
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.workload import Workload
 from httpbed.network.plan import NetworkPlan
@@ -55,7 +55,7 @@ class NetworkHop:
         return self.hop.http_version
 
     @property
-    def transport(self) -> Literal["tcp", "quic"]:
+    def transport(self) -> Transport:
         """The transport protocol of that version."""
         return self.hop.transport
 

@@ -12,10 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from httpbed.experiment.errors import Mistake
-from httpbed.experiment.roles import FIXED, TCP_CONTROLS
+from httpbed.experiment.roles import FIXED, TCP_CONTROLS, Transport, transport_below
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.recipe import Recipe
-from httpbed.programs.settings import Transport
 from httpbed.studies.compare.options import (
     BY_NAME,
     NONE,
@@ -129,7 +128,7 @@ def _offer(
     catalog: Catalog,
 ) -> Offer:
     sender = program(server, catalog) if level == NONE else proxy(level, catalog)[0]
-    transport: Transport = "quic" if client.http_version == "3" else "tcp"
+    transport = transport_below(client.http_version)
     recipe = catalog.recipes.get(sender)
     if recipe is None:  # loading the experiment reports it
         return Offer(sender, transport, tuple(wanted), ())

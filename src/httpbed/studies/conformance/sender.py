@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from httpbed.experiment.roles import HttpVersion
-from httpbed.programs.settings import Transport
+from httpbed.experiment.roles import HttpVersion, Transport, transport_below
 
 Control = Literal["reno", "cubic", "bbr", "bbr2"]
 CONTROLS: tuple[Control, ...] = ("reno", "cubic", "bbr", "bbr2")
@@ -51,7 +50,7 @@ class Sender:
     @property
     def transport(self) -> Transport:
         """Return the transport of its HTTP version."""
-        return "quic" if self.http_version == "3" else "tcp"
+        return transport_below(self.http_version)
 
 
 def family(name: str) -> Control | None:

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast, get_args
 
 from httpbed.experiment.errors import ConfigError, Mistake
-from httpbed.experiment.roles import HttpVersion
+from httpbed.experiment.roles import HttpVersion, transport_below
 from httpbed.programs.catalog import Catalog, unknown
 from httpbed.programs.recipe import Recipe
-from httpbed.programs.settings import Transport
 from httpbed.store import sender_records
 from httpbed.studies.conformance.sender import CONTROLS, Control, Sender, family
 
@@ -47,7 +46,7 @@ def choose(catalog: Catalog, options: SenderOptions) -> Sender:
     if recipe is None:
         raise ConfigError(replace(one, place=options.place(one.place)) for one in mistakes)
     version = options.http_version or max(recipe.http_versions)
-    transport: Transport = "quic" if version == "3" else "tcp"
+    transport = transport_below(version)
     mistakes += _mistakes(recipe, options, version, catalog.tunnel_ends())
     resolved = recipe.congestion_control.resolved(transport, options.control)
     judged_as = options.judged_as or family(resolved)
@@ -144,7 +143,7 @@ def _unknown(catalog: Catalog, options: SenderOptions) -> Iterator[Mistake]:
 def _mistakes(
     recipe: Recipe, options: SenderOptions, version: HttpVersion, ends: Collection[str]
 ) -> Iterator[Mistake]:
-    transport: Transport = "quic" if version == "3" else "tcp"
+    transport = transport_below(version)
     if not {"server", "proxy"} & set(recipe.roles):
         reason = f"{recipe.name} is a client, and clients send no bodies"
         yield Mistake("IMPLEMENTATION", reason, "test the server or proxy that responds to it")
