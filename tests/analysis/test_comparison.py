@@ -80,7 +80,7 @@ def test_only_shared_blocks_count() -> None:
 
 
 def test_a_timed_out_trial_makes_a_large_ratio() -> None:
-    """It is at least the limit over the base's time, and the median stays known."""
+    """The block's ratio is at least the limit over the base's time, and the median is known."""
     base = by_block(1, 1, 1, 1, 1)
     found = compared(sample({1: 2.0, 2: 2.1, 3: 2.2, 4: 2.3}, {5: 600.0}), base)
     assert found.median == Bounded(2.2)
@@ -104,24 +104,24 @@ def test_a_timed_out_base_bounds_from_above() -> None:
 
 
 def test_two_timed_out_trials_have_no_ratio() -> None:
-    """Both lie beyond the limit: which is larger is unknown, and said to be."""
+    """Both values lie beyond the limit, so the ratio has no bound in either direction."""
     found = compared(sample({1: 1.0}, {2: 600.0}), sample({1: 1.0}, {2: 600.0}))
     assert (found.n, found.undefined) == (1, 1)
 
 
 def test_a_base_of_zero_has_no_ratio() -> None:
-    """A share may be zero."""
+    """Shares may be zero, and nothing is divided by zero."""
     assert compare(by_block(0.1), by_block(0.0)) is None
 
 
 def test_four_blocks_settle_nothing() -> None:
-    """However far apart they are: chance does that once in eight."""
+    """Four blocks may all agree by chance, with a probability of one in eight."""
     found = compared(by_block(1, 1, 1, 1), by_block(5, 5.1, 5.2, 5.3))
     assert (found.judgement, found.blocks_to_settle) == ("open", 5)
 
 
 def test_judgements_at_the_margin() -> None:
-    """Less, more, equal and open by the place of the interval's ends."""
+    """The judgement follows from both ends of the interval."""
     assert judge(interval(0.8, 0.9), 5) == "less"
     assert judge(interval(1.1, 1.2), 5) == "more"
     assert judge(interval(0.9, 1.2), 5) == "open"
@@ -132,7 +132,7 @@ def test_judgements_at_the_margin() -> None:
 
 
 def test_more_noise_needs_more_blocks() -> None:
-    """Twice the spread, four times the blocks."""
+    """The number of blocks grows with the square of the spread."""
     quiet = blocks_to_settle(np.exp([-0.15, -0.05, -0.05, 0.05, -0.15]))
     noisy = blocks_to_settle(np.exp([-0.25, -0.05, -0.05, 0.15, -0.25]))
     assert quiet is not None
@@ -142,14 +142,14 @@ def test_more_noise_needs_more_blocks() -> None:
 
 
 def test_degenerate_ratios_have_an_interval_of_no_width() -> None:
-    """All equal: BCa would be undefined."""
+    """The interval of equal ratios is a point; BCa is undefined there."""
     found = ratio_interval(np.full(7, 0.9))
     assert found is not None
     assert (found.low.value, found.high.value) == (0.9, 0.9)
 
 
 def test_nearly_degenerate_ratios_fall_back_to_percentiles() -> None:
-    """All but one equal: whatever BCa makes of it, the interval is a number."""
+    """BCa may be undefined if all ratios but one are equal; the interval is still a number."""
     found = ratio_interval(np.array([0.9] * 9 + [1.5]))
     assert found is not None
     assert 0.9 <= found.low.value <= found.high.value <= 1.5

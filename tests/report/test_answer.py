@@ -43,14 +43,14 @@ def test_the_answer_in_words() -> None:
 
 
 def test_equal_treatments_are_called_equal() -> None:
-    """To within the margin, which is said."""
+    """The sentence gives the margin within which they are equal."""
     results = campaign(lambda _levels, block: 1 + block / 100)
     texts = sentences(find(results), results.document)
     assert "needed the same time as HTTP/2, to within 1 % (" in texts[1]
 
 
 def test_another_metric_is_named() -> None:
-    """Time is needed, goodput is had."""
+    """The verb of the sentence fits the metric."""
     results = campaign(apart)
     assert (
         "had 1.25x the goodput of HTTP/2"
@@ -59,7 +59,7 @@ def test_another_metric_is_named() -> None:
 
 
 def test_many_comparisons_are_summed_up() -> None:
-    """Forty sentences are no answer."""
+    """Comparisons of two treatments over many conditions share one sentence."""
     text = VERSIONS.replace('["0 %", "2 %"]', '["0 %", "1 %", "2 %", "3 %"]')
     results = campaign(apart, text)
     texts = sentences(find(results), results.document)
@@ -70,7 +70,7 @@ def test_many_comparisons_are_summed_up() -> None:
 
 
 def test_an_answer_without_any_result_is_one_sentence() -> None:
-    """With the extremes; a single block has no interval, which is not the same as noise."""
+    """The sentence gives the extremes, and does not call a single block noise."""
     text = VERSIONS.replace("replicates = 5", "replicates = 1")
     results = campaign(apart, text)
     findings = find(results)
@@ -95,7 +95,7 @@ def test_the_answer_from_a_single_block_is_marked_as_uncertain() -> None:
 
 
 def test_many_treatments_are_rows() -> None:
-    """Few conditions beside each other are read, ten treatments are cut off."""
+    """A table of many treatments would be too wide with a column for each."""
     few = html_tables.overview(find(campaign(apart)), campaign(apart).document)
     assert (few.corner, few.columns) == ("condition", ("HTTP/1.1", "HTTP/2", "HTTP/3"))
     text = VERSIONS.replace("[factors]", '[factors]\ncc = ["reno", "cubic"]')
@@ -106,14 +106,14 @@ def test_many_treatments_are_rows() -> None:
 
 
 def test_the_base_is_named_as_treatments_are() -> None:
-    """In the order of the factors, however it was asked for."""
+    """Its levels are in the order of the factors, not of the request."""
     text = VERSIONS.replace("[factors]", '[factors]\ncc = ["reno", "cubic"]')
     base = {"http_version": "3", "cc": "cubic"}
     assert html_tables.headings(find(campaign(apart, text), base=base)).base == "cubic, HTTP/3"
 
 
 def test_an_answer_without_comparisons_states_the_reason() -> None:
-    """Rather than nothing at all."""
+    """The answer is never empty."""
     results = campaign(lambda *_: None)
     assert sentences(find(results), results.document) == [
         "No trial has a value of request time yet."

@@ -74,12 +74,12 @@ def said_of(**table: Any) -> str:
     ],
 )
 def test_each_kind_is_a_sentence(table: dict[str, Any], text: str) -> None:
-    """What happens to which link, when, and what is up besides."""
+    """The sentence names the event, its links, its time, and the links that stay up."""
     assert said_of(**table) == text
 
 
 def test_factors_in_a_hand_over_are_listed_with_their_levels() -> None:
-    """Of several kinds, each; of a quantity, all."""
+    """Each kind has its sentence; the values of a quantity share one."""
     handover = {
         "links": ["wifi", "cellular"],
         "kind": {"factor": "kind"},

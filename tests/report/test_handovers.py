@@ -127,7 +127,7 @@ def test_silence_is_reported_with_a_remedy(
 
 
 def test_hand_overs_at_the_clients_end_are_counted_apart(tmp_path: Path) -> None:
-    """They are no failure to follow: of one alone its trial was over before."""
+    """A hand-over after the client's end is not a failure to follow."""
     results = handover_campaign(lambda *_: TrialCourse(verdict="over before"), tmp_path)
     found = find(results)
     texts = notes.notes(found, results)
@@ -138,7 +138,7 @@ def test_hand_overs_at_the_clients_end_are_counted_apart(tmp_path: Path) -> None
 
 
 def test_an_answer_is_no_migration(tmp_path: Path) -> None:
-    """Such as a stateless reset: it is told as what it is, with the way to its size."""
+    """A stateless reset has a note of its own, which says how to find its size."""
     results = handover_campaign(
         lambda *_: TrialCourse(verdict="answered only", outcome="failed"), tmp_path
     )
@@ -178,7 +178,7 @@ def test_a_path_that_nobody_validated_is_noted(tmp_path: Path) -> None:
 
 
 def test_columns_without_a_value_are_left_out(results: Results) -> None:
-    """What no client tells has no column."""
+    """A table has no column for a metric that no client reports."""
     headers = [column.header for column in handovers.whole(find(results))]
     assert headers[:4] == ["done", "request time", "stall", "silence"]
     assert headers[-1] == "on the wire"
@@ -215,7 +215,7 @@ def test_a_campaign_without_them_has_none_of_it() -> None:
 
 
 def test_scripts_in_what_trials_left_are_text(tmp_path: Path) -> None:
-    """In the page, in the figure and in the terminal."""
+    """The HTML report, the figures and the terminal escape the text of programs."""
     results = handover_campaign(usual, tmp_path)
     for row in reading.attempts(results):
         path = campaigns.artifacts(tmp_path, row["block"], row["trial"], row["attempt"]).parent
@@ -290,7 +290,7 @@ def test_one_trial_alone(directory: Path, results: Results) -> None:
 
 
 def test_one_trial_as_values(directory: Path, results: Results) -> None:
-    """With every corner, for plots of one's own."""
+    """The JSON values contain every point of the delivery curve."""
     done = CliRunner().invoke(
         report.command, [str(directory), "--trial", changed(results), "--json"]
     )

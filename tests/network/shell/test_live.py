@@ -18,7 +18,7 @@ def mistakes(**said: str | bool) -> dict[str, str]:
 
 
 def test_an_option_changes_both_directions_unless_one_has_its_own() -> None:
-    """As where a link begins."""
+    """The rule is that of the options with which a link begins."""
     found = live.requested(
         {"delay": "50ms", "down-delay": "10ms", "up-state": "down", "ecn": False}
     )
@@ -30,7 +30,7 @@ def test_an_option_changes_both_directions_unless_one_has_its_own() -> None:
 
 
 def test_every_mistake_is_reported_at_its_option() -> None:
-    """What is wrong, and what a link has from start to end."""
+    """Wrong values are mistakes, and so are options that no running link can change."""
     found = mistakes(loss="400%", down_rate="10mbps", state="off", jitter="5ms", seed="3")
     assert set(found) == {"--loss", "--down-rate", "--state", "--jitter", "--seed"}
     assert set(mistakes()) == {"--change"}
@@ -38,7 +38,7 @@ def test_every_mistake_is_reported_at_its_option() -> None:
 
 @pytest.mark.parametrize("place", [None, "/nowhere/uplink"])
 def test_a_command_without_a_link_gets_the_remedy(place: str | None) -> None:
-    """There is none, or it has ended."""
+    """The command is behind no link, or its link has ended."""
     environment = {"HTTPBED_UPLINK": place} if place else {}
     with pytest.raises(ConfigError) as caught:
         asyncio.run(live.change(live.requested({"delay": "1ms"}), live.Target(environment)))
@@ -47,7 +47,7 @@ def test_a_command_without_a_link_gets_the_remedy(place: str | None) -> None:
 
 @pytest.mark.parametrize("pid", ["self", "-1", "4711 ", "99999999999"])
 def test_what_is_no_process_is_refused(pid: str) -> None:
-    """No number, or nobody's."""
+    """A PID is a number, and a process has it."""
     with pytest.raises(ConfigError, match="--of: "):
         live.Target.of(pid)
 
@@ -64,6 +64,6 @@ def test_what_is_no_process_is_refused(pid: str) -> None:
     ],
 )
 def test_each_change_is_printed(change: dict[str, object], words: str) -> None:
-    """In the words of the options, with its time."""
+    """The line names option, value and time of the change."""
     event = {"direction": 1, "at_ns": 1_234_567_890, "change": change}
     assert live.words(event) == f"down: {words}, 1.235 s after its start"

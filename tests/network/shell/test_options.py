@@ -38,7 +38,7 @@ def test_no_option_is_no_impairment() -> None:
 
 
 def test_an_option_holds_in_each_direction() -> None:
-    """As ``up`` and ``down`` of an experiment file do."""
+    """An option without a direction sets both, as a link of an experiment file does."""
     up, down = ways(rate="10mbit", delay="50ms", loss="4%", queue="64KiB")
     assert up == down
     assert (up.rate, up.delay, up.loss) == (10_000_000, 0.05, 0.04)
@@ -83,7 +83,7 @@ def test_shells_spellings_become_the_file_s(kind: str, shell: str, file: str) ->
 
 
 def test_every_impairment_has_an_option() -> None:
-    """In the table; what it says is read by the model of an experiment file."""
+    """The models of an experiment file read the values of all options in the table."""
     up, _ = ways(
         rate="10mbit", burst="32KiB", counted="wire", jitter="5ms", jitter_distribution="normal",
         reorder="1%", reorder_hold="10ms", duplicate="0.1%", corrupt="0.01%",
@@ -184,7 +184,7 @@ def test_a_value_or_file_for_one_direction_replaces_that_for_both(tmp_path: Path
 
 
 def test_what_is_added_for_both_may_meet_what_one_way_has() -> None:
-    """It is of that way only."""
+    """The options together describe an impairment of that direction; the other has none."""
     up, down = ways(jitter_distribution="normal", up_jitter="5ms")
     assert up.jitter.distribution == "normal"  # type: ignore[union-attr]
     assert down.jitter is None
@@ -197,7 +197,7 @@ def test_what_is_added_for_both_may_meet_what_one_way_has() -> None:
 
 
 def test_a_burst_adds_to_a_profile_s_rate() -> None:
-    """Way by way; where the profile's is not constant, there is nothing to add to."""
+    """Each direction keeps its rate in the profile, and gets the burst."""
     up, down = options.describe({"burst": "32KiB"}, "dsl").topology.links[0].directions()
     plain = options.describe({}, "dsl").topology.links[0].directions()
     assert (up.rate.bucket, down.rate.bucket) == (plain[0].rate, plain[1].rate)  # type: ignore[union-attr]
@@ -216,7 +216,7 @@ def test_what_is_ambiguous_is_not_guessed(text: str) -> None:
 
 @given(st.integers(1_000, 10**9))
 def test_every_rate_survives_its_spelling(bit_s: int) -> None:
-    """Nothing is rounded between shell and model."""
+    """The rate is not rounded between the command line and the model."""
     assert units.parse_rate(spelled("rate", f"{bit_s}bit")) == bit_s
 
 
@@ -233,7 +233,7 @@ def test_a_mistake_in_one_direction_is_not_reported_at_the_other() -> None:
 
 
 def test_an_option_that_only_adds_needs_the_other() -> None:
-    """It would do nothing without."""
+    """An option without the option that it refines has no effect, and is a mistake."""
     for option in OPTIONS:
         if option.needs and option.kind != "flag":
             assert set(mistakes(**{option.name.replace("-", "_"): "1ms"})) == {f"--{option.name}"}
@@ -244,7 +244,7 @@ def test_an_option_that_only_adds_needs_the_other() -> None:
 
 
 def test_reasons_name_options_and_units() -> None:
-    """Not the fields of a model, and no bare number."""
+    """Messages contain neither field names of the models nor numbers without units."""
     assert mistakes(reorder="1%") == {"--reorder": "needs --reorder-hold"}
     assert mistakes(up_reorder="1%") == {"--up-reorder": "needs --up-reorder-hold"}
     assert mistakes(delay="1h") == {"--delay": "3600 s is longer than 60 s"}
@@ -253,7 +253,7 @@ def test_reasons_name_options_and_units() -> None:
 
 
 def test_a_queue_without_a_rate_is_idle() -> None:
-    """As is what its rate would count; way by way."""
+    """Queue and ``--counted`` need a rate in the same direction."""
 
     def idle(**said: str) -> set[str]:
         by_flag = {name.replace("_", "-"): value for name, value in said.items()}
@@ -266,6 +266,6 @@ def test_a_queue_without_a_rate_is_idle() -> None:
 
 
 def test_each_option_has_a_name_of_its_own() -> None:
-    """In either way, and beside the verb's other options."""
+    """No two impairments share an option, in either direction or for both."""
     flags = [option.flag(way) for option in OPTIONS for way in ("", "up", "down")]
     assert len(flags) == len(set(flags))

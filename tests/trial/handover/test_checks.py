@@ -212,7 +212,7 @@ def test_a_connection_on_another_link_before_the_hand_over_is_caught() -> None:
 
 
 def test_a_client_that_does_not_follow_is_named_in_the_outcome() -> None:
-    """It explains a failure, and is none by itself."""
+    """Not following explains a failure, and is not a failure by itself."""
     evidence = ended(status=56)(
         connections(observed(), on(observed(), "wifi"), on(observed(), "router-server"))
     )

@@ -44,7 +44,7 @@ def rewritten(file: Path, change: Callable[[Any], Any]) -> None:
 
 
 def test_a_change_has_the_time_of_the_kernels_message(left: Path) -> None:
-    """It lies within the step that made the change."""
+    """The message's time lies within the step that made the change."""
     found = read(left)
     (change,) = found.changes
     detach, destroy = found.done
@@ -105,7 +105,7 @@ def test_a_step_ignores_the_message_of_the_previous_one(left: Path) -> None:
 
 
 def test_a_slewed_clock_is_accepted(left: Path) -> None:
-    """It moves by parts of a millisecond."""
+    """A slewed clock moves by less than a millisecond."""
     before = read(left).changes[0]
 
     def slewed(evidence: Any) -> Any:

@@ -103,7 +103,7 @@ def test_each_hand_over_has_its_whole_period(tmp_path: Path) -> None:
 
 
 def test_a_hand_over_waits_for_its_bytes(tmp_path: Path) -> None:
-    """Then its steps are made, and their effects read afterwards."""
+    """The steps begin when the bytes have arrived, and their effects are read afterwards."""
 
     async def triggered(signals: Signals) -> None:
         await asyncio.sleep(0)
@@ -122,7 +122,7 @@ def test_a_hand_over_waits_for_its_bytes(tmp_path: Path) -> None:
 
 
 def test_sockets_of_an_address_that_is_back_are_not_read(tmp_path: Path) -> None:
-    """They are new sockets."""
+    """The sockets found after the address is back are new ones."""
     repeated = planned(kind="address deleted", when={"every": "10 ms"}, sockets="destroyed")
     told, lines = carried_out(tmp_path, repeated, busy_s=0.02)
     assert [(line["step"], line["link"]) for line in lines] == [
@@ -135,7 +135,7 @@ def test_sockets_of_an_address_that_is_back_are_not_read(tmp_path: Path) -> None
 
 
 def test_no_step_follows_the_clients_end(tmp_path: Path) -> None:
-    """No wait goes on after it."""
+    """Every wait ends with the client, whatever it waits for."""
 
     async def ends(signals: Signals) -> None:
         signals.ended.set()
@@ -145,12 +145,12 @@ def test_no_step_follows_the_clients_end(tmp_path: Path) -> None:
 
 
 def test_a_stable_address_has_no_step_and_no_wait(tmp_path: Path) -> None:
-    """It is the control."""
+    """A stable address is the control condition."""
     assert carried_out(tmp_path, planned(kind="none")) == ([], [])
 
 
 def test_a_step_that_fails_is_the_beds_fault(tmp_path: Path) -> None:
-    """The message has the command."""
+    """The error message contains the command that failed."""
     plan = planned(kind="route", when={"at": "1 ms"})
     with pytest.raises(BedError, match=r"ip -4 -batch"):
         carried_out(tmp_path, plan, status=2)

@@ -106,7 +106,7 @@ def test_silence_lasts_until_the_end_if_nothing_arrives() -> None:
 
 
 def test_a_stable_address_has_gaps_of_the_whole_transfer() -> None:
-    """They are the baseline."""
+    """Its gaps are the baseline of the other conditions."""
     wifi = dict.fromkeys((*range(5, 300), *range(350, 600)), 1500)
     evidence = delivered(moved(), wifi=wifi)
     stable = Handover.model_validate({"links": ["wifi", "cellular"], "kind": "none"})
@@ -127,7 +127,7 @@ def test_of_many_hand_overs_only_the_worst_is_reported() -> None:
 
 
 def test_a_client_without_deliveries_has_no_gaps() -> None:
-    """It never got a response."""
+    """A client without a response has no deliveries."""
     assert ("delivery_silence", "") not in taken(moved(100))
 
 
@@ -156,7 +156,7 @@ def test_bytes_beyond_one_copy_were_fetched_twice(sizes: tuple[int, ...], again:
 
 
 def test_bytes_fetched_twice_are_unknown_without_lengths() -> None:
-    """They are unknown for a failed client, too."""
+    """The bytes are unknown for a failed client, too."""
     evidence = recorded_evidence(HANDED_OVER)
     silent = logged(LoggedRequest("3", 200, None), part="client")(evidence)
     assert ("bytes_fetched_twice", "") not in taken(silent)

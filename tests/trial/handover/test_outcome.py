@@ -59,7 +59,7 @@ def only(evidence: AttemptEvidence, **changes: Any) -> AttemptEvidence:
 
 
 def test_a_stateless_reset_is_no_migration() -> None:
-    """It is one datagram that looks like a short header."""
+    """A stateless reset is one datagram that looks like a short header."""
     reset = only(ended(status=56)(observed()), server_first_sizes=[43], server_payload_bytes=43)
     check = of_subject(reset)
     assert check.passed is None
@@ -123,7 +123,7 @@ def greased(evidence: AttemptEvidence) -> AttemptEvidence:
 
 
 def test_packets_without_a_response_are_no_connection() -> None:
-    """Whatever the client sent."""
+    """A connection needs a response, however many packets the client sends."""
     evidence = observed()
     unanswered = on(evidence, "cellular", server_first_ns=None, server_first_sizes=[])
     check = of_subject(connections(evidence, on(evidence, "wifi"), unanswered))

@@ -47,7 +47,7 @@ def test_a_gap_delays_the_next_address() -> None:
 
 
 def test_a_link_gets_its_address_back_before_it_is_needed() -> None:
-    """It is not preferred then."""
+    """The address is back early, and not preferred until the hand-over."""
     repeated = described("address deleted", when=REPEATED)
     assert told(repeated, 1) == ["0 detach a", "0 prefer b", "1 attach a"]
     assert told(repeated, 2) == ["0 detach b", "0 prefer a", "1 attach b"]
@@ -90,7 +90,7 @@ def test_a_nat_rebinding_stays_on_the_first_link() -> None:
 
 
 def test_a_stable_address_has_no_steps() -> None:
-    """It is the control."""
+    """A stable address is the control condition."""
     assert told(described("none", when=None)) == []
 
 
@@ -132,7 +132,7 @@ def test_the_emulators_trigger_counts_deliveries_on_the_first_link() -> None:
 
 
 def test_only_a_nat_rebinding_has_a_nat() -> None:
-    """It is on the first link."""
+    """The NAT is on the first link."""
     assert handover.nat(trial(HANDED_OVER).scenario()) == ()
     assert handover.nat(scenario(kind="NAT rebinding")) == (0,)
 
@@ -145,7 +145,7 @@ def scenario(**changes: Any) -> Scenario:
 
 
 def test_addresses_of_later_links_are_removed_at_first() -> None:
-    """Only where the client does not have them all along."""
+    """The addresses stay if the client has them from start to end."""
     whole, part = trial(HANDED_OVER), trial(HANDED_OVER)
     part.document["handover"]["gap"] = "100 ms"
     plans = [bed.plan(one, CATALOG).handover for one in (whole, part)]
