@@ -179,6 +179,19 @@ def test_texts_of_a_har_file_are_printed_as_escapes(httpbed: Command, tmp_path: 
     assert r"\x1b[2J<script>" in out
 
 
+def test_loads_are_exported_only_into_a_folder_outside_the_campaign(
+    httpbed: Command, campaign: Path, tmp_path: Path
+) -> None:
+    """The files of a campaign, and files in the folder's place, stay as they are."""
+    (tmp_path / "loss.toml").write_text("")
+    for output, reason in (
+        (tmp_path / "loss.toml", "is not a folder; name a folder"),
+        (campaign / "trials", "is part of the campaign; name another folder"),
+    ):
+        code, _, stderr = httpbed("export", campaign, "--format", "har", "-o", output)
+        assert (code, stderr.splitlines()[-1]) == (2, f"httpbed: -o {output}: {reason}")
+
+
 def test_loads_of_a_campaign_are_exported_as_har(
     httpbed: Command, campaign: Path, tmp_path: Path
 ) -> None:

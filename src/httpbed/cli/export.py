@@ -67,5 +67,6 @@ def _loads(results: Results, kind: str, output: Path | None, *, as_json: bool) -
     if output is None:
         reason = f"is missing: --format {kind} writes a file per page load into a folder"
         raise ConfigError([Mistake("-o", reason, "add -o DIR")])
+    output_file.require_folder(output, results.directory)
     for line in export_loads.write(results, kind, output):
         click.echo(line, err=True)

@@ -22,10 +22,21 @@ def require(output: Path, kind: Kind, directory: Path) -> None:
         raise _refusal(output, "is a folder", "name a file")
     if not output.parent.is_dir():
         raise _refusal(output, "its folder does not exist", "create it first")
-    if campaigns.is_own_file(directory, output):
-        raise _refusal(output, "is part of the campaign", "name another file")
+    _require_foreign(output, directory, "name another file")
     if reason := user_file.unlike(output, kind):
         raise _refusal(output, reason, "name another file, or delete this one")
+
+
+def require_folder(output: Path, directory: Path) -> None:
+    """Raise ConfigError if ``output`` is not a folder, or belongs to the campaign itself."""
+    if output.exists() and not output.is_dir():
+        raise _refusal(output, "is not a folder", "name a folder")
+    _require_foreign(output, directory, "name another folder")
+
+
+def _require_foreign(output: Path, directory: Path, remedy: str) -> None:
+    if campaigns.is_own_file(directory, output):
+        raise _refusal(output, "is part of the campaign", remedy)
 
 
 def _refusal(output: Path, reason: str, remedy: str) -> ConfigError:
