@@ -69,6 +69,18 @@ def test_the_shared_bottleneck_of_the_topologies_page_is_an_experiment() -> None
     assert late.place == "competitors[0].after"
 
 
+def test_the_figures_of_the_guide_are_accepted() -> None:
+    """They fit the experiment of the tests; the second block chooses panels."""
+    shown, chosen = blocks("figures.md", "toml")
+    assert parser.read(campaigns.VERSIONS + shown).mistakes == ()
+    delayed = campaigns.VERSIONS.replace('"25 ms"', '{ factor = "delay" }')
+    delayed = delayed.replace("[factors]", '[factors]\ndelay = ["0 ms", "50 ms"]')
+    chosen = chosen.replace("4 %", "2 %")
+    bars = 'id = "a"\ntitle = "a"\nkind = "bars"\nmetric = "request_time"\nx = "http_version"\n'
+    read = parser.read(f"{delayed}\n[[figure]]\n{bars}{chosen}")
+    assert read.mistakes == ()
+
+
 def test_the_handover_guide_shows_a_whole_experiment_and_every_kind() -> None:
     """The experiment is accepted unchanged, and the table lists every kind of change."""
     (shown,) = blocks("handovers.md", "toml")

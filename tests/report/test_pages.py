@@ -91,7 +91,7 @@ def shown(results: Results, findings: Findings) -> Section:
 @pytest.fixture(scope="module")
 def page(results: Results, findings: Findings, shown: Section) -> str:
     """Provide its page, without the figures of all campaigns."""
-    return html.render(results, findings, [], (), shown)
+    return html.render(results, findings, [], html.SectionFigures(pages=shown))
 
 
 def test_a_request_is_cut_into_phases() -> None:
@@ -229,6 +229,7 @@ def test_the_page_has_a_section(page: str) -> None:
     assert re.search(r"Speed Index 3\.03 s, trial 1/[0-9a-f]{12}", page)
     assert "moderate up to 5.8 s" in page
     assert len(page) < 2_000_000
+    assert "Share of loads with at most this Speed Index" in page  # the experiment's metric
 
 
 def test_nothing_of_a_page_is_markup(page: str) -> None:

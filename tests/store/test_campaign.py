@@ -169,6 +169,26 @@ def test_a_campaign_is_resumed_by_the_same_run(tmp_path: Path) -> None:
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
+def test_a_campaign_is_resumed_with_other_figures(tmp_path: Path) -> None:
+    """They change nothing that runs; the campaign keeps its own text."""
+    first = stored_campaigns.loaded().trials[0]
+    stored_campaigns.make(tmp_path, [stored_campaigns.record(first)])
+    figure = """
+        [[figure]]
+        id = "time"
+        title = "Request time"
+        kind = "bars"
+        metric = "request_time"
+        x = "loss"
+        series = "http_version"
+        """
+    with_figure = stored_campaigns.SMALL + figure
+    assert stored_campaigns.loaded(with_figure).trials == stored_campaigns.loaded().trials
+    campaign = stored_campaigns.make(tmp_path, text=with_figure)
+    assert campaign.attempts().keys() == {first.id}
+    assert campaign.experiment_text == stored_campaigns.SMALL
+
+
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [

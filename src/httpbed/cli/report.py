@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from httpbed.analysis.findings import find
-from httpbed.cli import output_file
+from httpbed.cli import figure_files, output_file
 from httpbed.cli.echo import echo
 from httpbed.cli.experiment_argument import json_option
 from httpbed.experiment.errors import ConfigError, Mistake, visible
@@ -51,6 +51,13 @@ _HTML = Kind(
     help="The treatment that the others are compared with; may be given for several factors.",
 )
 @click.option(
+    "--experiment",
+    "experiment_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Draw the figures that FILE declares instead of the campaign's own.",
+)
+@click.option(
     "--trial",
     metavar="BLOCK/TRIAL",
     help="Show one trial: its page load, or its deliveries and each hand-over, with figures.",
@@ -62,12 +69,15 @@ def command(
     output: Path | None,
     metric: str | None,
     bases: tuple[str, ...],
+    experiment_file: Path | None,
     trial: str | None,
 ) -> None:
     """Print the results of the campaign in DIR, and write its HTML report and figures.
 
     Use it to see a campaign again, to see an unfinished one, or to see another metric. It reads
     only the campaign, and runs on any operating system.
+
+    Use --experiment to draw figures that were declared after the run, in [[figure]] tables.
 
     Use --trial to examine one trial: BLOCK/TRIAL is its folder below trials/. It shows page loads,
     and trials of experiments with a hand-over.
@@ -79,6 +89,8 @@ def command(
     if trial is not None:
         _one_trial(results, trial, as_json=as_json)
         return
+    if experiment_file is not None:
+        results = figure_files.with_figures_of(results, experiment_file)
     results = replace(results, manifest=sender_records.refreshed(results.manifest))
     findings = find(results, metric, base)
     path = publish.report(results, findings, output)

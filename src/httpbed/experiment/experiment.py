@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from httpbed.experiment import factorial
 from httpbed.experiment.claims.stated import StatedClaim
 from httpbed.experiment.factorial import Exclusion, FactorName, Group, LevelText, Scale, ScaleName
+from httpbed.experiment.figures.stated import StatedFigure
 from httpbed.experiment.metric import METRICS
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.units import Seconds
@@ -70,6 +71,8 @@ class Experiment(Value):
     """Treatments that the design leaves out."""
     scales: dict[ScaleName, Scale] = Field(default_factory=dict)
     """How much of the design ``httpbed run --scale`` runs."""
+    figures: list[StatedFigure] = Field(default_factory=list, alias="figure", max_length=100)
+    """Figures that the report draws. They change nothing that runs."""
     report: ReportOptions = ReportOptions()
     """What the report shows first."""
     claims: list[StatedClaim] = Field(default_factory=list, alias="claim", max_length=1000)

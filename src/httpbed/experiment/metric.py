@@ -34,6 +34,8 @@ Censoring = Literal[
     "unknown", "observed", "longer", "observed or longer", "below body rate", "below response rate"
 ]
 Side = Literal["", ">", "<"]
+ItemStatistic = Literal["median", "mean", "largest", "smallest", "range", "interquartile range"]
+"""Statistic over the files, resources or clients of one trial."""
 
 
 class Metric(Value):

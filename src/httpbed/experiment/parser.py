@@ -7,6 +7,7 @@ factor's level, where the author can correct it.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import functools
 import tomllib
@@ -26,6 +27,8 @@ from httpbed.experiment.document import SCENARIO_PARTS, ExperimentDocument, KeyP
 from httpbed.experiment.errors import Mistake
 from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.factorial_mistakes import PartialDesign, listed
+from httpbed.experiment.figures import checking as figure_checking
+from httpbed.experiment.figures.stated import StatedFigure
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.scenario_reader import ScenarioReader
 from httpbed.experiment.schema import experiment_schema
@@ -87,6 +90,7 @@ def _checked(document: ExperimentDocument) -> ParsedExperiment:
     treatments: tuple[dict[str, str], ...] = ()
     if design.most() <= MOST_TRIALS:
         treatments = design.treatments()
+        mistakes += _figure_mistakes(document, factors, treatments)
         mistakes += factorial_mistakes.mistakes(design, treatments)
         mistakes += _scenario_mistakes(document, experiment, treatments)
         mistakes += _claim_mistakes(experiment, treatments)
@@ -130,6 +134,31 @@ def _origin(
         name = document.references[reference]
         key = document.key_of(name, unused.pop(name))
         path, first = ("factors", name, key, *path[len(reference) :]), first or reference
+
+
+def _figure_mistakes(
+    document: Mapping[str, Any],
+    factors: Mapping[str, list[str]],
+    treatments: tuple[dict[str, str], ...],
+) -> Iterator[Mistake]:
+    """Check the figures that can be read, whatever else is wrong with the file."""
+    if not treatments:
+        return
+    for table, problem in figure_checking.problems(
+        _readable_figures(document), factors, treatments
+    ):
+        path = (*table, *problem.at)
+        yield Mistake(format_path(path), problem.reason, problem.remedy, path=path)
+
+
+def _readable_figures(document: Mapping[str, Any]) -> dict[int, StatedFigure]:
+    """Return the figures without mistakes of their own, by index; ``_header`` has the others'."""
+    tables = document.get("figure", [])
+    figures = {}
+    for index, table in enumerate(tables if isinstance(tables, list) else []):
+        with contextlib.suppress(ValidationError):
+            figures[index] = StatedFigure.model_validate(table)
+    return figures
 
 
 def format_path(path: KeyPath) -> str:

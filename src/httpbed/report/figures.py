@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,8 +22,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, NullLoc
 from matplotlib.transforms import blended_transform_factory
 
 from httpbed.analysis.findings import Condition, Findings, Row
-from httpbed.experiment import units
-from httpbed.experiment.impairments.queue import parse_queue_limit
+from httpbed.experiment.numeric_levels import NumericLevels, numeric_levels
 from httpbed.report import network
 from httpbed.report.pages.phases import shortened
 from httpbed.report.phrasing import NumberFormat, covering, level, table_format, title, treatment
@@ -61,14 +60,6 @@ STYLE: dict[Any, Any] = {
     "xtick.color": INK,
     "ytick.color": INK,
 }
-
-_AXES: tuple[tuple[Callable[[object], float], float, str], ...] = (
-    (units.parse_share, 0.01, "%"),
-    (units.parse_duration, 1e-3, "ms"),
-    (units.parse_rate, 1e6, "Mbit/s"),
-    (units.parse_size, 1e3, "kB"),
-    (lambda text: parse_queue_limit(text).amount, 1.0, "packets or BDP"),
-)
 
 Curves = Mapping[str, list[tuple[float, Row]]]
 """By treatment: values of the factor with their rows."""
@@ -145,7 +136,8 @@ def distribution(findings: Findings, document: Mapping[str, Any]) -> Plot:
     censored = any(row.sample.censored for _, row in findings.rows())
     beyond = " A triangle is a trial that timed out: its value lies beyond." if censored else ""
     more = sum(row is not None for _, row in every[MOST_LINES:])
-    beyond += f" {more} further treatments are not drawn; the table has all." if more else ""
+    if more:
+        beyond += f" {more} further treatments are not drawn; the table has all."
     return Plot(
         name=f"{findings.metric}-distribution",
         caption=f"Each dot is one trial's {what}; the tall tick is the median, the bar its"
@@ -160,13 +152,13 @@ def against_factors(findings: Findings) -> Iterator[Plot]:
     """Draw the medians against each network factor with at least two numeric levels."""
     for name in findings.network:
         levels = dict.fromkeys(condition.levels[name] for condition in findings.conditions)
-        axis = _numeric(tuple(levels))
+        axis = numeric_levels(levels)
         if axis is not None and len(levels) > 1:
-            yield _against(findings, name, *axis)
+            yield _against(findings, name, axis)
 
 
-def _against(findings: Findings, name: str, places: Mapping[str, float], unit: str) -> Plot:
-    form = table_format(findings)
+def _against(findings: Findings, name: str, axis: NumericLevels) -> Plot:
+    form, places = table_format(findings), axis.places
     every, chosen = _facets(findings, name), _chosen(findings)
     facets = dict(itertools.islice(every.items(), MOST_PANELS))
     size = (WIDTH_IN, 0.4 + 2.4 * len(facets))
@@ -183,7 +175,7 @@ def _against(findings: Findings, name: str, places: Mapping[str, float], unit: s
         axes.set_xticks(sorted(set(places.values())))
         axes.margins(x=0.06)
         ends.append((axes, drawn))
-    grid[-1].set_xlabel(f"{title(name)} ({unit})")
+    grid[-1].set_xlabel(axis_text(name, axis.unit))
     figure.draw_without_rendering()  # settles where curves end, hence where their names go
     for axes, drawn in ends:
         _name_curves(axes, drawn)
@@ -196,6 +188,11 @@ def _against(findings: Findings, name: str, places: Mapping[str, float], unit: s
         " the same figures are in the table of medians.",
         figure=figure,
     )
+
+
+def axis_text(name: str, unit: str) -> str:
+    """Name an axis with its unit, if it has one."""
+    return f"{title(name)} ({unit})" if unit else title(name)
 
 
 def _names(findings: Findings) -> list[str]:
@@ -223,7 +220,11 @@ def _left_out(curves: int, panels: int) -> str:
         for count, what in ((curves, "treatments"), (panels, "conditions"))
         if count > 0
     ]
-    return f" {' and '.join(text)} are not drawn; the table has all." if text else ""
+    return (
+        f" {' and '.join(text)} are not drawn; the table has all, and a [[figure]] can draw them."
+        if text
+        else ""
+    )
 
 
 def _heading(figure: VisibleFigure, axes: Axes, y: float, words: str) -> None:
@@ -348,15 +349,6 @@ def _telling_levels(findings: Findings, condition: Condition, besides: str = "")
         if name != besides and len({one.levels[name] for one in findings.conditions}) > 1
     ]
     return ", ".join(level(name, condition.levels[name]) for name in telling)
-
-
-def _numeric(levels: tuple[str, ...]) -> tuple[dict[str, float], str] | None:
-    for parse, factor, unit in _AXES:
-        try:
-            return {text: parse(text) / factor for text in levels}, unit
-        except ValueError:
-            continue
-    return None
 
 
 def _styles(findings: Findings) -> dict[str, tuple[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from httpbed.analysis.comparison import EQUAL_MARGIN
@@ -20,6 +21,7 @@ from httpbed.report import (
     timelines,
 )
 from httpbed.report.answer import answer
+from httpbed.report.declared.section import DeclaredFigures
 from httpbed.report.figures import Plot
 from httpbed.report.pages import bands, thumbnails
 from httpbed.report.pages.film import Film
@@ -30,29 +32,45 @@ from httpbed.store.results import Results
 TEMPLATE = "report.html.j2"
 
 
+@dataclass(frozen=True)
+class SectionFigures:
+    """The figures of sections that only some reports have."""
+
+    over_time: Sequence[Plot] = ()
+    """Of the section on hand-overs."""
+    pages: Section | None = None
+    """The section on page loads."""
+    declared: DeclaredFigures | None = None
+    """The figures that the experiment declares."""
+
+
 def render(
     results: Results,
     findings: Findings,
     plots: list[Plot],
-    over_time: Sequence[Plot] = (),
-    pages: Section | None = None,
+    shown: SectionFigures = SectionFigures(),
 ) -> str:
-    """Render the report.
-
-    ``over_time`` are the figures of the section on hand-overs, ``pages`` the section on page loads.
-    """
+    """Render the report."""
     return templating.render(
         TEMPLATE,
         **_answer(results, findings),
         **_evidence(results, findings),
         plots=_drawn(plots),
-        moves=_moves(findings, results, over_time),
-        pages=_pages(findings, pages),
+        moves=_moves(findings, results, shown.over_time),
+        pages=_pages(findings, shown.pages),
+        declared=_declared(shown.declared),
     )
 
 
 def _drawn(plots: Sequence[Plot]) -> list[dict[str, Any]]:
     return [{"caption": plot.caption, "name": plot.name, "svg": inline.svg(plot)} for plot in plots]
+
+
+def _declared(shown: DeclaredFigures | None) -> dict[str, Any] | None:
+    """Gather what the section of declared figures shows; None where none is declared."""
+    if shown is None or not (shown.plots or shown.undrawn):
+        return None
+    return {"plots": _drawn(shown.plots), "undrawn": shown.undrawn}
 
 
 def _moves(

@@ -12,6 +12,7 @@ from httpbed.analysis.loads import PageTrial
 from httpbed.analysis.timelines import Timeline
 from httpbed.report import figures, html, one_trial, terminal, terminal_table, timelines
 from httpbed.report import summary as summaries
+from httpbed.report.declared import section as declared
 from httpbed.report.pages import one_load, section
 from httpbed.report.terminal import Console
 from httpbed.store.results import Results
@@ -30,9 +31,13 @@ def report(results: Results, findings: Findings | None = None, path: Path | None
     plots = figures.plots(findings, results.document)
     over_time = timelines.plots(findings, results)
     pages = section.make(findings, results)
-    text = html.render(results, findings, plots, over_time, pages)
+    own = declared.make(results)
+    text = html.render(
+        results, findings, plots, html.SectionFigures(over_time, pages, declared=own)
+    )
     for plot in [*plots, *over_time]:
         plot.save(results.directory / FIGURES)
+    own.save(results.directory / FIGURES)
     if pages is not None:
         pages.save(results.directory / FIGURES)
     _replace(path, text)

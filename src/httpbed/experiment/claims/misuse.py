@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from httpbed.experiment.claims.cell_builder import ClaimDesign
 from httpbed.experiment.claims.problem import ClaimProblem
-from httpbed.experiment.claims.stated import Selection, StatedClaim
+from httpbed.experiment.claims.stated import StatedClaim
 from httpbed.experiment.document import KeyPath
 from httpbed.experiment.factorial_mistakes import listed
 from httpbed.experiment.metric import METRICS
+from httpbed.experiment.selection import Selection
 
 STATISTICS_OVER_CELLS = ("share_in", "count_in", "take", "rank_of")
 

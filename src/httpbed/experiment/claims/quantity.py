@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from httpbed.experiment.claims.stated import ContrastKind, ItemStatistic
+from httpbed.experiment.claims.stated import ContrastKind
+from httpbed.experiment.metric import ItemStatistic
 
 TreatmentKey = tuple[str, ...]
 """A treatment: its levels in the order of the experiment's factors."""

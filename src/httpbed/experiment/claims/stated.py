@@ -7,43 +7,18 @@ within the block; one statistic over the blocks, which gives a **cell**; one sta
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, GetJsonSchemaHandler
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
+from pydantic import BeforeValidator, Field
 
-from httpbed.experiment.factorial import FactorName, LevelText
-from httpbed.experiment.metric import METRICS
+from httpbed.experiment.factorial import FactorName
+from httpbed.experiment.metric import METRICS, ItemStatistic
+from httpbed.experiment.selection import OneOrSeveral, Selection, as_list
 from httpbed.experiment.value import Value
 
-
-def _listed(level: object) -> object:
-    """Return a single level, or a single table, as a list of one."""
-    return [level] if isinstance(level, str | Mapping) else level
-
-
-class _OneOrSeveral:
-    """Makes the JSON Schema of a list accept one of its items, too."""
-
-    def __get_pydantic_json_schema__(
-        self, core_schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        array = handler(core_schema)
-        return {"anyOf": [array["items"], array]}
-
-
-LevelOrLevels = Annotated[
-    list[LevelText], Field(min_length=1), BeforeValidator(_listed), _OneOrSeveral()
-]
-"""One level of a factor, or several."""
-Selection = dict[FactorName, LevelOrLevels]
-"""Levels of some factors."""
 ContrastKind = Literal["ratio", "gain", "difference"]
 BlockStatistic = Literal["median", "mean", "variation", "success"]
 CellStatistic = Literal["largest", "smallest", "spread"]
-ItemStatistic = Literal["median", "mean", "largest", "smallest", "range", "interquartile range"]
 ClaimId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,40}$")]
 RegionText = Annotated[str, Field(min_length=1, max_length=80)]
 
@@ -72,7 +47,7 @@ class RankTrend(Value):
 
 
 Contrasts = Annotated[
-    list[PairedContrast], Field(max_length=4), BeforeValidator(_listed), _OneOrSeveral()
+    list[PairedContrast], Field(max_length=4), BeforeValidator(as_list), OneOrSeveral()
 ]
 """One contrast, or several: each compares the results of the one before it."""
 

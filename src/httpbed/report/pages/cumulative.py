@@ -33,7 +33,7 @@ def draw(panels: Mapping[str, Mapping[str, Sample]], what: str) -> VisibleFigure
     for axes, (title, treatments) in zip(grid.flat, shown, strict=False):
         _panel(axes, title, list(treatments.values())[:MOST_LINES])
     for axes in grid[:, 0]:
-        axes.set_ylabel("loads done (%)")
+        axes.set_ylabel("loads (%)")
     figure.supxlabel(what, fontsize=9)
     names = list(dict.fromkeys(name for _, one in shown for name in list(one)[:MOST_LINES]))
     legend(figure, names)

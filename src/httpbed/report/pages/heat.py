@@ -113,9 +113,9 @@ def _amount(text: str) -> float:
     return math.inf
 
 
-def draw(shown: Map) -> VisibleFigure:
+def draw(shown: Map, most_panels: int = MOST_PANELS) -> VisibleFigure:
     """Draw the panels."""
-    panels = list(shown.panels.items())[:MOST_PANELS]
+    panels = list(shown.panels.items())[:most_panels]
     wide = LETTER_IN * len(shown.levels[1]) * (2 + max(map(len, shown.levels[1])))
     columns = min(_columns(len(panels)), max(1, int(WIDE_IN * 0.85 / wide)))
     slant = SLANT if columns == 1 and wide > 0.75 * WIDE_IN else 0
@@ -152,7 +152,11 @@ def wrapped(name: str) -> str:
 def caption(findings: Findings, shown: Map) -> str:
     """Say what is drawn."""
     left = len(shown.panels) - MOST_PANELS
-    more = f" {left} further panels are not drawn; the table has all." if left > 0 else ""
+    more = (
+        f" {left} further panels are not drawn; the table has all, and a [[figure]] can draw them."
+        if left > 0
+        else ""
+    )
     return (
         f"Ratio of the {title(findings.metric)} to that of {base_name(findings)}: blue, below 1, is"
         " less; orange, above 1, is more. The number is the ratio; brackets mark a ratio within"

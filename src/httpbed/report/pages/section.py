@@ -16,8 +16,9 @@ from pathlib import Path
 import matplotlib as mpl
 
 from httpbed.analysis import loads
-from httpbed.analysis.findings import Findings
+from httpbed.analysis.findings import METRIC_OF_PAGES, Findings
 from httpbed.analysis.sample import Sample, samples
+from httpbed.experiment.metric import METRICS
 from httpbed.report.figures import STYLE, Plot
 from httpbed.report.pages import (
     cumulative,
@@ -92,19 +93,28 @@ def _of_all(findings: Findings, results: Results) -> Iterator[Plot]:
         yield Plot(
             "pages-ratios", heat.caption(findings, shown), heat.alternative(shown), heat.draw(shown)
         )
-    metric = "page_load_time"
+    metric = _time_of_loads(findings)
     panels = _panels(findings, samples(results, metric))
     if panels:
         left = len(panels) - cumulative.MOST_PANELS
-        more = f" {left} further panels are not drawn." if left > 0 else ""
+        more = (
+            f" {left} further panels are not drawn; a [[figure]] can draw them." if left > 0 else ""
+        )
         what = title(metric)
         yield Plot(
             "pages-cumulative",
-            f"Share of loads that were done by a {what}; a curve that ends below 100 % has loads"
-            f" that were not.{more}",
+            f"Share of loads with at most this {what}; a curve that ends below 100 % has loads"
+            f" without a value.{more}",
             f"Cumulative distribution of the {what} of each treatment.",
             cumulative.draw(panels, f"{what} (s)"),
         )
+
+
+def _time_of_loads(findings: Findings) -> str:
+    """Return the report's metric if it is a time of a page load, else the page load time."""
+    metric = METRICS[findings.metric]
+    is_time = metric.applies == "page load" and metric.unit == "s" and not metric.per_item
+    return findings.metric if is_time else METRIC_OF_PAGES
 
 
 def _panels(

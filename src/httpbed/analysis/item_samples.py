@@ -1,0 +1,57 @@
+"""Samples of metrics that each file, resource or client of a trial has."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+import pyarrow.compute as pc
+
+from httpbed.analysis.sample import Floats, Key, Sample, by_treatment, last_attempts, samples
+from httpbed.experiment.metric import ItemStatistic
+from httpbed.store.results import Results
+
+_STATISTICS: Mapping[ItemStatistic, Callable[[Floats], float]] = {
+    "median": lambda values: float(np.median(values)),
+    "mean": lambda values: float(values.mean()),
+    "largest": lambda values: float(values.max()),
+    "smallest": lambda values: float(values.min()),
+    "range": lambda values: float(np.ptp(values)),
+    "interquartile range": lambda values: float(np.subtract(*np.quantile(values, (0.75, 0.25)))),
+}
+
+
+def item_values(results: Results, metric: str) -> dict[Key, dict[int, Floats]]:
+    """Return the values of all items, by treatment and block, of trials that completed."""
+    table = results.observations
+    wanted = pc.and_(pc.equal(table["metric"], metric), pc.not_equal(table["item"], ""))
+    rows = table.filter(wanted)
+    by_attempt: dict[tuple[str, int], list[float]] = defaultdict(list)
+    columns = (rows[name].to_pylist() for name in ("trial", "attempt", "value"))
+    for trial, attempt, value in zip(*columns, strict=True):
+        by_attempt[trial, attempt].append(value)
+    completed = [row for row in last_attempts(results.trials) if row["outcome"] == "completed"]
+    return {
+        key: {
+            row["block"]: np.array(by_attempt[row["trial"], row["attempt"]])
+            for row in own
+            if (row["trial"], row["attempt"]) in by_attempt
+        }
+        for key, own in by_treatment(results, completed).items()
+    }
+
+
+def samples_of_items(results: Results, metric: str, statistic: ItemStatistic) -> dict[Key, Sample]:
+    """Gather samples of one statistic over each trial's items; trials that timed out have none."""
+    reduce = _STATISTICS[statistic]
+    values = item_values(results, metric)
+    return {
+        key: replace(
+            sample,
+            observed={block: reduce(own) for block, own in values.get(key, {}).items()},
+            censored={},
+        )
+        for key, sample in samples(results, metric).items()
+    }

@@ -1,0 +1,42 @@
+"""Published values as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from httpbed.experiment import units
+
+_READERS: Mapping[str, Callable[[str], float]] = {
+    "s": units.parse_duration,
+    "bit/s": units.parse_rate,
+    "byte": units.parse_size,
+    "byte/s": lambda text: float(units.parse_size(text.removesuffix("/s"))),
+}
+_EXAMPLES = {"s": "15 s", "bit/s": "8 Mbit/s", "byte": "1 MB", "byte/s": "62 kB/s"}
+
+
+def parse_published(text: str, unit: str) -> tuple[float, float]:
+    """Return the ends of a published value or range, in the metric's unit; a value's are equal.
+
+    Raises:
+        ValueError: It is no number with such a unit, or the range's larger end comes first.
+    """
+    ends = [_number(part.strip(), unit) for part in text.split("..")]
+    if len(ends) > 2 or ends != sorted(ends):  # noqa: PLR2004 - a range has two ends
+        raise ValueError(f"{text!r} is not a range; write the smaller end first")
+    return ends[0], ends[-1]
+
+
+def _number(text: str, unit: str) -> float:
+    if unit in _READERS:
+        if unit == "byte/s" and not text.endswith("/s"):
+            raise ValueError(f"{text!r} has no rate's unit; write it like '{_EXAMPLES[unit]}'")
+        return float(_READERS[unit](text))
+    if text.endswith("%"):
+        return units.parse_share(text)
+    number = text.removesuffix(unit).strip() if unit != "1" else text
+    match = units.QUANTITY.fullmatch(number)
+    if match is None or match["unit"] or match["number"].count(".") > 1:
+        example = "0.8" if unit == "1" else f"2 {unit}"
+        raise ValueError(f"{text!r} is not a number; write it like '{example}'")
+    return float(match["number"])

@@ -1,0 +1,343 @@
+"""Declared figures: what is drawn from a campaign with known values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
+from matplotlib.text import Text
+
+from campaigns import VERSIONS, Ending, Ends, campaign, timed
+from httpbed.analysis.findings import find
+from httpbed.report import publish
+from httpbed.report.declared import section
+from httpbed.report.declared.panels import PUBLISHED
+from httpbed.report.figures import INK, PALETTE, Plot
+from httpbed.store.results import Results
+
+SECONDS = {"1.1": 2.0, "2": 1.0, "3": 0.5}
+HEAD = '\n[[figure]]\nid = "one"\ntitle = "What is drawn"\nmetric = "request_time"\n'
+RATIO = 'ratio_to = { http_version = "2" }'
+SPREAD = {1: -0.2, 2: -0.1, 3: 0.0, 4: 0.1, 5: 0.2}
+
+
+def usual(levels: Mapping[str, str], block: int) -> Ending:
+    """Return times with a mean of 2, 1 and 0.5 s, three times as long with loss."""
+    seconds = SECONDS[levels["http_version"]] * (3.0 if levels["loss"] == "2 %" else 1.0)
+    return timed(seconds * (1 + SPREAD[block]))
+
+
+def drawn(figure: str, results: Results | None = None) -> Plot:
+    """Draw a figure of the campaign, the only one that it declares."""
+    made = section.make(results or campaign(usual, VERSIONS + HEAD + figure))
+    assert made.undrawn == ()
+    (plot,) = made.plots
+    return plot
+
+
+def panels(plot: Plot) -> list[Axes]:
+    """Return the axes that show something."""
+    return [axes for axes in plot.figure.axes if axes.get_visible()]
+
+
+def heights(axes: Axes) -> list[float]:
+    """Return the heights of all bars that stand."""
+    return [one.get_height() for one in axes.patches if isinstance(one, Rectangle)]
+
+
+def xs(line: Line2D) -> list[float]:
+    """Return the horizontal places of a line's points."""
+    return [float(x) for x in np.asarray(line.get_xdata())]
+
+
+def ys(line: Line2D) -> list[float]:
+    """Return the vertical places of a line's points."""
+    return [float(y) for y in np.asarray(line.get_ydata())]
+
+
+def published(axes: Axes) -> list[tuple[float, float]]:
+    """Return where published values are marked."""
+    return [
+        (x, y)
+        for line in axes.lines
+        if line.get_marker() == "D" and line.get_color() == INK
+        for x, y in zip(xs(line), ys(line), strict=True)
+    ]
+
+
+def test_bars_show_means_and_standard_deviations() -> None:
+    """One group for each level of x, one bar for each series."""
+    (axes,) = panels(drawn('kind = "bars"\nx = "loss"\nseries = "http_version"'))
+    assert sorted(heights(axes)) == pytest.approx([0.5, 1.0, 1.5, 2.0, 3.0, 6.0])
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["0 %", "2 %"]
+    bars = [ys(line) for line in axes.lines if line.get_color() == INK]
+    ends = sorted(high - low for low, high in bars)
+    deviation = math.sqrt(0.1 / 4)
+    assert ends == pytest.approx([2 * deviation * one for one in (0.5, 1.0, 1.5, 2.0, 3.0, 6.0)])
+
+
+def test_published_values_stand_at_their_bars() -> None:
+    """A range has a mark at each end."""
+    plot = drawn(
+        'kind = "bars"\nx = "loss"\nseries = "http_version"\npublished = [\n'
+        '{ at = { loss = "2 %", http_version = "3" }, value = "2 s" },\n'
+        '{ at = { loss = "0 %", http_version = "2" }, value = "900 ms .. 1.1 s" },\n]'
+    )
+    (axes,) = panels(plot)
+    marks = published(axes)
+    assert sorted(y for _, y in marks) == pytest.approx([0.9, 1.1, 2.0])
+    bars = [one for one in axes.patches if isinstance(one, Rectangle)]
+    centres = {round(one.get_height(), 6): one.get_x() + one.get_width() / 2 for one in bars}
+    places = {round(y, 6): x for x, y in marks}
+    assert places[2.0] == pytest.approx(centres[1.5])
+    assert places[0.9] == places[1.1] == pytest.approx(centres[1.0])
+    assert PUBLISHED in [text.get_text() for text in plot.figure.legends[0].get_texts()]
+
+
+def test_bars_of_ratios_are_medians_of_paired_ratios() -> None:
+    """A line marks 1, and the base has no bars."""
+    (axes,) = panels(
+        drawn(
+            'kind = "bars"\nx = "loss"\nseries = "http_version"\nratio_to = { http_version = "2" }'
+        )
+    )
+    assert sorted(heights(axes)) == pytest.approx([0.5, 0.5, 2.0, 2.0])
+    assert any(ys(line) == [1.0, 1.0] for line in axes.lines)
+
+
+def test_ratios_may_be_those_of_medians() -> None:
+    """As papers with one median per treatment publish them; they have no interval."""
+    times = {"1.1": (9, 9, 9, 9, 9), "2": (1, 2, 3, 4, 5), "3": (5, 4, 3, 2, 1)}
+    figure = 'kind = "bars"\nx = "loss"\nseries = "http_version"\nstatistic = "ratio of medians"\n'
+    results = campaign(
+        lambda levels, block: timed(times[levels["http_version"]][block - 1]),
+        VERSIONS + HEAD + figure + RATIO,
+    )
+    (axes,) = panels(drawn("", results))
+    assert sorted(heights(axes)) == pytest.approx([1.0, 1.0, 3.0, 3.0])
+    assert len(axes.lines) == 1, "the line at 1"
+
+
+def test_the_name_of_a_vertical_axis_fits_beside_it() -> None:
+    """A long one has several lines."""
+    figure = HEAD.replace("request_time", "network_page_load_time") + 'kind = "bars"\nx = "loss"\n'
+    results = campaign(
+        lambda *_: Ending({"network_page_load_time": 1.0}),
+        VERSIONS + figure + 'series = "http_version"\nstatistic = "ratio of medians"\n' + RATIO,
+    )
+    plot = drawn("", results)
+    plot.svg()
+    label = plot.figure.findobj(lambda one: isinstance(one, Text) and "ratio of" in one.get_text())
+    (box,) = (one.get_window_extent() for one in label)
+    assert 0 <= box.y0 < box.y1 <= plot.figure.bbox.height
+
+
+def test_bars_lie_where_names_are_long() -> None:
+    """Names below each other never overlap."""
+    names = [f"a-very-long-name-of-a-level-{number}" for number in range(6)]
+    levels = ", ".join(f'"{name}" = "{number} %"' for number, name in enumerate(names))
+    text = VERSIONS.replace('loss = ["0 %", "2 %"]', f"loss = {{ {levels} }}")
+    results = campaign(
+        lambda *_: timed(1.0),
+        text + HEAD + 'kind = "bars"\nx = "loss"\nseries = "http_version"',
+    )
+    (axes,) = panels(drawn("", results))
+    assert [tick.get_text() for tick in axes.get_yticklabels()] == names
+
+
+def test_lines_go_over_a_numeric_factor_on_logarithmic_axes() -> None:
+    """The axes have the scales that the figure asks for."""
+    text = VERSIONS.replace('loss = ["0 %", "2 %"]', 'loss = ["0.1 %", "1 %", "10 %"]')
+    figure = 'kind = "lines"\nx = "loss"\nseries = "http_version"\nlog = ["x", "y"]\npoints = true'
+    results = campaign(
+        lambda levels, block: timed(SECONDS[levels["http_version"]] + block / 10),
+        text + HEAD + figure,
+    )
+    (axes,) = panels(drawn("", results))
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    lines = [line for line in axes.lines if line.get_color() in PALETTE and len(xs(line)) == 3]
+    assert [ys(line)[0] for line in lines] == pytest.approx([2.3, 1.3, 0.8])
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["0.1", "1", "10"]
+    dots = [line for line in axes.lines if line.get_marker() == "o" and line.get_alpha()]
+    assert sum(len(xs(line)) for line in dots) == 3 * 3 * 5
+
+
+def test_a_grid_has_a_panel_for_each_condition() -> None:
+    """Each cell tells its ratio."""
+    text = VERSIONS.replace("[factors]", '[factors]\nsize = ["1 kB", "1 MB"]').replace(
+        'size = "1 MB"', 'size = { factor = "size" }'
+    )
+    figure = 'kind = "grid"\nx = "loss"\ny = "size"\npanels = "http_version"\n'
+    results = campaign(usual, text + HEAD + figure + 'ratio_to = { http_version = "2" }')
+    plot = drawn("", results)
+    shown = panels(plot)
+    assert [axes.get_title(loc="left") for axes in shown] == ["HTTP/1.1", "HTTP/3"]
+    assert [[text.get_text() for text in axes.texts] for axes in shown] == [
+        ["2.00"] * 4,
+        ["0.50"] * 4,
+    ]
+
+
+def test_a_cdf_ends_below_one_where_trials_timed_out() -> None:
+    """One of five trials timed out."""
+    results = campaign(
+        lambda levels, block: Ending({}, "timed out") if block == 5 else usual(levels, block),
+        VERSIONS + HEAD + 'kind = "cdf"\nseries = "http_version"\npanels = "loss"',
+    )
+    plot = drawn("", results)
+    shown = panels(plot)
+    assert [axes.get_title(loc="left") for axes in shown] == ["loss 0 %", "loss 2 %"]
+    for axes in shown:
+        assert [ys(line)[-1] for line in axes.lines] == pytest.approx([80, 80, 80])
+    assert "end below 100 %" in plot.caption
+
+
+def test_a_cdf_of_ratios_has_one_value_for_each_combination() -> None:
+    """A published share stands at its value."""
+    plot = drawn(
+        'kind = "cdf"\nseries = "http_version"\nover = "loss"\nratio_to = { http_version = "2" }\n'
+        'published = [{ value = "1", share = "60 %" }]'
+    )
+    (axes,) = panels(plot)
+    curves = [line for line in axes.lines if line.get_color() in PALETTE]
+    assert [xs(line)[1:3] for line in curves] == [[2.0, 2.0], [0.5, 0.5]]
+    assert published(axes) == [(1.0, 60.0)]
+    assert "n = 2" in plot.caption
+
+
+def test_every_item_of_a_trial_is_a_value_of_a_cdf() -> None:
+    """Metrics of files and resources have no value of the trial."""
+    figure = (
+        HEAD.replace("request_time", "resource_time")
+        + 'kind = "cdf"\nwhere = { loss = "0 %" }\nseries = "http_version"\n'
+    )
+    results = campaign(usual, VERSIONS + figure)
+    rows = results.observations.to_pylist()
+    items = [
+        {**row, "metric": "resource_time", "item": f"file-{number}", "value": float(number)}
+        for row in rows
+        if row["metric"] == "request_time"
+        for number in (1, 2, 3)
+    ]
+    table = results.observations.from_pylist(rows + items, schema=results.observations.schema)
+    plot = drawn("", Results(**{**vars(results), "observations": table}))
+    assert "n = 15" in plot.caption
+    (axes,) = panels(plot)
+    assert ys(axes.lines[0])[5] == pytest.approx(100 / 3)
+
+
+def test_cells_without_values_are_counted() -> None:
+    """Also in an unfinished campaign."""
+    results = campaign(
+        lambda levels, block: None if levels["http_version"] == "3" else usual(levels, block),
+        VERSIONS + HEAD + 'kind = "bars"\nx = "loss"\nseries = "http_version"',
+    )
+    assert "2 of 6 cells have no value." in drawn("", results).caption
+
+
+def test_a_mean_says_how_many_trials_timed_out() -> None:
+    """A cell in which all did has a bar up to the limit, which leaves the panel."""
+    results = campaign(
+        lambda levels, block: (
+            Ending({}, "timed out") if levels["http_version"] == "1.1" else usual(levels, block)
+        ),
+        VERSIONS + HEAD + 'kind = "bars"\nx = "loss"\nseries = "http_version"',
+    )
+    plot = drawn("", results)
+    assert "10 trials timed out" in plot.caption
+    (axes,) = panels(plot)
+    assert heights(axes).count(600.0) == 2
+    assert axes.get_ylim()[1] < 10
+
+
+EVERY_KIND = """
+kind = "bars"
+x = "loss"
+series = "http_version"
+%s
+[[figure]]
+id = "two"
+title = "Lines"
+metric = "request_time"
+kind = "lines"
+x = "http_version"
+series = "loss"
+points = true
+log = ["x", "y"]
+[[figure]]
+id = "three"
+title = "Grid"
+metric = "request_time"
+kind = "grid"
+x = "loss"
+y = "http_version"
+ratio_to = { http_version = "2" }
+[[figure]]
+id = "four"
+title = "CDF"
+metric = "request_time"
+kind = "cdf"
+log = ["x"]
+series = "http_version"
+over = "loss"
+%s
+"""
+
+
+@pytest.mark.parametrize("ratio", ["", RATIO])
+@pytest.mark.parametrize(
+    "ends",
+    [
+        lambda *_: None,
+        lambda *_: 0.0001,
+        lambda *_: Ending({"request_time": 0.0}),
+        lambda *_: Ending({}, "failed", "no answer"),
+        lambda *_: Ending({}, "timed out"),
+        lambda _, block: 1.0 if block == 1 else None,
+        lambda levels, _: Ending({}, "timed out") if levels["loss"] == "2 %" else 1.0,
+        lambda levels, _: Ending({}, "timed out") if levels["http_version"] == "2" else 1.0,
+    ],
+    ids=["none", "short", "zero", "failed", "all late", "one block", "some late", "late base"],
+)
+def test_no_outcome_stops_the_report(ends: Ends, ratio: str) -> None:
+    """Each figure is drawn, or says why not."""
+    results = campaign(ends, VERSIONS + HEAD + EVERY_KIND % (ratio, ratio))
+    made = section.make(results)
+    assert len(made.plots) + len(made.undrawn) == 4
+    assert all("<svg" in plot.svg() for plot in made.plots)
+
+
+def test_a_figure_that_a_scale_leaves_nothing_of_says_so() -> None:
+    """The report appears nevertheless."""
+    text = VERSIONS + HEAD + 'kind = "bars"\nx = "http_version"\nwhere = { loss = "2 %" }'
+    smoke = '\n[scales.smoke]\nreplicates = 1\nlevels = { loss = ["0 %"] }\n'
+    whole = campaign(usual, text + smoke)
+    narrowed = whole.experiment.at_scale("smoke")
+    results = Results(**{**vars(whole), "experiment": narrowed, "manifest": {"scale": "smoke"}})
+    made = section.make(results)
+    assert made.plots == ()
+    assert made.undrawn == (
+        "one is not drawn: in this campaign at scale smoke no treatment has these levels.",
+    )
+
+
+def test_the_report_shows_declared_figures_and_keeps_their_files(tmp_path: Path) -> None:
+    """In a section of their own."""
+    results = campaign(
+        usual, VERSIONS + HEAD + 'kind = "bars"\nx = "loss"\nseries = "http_version"', tmp_path
+    )
+    page = publish.report(results, find(results)).read_text()
+    assert '<section id="declared">' in page
+    assert "What is drawn." in page
+    assert {file.name for file in (tmp_path / "figures").iterdir()} >= {
+        "declared-one.svg",
+        "declared-one.pdf",
+    }
+    plain = campaign(usual, VERSIONS, tmp_path)
+    assert "Declared figures" not in publish.report(plain, find(plain)).read_text()
