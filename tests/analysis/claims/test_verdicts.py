@@ -122,6 +122,21 @@ def test_arms_say_with_what_a_claim_holds() -> None:
     assert judged(AT_2 + FASTER.replace("< 1", "< 1.2") + arm, planted).robustness == "robust"
 
 
+@pytest.mark.parametrize(("version", "rank"), [("1.1", 2), ("2", 3), ("3", 1)])
+def test_cells_are_ranked_by_their_variation(version: str, rank: int) -> None:
+    """1 is the steadiest."""
+    share = {"1.1": 0.05, "2": 0.4, "3": 0.005}
+
+    def seconds(levels: Mapping[str, str], block: int) -> float:
+        return 1 + share[levels["http_version"]] * math.sin(block)
+
+    claim = AT_2 + 'over = ["http_version"]\nestimate = "variation"\n'
+    found = judged(
+        f'{claim}rank_of = {{ http_version = "{version}" }}\nexpect = "= {rank}"', seconds, 20
+    )
+    assert found.main.verdict == "reproduced"
+
+
 @pytest.mark.parametrize("blocks", [1, 2, 4])
 def test_few_blocks_give_no_verdict(blocks: int) -> None:
     """A clear reason instead."""

@@ -23,7 +23,11 @@ from httpbed.experiment.claims.stated import StatedClaim
 Aggregate = Literal["every", "share", "count", "largest", "smallest"]
 MOST_COMPARED = 100
 """Cells that a spread compares with each other."""
-SMALLER = Region(high=0.0, high_open=True)
+SMALLER = {
+    "difference": Region(high=0.0, high_open=True),
+    "ratio": Region(high=1.0, high_open=True),
+}
+"""Contrasts of a cell with one that ranks above it."""
 
 
 @dataclass(frozen=True)
@@ -107,9 +111,14 @@ def _reduced(stated: StatedClaim, cells: Sequence[ClaimCell]) -> tuple[ClaimCell
             raise ClaimProblemsError([ClaimProblem(("rank_of",), reason, remedy)])
         rivals = (cell for cell in cells if cell is not own[0])
         return _at_least_one(
-            "rank_of", tuple(_pair(rival, own[0], "difference") for rival in rivals)
+            "rank_of", tuple(_pair(rival, own[0], _rank_contrast(stated)) for rival in rivals)
         )
     return tuple(cells)
+
+
+def _rank_contrast(stated: StatedClaim) -> Literal["ratio", "difference"]:
+    """Return the contrast of two ranked cells: variations have only ratios."""
+    return "ratio" if stated.estimate == "variation" else "difference"
 
 
 def _at_least_one(key: str, pairs: tuple[ClaimCell, ...]) -> tuple[ClaimCell, ...]:
@@ -128,7 +137,7 @@ def _regions(stated: StatedClaim, cells: int) -> tuple[Region, Region]:
     cell_range = possible.of_cell(stated)
     whole = possible.of_estimate(stated, cell_range, cells)
     region, found = _parsed("expect", str(stated.expect), _unit(stated), whole)
-    cell_region = SMALLER if stated.rank_of else region
+    cell_region = SMALLER[_rank_contrast(stated)] if stated.rank_of else region
     for key in ("share_in", "count_in"):
         if text := getattr(stated, key):
             cell_region, more = _parsed(key, text, possible.cell_unit(stated), cell_range)
