@@ -13,14 +13,6 @@ pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 
 CLAIMS = """
 [[claim]]
-id = "handshake"
-says = "HTTP/3 fetches a small file faster than HTTP/2, by one round trip"
-published = "one round trip less"
-metric = "request_time"
-compare = { of = { http_version = "3" }, to = { http_version = "2" } }
-expect = "< 1"
-
-[[claim]]
 id = "bytes"
 says = "100 kB take at least 80 ms at 10 Mbit/s"
 metric = "request_time"
@@ -34,6 +26,7 @@ metric = "request_time"
 where = { http_version = "2" }
 expect = "< 40 ms"
 """
+# The delays differ by more than a busy machine adds.
 PLAIN = SmallExperiment(versions=("2", "3"), replicates=6, delay="20 ms")
 
 
@@ -42,7 +35,7 @@ def test_claims_are_judged_and_gated(tmp_path: Path) -> None:
     files = {
         "claims": PLAIN.text() + CLAIMS,
         "before": PLAIN.text(),
-        "after": SmallExperiment(versions=("2", "3"), replicates=6, delay="30 ms").text(),
+        "after": SmallExperiment(versions=("2", "3"), replicates=6, delay="100 ms").text(),
     }
     for name, text in files.items():
         (tmp_path / f"{name}.toml").write_text(text)
@@ -51,7 +44,6 @@ def test_claims_are_judged_and_gated(tmp_path: Path) -> None:
     said = json.loads(httpbed("claims", tmp_path / "claims", "--json").stdout)
     verdicts = {one["id"]: one["verdict"] for one in said["campaigns"][0]["claims"]}
     assert verdicts == {
-        "handshake": "reproduced",
         "bytes": "reproduced",
         "impossible": "contradicted",
     }

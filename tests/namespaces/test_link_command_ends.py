@@ -57,7 +57,7 @@ def test_a_request_to_end_goes_to_the_command() -> None:
         [*LINK, "sh", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
-        assert process.stdout.readline() == "up\n"
+        assert process.stdout.readline() == "up\n", process.communicate(timeout=PATIENCE_S)
         process.terminate()
         _, said = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 9

@@ -127,12 +127,16 @@ class Stage:
             return list(run.campaign.records())
 
     def results(self, directory: Path) -> list[Record]:
-        """Run every trial and return its last attempt, the one that counts.
+        """Run every trial and return the attempt of each that counts."""
+        return counting(self.run(directory))
 
-        A busy machine may make attempts invalid, and only such an attempt is repeated.
-        """
-        last = {record.attempt.id: record for record in self.run(directory)}
-        return list(last.values())
+
+def counting(records: Iterable[Record]) -> list[Record]:
+    """Return the last attempt of each trial, the one that counts.
+
+    A busy machine may make attempts invalid, and only such an attempt is repeated.
+    """
+    return list({record.attempt.id: record for record in records}.values())
 
 
 def stage(
