@@ -1,7 +1,9 @@
 # The verbs of httpbed: people and CI use these, and nothing else. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help prepare demo test check build calibrate bench bench-link bench-quiche bench-replay bench-speed-index bench-kills docs
+.PHONY: help prepare demo test check types rust-lints rust-tests quiche-tests build calibrate bench bench-link bench-quiche bench-replay bench-speed-index bench-kills docs
 MAKEFLAGS += --no-print-directory
+# cargo would look for make's job server, which make gives to other makes only.
+unexport MAKEFLAGS MFLAGS
 # Debian's ordinary users have no sbin on their PATH, where ip and ethtool are.
 export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin:/usr/sbin:/sbin
 
@@ -19,17 +21,29 @@ demo: prepare  ## compare HTTP/1.1, HTTP/2 and HTTP/3 on two links, and show the
 check: prepare  ## lint, formatting, types, layers, budgets
 	ruff check .
 	ruff format --check .
-	mypy
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync types rust-lints
 	lint-imports
 	cargo fmt --all --check
 	cargo fmt --manifest-path crates/httpbed-quiche/Cargo.toml --check
-	cargo clippy --quiet --locked --workspace --all-targets -- --deny warnings
 	PYTHONPATH=src python setup/quiche.py check
 	python -m pytest --quiet tests/test_budgets.py
 
-test: check  ## check, then every test once; root runs them as the user nobody
+# mypy uses one core, and so do the Rust tests while the longest of them runs.
+types:
+	mypy
+
+rust-lints:
+	cargo clippy --quiet --locked --workspace --all-targets -- --deny warnings
+
+rust-tests:
 	setup/cargo-test --workspace
+
+quiche-tests:
 	PYTHONPATH=src python setup/quiche.py test
+
+test: check  ## check, then every test once; root runs them as the user nobody
+	setup/cargo-test --workspace --no-run
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync rust-tests quiche-tests
 	@httpbed toolbox build >/dev/null
 	@if [ "$$(id -u)" != 0 ]; then exec setup/run-tests; fi; \
 	setup/run-tests as_root tests/namespaces && \
