@@ -52,6 +52,8 @@ class TreatmentChange:
 class _Tests:
     """The p-values of one treatment."""
 
+    ratios: tuple[OrderStatistics, OrderStatistics] | None
+    """Location of the log ratio, by :func:`_log_ratios`."""
     worse: float
     """Of the hypothesis that it is not worse by more than the margin; 1 without values."""
     fails_more: float
@@ -98,12 +100,12 @@ def _tests(old: Sample, now: Sample, margin: float) -> _Tests:
     fails_more = float(stats.fisher_exact(np.array(table), alternative="greater")[1])
     ratios = _log_ratios(old, now)
     if ratios is None:
-        return _Tests(worse=1.0, fails_more=fails_more, fine=1.0)
+        return _Tests(None, worse=1.0, fails_more=fails_more, fine=1.0)
     lows, highs = ratios
     edge = math.log1p(margin)
     if METRICS[old.metric].better == "lower":
-        return _Tests(lows.p_above(edge), fails_more, highs.p_below(edge))
-    return _Tests(highs.p_below(-edge), fails_more, lows.p_above(-edge))
+        return _Tests(ratios, lows.p_above(edge), fails_more, highs.p_below(edge))
+    return _Tests(ratios, highs.p_below(-edge), fails_more, lows.p_above(-edge))
 
 
 def _log_ratios(old: Sample, now: Sample) -> tuple[OrderStatistics, OrderStatistics] | None:
@@ -129,7 +131,12 @@ def _judged(
     if not pairs:
         return []
     raw = np.array([(one.worse, one.fails_more) for one in tests])
-    counted = np.array([(_have_values(old, now), _have_failures(old, now)) for old, now in pairs])
+    counted = np.array(
+        [
+            (test.ratios is not None, _have_failures(old, now))
+            for (old, now), test in zip(pairs, tests, strict=True)
+        ]
+    )
     rejected = np.zeros(raw.shape, dtype=bool)
     if counted.any():
         rejected[counted] = stats.false_discovery_control(raw[counted]) <= ERROR_RATE
@@ -137,10 +144,6 @@ def _judged(
         _change(old, now, test, (bool(found[0]), bool(found[1])), margin)
         for (old, now), test, found in zip(pairs, tests, rejected, strict=True)
     ]
-
-
-def _have_values(old: Sample, now: Sample) -> bool:
-    return _log_ratios(old, now) is not None
 
 
 def _have_failures(old: Sample, now: Sample) -> bool:
@@ -151,7 +154,7 @@ def _have_failures(old: Sample, now: Sample) -> bool:
 def _change(
     old: Sample, now: Sample, test: _Tests, is_worse: tuple[bool, bool], margin: float
 ) -> TreatmentChange:
-    ratios = _log_ratios(old, now)
+    ratios = test.ratios
     low = high = ratio = math.nan
     if ratios is not None:
         low, high = ratios[0].low(ERROR_RATE), ratios[1].high(ERROR_RATE)
