@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from httpbed.analysis.claims import judging
-from httpbed.cli import claim_files
+from httpbed.cli import later_tables
 from httpbed.cli.echo import echo
 from httpbed.cli.experiment_argument import json_option
 from httpbed.report import claims, terminal
@@ -41,7 +41,7 @@ def command(*, directories: tuple[Path, ...], file: Path | None, as_json: bool) 
     for directory in directories:
         results = query.read(directory)
         results = replace(results, manifest=sender_records.refreshed(results.manifest))
-        stated = claim_files.claims(results, file)
+        stated = later_tables.claims(results, file)
         found.append((results, judging.judge(results, stated)))
     if as_json:
         values = [claims.values(results, judged) for results, judged in found]

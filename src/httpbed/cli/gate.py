@@ -96,7 +96,7 @@ def command(
 
 
 def _stated(results: Results) -> bool:
-    return bool((results.whole_experiment or results.experiment).claims)
+    return bool(results.stated_experiment.claims)
 
 
 def _changes(old: Results, now: Results, metric: str, margin: float) -> tuple[TreatmentChange, ...]:

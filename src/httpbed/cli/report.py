@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from httpbed.analysis.findings import find
-from httpbed.cli import figure_files, output_file
+from httpbed.cli import later_tables, output_file
 from httpbed.cli.echo import echo
 from httpbed.cli.experiment_argument import json_option
 from httpbed.experiment.errors import ConfigError, Mistake, visible
@@ -90,7 +90,7 @@ def command(
         _one_trial(results, trial, as_json=as_json)
         return
     if experiment_file is not None:
-        results = figure_files.with_figures_of(results, experiment_file)
+        results = later_tables.with_figures_of(results, experiment_file)
     results = replace(results, manifest=sender_records.refreshed(results.manifest))
     findings = find(results, metric, base)
     path = publish.report(results, findings, output)

@@ -80,3 +80,8 @@ class Results:
     """Before the campaign's scale reduced it; None: there was no scale."""
     artifacts: Artifacts = field(default_factory=Artifacts)
     """What attempts left, verified before it is read."""
+
+    @property
+    def stated_experiment(self) -> Experiment:
+        """The experiment with all its scales."""
+        return self.whole_experiment or self.experiment

@@ -17,11 +17,11 @@ from httpbed.analysis.sample import Bounded
 from httpbed.experiment.claims import compiled
 from httpbed.experiment.claims.cell_builder import ClaimCell, ClaimDesign
 from httpbed.experiment.claims.compiled import CompiledClaim
-from httpbed.experiment.claims.problem import ClaimProblemsError
 from httpbed.experiment.claims.quantity import ContrastValue, TreatmentKey, treatments
 from httpbed.experiment.claims.region import Region
 from httpbed.experiment.claims.stated import StatedClaim
 from httpbed.experiment.experiment import Experiment
+from httpbed.experiment.table_problem import TableProblemsError
 from httpbed.store.results import Results
 
 Robustness = Literal["robust", "depends", "open", "no arms"]
@@ -101,7 +101,7 @@ def judge(results: Results, claims: Sequence[StatedClaim] | None = None) -> tupl
     Claims are understood in the whole design. Cells that the campaign's scale leaves out count as
     missing.
     """
-    experiment = results.whole_experiment or results.experiment
+    experiment = results.stated_experiment
     judge_one = _Judge(results, design_of(experiment))
     chosen = experiment.claims if claims is None else claims
     stated = {one.id: one for one in chosen}
@@ -151,7 +151,7 @@ class _Judge:
     def _arm(self, stated: StatedClaim, name: str, parts: int) -> ArmJudgement:
         try:
             claim = compiled.compile_claim(stated, self._design)
-        except ClaimProblemsError as error:
+        except TableProblemsError as error:
             return ArmJudgement(name, "not judged", str(error))
         used = frozenset[TreatmentKey]().union(
             *(treatments(cell.quantity) for cell in (*claim.cells, *claim.subtracted))

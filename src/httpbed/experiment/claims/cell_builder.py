@@ -7,7 +7,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from httpbed.experiment.claims.problem import ClaimProblem, ClaimProblemsError
 from httpbed.experiment.claims.quantity import (
     ContrastValue,
     MetricValue,
@@ -19,6 +18,7 @@ from httpbed.experiment.claims.stated import PairedContrast, StatedClaim
 from httpbed.experiment.document import KeyPath
 from httpbed.experiment.factorial_mistakes import listed
 from httpbed.experiment.metric import METRICS
+from httpbed.experiment.table_problem import TableProblem, TableProblemsError
 
 Levels = Mapping[str, Sequence[str]]
 MOST_CELLS = 5_000
@@ -52,9 +52,9 @@ class CellBuilder:
         """Return one cell for each combination of levels of ``over`` that the design contains.
 
         Raises:
-            ClaimProblemsError: A factor is free, or the design contains no cell.
+            TableProblemsError: A factor is free, or the design contains no cell.
         """
-        built, absent = list[ClaimCell](), list[ClaimProblem]()
+        built, absent = list[ClaimCell](), list[TableProblem]()
         for levels in self._combinations(where):
             own = {**where, **{name: [level] for name, level in levels.items()}}
             try:
@@ -62,7 +62,7 @@ class CellBuilder:
             except _AbsentTreatmentError as error:
                 absent.append(error.problem)
         if not built:
-            raise ClaimProblemsError(absent[:1])
+            raise TableProblemsError(absent[:1])
         return tuple(built)
 
     def _combinations(self, where: Levels) -> list[dict[str, str]]:
@@ -75,7 +75,7 @@ class CellBuilder:
             if math.prod(map(len, chosen)) > MOST_CELLS:
                 reason = f"makes more than {MOST_CELLS} cells"
                 remedy = "choose levels in where, or write several claims"
-                raise ClaimProblemsError([ClaimProblem(("over",), reason, remedy)])
+                raise TableProblemsError([TableProblem(("over",), reason, remedy)])
             every = itertools.product(*chosen)
             found += [dict(zip(names, levels, strict=True)) for levels in every]
         return [*{tuple(one.items()): one for one in found}.values()]
@@ -114,7 +114,7 @@ class CellBuilder:
         if free:
             reason = f"does not choose a level of {listed(free)}"
             remedy = "name the level in where, or the factor in over"
-            raise ClaimProblemsError([ClaimProblem(at, reason, remedy)])
+            raise TableProblemsError([TableProblem(at, reason, remedy)])
         chosen = [levels.get(name) or factors[name] for name in factors]
         keys = tuple(itertools.product(*map(tuple, chosen)))
         absent = [key for key in keys if key not in self._design.treatments]
@@ -131,5 +131,5 @@ class _AbsentTreatmentError(Exception):
         named = ", ".join(f"{name} = {level!r}" for name, level in levels.items())
         reason = f"no treatment has {named}"
         remedy = "name other levels, or add the treatment to a group"
-        self.problem = ClaimProblem(at, reason, remedy)
+        self.problem = TableProblem(at, reason, remedy)
         super().__init__(reason)

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from httpbed.experiment.claims import compiled
 from httpbed.experiment.claims.cell_builder import ClaimDesign
-from httpbed.experiment.claims.problem import ClaimProblem, ClaimProblemsError
 from httpbed.experiment.claims.quantity import TreatmentKey, treatments
 from httpbed.experiment.claims.stated import StatedClaim
 from httpbed.experiment.document import KeyPath
+from httpbed.experiment.table_problem import TableProblem, TableProblemsError
 
 OWN_ESTIMATE = (
     *(
@@ -31,7 +31,7 @@ OWN_ESTIMATE = (
 
 def problems(
     claims: Sequence[StatedClaim], design: ClaimDesign
-) -> Iterator[tuple[KeyPath, ClaimProblem]]:
+) -> Iterator[tuple[KeyPath, TableProblem]]:
     """Yield each mistake with the path of its claim's table."""
     first: dict[str, int] = {}
     for index, stated in enumerate(claims):
@@ -39,7 +39,7 @@ def problems(
         earlier = first.setdefault(stated.id, index)
         if earlier != index:
             reason = f"claim[{earlier}] also has the id {stated.id!r}"
-            yield place, ClaimProblem(("id",), reason, "give each claim its own id")
+            yield place, TableProblem(("id",), reason, "give each claim its own id")
         if stated.all_of:
             yield from ((place, problem) for problem in _of_conjunction(stated, claims))
         else:
@@ -63,38 +63,38 @@ def _needed(stated: StatedClaim, design: ClaimDesign) -> frozenset[TreatmentKey]
     return frozenset[TreatmentKey]().union(*(treatments(cell.quantity) for cell in cells))
 
 
-def _of_conjunction(stated: StatedClaim, claims: Sequence[StatedClaim]) -> Iterator[ClaimProblem]:
+def _of_conjunction(stated: StatedClaim, claims: Sequence[StatedClaim]) -> Iterator[TableProblem]:
     for key in OWN_ESTIMATE:
         if getattr(stated, key):
             reason = "does not apply to a claim with all_of, which has no estimate of its own"
-            yield ClaimProblem((key,), reason, "delete it")
+            yield TableProblem((key,), reason, "delete it")
     known = {one.id: one for one in claims}
     for index, name in enumerate(stated.all_of):
         if name not in known:
-            yield ClaimProblem(("all_of", index), f"there is no claim {name!r}")
+            yield TableProblem(("all_of", index), f"there is no claim {name!r}")
         elif known[name].all_of:
             reason = f"{name} has all_of itself"
-            yield ClaimProblem(("all_of", index), reason, "list the claims that it lists")
+            yield TableProblem(("all_of", index), reason, "list the claims that it lists")
 
 
-def _of_estimate(stated: StatedClaim, design: ClaimDesign) -> Iterator[ClaimProblem]:
+def _of_estimate(stated: StatedClaim, design: ClaimDesign) -> Iterator[TableProblem]:
     try:
         main = compiled.compile_claim(stated, design)
-    except ClaimProblemsError as error:
+    except TableProblemsError as error:
         yield from error.problems
         return
     names = [arm.name for arm in stated.arm]
     for index, arm in compiled.arms(stated):
         at = ("arm", index)
         if names.index(names[index]) != index:
-            yield ClaimProblem((*at, "name"), "names two arms", "give each arm its own name")
+            yield TableProblem((*at, "name"), "names two arms", "give each arm its own name")
         try:
             other = compiled.compile_claim(arm, design)
-        except ClaimProblemsError as error:
+        except TableProblemsError as error:
             yield from (
-                ClaimProblem((*at, *one.at), one.reason, one.remedy) for one in error.problems
+                TableProblem((*at, *one.at), one.reason, one.remedy) for one in error.problems
             )
         else:
             if (other.cells, other.subtracted) == (main.cells, main.subtracted):
                 reason = "selects the same treatments as the claim itself"
-                yield ClaimProblem(at, reason, "name what differs in where or compare")
+                yield TableProblem(at, reason, "name what differs in where or compare")

@@ -15,10 +15,10 @@ from typing import Literal
 
 from httpbed.experiment.claims import misuse, possible
 from httpbed.experiment.claims.cell_builder import CellBuilder, ClaimCell, ClaimDesign
-from httpbed.experiment.claims.problem import ClaimProblem, ClaimProblemsError, require_none
 from httpbed.experiment.claims.quantity import ContrastValue, leaves
 from httpbed.experiment.claims.region import PLAIN, Region, parse_region
 from httpbed.experiment.claims.stated import StatedClaim
+from httpbed.experiment.table_problem import TableProblem, TableProblemsError, require_none
 
 Aggregate = Literal["every", "share", "count", "largest", "smallest"]
 MOST_COMPARED = 100
@@ -59,7 +59,7 @@ def compile_claim(stated: StatedClaim, design: ClaimDesign) -> CompiledClaim:
     """Compile a claim that has an estimate of its own.
 
     Raises:
-        ClaimProblemsError: With what is wrong with the claim.
+        TableProblemsError: With what is wrong with the claim.
     """
     require_none(misuse.problems(stated, design))
     builder = CellBuilder(stated, design)
@@ -98,7 +98,7 @@ def _reduced(stated: StatedClaim, cells: Sequence[ClaimCell]) -> tuple[ClaimCell
     """Replace cells by pairs of cells where the statistic compares them."""
     if stated.take == "spread" and len(cells) > MOST_COMPARED:
         reason = f"compares {len(cells)} cells with each other; the limit is {MOST_COMPARED}"
-        raise ClaimProblemsError([ClaimProblem(("take",), reason, "choose fewer levels")])
+        raise TableProblemsError([TableProblem(("take",), reason, "choose fewer levels")])
     if stated.take == "spread":
         pairs = itertools.permutations(cells, 2)
         return _at_least_one("take", tuple(_pair(one, other, "ratio") for one, other in pairs))
@@ -108,7 +108,7 @@ def _reduced(stated: StatedClaim, cells: Sequence[ClaimCell]) -> tuple[ClaimCell
         if len(own) != 1:
             reason = f"names {len(own)} cells of {len(cells)}"
             remedy = "name one level of each factor in over"
-            raise ClaimProblemsError([ClaimProblem(("rank_of",), reason, remedy)])
+            raise TableProblemsError([TableProblem(("rank_of",), reason, remedy)])
         rivals = (cell for cell in cells if cell is not own[0])
         return _at_least_one(
             "rank_of", tuple(_pair(rival, own[0], _rank_contrast(stated)) for rival in rivals)
@@ -124,7 +124,7 @@ def _rank_contrast(stated: StatedClaim) -> Literal["ratio", "difference"]:
 def _at_least_one(key: str, pairs: tuple[ClaimCell, ...]) -> tuple[ClaimCell, ...]:
     if not pairs:
         reason, remedy = "compares cells, and there is only one", "name a factor in over"
-        raise ClaimProblemsError([ClaimProblem((key,), reason, remedy)])
+        raise TableProblemsError([TableProblem((key,), reason, remedy)])
     return pairs
 
 
@@ -146,11 +146,11 @@ def _regions(stated: StatedClaim, cells: int) -> tuple[Region, Region]:
     return region, cell_region
 
 
-def _parsed(key: str, text: str, unit: str, values: Region) -> tuple[Region, list[ClaimProblem]]:
+def _parsed(key: str, text: str, unit: str, values: Region) -> tuple[Region, list[TableProblem]]:
     try:
         region = parse_region(text, unit)
     except ValueError as error:
-        return Region(), [ClaimProblem((key,), str(error))]
+        return Region(), [TableProblem((key,), str(error))]
     return region, list(possible.problems(key, region, values, text))
 
 

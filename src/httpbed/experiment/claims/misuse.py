@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from httpbed.experiment.claims.cell_builder import ClaimDesign
-from httpbed.experiment.claims.problem import ClaimProblem
 from httpbed.experiment.claims.stated import StatedClaim
 from httpbed.experiment.document import KeyPath
 from httpbed.experiment.factorial_mistakes import listed
 from httpbed.experiment.metric import METRICS
 from httpbed.experiment.selection import Selection
+from httpbed.experiment.table_problem import TableProblem
 
 STATISTICS_OVER_CELLS = ("share_in", "count_in", "take", "rank_of")
 
 
-def problems(stated: StatedClaim, design: ClaimDesign) -> Iterator[ClaimProblem]:
+def problems(stated: StatedClaim, design: ClaimDesign) -> Iterator[TableProblem]:
     """Find every key that is missing, does not apply, or names something unknown."""
     yield from _metric(stated)
     yield from _statistics(stated)
@@ -23,66 +23,66 @@ def problems(stated: StatedClaim, design: ClaimDesign) -> Iterator[ClaimProblem]
     yield from _names(stated, design)
 
 
-def _metric(stated: StatedClaim) -> Iterator[ClaimProblem]:
+def _metric(stated: StatedClaim) -> Iterator[TableProblem]:
     if stated.expect is None:
-        yield ClaimProblem(("expect",), "is missing", 'write a region such as "< 1"')
+        yield TableProblem(("expect",), "is missing", 'write a region such as "< 1"')
     if stated.estimate == "success":
         if stated.metric:
-            yield ClaimProblem(("metric",), "does not apply to success", "delete it")
+            yield TableProblem(("metric",), "does not apply to success", "delete it")
         return
     if stated.metric is None:
-        yield ClaimProblem(("metric",), "is missing", "name the metric that the claim is about")
+        yield TableProblem(("metric",), "is missing", "name the metric that the claim is about")
         return
     metric = METRICS[stated.metric]
     if metric.per_item and stated.items is None:
         reason = f"{stated.metric} has a value for each item and none for the trial"
-        yield ClaimProblem(("items",), reason, 'choose a statistic, such as items = "median"')
+        yield TableProblem(("items",), reason, 'choose a statistic, such as items = "median"')
     if stated.items and not metric.per_item:
         reason = f"{stated.metric} has one value for each trial, so there are no items"
-        yield ClaimProblem(("items",), reason, "delete it")
+        yield TableProblem(("items",), reason, "delete it")
     if metric.better == "neither" and any(one.by == "gain" for one in stated.compare):
         reason = f"neither direction of {stated.metric} is an improvement, so there is no gain"
-        yield ClaimProblem(("compare",), reason, 'use by = "ratio"')
+        yield TableProblem(("compare",), reason, 'use by = "ratio"')
 
 
-def _statistics(stated: StatedClaim) -> Iterator[ClaimProblem]:
+def _statistics(stated: StatedClaim) -> Iterator[TableProblem]:
     used = [key for key in STATISTICS_OVER_CELLS if getattr(stated, key)]
     if len(used) > 1:
         reason = f"{listed(used)} exclude each other"
-        yield ClaimProblem((used[1],), reason, "keep one, or write two claims")
+        yield TableProblem((used[1],), reason, "keep one, or write two claims")
     if used and not stated.over and len(stated.conditions) < 2:  # noqa: PLR2004 - cells to compare
-        yield ClaimProblem((used[0],), "needs cells", "name the factors of the cells in over")
+        yield TableProblem((used[0],), "needs cells", "name the factors of the cells in over")
     if stated.minus and not used:
         reason = "subtracts a statistic over cells, and there is none"
-        yield ClaimProblem(("minus",), reason, "use compare to subtract within blocks")
+        yield TableProblem(("minus",), reason, "use compare to subtract within blocks")
     if stated.minus and stated.rank_of:
-        yield ClaimProblem(("minus",), "does not apply to ranks", "delete it")
+        yield TableProblem(("minus",), "does not apply to ranks", "delete it")
     trend = stated.trend
     if trend and (trend.factor is None) == (trend.metric is None):
-        yield ClaimProblem(("trend",), "needs either factor or metric", "keep one of them")
+        yield TableProblem(("trend",), "needs either factor or metric", "keep one of them")
     elif trend and bool(trend.metric) != bool(trend.across):
         reason = "metric and across belong together"
-        yield ClaimProblem(("trend",), reason, "name the factors of the points in across")
+        yield TableProblem(("trend",), reason, "name the factors of the points in across")
 
 
-def _contrasts(stated: StatedClaim) -> Iterator[ClaimProblem]:
+def _contrasts(stated: StatedClaim) -> Iterator[TableProblem]:
     for index, contrast in enumerate(stated.compare):
         of, to = ({**stated.where, **side} for side in (contrast.of, contrast.to))
         if of == to:
             reason = "of and to select the same treatments"
-            yield ClaimProblem(("compare", index), reason, "name what differs")
+            yield TableProblem(("compare", index), reason, "name what differs")
     if stated.estimate == "success" and (stated.compare or stated.trend):
         reason = "success is a share of trials; it cannot be compared within blocks"
-        yield ClaimProblem(("compare",), reason, "write a claim for each share")
+        yield TableProblem(("compare",), reason, "write a claim for each share")
     if stated.estimate == "variation":
         if len(stated.compare) > 1 or any(one.by == "difference" for one in stated.compare):
             reason = "variation can be compared by one ratio or gain"
-            yield ClaimProblem(("compare",), reason, 'use by = "ratio"')
+            yield TableProblem(("compare",), reason, 'use by = "ratio"')
         if stated.trend:
-            yield ClaimProblem(("trend",), "does not apply to variation", "delete it")
+            yield TableProblem(("trend",), "does not apply to variation", "delete it")
 
 
-def _names(stated: StatedClaim, design: ClaimDesign) -> Iterator[ClaimProblem]:
+def _names(stated: StatedClaim, design: ClaimDesign) -> Iterator[TableProblem]:
     for at, selection in _selections(stated):
         yield from _levels(at, selection, design)
     names: list[tuple[KeyPath, str]] = [
@@ -94,12 +94,12 @@ def _names(stated: StatedClaim, design: ClaimDesign) -> Iterator[ClaimProblem]:
         names += [(("trend", "factor"), stated.trend.factor)] if stated.trend.factor else []
     for at, name in names:
         if name not in design.factors:
-            yield ClaimProblem(at, _unknown(name, design))
+            yield TableProblem(at, _unknown(name, design))
     compared = {name for one in stated.compare for side in (one.of, one.to) for name in side}
     for at, name in names:
         if name in compared:
             reason = f"{name} is also compared"
-            yield ClaimProblem(at, reason, "remove it from here or from compare")
+            yield TableProblem(at, reason, "remove it from here or from compare")
 
 
 def _selections(stated: StatedClaim) -> Iterator[tuple[KeyPath, Selection]]:
@@ -113,16 +113,16 @@ def _selections(stated: StatedClaim) -> Iterator[tuple[KeyPath, Selection]]:
         yield ("compare", index, "to"), contrast.to
 
 
-def _levels(at: KeyPath, selection: Selection, design: ClaimDesign) -> Iterator[ClaimProblem]:
+def _levels(at: KeyPath, selection: Selection, design: ClaimDesign) -> Iterator[TableProblem]:
     for name, levels in selection.items():
         if name not in design.factors:
-            yield ClaimProblem((*at, name), _unknown(name, design))
+            yield TableProblem((*at, name), _unknown(name, design))
             continue
         for level in levels:
             if level not in design.factors[name]:
                 known = listed(design.factors[name])
                 reason = f"{level!r} is not a level of {name}; known: {known}"
-                yield ClaimProblem((*at, name), reason)
+                yield TableProblem((*at, name), reason)
 
 
 def _unknown(name: str, design: ClaimDesign) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from httpbed.experiment.claims.problem import ClaimProblem
 from httpbed.experiment.claims.region import PLAIN, Region
 from httpbed.experiment.claims.stated import StatedClaim
 from httpbed.experiment.metric import METRICS
+from httpbed.experiment.table_problem import TableProblem
 
 ANY = Region()
 POSITIVE = Region(low=0.0)
@@ -56,14 +56,14 @@ def of_estimate(stated: StatedClaim, cell: Region, cells: int) -> Region:
     return Region(found.low - found.high, found.high - found.low)
 
 
-def problems(key: str, region: Region, possible: Region, text: str) -> Iterator[ClaimProblem]:
+def problems(key: str, region: Region, possible: Region, text: str) -> Iterator[TableProblem]:
     """Find a region that no value can meet, or that every value meets."""
     if not region.meets(possible.low, possible.high):
         reason = f"no estimate can lie in {text!r}: it is always {_described(possible)}"
-        yield ClaimProblem((key,), reason, "correct the region or the estimate")
+        yield TableProblem((key,), reason, "correct the region or the estimate")
     elif region.contains_all(possible.low, possible.high):
         reason = f"every estimate lies in {text!r}, so that no result could contradict it"
-        yield ClaimProblem((key,), reason, "narrow the region")
+        yield TableProblem((key,), reason, "narrow the region")
 
 
 def _described(region: Region) -> str:

@@ -8,12 +8,12 @@ from httpbed.experiment import units
 from httpbed.experiment.document import KeyPath
 from httpbed.experiment.factorial_mistakes import listed
 from httpbed.experiment.figures.placed import Factors, PlacedFigure, place
-from httpbed.experiment.figures.problem import FigureProblem, FigureProblemsError
 from httpbed.experiment.figures.published import parse_published
 from httpbed.experiment.figures.stated import StatedFigure
 from httpbed.experiment.metric import METRICS
 from httpbed.experiment.numeric_levels import numeric_levels
 from httpbed.experiment.selection import Selection, selects
+from httpbed.experiment.table_problem import TableProblem, TableProblemsError
 
 MOST_SERIES, MOST_PANELS, MOST_ON_AXIS = 7, 60, 60
 """Colours that readers tell apart, and what a page holds."""
@@ -37,7 +37,7 @@ def problems(
     figures: Mapping[int, StatedFigure],
     factors: Factors,
     treatments: Sequence[Mapping[str, str]],
-) -> Iterator[tuple[KeyPath, FigureProblem]]:
+) -> Iterator[tuple[KeyPath, TableProblem]]:
     """Yield each mistake with the path of its figure's table; ``figures`` are by index."""
     first: dict[str, int] = {}
     for index, stated in figures.items():
@@ -45,13 +45,13 @@ def problems(
         earlier = first.setdefault(stated.id, index)
         if earlier != index:
             reason = f"figure[{earlier}] also has the id {stated.id!r}"
-            yield at, FigureProblem(("id",), reason, "give each figure its own id")
+            yield at, TableProblem(("id",), reason, "give each figure its own id")
         yield from ((at, problem) for problem in of_figure(stated, factors, treatments))
 
 
 def of_figure(
     stated: StatedFigure, factors: Factors, treatments: Sequence[Mapping[str, str]]
-) -> list[FigureProblem]:
+) -> list[TableProblem]:
     """Return what is wrong with a figure; its cells are examined if its names are known."""
     own = [*_keys(stated), *_metric(stated)]
     unknown = [*_unknown(stated, factors), *_repeated(stated)]
@@ -60,45 +60,45 @@ def of_figure(
         return [*own, *unknown, *published]
     try:
         placed = place(stated, factors, treatments)
-    except FigureProblemsError as error:
+    except TableProblemsError as error:
         return [*own, *published, *error.problems]
     return [*own, *published, *_sizes(placed), *_axis(placed), *_published_places(placed)]
 
 
-def _keys(stated: StatedFigure) -> Iterator[FigureProblem]:
+def _keys(stated: StatedFigure) -> Iterator[TableProblem]:
     for key in sorted(stated.model_fields_set - _KEYS[stated.kind]):
         reason = f"does not apply to a figure of kind {stated.kind!r}"
-        yield FigureProblem((key,), reason, "delete it")
+        yield TableProblem((key,), reason, "delete it")
     for key in _NEEDED[stated.kind]:
         if not getattr(stated, key):
             remedy = "name the base's levels" if key == "ratio_to" else "name a factor"
-            yield FigureProblem((key,), f"is missing in a figure of kind {stated.kind!r}", remedy)
+            yield TableProblem((key,), f"is missing in a figure of kind {stated.kind!r}", remedy)
     for index, axis in enumerate(stated.log):
         if axis not in _LOG_AXES[stated.kind] and "log" in _KEYS[stated.kind]:
             reason = f"the {axis} axis of {stated.kind!r} cannot be logarithmic"
-            yield FigureProblem(("log", index), reason, "delete it")
+            yield TableProblem(("log", index), reason, "delete it")
     if stated.statistic == "mean" and (stated.ratio_to or stated.kind == "cdf"):
         what = "a ratio" if stated.ratio_to else "a value of a CDF"
-        yield FigureProblem(("statistic",), f"{what} is no mean", 'use "median"')
+        yield TableProblem(("statistic",), f"{what} is no mean", 'use "median"')
     if stated.statistic == "ratio of medians" and not stated.ratio_to:
-        yield FigureProblem(("statistic",), "needs a base", "name its levels in ratio_to")
+        yield TableProblem(("statistic",), "needs a base", "name its levels in ratio_to")
     if stated.statistic and stated.kind == "cdf" and not stated.over:
         reason = "applies to a CDF with over; here each trial or item is a value"
-        yield FigureProblem(("statistic",), reason, "delete it")
+        yield TableProblem(("statistic",), reason, "delete it")
 
 
-def _metric(stated: StatedFigure) -> Iterator[FigureProblem]:
+def _metric(stated: StatedFigure) -> Iterator[TableProblem]:
     per_item = METRICS[stated.metric].per_item
     if stated.items and not per_item:
         reason = f"{stated.metric} has one value for each trial, so there are no items"
-        yield FigureProblem(("items",), reason, "delete it")
+        yield TableProblem(("items",), reason, "delete it")
     takes_every_item = stated.kind == "cdf" and not stated.over and not stated.ratio_to
     if per_item and not stated.items and not takes_every_item:
         reason = f"{stated.metric} has a value for each item and none for the trial"
-        yield FigureProblem(("items",), reason, 'choose a statistic, such as items = "median"')
+        yield TableProblem(("items",), reason, 'choose a statistic, such as items = "median"')
 
 
-def _unknown(stated: StatedFigure, factors: Factors) -> Iterator[FigureProblem]:
+def _unknown(stated: StatedFigure, factors: Factors) -> Iterator[TableProblem]:
     several = len(stated.where) > 1
     for index, one in enumerate(stated.where):
         yield from _unknown_levels(("where", index) if several else ("where",), one, factors)
@@ -106,23 +106,23 @@ def _unknown(stated: StatedFigure, factors: Factors) -> Iterator[FigureProblem]:
     for name, levels in stated.ratio_to.items():
         if len(levels) > 1:
             reason = f"names {len(levels)} levels; a base has one"
-            yield FigureProblem(("ratio_to", name), reason, "keep one of them")
+            yield TableProblem(("ratio_to", name), reason, "keep one of them")
     for index, published in enumerate(stated.published):
         yield from _unknown_levels(("published", index, "at"), published.at, factors)
     for at, name in _roles(stated):
         if name not in factors:
-            yield FigureProblem(at, _unknown_factor(name, factors))
+            yield TableProblem(at, _unknown_factor(name, factors))
 
 
-def _unknown_levels(at: KeyPath, selection: Selection, factors: Factors) -> Iterator[FigureProblem]:
+def _unknown_levels(at: KeyPath, selection: Selection, factors: Factors) -> Iterator[TableProblem]:
     for name, levels in selection.items():
         if name not in factors:
-            yield FigureProblem((*at, name), _unknown_factor(name, factors))
+            yield TableProblem((*at, name), _unknown_factor(name, factors))
             continue
         for level in levels:
             if level not in factors[name]:
                 reason = f"{level!r} is not a level of {name}; known: {listed(factors[name])}"
-                yield FigureProblem((*at, name), reason)
+                yield TableProblem((*at, name), reason)
 
 
 def _unknown_factor(name: str, factors: Factors) -> str:
@@ -144,15 +144,15 @@ def _roles(stated: StatedFigure) -> list[tuple[KeyPath, str]]:
     return [(at, name) for at, name in roles if at[0] in _KEYS[stated.kind]]
 
 
-def _repeated(stated: StatedFigure) -> Iterator[FigureProblem]:
+def _repeated(stated: StatedFigure) -> Iterator[TableProblem]:
     first: dict[str, KeyPath] = {}
     for at, name in _roles(stated):
         if first.setdefault(name, at) != at:
             reason = f"{name} is already in {first[name][0]}"
-            yield FigureProblem(at, reason, "name each factor once")
+            yield TableProblem(at, reason, "name each factor once")
 
 
-def _sizes(placed: PlacedFigure) -> Iterator[FigureProblem]:
+def _sizes(placed: PlacedFigure) -> Iterator[TableProblem]:
     """Find what no reader could tell apart."""
     stated = placed.stated
     parts: tuple[tuple[str, int, int], ...] = (
@@ -164,44 +164,44 @@ def _sizes(placed: PlacedFigure) -> Iterator[FigureProblem]:
     for key, count, most in parts:
         if count > most and getattr(stated, key):
             reason = f"has {count} levels to draw; the limit is {most}"
-            yield FigureProblem((key,), reason, "choose levels in where, or declare two figures")
+            yield TableProblem((key,), reason, "choose levels in where, or declare two figures")
 
 
-def _axis(placed: PlacedFigure) -> Iterator[FigureProblem]:
+def _axis(placed: PlacedFigure) -> Iterator[TableProblem]:
     stated = placed.stated
     if stated.kind != "lines":
         return
     numbers = numeric_levels(placed.columns)
     if numbers is None:
         reason = f"the levels of {stated.x} are not numbers of one kind"
-        yield FigureProblem(("x",), reason, 'use kind = "bars"')
+        yield TableProblem(("x",), reason, 'use kind = "bars"')
     elif "x" in stated.log and min(numbers.places.values()) <= 0:
         level = min(numbers.places, key=lambda text: numbers.places[text])
         reason = f"a logarithmic axis has no place for {level!r} of {stated.x}"
         remedy = "choose the other levels in where, or delete log"
-        yield FigureProblem(("log",), reason, remedy)
+        yield TableProblem(("log",), reason, remedy)
 
 
-def _published_texts(stated: StatedFigure) -> Iterator[FigureProblem]:
+def _published_texts(stated: StatedFigure) -> Iterator[TableProblem]:
     for index, published in enumerate(stated.published):
         try:
             parse_published(published.value, stated.unit)
         except ValueError as error:
-            yield FigureProblem(("published", index, "value"), str(error))
+            yield TableProblem(("published", index, "value"), str(error))
         if published.share is None:
             continue
         if stated.kind != "cdf":
             reason = f"does not apply to a figure of kind {stated.kind!r}"
-            yield FigureProblem(("published", index, "share"), reason, "delete it")
+            yield TableProblem(("published", index, "share"), reason, "delete it")
         try:
             units.parse_share(published.share)
         except ValueError as error:
-            yield FigureProblem(("published", index, "share"), str(error))
+            yield TableProblem(("published", index, "share"), str(error))
 
 
-def _published_places(placed: PlacedFigure) -> Iterator[FigureProblem]:
+def _published_places(placed: PlacedFigure) -> Iterator[TableProblem]:
     treatments: Iterable[Mapping[str, str]] = [cell.treatment for cell in placed.cells]
     for index, published in enumerate(placed.stated.published):
         if not any(selects(published.at, one) for one in treatments):
             reason = "the figure has no cell with these levels"
-            yield FigureProblem(("published", index, "at"), reason, "name levels that it draws")
+            yield TableProblem(("published", index, "at"), reason, "name levels that it draws")

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from httpbed.experiment.factorial_mistakes import listed
-from httpbed.experiment.figures.problem import FigureProblem, FigureProblemsError
 from httpbed.experiment.figures.stated import StatedFigure
 from httpbed.experiment.selection import selects
+from httpbed.experiment.table_problem import TableProblem, TableProblemsError
 
 Factors = Mapping[str, Sequence[str]]
 Levels = tuple[str, ...]
@@ -82,17 +82,17 @@ def place(
     """Place the treatments that a figure selects. Every name in the figure is known.
 
     Raises:
-        FigureProblemsError: There is no such treatment, none has a base, or two have one place.
+        TableProblemsError: There is no such treatment, none has a base, or two have one place.
     """
     chosen = [one for one in treatments if not stated.where or _is_chosen(stated, one)]
     if not chosen:
         reason, remedy = "no treatment has these levels", "name other levels"
-        raise FigureProblemsError([FigureProblem(("where",), reason, remedy)])
+        raise TableProblemsError([TableProblem(("where",), reason, remedy)])
     cells = tuple(_cells(stated, chosen, treatments))
     if not cells:
         reason = "no treatment of the figure has a base with these levels"
         remedy = "name other levels, or add the base to a group"
-        raise FigureProblemsError([FigureProblem(("ratio_to",), reason, remedy)])
+        raise TableProblemsError([TableProblem(("ratio_to",), reason, remedy)])
     _demand_own_places(stated, cells)
     return PlacedFigure(stated, factors, cells)
 
@@ -136,7 +136,7 @@ def _demand_own_places(stated: StatedFigure, cells: Iterable[FigureCell]) -> Non
         reason = f"several treatments have the same place: they differ in {listed(differing)}"
         roles = {"grid": "x, y or panels", "cdf": "series, panels or over"}
         remedy = f"choose one level in where, or name the factor in {_roles(stated, roles)}"
-        raise FigureProblemsError([FigureProblem(("where",), reason, remedy)])
+        raise TableProblemsError([TableProblem(("where",), reason, remedy)])
 
 
 def _roles(stated: StatedFigure, of_kind: Mapping[str, str]) -> str:

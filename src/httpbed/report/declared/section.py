@@ -15,8 +15,8 @@ from httpbed.analysis.figure_values import (
     distributions,
 )
 from httpbed.experiment.figures.placed import PlacedFigure, place
-from httpbed.experiment.figures.problem import FigureProblemsError
 from httpbed.experiment.figures.stated import StatedFigure
+from httpbed.experiment.table_problem import TableProblemsError
 from httpbed.report.declared import bars, captions, cdf, grid, lines
 from httpbed.report.figures import STYLE, Plot
 from httpbed.report.phrasing import NumberFormat, title
@@ -89,7 +89,7 @@ def _placed(results: Results, stated: StatedFigure) -> PlacedFigure:
         raise _NothingToDrawError(f"the campaign has no factor {', '.join(unknown)}")
     try:
         return place(stated, factors, list(results.experiment.treatments()))
-    except FigureProblemsError as error:
+    except TableProblemsError as error:
         scale = results.manifest.get("scale")
         at = f" at scale {scale}" if scale else ""
         raise _NothingToDrawError(f"in this campaign{at} {error}") from None

@@ -1,4 +1,4 @@
-"""What is wrong with a claim, at which of its keys."""
+"""What is wrong with a claim or a declared figure, at which key of its table."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from httpbed.experiment.document import KeyPath
 
 
 @dataclass(frozen=True)
-class ClaimProblem:
-    """One mistake in a claim."""
+class TableProblem:
+    """One mistake in a table."""
 
     at: KeyPath
-    """Keys below the claim's table."""
+    """Keys below the table."""
     reason: str
     remedy: str = ""
 
 
-class ClaimProblemsError(Exception):
-    """A claim cannot be judged; contains every mistake that was found."""
+class TableProblemsError(Exception):
+    """A table cannot be used; contains every mistake that was found."""
 
-    def __init__(self, problems: Iterable[ClaimProblem]) -> None:
+    def __init__(self, problems: Iterable[TableProblem]) -> None:
         self.problems = tuple(dict.fromkeys(problems))
         super().__init__("; ".join(one.reason for one in self.problems))
 
 
-def require_none(problems: Iterable[ClaimProblem]) -> None:
+def require_none(problems: Iterable[TableProblem]) -> None:
     """Raise the problems, if there are any."""
     if found := tuple(problems):
-        raise ClaimProblemsError(found)
+        raise TableProblemsError(found)

@@ -1,0 +1,74 @@
+"""Claims and figures of an experiment file, for a campaign that ran without them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from httpbed.analysis.claims import judging
+from httpbed.cli import experiment_argument
+from httpbed.experiment import parser
+from httpbed.experiment.claims import checking as claim_checks
+from httpbed.experiment.claims.stated import StatedClaim
+from httpbed.experiment.document import KeyPath
+from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.experiment.experiment import Experiment
+from httpbed.experiment.figures import checking as figure_checks
+from httpbed.experiment.table_problem import TableProblem
+from httpbed.store.results import Results
+
+
+def claims(results: Results, file: Path | None) -> Sequence[StatedClaim]:
+    """Return the claims to judge: the campaign's own, or those of a file that fits it.
+
+    Raises:
+        ConfigError: There are none, or the file's claims do not fit the campaign.
+    """
+    if file is None:
+        experiment = results.stated_experiment
+        if not experiment.claims:
+            remedy = "write [[claim]] tables in a file and name it with --experiment"
+            raise ConfigError([Mistake(str(results.directory), "has no claims", remedy)])
+        return experiment.claims
+    stated = _read(file).claims
+    if not stated:
+        raise ConfigError([Mistake(str(file), "has no claims", "write [[claim]] tables in it")])
+    design = judging.design_of(results.stated_experiment)
+    _demand_none(claim_checks.problems(stated, design), f"{file}, judged by {results.directory}")
+    return stated
+
+
+def with_figures_of(results: Results, file: Path) -> Results:
+    """Return a campaign's results with the figures of a file in place of its own.
+
+    Raises:
+        ConfigError: The file has no figures, or they do not fit the campaign's design.
+    """
+    figures = _read(file).figures
+    if not figures:
+        remedy = "write [[figure]] tables in it"
+        raise ConfigError([Mistake(str(file), "declares no figure", remedy)])
+    whole = results.stated_experiment
+    found = figure_checks.problems(
+        dict(enumerate(figures)), whole.factors, list(whole.treatments())
+    )
+    _demand_none(found, f"{file}, drawn from {results.directory}")
+    experiment = results.experiment.model_copy(update={"figures": figures})
+    return replace(results, experiment=experiment)
+
+
+def _read(file: Path) -> Experiment:
+    read = parser.read_valid(experiment_argument.text(file))
+    if read.experiment is None:
+        raise ConfigError(read.mistakes)
+    return read.experiment
+
+
+def _demand_none(found: Iterable[tuple[KeyPath, TableProblem]], place: str) -> None:
+    mistakes = [
+        Mistake(f"{place}: {parser.format_path((*at, *one.at))}", one.reason, one.remedy)
+        for at, one in found
+    ]
+    if mistakes:
+        raise ConfigError(mistakes)
