@@ -60,7 +60,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     records = [stored_campaigns.record(trial) for trial in TRIALS[:2]]
     records = [record.model_copy(update={"handovers": []}) for record in records]
     made = stored_campaigns.make(folder, records, leave=leave)
-    made.note_run(datetime.now(UTC), "httpbed run", 1)
+    made.note_run(datetime.now(UTC), "httpbed run", "1")
     return folder
 
 
@@ -199,7 +199,7 @@ def _resumed(folder: Path) -> None:
     ) as campaign:
         campaign.clear_unfinished()
         campaign.set_aside_damaged()
-        campaign.note_run(datetime.now(UTC), "httpbed run", 1)
+        campaign.note_run(datetime.now(UTC), "httpbed run", "1")
         work = executor.pending(campaign, TRIALS)
         stored_campaigns.keep(
             campaign, *(stored_campaigns.record(trial, number) for trial, number in work)

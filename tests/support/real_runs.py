@@ -12,6 +12,7 @@ from typing import Any
 
 from httpbed.campaign import preparation
 from httpbed.campaign import run as campaign_run
+from httpbed.campaign.parallelism import Parallelism
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.experiment.trial import Check, Record
 from httpbed.host.backend import Backend
@@ -121,9 +122,10 @@ class Stage:
     def run(self, directory: Path, *, jobs: int = 1) -> list[Record]:
         """Run every trial, retries included, and return the record of every attempt."""
         manifest = {"schema": 1, "programs": [], "recipes": {}}
+        at_once = Parallelism(jobs)
         ready = campaign_run.Prepared(self.loaded, self.setup, manifest)
-        with campaign_run.opened(ready, directory, jobs=jobs, say=lambda _: None) as run:
-            run.finish(jobs=jobs, tell=lambda _: None)
+        with campaign_run.opened(ready, directory, jobs=at_once, say=lambda _: None) as run:
+            run.finish(jobs=at_once, tell=lambda _: None)
             return list(run.campaign.records())
 
     def results(self, directory: Path) -> list[Record]:

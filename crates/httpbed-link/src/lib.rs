@@ -15,6 +15,7 @@ mod emulator;
 mod heads;
 mod log;
 mod nat;
+mod pressure;
 mod records;
 mod report;
 mod runner;

@@ -7,7 +7,7 @@
 //! turn delays frames but changes neither rate nor loss (see `link_model`). Buffers and lists are kept from turn to
 //! turn: once there are enough, no frame needs an allocation.
 //!
-//! Shortly before a due time the loop polls without waiting, as far as [`Spin`] allows.
+//! Shortly before a due time the loop polls without waiting, as far as [`Spin`] and [`Pressure`] allow.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -22,6 +22,7 @@ use crate::clock::Clock;
 use crate::command::{Command, CommandReader};
 use crate::config::{Backend, Config};
 use crate::emulator::{Arrival, Emulator, Happening, Outbox};
+use crate::pressure::Pressure;
 use crate::report::{Counters, Event, Lateness, Machine, Peers, Report};
 use crate::spin::Spin;
 use crate::sys::batch::{FRAMES, Intake, Outgoing, Received, Stamp};
@@ -49,6 +50,7 @@ pub struct Runner<'a> {
     send_failures: u64,
     usage: Usage,
     spin: Spin,
+    pressure: Pressure,
 }
 
 /// Whether to continue.
@@ -75,10 +77,12 @@ impl<'a> Runner<'a> {
             poll.add(port.descriptor(), number).map_err(naming("epoll"))?;
         }
         poll.add(stdin.as_fd(), ports.len()).map_err(naming("stdin must be a pipe: epoll"))?;
+        let clock = Clock::start();
+        let pressure = Pressure::new(clock.now());
         Ok(Self {
             config,
             emulator,
-            clock: Clock::start(),
+            clock,
             ports,
             poll,
             ready: Vec::new(),
@@ -93,6 +97,7 @@ impl<'a> Runner<'a> {
             send_failures: 0,
             usage: Usage::default(),
             spin: Spin::new(config.spin_us.saturating_mul(1000), config.links.len()),
+            pressure,
         })
     }
 
@@ -117,6 +122,7 @@ impl<'a> Runner<'a> {
         self.poll.wait(patience, &mut self.ready).map_err(|error| naming("epoll")(error))?;
         self.account(patience, self.clock.now() - began);
         self.clock.track();
+        self.pressure.look(began);
         let mut ordered = false;
         for place in 0..self.ready.len() {
             let number = self.ready[place];
@@ -133,10 +139,11 @@ impl<'a> Runner<'a> {
         Ok(next)
     }
 
-    /// Until the next due time less the lead.
+    /// Until the next due time less the lead; without a lead while other processes need the CPUs.
     fn patience(&self, now: Nanos) -> Patience {
         let Some(due) = self.emulator.next_due() else { return Patience::Endless };
-        let wake = due.saturating_sub(self.spin.lead());
+        let lead = if self.pressure.busy() { 0 } else { self.spin.lead() };
+        let wake = due.saturating_sub(lead);
         if wake <= now { Patience::None } else { Patience::Until(self.clock.monotonic(wake)) }
     }
 

@@ -29,6 +29,7 @@
 //! host's network to connect the sandbox with it.
 
 mod confinement;
+mod cpu_watch;
 mod filesystem;
 mod hosts;
 mod limits;

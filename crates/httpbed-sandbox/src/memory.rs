@@ -35,7 +35,7 @@ const DIVIDED: [&str; 3] = ["Pss_Anon:", "Pss_Shmem:", "SwapPss:"];
 fn held(file: &str, counted: &[&str]) -> u64 {
     let mut files = BTreeMap::new();
     let Ok(entries) = fs::read_dir("/proc") else { return u64::MAX };
-    let mapped: u64 = processes(entries)
+    let mapped: u64 = numbered(entries)
         .map(|process| {
             in_memory(&process, &mut files);
             bytes(&fs::read_to_string(process.join(file)).unwrap_or_default(), counted)
@@ -44,7 +44,12 @@ fn held(file: &str, counted: &[&str]) -> u64 {
     mapped + files.values().sum::<u64>()
 }
 
-fn processes(entries: fs::ReadDir) -> impl Iterator<Item = PathBuf> {
+/// The folders of the processes of this PID namespace; none if they cannot be listed.
+pub fn processes() -> impl Iterator<Item = PathBuf> {
+    fs::read_dir("/proc").into_iter().flat_map(numbered)
+}
+
+fn numbered(entries: fs::ReadDir) -> impl Iterator<Item = PathBuf> {
     entries
         .flatten()
         .filter(|entry| entry.file_name().to_string_lossy().bytes().all(|byte| byte.is_ascii_digit()))

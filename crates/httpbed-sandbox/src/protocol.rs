@@ -7,6 +7,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::cpu_watch::TaskTimes;
+
 /// The first line of input: the sandbox's configuration.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -122,6 +124,11 @@ pub enum What {
         /// Absolute path as the part sees it.
         path: PathBuf,
     },
+    /// Watch from now on how long each task runs and waits for a CPU, and answer `done`; `refused` if the kernel
+    /// does not count it.
+    WatchCpu,
+    /// End the watch, and answer `cpu_times`.
+    EndCpuWatch,
     /// Make a folder with its parents, and answer `done`; no link is followed.
     MakeFolder {
         /// Absolute path as the part sees it.
@@ -244,6 +251,13 @@ pub enum Event {
         bytes: u64,
         /// SHA-256, hexadecimal.
         sha256: String,
+    },
+    /// How long the sandbox's tasks ran and waited for a CPU.
+    CpuTimes {
+        /// The request.
+        id: u64,
+        /// The times of each task that ran or waited, in no order.
+        tasks: Vec<TaskTimes>,
     },
     /// A request could not be carried out.
     Refused {

@@ -14,6 +14,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
 use sha2::{Digest, Sha256};
 
+use crate::cpu_watch::CpuWatch;
 use crate::memory;
 use crate::part::PartHandle;
 use crate::ports;
@@ -53,6 +54,7 @@ struct Session {
     awaits: Vec<Await>,
     input: Vec<u8>,
     memory_seen: Instant,
+    cpu_watch: Option<CpuWatch>,
 }
 
 /// Serve requests until the orchestrator closes the pipe; `early` is what it already sent.
@@ -73,6 +75,7 @@ pub fn serve(
         awaits: Vec::new(),
         input: early.to_vec(),
         memory_seen: Instant::now(),
+        cpu_watch: None,
     };
     session.take_requests();
     while session.step(requests, &children)? {}
@@ -101,6 +104,9 @@ impl Session {
         }
         self.enforce_deadlines();
         self.enforce_memory();
+        if let Some(watch) = &mut self.cpu_watch {
+            watch.look();
+        }
         self.look_for_listeners();
         Ok(open)
     }
@@ -139,7 +145,8 @@ impl Session {
             return PollTimeout::from(u16::try_from(LOOK.as_millis().max(1)).unwrap_or(1));
         }
         let deadlines = self.programs.values().filter_map(|program| program.deadline);
-        let Some(first) = deadlines.chain(self.next_look_at_memory()).min() else {
+        let looks = self.next_look_at_memory().into_iter().chain(self.cpu_watch.as_ref().map(CpuWatch::next_look));
+        let Some(first) = deadlines.chain(looks).min() else {
             return PollTimeout::NONE;
         };
         let left = first.saturating_duration_since(Instant::now()).as_millis() + 1;
@@ -177,6 +184,14 @@ impl Session {
                 let deadline = Instant::now() + Duration::from_secs_f64(timeout_s);
                 self.awaits.push(Await { id, to, tcp, udp, deadline });
                 Ok(None)
+            }
+            What::WatchCpu => CpuWatch::begin().map(|watch| {
+                self.cpu_watch = Some(watch);
+                Some(Event::Done { id })
+            }),
+            What::EndCpuWatch => {
+                let watch = self.cpu_watch.take().ok_or_else(|| io::Error::other("no watch has begun"));
+                watch.map(|watch| Some(Event::CpuTimes { id, tasks: watch.end() }))
             }
             What::Digest { path } => digest(id, &self.around.base, &path).map(Some),
             What::MakeFolder { path } => {

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from httpbed.campaign import quiet_machine
+from httpbed.campaign.parallelism import Parallelism, Slots
 from httpbed.campaign.progress import AttemptProgress
 from httpbed.experiment.errors import BedError
-from httpbed.experiment.trial import Record, Trial
+from httpbed.experiment.trial import Attempt, Record, Trial
 from httpbed.store.campaign import Campaign
 from httpbed.trial import verdict
 from httpbed.trial.plan import CampaignSetup
@@ -48,21 +49,25 @@ async def execute(  # noqa: PLR0913 - all but the first three are keywords
     setup: CampaignSetup,
     work: Iterable[Work],
     *,
-    jobs: int,
+    jobs: Parallelism,
     tell: Callable[[AttemptProgress], None],
     retries: int = MOST_RETRIES,
 ) -> None:
-    """Run the trials of ``work`` in order, ``jobs`` at a time, and commit every attempt.
+    """Run the trials of ``work`` in order, so many at a time, and commit every attempt.
 
     Raises:
         HostError: This machine cannot run trials.
     """
+    slots = Slots(jobs)
+
+    async def commit(trial: Trial, number: int) -> Attempt:
+        return (await slots.run(lambda: commit_attempt(campaign, setup, trial, number))).attempt
 
     async def finish(task: Work) -> None:
         trial, number = task
-        await _finish(campaign, setup, trial, range(number, number + retries + 1), tell)
+        await _finish(trial, range(number, number + retries + 1), commit, tell)
 
-    await side_by_side(work, finish, jobs=jobs)
+    await side_by_side(work, finish, jobs=jobs.most)
 
 
 async def side_by_side(
@@ -87,14 +92,13 @@ async def side_by_side(
 
 
 async def _finish(
-    campaign: Campaign,
-    setup: CampaignSetup,
     trial: Trial,
     numbers: range,
+    commit: Callable[[Trial, int], Awaitable[Attempt]],
     tell: Callable[[AttemptProgress], None],
 ) -> None:
     for number in numbers:
-        attempt = (await commit_attempt(campaign, setup, trial, number)).attempt
+        attempt = await commit(trial, number)
         retry = attempt.outcome.kind == "invalid" and number < numbers[-1]
         patience_s = quiet_machine.patience_s(attempt, number - numbers[0] + 1) if retry else 0.0
         tell(AttemptProgress(attempt, retry, patience_s))

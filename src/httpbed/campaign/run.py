@@ -20,6 +20,7 @@ from typing import Any
 
 from httpbed.campaign import executor, manifest, preparation
 from httpbed.campaign.executor import MOST_RETRIES, Work
+from httpbed.campaign.parallelism import Parallelism
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.campaign.progress import AttemptProgress
 from httpbed.host.backend import Backend
@@ -64,9 +65,13 @@ class OpenRun:
     pending: Sequence[Work]
 
     def finish(
-        self, *, jobs: int, tell: Callable[[AttemptProgress], None], retries: int = MOST_RETRIES
+        self,
+        *,
+        jobs: Parallelism,
+        tell: Callable[[AttemptProgress], None],
+        retries: int = MOST_RETRIES,
     ) -> None:
-        """Run the pending trials, ``jobs`` at a time.
+        """Run the pending trials, so many at a time.
 
         Raises:
             HostError: This machine cannot run trials.
@@ -91,7 +96,7 @@ def prepare(
 
 
 @contextmanager
-def opened(ready: Prepared, directory: Path, *, jobs: int, say: Say) -> Iterator[OpenRun]:
+def opened(ready: Prepared, directory: Path, *, jobs: Parallelism, say: Say) -> Iterator[OpenRun]:
     """Hold a campaign, new or resumed, and clear away what an earlier run left unfinished.
 
     Raises:
@@ -100,7 +105,7 @@ def opened(ready: Prepared, directory: Path, *, jobs: int, say: Say) -> Iterator
     loaded, files = ready.loaded, {key: file.path for key, file in ready.setup.files.items()}
     with campaigns.opened(directory, loaded.text, loaded.trials, ready.manifest, files) as campaign:
         broken_off = campaign.clear_unfinished()
-        campaign.note_run(datetime.now(UTC), ready.manifest.get("command", ""), jobs)
+        campaign.note_run(datetime.now(UTC), ready.manifest.get("command", ""), str(jobs))
         for line in damage.lines(campaign.set_aside_damaged(), directory):
             say(line)
         pending = executor.pending(campaign, loaded.trials)

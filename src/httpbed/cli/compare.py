@@ -9,8 +9,10 @@ from typing import Any
 import click
 
 from httpbed.campaign import capability
+from httpbed.campaign.parallelism import ONE, Parallelism
 from httpbed.cli import experiment_argument, run
 from httpbed.cli.echo import echo
+from httpbed.cli.jobs import JOBS
 from httpbed.host import backend
 from httpbed.studies.compare import comparison
 from httpbed.studies.compare.options import OPTIONS, CommandLine
@@ -47,9 +49,9 @@ def _options(function: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option(
     "--jobs",
-    type=click.IntRange(1, 64),
-    default=1,
-    show_default=True,
+    type=JOBS,
+    default=ONE,
+    show_default="1",
     help="Trials side by side, as for httpbed run.",
 )
 @click.option("--dry-run", is_flag=True, help="Print the experiment file and run nothing.")
@@ -65,7 +67,7 @@ def command(
     replicates: str,
     seed: str,
     output: Path | None,
-    jobs: int,
+    jobs: Parallelism,
     dry_run: bool,
     recipe_folders: tuple[Path, ...],
     as_json: bool,

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from httpbed.campaign import preparation
+from httpbed.campaign.parallelism import ONE
 from httpbed.cli import experiment_argument, run
 from httpbed.host import backend
 from httpbed.programs import catalog as catalogs
@@ -35,5 +36,5 @@ def command(context: click.Context, *, output: Path, as_json: bool) -> None:
     text = (resources.files("httpbed.cli") / "demo.toml").read_text(encoding="utf-8")
     catalog = catalogs.load()
     loaded = preparation.load(text, catalog)
-    options = run.RunFlags(jobs=1, capture=False, backend=backend.choose(None))
+    options = run.RunFlags(jobs=ONE, capture=False, backend=backend.choose(None))
     context.exit(run.carry_out(loaded, catalog, output, options, as_json=as_json))

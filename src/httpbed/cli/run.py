@@ -12,9 +12,11 @@ import click
 
 from httpbed.campaign import capability, link_certificate, senders
 from httpbed.campaign import run as campaign_run
+from httpbed.campaign.parallelism import ONE, Parallelism
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.cli import experiment_argument
 from httpbed.cli.echo import command_line, echo, say
+from httpbed.cli.jobs import JOBS
 from httpbed.cli.progress import Reporter
 from httpbed.experiment.factorial import ScaleName
 from httpbed.host import backend
@@ -37,9 +39,10 @@ from httpbed.store import sender_records as records
 )
 @click.option(
     "--jobs",
-    type=click.IntRange(1, 64),
-    help="Trials side by side; default: 1, and for page loads the result of httpbed capacity. More"
-    " trials are faster but disturb the measurement; validity checks reject disturbed trials.",
+    type=JOBS,
+    help="Trials side by side: a number, or auto for as many as this machine carries undisturbed;"
+    " default: 1, and for page loads the result of httpbed capacity. More trials are faster but"
+    " disturb the measurement; validity checks reject disturbed trials.",
 )
 @experiment_argument.capture_option
 @click.option(
@@ -57,7 +60,7 @@ def command(
     file: Path,
     scale: ScaleName | None,
     output: Path | None,
-    jobs: int | None,
+    jobs: Parallelism | None,
     capture: bool,
     strict: bool,
     link_backend: str | None,
@@ -82,7 +85,7 @@ def command(
 class RunFlags:
     """The options of a run."""
 
-    jobs: int | None
+    jobs: Parallelism | None
     """Trials side by side; None: 1, or the capacity known for page loads."""
     capture: bool
     """Whether to keep every packet."""
@@ -117,10 +120,14 @@ def carry_out(
     return _report(directory, as_json=as_json)
 
 
-def _side_by_side(loaded: LoadedExperiment, made_by: Mapping[str, Any], wanted: int | None) -> int:
+def _side_by_side(
+    loaded: LoadedExperiment, made_by: Mapping[str, Any], wanted: Parallelism | None
+) -> Parallelism:
     """Return the number of trials at a time: as wanted, else the capacity for page loads."""
+    if wanted == ONE or (wanted and wanted.adapts):
+        return wanted
     metric = loaded.experiment.report.metric
-    browsers = sorted(loaded.browsers()) if wanted != 1 else []
+    browsers = sorted(loaded.browsers())
     known = {
         browser: capacity_records.undisturbed(browser, made_by, metric) for browser in browsers
     }
@@ -130,10 +137,10 @@ def _side_by_side(loaded: LoadedExperiment, made_by: Mapping[str, Any], wanted: 
                 f"note: the number of undisturbed loads of {browser} side by side is unknown on"
                 " this machine; httpbed capacity measures it"
             )
-    most = min((one or 1 for one in known.values()), default=wanted or 1)
-    if wanted is not None and wanted > most:
+    most = min((one or 1 for one in known.values()), default=wanted.most if wanted else 1)
+    if wanted and wanted.most > most:
         say(f"note: {wanted} side by side; at most {most} are known to be undisturbed here")
-    return wanted or most
+    return wanted or Parallelism(most)
 
 
 def _report(directory: Path, *, as_json: bool) -> int:

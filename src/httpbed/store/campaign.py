@@ -182,7 +182,7 @@ class Campaign:
     def _home(self, attempt: Attempt) -> Path:
         return self.artifacts(attempt).parent
 
-    def note_run(self, now: datetime, command: str, jobs: int) -> None:
+    def note_run(self, now: datetime, command: str, jobs: str) -> None:
         """Append a line that a run begins."""
         run = {"schema": 1, "started": now.isoformat(), "command": command, "jobs": jobs}
         durable_files.append_line(self.directory / RUNS, json.dumps(run))
@@ -234,7 +234,7 @@ def _run(line: str) -> dict[str, Any] | None:
         run = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    return run if isinstance(run, dict) and isinstance(run.get("jobs"), int) else None
+    return run if isinstance(run, dict) and isinstance(run.get("jobs"), str) else None
 
 
 @contextmanager

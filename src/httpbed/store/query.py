@@ -50,7 +50,7 @@ def read(directory: Path) -> Results:
 
 def _jobs(campaign: Campaign) -> str:
     """Return how many trials ran side by side in each run, as text."""
-    return ", then ".join(str(run["jobs"]) for run in campaign.runs())
+    return ", then ".join(run["jobs"] for run in campaign.runs())
 
 
 def tidy(results: Results) -> pa.Table:

@@ -125,6 +125,14 @@ class Process:
     """Message of the program's last ``error`` event."""
 
 
+@dataclass(frozen=True)
+class TaskTimes:
+    """How long a task was on a CPU, and how long it was ready to run without one."""
+
+    ran_s: float
+    waited_s: float
+
+
 class Supervisor:
     """A running sandbox, made by :func:`sandbox`."""
 
@@ -215,6 +223,19 @@ class Supervisor:
         """Return length in bytes and SHA-256 of a file in a part's filesystem."""
         answer = await self._request(next(self._ids), {"do": "digest", "path": path, "part": part})
         return answer["bytes"], answer["sha256"]
+
+    async def watch_cpu(self) -> bool:
+        """Watch from now on how long tasks run and wait; False if this kernel does not count it."""
+        try:
+            await self._request(next(self._ids), {"do": "watch_cpu"})
+        except RefusalError:
+            return False
+        return True
+
+    async def end_cpu_watch(self) -> list[TaskTimes]:
+        """Return the times of each task that ran or waited since :meth:`watch_cpu`, in no order."""
+        answer = await self._request(next(self._ids), {"do": "end_cpu_watch"})
+        return [TaskTimes(one["ran_ns"] / 1e9, one["waited_ns"] / 1e9) for one in answer["tasks"]]
 
     async def close(self) -> None:
         """End the sandbox with all its processes."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from httpbed.campaign import executor, preparation
 from httpbed.campaign import run as campaign_run
+from httpbed.campaign.parallelism import Parallelism
 from httpbed.campaign.progress import AttemptProgress
 from httpbed.campaign.run import OpenRun
 from httpbed.experiment.errors import HostError
@@ -67,7 +68,7 @@ class _Side:
         work = run.pending[number * each : (number + 1) * each]
         began = time.monotonic()
         await executor.execute(
-            run.campaign, run.setup, work, jobs=self.at_once, tell=tell, retries=0
+            run.campaign, run.setup, work, jobs=Parallelism(self.at_once), tell=tell, retries=0
         )
         self.lasted_s += time.monotonic() - began
 
@@ -99,7 +100,7 @@ def run(
         sides = []
         for at_once in range(1, test.most + 1):
             place = folder / str(at_once)
-            opening = campaign_run.opened(ready, place, jobs=at_once, say=say)
+            opening = campaign_run.opened(ready, place, jobs=Parallelism(at_once), say=say)
             sides.append(_Side(at_once, stack.enter_context(opening)))
         asyncio.run(_by_turns(sides, test.turns, tell))
         alone = sides[0].loads()

@@ -21,6 +21,7 @@ from httpbed.analysis.sender.flight import Flight, flight
 from httpbed.analysis.sender.split import Split
 from httpbed.campaign import preparation, senders
 from httpbed.campaign import run as campaign_run
+from httpbed.campaign.parallelism import ONE, Parallelism
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.campaign.progress import AttemptProgress
 from httpbed.campaign.run import RunOptions
@@ -94,8 +95,8 @@ def run(test: ConformanceTest, folder: Path, *, tell: Tell, say: Say) -> Judgeme
     """
     options = RunOptions(test.backend, test.command, packet_log=True)
     ready = campaign_run.prepare(test.loaded, test.catalog, options, say=say)
-    with campaign_run.opened(ready, folder, jobs=test.jobs, say=say) as work:
-        work.finish(jobs=test.jobs, tell=tell, retries=RETRIES)
+    with campaign_run.opened(ready, folder, jobs=Parallelism(test.jobs), say=say) as work:
+        work.finish(jobs=Parallelism(test.jobs), tell=tell, retries=RETRIES)
         evidence = read(work.campaign, test.networks)
     return reach(test.sender, _key(test, ready.manifest), test.scale, evidence)
 
@@ -176,8 +177,8 @@ def compete(  # noqa: PLR0913 - all but the first three are keywords
         HostError: This machine cannot run it.
     """
     ready = campaign_run.prepare(loaded, catalog, options, say=say)
-    with campaign_run.opened(ready, folder, jobs=1, say=say) as work:
-        work.finish(jobs=1, tell=tell, retries=RETRIES)
+    with campaign_run.opened(ready, folder, jobs=ONE, say=say) as work:
+        work.finish(jobs=ONE, tell=tell, retries=RETRIES)
         return read_competition(work.campaign, competition.names(competitors))
 
 

@@ -45,6 +45,7 @@ from httpbed.trial.parts import BODIES, CERTIFICATES, CONTENT
 from httpbed.trial.plan import SANDBOX_BYTES, CampaignSetup, PlannedClient, TrialPlan
 from httpbed.trial.run import part_folders
 from httpbed.trial.run.clients import ClientRuns, run_clients, until_done
+from httpbed.trial.run.cpu_pressure import CpuPressure
 from httpbed.trial.run.disconnection import end_connections
 from httpbed.trial.run.emulator_events import listen
 from httpbed.trial.run.replay_origins import running_origins
@@ -232,14 +233,15 @@ class _Run:
         visits = await self._visits()
         if any(not ended.clean for ended in visits.values()):
             return {"exits": _as_json(visits)}
-        before, killed = pressure.read(), pressure.killed_for_memory()
+        killed = pressure.killed_for_memory()
         signals, clocks = Signals(), []
         async with self._counting(emulator, signals) as listening:
             self.phases.end("counting")
+            cpu_pressure = await CpuPressure.begin(self.supervisor)
             clocks.append(read_clocks())
             runs = await self._while_emulated(emulator, listening, signals)
             clocks.append(read_clocks())
-            after = pressure.read()
+            waited = await cpu_pressure.end()
             self.phases.end("client")
             bodies = {one.part.name: await self._bodies(one) for one in self.planned.clients}
             survivors = servers.survivors()
@@ -254,11 +256,7 @@ class _Run:
             "client_s": runs.lasted_s,
             "clocks": clocks,
             "bodies": bodies,
-            "pressure": {
-                "source": after.source,
-                "seconds": after.seconds - before.seconds,
-                "over_s": after.at_s - before.at_s,
-            },
+            "pressure": waited,
             "killed_for_memory": pressure.killed_for_memory() - killed,
         }
 

@@ -1,0 +1,83 @@
+//! Whether processes of this machine wait for a CPU, so that the loop must not poll.
+//!
+//! Polling takes a CPU that other trials may need. The kernel's pressure stall information
+//! (Documentation/accounting/psi.rst, "some" of cpu) gives the time during which at least one task waited. On a kernel
+//! without it, the loop polls as if nobody waited.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use link_model::Nanos;
+
+const COUNTER: &str = "/proc/pressure/cpu";
+/// Time between two readings. A reading takes some microseconds.
+const LOOK: Nanos = 100_000_000;
+/// A trial alone on two CPUs keeps a task waiting for up to a third of the time.
+const BUSY_PERCENT: u64 = 50;
+const NANOS_PER_MICRO: u64 = 1000;
+
+/// The machine's CPU pressure, read now and then.
+#[derive(Debug)]
+pub struct Pressure {
+    file: Option<File>,
+    at: Nanos,
+    waited: Nanos,
+    busy: bool,
+}
+
+impl Pressure {
+    /// Open the kernel's counter.
+    pub fn new(now: Nanos) -> Self {
+        let mut pressure = Self { file: File::open(COUNTER).ok(), at: now, waited: 0, busy: false };
+        pressure.waited = pressure.read().unwrap_or_default();
+        pressure
+    }
+
+    /// Whether a task waited during more than half of the time between the last two readings.
+    pub const fn busy(&self) -> bool {
+        self.busy
+    }
+
+    /// Read the counter if it is time.
+    pub fn look(&mut self, now: Nanos) {
+        let passed = now.saturating_sub(self.at);
+        if passed < LOOK {
+            return;
+        }
+        let Some(waited) = self.read() else { return };
+        self.busy = waited.saturating_sub(self.waited) * 100 > passed * BUSY_PERCENT;
+        (self.at, self.waited) = (now, waited);
+    }
+
+    fn read(&self) -> Option<Nanos> {
+        let mut buffer = [0; 256];
+        let length = self.file.as_ref()?.read_at(&mut buffer, 0).ok()?;
+        waited(std::str::from_utf8(&buffer[..length]).ok()?)
+    }
+}
+
+/// The total of the line "some".
+fn waited(text: &str) -> Option<Nanos> {
+    let line = text.lines().find(|line| line.starts_with("some "))?;
+    let micros: u64 = line.rsplit_once("total=")?.1.trim().parse().ok()?;
+    Some(micros * NANOS_PER_MICRO)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_total_of_some_is_read() {
+        let text = "some avg10=0.00 avg60=1.50 avg300=2.00 total=1234\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=9\n";
+        assert_eq!(waited(text), Some(1_234_000));
+        assert_eq!(waited(""), None);
+    }
+
+    #[test]
+    fn a_kernel_without_the_counter_is_never_busy() {
+        let mut pressure = Pressure { file: None, at: 0, waited: 0, busy: false };
+        pressure.look(10 * LOOK);
+        assert!(!pressure.busy());
+    }
+}

@@ -1,0 +1,32 @@
+"""The option that says how many trials run at a time."""
+
+from __future__ import annotations
+
+import click
+
+from httpbed.campaign import parallelism
+from httpbed.campaign.parallelism import Parallelism
+
+AUTO = "auto"
+MOST = 64
+
+
+class JobsType(click.ParamType[Parallelism]):
+    """A number of trials, or ``auto``."""
+
+    name = "N|auto"
+
+    def convert(
+        self, value: str | Parallelism, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Parallelism:
+        """Return the parallelism; click reports any other word."""
+        if isinstance(value, Parallelism):
+            return value
+        if value == AUTO:
+            return parallelism.adapted()
+        if not value.isdecimal() or not 1 <= int(value) <= MOST:
+            self.fail(f"{value!r} is neither a number from 1 to {MOST} nor {AUTO}", param, ctx)
+        return Parallelism(int(value))
+
+
+JOBS = JobsType()
