@@ -13,7 +13,7 @@ from httpbed.campaign import executor
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.handover_event import HandoverEvent
 from httpbed.store import campaign as campaigns
-from httpbed.store import query
+from httpbed.store import campaign_lock, layout, query
 
 
 def refusal(directory: Path, **changes: str) -> list[Mistake]:
@@ -238,10 +238,10 @@ def test_a_second_run_is_refused_while_the_first_lasts(tmp_path: Path) -> None:
     with campaigns.opened(
         tmp_path, stored_campaigns.SMALL, made.trials, stored_campaigns.manifest()
     ):
-        assert campaigns.is_locked(tmp_path)
+        assert campaign_lock.is_held(tmp_path)
         (mistake,) = refusal(tmp_path)
         assert "another run works on this campaign" in mistake.reason
-    assert not campaigns.is_locked(tmp_path)
+    assert not campaign_lock.is_held(tmp_path)
     stored_campaigns.make(tmp_path)
 
 
@@ -290,7 +290,7 @@ def test_a_copy_of_a_campaign_is_a_campaign(tmp_path: Path) -> None:
     assert len(list(stored_campaigns.make(tmp_path / "two").records())) == 1
 
 
-@pytest.mark.parametrize("name", campaigns.FILES)
+@pytest.mark.parametrize("name", layout.FILES)
 @pytest.mark.parametrize("content", ["", "{", "[]", "\x00"])
 def test_a_damaged_campaign_is_refused_with_the_file(
     tmp_path: Path, name: str, content: str

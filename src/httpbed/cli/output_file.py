@@ -7,7 +7,7 @@ from pathlib import Path
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.host import user_file
 from httpbed.host.user_file import Kind
-from httpbed.store import campaign as campaigns
+from httpbed.store import layout
 
 
 def require(output: Path, kind: Kind, directory: Path) -> None:
@@ -35,7 +35,7 @@ def require_folder(output: Path, directory: Path) -> None:
 
 
 def _require_foreign(output: Path, directory: Path, remedy: str) -> None:
-    if campaigns.is_own_file(directory, output):
+    if layout.is_own_file(directory, output):
         raise _refusal(output, "is part of the campaign", remedy)
 
 

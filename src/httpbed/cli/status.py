@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
+from operator import itemgetter
 from pathlib import Path
 
 import click
@@ -11,7 +13,8 @@ import click
 from httpbed.cli.experiment_argument import json_option
 from httpbed.experiment.trial import Record
 from httpbed.store import campaign as campaigns
-from httpbed.store import damage
+from httpbed.store import campaign_lock, damage
+from httpbed.store.campaign import Campaign
 from httpbed.store.damage import Damage
 
 
@@ -28,10 +31,10 @@ def command(*, directory: Path, as_json: bool) -> None:
     campaign = campaigns.open_existing(directory)
     design = campaign.design()
     examined = list(campaign.examined())
-    last = {one.attempt.id: one.attempt for one in examined if isinstance(one, Record)}
+    last = _last_outcomes(campaign, examined)
     harmed = [one for one in examined if isinstance(one, Damage)]
-    outcomes = Counter(attempt.outcome.kind for attempt in last.values())
-    running = campaigns.is_locked(directory)
+    outcomes = Counter(last.values())
+    running = campaign_lock.is_held(directory)
     if as_json:
         values = {"schema": 1, "planned": len(design), "outcomes": outcomes, "running": running}
         click.echo(json.dumps({**values, "damaged": damage.values(harmed)}))
@@ -41,3 +44,15 @@ def command(*, directory: Path, as_json: bool) -> None:
     click.echo(f"{directory}: {len(last)} of {len(design)} trials ended: {ended}; {state}")
     for line in damage.lines(harmed, directory):
         click.echo(line)
+
+
+def _last_outcomes(campaign: Campaign, examined: Sequence[Record | Damage]) -> dict[str, str]:
+    """Return how the last attempt at each trial ended, by the trial's id."""
+    if campaign.is_archive:
+        # Only archives need it, and it imports pyarrow.
+        from httpbed.store import tables  # noqa: PLC0415
+
+        trials = tables.compact(campaign, ()).tables["trials"].to_pylist()
+        return {row["trial"]: row["outcome"] for row in sorted(trials, key=itemgetter("attempt"))}
+    attempts = [one.attempt for one in examined if isinstance(one, Record)]
+    return {attempt.id: attempt.outcome.kind for attempt in attempts}

@@ -18,6 +18,7 @@ VERBS = {
     "claims": "Judge the claims of a campaign.",
     "gate": "Fail if a campaign is worse than a baseline, or contradicts its claims.",
     "export": "Print a campaign as a table, or write its page loads as HAR files.",
+    "merge": "Write campaigns without their artifacts, as one small archive.",
     "verify": "Compare every file of a campaign with its digest.",
     "import": "Turn HAR files into observations, and audit claims on them.",
     "link": "Run any command behind an emulated link.",

@@ -20,7 +20,6 @@ the trials of the design that have no finished attempt.
 
 from __future__ import annotations
 
-import fcntl
 import itertools
 import json
 import os
@@ -33,15 +32,13 @@ from typing import Any, TypeVar
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.trial import Attempt, Record, Trial
 from httpbed.host.sandbox import removal, untrusted_files
-from httpbed.store import attempts, digests, durable_files, layout, resume
+from httpbed.store import attempts, campaign_lock, digests, durable_files, layout, resume
 from httpbed.store.damage import Damage
 from httpbed.store.digests import DifferentError, FileDigest
+from httpbed.store.layout import DESIGN, EXPERIMENT, FILES, LINKS, MANIFEST, RUNS, SOURCES
 
 T = TypeVar("T")
 
-MANIFEST, EXPERIMENT, DESIGN = FILES = ("manifest.json", "experiment.toml", "design.jsonl")
-LINKS = "links"
-RUNS = "runs.jsonl"
 artifacts = layout.artifacts
 
 
@@ -55,6 +52,11 @@ class Campaign:
     def manifest(self) -> dict[str, Any]:
         """Return the manifest."""
         return {name: one for name, one in self._sealed_manifest().items() if name != "files"}
+
+    @property
+    def is_archive(self) -> bool:
+        """Whether it has tables alone, and no attempts (:mod:`httpbed.store.archive`)."""
+        return SOURCES in self.manifest
 
     def _sealed_manifest(self) -> dict[str, Any]:
         return self._parsed(MANIFEST, digests.unsealed)
@@ -81,6 +83,10 @@ class Campaign:
             return {name: FileDigest.model_validate(one) for name, one in listed}
 
         return self._parsed(MANIFEST, parse)
+
+    def link_names(self) -> list[str]:
+        """Return the names of the copies of files that the experiment names."""
+        return [name for name in self.files() if name.startswith(f"{LINKS}/")]
 
     def _as_written(self, name: str, content: bytes) -> str:
         digest = self.files().get(name)
@@ -187,6 +193,11 @@ class Campaign:
         run = {"schema": 1, "started": now.isoformat(), "command": command, "jobs": jobs}
         durable_files.append_line(self.directory / RUNS, json.dumps(run))
 
+    def copy_runs(self, other: Campaign) -> None:
+        """Append the runs of another campaign to the log of this one."""
+        for run in other.runs():
+            durable_files.append_line(self.directory / RUNS, json.dumps(run))
+
     def runs(self) -> list[dict[str, Any]]:
         """Return every run in order; torn lines are left out."""
         return [run for run in map(_run, self._run_lines()) if run]
@@ -255,13 +266,35 @@ def opened(
     """
     _refuse_foreign(directory)
     _make_folder(directory)
-    with _locked(directory):
+    with campaign_lock.held(directory):
         campaign = Campaign(directory)
         if os.path.lexists(directory / MANIFEST):
             _refuse_other(campaign, experiment_text, design, manifest)
         else:
             _write_new(directory, experiment_text, design, manifest, files or {})
         yield campaign
+
+
+@contextmanager
+def made(
+    directory: Path,
+    experiment_text: str,
+    design: Sequence[Trial],
+    manifest: Mapping[str, Any],
+    files: Mapping[str, Path],
+) -> Iterator[Campaign]:
+    """Make a campaign in a new or empty folder, and lock it meanwhile.
+
+    Raises:
+        ConfigError: The folder is not empty.
+    """
+    if os.path.lexists(directory) and (not directory.is_dir() or any(directory.iterdir())):
+        reason, remedy = "exists and is not an empty folder", "choose another folder with -o"
+        raise ConfigError([Mistake(str(directory), reason, remedy)])
+    _make_folder(directory)
+    with campaign_lock.held(directory):
+        _write_new(directory, experiment_text, design, manifest, files)
+        yield Campaign(directory)
 
 
 def open_existing(directory: Path) -> Campaign:
@@ -332,6 +365,8 @@ def _refuse_other(
     campaign: Campaign, experiment_text: str, design: Sequence[Trial], manifest: Mapping[str, Any]
 ) -> None:
     place, another = str(campaign.directory), "choose another folder with -o"
+    if campaign.is_archive:
+        raise ConfigError([Mistake(place, "holds an archive, which no run continues", another)])
     made_by = campaign.manifest
     same_text = resume.is_same_experiment(campaign.experiment_text, experiment_text)
     scale, requested = made_by.get("scale"), manifest.get("scale")
@@ -362,37 +397,3 @@ def _refuse_foreign(directory: Path) -> None:
         reason = "holds other files than a campaign's"
         raise ConfigError([Mistake(str(directory), reason, "choose another folder with -o")])
     _require_folders(directory)
-
-
-def is_own_file(directory: Path, file: Path) -> bool:
-    """Whether a path leads to a file or folder that a campaign consists of, links followed."""
-    real = Path(os.path.realpath(file))  # which accepts loops of links
-    own = (*FILES, LINKS, RUNS, "lock", *layout.FOLDERS)
-    return any(real.is_relative_to(directory.resolve() / name) for name in own)
-
-
-def is_locked(directory: Path) -> bool:
-    """Return whether a run works on the campaign now.
-
-    Reads the kernel's list of locks (proc(5), /proc/locks), because a test would take the lock.
-    """
-    try:
-        inode = (directory / "lock").stat().st_ino
-        held = Path("/proc/locks").read_text(encoding="ascii")
-    except OSError:
-        return False
-    return any(f":{inode} " in line for line in held.splitlines() if " FLOCK " in line)
-
-
-@contextmanager
-def _locked(directory: Path) -> Iterator[None]:
-    """Lock the campaign; the kernel releases the lock when the process ends, however it ends."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    with os.fdopen(os.open(directory / "lock", flags, 0o666), "r+b", buffering=0) as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            reason = "another run works on this campaign"
-            remedy = "wait for it, or choose another folder with -o"
-            raise ConfigError([Mistake(str(directory), reason, remedy)]) from None
-        yield

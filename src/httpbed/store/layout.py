@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from httpbed.store import digests
 
+MANIFEST, EXPERIMENT, DESIGN = FILES = ("manifest.json", "experiment.toml", "design.jsonl")
+LINKS = "links"
+SOURCES = "sources"
+"""The manifest's member in which an archive says from which campaigns it was made."""
+RUNS = "runs.jsonl"
 TRIALS, UNFINISHED, DAMAGED = "trials", "unfinished", "damaged"
+LOCK = "lock"
 FOLDERS = (TRIALS, UNFINISHED, DAMAGED)
 _LEVELS = (re.compile(r"[0-9]{4,9}"), re.compile(r"[0-9a-f]{12}"), re.compile(r"[1-9][0-9]{0,8}"))
 """Names of blocks, trials and attempts."""
@@ -78,3 +85,10 @@ def set_aside(directory: Path) -> list[str]:
 def _listed(folder: Path) -> list[str]:
     """Return the names in a folder; nothing for a link or a file."""
     return [path.name for path in folder.iterdir()] if digests.is_folder(folder) else []
+
+
+def is_own_file(directory: Path, file: Path) -> bool:
+    """Whether a path leads to a file or folder that a campaign consists of, links followed."""
+    real = Path(os.path.realpath(file))  # which accepts loops of links
+    own = (*FILES, LINKS, RUNS, LOCK, *FOLDERS)
+    return any(real.is_relative_to(directory.resolve() / name) for name in own)

@@ -26,11 +26,28 @@ def _what_runs(document: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in document.items() if key not in NOT_RUN}
 
 
+def is_same_but_for_seed(text: str, other: str) -> bool:
+    """Whether two valid experiment files run the same treatments, on whatever seeds."""
+    return _what_runs(_seedless(text)) == _what_runs(_seedless(other))
+
+
+def _seedless(text: str) -> dict[str, Any]:
+    return {key: value for key, value in tomllib.loads(text).items() if key != "seed"}
+
+
 def differences(
     made_by: Mapping[str, Any], manifest: Mapping[str, Any]
 ) -> Iterator[tuple[str, str, str]]:
     """Yield what differs from the campaign's manifest: name, old value and new value."""
-    for identities in (_programs, _recipes, _sites, _machine, _link):
+    yield from program_differences(made_by, manifest)
+    yield from _differences(_machine(made_by), _machine(manifest))
+
+
+def program_differences(
+    made_by: Mapping[str, Any], manifest: Mapping[str, Any]
+) -> Iterator[tuple[str, str, str]]:
+    """Yield what differs except the machine: name, old value and new value."""
+    for identities in (_programs, _recipes, _sites, _link):
         yield from _differences(identities(made_by), identities(manifest))
 
 

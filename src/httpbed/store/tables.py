@@ -20,11 +20,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.trial import Record
 from httpbed.host.sandbox import untrusted_files
 from httpbed.store import attempts, digests, durable_files, layout
-from httpbed.store.campaign import DESIGN, Campaign
+from httpbed.store.campaign import Campaign
 from httpbed.store.damage import Damage
+from httpbed.store.layout import DESIGN
 from httpbed.store.results import CHECK_FIELDS, OBSERVATION_FIELDS, TRIAL_FIELDS
 
 TABLES: Mapping[str, Mapping[str, pa.DataType]] = {
@@ -33,6 +35,8 @@ TABLES: Mapping[str, Mapping[str, pa.DataType]] = {
     "checks": CHECK_FIELDS,
 }
 INDEX = "tables.json"
+ARCHIVE = "archive"
+"""What an archive's index names in place of a digest: its tables are all there is."""
 SCHEMA = 1
 
 
@@ -47,9 +51,15 @@ class CampaignTables:
 
 
 def compact(campaign: Campaign, factors: Iterable[str]) -> CampaignTables:
-    """Return the tables, from the cache where it was made from what is there now."""
+    """Return the tables, from the cache where it was made from what is there now.
+
+    Raises:
+        ConfigError: The tables of an archive are damaged.
+    """
     columns, real = list(factors), campaign.directory.resolve()
     index = _index(real)
+    if campaign.is_archive:
+        return _archived(campaign, index)
     if index is not None:
         now = _made_from(campaign, columns, map(_fingerprint, _found(real)))
         cached = _cached(real, index) if index["made_from"] == now else None
@@ -64,6 +74,27 @@ def compact(campaign: Campaign, factors: Iterable[str]) -> CampaignTables:
     made = CampaignTables(tabulate(records, columns), tuple(damaged))
     _keep(campaign.directory, made, _made_from(campaign, columns, seen))
     return made
+
+
+def archive(directory: Path, made: Mapping[str, pa.Table]) -> None:
+    """Write the tables of a campaign that has no attempts."""
+    _write(directory, CampaignTables(made, ()), ARCHIVE)
+
+
+def made_from(campaign: Campaign, factors: Iterable[str]) -> str:
+    """Return the digest of all that the tables of a campaign are made from."""
+    real = campaign.directory.resolve()
+    return _made_from(campaign, list(factors), map(_fingerprint, _found(real)))
+
+
+def _archived(campaign: Campaign, index: Mapping[str, Any] | None) -> CampaignTables:
+    real = campaign.directory.resolve()
+    found = _cached(real, index) if index and index["made_from"] == ARCHIVE else None
+    if found is None:
+        reason = f"the tables differ from the digests in {INDEX}"
+        remedy = "restore the archive from a copy"
+        raise ConfigError([Mistake(str(campaign.directory), reason, remedy)])
+    return found
 
 
 def _found(real: Path) -> Iterator[attempts.AttemptFiles]:
@@ -149,19 +180,21 @@ def _table_of(file: Path, sha256: str) -> pa.Table:
 
 def _keep(directory: Path, made: CampaignTables, made_from: str) -> None:
     """Write the cache if the campaign's folder is writable; reading needs no such right."""
-    try:
-        written = {name: _parquet(table) for name, table in made.tables.items()}
-        index = {
-            "schema": SCHEMA,
-            "made_from": made_from,
-            "tables": {name: hashlib.sha256(one).hexdigest() for name, one in written.items()},
-            "damaged": [[one.place, one.reasons] for one in made.damaged],
-        }
-        for name, content in written.items():
-            _replace(directory / f"{name}.parquet", content)
-        _replace(directory / INDEX, digests.sealed(index))
-    except OSError:
-        return
+    with suppress(OSError):
+        _write(directory, made, made_from)
+
+
+def _write(directory: Path, made: CampaignTables, made_from: str) -> None:
+    written = {name: _parquet(table) for name, table in made.tables.items()}
+    index = {
+        "schema": SCHEMA,
+        "made_from": made_from,
+        "tables": {name: hashlib.sha256(one).hexdigest() for name, one in written.items()},
+        "damaged": [[one.place, one.reasons] for one in made.damaged],
+    }
+    for name, content in written.items():
+        _replace(directory / f"{name}.parquet", content)
+    _replace(directory / INDEX, digests.sealed(index))
 
 
 def _parquet(table: pa.Table) -> bytes:

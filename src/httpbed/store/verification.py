@@ -8,9 +8,11 @@ from pathlib import Path
 
 from httpbed.experiment.errors import ConfigError
 from httpbed.experiment.trial import Record, Trial
-from httpbed.store import attempts, digests, layout
-from httpbed.store.campaign import DESIGN, EXPERIMENT, LINKS, RUNS, Campaign
+from httpbed.store import attempts, digests, layout, tables
+from httpbed.store.campaign import Campaign
 from httpbed.store.damage import Damage
+from httpbed.store.layout import DESIGN, EXPERIMENT, LINKS, RUNS
+from httpbed.store.tables import INDEX
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,8 @@ def verify(campaign: Campaign) -> Verification:
     """Read a whole campaign and compare it with its digests."""
     damaged = list(_own_files(campaign))
     design = _design(campaign)
+    if not damaged and campaign.is_archive:
+        return _of_archive(campaign)
     whole = dict[str, set[str]]()
     real = campaign.directory.resolve()
     for place in layout.attempts(real):
@@ -48,6 +52,18 @@ def verify(campaign: Campaign) -> Verification:
         damaged=tuple(damaged),
         notes=tuple(_notes(campaign)),
     )
+
+
+def _of_archive(campaign: Campaign) -> Verification:
+    """Verify the tables: an archive has no files of attempts."""
+    planned = len(campaign.design())
+    notes = ("it is an archive, made without the files of its attempts",)
+    try:
+        trials = tables.compact(campaign, ()).tables["trials"]
+    except ConfigError as error:
+        damaged = tuple(Damage(INDEX, (one.reason,)) for one in error.mistakes)
+        return Verification(planned, 0, planned, damaged, notes)
+    return Verification(planned, len(trials), planned - len(trials["trial"].unique()), (), notes)
 
 
 def _own_files(campaign: Campaign) -> Iterator[Damage]:

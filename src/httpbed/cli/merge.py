@@ -1,0 +1,63 @@
+"""``httpbed merge``: the tables of campaigns as one archive."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from httpbed.cli.echo import echo
+from httpbed.cli.experiment_argument import json_option
+from httpbed.report.phrasing import listed
+from httpbed.store import archive
+from httpbed.store.archive import Merged
+
+
+@click.command("merge")
+@click.argument(
+    "directories", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="ARCHIVE",
+    help="The archive's folder, new or empty.",
+)
+@json_option
+def command(*, directories: tuple[Path, ...], output: Path, as_json: bool) -> None:
+    """Write the tables of the campaigns in DIR, without artifacts, as one archive.
+
+    Use it to publish a campaign in a few hundred kilobytes, and to make one campaign of runs on
+    several days or machines. httpbed report, claims, gate, export and status read an archive like
+    any campaign. No run continues it, so keep the campaigns.
+
+    The campaigns are of one experiment, scale and set of programs. Machines and seeds may differ.
+    Each block comes from one campaign; comparisons within blocks stay within one machine.
+    """
+    merged = archive.merge(directories, output)
+    if as_json:
+        echo(json.dumps(_values(merged, output)))
+        return
+    echo(
+        f"{output}: {merged.finished} of {len(merged.design)} trials in"
+        f" {len(merged.blocks)} block{'s' * (len(merged.blocks) != 1)}"
+    )
+    for directory in directories:
+        own = [str(ours) for ours, (one, _) in merged.blocks.items() if one.place == str(directory)]
+        echo(f"  {directory}: {f'blocks {listed(own)}' if own else 'nothing'}")
+
+
+def _values(merged: Merged, output: Path) -> dict[str, object]:
+    return {
+        "schema": 1,
+        "archive": str(output),
+        "planned": len(merged.design),
+        "finished": merged.finished,
+        "blocks": {
+            str(ours): {"campaign": one.place, "block": theirs}
+            for ours, (one, theirs) in merged.blocks.items()
+        },
+    }

@@ -1,0 +1,181 @@
+"""Archives: campaigns as tables alone, small enough to publish, from one campaign or several.
+
+An archive is a campaign's folder without attempts: the experiment, the design, the manifest, the
+log of runs and the three tables. Every reader of campaigns reads it; figures that need artifacts
+are left out.
+
+Several campaigns of one experiment become one archive, such as runs on several days or machines. A
+block is never mixed: comparisons are made within blocks, so what differs between machines and days
+cancels out. Of campaigns with one seed, each block comes from the campaign that finished most of
+its trials. A campaign with another seed has other blocks, which are numbered on.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from httpbed.experiment import parser
+from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.experiment.trial import Trial
+from httpbed.store import campaign as campaigns
+from httpbed.store import resume, tables
+from httpbed.store.campaign import Campaign
+from httpbed.store.layout import SOURCES
+from httpbed.store.tables import TABLES, CampaignTables
+
+
+@dataclass(frozen=True)
+class Source:
+    """A campaign from which an archive is made."""
+
+    campaign: Campaign
+    manifest: Mapping[str, Any]
+    design: Sequence[Trial]
+    made: CampaignTables
+    factors: Sequence[str]
+
+    @property
+    def place(self) -> str:
+        """The campaign's folder."""
+        return str(self.campaign.directory)
+
+    def blocks(self) -> list[int]:
+        """Return the numbers of its blocks."""
+        return sorted({trial.block for trial in self.design})
+
+    def finished(self) -> Counter[int]:
+        """Return how many trials of each block have a valid attempt."""
+        trials = self.made.tables["trials"]
+        valid = trials.filter(pc.not_equal(trials["outcome"], "invalid"))
+        pairs = set(zip(valid["block"].to_pylist(), valid["trial"].to_pylist(), strict=True))
+        return Counter(block for block, _ in pairs)
+
+
+@dataclass
+class Merged:
+    """The content of an archive."""
+
+    design: list[Trial] = field(default_factory=list)
+    tables: dict[str, list[pa.Table]] = field(default_factory=lambda: {name: [] for name in TABLES})
+    blocks: dict[int, tuple[Source, int]] = field(default_factory=dict)
+    """Each block's source, and the block's number there."""
+    finished: int = 0
+    """Trials with a valid attempt."""
+
+
+def merge(directories: Sequence[Path], output: Path) -> Merged:
+    """Write the archive of one campaign or several to a new or empty folder.
+
+    Raises:
+        ConfigError: They are no campaigns, of different experiments, of different programs, or
+            damaged; or the folder holds files.
+    """
+    sources = [_source(directory) for directory in directories]
+    _demand([*_not_alike(sources), *_damages(sources)])
+    merged = _merged(sources)
+    first = sources[0].campaign
+    provenance = [_provenance(source, merged) for source in sources]
+    manifest = {**sources[0].manifest, SOURCES: provenance}
+    files = {digest: first.directory / digest for digest in first.link_names()}
+    with campaigns.made(output, first.experiment_text, merged.design, manifest, files) as made:
+        for source in sources:
+            made.copy_runs(source.campaign)
+        joined = {name: pa.concat_tables(parts) for name, parts in merged.tables.items()}
+        tables.archive(output, joined)
+    return merged
+
+
+def _source(directory: Path) -> Source:
+    campaign = campaigns.open_existing(directory)
+    read = parser.read_valid(campaign.experiment_text)
+    if read.experiment is None:
+        raise ConfigError(read.mistakes)
+    manifest = campaign.manifest
+    factors = read.experiment.at_scale(manifest.get("scale")).factors
+    made = tables.compact(campaign, factors)
+    return Source(campaign, manifest, campaign.design(), made, list(factors))
+
+
+def _demand(mistakes: Sequence[Mistake]) -> None:
+    if mistakes:
+        raise ConfigError(mistakes)
+
+
+def _not_alike(sources: Sequence[Source]) -> Iterator[Mistake]:
+    """Yield how campaigns differ from the first in more than seed and machine."""
+    first, *others = sources
+    apart, text = "merge it on its own", first.campaign.experiment_text
+    for other in others:
+        if not resume.is_same_but_for_seed(text, other.campaign.experiment_text):
+            yield Mistake(other.place, f"is of another experiment than {first.place}", apart)
+        elif first.manifest.get("scale") != other.manifest.get("scale"):
+            yield Mistake(other.place, f"is of another scale than {first.place}", apart)
+        for name, before, now in resume.program_differences(first.manifest, other.manifest):
+            reason = f"{name} is {now or 'absent'}, and {before or 'absent'} in {first.place}"
+            yield Mistake(other.place, reason, apart)
+
+
+def _damages(sources: Sequence[Source]) -> Iterator[Mistake]:
+    for source in sources:
+        for damage in source.made.damaged:
+            remedy = "restore its files from a copy, or run the trial again with httpbed run"
+            yield Mistake(source.place, str(damage), remedy)
+
+
+def _merged(sources: Sequence[Source]) -> Merged:
+    merged = Merged()
+    designs = list[tuple[list[str], list[Source]]]()
+    for source in sources:
+        ids = [trial.id for trial in source.design]
+        same = next((group for known, group in designs if known == ids), None)
+        same.append(source) if same is not None else designs.append((ids, [source]))
+    for _, group in designs:
+        finished = {id(source): source.finished() for source in group}
+        for block in group[0].blocks():
+            best = max(group, key=lambda source: finished[id(source)][block])  # the first of equals
+            merged.finished += finished[id(best)][block]
+            _add(merged, best, block)
+    return merged
+
+
+def _add(merged: Merged, source: Source, block: int) -> None:
+    """Add a block; the number after the last one is its own number unless seeds differ."""
+    number = len(merged.blocks) + 1
+    merged.blocks[number] = (source, block)
+    trials = [trial for trial in source.design if trial.block == block]
+    renamed = {trial.id: trial.model_copy(update={"block": number}) for trial in trials}
+    merged.design += renamed.values()
+    for name, parts in merged.tables.items():
+        rows = source.made.tables[name]
+        rows = rows.filter(pc.equal(rows["block"], block))
+        parts.append(_renumbered(rows, number, {old: new.id for old, new in renamed.items()}))
+
+
+def _renumbered(rows: pa.Table, number: int, ids: Mapping[str, str]) -> pa.Table:
+    values = {
+        "block": [number] * len(rows),
+        "trial": [ids[one] for one in rows["trial"].to_pylist()],
+    }
+    for name, column in values.items():
+        place = rows.schema.get_field_index(name)
+        kind = rows.schema.field(name)
+        rows = rows.set_column(place, kind, pa.array(column, kind.type))
+    return rows
+
+
+def _provenance(source: Source, merged: Merged) -> dict[str, Any]:
+    """Return which blocks come from a campaign, and from which machine and digest."""
+    blocks = {str(ours): theirs for ours, (one, theirs) in merged.blocks.items() if one is source}
+    kept = ("started", "command", "httpbed", "host", "link_certificate", SOURCES)
+    return {
+        "blocks": blocks,
+        "made_from": tables.made_from(source.campaign, source.factors),
+        **{name: source.manifest[name] for name in kept if name in source.manifest},
+    }

@@ -1,0 +1,148 @@
+"""Archives: campaigns as tables, read like any campaign."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import stored_campaigns
+from httpbed.experiment.errors import ConfigError
+from httpbed.experiment.trial import Trial
+from httpbed.store import archive, campaign, query, verification
+from httpbed.store.archive import Merged
+
+OTHER_SEED = stored_campaigns.SMALL.replace("seed = 20261121", "seed = 2")
+
+
+def made(
+    directory: Path, text: str = stored_campaigns.SMALL, *, of: range = range(12), s: float = 1.0
+) -> list[Trial]:
+    """Make a campaign with these trials of its design; return its design."""
+    trials = stored_campaigns.loaded(text).trials
+    records = [stored_campaigns.record(trials[number], seconds=s) for number in of]
+    stored_campaigns.make(directory, records, text)
+    return trials
+
+
+def merged(tmp_path: Path, *names: str) -> Merged:
+    """Merge campaigns into ``tmp_path / "archive"``."""
+    return archive.merge([tmp_path / name for name in names], tmp_path / "archive")
+
+
+def times_s(directory: Path) -> dict[int, set[float]]:
+    """Return the observed seconds of each block."""
+    rows = query.read(directory).observations.to_pylist()
+    return {block: {r["value"] for r in rows if r["block"] == block} for block in (1, 2, 3, 4)}
+
+
+def test_an_archive_is_read_as_its_campaign(tmp_path: Path) -> None:
+    """Tables, experiment and design are equal."""
+    made(tmp_path / "one")
+    merged(tmp_path, "one")
+    ours, theirs = query.read(tmp_path / "archive"), query.read(tmp_path / "one")
+    for table in ("trials", "observations", "checks"):
+        assert getattr(ours, table).equals(getattr(theirs, table))
+    assert ours.document == theirs.document
+    assert ours.scenarios == theirs.scenarios
+    assert ours.manifest["jobs"] == theirs.manifest["jobs"]
+    assert ours.manifest["sources"][0]["blocks"] == {"1": 1, "2": 2}
+    assert not (tmp_path / "archive" / "trials").exists()
+
+
+def test_an_archive_can_be_archived_again(tmp_path: Path) -> None:
+    """Merging archives is merging their campaigns."""
+    made(tmp_path / "one")
+    merged(tmp_path, "one")
+    archive.merge([tmp_path / "archive"], tmp_path / "again")
+    assert times_s(tmp_path / "again") == times_s(tmp_path / "archive")
+
+
+def test_each_block_comes_from_the_campaign_that_finished_most_of_it(tmp_path: Path) -> None:
+    """A block is never mixed; the first named of equals provides it."""
+    made(tmp_path / "first", of=range(8), s=1.0)
+    made(tmp_path / "second", of=range(4, 12), s=2.0)
+    assert merged(tmp_path, "first", "second").finished == 12
+    assert times_s(tmp_path / "archive") == {1: {1.0}, 2: {2.0}, 3: set(), 4: set()}
+
+
+def test_blocks_of_another_seed_are_numbered_on(tmp_path: Path) -> None:
+    """They are other trials, whose ids are hashes of the new number, too."""
+    made(tmp_path / "first", s=1.0)
+    made(tmp_path / "second", OTHER_SEED, s=2.0)
+    whole = merged(tmp_path, "first", "second")
+    assert times_s(tmp_path / "archive") == {1: {1.0}, 2: {1.0}, 3: {2.0}, 4: {2.0}}
+    rows = query.read(tmp_path / "archive").trials.to_pylist()
+    assert {row["trial"] for row in rows} == {trial.id for trial in whole.design}
+    assert len(rows) == 24
+
+
+def test_campaigns_of_other_experiments_and_programs_are_refused(tmp_path: Path) -> None:
+    """Every one, with the difference."""
+    made(tmp_path / "first")
+    made(tmp_path / "other", stored_campaigns.SMALL.replace('"1 MB"', '"2 MB"'))
+    trials = stored_campaigns.loaded().trials
+    manifest = stored_campaigns.manifest(sha256="f" * 64)
+    with campaign.opened(tmp_path / "new", stored_campaigns.SMALL, trials, manifest):
+        pass
+    with pytest.raises(ConfigError) as refused:
+        merged(tmp_path, "first", "other", "new")
+    other, program = map(str, refused.value.mistakes)
+    assert "is of another experiment than" in other
+    assert "program curl is 8.23.0 (ffffffffffff)" in program
+    assert not (tmp_path / "archive").exists()
+
+
+def test_a_folder_with_files_is_left_alone(tmp_path: Path) -> None:
+    """An archive is written to a new folder."""
+    made(tmp_path / "one")
+    (tmp_path / "archive").mkdir()
+    (tmp_path / "archive" / "thesis.tex").write_text("years")
+    with pytest.raises(ConfigError, match="is not an empty folder"):
+        merged(tmp_path, "one")
+    assert [path.name for path in (tmp_path / "archive").iterdir()] == ["thesis.tex"]
+
+
+def test_a_damaged_campaign_is_refused(tmp_path: Path) -> None:
+    """Its attempts would be missing without a word."""
+    made(tmp_path / "one")
+    next((tmp_path / "one").glob("trials/*/*/*/observations.jsonl")).write_text("{}")
+    with pytest.raises(ConfigError, match=r"observations.jsonl has"):
+        merged(tmp_path, "one")
+
+
+@pytest.mark.parametrize("name", ["trials.parquet", "observations.parquet", "tables.json"])
+def test_an_edited_archive_is_refused(tmp_path: Path, name: str) -> None:
+    """There are no attempts from which its tables could be made again."""
+    made(tmp_path / "one")
+    merged(tmp_path, "one")
+    file = tmp_path / "archive" / name
+    file.write_bytes(file.read_bytes() + b" ")
+    with pytest.raises(ConfigError, match="differ from the digests"):
+        query.read(tmp_path / "archive")
+    found = verification.verify(campaign.open_existing(tmp_path / "archive"))
+    assert [one.place for one in found.damaged] == ["tables.json"]
+
+
+def test_verification_of_an_archive_counts_its_trials(tmp_path: Path) -> None:
+    """And says what it is."""
+    made(tmp_path / "one", of=range(5))
+    merged(tmp_path, "one")
+    shutil.rmtree(tmp_path / "one")
+    found = verification.verify(campaign.open_existing(tmp_path / "archive"))
+    assert (found.planned, found.attempts, found.without_attempt) == (12, 5, 7)
+    assert not found.damaged
+    assert "archive" in found.notes[0]
+
+
+def test_no_run_continues_an_archive(tmp_path: Path) -> None:
+    """Its attempts are elsewhere."""
+    trials = made(tmp_path / "one", of=range(5))
+    merged(tmp_path, "one")
+    text, manifest = stored_campaigns.SMALL, stored_campaigns.manifest()
+    with (
+        pytest.raises(ConfigError, match="holds an archive"),
+        campaign.opened(tmp_path / "archive", text, trials, manifest),
+    ):
+        pass
