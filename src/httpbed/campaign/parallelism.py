@@ -3,7 +3,7 @@
 Either a fixed number, or as many as the machine can carry without disturbing them. The latter is
 found as TCP finds its share of a link, by additive increase and multiplicative decrease (Chiu and
 Jain, "Analysis of the increase and decrease algorithms", 1989). Each attempt's CPU pressure is the
-signal. Low pressure raises the number by one after as many attempts as run at a time. An attempt
+signal. Each attempt without much pressure raises the number by a half. An attempt
 that is invalid because the machine was busy halves the number, once for all attempts that ran then.
 Its retry waits for a free slot and so runs beside fewer others.
 """
@@ -19,9 +19,11 @@ from httpbed.experiment.check import PRESSURE
 from httpbed.experiment.trial import Attempt, Record
 from httpbed.trial import verdict
 
-MOST_PER_CPU = 4
-"""Upper bound of adapted parallelism: a download over an emulated link takes about a tenth of a
-CPU, and beyond a quarter of the CPU's time the starts of neighbours alone would disturb it."""
+MOST_PER_CPU = 8
+"""Upper bound of adapted parallelism: a download of 10 Mbit/s takes about a tenth of a CPU."""
+INCREASE = 0.5
+"""Added after each calm attempt. Attempts last from a second to minutes, so that an increase per
+round of them would take hours to recover from one burst of browser starts."""
 CALM_SHARE = 0.5
 """Up to this share of the limit of CPU pressure there is room for another trial."""
 
@@ -89,7 +91,7 @@ class Slots:
                 self._limit = max(self._limit / 2, 1.0)
                 self._reduced_after = self._started
         elif _is_calm(attempt):
-            self._limit = min(self._limit + 1 / self._limit, float(self._parallelism.most))
+            self._limit = min(self._limit + INCREASE, float(self._parallelism.most))
 
 
 def _is_calm(attempt: Attempt) -> bool:
