@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import click
+import results_page
 
 from httpbed import cli
 from httpbed.experiment import profiles
@@ -36,6 +37,7 @@ def main() -> None:
     (REFERENCE / "profiles.md").write_text(networks())
     (REFERENCE / "corpus.md").write_text(corpus_pages())
     (REFERENCE / "metrics.md").write_text(metrics())
+    (REFERENCE.parent / "results.md").write_text(results_page.page(results_page.read()))
     pages_figure.write(corpus.read().sites, REFERENCE.parent / "corpus.svg")
     schema = subprocess.run(["httpbed", "schema"], check=True, capture_output=True, text=True)
     (REFERENCE / "experiment.schema.json").write_text(schema.stdout)

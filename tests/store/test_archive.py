@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ OTHER_SEED = stored_campaigns.SMALL.replace("seed = 20261121", "seed = 2")
 
 def made(
     directory: Path, text: str = stored_campaigns.SMALL, *, of: range = range(12), s: float = 1.0
-) -> list[Trial]:
+) -> Sequence[Trial]:
     """Make a campaign with these trials of its design; return its design."""
     trials = stored_campaigns.loaded(text).trials
     records = [stored_campaigns.record(trials[number], seconds=s) for number in of]

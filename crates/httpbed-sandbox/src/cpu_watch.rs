@@ -7,6 +7,9 @@
 //! inherits them. So this program reads the numbers of all tasks of its PID namespace again and again, and keeps the
 //! last ones. Only a task's last moments, after the last reading, are lost.
 //!
+//! The machine's busy time (`/proc/stat`, proc(5)) is read at the same moments, so that both can be compared. The
+//! result is that of the last reading before the watch ends: a program that has just ended is in it.
+//!
 //! The pressure stall information of the machine counts waiting tasks of all trials alike. It cannot say whether
 //! the tasks of *this* trial waited.
 
@@ -31,12 +34,26 @@ pub struct TaskTimes {
     pub waited_ns: u64,
 }
 
+/// What the watch saw.
+#[derive(Debug, Serialize)]
+pub struct CpuTimes {
+    /// The time from the first to the last reading.
+    pub over_ns: u64,
+    /// The time in which all CPUs of the machine together were not idle, steal included.
+    pub busy_ns: u64,
+    /// The times of each task that ran or waited, in no order.
+    pub tasks: Vec<TaskTimes>,
+}
+
 /// The times of the sandbox's tasks since the beginning of the watch.
 pub struct CpuWatch {
     tasks: BTreeMap<String, Counter>,
     /// Times of ended tasks whose number another task has now.
     replaced: Vec<TaskTimes>,
-    next: Instant,
+    begun: Instant,
+    read: Instant,
+    first_busy_ns: u64,
+    last_busy_ns: u64,
 }
 
 /// The kernel's figures for one task: those from which its times count, and the last ones.
@@ -61,28 +78,43 @@ impl CpuWatch {
     /// When this kernel does not count these times.
     pub fn begin() -> io::Result<Self> {
         fs::read_to_string("/proc/thread-self/schedstat")?;
-        let mut watch = Self { tasks: BTreeMap::new(), replaced: Vec::new(), next: Instant::now() };
+        let (begun, busy_ns) = (Instant::now(), busy_ns());
+        let mut watch = Self {
+            tasks: BTreeMap::new(),
+            replaced: Vec::new(),
+            begun,
+            read: begun,
+            first_busy_ns: busy_ns,
+            last_busy_ns: busy_ns,
+        };
         watch.read(|now| now);
+        watch.read = begun;
         Ok(watch)
     }
 
     /// When to read the counters again.
-    pub const fn next_look(&self) -> Instant {
-        self.next
+    pub fn next_look(&self) -> Instant {
+        self.read + LOOK
     }
 
     /// Read the counters if it is time.
     pub fn look(&mut self) {
-        if Instant::now() >= self.next {
+        if Instant::now() >= self.next_look() {
             self.read(|_| TaskTimes::default());
         }
     }
 
-    /// End the watch and return the times of all tasks that were ready to run.
-    pub fn end(mut self) -> Vec<TaskTimes> {
-        self.read(|_| TaskTimes::default());
+    /// End the watch. If there was no time for a second reading, this is it.
+    pub fn end(mut self) -> CpuTimes {
+        if self.read == self.begun {
+            self.read(|_| TaskTimes::default());
+        }
         let times = self.tasks.values().map(Counter::times).chain(self.replaced);
-        times.filter(|times| *times != TaskTimes::default()).collect()
+        CpuTimes {
+            over_ns: u64::try_from((self.read - self.begun).as_nanos()).unwrap_or(u64::MAX),
+            busy_ns: self.last_busy_ns - self.first_busy_ns,
+            tasks: times.filter(|times| *times != TaskTimes::default()).collect(),
+        }
     }
 
     /// Read all counters; `first` says from which figures a task counts that was not seen before.
@@ -90,7 +122,8 @@ impl CpuWatch {
         for (task, now) in counters() {
             self.note(task, now, first);
         }
-        self.next = Instant::now() + LOOK;
+        self.last_busy_ns = busy_ns().max(self.last_busy_ns);
+        self.read = Instant::now();
     }
 
     fn note(&mut self, task: String, now: TaskTimes, first: fn(TaskTimes) -> TaskTimes) {
@@ -115,6 +148,18 @@ fn counters() -> Vec<(String, TaskTimes)> {
     tasks.filter_map(counter).collect()
 }
 
+/// The time since boot in which all CPUs together were not idle; 0 if it is unknown.
+fn busy_ns() -> u64 {
+    let text = fs::read_to_string("/proc/stat").unwrap_or_default();
+    // user, nice, system, idle, iowait, irq, softirq, steal; guests are in user.
+    let ticks: Vec<u64> =
+        text.lines().next().unwrap_or_default().split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let busy: u64 = [0, 1, 2, 5, 6, 7].iter().filter_map(|place| ticks.get(*place)).sum();
+    // SAFETY: takes a number only.
+    let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+    busy * 1_000_000_000 / u64::try_from(per_second).unwrap_or(100).max(1)
+}
+
 #[cfg(test)]
 mod tests {
     use std::thread;
@@ -122,7 +167,9 @@ mod tests {
     use super::*;
 
     fn empty() -> CpuWatch {
-        CpuWatch { tasks: BTreeMap::new(), replaced: Vec::new(), next: Instant::now() }
+        let now = Instant::now();
+        let (tasks, replaced) = (BTreeMap::new(), Vec::new());
+        CpuWatch { tasks, replaced, begun: now, read: now, first_busy_ns: 0, last_busy_ns: 0 }
     }
 
     const fn times(ran_ns: u64, waited_ns: u64) -> TaskTimes {
@@ -162,8 +209,10 @@ mod tests {
             }
             thread::sleep(3 * LOOK);
             let ended = watch.end();
-            let waited_ns: u64 = ended.iter().map(|task| task.waited_ns).sum();
+            let waited_ns: u64 = ended.tasks.iter().map(|task| task.waited_ns).sum();
             assert!(waited_ns > 1_000_000, "{ended:?}");
+            assert!(ended.busy_ns > 0, "{ended:?}");
+            assert!(ended.over_ns > 3_000_000 * 50 - 1, "{ended:?}");
         });
     }
 }

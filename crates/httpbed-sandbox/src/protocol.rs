@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cpu_watch::TaskTimes;
+use crate::cpu_watch::CpuTimes;
 
 /// The first line of input: the sandbox's configuration.
 #[derive(Debug, Deserialize)]
@@ -256,8 +256,9 @@ pub enum Event {
     CpuTimes {
         /// The request.
         id: u64,
-        /// The times of each task that ran or waited, in no order.
-        tasks: Vec<TaskTimes>,
+        /// The times.
+        #[serde(flatten)]
+        times: CpuTimes,
     },
     /// A request could not be carried out.
     Refused {

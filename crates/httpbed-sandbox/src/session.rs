@@ -191,7 +191,7 @@ impl Session {
             }),
             What::EndCpuWatch => {
                 let watch = self.cpu_watch.take().ok_or_else(|| io::Error::other("no watch has begun"));
-                watch.map(|watch| Some(Event::CpuTimes { id, tasks: watch.end() }))
+                watch.map(|watch| Some(Event::CpuTimes { id, times: watch.end() }))
             }
             What::Digest { path } => digest(id, &self.around.base, &path).map(Some),
             What::MakeFolder { path } => {

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -60,12 +61,14 @@ async def execute(  # noqa: PLR0913 - all but the first three are keywords
     """
     slots = Slots(jobs)
 
-    async def commit(trial: Trial, number: int) -> Attempt:
-        return (await slots.run(lambda: commit_attempt(campaign, setup, trial, number))).attempt
-
     async def finish(task: Work) -> None:
-        trial, number = task
-        await _finish(trial, range(number, number + retries + 1), commit, tell)
+        trial, first = task
+
+        async def commit(number: int) -> Attempt:
+            attempt = partial(commit_attempt, campaign, setup, trial, number)
+            return (await slots.run(attempt, retry=number - first)).attempt
+
+        await _finish(range(first, first + retries + 1), commit, tell)
 
     await side_by_side(work, finish, jobs=jobs.most)
 
@@ -92,13 +95,12 @@ async def side_by_side(
 
 
 async def _finish(
-    trial: Trial,
     numbers: range,
-    commit: Callable[[Trial, int], Awaitable[Attempt]],
+    commit: Callable[[int], Awaitable[Attempt]],
     tell: Callable[[AttemptProgress], None],
 ) -> None:
     for number in numbers:
-        attempt = await commit(trial, number)
+        attempt = await commit(number)
         retry = attempt.outcome.kind == "invalid" and number < numbers[-1]
         patience_s = quiet_machine.patience_s(attempt, number - numbers[0] + 1) if retry else 0.0
         tell(AttemptProgress(attempt, retry, patience_s))

@@ -13,8 +13,6 @@ from pathlib import Path
 
 _PSI = Path("/proc/pressure/cpu")
 _STAT = Path("/proc/stat")
-_BUSY_COLUMNS = (1, 2, 3, 6, 7, 8)
-"""User, nice, system, hardware and software interrupts, steal (proc(5)); guests are in user."""
 _STEAL_COLUMN = 8
 
 
@@ -42,17 +40,8 @@ def read() -> PressureReading:
                 return PressureReading("psi", seconds, time.monotonic())
     except OSError:
         pass
-    return PressureReading("steal", _cpu_seconds(_STEAL_COLUMN), time.monotonic())
-
-
-def busy_s() -> float:
-    """Return the seconds in which all CPUs together were not idle since boot, steal included."""
-    return _cpu_seconds(*_BUSY_COLUMNS)
-
-
-def _cpu_seconds(*columns: int) -> float:
-    words = _STAT.read_text().splitlines()[0].split()
-    return sum(int(words[column]) for column in columns) / os.sysconf("SC_CLK_TCK")
+    ticks = _STAT.read_text().splitlines()[0].split()[_STEAL_COLUMN]
+    return PressureReading("steal", int(ticks) / os.sysconf("SC_CLK_TCK"), time.monotonic())
 
 
 def killed_for_memory() -> int:

@@ -43,7 +43,7 @@ def read(directory: Path) -> Results:
         },
         damaged=compacted.damaged,
         whole_experiment=read_back.experiment,
-        artifacts=Artifacts(directory),
+        artifacts=Artifacts(None if campaign.is_archive else directory),
         **compacted.tables,
     )
 

@@ -133,6 +133,17 @@ class TaskTimes:
     waited_s: float
 
 
+@dataclass(frozen=True)
+class CpuTimes:
+    """How busy the machine's CPUs were for ``over_s`` seconds, and what a sandbox had of them."""
+
+    over_s: float
+    busy_s: float
+    """Time in which all CPUs together were not idle, steal included."""
+    tasks: Sequence[TaskTimes]
+    """The sandbox's tasks that ran or waited, in no order."""
+
+
 class Supervisor:
     """A running sandbox, made by :func:`sandbox`."""
 
@@ -232,10 +243,11 @@ class Supervisor:
             return False
         return True
 
-    async def end_cpu_watch(self) -> list[TaskTimes]:
-        """Return the times of each task that ran or waited since :meth:`watch_cpu`, in no order."""
+    async def end_cpu_watch(self) -> CpuTimes:
+        """Return what the watch that :meth:`watch_cpu` began saw, up to its last reading."""
         answer = await self._request(next(self._ids), {"do": "end_cpu_watch"})
-        return [TaskTimes(one["ran_ns"] / 1e9, one["waited_ns"] / 1e9) for one in answer["tasks"]]
+        tasks = [TaskTimes(one["ran_ns"] / 1e9, one["waited_ns"] / 1e9) for one in answer["tasks"]]
+        return CpuTimes(answer["over_ns"] / 1e9, answer["busy_ns"] / 1e9, tasks)
 
     async def close(self) -> None:
         """End the sandbox with all its processes."""

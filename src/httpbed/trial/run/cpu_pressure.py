@@ -16,13 +16,12 @@ waits of all processes.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from httpbed.host import pressure
 from httpbed.host.pressure import PressureReading
-from httpbed.host.sandbox.supervisor import Supervisor, TaskTimes
+from httpbed.host.sandbox.supervisor import CpuTimes, Supervisor
 
 SOURCE = "schedstat"
 
@@ -35,35 +34,36 @@ class CpuPressure:
     by_task: bool
     """Whether this kernel counts the times of each task."""
     machine: PressureReading
-    busy_s: float
 
     @classmethod
     async def begin(cls, supervisor: Supervisor) -> CpuPressure:
         """Begin to measure."""
-        by_task = await supervisor.watch_cpu()
-        return cls(supervisor, by_task, pressure.read(), pressure.busy_s())
+        return cls(supervisor, await supervisor.watch_cpu(), pressure.read())
 
     async def end(self) -> dict[str, Any]:
         """Return the pressure as evidence: source, seconds of waiting, and over how many."""
-        machine, busy_s = pressure.read(), pressure.busy_s() - self.busy_s
-        over_s = machine.at_s - self.machine.at_s
+        machine = pressure.read()
         if not self.by_task:
-            waited_s = machine.seconds - self.machine.seconds
+            waited_s, over_s = (
+                machine.seconds - self.machine.seconds,
+                machine.at_s - self.machine.at_s,
+            )
             return {"source": machine.source, "seconds": waited_s, "over_s": over_s}
-        tasks = await self.supervisor.end_cpu_watch()
-        seconds = some_task_waited_s(tasks, over_s) * others_share(tasks, busy_s)
-        return {"source": SOURCE, "seconds": seconds, "over_s": over_s}
+        times = await self.supervisor.end_cpu_watch()
+        waited_s = some_task_waited_s(times) * others_share(times)
+        return {"source": SOURCE, "seconds": waited_s, "over_s": times.over_s}
 
 
-def some_task_waited_s(tasks: Sequence[TaskTimes], over_s: float) -> float:
-    """Estimate the seconds out of ``over_s`` in which at least one of the tasks waited."""
-    if over_s <= 0:
+def some_task_waited_s(times: CpuTimes) -> float:
+    """Estimate the seconds in which at least one of the tasks waited."""
+    if times.over_s <= 0:
         return 0.0
-    return over_s * (1 - math.prod(max(1 - task.waited_s / over_s, 0.0) for task in tasks))
+    all_but = (max(1 - task.waited_s / times.over_s, 0.0) for task in times.tasks)
+    return times.over_s * (1 - math.prod(all_but))
 
 
-def others_share(tasks: Sequence[TaskTimes], busy_s: float) -> float:
-    """Return the share of ``busy_s`` seconds of all CPUs that the tasks did not use."""
-    if busy_s <= 0:
+def others_share(times: CpuTimes) -> float:
+    """Return the share of the busy time that the tasks did not use."""
+    if times.busy_s <= 0:
         return 0.0
-    return max(1 - sum(task.ran_s for task in tasks) / busy_s, 0.0)
+    return max(1 - sum(task.ran_s for task in times.tasks) / times.busy_s, 0.0)

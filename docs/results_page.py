@@ -1,0 +1,206 @@
+"""The page of the published results, from the verdicts and archives in ``results/``."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from httpbed.store import query
+from httpbed.store.results import Results
+
+ROOT = Path(__file__).resolve().parent.parent
+PUBLISHED = ROOT / "results"
+REMARKS = "remarks.toml"
+"""What the evidence suggests where a claim does not come out, by the claim's id."""
+VERDICTS = ("reproduced", "contradicted", "inconclusive", "not judged")
+TITLES = {
+    "liu2024": "Liu et al. 2024 and 2025: HTTP/3 and HTTP/2, with and without a proxy",
+    "biswal2016": "Biswal and Gnawali 2016: does QUIC make the web faster?",
+    "zhang2023": "Zhang and Song 2023: QUIC on gigabit links and lossy links",
+    "ranjan2019": "Ranjan et al. 2019: pages of few and many images",
+}
+
+
+@dataclass(frozen=True)
+class PublishedExperiment:
+    """One experiment's results: its archive and the verdicts on its claims."""
+
+    folder: Path
+    results: Results
+    claims: Sequence[Mapping[str, Any]]
+
+    @property
+    def study(self) -> str:
+        """The name of the study's folder."""
+        return self.folder.parent.name
+
+
+def read(published: Path = PUBLISHED) -> list[PublishedExperiment]:
+    """Read all published results, in the order of the folders' names."""
+    return [
+        PublishedExperiment(file.parent, query.read(file.parent), _claims(file.parent))
+        for file in sorted(published.glob("*/*/manifest.json"))
+    ]
+
+
+def _claims(folder: Path) -> list[dict[str, Any]]:
+    file = folder / "claims.json"
+    claims: list[dict[str, Any]] = json.loads(file.read_text())["claims"] if file.exists() else []
+    return claims
+
+
+def page(found: Sequence[PublishedExperiment], published: Path = PUBLISHED) -> str:
+    """Return the page as Markdown."""
+    remarks = tomllib.loads((published / REMARKS).read_text())
+    parts = ["# Results", *_opening(found), _overview(found), *_how(found)]
+    for study in dict.fromkeys(one.study for one in found):
+        parts += _study([one for one in found if one.study == study], remarks)
+    return "\n\n".join(parts) + "\n"
+
+
+def _opening(found: Sequence[PublishedExperiment]) -> Iterator[str]:
+    yield "Written by `make docs` from the archives and verdicts in `results/`."
+    yield summary(found)
+    yield (
+        "A verdict compares the interval of an estimate with the region in which the claim would be"
+        " right ([how](guides/claims.md)). *Robust* means reproduced in every control arm, too:"
+        " with another server, another congestion control, or another reading of the paper."
+        " *Not judged* names the reason, such as too few blocks. Nothing was run again because of"
+        " its verdict."
+    )
+
+
+def summary(found: Sequence[PublishedExperiment]) -> str:
+    """Count all verdicts in one sentence."""
+    claims = [claim for one in found for claim in one.claims]
+    verdicts = Counter(claim["verdict"] for claim in claims)
+    robust = sum(claim["robustness"] == "robust" for claim in claims)
+    counted = [f"{verdicts[verdict]} are {verdict}" for verdict in VERDICTS if verdicts[verdict]]
+    if verdicts["reproduced"]:
+        counted[0] += f" ({robust} of them robust)"
+    return f"Of {len(claims)} claims of the papers, {', '.join(counted)}."
+
+
+def _overview(found: Sequence[PublishedExperiment]) -> str:
+    head = ["study", "claims", "reproduced", "of these robust", *VERDICTS[1:]]
+    rows = []
+    for study in dict.fromkeys(one.study for one in found):
+        claims = [claim for one in found if one.study == study for claim in one.claims]
+        verdicts = Counter(claim["verdict"] for claim in claims)
+        robust = sum(claim["robustness"] == "robust" for claim in claims)
+        others = [str(verdicts[verdict]) for verdict in VERDICTS[1:]]
+        link = f"[{study}](#{study})"
+        rows.append([link, str(len(claims)), str(verdicts["reproduced"]), str(robust), *others])
+    return table(head, rows)
+
+
+def _how(found: Sequence[PublishedExperiment]) -> Iterator[str]:
+    yield "## The campaigns"
+    head = [
+        "experiment",
+        "scale",
+        "trials",
+        "completed",
+        "failed",
+        "timed out",
+        "without a valid attempt",
+        "invalid attempts",
+        "blocks",
+        "trials side by side",
+        "begun",
+    ]
+    yield table(head, [_campaign(one) for one in found])
+    hosts = {_host(one.results.manifest) for one in found}
+    yield f"Machine: {'; '.join(sorted(hosts))}."
+
+
+def _campaign(one: PublishedExperiment) -> list[str]:
+    results, rows = one.results, one.results.trials.to_pylist()
+    last = {row["trial"]: row["outcome"] for row in sorted(rows, key=lambda row: row["attempt"])}
+    outcomes = Counter(last.values())
+    repeated = sum(row["outcome"] == "invalid" for row in rows)
+    missing = results.planned - len(last) + outcomes["invalid"]
+    valid = [row["block"] for row in rows if row["outcome"] != "invalid"]
+    return [
+        f"[{one.study}/{one.folder.name}](../results/{one.study}/{one.folder.name}/report.html)",
+        str(results.manifest.get("scale") or "all"),
+        str(results.planned),
+        *(str(outcomes[kind]) for kind in ("completed", "failed", "timed out")),
+        str(missing),
+        str(repeated),
+        str(len(set(valid))),
+        str(results.manifest.get("jobs", "")),
+        str(results.manifest.get("started", ""))[:10],
+    ]
+
+
+def _host(manifest: Mapping[str, Any]) -> str:
+    host = manifest["host"]
+    gigabytes = host["memory_bytes"] / 1e9
+    return (
+        f"{host['cpu']}, {host['cores']} cores, {gigabytes:.0f} GB, {host['distribution']},"
+        f" Linux {host['kernel'].partition('-')[0]}"
+    )
+
+
+def _study(found: Sequence[PublishedExperiment], remarks: Mapping[str, str]) -> Iterator[str]:
+    study = found[0].study
+    yield f'<a id="{study}"></a>\n\n## {TITLES.get(study, study)}'
+    yield (
+        f"[What the paper did, what differs here](../experiments/{study}/README.md). Reports: "
+        + ", ".join(
+            f"[{one.folder.name}](../results/{study}/{one.folder.name}/report.html)"
+            for one in found
+        )
+        + "."
+    )
+    head = ["claim", "", "published", "measured here", "verdict", "in control arms"]
+    yield table(head, [_row(claim) for one in found for claim in one.claims])
+    noted = [
+        (claim, remarks[claim["id"]])
+        for one in found
+        for claim in one.claims
+        if claim["id"] in remarks
+    ]
+    if noted:
+        yield "### What the evidence suggests"
+        yield "\n".join(
+            f"* **{claim['id']}** ({claim['verdict']}): {text.strip()}" for claim, text in noted
+        )
+    for one in found:
+        yield from _figures(one)
+
+
+def _row(claim: Mapping[str, Any]) -> list[str]:
+    source = f" ({claim['source']})" if claim["source"] else ""
+    return [
+        claim["id"],
+        f"{claim['says']}{source}",
+        claim["published"],
+        claim["measured"],
+        f"**{claim['verdict']}**",
+        claim["robustness_in_words"] or "no arm",
+    ]
+
+
+def _figures(one: PublishedExperiment) -> Iterator[str]:
+    for figure in one.results.experiment.figures:
+        file = one.folder / "figures" / f"{figure.id}.svg"
+        if file.exists():
+            source = f"[{figure.title}](../{file.relative_to(ROOT)})"
+            yield f"![{figure.title}](../{file.relative_to(ROOT)})\n\n*{source}, {figure.source}.*"
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table in Markdown; the cells are plain text or links."""
+    lines = [list(head), ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(_cell(cell) for cell in line)} |" for line in lines)
+
+
+def _cell(text: str) -> str:
+    return str(text).replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")

@@ -1,0 +1,67 @@
+"""Writes finished campaigns of the studies as published results.
+
+    python experiments/publish.py reproduced/standard/liu2024/*    # then: make docs
+
+For each campaign, ``results/<study>/<experiment>/`` gets the archive of its tables, the verdicts on
+the claims that the experiment file makes today, the report, and the declared figures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from reproduce import PUBLISHED, STUDIES
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Publish each campaign; the names of its two last folders are study and experiment."""
+    options = argparse.ArgumentParser(prog="publish.py", description=__doc__)
+    options.add_argument("campaigns", nargs="+", type=Path)
+    for campaign in options.parse_args(words).campaigns:
+        publish(campaign.resolve())
+    return 0
+
+
+def publish(campaign: Path) -> None:
+    """Replace the published results of one experiment."""
+    study, name = campaign.parts[-2:]
+    experiment, place = STUDIES / study / f"{name}.toml", PUBLISHED / study / name
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder) / name
+        _httpbed("merge", campaign, "-o", made)
+        if "[[claim]]" in experiment.read_text():
+            said = _httpbed("claims", made, "--experiment", experiment, "--json")
+            (judged,) = json.loads(said)["campaigns"]
+            del judged["directory"]  # which is temporary
+            (made / "claims.json").write_text(json.dumps(judged, indent=1) + "\n")
+        _httpbed("report", made, "--json", *_figures(experiment))
+        (made / "lock").unlink()
+        shutil.rmtree(place, ignore_errors=True)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copytree(made, place)
+    print(f"{place.relative_to(PUBLISHED.parent)}: {_kib(place)} KiB")
+
+
+def _figures(experiment: Path) -> list[str | Path]:
+    declares = "[[figure]]" in experiment.read_text()
+    return ["--experiment", experiment] if declares else []
+
+
+def _httpbed(*words: str | Path) -> str:
+    line = ["httpbed", *map(str, words)]
+    return subprocess.run(line, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def _kib(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) // 1024
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,192 @@
+"""Runs the studies, judges their claims, and compares the verdicts with the published ones.
+
+    make reproduce                                   # all studies, at the scale of results/: a day
+    make reproduce STUDY=ranjan2019                  # one of them
+    make reproduce STUDY=zhang2023 SCALE=smoke       # minutes: does everything run?
+
+Campaigns are kept in ``reproduced/``; the same command resumes them. ``results/`` has the published
+archives. The exit code is 1 if a verdict is the opposite of a published one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from httpbed.experiment import parser
+from httpbed.store import query
+
+STUDIES = Path(__file__).resolve().parent
+PUBLISHED = STUDIES.parent / "results"
+REPRODUCED = STUDIES.parent / "reproduced"
+SCALES = ("smoke", "standard", "full")
+SETTLED = {"reproduced": "contradicted", "contradicted": "reproduced"}
+"""A verdict and its opposite; the other verdicts have none."""
+
+
+@dataclass(frozen=True)
+class ComparedClaim:
+    """A claim's verdict in the published results and in a new campaign."""
+
+    id: str
+    published: str
+    now: str
+
+    @property
+    def is_opposite(self) -> bool:
+        """Whether both verdicts are settled and differ."""
+        return SETTLED.get(self.published) == self.now
+
+
+@dataclass(frozen=True)
+class ComparedValues:
+    """How many new values lie between the least and the most of the published ones."""
+
+    inside: int
+    values: int
+    expected: float
+    """Of values that come from the same distribution."""
+
+    def __str__(self) -> str:
+        share = self.expected / self.values if self.values else 0.0
+        return (
+            f"{self.inside} of {self.values} values lie in the published range"
+            f" (about {share:.0%} are expected to)"
+        )
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run, judge and compare; return the exit code."""
+    chosen = _arguments(words)
+    opposite = 0
+    for experiment in experiments(chosen.study):
+        campaign = REPRODUCED / chosen.scale / experiment.parent.name / experiment.stem
+        published = PUBLISHED / experiment.parent.name / experiment.stem
+        print(f"== {experiment.relative_to(STUDIES)}, {chosen.scale}", flush=True)
+        _run(experiment, chosen.scale, campaign)
+        compared = compared_claims(_claims(published), judged(campaign, experiment))
+        opposite += sum(one.is_opposite for one in compared)
+        for line in lines(compared):
+            print(line)
+        if published.is_dir():
+            print(compared_values(published, campaign), flush=True)
+    return 1 if opposite else 0
+
+
+def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
+    known = sorted({path.parent.name for path in experiments(None)})
+    options = argparse.ArgumentParser(prog="make reproduce", description=__doc__)
+    options.add_argument("--study", choices=known)
+    options.add_argument("--scale", choices=SCALES, default="standard")
+    return options.parse_args(words)
+
+
+def experiments(study: str | None) -> list[Path]:
+    """Return the experiment files of a study, or of all."""
+    folders = sorted(path.parent for path in STUDIES.glob("*/published.csv"))
+    return [
+        file
+        for folder in folders
+        if study in {None, folder.name}
+        for file in sorted(folder.glob("*.toml"))
+    ]
+
+
+def _run(experiment: Path, scale: str, campaign: Path) -> None:
+    """Run or resume a campaign; invalid attempts that remain are no failure."""
+    campaign.parent.mkdir(parents=True, exist_ok=True)
+    options = ["--scale", scale, "--jobs", "auto", "-o", str(campaign)]
+    ended = subprocess.run(["httpbed", "run", str(experiment), *options], check=False)
+    if ended.returncode not in {0, 1}:
+        sys.exit(ended.returncode)
+
+
+def judged(campaign: Path, experiment: Path) -> list[dict[str, Any]]:
+    """Judge the claims that an experiment file makes today by a campaign of it."""
+    stated = parser.read_valid(experiment.read_text()).experiment
+    if stated is None or not stated.claims:
+        return []
+    said = subprocess.run(
+        ["httpbed", "claims", str(campaign), "--experiment", str(experiment), "--json"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    (only,) = json.loads(said.stdout)["campaigns"]
+    claims: list[dict[str, Any]] = only["claims"]
+    return claims
+
+
+def _claims(published: Path) -> list[dict[str, Any]]:
+    file = published / "claims.json"
+    if not file.exists():
+        return []
+    claims: list[dict[str, Any]] = json.loads(file.read_text())["claims"]
+    return claims
+
+
+def compared_claims(
+    published: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]
+) -> list[ComparedClaim]:
+    """Pair verdicts by the claim's id; a claim without a published one is ``unpublished``."""
+    before = {claim["id"]: claim["verdict"] for claim in published}
+    return [
+        ComparedClaim(claim["id"], before.get(claim["id"], "unpublished"), claim["verdict"])
+        for claim in now
+    ]
+
+
+def lines(compared: Sequence[ComparedClaim]) -> Iterator[str]:
+    """Yield each claim whose verdict differs, then how many agree."""
+    for one in compared:
+        if one.now != one.published:
+            mark = "  OPPOSITE" if one.is_opposite else ""
+            yield f"  {one.id}: published {one.published}, now {one.now}{mark}"
+    same = sum(one.now == one.published for one in compared)
+    yield f"{same} of {len(compared)} claims have the published verdict"
+
+
+def compared_values(published: Path, campaign: Path) -> ComparedValues:
+    """Compare each new value of the main metric with the published ones of its treatment.
+
+    Of n published values and a new one, all from one distribution, each is equally likely to be
+    the least or the most. So the new one lies between the others with probability (n - 1)/(n + 1).
+    """
+    before, after = query.read(published), query.read(campaign)
+    metric = before.experiment.report.metric
+    factors = [*before.experiment.factors, "item"]
+    ranges = _values(before.observations, metric).group_by(factors)
+    known = {
+        tuple(row[name] for name in factors): row
+        for row in ranges.aggregate(
+            [("value", "min"), ("value", "max"), ("value", "count")]
+        ).to_pylist()
+    }
+    inside, expected, values = 0, 0.0, 0
+    for row in _values(after.observations, metric).to_pylist():
+        found = known.get(tuple(row[name] for name in factors))
+        if found is not None:
+            values += 1
+            inside += found["value_min"] <= row["value"] <= found["value_max"]
+            expected += (found["value_count"] - 1) / (found["value_count"] + 1)
+    return ComparedValues(inside, values, expected)
+
+
+def _values(observations: pa.Table, metric: str) -> pa.Table:
+    wanted = pc.and_(
+        pc.equal(observations["metric"], metric), pc.equal(observations["outcome"], "completed")
+    )
+    return observations.filter(wanted)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
