@@ -39,7 +39,7 @@ pub struct TaskTimes {
 pub struct CpuTimes {
     /// The time from the first to the last reading.
     pub over_ns: u64,
-    /// The time in which all CPUs of the machine together were not idle, steal included.
+    /// The time in which all CPUs of the machine together were not idle, steal included, niced programs not.
     pub busy_ns: u64,
     /// The times of each task that ran or waited, in no order.
     pub tasks: Vec<TaskTimes>,
@@ -151,10 +151,10 @@ fn counters() -> Vec<(String, TaskTimes)> {
 /// The time since boot in which all CPUs together were not idle; 0 if it is unknown.
 fn busy_ns() -> u64 {
     let text = fs::read_to_string("/proc/stat").unwrap_or_default();
-    // user, nice, system, idle, iowait, irq, softirq, steal; guests are in user.
+    // user, nice, system, idle, iowait, irq, softirq, steal; guests are in user. A niced process gives way.
     let ticks: Vec<u64> =
         text.lines().next().unwrap_or_default().split_whitespace().filter_map(|word| word.parse().ok()).collect();
-    let busy: u64 = [0, 1, 2, 5, 6, 7].iter().filter_map(|place| ticks.get(*place)).sum();
+    let busy: u64 = [0, 2, 5, 6, 7].iter().filter_map(|place| ticks.get(*place)).sum();
     // SAFETY: takes a number only.
     let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
     busy * 1_000_000_000 / u64::try_from(per_second).unwrap_or(100).max(1)

@@ -139,7 +139,7 @@ class CpuTimes:
 
     over_s: float
     busy_s: float
-    """Time in which all CPUs together were not idle, steal included."""
+    """Time in which all CPUs together were not idle, steal included, niced programs not."""
     tasks: Sequence[TaskTimes]
     """The sandbox's tasks that ran or waited, in no order."""
 
