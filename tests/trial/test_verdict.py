@@ -310,9 +310,9 @@ def test_a_broken_bed_is_recorded_as_an_invalid_attempt() -> None:
     assert record.observations == []
 
 
-def pressure(waited_s: float, over_s: float) -> Check:
+def pressure(waited_s: float, over_s: float, source: str = "psi") -> Check:
     """Check a client during which tasks waited so long."""
-    told = {"source": "psi", "seconds": waited_s, "over_s": over_s}
+    told = {"source": source, "seconds": waited_s, "over_s": over_s}
     evidence = replace(recorded_evidence(H2_LOSS), pressure=told)
     return next(check for check in checks(evidence, H2_LOSS) if check.name == "CPU pressure")
 
@@ -321,6 +321,13 @@ def test_a_short_transfer_is_not_invalid_for_its_own_start() -> None:
     """In tens of ms the programs' own start is most of the time."""
     assert pressure(0.09, 0.08).passed
     assert pressure(0.09, 0.08).figure.startswith("45% of 0.20 s")
+
+
+def test_waits_of_the_trials_own_tasks_have_a_stricter_limit() -> None:
+    """Where the kernel counts all waits together, those of unconcerned processes are in it."""
+    assert pressure(0.4, 1.0).passed
+    assert not pressure(0.4, 1.0, "schedstat").passed
+    assert pressure(0.2, 1.0, "schedstat").passed
 
 
 def test_pressure_is_at_most_all_of_the_time() -> None:

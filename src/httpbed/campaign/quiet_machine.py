@@ -20,7 +20,7 @@ LOOK_S = 0.25
 """Time between two readings: many turns of the scheduler, and short beside the wait."""
 QUIET_SHARE = 0.25
 """Largest share of the time in which a process waited for a CPU, on a quiet machine. It is half of
-a trial's limit, because the trial adds its own programs."""
+the limit for a machine, because the trial adds its own programs."""
 
 
 def patience_s(attempt: Attempt, number: int) -> float:

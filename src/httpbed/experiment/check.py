@@ -130,9 +130,9 @@ PRESSURE = CheckDescriptor(
     "A task of the trial waited for a CPU that others had, at most {limit} of the client's time.",
     by_strain=True,
     unit="1",
-    # Downloads side by side took at most 5 % longer up to a quarter, and page loads 4 to 39 % longer
-    # above it. Alone on two cores a download has up to 0.05 and a browser's load about 0.15, because
-    # the kernel's threads and httpbed count as others.
+    # Paired with trials that ran alone, trials up to a quarter took 1 % longer at the median, and
+    # browsers' loads above it 4 to 39 %. Alone on two cores, all kinds of trials have up to 0.08,
+    # because the kernel's threads and httpbed count as others.
     limit=0.25,
 )
 CONGESTION_CONTROL = CheckDescriptor(

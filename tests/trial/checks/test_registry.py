@@ -94,7 +94,7 @@ def test_the_meaning_contains_the_limit_that_the_check_asks() -> None:
     limited = [one for one in CHECKS if one.limit]
     assert {one.id for one in CHECKS if "{limit}" in one.requirement} == {one.id for one in limited}
     assert " at most 5 ms " in LATENESS.meaning
-    assert " at most 50 % " in PRESSURE.meaning
+    assert " at most 25 % " in PRESSURE.meaning
     assert not any("{" in one.meaning for one in CHECKS)
 
 

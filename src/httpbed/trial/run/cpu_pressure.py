@@ -22,8 +22,7 @@ from typing import Any
 from httpbed.host import pressure
 from httpbed.host.pressure import PressureReading
 from httpbed.host.sandbox.supervisor import CpuTimes, Supervisor
-
-SOURCE = "schedstat"
+from httpbed.trial.evidence import BY_TASK
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class CpuPressure:
             return {"source": machine.source, "seconds": waited_s, "over_s": over_s}
         times = await self.supervisor.end_cpu_watch()
         waited_s = some_task_waited_s(times) * others_share(times)
-        return {"source": SOURCE, "seconds": waited_s, "over_s": times.over_s}
+        return {"source": BY_TASK, "seconds": waited_s, "over_s": times.over_s}
 
 
 def some_task_waited_s(times: CpuTimes) -> float:
