@@ -66,7 +66,7 @@ async def execute(  # noqa: PLR0913 - all but the first three are keywords
 
         async def commit(number: int) -> Attempt:
             attempt = partial(commit_attempt, campaign, setup, trial, number)
-            return (await slots.run(attempt, retry=number - first)).attempt
+            return (await slots.run(attempt)).attempt
 
         await _finish(range(first, first + retries + 1), commit, tell)
 

@@ -4,8 +4,9 @@ Either a fixed number, or as many as the machine can carry without disturbing th
 found as TCP finds its share of a link, by additive increase and multiplicative decrease (Chiu and
 Jain, "Analysis of the increase and decrease algorithms", 1989). Each attempt's CPU pressure is the
 signal. Each attempt without much pressure raises the number by a half. An attempt that is invalid
-because the machine was busy halves the number, once for all attempts that ran then. Its retry takes
-the slots of two trials, the next retry those of four.
+because the machine was busy halves the number, once for all attempts that ran then, so that its
+retry has fewer neighbours. One trial for each CPU always runs: a transfer of minutes must not keep
+all others waiting.
 """
 
 from __future__ import annotations
@@ -49,37 +50,33 @@ def adapted() -> Parallelism:
 
 
 class Slots:
-    """Lets so many attempts run at a time, in order, and learns from each."""
+    """Lets so many attempts run at a time, and learns from each."""
 
     def __init__(self, parallelism: Parallelism) -> None:
         self._parallelism = parallelism
         self._limit = float(parallelism.most)
         if parallelism.adapts:
-            self._limit = min(self._limit, float(os.cpu_count() or 1))
-        self._taken = 0
+            self._limit = self._least
+        self._running = 0
         self._started = 0
         self._reduced_after = 0
         """Number of the last attempt that had started when the limit was halved."""
-        self._entrance = asyncio.Lock()
-        """Who waits in it is next, so that a wide attempt is not overtaken for ever."""
         self._changed = asyncio.Condition()
 
     @property
     def limit(self) -> int:
-        """How many slots there are now."""
+        """How many attempts may run now."""
         return int(self._limit)
 
-    async def run(self, attempt: Callable[[], Awaitable[Record]], *, retry: int = 0) -> Record:
-        """Wait for free slots, run the attempt in them, and learn from its record.
+    @property
+    def _least(self) -> float:
+        return float(min(self._parallelism.most, os.cpu_count() or 1))
 
-        Where parallelism is adapted, each retry takes twice the slots of the attempt before it, and
-        so has fewer neighbours.
-        """
-        wanted = 2**retry if self._parallelism.adapts else 1
-        async with self._entrance, self._changed:
-            await self._changed.wait_for(lambda: self._taken + self._width(wanted) <= self.limit)
-            width = self._width(wanted)
-            self._taken += width
+    async def run(self, attempt: Callable[[], Awaitable[Record]]) -> Record:
+        """Wait for a free slot, run the attempt in it, and learn from its record."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._running < self.limit)
+            self._running += 1
             self._started += 1
         number = self._started
         try:
@@ -88,18 +85,15 @@ class Slots:
             return record
         finally:
             async with self._changed:
-                self._taken -= width
+                self._running -= 1
                 self._changed.notify_all()
-
-    def _width(self, wanted: int) -> int:
-        return min(wanted, self.limit)
 
     def _learn(self, attempt: Attempt, number: int) -> None:
         if not self._parallelism.adapts:
             return
         if verdict.is_strained(attempt):
             if number > self._reduced_after:
-                self._limit = max(self._limit / 2, 1.0)
+                self._limit = max(self._limit / 2, self._least)
                 self._reduced_after = self._started
         elif _is_calm(attempt):
             self._limit = min(self._limit + INCREASE, float(self._parallelism.most))
