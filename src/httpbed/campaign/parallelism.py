@@ -3,10 +3,11 @@
 Either a fixed number, or as many as the machine can carry without disturbing them. The latter is
 found as TCP finds its share of a link, by additive increase and multiplicative decrease (Chiu and
 Jain, "Analysis of the increase and decrease algorithms", 1989). Each attempt's CPU pressure is the
-signal. Each attempt without much pressure raises the number by a half. An attempt that is invalid
-because the machine was busy halves the number, once for all attempts that ran then, so that its
-retry has fewer neighbours. One trial for each CPU always runs: a transfer of minutes must not keep
-all others waiting.
+signal. Each attempt without much pressure raises the number by one. An attempt that is invalid
+because the machine was busy lowers the number by a quarter, once for all attempts that ran then, so
+that its retry has fewer neighbours. Trials need very different shares of a CPU: if one heavy trial
+halved the number, a design with a few of them would hardly run anything side by side. One trial for
+each CPU always runs, so that a transfer of minutes keeps no others waiting.
 """
 
 from __future__ import annotations
@@ -22,9 +23,11 @@ from httpbed.trial import verdict
 
 MOST_PER_CPU = 8
 """Upper bound of adapted parallelism: a download of 10 Mbit/s takes about a tenth of a CPU."""
-INCREASE = 0.5
+INCREASE = 1.0
 """Added after each calm attempt. Attempts last from a second to minutes, so that an increase per
 round of them would take hours to recover from one burst of browser starts."""
+DECREASE = 0.75
+"""The number is multiplied by it after a strained attempt."""
 CALM_SHARE = 0.5
 """Up to this share of the limit of CPU pressure there is room for another trial."""
 
@@ -60,7 +63,7 @@ class Slots:
         self._running = 0
         self._started = 0
         self._reduced_after = 0
-        """Number of the last attempt that had started when the limit was halved."""
+        """Number of the last attempt that had started when the limit was lowered."""
         self._changed = asyncio.Condition()
 
     @property
@@ -93,7 +96,7 @@ class Slots:
             return
         if verdict.is_strained(attempt):
             if number > self._reduced_after:
-                self._limit = max(self._limit / 2, self._least)
+                self._limit = max(self._limit * DECREASE, self._least)
                 self._reduced_after = self._started
         elif _is_calm(attempt):
             self._limit = min(self._limit + INCREASE, float(self._parallelism.most))
