@@ -1,0 +1,79 @@
+"""Comparing a new campaign with the published one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import reproduce
+from reproduce import ComparedClaim
+
+import stored_campaigns
+from httpbed.store import archive
+
+TRIALS = stored_campaigns.loaded().trials
+
+
+def campaign(directory: Path, seconds: tuple[float, float]) -> Path:
+    """Make a campaign whose two blocks took so long."""
+    records = [stored_campaigns.record(trial, seconds=seconds[trial.block - 1]) for trial in TRIALS]
+    stored_campaigns.make(directory, records)
+    return directory
+
+
+def test_every_study_has_its_experiments() -> None:
+    """Those of the folders that have published values, and no examples."""
+    studies = {path.parent.name for path in reproduce.experiments(None)}
+    assert studies == {"liu2024", "biswal2016", "zhang2023", "ranjan2019"}
+    assert {path.stem for path in reproduce.experiments("zhang2023")} == {"losses", "rates"}
+
+
+def test_verdicts_are_compared_by_claim() -> None:
+    """A claim that was not published has no published verdict."""
+    published = [
+        {"id": "A", "verdict": "reproduced"},
+        {"id": "B", "verdict": "inconclusive"},
+        {"id": "C", "verdict": "contradicted"},
+    ]
+    now = [{"id": name, "verdict": "reproduced"} for name in "ABCD"]
+    compared = reproduce.compared_claims(published, now)
+    assert [one.is_opposite for one in compared] == [False, False, True, False]
+    assert list(reproduce.lines(compared)) == [
+        "  B: published inconclusive, now reproduced",
+        "  C: published contradicted, now reproduced  OPPOSITE",
+        "  D: published unpublished, now reproduced",
+        "1 of 4 claims have the published verdict",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("published", "now", "is_opposite"),
+    [
+        ("reproduced", "contradicted", True),
+        ("contradicted", "reproduced", True),
+        ("not judged", "contradicted", False),
+        ("reproduced", "not judged", False),
+        ("reproduced", "inconclusive", False),
+    ],
+)
+def test_only_settled_verdicts_are_opposite(published: str, now: str, is_opposite: bool) -> None:
+    """A smoke run settles nothing, and so contradicts nothing."""
+    assert ComparedClaim("A", published, now).is_opposite == is_opposite
+
+
+def test_values_are_compared_with_the_published_range(tmp_path: Path) -> None:
+    """With two published values a third lies between them in one of three cases."""
+    published = campaign(tmp_path / "published", (1.0, 3.0))
+    archive.merge([published], tmp_path / "archive")
+    new = campaign(tmp_path / "new", (2.0, 4.0))
+    found = reproduce.compared_values(tmp_path / "archive", new)
+    assert (found.inside, found.values) == (6, 12)
+    assert found.expected == pytest.approx(12 / 3)
+    assert str(found) == ("6 of 12 values lie in the published range (about 33% are expected to)")
+
+
+def test_nothing_to_compare_is_said(tmp_path: Path) -> None:
+    """An empty campaign has no values."""
+    published = campaign(tmp_path / "published", (1.0, 3.0))
+    stored_campaigns.make(tmp_path / "new")
+    assert str(reproduce.compared_values(published, tmp_path / "new")).startswith("0 of 0 values")
