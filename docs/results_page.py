@@ -190,7 +190,7 @@ def _row(claim: Mapping[str, Any]) -> list[str]:
 
 def _figures(one: PublishedExperiment) -> Iterator[str]:
     for figure in one.results.experiment.figures:
-        file = one.folder / "figures" / f"{figure.id}.svg"
+        file = one.folder / "figures" / f"declared-{figure.id}.svg"
         if file.exists():
             source = f"[{figure.title}](../{file.relative_to(ROOT)})"
             yield f"![{figure.title}](../{file.relative_to(ROOT)})\n\n*{source}, {figure.source}.*"

@@ -42,11 +42,17 @@ def publish(campaign: Path) -> None:
             del judged["directory"]  # which is temporary
             (made / "claims.json").write_text(json.dumps(judged, indent=1) + "\n")
         _httpbed("report", made, "--json", *_figures(experiment))
-        (made / "lock").unlink()
+        for path in (made / "lock", *_undeclared(made)):
+            path.unlink()
         shutil.rmtree(place, ignore_errors=True)
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copytree(made, place)
     print(f"{place.relative_to(PUBLISHED.parent)}: {_kib(place)} KiB")
+
+
+def _undeclared(made: Path) -> list[Path]:
+    """Return the figures that are only in the report, and those for print."""
+    return [path for path in (made / "figures").iterdir() if not path.match("declared-*.svg")]
 
 
 def _figures(experiment: Path) -> list[str | Path]:

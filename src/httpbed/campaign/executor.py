@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from httpbed.campaign import quiet_machine
-from httpbed.campaign.parallelism import Parallelism, Slots
+from httpbed.campaign.admission import Admission
+from httpbed.campaign.parallelism import Parallelism
 from httpbed.campaign.progress import AttemptProgress
 from httpbed.experiment.errors import BedError
 from httpbed.experiment.trial import Attempt, Record, Trial
@@ -59,14 +60,14 @@ async def execute(  # noqa: PLR0913 - all but the first three are keywords
     Raises:
         HostError: This machine cannot run trials.
     """
-    slots = Slots(jobs)
+    admission = Admission(jobs)
 
     async def finish(task: Work) -> None:
         trial, first = task
 
         async def commit(number: int) -> Attempt:
             attempt = partial(commit_attempt, campaign, setup, trial, number)
-            return (await slots.run(attempt)).attempt
+            return (await admission.run(trial, attempt)).attempt
 
         await _finish(range(first, first + retries + 1), commit, tell)
 

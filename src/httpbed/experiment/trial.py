@@ -96,6 +96,8 @@ class Attempt(Value):
     """UTC, ISO 8601."""
     phases_s: dict[str, float]
     """Seconds that each phase of the attempt took."""
+    cpus: float | None = None
+    """How many CPUs its processes used while the client ran; None: unknown."""
 
     @property
     def id(self) -> str:

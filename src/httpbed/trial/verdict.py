@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from httpbed.experiment.check import CARRIED_OUT, CHECK_BY_ID, ENDED_WELL
 from httpbed.experiment.handover_event import HandoverEvent
@@ -30,13 +31,15 @@ class AttemptId:
     """From 1."""
     started: datetime
 
-    def record(
+    def record(  # noqa: PLR0913 - one parameter for each member
         self,
         outcome: Outcome,
         checks: Sequence[Check],
         phases_s: Mapping[str, float],
         observations: Sequence[Observation] = (),
         handovers: list[HandoverEvent] | None = None,
+        *,
+        cpus: float | None = None,
     ) -> Record:
         """Return the attempt's record."""
         attempt = Attempt(
@@ -46,6 +49,7 @@ class AttemptId:
             checks=list(checks),
             started=self.started.isoformat(timespec="milliseconds"),
             phases_s=dict(phases_s),
+            cpus=cpus,
         )
         return Record(attempt=attempt, observations=list(observations), handovers=handovers)
 
@@ -73,7 +77,14 @@ def judge(
             planned.scenario, planned.chains[0], judged.evidence, judged.handovers
         ),
         handover_events(judged),
+        cpus=_cpus(judged.evidence.pressure),
     )
+
+
+def _cpus(pressure: Mapping[str, Any]) -> float | None:
+    """Return how many CPUs a trial's processes used."""
+    known = "ran_s" in pressure and pressure["over_s"] > 0
+    return pressure["ran_s"] / pressure["over_s"] if known else None
 
 
 def served(planned: TrialPlan, setup: CampaignSetup) -> ServedContent:

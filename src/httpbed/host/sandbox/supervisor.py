@@ -143,6 +143,11 @@ class CpuTimes:
     tasks: Sequence[TaskTimes]
     """The sandbox's tasks that ran or waited, in no order."""
 
+    @property
+    def ran_s(self) -> float:
+        """CPU time of all tasks together."""
+        return sum(task.ran_s for task in self.tasks)
+
 
 class Supervisor:
     """A running sandbox, made by :func:`sandbox`."""

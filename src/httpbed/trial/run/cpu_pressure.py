@@ -50,7 +50,8 @@ class CpuPressure:
             return {"source": machine.source, "seconds": waited_s, "over_s": over_s}
         times = await self.supervisor.end_cpu_watch()
         waited_s = some_task_waited_s(times) * others_share(times)
-        return {"source": BY_TASK, "seconds": waited_s, "over_s": times.over_s}
+        seconds = {"seconds": waited_s, "over_s": times.over_s, "ran_s": times.ran_s}
+        return {"source": BY_TASK, **seconds}
 
 
 def some_task_waited_s(times: CpuTimes) -> float:
@@ -65,4 +66,4 @@ def others_share(times: CpuTimes) -> float:
     """Return the share of the busy time that the tasks did not use."""
     if times.busy_s <= 0:
         return 0.0
-    return max(1 - sum(task.ran_s for task in times.tasks) / times.busy_s, 0.0)
+    return max(1 - times.ran_s / times.busy_s, 0.0)

@@ -1,0 +1,139 @@
+"""Admits attempts: as many at a time as the machine can carry without disturbing them.
+
+# Theory of operation
+
+A download over an emulated link takes a twentieth of a CPU, the start of a browser more than a
+whole one. So what is limited is not the number of attempts but their demand: the CPUs that attempts
+of the same kind used, learnt from those that ended. A kind is all that a trial executes except its
+network and seed: roles and workload.
+
+How much demand the machine can carry is found as TCP finds its share of a link, by additive
+increase and multiplicative decrease (Chiu and Jain, "Analysis of the increase and decrease
+algorithms", 1989). The signal is each attempt's CPU pressure. An attempt with little of it raises
+the budget. One that is invalid because the machine was busy lowers the budget, once for all
+attempts that ran at that time.
+
+Attempts enter in order. One with much demand waits until there is room, and those behind it wait,
+too; otherwise small ones would keep it out for ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from httpbed.campaign import parallelism
+from httpbed.campaign.parallelism import Parallelism
+from httpbed.experiment.check import PRESSURE
+from httpbed.experiment.trial import Attempt, Record, Trial
+from httpbed.trial import verdict
+
+FIRST_SHARE, LEAST_SHARE, MOST_SHARE = 0.5, 0.25, 0.9
+"""The budget at first, at the least and at the most, as shares of the machine's CPUs."""
+INCREASE_SHARE = 0.03
+"""Added after each calm attempt."""
+DECREASE = 0.85
+"""The budget is multiplied by it after a strained attempt."""
+CALM_SHARE = 0.5
+"""Up to this share of the limit of CPU pressure, an attempt is calm."""
+UNKNOWN_DEMAND = 0.5
+"""CPUs that an attempt of an unknown kind is taken to need."""
+LEAST_DEMAND = 0.05
+WEIGHT_OF_NEW = 0.3
+"""Of an attempt's demand in the running mean of its kind (exponential smoothing)."""
+
+
+@dataclass
+class Demands:
+    """How many CPUs attempts of each kind use."""
+
+    _known: dict[str, float] = field(default_factory=dict)
+
+    def of(self, trial: Trial) -> float:
+        """Return the CPUs that an attempt at a trial will use."""
+        return max(self._known.get(_kind(trial), UNKNOWN_DEMAND), LEAST_DEMAND)
+
+    def learn(self, attempt: Attempt) -> None:
+        """Note what an attempt used."""
+        if attempt.cpus is not None:
+            kind = _kind(attempt.trial)
+            before = self._known.get(kind, attempt.cpus)
+            self._known[kind] = before + WEIGHT_OF_NEW * (attempt.cpus - before)
+
+
+def _kind(trial: Trial) -> str:
+    executed = {name: part for name, part in trial.document.items() if name != "topology"}
+    return json.dumps(executed, sort_keys=True)
+
+
+class Admission:
+    """Lets attempts run side by side, and learns from each."""
+
+    def __init__(self, parallelism_: Parallelism) -> None:
+        self._most = parallelism_.most
+        self._adapts = parallelism_.adapts
+        self._demands = Demands()
+        self._budget = FIRST_SHARE * parallelism.cpus()
+        self._running: dict[int, float] = {}
+        """Demand of each attempt under way, by its number."""
+        self._started = 0
+        self._lowered_at = 0
+        """How many attempts had started when the budget was last lowered."""
+        self._entrance = asyncio.Lock()
+        self._changed = asyncio.Condition()
+
+    @property
+    def budget(self) -> float:
+        """CPUs that all attempts together may need now."""
+        return self._budget
+
+    async def run(self, trial: Trial, attempt: Callable[[], Awaitable[Record]]) -> Record:
+        """Wait for room, run an attempt at the trial, and learn from its record."""
+        async with self._admitted(trial) as number:
+            record = await attempt()
+            if self._adapts:
+                self._learn(record.attempt, number)
+            return record
+
+    @asynccontextmanager
+    async def _admitted(self, trial: Trial) -> AsyncIterator[int]:
+        async with self._entrance, self._changed:
+            await self._changed.wait_for(lambda: self._has_room(trial))
+            self._started += 1
+            number = self._started
+            self._running[number] = self._demands.of(trial)
+        try:
+            yield number
+        finally:
+            async with self._changed:
+                del self._running[number]
+                self._changed.notify_all()
+
+    def _has_room(self, trial: Trial) -> bool:
+        """Whether an attempt may start; a single one always may."""
+        if not self._running or not self._adapts:
+            return len(self._running) < self._most
+        demand = min(self._demands.of(trial), self._budget)
+        fits = sum(self._running.values()) + demand <= self._budget
+        return fits and len(self._running) < self._most
+
+    def _learn(self, attempt: Attempt, number: int) -> None:
+        self._demands.learn(attempt)
+        if verdict.is_strained(attempt):
+            if number > self._lowered_at:
+                self._change_to(self._budget * DECREASE)
+                self._lowered_at = self._started
+        elif _is_calm(attempt):
+            self._change_to(self._budget + INCREASE_SHARE * parallelism.cpus())
+
+    def _change_to(self, budget: float) -> None:
+        cpus = parallelism.cpus()
+        self._budget = min(max(budget, LEAST_SHARE * cpus), MOST_SHARE * cpus)
+
+
+def _is_calm(attempt: Attempt) -> bool:
+    measured = [check.measured for check in attempt.checks if check.check == PRESSURE.id]
+    return all(one is not None and one <= CALM_SHARE * PRESSURE.limit for one in measured)

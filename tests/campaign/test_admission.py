@@ -1,0 +1,193 @@
+"""How many attempts run side by side, and what the number learns from."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+
+import pytest
+
+import stored_campaigns
+from httpbed.campaign import admission, parallelism
+from httpbed.campaign.admission import CALM_SHARE, DECREASE, Admission, Demands
+from httpbed.campaign.parallelism import Parallelism
+from httpbed.experiment.check import PRESSURE
+from httpbed.experiment.trial import Record, Trial
+
+TRIALS = stored_campaigns.loaded().trials
+LIGHT, OTHER = (
+    TRIALS[0],
+    next(trial for trial in TRIALS if trial.document["roles"] != TRIALS[0].document["roles"]),
+)
+CPUS = 4
+ADAPTED = Parallelism(32, adapts=True)
+
+
+@pytest.fixture(autouse=True)
+def _four_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallelism, "cpus", lambda: CPUS)
+
+
+def record(trial: Trial, share: float, cpus: float | None = None) -> Record:
+    """Return the record of an attempt with this share of the limit of CPU pressure."""
+    passed, measured = share <= 1, share * PRESSURE.limit
+    made = stored_campaigns.record(trial, kind="completed" if passed else "invalid")
+    check = PRESSURE.result(passed=passed, figure="", measured=measured)
+    attempt = made.attempt.model_copy(update={"checks": [check], "cpus": cpus})
+    return made.model_copy(update={"attempt": attempt})
+
+
+async def ended(
+    admitted: Admission, *shares: float, trial: Trial = LIGHT, cpus: float | None = None
+) -> None:
+    """Run attempts one after another."""
+    for share in shares:
+
+        async def attempt(share: float = share) -> Record:
+            return record(trial, share, cpus)
+
+        await admitted.run(trial, attempt)
+
+
+async def most_at_once(admitted: Admission, trials: Sequence[Trial]) -> int:
+    """Run attempts side by side; return how many ran at a time."""
+    running, most = 0, 0
+
+    async def attempt(trial: Trial) -> Record:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.005)
+        running -= 1
+        return record(trial, CALM_SHARE * 1.1)  # which teaches nothing
+
+    async with asyncio.TaskGroup() as group:
+        for trial in trials:
+            group.create_task(admitted.run(trial, partial(attempt, trial)))
+    return most
+
+
+@pytest.mark.parametrize("jobs", [1, 3, 12])
+def test_a_fixed_number_stays(jobs: int) -> None:
+    """Whatever the pressure was, and however much the attempts need."""
+
+    async def run() -> int:
+        admitted = Admission(Parallelism(jobs))
+        await ended(admitted, 0.0, 2.0, 2.0, cpus=9.0)
+        return await most_at_once(admitted, [LIGHT] * 20)
+
+    assert asyncio.run(run()) == jobs
+
+
+def test_as_many_run_as_their_demand_allows() -> None:
+    """Half of four CPUs have room for ten attempts of a fifth each."""
+
+    async def run() -> int:
+        admitted = Admission(ADAPTED)
+        await ended(admitted, *[CALM_SHARE * 1.1] * 20, cpus=0.2)
+        return await most_at_once(admitted, [LIGHT] * 30)
+
+    assert asyncio.run(run()) in {9, 10}
+
+
+def test_an_attempt_that_needs_more_than_there_is_runs_alone() -> None:
+    """And all attempts behind it wait until it has run."""
+
+    async def run() -> int:
+        admitted = Admission(ADAPTED)
+        await ended(admitted, *[CALM_SHARE * 1.1] * 20, cpus=3.0)
+        return await most_at_once(admitted, [LIGHT] * 3)
+
+    assert asyncio.run(run()) == 1
+
+
+def test_no_more_than_the_bound_run_however_little_they_need() -> None:
+    """Starts and ends of trials need a CPU, too."""
+
+    async def run() -> int:
+        admitted = Admission(Parallelism(5, adapts=True))
+        await ended(admitted, *[CALM_SHARE * 1.1] * 20, cpus=0.0)
+        return await most_at_once(admitted, [LIGHT] * 30)
+
+    assert asyncio.run(run()) == 5
+
+
+def test_calm_attempts_raise_the_budget_up_to_its_bound() -> None:
+    """Pressure above the calm share leaves it."""
+
+    async def run() -> list[float]:
+        admitted, budgets = Admission(ADAPTED), []
+        for shares in ([CALM_SHARE * 1.1] * 4, [0.0], [CALM_SHARE] * 50):
+            await ended(admitted, *shares)
+            budgets.append(admitted.budget)
+        return budgets
+
+    assert asyncio.run(run()) == pytest.approx([2.0, 2.12, admission.MOST_SHARE * CPUS])
+
+
+def test_a_strained_attempt_lowers_the_budget_down_to_its_bound() -> None:
+    """However many are strained."""
+
+    async def run() -> list[float]:
+        admitted, budgets = Admission(ADAPTED), []
+        for times in (1, 50):
+            await ended(admitted, *[1.1] * times)
+            budgets.append(admitted.budget)
+        return budgets
+
+    assert asyncio.run(run()) == pytest.approx([2.0 * DECREASE, admission.LEAST_SHARE * CPUS])
+
+
+def test_attempts_that_were_strained_together_lower_the_budget_once() -> None:
+    """All of them had the same neighbours."""
+
+    async def run() -> float:
+        admitted = Admission(ADAPTED)
+        gate = asyncio.Event()
+
+        async def attempt() -> Record:
+            await gate.wait()
+            return record(LIGHT, 1.1)
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(4):
+                group.create_task(admitted.run(LIGHT, attempt))
+            await asyncio.sleep(0.005)
+            gate.set()
+        return admitted.budget
+
+    assert asyncio.run(run()) == pytest.approx(2.0 * DECREASE)
+
+
+def test_demand_is_that_of_the_programs_and_the_workload() -> None:
+    """Another block or network is of the same kind; another client is not."""
+    demands = Demands()
+    assert demands.of(LIGHT) == admission.UNKNOWN_DEMAND
+    demands.learn(record(LIGHT, 0.0, 1.5).attempt)
+    demands.learn(record(LIGHT, 0.0, None).attempt)
+    same = next(
+        trial
+        for trial in TRIALS
+        if trial.id != LIGHT.id and trial.document["roles"] == LIGHT.document["roles"]
+    )
+    assert demands.of(same) == pytest.approx(1.5)
+    assert demands.of(OTHER) == admission.UNKNOWN_DEMAND
+    demands.learn(record(same, 0.0, 0.5).attempt)
+    assert 0.5 < demands.of(LIGHT) < 1.5
+
+
+def test_a_failed_attempt_leaves_its_room() -> None:
+    """An exception ends an attempt like any other end."""
+
+    async def run() -> int:
+        admitted = Admission(Parallelism(1))
+
+        async def attempt() -> Record:
+            raise OSError
+
+        with pytest.raises(OSError, match=r"^$"):
+            await admitted.run(LIGHT, attempt)
+        return await most_at_once(admitted, [LIGHT] * 2)
+
+    assert asyncio.run(run()) == 1
