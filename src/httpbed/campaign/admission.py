@@ -39,8 +39,9 @@ DECREASE = 0.85
 """The budget is multiplied by it after a strained attempt."""
 CALM_SHARE = 0.5
 """Up to this share of the limit of CPU pressure, an attempt is calm."""
-UNKNOWN_DEMAND = 0.5
-"""CPUs that an attempt of an unknown kind is taken to need."""
+UNKNOWN_DEMAND = 0.2
+"""CPUs that an attempt of an unknown kind is taken to need: more than most downloads and less than
+a browser. A transfer of minutes holds it until it ends."""
 LEAST_DEMAND = 0.05
 WEIGHT_OF_NEW = 0.3
 """Of an attempt's demand in the running mean of its kind (exponential smoothing)."""
