@@ -91,8 +91,8 @@ def test_as_many_run_as_their_demand_allows() -> None:
     assert asyncio.run(run()) in {9, 10}
 
 
-def test_an_attempt_that_needs_more_than_there_is_runs_alone() -> None:
-    """And all attempts behind it wait until it has run."""
+def test_of_attempts_that_need_more_than_there_is_one_runs() -> None:
+    """Each of them has more demand than half of the budget has room for."""
 
     async def run() -> int:
         admitted = Admission(ADAPTED)
@@ -100,6 +100,17 @@ def test_an_attempt_that_needs_more_than_there_is_runs_alone() -> None:
         return await most_at_once(admitted, [LIGHT] * 3)
 
     assert asyncio.run(run()) == 1
+
+
+def test_an_attempt_that_needs_much_runs_beside_some_that_need_little() -> None:
+    """It does not wait until the last of them has ended."""
+
+    async def run() -> int:
+        admitted = Admission(ADAPTED)
+        await ended(admitted, *[CALM_SHARE * 1.1] * 20, cpus=3.0)
+        return await most_at_once(admitted, [OTHER] * 4 + [LIGHT])
+
+    assert asyncio.run(run()) == 5
 
 
 def test_no_more_than_the_bound_run_however_little_they_need() -> None:

@@ -39,6 +39,9 @@ DECREASE = 0.85
 """The budget is multiplied by it after a strained attempt."""
 CALM_SHARE = 0.5
 """Up to this share of the limit of CPU pressure, an attempt is calm."""
+WIDEST_SHARE = 0.5
+"""An attempt may start beside others that need up to half of the budget, whatever it needs itself:
+it must not wait until the last transfer of minutes has ended."""
 UNKNOWN_DEMAND = 0.2
 """CPUs that an attempt of an unknown kind is taken to need: more than most downloads and less than
 a browser. A transfer of minutes holds it until it ends."""
@@ -117,7 +120,7 @@ class Admission:
         """Whether an attempt may start; a single one always may."""
         if not self._running or not self._adapts:
             return len(self._running) < self._most
-        demand = min(self._demands.of(trial), self._budget)
+        demand = min(self._demands.of(trial), WIDEST_SHARE * self._budget)
         fits = sum(self._running.values()) + demand <= self._budget
         return fits and len(self._running) < self._most
 
