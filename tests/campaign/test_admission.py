@@ -142,12 +142,14 @@ def test_a_strained_attempt_lowers_the_budget_down_to_its_bound() -> None:
 
     async def run() -> list[float]:
         admitted, budgets = Admission(ADAPTED), []
+        await ended(admitted, *[0.0] * 50)
         for times in (1, 50):
             await ended(admitted, *[1.1] * times)
             budgets.append(admitted.budget)
         return budgets
 
-    assert asyncio.run(run()) == pytest.approx([2.0 * DECREASE, admission.LEAST_SHARE * CPUS])
+    most, least = admission.MOST_SHARE * CPUS, admission.LEAST_SHARE * CPUS
+    assert asyncio.run(run()) == pytest.approx([most * DECREASE, least])
 
 
 def test_attempts_that_were_strained_together_lower_the_budget_once() -> None:
@@ -155,6 +157,7 @@ def test_attempts_that_were_strained_together_lower_the_budget_once() -> None:
 
     async def run() -> float:
         admitted = Admission(ADAPTED)
+        await ended(admitted, *[0.0] * 50)
         gate = asyncio.Event()
 
         async def attempt() -> Record:
@@ -168,7 +171,18 @@ def test_attempts_that_were_strained_together_lower_the_budget_once() -> None:
             gate.set()
         return admitted.budget
 
-    assert asyncio.run(run()) == pytest.approx(2.0 * DECREASE)
+    assert asyncio.run(run()) == pytest.approx(admission.MOST_SHARE * CPUS * DECREASE)
+
+
+def test_demands_of_earlier_runs_are_known() -> None:
+    """A resumed campaign does not learn them anew."""
+
+    async def run() -> int:
+        admitted = Admission(ADAPTED)
+        admitted.learn_demands([record(LIGHT, 0.0, 2.0).attempt])
+        return await most_at_once(admitted, [LIGHT] * 3)
+
+    assert asyncio.run(run()) == 1
 
 
 def test_demand_is_that_of_the_programs_and_the_workload() -> None:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -31,8 +31,8 @@ from httpbed.experiment.check import PRESSURE
 from httpbed.experiment.trial import Attempt, Record, Trial
 from httpbed.trial import verdict
 
-FIRST_SHARE, LEAST_SHARE, MOST_SHARE = 0.5, 0.25, 0.9
-"""The budget at first, at the least and at the most, as shares of the machine's CPUs."""
+LEAST_SHARE, MOST_SHARE = 0.5, 0.9
+"""The budget at first and at the least, and at the most, as shares of the machine's CPUs."""
 INCREASE_SHARE = 0.03
 """Added after each calm attempt."""
 DECREASE = 0.85
@@ -80,7 +80,7 @@ class Admission:
         self._most = parallelism_.most
         self._adapts = parallelism_.adapts
         self._demands = Demands()
-        self._budget = FIRST_SHARE * parallelism.cpus()
+        self._budget = LEAST_SHARE * parallelism.cpus()
         self._running: dict[int, float] = {}
         """Demand of each attempt under way, by its number."""
         self._started = 0
@@ -88,6 +88,11 @@ class Admission:
         """How many attempts had started when the budget was last lowered."""
         self._entrance = asyncio.Lock()
         self._changed = asyncio.Condition()
+
+    def learn_demands(self, attempts: Iterable[Attempt]) -> None:
+        """Note what attempts of earlier runs used."""
+        for attempt in attempts:
+            self._demands.learn(attempt)
 
     @property
     def budget(self) -> float:

@@ -61,6 +61,8 @@ async def execute(  # noqa: PLR0913 - all but the first three are keywords
         HostError: This machine cannot run trials.
     """
     admission = Admission(jobs)
+    if jobs.adapts:
+        admission.learn_demands(campaign.attempts().values())
 
     async def finish(task: Work) -> None:
         trial, first = task
