@@ -174,6 +174,18 @@ def test_attempts_that_were_strained_together_lower_the_budget_once() -> None:
     assert asyncio.run(run()) == pytest.approx(admission.MOST_SHARE * CPUS * DECREASE)
 
 
+def test_an_attempt_does_not_wait_for_room_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A transfer of minutes would keep all others out."""
+    monkeypatch.setattr(admission, "MOST_WAIT_S", 0.001)
+
+    async def run() -> int:
+        admitted = Admission(ADAPTED)
+        await ended(admitted, *[CALM_SHARE * 1.1] * 20, cpus=3.0)
+        return await most_at_once(admitted, [LIGHT] * 3)
+
+    assert asyncio.run(run()) > 1
+
+
 def test_demands_of_earlier_runs_are_known() -> None:
     """A resumed campaign does not learn them anew."""
 

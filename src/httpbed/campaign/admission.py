@@ -13,8 +13,9 @@ algorithms", 1989). The signal is each attempt's CPU pressure. An attempt with l
 the budget. One that is invalid because the machine was busy lowers the budget, once for all
 attempts that ran at that time.
 
-Attempts enter in order. One with much demand waits until there is room, and those behind it wait,
-too; otherwise small ones would keep it out for ever.
+Attempts enter in order. One with much demand waits for room, and those behind it wait, too;
+otherwise small ones would keep it out for ever. It waits for some seconds only, because transfers
+of minutes may keep the room; if it is then disturbed, that shows.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 from httpbed.campaign import parallelism
@@ -40,8 +41,9 @@ DECREASE = 0.85
 CALM_SHARE = 0.5
 """Up to this share of the limit of CPU pressure, an attempt is calm."""
 WIDEST_SHARE = 0.5
-"""An attempt may start beside others that need up to half of the budget, whatever it needs itself:
-it must not wait until the last transfer of minutes has ended."""
+"""An attempt may start beside others that need up to half of the budget, whatever it needs."""
+MOST_WAIT_S = 10.0
+"""Longest wait for room, about as long as a download of 10 MB at 10 Mbit/s."""
 UNKNOWN_DEMAND = 0.2
 """CPUs that an attempt of an unknown kind is taken to need: more than most downloads and less than
 a browser. A transfer of minutes holds it until it ends."""
@@ -110,7 +112,10 @@ class Admission:
     @asynccontextmanager
     async def _admitted(self, trial: Trial) -> AsyncIterator[int]:
         async with self._entrance, self._changed:
-            await self._changed.wait_for(lambda: self._has_room(trial))
+            with suppress(TimeoutError):
+                room = self._changed.wait_for(lambda: self._has_room(trial))
+                await asyncio.wait_for(room, MOST_WAIT_S)
+            await self._changed.wait_for(lambda: len(self._running) < self._most)
             self._started += 1
             number = self._started
             self._running[number] = self._demands.of(trial)
