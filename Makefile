@@ -76,5 +76,8 @@ bench-kills: prepare  ## kill processes of running campaigns at random; ARGS="--
 reproduce: prepare  ## run the studies and compare with results/; STUDY=zhang2023 SCALE=smoke
 	python experiments/reproduce.py $(if $(STUDY),--study $(STUDY)) $(if $(SCALE),--scale $(SCALE))
 
-docs: prepare  ## write the reference manual's generated pages
+docs: prepare  ## write the generated pages, and build the documentation's site into build/site
 	python docs/generate.py
+	@rm -rf build/site
+	sphinx-build --quiet --fail-on-warning -c docs -d build/doctrees . build/site
+	@echo "site: build/site/index.html"

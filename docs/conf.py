@@ -1,0 +1,61 @@
+"""Settings of the site: `make docs` builds it with Sphinx from the Markdown files of this checkout.
+
+The source folder is the whole checkout, so the files and their links are the same on the source
+host and in the site. The site needs no network, neither while it is built nor while it is read.
+"""
+
+from __future__ import annotations
+
+import re
+from importlib import metadata
+from pathlib import PurePosixPath
+from posixpath import normpath
+
+from sphinx.application import Sphinx
+
+project = "httpbed"
+version = release = metadata.version("httpbed")
+extensions = ["myst_parser"]
+
+root_doc = "docs/README"
+include_patterns = ["*.md", "docs/**.md", "experiments/**.md"]
+# Sphinx walks through the folders that are not named here.
+exclude_patterns = [".*", "bench", "build", "crates", "demo", "dist", "fuzz", "results", "setup"]
+exclude_patterns += ["src", "target", "tests"]
+
+myst_heading_anchors = 4
+highlight_language = "none"
+
+html_theme = "furo"
+html_title = f"httpbed {version}"
+html_static_path = ["site.css"]
+html_css_files = ["site.css"]
+html_extra_path = ["index.html"]  # leads to the page of contents
+html_copy_source = False
+html_show_copyright = False
+html_show_search_summary = False  # a browser would fetch each page, which a file:// URL forbids
+
+DECISIONS = "docs/decisions/README"
+ENTRY = re.compile(r"^- \[([^]]+)\]\(([^)#:]+)\.md\)", re.MULTILINE)
+
+
+def setup(app: Sphinx) -> None:
+    """Add the navigation to the two pages that list others, after Sphinx has read them."""
+    app.connect("source-read", add_navigation)
+
+
+def add_navigation(_: Sphinx, page: str, source: list[str]) -> None:
+    """Append tables of contents: the source host would show them as code."""
+    if page == root_doc:
+        for section in source[0].split("\n## ")[1:]:
+            source[0] += table_of_contents(section)
+    elif page == DECISIONS:
+        source[0] += "\n```{toctree}\n:glob:\n\n0*\n```\n"
+
+
+def table_of_contents(section: str) -> str:
+    """Return the hidden table of the pages that a section of the page of contents lists."""
+    caption = section.partition("\n")[0]
+    folder = PurePosixPath(root_doc).parent
+    entries = [f"{title} </{normpath(folder / page)}>" for title, page in ENTRY.findall(section)]
+    return "\n".join(["", "```{toctree}", ":hidden:", f":caption: {caption}", "", *entries, "```"])
