@@ -26,6 +26,8 @@ exclude_patterns += ["src", "target", "tests"]
 myst_heading_anchors = 4
 highlight_language = "none"
 
+smartquotes = False
+
 html_theme = "furo"
 html_title = f"httpbed {version}"
 html_static_path = ["site.css"]

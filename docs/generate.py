@@ -6,6 +6,7 @@ The commands' page comes from the commands themselves, the experiment's schema f
 from __future__ import annotations
 
 import importlib
+import json
 import pkgutil
 import re
 import subprocess
@@ -15,6 +16,8 @@ from pathlib import Path
 import click
 import results_page
 
+import experiment_page
+import programs_page
 from httpbed import cli
 from httpbed.experiment import profiles
 from httpbed.experiment.check import CHECKS
@@ -39,8 +42,10 @@ def main() -> None:
     (REFERENCE / "metrics.md").write_text(metrics())
     (REFERENCE.parent / "results.md").write_text(results_page.page(results_page.read()))
     pages_figure.write(corpus.read().sites, REFERENCE.parent / "corpus.svg")
+    (REFERENCE / "programs.md").write_text(programs_page.page())
     schema = subprocess.run(["httpbed", "schema"], check=True, capture_output=True, text=True)
     (REFERENCE / "experiment.schema.json").write_text(schema.stdout)
+    (REFERENCE / "experiment.md").write_text(experiment_page.page(json.loads(schema.stdout)))
 
 
 def commands() -> str:
