@@ -52,7 +52,7 @@ def add_navigation(_: Sphinx, page: str, source: list[str]) -> None:
         for section in source[0].split("\n## ")[1:]:
             source[0] += table_of_contents(section)
     elif page == DECISIONS:
-        source[0] += "\n```{toctree}\n:glob:\n\n0*\n```\n"
+        source[0] += "\n```{toctree}\n:glob:\n:titlesonly:\n\n0*\n```\n"
 
 
 def table_of_contents(section: str) -> str:
@@ -60,4 +60,5 @@ def table_of_contents(section: str) -> str:
     caption = section.partition("\n")[0]
     folder = PurePosixPath(root_doc).parent
     entries = [f"{title} </{normpath(folder / page)}>" for title, page in ENTRY.findall(section)]
-    return "\n".join(["", "```{toctree}", ":hidden:", f":caption: {caption}", "", *entries, "```"])
+    options = [":hidden:", ":titlesonly:", f":caption: {caption}"]
+    return "\n".join(["", "```{toctree}", *options, "", *entries, "```"])
