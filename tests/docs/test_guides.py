@@ -102,6 +102,24 @@ def test_the_line_of_the_comparison_guide_is_accepted() -> None:
     assert f"cp {name[1]}/experiment.toml" in blocks("compare.md", "sh")[1]
 
 
+def test_the_experiment_of_the_traces_guide_is_accepted() -> None:
+    """Unchanged: three kinds of capacity, two HTTP versions."""
+    (shown,) = blocks("traces.md", "toml")
+    read = parser.read(shown)
+    assert read.mistakes == ()
+    assert len(read.treatments) == 3 * 2
+
+
+def test_the_lines_of_the_guides_that_compare_are_accepted() -> None:
+    """Each prints an experiment, without the options that name a build."""
+    for guide in ("first-comparison.md", "own-binary.md", "ci.md"):
+        lines = "".join(blocks(guide, "sh")).replace("\\\n", " ").splitlines()
+        for line in (line for line in lines if line.startswith("httpbed compare")):
+            words = shlex.split(line.partition(" --program")[0].partition(" > ")[0])[2:]
+            result = CliRunner().invoke(compare.command, [*words, "--dry-run"])
+            assert result.exit_code == 0, result.output
+
+
 def test_the_har_file_of_the_pages_guide_is_a_page() -> None:
     """The guide explains every value of ``order``."""
     (shown,) = (text for text in blocks("pages.md", "toml") if "har =" in text)
@@ -119,21 +137,3 @@ def test_the_claim_of_the_guide_is_accepted() -> None:
     assert read.mistakes == ()
     assert read.experiment is not None
     assert len(read.experiment.claims) == 1
-
-
-def test_the_experiment_of_the_traces_guide_is_accepted() -> None:
-    """Unchanged: three kinds of capacity, two HTTP versions."""
-    (shown,) = blocks("traces.md", "toml")
-    read = parser.read(shown)
-    assert read.mistakes == ()
-    assert len(read.treatments) == 3 * 2
-
-
-def test_the_lines_of_the_guides_that_compare_are_accepted() -> None:
-    """Each prints an experiment, without the options that name a build."""
-    for guide in ("first-comparison.md", "own-binary.md", "ci.md"):
-        lines = "".join(blocks(guide, "sh")).replace("\\\n", " ").splitlines()
-        for line in (line for line in lines if line.startswith("httpbed compare")):
-            words = shlex.split(line.partition(" --program")[0].partition(" > ")[0])[2:]
-            result = CliRunner().invoke(compare.command, [*words, "--dry-run"])
-            assert result.exit_code == 0, result.output
