@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import click
-import results_page
 
 import experiment_page
 import programs_page
+import results_page
 from httpbed import cli
 from httpbed.experiment import profiles
 from httpbed.experiment.check import CHECKS

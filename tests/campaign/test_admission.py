@@ -143,7 +143,7 @@ def test_a_strained_attempt_lowers_the_budget_down_to_its_bound() -> None:
     async def run() -> list[float]:
         admitted, budgets = Admission(ADAPTED), []
         await ended(admitted, *[0.0] * 50)
-        for times in (1, 50):
+        for times in (1, 100):
             await ended(admitted, *[1.1] * times)
             budgets.append(admitted.budget)
         return budgets
@@ -212,6 +212,16 @@ def test_demand_is_that_of_the_programs_and_the_workload() -> None:
     assert demands.of(OTHER) == admission.UNKNOWN_DEMAND
     demands.learn(record(same, 0.0, 0.5).attempt)
     assert 0.5 < demands.of(LIGHT) < 1.5
+
+
+def test_a_strained_attempt_raises_the_demand_of_its_kind_up_to_all_cpus() -> None:
+    """With the CPUs that it got it was late."""
+    demands = Demands()
+    demands.learn(record(LIGHT, 2.0, 1.0).attempt)
+    assert demands.of(LIGHT) == pytest.approx(admission.STRAINED_DEMAND)
+    for _ in range(20):
+        demands.learn(record(LIGHT, 2.0, 1.0).attempt)
+    assert demands.of(LIGHT) == CPUS
 
 
 def test_a_failed_attempt_leaves_its_room() -> None:

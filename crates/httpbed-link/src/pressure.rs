@@ -12,8 +12,8 @@ use link_model::Nanos;
 const COUNTER: &str = "/proc/pressure/cpu";
 /// Time between two readings. A reading takes some microseconds.
 const LOOK: Nanos = 100_000_000;
-/// A trial alone on two CPUs keeps a task waiting for up to a third of the time.
-const BUSY_PERCENT: u64 = 50;
+/// A download alone on two CPUs keeps a task waiting for a few percent of the time.
+const BUSY_PERCENT: u64 = 20;
 const NANOS_PER_MICRO: u64 = 1000;
 
 /// The machine's CPU pressure, read now and then.
@@ -33,7 +33,7 @@ impl Pressure {
         pressure
     }
 
-    /// Whether a task waited during more than half of the time between the last two readings.
+    /// Whether a task waited during more than a fifth of the time between the last two readings.
     pub const fn busy(&self) -> bool {
         self.busy
     }

@@ -10,8 +10,8 @@ network and seed: roles and workload.
 How much demand the machine can carry is found as TCP finds its share of a link, by additive
 increase and multiplicative decrease (Chiu and Jain, "Analysis of the increase and decrease
 algorithms", 1989). The signal is each attempt's CPU pressure. An attempt with little of it raises
-the budget. One that is invalid because the machine was busy lowers the budget, once for all
-attempts that ran at that time.
+the budget. One that is invalid because the machine was busy raises the demand of its kind, and
+lowers the budget, once for all attempts that ran at that time.
 
 Attempts enter in order. One with much demand waits for room, and those behind it wait, too;
 otherwise small ones would keep it out for ever. It waits for some seconds only, because transfers
@@ -36,8 +36,10 @@ LEAST_SHARE, MOST_SHARE = 0.5, 0.9
 """The budget at first and at the least, and at the most, as shares of the machine's CPUs."""
 INCREASE_SHARE = 0.03
 """Added after each calm attempt."""
-DECREASE = 0.85
+DECREASE = 0.95
 """The budget is multiplied by it after a strained attempt."""
+STRAINED_DEMAND = 1.25
+"""The demand of a strained attempt's kind is multiplied by it: with what it got, it was late."""
 CALM_SHARE = 0.5
 """Up to this share of the limit of CPU pressure, an attempt is calm."""
 WIDEST_SHARE = 0.5
@@ -63,10 +65,15 @@ class Demands:
         return max(self._known.get(_kind(trial), UNKNOWN_DEMAND), LEAST_DEMAND)
 
     def learn(self, attempt: Attempt) -> None:
-        """Note what an attempt used."""
-        if attempt.cpus is not None:
-            kind = _kind(attempt.trial)
-            before = self._known.get(kind, attempt.cpus)
+        """Note what an attempt used, or that it needs more."""
+        if attempt.cpus is None:
+            return
+        kind = _kind(attempt.trial)
+        before = self._known.get(kind, attempt.cpus)
+        if verdict.is_strained(attempt):
+            more = STRAINED_DEMAND * max(before, attempt.cpus)
+            self._known[kind] = min(more, float(parallelism.cpus()))
+        else:
             self._known[kind] = before + WEIGHT_OF_NEW * (attempt.cpus - before)
 
 

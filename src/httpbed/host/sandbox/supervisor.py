@@ -19,8 +19,9 @@ from typing import Any
 
 from httpbed.experiment.errors import BedError, HostError, SubjectError
 from httpbed.host import doctor, unprivileged
-from httpbed.host.sandbox import untrusted_files
+from httpbed.host.sandbox import cpu_times, untrusted_files
 from httpbed.host.sandbox.binaries import SANDBOX, executable
+from httpbed.host.sandbox.cpu_times import CpuTimes
 from httpbed.host.sandbox.spec import Exit, PartSpec, ProcessSpec
 
 START_TIMEOUT_S = 20.0
@@ -125,30 +126,6 @@ class Process:
     """Message of the program's last ``error`` event."""
 
 
-@dataclass(frozen=True)
-class TaskTimes:
-    """How long a task was on a CPU, and how long it was ready to run without one."""
-
-    ran_s: float
-    waited_s: float
-
-
-@dataclass(frozen=True)
-class CpuTimes:
-    """How busy the machine's CPUs were for ``over_s`` seconds, and what a sandbox had of them."""
-
-    over_s: float
-    busy_s: float
-    """Time in which all CPUs together were not idle, steal included, niced programs not."""
-    tasks: Sequence[TaskTimes]
-    """The sandbox's tasks that ran or waited, in no order."""
-
-    @property
-    def ran_s(self) -> float:
-        """CPU time of all tasks together."""
-        return sum(task.ran_s for task in self.tasks)
-
-
 class Supervisor:
     """A running sandbox, made by :func:`sandbox`."""
 
@@ -250,9 +227,7 @@ class Supervisor:
 
     async def end_cpu_watch(self) -> CpuTimes:
         """Return what the watch that :meth:`watch_cpu` began saw, up to its last reading."""
-        answer = await self._request(next(self._ids), {"do": "end_cpu_watch"})
-        tasks = [TaskTimes(one["ran_ns"] / 1e9, one["waited_ns"] / 1e9) for one in answer["tasks"]]
-        return CpuTimes(answer["over_ns"] / 1e9, answer["busy_ns"] / 1e9, tasks)
+        return cpu_times.read(await self._request(next(self._ids), {"do": "end_cpu_watch"}))
 
     async def close(self) -> None:
         """End the sandbox with all its processes."""

@@ -21,7 +21,8 @@ from typing import Any
 
 from httpbed.host import pressure
 from httpbed.host.pressure import PressureReading
-from httpbed.host.sandbox.supervisor import CpuTimes, Supervisor
+from httpbed.host.sandbox.cpu_times import CpuTimes
+from httpbed.host.sandbox.supervisor import Supervisor
 from httpbed.trial.evidence import BY_TASK
 
 
