@@ -9,6 +9,7 @@ import click
 
 from httpbed.cli.echo import echo
 from httpbed.experiment.errors import HostError
+from httpbed.experiment.machine import MachineFacts
 from httpbed.host import doctor, facts
 from httpbed.host.packages import toolbox
 from httpbed.host.sandbox import binaries
@@ -59,7 +60,7 @@ def _executable(name: str) -> Path | None:
         return None
 
 
-def _text(machine: facts.Facts, points: list[doctor.Capability]) -> str:
+def _text(machine: MachineFacts, points: list[doctor.Capability]) -> str:
     lines = [
         f"machine    {machine.distribution}, Linux {machine.kernel}, {machine.architecture}",
         f"           {_size(machine)}",
@@ -76,13 +77,13 @@ def _text(machine: facts.Facts, points: list[doctor.Capability]) -> str:
     return "\n".join([*lines, "", f"{met} of {len(points)} points met: {verdict}"])
 
 
-def _size(machine: facts.Facts) -> str:
+def _size(machine: MachineFacts) -> str:
     cpu = machine.cpu or "an unknown type"
     memory = f"{machine.memory_bytes / 1e9:.1f} GB memory"
     return f"{machine.cores} cores of {cpu}, {memory}, load {machine.load[0]:.2f}"
 
 
-def _surroundings(machine: facts.Facts) -> str:
+def _surroundings(machine: MachineFacts) -> str:
     place = "a virtual machine" if machine.hypervisor else "no virtual machine detected"
     inside = f", in a container ({machine.container})" if machine.container else ""
     steal = "" if machine.steal is None else f", {machine.steal:.2%} of its time stolen so far"

@@ -1,4 +1,4 @@
-"""``httpbed export``: a campaign's observations as one table, or its page loads as files."""
+"""``httpbed export``: observations as one table, trials as a dataset, or page loads as files."""
 
 from __future__ import annotations
 
@@ -7,30 +7,44 @@ from pathlib import Path
 
 import click
 
-from httpbed.cli import export_loads, output_file, table_files
+from httpbed.cli import campaign_folders, export_dataset, export_loads, output_file, table_files
+from httpbed.cli.echo import echo
 from httpbed.experiment.errors import ConfigError, Mistake
-from httpbed.store import damage, query
+from httpbed.store import query
 from httpbed.store.results import Results
 
 
 @click.command("export")
-@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument(
+    "directories", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
+@click.option(
+    "--dataset",
+    is_flag=True,
+    help="Write one row per trial of all DIRs into the folder of -o, with a data dictionary.",
+)
 @click.option(
     "--format",
     "kind",
     type=click.Choice([*table_files.KINDS, *export_loads.KINDS]),
-    default="csv",
-    show_default=True,
-    help="csv, parquet: a table. har: each page load as HAR 1.2. cdp-json: its requests as in CDP.",
+    help="csv, parquet: a table. har: each page load as HAR 1.2. cdp-json: its requests as in"
+    " CDP.  [default: csv]",
 )
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    help="Write the table to this file, or page loads into this folder.",
+    help="Write the table to this file; a dataset or page loads, into this folder.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON lines.")
-def command(*, directory: Path, kind: str, output: Path | None, as_json: bool) -> None:
+def command(
+    *,
+    directories: tuple[Path, ...],
+    dataset: bool,
+    kind: str | None,
+    output: Path | None,
+    as_json: bool,
+) -> None:
     """Print the campaign in DIR as a table with one row per observation.
 
     Use it to analyse the data with R, pandas or a spreadsheet. Columns: block, position, trial,
@@ -42,22 +56,48 @@ def command(*, directory: Path, kind: str, output: Path | None, as_json: bool) -
     that no spreadsheet runs it; non-printing characters become escapes. Parquet and JSON keep every
     text unchanged.
 
+    With --dataset, the folder of -o gets trials.csv and trials.parquet with one row per trial of
+    one or more campaigns: network, workload, programs, machine, outcome, metrics and checks.
+    datapackage.json describes every column, CITATION.txt says how to cite them.
+
     With --format har or cdp-json, each page load becomes a file in the folder of -o,
     BLOCK-TRIAL.har or BLOCK-TRIAL.json.
     """
-    results = query.read(directory)
-    for line in damage.lines(results.damaged, directory):
-        click.echo(f"note: {line}", err=True)
+    if dataset:
+        folder = _dataset_folder(output, kind, as_json=as_json)
+        echo(export_dataset.write(campaign_folders.read(directories), folder), err=True)
+        return
+    (results,) = campaign_folders.read([_only(directories)])
     if kind in export_loads.KINDS:
         _loads(results, kind, output, as_json=as_json)
         return
-    table, form = query.tidy(results), table_files.JSON if as_json else kind
+    table, form = query.tidy(results), table_files.JSON if as_json else kind or "csv"
     if output is None:
         table_files.write(table, sys.stdout.buffer, form)
         return
-    output_file.require(output, table_files.FILES[form], directory)
+    output_file.require(output, table_files.FILES[form], results.directory)
     with output.open("wb") as file:
         table_files.write(table, file, form)
+
+
+def _only(directories: tuple[Path, ...]) -> Path:
+    if len(directories) > 1:
+        reason = f"{len(directories)} campaigns do not fit into one table of observations"
+        raise ConfigError([Mistake("DIR", reason, "name one, or add --dataset -o FOLDER")])
+    return directories[0]
+
+
+def _dataset_folder(output: Path | None, kind: str | None, *, as_json: bool) -> Path:
+    both = "--dataset always writes CSV and Parquet"
+    mistakes = [Mistake(f"--format {kind}", both, "omit it")] if kind else []
+    if as_json:
+        mistakes.append(Mistake("--json", both, "omit it"))
+    if output is None:
+        reason = "is missing: --dataset writes several files into a folder"
+        mistakes.append(Mistake("-o", reason, "add -o FOLDER"))
+    if mistakes or output is None:
+        raise ConfigError(mistakes)
+    return output
 
 
 def _loads(results: Results, kind: str, output: Path | None, *, as_json: bool) -> None:
@@ -69,4 +109,4 @@ def _loads(results: Results, kind: str, output: Path | None, *, as_json: bool) -
         raise ConfigError([Mistake("-o", reason, "add -o DIR")])
     output_file.require_folder(output, results.directory)
     for line in export_loads.write(results, kind, output):
-        click.echo(line, err=True)
+        echo(line, err=True)

@@ -17,7 +17,7 @@ VERBS = {
     "report": "Print a campaign's results; write its HTML report and figures.",
     "claims": "Judge the claims of a campaign.",
     "gate": "Fail if a campaign is worse than a baseline, or contradicts its claims.",
-    "export": "Print a campaign as a table, or write its page loads as HAR files.",
+    "export": "Write campaigns as a table, as a dataset with dictionary, or as HAR files.",
     "merge": "Write campaigns without their artifacts, as one small archive.",
     "verify": "Compare every file of a campaign with its digest.",
     "import": "Turn HAR files into observations, and audit claims on them.",

@@ -53,8 +53,9 @@ class Outcome(Value):
     """How an attempt ended."""
 
     kind: OutcomeKind
+    """How the attempt ended. ``invalid``: the bed failed; all other outcomes are data."""
     reason: str = ""
-    """Empty if the attempt completed."""
+    """Why it did not complete; empty if it did."""
 
 
 class Check(Value):
@@ -89,11 +90,11 @@ class Attempt(Value):
     schema_: Literal[3] = Field(default=3, alias="schema")
     trial: Trial
     number: int
-    """From 1; above 1 if earlier attempts were invalid."""
+    """Number of the attempt, from 1; above 1 if earlier attempts were invalid."""
     outcome: Outcome
     checks: list[Check]
     started: str
-    """UTC, ISO 8601."""
+    """Time at which the attempt started: UTC, ISO 8601."""
     phases_s: dict[str, float]
     """Seconds that each phase of the attempt took."""
     cpus: float | None = None

@@ -1,7 +1,4 @@
-"""``httpbed doctor``: the capabilities of this machine, each tested rather than assumed.
-
-Standard library only.
-"""
+"""``httpbed doctor``: the capabilities of this machine, each tested rather than assumed."""
 
 from __future__ import annotations
 
@@ -19,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.experiment.errors import HostError
+from httpbed.experiment.machine import MachineFacts
 from httpbed.host import folders, unprivileged
-from httpbed.host.facts import Facts
 from httpbed.host.packages import identity
 from httpbed.host.packages.toolbox import Root
 
@@ -62,7 +59,7 @@ def is_able(capabilities: list[Capability]) -> bool:
 
 
 def examine(
-    facts: Facts,
+    facts: MachineFacts,
     *,
     executables: Mapping[str, Path | None],
     tools: Root | None,
@@ -270,7 +267,7 @@ def _congestion_capabilities(
         )
 
 
-def _machine_capabilities(facts: Facts) -> Iterator[Capability]:
+def _machine_capabilities(facts: MachineFacts) -> Iterator[Capability]:
     yield _real_time_capability()
     yield _filter_capability()
     yield _processes_capability(facts)
@@ -320,7 +317,7 @@ def _filter_capability() -> Capability:
     )
 
 
-def _processes_capability(facts: Facts) -> Capability:
+def _processes_capability(facts: MachineFacts) -> Capability:
     own = tuple(map(int, re.findall(r"\d+", facts.kernel)[:2])) >= _OWN_PID_MAX
     figure = "limited for each program" if own else "limited for a whole trial"
     remedy = "use Linux 6.14 or newer to limit the processes of each program"

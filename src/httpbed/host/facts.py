@@ -1,53 +1,18 @@
-"""Facts about this machine, which a campaign's manifest records.
-
-Standard library only.
-"""
+"""Gathers the facts about this machine."""
 
 from __future__ import annotations
 
 import os
 import platform
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+
+from httpbed.experiment.machine import MachineFacts
 
 
-@dataclass(frozen=True)
-class Facts:
-    """The machine as visible to the user who runs httpbed."""
-
-    kernel: str
-    """Release, such as ``6.1.0-25-amd64``."""
-    architecture: str
-    distribution: str
-    cpu: str
-    """Model name; empty if the kernel does not report it."""
-    cores: int
-    """Logical processors that this process may use."""
-    memory_bytes: int
-    load: tuple[float, float, float]
-    """Average number of runnable processes over 1, 5 and 15 minutes."""
-    steal: float | None
-    """Share of the processors' time since boot that the hypervisor used for other guests."""
-    pressure: bool
-    """Whether the kernel reports CPU pressure (PSI)."""
-    governor: str | None
-    """Frequency governor of the first core; None if not visible."""
-    hypervisor: bool
-    """Whether this is a virtual machine, as far as it can detect."""
-    container: str | None
-    """The kind of container, as far as it can be detected; None outside of one."""
-    uid: int
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the facts as JSON values."""
-        return asdict(self)
-
-
-def gather() -> Facts:
+def gather() -> MachineFacts:
     """Return the facts of this machine."""
     cpu = _read("/proc/cpuinfo")
-    return Facts(
+    return MachineFacts(
         kernel=platform.release(),
         architecture=platform.machine(),
         distribution=_distribution(),

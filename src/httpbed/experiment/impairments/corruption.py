@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from httpbed.experiment.impairments.descriptor import Chance, Impairment, Option, chance
+from httpbed.experiment.impairments.descriptor import (
+    Chance,
+    Impairment,
+    Option,
+    chance,
+    share_feature,
+)
 from httpbed.experiment.units import Share
 from httpbed.experiment.value import Value
 
@@ -25,5 +31,6 @@ CORRUPTION = Impairment(
     chance=Chance("corrupted", "damage", draws=2, netem="corrupt"),
     counters=("corrupted",),
     changes_bytes=True,
+    features=(share_feature("corruption"),),
 )
 """Draw ``2 n`` decides about packet ``n``; draw ``2 n + 1`` chooses the bit."""

@@ -9,7 +9,9 @@ from pydantic import Field, Tag
 from httpbed.experiment.alternatives import TEXT, chosen
 from httpbed.experiment.impairments.descriptor import (
     Emulated,
+    Feature,
     Impairment,
+    LinkFigures,
     Option,
     Table,
     nanoseconds,
@@ -123,12 +125,20 @@ def _reordering_words(table: Table) -> str:
     return f"{table.get('share', '?')} reordered by {table.get('hold', '?')}"
 
 
+def _spread_s(jitter: float | Distributed | Samples | None, _figures: LinkFigures) -> float | None:
+    """Return the largest deviation, or the standard deviation of an unbounded distribution."""
+    if isinstance(jitter, Samples):
+        return max(map(abs, jitter.samples))
+    return jitter.spread if isinstance(jitter, Distributed) else jitter
+
+
 DELAY = Impairment(
     field="delay",
     emulator_key="delay_ns",
     emulated=lambda delay, _direction: nanoseconds(delay),
     text="{}",
     absent="no delay",
+    features=(Feature("delay_s", "number", "s", lambda delay, _: float(delay), along="sum"),),
     options=(
         Option("delay", ("delay",), "duration", "50ms", "One-way delay, added after transmission."),
     ),
@@ -159,6 +169,15 @@ JITTER = Impairment(
         ),
     ),
     random=True,
+    features=(
+        Feature(
+            "jitter_s",
+            "number",
+            "s",
+            _spread_s,
+            addition="Largest deviation; the standard deviation if normal or pareto.",
+        ),
+    ),
 )
 REORDERING = Impairment(
     field="reordering",
@@ -184,4 +203,20 @@ REORDERING = Impairment(
     ),
     random=True,
     counters=("reordered",),
+    features=(
+        Feature(
+            "reordering",
+            "number",
+            "1",
+            lambda reordering, _: reordering.share if reordering else 0.0,
+            along="any",
+        ),
+        Feature(
+            "reordering_hold_s",
+            "number",
+            "s",
+            lambda reordering, _: reordering.hold if reordering else None,
+            addition="Additional delay of these packets.",
+        ),
+    ),
 )

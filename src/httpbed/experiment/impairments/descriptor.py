@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 Table = Mapping[str, Any]
 """A table of an experiment file as its author wrote it, or a JSON object."""
@@ -112,6 +112,39 @@ class Emulated(Protocol):
         """Return the path, in the sandbox, of the trace generated for this direction."""
 
 
+class LinkFigures(NamedTuple):
+    """Properties of a link that turn relative values into absolute ones."""
+
+    first_bit_s: int
+    """Rate of the direction at the start in bit/s; 0 without one."""
+    rtt_s: float
+    """Sum of both one-way delays in seconds."""
+
+
+FeatureKind = Literal["number", "integer", "boolean", "string"]
+Along = Literal["sum", "smallest", "any", "narrowest"]
+"""How the values of a path's links become one. ``any``: the probability that at least one link
+does it. ``narrowest``: the value of the link with the lowest rate, of equal ones the first from the
+client."""
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One column of a dataset that describes a value of an impairment."""
+
+    name: str
+    """Last part of the column's name, with the unit."""
+    kind: FeatureKind
+    unit: str
+    """Empty for texts and truth values, ``1`` for probabilities."""
+    read: Callable[[Any, LinkFigures], float | str | bool | None]
+    """Returns the column's value for the impairment's value; None if no such value describes it."""
+    along: Along | None = None
+    """None: a path has no such value."""
+    addition: str = ""
+    """A sentence that the description of the impairment's field lacks."""
+
+
 @dataclass(frozen=True)
 class Impairment:
     """What the rest of the program needs to know about one impairment of a direction."""
@@ -144,6 +177,8 @@ class Impairment:
     """How many bytes it lets pass, if that is known whatever the traffic is."""
     changes_bytes: bool = False
     """Whether packets arrive with other bytes than were sent."""
+    features: tuple[Feature, ...] = ()
+    """Columns of a dataset that describe its values."""
 
     @property
     def key(self) -> str:
@@ -175,3 +210,8 @@ def chance(stream: str) -> Callable[[float, Emulated], Table | None]:
         return {"probability": probability, "key": direction.key(stream)} if probability else None
 
     return emulated
+
+
+def share_feature(name: str) -> Feature:
+    """Return the column of a probability."""
+    return Feature(name, "number", "1", lambda probability, _: float(probability), along="any")

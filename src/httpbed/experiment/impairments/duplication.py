@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from httpbed.experiment.impairments.descriptor import Chance, Impairment, Option, chance
+from httpbed.experiment.impairments.descriptor import (
+    Chance,
+    Impairment,
+    Option,
+    chance,
+    share_feature,
+)
 from httpbed.experiment.units import Share
 from httpbed.experiment.value import Value
 
@@ -24,4 +30,5 @@ DUPLICATION = Impairment(
     random=True,
     chance=Chance("duplicated", "copies", netem="duplicate"),
     counters=("duplicated",),
+    features=(share_feature("duplication"),),
 )

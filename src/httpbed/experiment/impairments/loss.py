@@ -8,7 +8,15 @@ from typing import Annotated
 from pydantic import Field, Tag
 
 from httpbed.experiment.alternatives import TEXT, chosen
-from httpbed.experiment.impairments.descriptor import Cause, Emulated, Impairment, Option, Table
+from httpbed.experiment.impairments.descriptor import (
+    Cause,
+    Emulated,
+    Feature,
+    Impairment,
+    LinkFigures,
+    Option,
+    Table,
+)
 from httpbed.experiment.impairments.files import Digest, FileName
 from httpbed.experiment.units import Share
 from httpbed.experiment.value import Value
@@ -156,6 +164,27 @@ def _words_of_levels(table: Table) -> str:
     return f"loss in bursts (entered at {entered} of packets, left at {left}{lost}{between})"
 
 
+AnyLoss = float | GilbertElliott | Listed | Replay
+
+
+def model(loss: AnyLoss, _figures: LinkFigures | None = None) -> str:
+    """Name the model of a loss: ``none``, ``independent``, ``bursts``, ``listed`` or ``replay``."""
+    match loss:
+        case GilbertElliott():
+            return "bursts"
+        case Listed():
+            return "listed"
+        case Replay():
+            return "replay"
+    return "independent" if loss else "none"
+
+
+def _mean_share(loss: AnyLoss, _figures: LinkFigures) -> float | None:
+    if isinstance(loss, GilbertElliott):
+        return loss.mean
+    return None if isinstance(loss, (Listed, Replay)) else float(loss)
+
+
 LOSS = Impairment(
     field="loss",
     emulated=_emulated,
@@ -208,4 +237,21 @@ LOSS = Impairment(
     ),
     random=True,
     causes=(Cause("lost", "lost", "lost"),),
+    features=(
+        Feature(
+            "loss",
+            "number",
+            "1",
+            _mean_share,
+            along="any",
+            addition="Mean share of packets; empty for listed and replayed losses.",
+        ),
+        Feature(
+            "loss_model",
+            "string",
+            "",
+            model,
+            addition="`none`, `independent`, `bursts`, `listed` or `replay`.",
+        ),
+    ),
 )

@@ -7,6 +7,7 @@ from pydantic import Field
 from httpbed.experiment.impairments.descriptor import (
     Cause,
     Emulated,
+    Feature,
     Impairment,
     Limit,
     Option,
@@ -76,4 +77,19 @@ POLICING = Impairment(
     ),
     causes=(Cause("policed", "policed", "policed", draws_later=False),),
     limit=Limit("policed", _most_bytes),
+    features=(
+        Feature(
+            "policing_rate_bit_s",
+            "integer",
+            "bit/s",
+            lambda policing, _: policing and policing.rate,
+            along="smallest",
+        ),
+        Feature(
+            "policing_burst_bytes",
+            "integer",
+            "byte",
+            lambda policing, _: policing and policing.burst,
+        ),
+    ),
 )

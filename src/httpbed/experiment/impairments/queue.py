@@ -12,7 +12,9 @@ from httpbed.experiment import units
 from httpbed.experiment.impairments.descriptor import (
     Cause,
     Emulated,
+    Feature,
     Impairment,
+    LinkFigures,
     Option,
     Table,
     nanoseconds,
@@ -180,6 +182,16 @@ def _words(table: Table) -> str:
     return " ".join([*words, f"queue {table['limit']}"])
 
 
+def _bytes(queue: Queue, figures: LinkFigures) -> int | None:
+    """Return the bytes that may wait, in packets of 1500 bytes; None without a rate."""
+    if not figures.first_bit_s:
+        return None
+    unit, amount = queue.limit.resolved(figures.first_bit_s, figures.rtt_s)
+    if unit == "ns":
+        return round(amount / 1e9 * figures.first_bit_s / 8)
+    return amount * MTU_BYTES if unit == "packets" else amount
+
+
 QUEUE = Impairment(
     field="queue",
     emulated=_emulated,
@@ -246,4 +258,29 @@ QUEUE = Impairment(
         Cause("aqm_dropped", "aqm", "by AQM"),
     ),
     counters=("marked",),
+    features=(
+        Feature(
+            "queue_bytes",
+            "integer",
+            "byte",
+            _bytes,
+            along="narrowest",
+            addition="Limit in bytes: packets count 1500 bytes, times count at the link's rate.",
+        ),
+        Feature(
+            "queue_discipline",
+            "string",
+            "",
+            lambda queue, _: queue.discipline,
+            along="narrowest",
+            addition="`droptail`, `codel`, `fq_codel` or `pie`.",
+        ),
+        Feature(
+            "queue_ecn",
+            "boolean",
+            "",
+            lambda queue, _: queue.ecn,
+            addition="Whether ECN-capable packets are marked instead of dropped (RFC 3168).",
+        ),
+    ),
 )

@@ -9,7 +9,14 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, Tag, field_validator, model_validator
 
 from httpbed.experiment.alternatives import TEXT, chosen
-from httpbed.experiment.impairments.descriptor import Emulated, Impairment, Option, Table
+from httpbed.experiment.impairments.descriptor import (
+    Emulated,
+    Feature,
+    Impairment,
+    LinkFigures,
+    Option,
+    Table,
+)
 from httpbed.experiment.impairments.files import Digest, FileName
 from httpbed.experiment.units import BitRate, Bytes, Seconds, Share
 from httpbed.experiment.value import Value
@@ -231,6 +238,22 @@ def _short(table: Table) -> str:
     return f"{table['bucket']} token bucket" if "bucket" in table else "cellular rate"
 
 
+def model(rate: AnyRate, _figures: LinkFigures | None = None) -> str:
+    """Name the model of a rate: ``unlimited``, ``constant``, ``token bucket`` or another."""
+    match rate:
+        case None:
+            return "unlimited"
+        case TokenBucket():
+            return "token bucket"
+        case Trace():
+            return "trace"
+        case Steps():
+            return "steps"
+        case Cellular():
+            return "cellular"
+    return "constant"
+
+
 RATE = Impairment(
     field="rate",
     emulated=_emulated,
@@ -256,6 +279,23 @@ RATE = Impairment(
             needs="rate",
         ),
     ),
+    features=(
+        Feature(
+            "rate_bit_s",
+            "integer",
+            "bit/s",
+            lambda rate, _: mean_bit_s(rate),
+            along="smallest",
+            addition="Mean over time; of steps, the largest.",
+        ),
+        Feature(
+            "rate_model",
+            "string",
+            "",
+            model,
+            addition="`unlimited`, `constant`, `token bucket`, `trace`, `steps` or `cellular`.",
+        ),
+    ),
 )
 COUNTED = Impairment(
     field="counted",
@@ -271,4 +311,5 @@ COUNTED = Impairment(
             "Which bytes the rate counts: ip, ethernet or wire.",
         ),
     ),
+    features=(Feature("counted", "string", "", lambda counted, _: str(counted)),),
 )

@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from httpbed.experiment.machine import MachineFacts
 from httpbed.host import atomic_record, facts, file_digest, folders
-from httpbed.host.facts import Facts
 from httpbed.host.sandbox.binaries import LINK, executable
 from httpbed.network.calibration import envelope
 from httpbed.network.calibration.judgement import Verdict
@@ -62,7 +62,7 @@ def path() -> Path:
     return folders.state() / NAME
 
 
-def identity(machine: Facts | None = None) -> dict[str, Any]:
+def identity(machine: MachineFacts | None = None) -> dict[str, Any]:
     """Identify what a certificate holds for: the machine, its kernel and the emulator."""
     machine = machine or facts.gather()
     return {

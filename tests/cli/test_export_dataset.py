@@ -1,0 +1,174 @@
+"""``httpbed export --dataset``: CSV and Parquet agree with the dictionary beside them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import tomllib
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import stored_campaigns
+from command_line import Command
+from httpbed.analysis.dataset.column import ARROW_TYPES
+from httpbed.report import dataset as dictionary
+
+SCALARS = {
+    "string": re.compile(r".*", re.DOTALL),
+    "integer": re.compile(r"-?[0-9]+"),
+    "number": re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?"),
+    "boolean": re.compile(r"true|false"),
+}
+"""Text of each type by Table Schema 2.0, "Field Types", with the default lexical forms."""
+
+
+@pytest.fixture
+def campaign(tmp_path: Path) -> Path:
+    """Make a campaign of twelve trials, of which one failed."""
+    trials = stored_campaigns.loaded().trials
+    records = [stored_campaigns.record(trial) for trial in trials[1:]]
+    records.append(stored_campaigns.record(trials[0], kind="failed"))
+    stored_campaigns.make(tmp_path / "campaign", records)
+    return tmp_path / "campaign"
+
+
+@pytest.fixture
+def folder(httpbed: Command, campaign: Path, tmp_path: Path) -> Path:
+    """Export the dataset of the campaign."""
+    code, out, err = httpbed("export", campaign, "--dataset", "-o", tmp_path / "dataset")
+    assert (code, out) == (0, "")
+    assert re.fullmatch(r"12 trials with \d+ columns: .*dataset\n", err)
+    return tmp_path / "dataset"
+
+
+def package(folder: Path) -> dict[str, Any]:
+    """Return the dictionary."""
+    found: dict[str, Any] = json.loads((folder / "datapackage.json").read_text())
+    return found
+
+
+def cells(folder: Path) -> list[dict[str, str]]:
+    """Return the rows of the CSV file."""
+    with (folder / "trials.csv").open(newline="") as file:
+        return [*csv.DictReader(file)]
+
+
+def test_the_dictionary_names_exactly_the_columns_of_both_files(folder: Path) -> None:
+    """In their order, with the types of the Parquet file."""
+    table = pq.read_table(folder / "trials.parquet")
+    for resource in package(folder)["resources"]:
+        fields = resource["schema"]["fields"]
+        assert [one["name"] for one in fields] == table.column_names == [*cells(folder)[0]]
+        assert [ARROW_TYPES[one["type"]] for one in fields] == table.schema.types
+
+
+def test_every_cell_of_the_csv_file_is_of_its_type(folder: Path) -> None:
+    """By the lexical forms of Table Schema; missing values are empty."""
+    kinds = {
+        one["name"]: one["type"] for one in package(folder)["resources"][0]["schema"]["fields"]
+    }
+    rows = cells(folder)
+    assert len(rows) == 12
+    for row in rows:
+        for name, text in row.items():
+            assert not text or SCALARS[kinds[name]].fullmatch(text), name
+
+
+def test_the_dictionary_follows_the_rules_of_data_packages(folder: Path) -> None:
+    """Required properties of Data Package 2.0 and Table Schema 2.0.
+
+    A package has resources; a resource has a name of letters, digits and ``._-`` and a path that
+    does not leave the folder; a schema has fields with unique names and known types; the primary
+    key names fields, and no two rows share it.
+    """
+    found = package(folder)
+    assert found["$schema"] == "https://datapackage.org/profiles/2.0/datapackage.json"
+    assert re.fullmatch(r"[a-z0-9._-]+", found["name"])
+    assert {one["path"] for one in found["resources"]} == {"trials.csv", "trials.parquet"}
+    for resource in found["resources"]:
+        content = (folder / resource["path"]).read_bytes()
+        assert re.fullmatch(r"[a-z0-9._-]+", resource["name"])
+        assert resource["bytes"] == len(content)
+        assert resource["hash"] == f"sha256:{sha256(content).hexdigest()}"
+        schema = resource["schema"]
+        names = [one["name"] for one in schema["fields"]]
+        assert len(set(names)) == len(names)
+        assert all(one["type"] in SCALARS and one["description"] for one in schema["fields"])
+        assert set(schema["primaryKey"]) <= set(names)
+        assert schema["missingValues"] == [""]
+    keys = [tuple(row[name] for name in ("campaign", "trial")) for row in cells(folder)]
+    assert len(set(keys)) == 12
+
+
+def test_descriptions_are_those_of_the_descriptors(folder: Path) -> None:
+    """Of a metric, an impairment and a check."""
+    about = {one["name"]: one for one in package(folder)["resources"][0]["schema"]["fields"]}
+    assert about["request_time"]["unit"] == "s"
+    assert about["request_time"]["source"] == "wire"
+    assert "Liu et al. 2024" in about["request_time"]["description"]
+    assert "One-way delay" in about["path_to_client_delay_s"]["description"]
+    assert "smallest ping" in about["check_round_trip_time"]["description"]
+
+
+def test_the_citation_names_data_and_program(folder: Path) -> None:
+    """With the digest of the data, and the words of the repository's CITATION.cff."""
+    text = (folder / "CITATION.txt").read_text()
+    assert sha256((folder / "trials.parquet").read_bytes()).hexdigest() in text
+    assert "12 trials of" in text
+    own = (Path(__file__).parents[2] / "CITATION.cff").read_text()
+    assert dictionary.AUTHOR in own
+    assert dictionary.TITLE in own
+    project = Path(__file__).parents[2] / "pyproject.toml"
+    assert tomllib.loads(project.read_text())["project"]["version"] in text
+
+
+def test_two_campaigns_make_one_dataset(httpbed: Command, campaign: Path, tmp_path: Path) -> None:
+    """A second export replaces the files of the first."""
+    trials = stored_campaigns.loaded().trials
+    stored_campaigns.make(tmp_path / "other", [stored_campaigns.record(trials[0])])
+    for directories, rows in (([campaign], 12), ([campaign, tmp_path / "other"], 13)):
+        code, _, _ = httpbed("export", *directories, "--dataset", "-o", tmp_path / "dataset")
+        assert code == 0
+        assert len(cells(tmp_path / "dataset")) == rows
+    assert {row["campaign"] for row in cells(tmp_path / "dataset")} == {"campaign", "other"}
+
+
+def test_wrong_use_is_refused_with_all_mistakes(
+    httpbed: Command, campaign: Path, tmp_path: Path
+) -> None:
+    """Each with its place, a reason and the way out."""
+    code, _, err = httpbed("export", campaign, "--dataset", "--json", "--format", "har")
+    assert code == 2
+    assert [line.split(":")[1].strip() for line in err.splitlines()] == [
+        "--format har",
+        "--json",
+        "-o",
+    ]
+    code, _, err = httpbed("export", campaign, campaign)
+    assert code == 2
+    assert "name one, or add --dataset" in err
+    target = ("--dataset", "-o", tmp_path / "dataset")
+    code, _, err = httpbed("export", campaign, campaign, *target)
+    assert code == 2
+    assert "is named twice" in err
+    code, _, err = httpbed("export", tmp_path / "none", tmp_path, *target)
+    assert code == 2
+    assert err.count("\n") == 2
+    assert not (tmp_path / "dataset").exists()
+
+
+def test_a_campaign_without_trials_has_no_dataset(httpbed: Command, tmp_path: Path) -> None:
+    """And foreign files are not replaced."""
+    stored_campaigns.make(tmp_path / "empty")
+    (tmp_path / "dataset").mkdir()
+    (tmp_path / "dataset" / "trials.csv").write_text("mine")
+    code, _, err = httpbed("export", tmp_path / "empty", "--dataset", "-o", tmp_path / "dataset")
+    assert code == 2
+    assert "has no finished trial; run it first" in err
+    assert "trials.csv: exists and is not the CSV file of a dataset" in err
+    assert (tmp_path / "dataset" / "trials.csv").read_text() == "mine"
