@@ -23,6 +23,7 @@ from httpbed.host.sandbox.spec import PartSpec, ProcessSpec
 from httpbed.host.sandbox.supervisor import RefusalError, SandboxSpec, sandbox
 from httpbed.network.plan import TOOLS
 from httpbed.programs.recipe import Recipe
+from httpbed.store.campaign import MANIFEST_SCHEMA
 from httpbed.trial.plan import SANDBOX_BYTES, CampaignSetup
 
 UNKNOWN = "unknown"
@@ -69,7 +70,7 @@ def manifest(loaded: LoadedExperiment, setup: CampaignSetup, *, command: str) ->
     ]
     programs += [_own(name) for name in (LINK, SANDBOX)]
     return {
-        "schema": 1,
+        "schema": MANIFEST_SCHEMA,
         "httpbed": metadata.version("httpbed"),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": command,

@@ -10,11 +10,13 @@ from pathlib import Path
 from httpbed.cli.echo import echo
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.store import damage, query
+from httpbed.store.campaign import MANIFEST_SCHEMA
+from httpbed.store.layout import MANIFEST
 from httpbed.store.results import Results
 
 
 def read(directories: Sequence[Path]) -> list[Results]:
-    """Read campaigns; name damaged attempts on stderr.
+    """Read campaigns.
 
     Raises:
         ConfigError: With the mistakes of all folders.
@@ -26,12 +28,37 @@ def read(directories: Sequence[Path]) -> list[Results]:
             mistakes.append(Mistake(str(directory), "is named twice", "name each campaign once"))
             continue
         try:
-            campaigns.append(query.read(directory))
+            results = query.read(directory)
+            _require_known_schema(results)
+            campaigns.append(results)
         except ConfigError as error:
             mistakes += error.mistakes
     if mistakes:
         raise ConfigError(mistakes)
+    return campaigns
+
+
+def _require_known_schema(results: Results) -> None:
+    found = results.manifest.get("schema")
+    if found != MANIFEST_SCHEMA:
+        place = str(results.directory / MANIFEST)
+        reason = f"has schema {found}, and this httpbed reads schema {MANIFEST_SCHEMA}"
+        raise ConfigError([Mistake(place, reason, "use the httpbed that wrote the campaign")])
+
+
+def note_damage(campaigns: Sequence[Results]) -> None:
+    """Name damaged attempts, which count as missing, on stderr."""
     for results in campaigns:
         for line in damage.lines(results.damaged, results.directory):
             echo(f"note: {line}", err=True)
-    return campaigns
+
+
+def without_valid_trials(campaigns: Sequence[Results]) -> list[Mistake]:
+    """Return a mistake for each campaign in which no trial has an outcome that is data."""
+    mistakes = []
+    for results in campaigns:
+        outcomes = set(results.trials["outcome"].to_pylist())
+        if not outcomes - {"invalid"}:
+            reason = "has no valid trial" if outcomes else "has no finished trial"
+            mistakes.append(Mistake(str(results.directory), reason, "resume it with httpbed run"))
+    return mistakes

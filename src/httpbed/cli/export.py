@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -65,9 +66,9 @@ def command(
     """
     if dataset:
         folder = _dataset_folder(output, kind, as_json=as_json)
-        echo(export_dataset.write(campaign_folders.read(directories), folder), err=True)
+        echo(export_dataset.write(_read(directories), folder), err=True)
         return
-    (results,) = campaign_folders.read([_only(directories)])
+    (results,) = _read([_only(directories)])
     if kind in export_loads.KINDS:
         _loads(results, kind, output, as_json=as_json)
         return
@@ -78,6 +79,12 @@ def command(
     output_file.require(output, table_files.FILES[form], results.directory)
     with output.open("wb") as file:
         table_files.write(table, file, form)
+
+
+def _read(directories: Sequence[Path]) -> list[Results]:
+    campaigns = campaign_folders.read(directories)
+    campaign_folders.note_damage(campaigns)
+    return campaigns
 
 
 def _only(directories: tuple[Path, ...]) -> Path:

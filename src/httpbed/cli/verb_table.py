@@ -16,6 +16,7 @@ VERBS = {
     "status": "Show how far a campaign is.",
     "report": "Print a campaign's results; write its HTML report and figures.",
     "claims": "Judge the claims of a campaign.",
+    "advise": "Say what was best in the measured conditions nearest to yours.",
     "gate": "Fail if a campaign is worse than a baseline, or contradicts its claims.",
     "export": "Write campaigns as a table, as a dataset with dictionary, or as HAR files.",
     "merge": "Write campaigns without their artifacts, as one small archive.",

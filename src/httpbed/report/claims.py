@@ -245,7 +245,7 @@ def _arm_values(stated: StatedClaim, arm: ArmJudgement, evidence: _Evidence) -> 
     return {
         "verdict": arm.verdict,
         "reason": arm.reason,
-        "estimate": _estimate_values(found) if found else None,
+        "estimate": estimate_values(found) if found else None,
         "measured": measured(stated, arm),
         "blocks_to_settle": arm.blocks_to_settle,
         "cells": [_cell_values(cell) for cell in arm.cells],
@@ -260,17 +260,23 @@ def _cell_values(cell: CellValue) -> Mapping[str, Any]:
         "levels": dict(cell.levels),
         "value": cell.value.value,
         "beyond": cell.value.beyond,
-        **{name: end if math.isfinite(end) else None for name, end in ends.items()},
+        **{name: finite(end) for name, end in ends.items()},
         "is_inside": cell.is_inside,
     }
 
 
-def _estimate_values(found: ClaimEstimate) -> Mapping[str, Any]:
+def finite(value: float) -> float | None:
+    """Return a number that JSON has; None for an infinite one."""
+    return value if math.isfinite(value) else None
+
+
+def estimate_values(found: ClaimEstimate) -> Mapping[str, Any]:
+    """Return an estimate for :func:`json.dumps`."""
     return {
         "value": found.value.value,
         "beyond": found.value.beyond,
-        "low": found.low if math.isfinite(found.low) else None,
-        "high": found.high if math.isfinite(found.high) else None,
+        "low": finite(found.low),
+        "high": finite(found.high),
         "coverage": found.coverage,
         "unit": found.unit,
         "blocks": list(found.blocks),

@@ -39,6 +39,7 @@ from httpbed.store.layout import DESIGN, EXPERIMENT, FILES, LINKS, MANIFEST, RUN
 
 T = TypeVar("T")
 
+MANIFEST_SCHEMA = 1
 artifacts = layout.artifacts
 
 

@@ -36,7 +36,7 @@ class TrialDataset:
 
     @cached_property
     def table(self) -> pa.Table:
-        """The rows as a typed table; each field has its unit and description as metadata."""
+        """The rows as a typed table; units and descriptions are metadata of its fields."""
         schema = pa.schema([_field(column) for column in self.columns])
         arrays = [
             pa.array(
