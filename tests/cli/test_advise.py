@@ -52,7 +52,7 @@ def test_the_answer_names_the_best_with_its_interval_and_distance(
     assert "answer best: HTTP/3, cubic, no proxy (curl 8.23.0 from" in text
     assert "1.00 s (95 % interval 1.00 .. 1.00, n = 6, 6/6 completed)" in text
     assert "worse HTTP/2, cubic, no proxy" in text
-    assert "2.00x the best (96.9 % interval 2.00 .. 2.00)" in text
+    assert "2.00x the best (95 % interval 2.00 .. 2.00)" in text
     assert "rule conditions are near if no factor differs by more than 1 doubling" in text
 
 

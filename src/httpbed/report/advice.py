@@ -34,7 +34,8 @@ def show(advice: Advice, out: Console) -> None:
     """Print the answer, the nearest conditions first."""
     for label, text in _lines(advice):
         room = max(20, out.width - LABEL)
-        for number, line in enumerate(textwrap.wrap(visible(text), room) or [""]):
+        wrapped = textwrap.wrap(visible(text), room, break_on_hyphens=False)
+        for number, line in enumerate(wrapped or [""]):
             out.print(Text(f"{'' if number else label:<{LABEL}}{line}".rstrip()))
 
 
