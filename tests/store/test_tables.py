@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ import pytest
 import stored_campaigns
 from httpbed.analysis.findings import find
 from httpbed.experiment.errors import ConfigError
+from httpbed.store import campaign as campaigns
 from httpbed.store import query
 from httpbed.store import tables as compact
 from httpbed.store.results import CHECK_FIELDS, OBSERVATION_FIELDS, TRIAL_FIELDS
@@ -143,3 +145,40 @@ def test_a_reader_knows_of_a_trace_what_its_trials_know(tmp_path: Path) -> None:
     stored_campaigns.make(tmp_path / "campaign", text=text)
     results = query.read(tmp_path / "campaign")
     assert {row.ceiling_bit_s for _, row in find(results).rows()} == {12_032_000}
+
+
+def published(directory: Path) -> Path:
+    """Make a campaign of twelve trials of which only the tables are left."""
+    records = [stored_campaigns.record(trial) for trial in stored_campaigns.loaded().trials]
+    stored_campaigns.make(directory, records)
+    query.read(directory)
+    shutil.rmtree(directory / "trials")
+    return directory
+
+
+def test_tables_without_trials_are_read_and_kept(tmp_path: Path) -> None:
+    """As they are published; reading must not replace them by empty ones."""
+    directory = published(tmp_path / "results")
+    before = {file.name: file.read_bytes() for file in directory.glob("*.parquet")}
+    assert len(before) == 3
+    assert seconds(directory) == [1.0] * 12
+    assert {file.name: file.read_bytes() for file in directory.glob("*.parquet")} == before
+
+
+def test_edited_tables_without_trials_are_refused(tmp_path: Path) -> None:
+    """Nothing is left to make them from again."""
+    directory = published(tmp_path / "results")
+    table = pq.read_table(directory / "observations.parquet")
+    pq.write_table(table.slice(1), directory / "observations.parquet")
+    with pytest.raises(ConfigError, match="has damaged tables"):
+        query.read(directory)
+
+
+def test_a_campaign_without_trials_yet_becomes_readable(tmp_path: Path) -> None:
+    """Its first tables are empty, and do not count once there are trials."""
+    stored_campaigns.make(tmp_path)
+    shutil.rmtree(tmp_path / "trials", ignore_errors=True)
+    assert seconds(tmp_path) == []
+    trial = stored_campaigns.loaded().trials[0]
+    stored_campaigns.keep(campaigns.open_existing(tmp_path), stored_campaigns.record(trial))
+    assert seconds(tmp_path) == [1.0]

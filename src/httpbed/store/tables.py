@@ -3,6 +3,8 @@
 Each reader reads and hashes the files of every attempt, which is cheap; the cache saves parsing
 them. ``tables.json`` ties the cache to what it was made from: it has the digest of all of that, and
 the digest of each Parquet file. A cache of other files, or one that was edited, is made again.
+Results that were published without the folder of trials have only the tables, which then count if
+they have their digests.
 """
 
 from __future__ import annotations
@@ -54,12 +56,13 @@ def compact(campaign: Campaign, factors: Iterable[str]) -> CampaignTables:
     """Return the tables, from the cache where it was made from what is there now.
 
     Raises:
-        ConfigError: The tables of an archive are damaged.
+        ConfigError: There are no attempts, and the tables lack their digests.
     """
     columns, real = list(factors), campaign.directory.resolve()
     index = _index(real)
-    if campaign.is_archive:
-        return _archived(campaign, index)
+    without_attempts = index is not None and not os.path.lexists(real / layout.TRIALS)
+    if campaign.is_archive or without_attempts:
+        return _tables_alone(campaign, index)
     if index is not None:
         now = _made_from(campaign, columns, map(_fingerprint, _found(real)))
         cached = _cached(real, index) if index["made_from"] == now else None
@@ -87,12 +90,12 @@ def made_from(campaign: Campaign, factors: Iterable[str]) -> str:
     return _made_from(campaign, list(factors), map(_fingerprint, _found(real)))
 
 
-def _archived(campaign: Campaign, index: Mapping[str, Any] | None) -> CampaignTables:
+def _tables_alone(campaign: Campaign, index: Mapping[str, Any] | None) -> CampaignTables:
     real = campaign.directory.resolve()
-    found = _cached(real, index) if index and index["made_from"] == ARCHIVE else None
+    found = _cached(real, index) if index else None
     if found is None:
         reason = f"the tables differ from the digests in {INDEX}"
-        remedy = "restore the archive from a copy"
+        remedy = f"restore its tables and {INDEX} from a copy"
         raise ConfigError([Mistake(str(campaign.directory), reason, remedy)])
     return found
 

@@ -72,9 +72,10 @@ def machine(manifest: Mapping[str, Any]) -> Cells:
         for name, (kind, unit) in _MACHINE.items()
     }
     others = {
-        "jobs": ("Trials side by side; `1, then 4` if a resumed run had more.", manifest["jobs"])
-        if "jobs" in manifest
-        else ("Trials side by side.", None),
+        "jobs": (
+            "Trials side by side; `1, then 4` if a resumed run had more.",
+            manifest.get("jobs") or None,
+        ),
         "link_backend": (
             "What carried the packets: the emulator or a queueing discipline of the kernel.",
             manifest.get("link", {}).get("backend"),
