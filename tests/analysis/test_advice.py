@@ -274,3 +274,46 @@ def test_a_best_that_often_fails_is_named_with_its_failures() -> None:
     assert near.ranking.verdict == "not settled"
     assert near.ranking.treatments[0].sample.tally.completed == 3
     assert "a verdict needs at least 5" in near.ranking.treatments[1].ratio.reason
+
+
+def test_a_proxy_is_compared_with_its_absence() -> None:
+    """The path has equal sums, because the proxy's host is a router without it."""
+    text = campaigns.VERSIONS.replace('loss = ["0 %", "2 %"]', PROXIES)
+    text = text.replace('loss = { factor = "loss" }\n', "")
+    text = text.replace(
+        "[roles.client]", '[roles]\nproxies = { factor = "proxies" }\n[roles.client]'
+    )
+    text = text.replace('hosts = ["client", "server"]', 'hosts = ["client", "proxy", "server"]')
+    text = text.replace(
+        'between = ["client", "server"]',
+        'between = ["client", "proxy"]\n[[topology.links]]\nbetween = ["proxy", "server"]',
+    )
+    found = conditions.of_campaign(
+        campaigns.campaign(lambda levels, _: 1.0 + (levels["proxies"] == "none"), text)
+    )
+    (together,) = found.measured
+    assert together.conditions == AdviceConditions(10**7, 0.025, 0.0, 10**6)
+    assert len(together.treatments) == 6
+    names = advice_words.names(together)
+    assert names["1.1", "none"] == "HTTP/1.1, cubic, no proxy (curl from nginx)"
+    assert names["1.1", "envoy"] == "HTTP/1.1, cubic, by envoy (curl from nginx)"
+    advice = answers.advise([found], together.conditions, "request_time")
+    best = [one for one in advice.near[0].ranking.treatments if one.standing != "worse"]
+    assert {one.sample.levels["proxies"] for one in best} == {"envoy"}
+
+
+PROXIES = 'proxies = { none = [], envoy = [{ implementation = "envoy" }] }'
+PAGE = """[workload]
+kind = "page"
+page = { objects = 4, size = "10 kB" }
+"""
+
+
+def test_a_page_is_measured_by_its_name_and_weight() -> None:
+    """A synthetic page is named by its images."""
+    text = campaigns.VERSIONS[: campaigns.VERSIONS.index("[workload]")] + PAGE
+    text = text.replace('"curl"', '"chromium"')
+    found = conditions.of_campaign(campaigns.campaign(lambda *_: 1.0, text))
+    page = found.measured[0].conditions.fetched
+    assert page == PageFacts("4 images of 10 kB", 4 * 10_100, 5)
+    assert not question.is_comparable(WANTED, found.measured[0].conditions)

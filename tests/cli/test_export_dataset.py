@@ -10,6 +10,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
@@ -77,6 +79,15 @@ def test_every_cell_of_the_csv_file_is_of_its_type(folder: Path) -> None:
     for row in rows:
         for name, text in row.items():
             assert not text or SCALARS[kinds[name]].fullmatch(text), name
+
+
+def test_both_files_have_the_same_values(folder: Path) -> None:
+    """Read by the types of the dictionary."""
+    table = pq.read_table(folder / "trials.parquet")
+    types = {field.name: field.type for field in table.schema}
+    options = pa.csv.ConvertOptions(column_types=types, strings_can_be_null=True)
+    read = pa.csv.read_csv(folder / "trials.csv", convert_options=options)
+    assert read.to_pylist() == table.to_pylist()
 
 
 def test_the_dictionary_follows_the_rules_of_data_packages(folder: Path) -> None:
