@@ -210,6 +210,13 @@ def test_properties_that_no_question_names_are_left_out_and_counted() -> None:
     assert found.measured == ()
 
 
+def test_treatments_without_a_trial_do_not_count() -> None:
+    """A run of some claims, or an unfinished one, lacks treatments of its design."""
+    results = campaigns.campaign(lambda levels, _: 1.0 if levels["loss"] == "0 %" else None)
+    found = conditions.of_campaign(results)
+    assert [one.conditions.loss for one in found.measured] == [0.0]
+
+
 def advised(ends: campaigns.Ends, wanted: AdviceConditions = WANTED) -> answers.Advice:
     """Return the advice of the planted campaign."""
     results = campaigns.campaign(ends, directory=Path("planted"))

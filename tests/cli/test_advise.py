@@ -119,7 +119,10 @@ def test_a_page_must_be_known_and_excludes_a_size(httpbed: Command, campaign: Pa
     assert "no page is named 'startbootstrap-agenzy'; try startbootstrap-agency" in err
     code, _, err = httpbed("advise", campaign, *NEAR, "--metric", "rtt")
     assert code == 2
-    assert "rtt is neither better when lower nor when higher" in err
+    assert "rtt is better neither when lower nor higher" in err
+    code, _, err = httpbed("advise", campaign, *NEAR, "--metric", "file_time")
+    assert code == 2
+    assert "file_time has a value for each file or resource" in err
 
 
 def test_a_campaign_without_valid_trials_is_refused(httpbed: Command, tmp_path: Path) -> None:

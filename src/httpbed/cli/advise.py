@@ -113,12 +113,13 @@ def _wanted(
 
 
 def _metric_mistakes(metric: str | None) -> list[Mistake]:
-    judged = [name for name, one in METRICS.items() if one.better != "neither"]
+    judged = [name for name, one in METRICS.items() if one.better != "neither" and not one.per_item]
     if metric is None or metric in judged:
         return []
     if metric in METRICS:
-        reason = f"{metric} is neither better when lower nor when higher"
-        return [Mistake("--metric", reason, "use another metric, such as request_time")]
+        each = "has a value for each file or resource, and none for a trial"
+        reason = each if METRICS[metric].per_item else "is better neither when lower nor higher"
+        return [Mistake("--metric", f"{metric} {reason}", "use another one, such as request_time")]
     close = difflib.get_close_matches(metric, judged, 3) or judged[:3]
     return [Mistake("--metric", f"unknown metric {metric!r}", f"try {', '.join(close)}")]
 

@@ -54,10 +54,12 @@ class CampaignConditions:
 
 
 def of_campaign(results: Results) -> CampaignConditions:
-    """Group the treatments of a campaign by their conditions."""
+    """Group the treatments of a campaign that have a trial by their conditions."""
     groups: dict[Hashable, list[tuple[Key, Scenario]]] = {}
-    left_out = Counter[str]()
+    left_out, run = Counter[str](), set(sample.by_treatment(results, results.trials.to_pylist()))
     for levels in results.experiment.treatments():
+        if tuple(levels.values()) not in run:
+            continue
         scenario = sample.scenario(results, levels)
         if property_ := next(_unusual(scenario), None):
             left_out[property_] += 1
