@@ -210,6 +210,20 @@ def test_properties_that_no_question_names_are_left_out_and_counted() -> None:
     assert found.measured == ()
 
 
+def test_a_token_bucket_is_another_condition_than_a_constant_rate() -> None:
+    """Both answer for their rate, but their treatments are not compared."""
+    bucket = '{ bucket = "10 Mbit/s", burst = "32 KiB" }'
+    text = campaigns.VERSIONS.replace(
+        'loss = ["0 %", "2 %"]', f'rate = {{ a = "10 Mbit/s", b = {bucket} }}'
+    )
+    text = text.replace('loss = { factor = "loss" }\n', "")
+    text = text.replace('rate = "10 Mbit/s"', 'rate = { factor = "rate" }')
+    constant, burst = conditions.of_campaign(campaigns.campaign(lambda *_: 1.0, text)).measured
+    assert constant.conditions == burst.conditions
+    assert constant.beside == ("queue of 1000 packets",)
+    assert burst.beside == ("token bucket of 32.768 kB", "queue of 1000 packets")
+
+
 def test_treatments_without_a_trial_do_not_count() -> None:
     """A run of some claims, or an unfinished one, lacks treatments of its design."""
     results = campaigns.campaign(lambda levels, _: 1.0 if levels["loss"] == "0 %" else None)

@@ -183,3 +183,15 @@ def test_a_campaign_without_trials_has_no_dataset(httpbed: Command, tmp_path: Pa
     assert "has no finished trial; run it first" in err
     assert "trials.csv: exists and is not the CSV file of a dataset" in err
     assert (tmp_path / "dataset" / "trials.csv").read_text() == "mine"
+
+
+def test_a_citation_shows_control_characters_as_escapes(httpbed: Command, tmp_path: Path) -> None:
+    """A question of a foreign experiment must not move the reader's cursor."""
+    text = stored_campaigns.SMALL.replace('question = "', 'question = "\\u001b[31m', 1)
+    records = [stored_campaigns.record(stored_campaigns.loaded(text).trials[0])]
+    stored_campaigns.make(tmp_path / "campaign", records, text)
+    code, _, _ = httpbed("export", tmp_path / "campaign", "--dataset", "-o", tmp_path / "dataset")
+    assert code == 0
+    for name in ("CITATION.txt", "datapackage.json"):
+        assert "\x1b" not in (tmp_path / "dataset" / name).read_text()
+    assert "\\x1b[31m" in (tmp_path / "dataset/CITATION.txt").read_text()

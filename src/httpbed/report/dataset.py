@@ -13,6 +13,7 @@ from typing import Any
 
 from httpbed.analysis.dataset.column import DatasetColumn
 from httpbed.analysis.dataset.table import TrialDataset, campaign_names
+from httpbed.experiment.errors import visible
 from httpbed.report.phrasing import listed
 from httpbed.store.results import Results
 
@@ -121,11 +122,12 @@ def data_citation(
 
 def _campaigns(campaigns: Sequence[Results]) -> list[str]:
     names = campaign_names([one.directory for one in campaigns])
-    return [
-        f"  {name}: {results.experiment.question} Begun {results.manifest.get('started', '?')};"
+    lines = (
+        f"{name}: {results.experiment.question} Begun {results.manifest.get('started', '?')};"
         f" programs: {_programs(results)}."
         for name, results in zip(names, campaigns, strict=True)
-    ]
+    )
+    return [f"  {visible(line)}" for line in lines]
 
 
 def _programs(results: Results) -> str:

@@ -15,6 +15,7 @@ from httpbed.analysis import sample
 from httpbed.analysis.advice.question import AdviceConditions, PageFacts
 from httpbed.analysis.dataset import network_columns, workload_columns
 from httpbed.analysis.sample import Key
+from httpbed.experiment import units
 from httpbed.experiment.impairments import loss, rate
 from httpbed.experiment.impairments.registry import ALL
 from httpbed.experiment.page import PageLoad
@@ -133,7 +134,7 @@ def _unusual_network(scenario: Scenario) -> Iterator[str]:
     if all(rate.mean_bit_s(way.rate) is None for way in ways):
         yield "no rate limit"
     for way in ways:
-        if rate.model(way.rate) not in {"constant", "unlimited"}:
+        if rate.model(way.rate) not in {"constant", "token bucket", "unlimited"}:
             yield f"rate: {rate.model(way.rate)}"
         if loss.model(way.loss) not in {"none", "independent"}:
             yield f"loss: {loss.model(way.loss)}"
@@ -147,6 +148,8 @@ def _unusual_network(scenario: Scenario) -> Iterator[str]:
 
 def _beside(scenario: Scenario) -> Iterator[str]:
     values = network_columns.path_values(scenario)
+    if burst := values["path_to_client_burst_bytes"]:
+        yield f"token bucket of {units.format_size(float(burst))}"
     if queue := values["path_to_client_queue_bytes"]:
         yield f"queue of {float(queue) / rate.MTU_BYTES:.0f} packets"
     for name, title in (("rate_bit_s", "rate"), ("loss", "loss"), ("delay_s", "delay")):

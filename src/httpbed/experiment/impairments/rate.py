@@ -293,7 +293,16 @@ RATE = Impairment(
             "string",
             "",
             model,
+            along="narrowest",
             addition="`unlimited`, `constant`, `token bucket`, `trace`, `steps` or `cellular`.",
+        ),
+        Feature(
+            "burst_bytes",
+            "integer",
+            "byte",
+            lambda rate, _: rate.burst if isinstance(rate, TokenBucket) else None,
+            along="narrowest",
+            addition="Bytes that its token bucket sends at once.",
         ),
     ),
 )
