@@ -10,10 +10,14 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
 from httpbed.analysis.dataset.column import Cell, Cells, DatasetColumn, described, place
-from httpbed.experiment.impairments.descriptor import Along, Feature, LinkFigures
+from httpbed.experiment.impairments.descriptor import (
+    Along,
+    Feature,
+    FeatureKind,
+    LinkFigures,
+)
 from httpbed.experiment.impairments.rate import mean_bit_s
 from httpbed.experiment.impairments.registry import ALL, Impaired
 from httpbed.experiment.route import Route
@@ -22,8 +26,9 @@ from httpbed.experiment.topology import Direction, Link, Topology
 
 TO_SERVER, TO_CLIENT = "to_server", "to_client"
 SOURCE = "experiment file"
-Hops = Sequence[tuple[Link, Direction]]
+LinkWays = Sequence[tuple[Link, Direction]]
 """Directions of links along a path, the client's own link first."""
+CHANGES = "Number of changes and events that the experiment file declares on this link."
 
 _ALONG: Mapping[Along, str] = {
     "sum": "Sum over all links of the path.",
@@ -94,7 +99,7 @@ def _direction_words(way: str) -> str:
     return "Towards the client" if way == TO_CLIENT else "Towards the server"
 
 
-def _along(feature: Feature, field: str, hops: Hops) -> Cell:
+def _along(feature: Feature, field: str, hops: LinkWays) -> Cell:
     values = [_value(feature, field, *hop) for hop in hops]
     if feature.along == "narrowest":
         return values[_narrowest(hops)]
@@ -106,7 +111,7 @@ def _along(feature: Feature, field: str, hops: Hops) -> Cell:
     return _COMBINED[feature.along](numbers)
 
 
-def _narrowest(hops: Hops) -> int:
+def _narrowest(hops: LinkWays) -> int:
     return min(
         range(len(hops)), key=lambda index: mean_bit_s(hops[index][1].rate) or math.inf, default=0
     )
@@ -150,16 +155,13 @@ def _of_link(number: int, link: Link, travel: int) -> Cells:
             for feature in impairment.features:
                 column = _impairment_column(number, name, impairment.field, feature)
                 found[column] = _value(feature, impairment.field, link, way)
-    changes = _link_column(number, "changes", "integer", _CHANGES, "1")
+    changes = _link_column(number, "changes", "integer", CHANGES, "1")
     found[changes] = len(link.schedule) + len(link.events)
     return found
 
 
-_CHANGES = "Number of changes and events that the experiment file declares on this link."
-
-
 def _link_column(
-    number: int, name: str, kind: Any, description: str, unit: str = ""
+    number: int, name: str, kind: FeatureKind, description: str, unit: str = ""
 ) -> DatasetColumn:
     return DatasetColumn(
         f"link_{number}_{name}",

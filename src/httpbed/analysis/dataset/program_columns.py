@@ -24,6 +24,8 @@ from httpbed.experiment.scenario import Scenario
 
 EXPERIMENT, MANIFEST = "experiment file", "manifest"
 Manifest = Mapping[str, Any]
+LAST = 100
+"""Place of a column behind those of all proxies."""
 
 
 def cells(scenario: Scenario, manifest: Manifest) -> Cells:
@@ -105,10 +107,6 @@ def _server(roles: Roles, manifest: Manifest) -> Cells:
         _control("server", about, LAST): senders(roles, manifest)["server"],
         _column("servers", "integer", also, "1", LAST): 1 + len(roles.server.also_on),
     }
-
-
-LAST = 100
-"""Behind all proxies."""
 
 
 def _program(name: str, role: Role, about: str, manifest: Manifest, number: int = 0) -> Cells:
