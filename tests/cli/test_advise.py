@@ -11,7 +11,7 @@ import pytest
 import stored_campaigns
 from command_line import Command
 from httpbed.store import campaign as campaigns
-from httpbed.store import digests
+from httpbed.store import digests, layout
 
 BLOCKS = stored_campaigns.SMALL.replace("replicates = 2", "replicates = 6")
 SECONDS = {"1.1": 3.0, "2": 2.0, "3": 1.0}
@@ -139,7 +139,7 @@ def test_a_campaign_without_valid_trials_is_refused(httpbed: Command, tmp_path: 
 
 def test_a_campaign_of_another_schema_is_refused(httpbed: Command, campaign: Path) -> None:
     """Its manifest says so."""
-    file = campaign / campaigns.MANIFEST
+    file = campaign / layout.MANIFEST
     found = digests.unsealed(file.read_bytes())
     file.write_bytes(digests.sealed(found | {"schema": 7}))
     for arguments in (NEAR, ()):
