@@ -10,7 +10,6 @@ import pytest
 
 import stored_campaigns
 from command_line import Command
-from httpbed.store import campaign as campaigns
 from httpbed.store import digests, layout
 
 BLOCKS = stored_campaigns.SMALL.replace("replicates = 2", "replicates = 6")

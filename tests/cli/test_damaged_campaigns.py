@@ -317,7 +317,7 @@ def test_a_foreign_file_beside_attempts_is_noted(httpbed: Command, campaign: Pat
     assert "note: unfinished/notes.txt: " in out
     _resumed(campaign)
     assert (campaign / "unfinished/notes.txt").read_text() == "years"
-    assert [run["jobs"] for run in campaigns.open_existing(campaign).runs()] == [1, 1]
+    assert [run["jobs"] for run in campaigns.open_existing(campaign).runs()] == ["1", "1"]
     (file, *_) = sorted(campaign.glob("trials/*/*/*/artifacts"))
     (file / "more.txt").touch()
     (file.parent / "more.txt").touch()
