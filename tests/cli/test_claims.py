@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,41 @@ def test_several_campaigns_are_judged_one_by_one(
     assert code == 0
     assert f"{campaign}:\nL-7  reproduced" in out
     assert f"{other}:\nL-7  inconclusive" in out or f"{other}:\nL-7  contradicted" in out
+
+
+def test_a_claim_about_two_experiments_needs_a_campaign_of_each(
+    httpbed: Command, tmp_path: Path
+) -> None:
+    """A campaign without claims of its own is only evidence, and what differs is a warning."""
+    about = CLAIM.partition("\n[[claim.arm]]")[0].replace(
+        'where = { loss = "2 %" }',
+        'over = ["loss"]\ntake = "largest"\nminus_other = { experiment = "elsewhere" }',
+    )
+    text = BLOCKS + about.replace('"< 1"', '"< 0.5"')
+    ours, other = plain(tmp_path / "ours", 1.0, text), tmp_path / "other"
+    elsewhere = re.sub('name = "[a-z-]+"', 'name = "elsewhere"', BLOCKS, count=1)
+    read = stored_campaigns.loaded(elsewhere)
+    made = stored_campaigns.manifest()
+    made["programs"] = [made["programs"][0] | {"version": "9"}]
+    with campaigns.opened(other, elsewhere, read.trials, made) as opened:
+        invalid = stored_campaigns.record(read.trials[0], kind="invalid")
+        later = stored_campaigns.record(read.trials[0], number=2)
+        rest = map(stored_campaigns.record, read.trials[1:])
+        stored_campaigns.keep(opened, invalid, later, *rest)
+    alone = httpbed("claims", ours)
+    assert (alone[0], "needs a campaign of elsewhere: name its folder too" in alone[1]) == (0, True)
+    code, out, _ = httpbed("claims", ours, other)
+    assert code == 0
+    assert f"{other}:" not in out
+    out = " ".join(out.split())
+    assert "L-7 reproduced" in out
+    assert "note: campaign of elsewhere: 1 invalid attempts were repeated" in out
+    assert "not the same in the campaign of elsewhere: program curl" in out
+    file = tmp_path / "later.toml"
+    file.write_text(text)
+    assert httpbed("claims", ours, other, "--experiment", file)[0] == 0
+    code, _, err = httpbed("claims", other, "--experiment", file)
+    assert (code, "name a campaign of the file's experiment as well" in err) == (2, True)
 
 
 def test_claims_of_another_file_are_judged(

@@ -14,6 +14,7 @@ from httpbed.cli.echo import echo
 from httpbed.cli.experiment_argument import json_option
 from httpbed.report import claims, terminal
 from httpbed.store import query, sender_records
+from httpbed.store.results import Results
 
 
 @click.command("claims")
@@ -35,20 +36,26 @@ def command(*, directories: tuple[Path, ...], file: Path | None, as_json: bool) 
 
     Each verdict is reproduced, contradicted or inconclusive: the interval of the estimate lies
     inside the claim's region, outside it, or across its edge. A claim with control arms is judged
-    in each of them. It reads only the campaigns, and runs on any operating system.
+    in each of them. A claim about several experiments needs a campaign of each. It reads only the
+    campaigns, and runs on any operating system.
     """
-    found = []
-    for directory in directories:
-        results = query.read(directory)
-        results = replace(results, manifest=sender_records.refreshed(results.manifest))
-        stated = later_tables.claims(results, file)
-        found.append((results, judging.judge(results, stated)))
+    campaigns = [_read(directory) for directory in directories]
+    found = [
+        (results, judging.judge(results, stated, others), others)
+        for results, stated in later_tables.claims_of_each(campaigns, file)
+        for others in [[one for one in campaigns if one is not results]]
+    ]
     if as_json:
-        values = [claims.values(results, judged) for results, judged in found]
+        values = [claims.values(*one) for one in found]
         echo(json.dumps({"schema": 1, "campaigns": values}, indent=1))
         return
     out = terminal.console()
-    for results, judged in found:
-        if len(found) > 1:
+    for results, judged, others in found:
+        if len(campaigns) > 1:
             echo(f"{results.directory}:")
-        claims.show(results, judged, out)
+        claims.show(results, judged, out, others)
+
+
+def _read(directory: Path) -> Results:
+    results = query.read(directory)
+    return replace(results, manifest=sender_records.refreshed(results.manifest))

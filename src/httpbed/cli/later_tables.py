@@ -19,7 +19,34 @@ from httpbed.experiment.table_problem import TableProblem
 from httpbed.store.results import Results
 
 
-def claims(results: Results, file: Path | None) -> Sequence[StatedClaim]:
+def claims_of_each(
+    campaigns: Sequence[Results], file: Path | None
+) -> list[tuple[Results, Sequence[StatedClaim]]]:
+    """Return each campaign with the claims to judge.
+
+    A campaign is left out if claims of the others refer to it, and it has none of its own, or
+    ``file`` is given: it is only evidence.
+
+    Raises:
+        ConfigError: A campaign has no claims, or the file's claims do not fit it.
+    """
+    stated = _read(file).claims if file else [c for one in campaigns for c in _own(one)]
+    named = {name for one in stated for name in one.other_experiments}
+    judged = [
+        one for one in campaigns if one.experiment.name not in named or (file is None and _own(one))
+    ]
+    if not judged:
+        reason = "claims of the file only refer to the campaigns that are given"
+        remedy = "name a campaign of the file's experiment as well"
+        raise ConfigError([Mistake(str(file), reason, remedy)])
+    return [(one, _claims(one, file)) for one in judged]
+
+
+def _own(results: Results) -> Sequence[StatedClaim]:
+    return results.stated_experiment.claims
+
+
+def _claims(results: Results, file: Path | None) -> Sequence[StatedClaim]:
     """Return the claims to judge: the campaign's own, or those of a file that fits it.
 
     Raises:

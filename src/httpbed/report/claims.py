@@ -10,7 +10,6 @@ from typing import Any
 from rich.text import Text
 
 from httpbed.analysis.claims import arm_trials
-from httpbed.analysis.claims.arm_trials import ArmTrials, ArmTrialsReader
 from httpbed.analysis.claims.judging import CELLS, ArmJudgement, CellValue, JudgedClaim
 from httpbed.analysis.claims.verdict import MOST_BLOCKS, ClaimEstimate
 from httpbed.analysis.sample import Bounded
@@ -18,7 +17,7 @@ from httpbed.experiment.claims import possible
 from httpbed.experiment.claims.stated import StatedClaim
 from httpbed.experiment.errors import visible
 from httpbed.report import senders
-from httpbed.report.claim_senders import ClaimSenders
+from httpbed.report.claim_evidence import ClaimEvidence
 from httpbed.report.manifest import certificate, uncovered
 from httpbed.report.phrasing import listed, number_format, treatment
 from httpbed.report.remark import few, in_one_line
@@ -31,25 +30,11 @@ OPEN_END = "?"
 INDENT = "    "
 
 
-class _Evidence:
-    """What limits the verdicts of one campaign."""
-
-    def __init__(self, results: Results) -> None:
-        self._trials, self._senders = ArmTrialsReader(results), ClaimSenders(results)
-
-    def trials(self, arm: ArmJudgement) -> ArmTrials:
-        """Return how the trials behind a verdict ended."""
-        return self._trials.of_arm(arm)
-
-    def warnings(self, arm: ArmJudgement) -> Iterator[str]:
-        """Yield what limits a verdict, in words."""
-        yield from arm_trials.warnings(arm, self.trials(arm))
-        yield from self._senders.warnings(arm.treatments)
-
-
-def show(results: Results, judged: Sequence[JudgedClaim], out: Console) -> None:
+def show(
+    results: Results, judged: Sequence[JudgedClaim], out: Console, others: Sequence[Results] = ()
+) -> None:
     """Print each claim with its verdict, then what limits all of them."""
-    evidence = _Evidence(results)
+    evidence = ClaimEvidence(results, others)
     for one in judged:
         for line in _of_claim(one, evidence, out.width):
             out.print(line)
@@ -66,9 +51,11 @@ def summed_up(judged: Sequence[JudgedClaim]) -> str:
     return f"{text}; robust: {robust}" if robust else text
 
 
-def values(results: Results, judged: Sequence[JudgedClaim]) -> dict[str, Any]:
+def values(
+    results: Results, judged: Sequence[JudgedClaim], others: Sequence[Results] = ()
+) -> dict[str, Any]:
     """Return the verdicts for :func:`json.dumps`."""
-    evidence = _Evidence(results)
+    evidence = ClaimEvidence(results, others)
     return {
         "directory": str(results.directory),
         "experiment": results.experiment.name,
@@ -89,7 +76,7 @@ def notes(results: Results) -> Iterator[str]:
         yield certificate(results.manifest)
 
 
-def _of_claim(judged: JudgedClaim, evidence: _Evidence, width: int) -> Iterator[Text]:
+def _of_claim(judged: JudgedClaim, evidence: ClaimEvidence, width: int) -> Iterator[Text]:
     stated, main = judged.stated, judged.main
     line = Text(f"{visible(stated.id)}  ", "bold")
     line.append(main.verdict, COLOURS.get(main.verdict, "dim"))
@@ -225,7 +212,7 @@ def _plain(value: float, digits: int) -> str:
     return f"{value:.{digits}g}" if digits else f"{value:.0f}"
 
 
-def _values(judged: JudgedClaim, evidence: _Evidence) -> dict[str, Any]:
+def _values(judged: JudgedClaim, evidence: ClaimEvidence) -> dict[str, Any]:
     stated = judged.stated
     return {
         "id": stated.id,
@@ -240,7 +227,9 @@ def _values(judged: JudgedClaim, evidence: _Evidence) -> dict[str, Any]:
     }
 
 
-def _arm_values(stated: StatedClaim, arm: ArmJudgement, evidence: _Evidence) -> Mapping[str, Any]:
+def _arm_values(
+    stated: StatedClaim, arm: ArmJudgement, evidence: ClaimEvidence
+) -> Mapping[str, Any]:
     found, trials = arm.estimate, evidence.trials(arm)
     return {
         "verdict": arm.verdict,

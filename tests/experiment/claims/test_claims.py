@@ -19,6 +19,7 @@ where = { loss = "2 %" }
 compare = { of = { http_version = "3" }, to = { http_version = "2" } }
 expect = "< 1"
 """
+LARGEST = 'over = ["loss"]\ntake = "largest"\n'
 
 
 def mistakes(claim: str) -> dict[str, str]:
@@ -105,6 +106,9 @@ def test_a_claim_about_claims_names_them() -> None:
     assert mistakes(CLAIM + both) == {}
     assert "there is no claim 'L-8'" in str(mistakes(CLAIM + both.replace("L-7", "L-8")))
     assert "both has all_of itself" in str(mistakes(CLAIM + both.replace('"L-7"', '"both"')))
+    assert mistakes(CLAIM + both.replace("all_of", "any_of")) == {}
+    two = mistakes(CLAIM + both + 'any_of = ["L-7"]\n')
+    assert "excludes all_of" in two["claim[1].any_of"]
     own = mistakes(CLAIM + both + 'metric = "request_time"\n')
     assert "which has no estimate of its own" in own["claim[1].metric"]
 
@@ -151,3 +155,44 @@ def test_an_interval_in_a_region_meets_it(
     if not region.meets(least, most):
         assert not region.contains(least)
         assert not region.contains(most)
+
+
+@pytest.mark.parametrize(
+    ("keys", "place", "words"),
+    [
+        ('minus_other = { experiment = "grid" }', "minus_other", "write share_in or take"),
+        (
+            f'{LARGEST}minus = {{ loss = "0 %" }}\nminus_other = {{ experiment = "grid" }}',
+            "minus_other",
+            "excludes minus",
+        ),
+        ('trend = { other = { experiment = "grid" } }', "trend", "other and across belong"),
+        ('trend = { across = ["loss"] }', "trend", "needs one of factor, metric and other"),
+        ('trend = { across = ["loss"], other = {} }', "trend.other", "the claim's own cells"),
+        (
+            'trend = { across = ["loss"], other = { where = { lost = "2 %" } } }',
+            "trend.other.where.lost",
+            "unknown factor 'lost'",
+        ),
+        (
+            'trend = { across = ["loss"], other = { experiment = "grid", over = ["loss"] } }',
+            "trend.other.over",
+            "whose points are in across",
+        ),
+        ('trend = { across = ["loss"], other = { experiment = "No Name" } }', "trend.other", ""),
+    ],
+)
+def test_mistakes_in_other_cells(keys: str, place: str, words: str) -> None:
+    """Each at its key; the names of another experiment are not known here."""
+    text = CLAIM.replace('where = { loss = "2 %" }', keys).replace('"< 1"', '"> 0.5"')
+    found = {at: text for at, text in mistakes(text).items() if at.startswith(f"claim[0].{place}")}
+    assert any(words in one for one in found.values()), mistakes(text)
+
+
+def test_cells_of_another_experiment_are_accepted() -> None:
+    """Its names are checked when its campaign is judged."""
+    keys = (
+        LARGEST + 'minus_other = { experiment = "grid", over = ["rtt"], where = { size = "1 kB" } }'
+    )
+    text = CLAIM.replace('where = { loss = "2 %" }', keys).replace('"< 1"', '"< 0"')
+    assert mistakes(text) == {}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from httpbed.analysis import sample as samples
 from httpbed.analysis.claims.judging import ArmJudgement
+from httpbed.experiment.claims.quantity import TreatmentKey
 from httpbed.store.results import Results
 
 
@@ -36,9 +37,9 @@ class ArmTrialsReader:
         self._blocks = samples.planned_per_treatment(results)
         self._known = {tuple(one.values()) for one in results.experiment.treatments()}
 
-    def of_arm(self, arm: ArmJudgement) -> ArmTrials:
-        """Return how the trials behind a verdict ended."""
-        used = arm.treatments & self._known
+    def of_treatments(self, treatments: frozenset[TreatmentKey]) -> ArmTrials:
+        """Return how the trials of some treatments ended."""
+        used = treatments & self._known
         return ArmTrials(
             planned=len(used) * self._blocks,
             outcomes=Counter(row["outcome"] for key in used for row in self._last.get(key, ())),
@@ -52,14 +53,15 @@ def warnings(arm: ArmJudgement, trials: ArmTrials) -> Iterator[str]:
     if estimate and estimate.judged_cells < estimate.cells:
         missing = estimate.cells - estimate.judged_cells
         yield f"{missing} of {estimate.cells} cells have no values in this campaign"
-    yield from _endings(trials)
+    yield from endings(trials)
     if estimate and estimate.is_constant:
         yield "all blocks of a cell have the same value"
     if estimate and estimate.coverage < 0.95 - 1e-9:
         yield f"with so few blocks the interval covers {estimate.coverage:.2%}, not 95 %"
 
 
-def _endings(trials: ArmTrials) -> Iterator[str]:
+def endings(trials: ArmTrials) -> Iterator[str]:
+    """Yield how trials ended that did not complete, and the invalid attempts."""
     for kind in ("failed", "timed out", "unsupported"):
         if count := trials.outcomes[kind]:
             yield f"{count} of {trials.planned} trials {_verb(kind, count)}"

@@ -1,8 +1,9 @@
-"""The samples of a campaign's treatments, each metric read once."""
+"""The samples of campaigns' treatments, each metric read once."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from httpbed.analysis.claims.blocks import AbsentError
 from httpbed.analysis.item_samples import samples_of_items
@@ -16,10 +17,16 @@ ANY_METRIC = "request_time"
 
 
 class CampaignSamples:
-    """Reads the samples of one campaign."""
+    """Reads the samples of one campaign, and of campaigns of other experiments by name.
 
-    def __init__(self, results: Results) -> None:
+    Blocks of two campaigns are no pairs in time. Block 1 of one is compared with block 1 of the
+    other, and so on: the comparisons are independent, but what differs between the campaigns stays
+    in them.
+    """
+
+    def __init__(self, results: Results, others: Mapping[str, Results] | None = None) -> None:
         self._results = results
+        self._others = {name: CampaignSamples(one) for name, one in (others or {}).items()}
         self._read: dict[tuple[str, ItemStatistic | None], Mapping[TreatmentKey, Sample]] = {}
 
     def sample(self, leaf: MetricValue, treatment: TreatmentKey) -> Sample:
@@ -28,13 +35,17 @@ class CampaignSamples:
         Raises:
             AbsentError: The campaign has no such treatment.
         """
+        if leaf.experiment:
+            other = self._others[leaf.experiment]
+            return other.sample(replace(leaf, experiment=""), treatment)
         metric = leaf.metric or ANY_METRIC
         if (metric, leaf.items) not in self._read:
             self._read[metric, leaf.items] = self._samples(metric, leaf.items)
         found = self._read[metric, leaf.items].get(treatment)
         if found is None:
             levels = ", ".join(f"{name} {level}" for name, level in self._named(treatment))
-            raise AbsentError(f"the campaign has no trials of {levels}")
+            name = self._results.experiment.name
+            raise AbsentError(f"the campaign of {name} has no trials of {levels}")
         return found
 
     def _named(self, treatment: TreatmentKey) -> list[tuple[str, str]]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from httpbed.analysis.claims import cells as locations
@@ -17,13 +17,14 @@ from httpbed.analysis.sample import Bounded
 from httpbed.experiment.claims import compiled
 from httpbed.experiment.claims.cell_builder import ClaimCell, ClaimDesign
 from httpbed.experiment.claims.compiled import CompiledClaim
-from httpbed.experiment.claims.quantity import ContrastValue, TreatmentKey, treatments
+from httpbed.experiment.claims.quantity import ContrastValue, TreatmentKey, leaves, treatments
 from httpbed.experiment.claims.region import Region
 from httpbed.experiment.claims.stated import StatedClaim
 from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.table_problem import TableProblemsError
 from httpbed.store.results import Results
 
+Verdicts = Sequence[ClaimVerdict]
 Robustness = Literal["robust", "depends", "open", "no arms"]
 CELLS = "cells"
 """The unit of a number of cells."""
@@ -56,6 +57,8 @@ class ArmJudgement:
     """About how many blocks would settle an inconclusive verdict; None: no number within reason."""
     treatments: frozenset[TreatmentKey] = frozenset()
     """The treatments that it uses, in the campaign or not."""
+    elsewhere: Mapping[str, frozenset[TreatmentKey]] = field(default_factory=dict)
+    """The treatments that it uses of other experiments, by the experiment's name."""
     cells: tuple[CellValue, ...] = ()
     """The values of the cells, where the claim is about several."""
 
@@ -95,19 +98,23 @@ class _Evidence:
     """Whether p-values of the cells are independent."""
 
 
-def judge(results: Results, claims: Sequence[StatedClaim] | None = None) -> tuple[JudgedClaim, ...]:
+def judge(
+    results: Results,
+    claims: Sequence[StatedClaim] | None = None,
+    others: Sequence[Results] = (),
+) -> tuple[JudgedClaim, ...]:
     """Judge claims by a campaign's results; by default those of its experiment.
 
     Claims are understood in the whole design. Cells that the campaign's scale leaves out count as
-    missing.
+    missing. ``others`` are campaigns to which claims may refer by the name of their experiment.
     """
     experiment = results.stated_experiment
-    judge_one = _Judge(results, design_of(experiment))
+    judge_one = _Judge(results, others)
     chosen = experiment.claims if claims is None else claims
     stated = {one.id: one for one in chosen}
     return tuple(
-        judge_one.conjunction(one, [stated[name] for name in one.all_of])
-        if one.all_of
+        judge_one.combination(one, [stated[name] for name in one.parts])
+        if one.parts
         else judge_one.claim(one)
         for one in chosen
     )
@@ -120,10 +127,16 @@ def design_of(experiment: Experiment) -> ClaimDesign:
 
 
 class _Judge:
-    """Judges claims by one campaign."""
+    """Judges claims by one campaign, and by others that claims name."""
 
-    def __init__(self, results: Results, design: ClaimDesign) -> None:
-        self._samples, self._design = CampaignSamples(results), design
+    def __init__(self, results: Results, others: Sequence[Results]) -> None:
+        self._given = Counter(one.experiment.name for one in others)
+        known = {
+            one.experiment.name: one for one in others if self._given[one.experiment.name] == 1
+        }
+        designs = {name: design_of(one.stated_experiment) for name, one in known.items()}
+        self._samples = CampaignSamples(results, known)
+        self._design = replace(design_of(results.stated_experiment), others=designs)
 
     def claim(self, stated: StatedClaim, parts: int = 1) -> JudgedClaim:
         """Judge a claim with its arms, as one of so many parts that share the error rate."""
@@ -132,17 +145,22 @@ class _Judge:
         )
         return JudgedClaim(stated, self._arm(stated, "", parts), arms)
 
-    def conjunction(self, stated: StatedClaim, of: Sequence[StatedClaim]) -> JudgedClaim:
-        """Judge a claim that holds if all of its parts hold.
+    def combination(self, stated: StatedClaim, of: Sequence[StatedClaim]) -> JudgedClaim:
+        """Judge a claim that holds if all, or any, of its parts hold.
 
-        That all hold needs no correction for their number. That one does not hold does.
+        That all hold needs no correction for their number. That one does not hold does. For "any"
+        it is the reverse.
         """
+        combined = _all_of if stated.all_of else _any_of
         parts = [self.claim(one) for one in of]
         strict = [self.claim(one, parts=len(of)) for one in of]
         names = dict.fromkeys(arm.name for part in parts for arm in part.arms)
         main, *arms = (
-            _all_of(
-                name, stated.all_of, *([one.in_arm(name) for one in s] for s in (parts, strict))
+            _combined(
+                name,
+                stated.parts,
+                combined,
+                *([one.in_arm(name) for one in s] for s in (parts, strict)),
             )
             for name in ("", *names)
         )
@@ -153,16 +171,24 @@ class _Judge:
             claim = compiled.compile_claim(stated, self._design)
         except TableProblemsError as error:
             return ArmJudgement(name, "not judged", str(error))
-        used = frozenset[TreatmentKey]().union(
-            *(treatments(cell.quantity) for cell in (*claim.cells, *claim.subtracted))
-        )
+        used = _used(claim)
+        own, elsewhere = used.pop("", frozenset()), used
+        if claim.unknown:
+            reason = "; ".join(map(self._needs, claim.unknown))
+            return ArmJudgement(name, "not judged", reason, treatments=own)
         try:
             found, settle, cells = self._estimate(claim, parts)
         except NoIntervalError as error:
-            return ArmJudgement(name, "not judged", str(error), treatments=used)
+            reason = str(error)
+            return ArmJudgement(name, "not judged", reason, treatments=own, elsewhere=elsewhere)
         verdict = verdicts.rule(found, _region(claim))
         settle = settle if verdict == "inconclusive" else None
-        return ArmJudgement(name, verdict, "", found, settle, used, cells)
+        return ArmJudgement(name, verdict, "", found, settle, own, elsewhere, cells)
+
+    def _needs(self, experiment: str) -> str:
+        if given := self._given[experiment]:
+            return f"needs one campaign of {experiment}, and {given} are given"
+        return f"needs a campaign of {experiment}: name its folder too"
 
     def _estimate(
         self, claim: CompiledClaim, parts: int
@@ -202,6 +228,16 @@ class _Judge:
         return locations.locate(cell.quantity, claim.stated.estimate, self._samples)
 
 
+def _used(claim: CompiledClaim) -> dict[str, frozenset[TreatmentKey]]:
+    """Return the treatments that a claim uses, by experiment; the empty name is its own."""
+    quantities = [cell.quantity for cell in (*claim.cells, *claim.subtracted)]
+    names = {leaf.experiment for one in quantities for leaf in leaves(one)}
+    return {
+        name: frozenset[TreatmentKey]().union(*(treatments(one, name) for one in quantities))
+        for name in names
+    }
+
+
 def _cell_values(
     claim: CompiledClaim, sets: Sequence[_Evidence], side: float
 ) -> tuple[CellValue, ...]:
@@ -227,8 +263,14 @@ def _are_independent(cells: Sequence[ClaimCell]) -> bool:
     """Whether cells are contrasts within blocks, so that drift cancels, and share no trial."""
     if not all(isinstance(cell.quantity, ContrastValue) for cell in cells):
         return False
-    used = Counter(key for cell in cells for key in treatments(cell.quantity))
+    used = Counter(key for cell in cells for key in _trials_of(cell))
     return max(used.values()) == 1
+
+
+def _trials_of(cell: ClaimCell) -> frozenset[tuple[str, TreatmentKey]]:
+    return frozenset(
+        (leaf.experiment, key) for leaf in leaves(cell.quantity) for key in leaf.treatments
+    )
 
 
 def _region(claim: CompiledClaim) -> Region:
@@ -282,19 +324,44 @@ def _estimate(
     )
 
 
-def _all_of(
-    name: str, ids: Sequence[str], parts: Sequence[ArmJudgement], strict: Sequence[ArmJudgement]
+def _combined(
+    name: str,
+    ids: Sequence[str],
+    combined: Callable[[Verdicts, Verdicts], ClaimVerdict],
+    parts: Sequence[ArmJudgement],
+    strict: Sequence[ArmJudgement],
 ) -> ArmJudgement:
     seen = [one.verdict for one in parts]
     reasons = ", ".join(f"{one} {verdict}" for one, verdict in zip(ids, seen, strict=True))
-    used = frozenset[TreatmentKey]().union(*(one.treatments for one in parts))
-    verdict: ClaimVerdict = "inconclusive"
-    if any(one.verdict == "contradicted" for one in strict):
-        verdict = "contradicted"
-    elif all(one == "reproduced" for one in seen):
-        verdict = "reproduced"
-    elif all(one == "not judged" for one in seen):
-        verdict = "not judged"
+    verdict = combined(seen, [one.verdict for one in strict])
     settle = [one.blocks_to_settle for one in parts if one.verdict == "inconclusive"]
     most = None if None in settle else max((one for one in settle if one), default=None)
-    return ArmJudgement(name, verdict, reasons, None, most, treatments=used)
+    elsewhere = {key for one in parts for key in one.elsewhere}
+    return ArmJudgement(
+        name,
+        verdict,
+        reasons,
+        None,
+        most,
+        treatments=frozenset[TreatmentKey]().union(*(one.treatments for one in parts)),
+        elsewhere={
+            key: frozenset[TreatmentKey]().union(
+                *(one.elsewhere.get(key, frozenset()) for one in parts)
+            )
+            for key in elsewhere
+        },
+    )
+
+
+def _all_of(parts: Verdicts, strict: Verdicts) -> ClaimVerdict:
+    if "contradicted" in strict:
+        return "contradicted"
+    return parts[0] if {*parts} <= {"reproduced"} or {*parts} <= {"not judged"} else "inconclusive"
+
+
+def _any_of(parts: Verdicts, strict: Verdicts) -> ClaimVerdict:
+    if "reproduced" in strict:
+        return "reproduced"
+    return (
+        parts[0] if {*parts} <= {"contradicted"} or {*parts} <= {"not judged"} else "inconclusive"
+    )

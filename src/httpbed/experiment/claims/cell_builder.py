@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from httpbed.experiment.claims.quantity import (
     ContrastValue,
@@ -14,7 +14,7 @@ from httpbed.experiment.claims.quantity import (
     TreatmentKey,
     TrendValue,
 )
-from httpbed.experiment.claims.stated import PairedContrast, StatedClaim
+from httpbed.experiment.claims.stated import OtherCells, PairedContrast, StatedClaim
 from httpbed.experiment.document import KeyPath
 from httpbed.experiment.factorial_mistakes import listed
 from httpbed.experiment.metric import METRICS
@@ -31,6 +31,12 @@ class ClaimDesign:
 
     factors: Levels
     treatments: frozenset[TreatmentKey]
+    others: Mapping[str, ClaimDesign] = field(default_factory=dict)
+    """The designs of other experiments, by name, as far as they are known."""
+
+    def of(self, experiment: str | None) -> ClaimDesign | None:
+        """Return the design of this or another experiment; None if it is unknown."""
+        return self.others.get(experiment) if experiment else self
 
 
 @dataclass(frozen=True)
@@ -45,8 +51,21 @@ class ClaimCell:
 class CellBuilder:
     """Builds the cells of one claim."""
 
-    def __init__(self, stated: StatedClaim, design: ClaimDesign) -> None:
+    def __init__(
+        self, stated: StatedClaim, design: ClaimDesign, experiment: str = "", at: KeyPath = ()
+    ) -> None:
         self._stated, self._design = stated, design
+        self._experiment, self._at = experiment, at
+
+    @classmethod
+    def of_other(
+        cls, stated: StatedClaim, other: OtherCells, design: ClaimDesign, at: KeyPath
+    ) -> CellBuilder | None:
+        """Return the builder of the other cells; None if their experiment's design is unknown."""
+        known = design.of(other.experiment)
+        if known is None:
+            return None
+        return cls(stated.of_other(other), known, other.experiment or "", at)
 
     def cells(self, where: Levels) -> tuple[ClaimCell, ...]:
         """Return one cell for each combination of levels of ``over`` that the design contains.
@@ -65,6 +84,10 @@ class CellBuilder:
             raise TableProblemsError(absent[:1])
         return tuple(built)
 
+    def at_levels(self, levels: Levels) -> Quantity:
+        """Return the contrasts of the claim at some levels, without its trend."""
+        return self._contrast(self._stated.compare, levels)
+
     def _combinations(self, where: Levels) -> list[dict[str, str]]:
         """Return the levels of each cell, in which cells differ."""
         found = list[dict[str, str]]()
@@ -75,7 +98,7 @@ class CellBuilder:
             if math.prod(map(len, chosen)) > MOST_CELLS:
                 reason = f"makes more than {MOST_CELLS} cells"
                 remedy = "choose levels in where, or write several claims"
-                raise TableProblemsError([TableProblem(("over",), reason, remedy)])
+                raise TableProblemsError([TableProblem((*self._at, "over"), reason, remedy)])
             every = itertools.product(*chosen)
             found += [dict(zip(names, levels, strict=True)) for levels in every]
         return [*{tuple(one.items()): one for one in found}.values()]
@@ -88,11 +111,23 @@ class CellBuilder:
         chosen = [levels.get(name) or self._design.factors[name] for name in names]
         points, against = list[Quantity](), list[Quantity]()
         for combination in itertools.product(*chosen):
-            own = {**levels, **{n: [level] for n, level in zip(names, combination, strict=True)}}
+            point = {name: [level] for name, level in zip(names, combination, strict=True)}
+            own = {**levels, **point}
             points.append(self._contrast(contrasts, own))
             if trend.metric:
                 against.append(self._value(own, ("trend",), str(trend.metric)))
+            elif trend.other:
+                against += self._of_other_point(trend.other, levels, point)
         return TrendValue(tuple(points), tuple(against) or None)
+
+    def _of_other_point(
+        self, other: OtherCells, levels: Levels, point: Levels
+    ) -> Iterator[Quantity]:
+        """Yield what a point is correlated with; nothing if its experiment's design is unknown."""
+        builder = self.of_other(self._stated, other, self._design, ("trend", "other"))
+        if builder:
+            own = {} if other.experiment else levels
+            yield builder.at_levels({**own, **other.where, **point})
 
     def _contrast(self, contrasts: Sequence[PairedContrast], levels: Levels) -> Quantity:
         """Build the last contrast, of what the contrasts before it give."""
@@ -114,14 +149,17 @@ class CellBuilder:
         if free:
             reason = f"does not choose a level of {listed(free)}"
             remedy = "name the level in where, or the factor in over"
-            raise TableProblemsError([TableProblem(at, reason, remedy)])
+            raise TableProblemsError([TableProblem((*self._at, *at), reason, remedy)])
         chosen = [levels.get(name) or factors[name] for name in factors]
         keys = tuple(itertools.product(*map(tuple, chosen)))
         absent = [key for key in keys if key not in self._design.treatments]
         if absent:
-            raise _AbsentTreatmentError(at, dict(zip(factors, absent[0], strict=True)))
+            raise _AbsentTreatmentError(
+                (*self._at, *at), dict(zip(factors, absent[0], strict=True))
+            )
         items = None if metric else self._stated.items
-        return MetricValue(metric or str(self._stated.metric or ""), keys, items)
+        name = metric or str(self._stated.metric or "")
+        return MetricValue(name, keys, items, self._experiment)
 
 
 class _AbsentTreatmentError(Exception):

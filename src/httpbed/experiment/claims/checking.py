@@ -24,7 +24,7 @@ OWN_ESTIMATE = (
         "count_in",
         "take",
     ),
-    *("rank_of", "minus", "expect", "arm"),
+    *("rank_of", "minus", "minus_other", "expect", "arm"),
 )
 """Keys that a claim about other claims does not have."""
 
@@ -40,8 +40,8 @@ def problems(
         if earlier != index:
             reason = f"claim[{earlier}] also has the id {stated.id!r}"
             yield place, TableProblem(("id",), reason, "give each claim its own id")
-        if stated.all_of:
-            yield from ((place, problem) for problem in _of_conjunction(stated, claims))
+        if stated.parts:
+            yield from ((place, problem) for problem in _of_combination(stated, claims))
         else:
             yield from ((place, problem) for problem in _of_estimate(stated, design))
 
@@ -50,10 +50,10 @@ def complete(
     claims: Sequence[StatedClaim], design: ClaimDesign, available: frozenset[TreatmentKey]
 ) -> list[str]:
     """Return the ids of valid claims of which all treatments, without arms, are available."""
-    needed = {one.id: _needed(one, design) for one in claims if not one.all_of}
+    needed = {one.id: _needed(one, design) for one in claims if not one.parts}
     for one in claims:
-        if one.all_of:
-            needed[one.id] = frozenset[TreatmentKey]().union(*(needed[of] for of in one.all_of))
+        if one.parts:
+            needed[one.id] = frozenset[TreatmentKey]().union(*(needed[of] for of in one.parts))
     return [one.id for one in claims if needed[one.id] <= available]
 
 
@@ -63,18 +63,21 @@ def _needed(stated: StatedClaim, design: ClaimDesign) -> frozenset[TreatmentKey]
     return frozenset[TreatmentKey]().union(*(treatments(cell.quantity) for cell in cells))
 
 
-def _of_conjunction(stated: StatedClaim, claims: Sequence[StatedClaim]) -> Iterator[TableProblem]:
-    for key in OWN_ESTIMATE:
-        if getattr(stated, key):
-            reason = "does not apply to a claim with all_of, which has no estimate of its own"
-            yield TableProblem((key,), reason, "delete it")
+def _of_combination(stated: StatedClaim, claims: Sequence[StatedClaim]) -> Iterator[TableProblem]:
+    key = "all_of" if stated.all_of else "any_of"
+    if stated.all_of and stated.any_of:
+        yield TableProblem(("any_of",), "excludes all_of", "keep one, or write two claims")
+    for own in OWN_ESTIMATE:
+        if getattr(stated, own):
+            reason = f"does not apply to a claim with {key}, which has no estimate of its own"
+            yield TableProblem((own,), reason, "delete it")
     known = {one.id: one for one in claims}
-    for index, name in enumerate(stated.all_of):
+    for index, name in enumerate(stated.parts):
         if name not in known:
-            yield TableProblem(("all_of", index), f"there is no claim {name!r}")
-        elif known[name].all_of:
-            reason = f"{name} has all_of itself"
-            yield TableProblem(("all_of", index), reason, "list the claims that it lists")
+            yield TableProblem((key, index), f"there is no claim {name!r}")
+        elif known[name].parts:
+            reason = f"{name} has {'all_of' if known[name].all_of else 'any_of'} itself"
+            yield TableProblem((key, index), reason, "list the claims that it lists")
 
 
 def _of_estimate(stated: StatedClaim, design: ClaimDesign) -> Iterator[TableProblem]:

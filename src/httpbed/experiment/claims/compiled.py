@@ -47,6 +47,8 @@ class CompiledClaim:
     """Of the estimate: a metric's unit, or ``1``."""
     offset: int = 0
     """Is added to a count: 1 for ranks."""
+    unknown: tuple[str, ...] = ()
+    """Names of the experiments that it needs and whose designs are unknown."""
 
     @property
     def metrics(self) -> frozenset[str]:
@@ -62,21 +64,30 @@ def compile_claim(stated: StatedClaim, design: ClaimDesign) -> CompiledClaim:
         TableProblemsError: With what is wrong with the claim.
     """
     require_none(misuse.problems(stated, design))
-    builder = CellBuilder(stated, design)
-    cells = _reduced(stated, builder.cells(stated.where))
-    other = {**stated.where, **stated.minus}
-    subtracted = _reduced(stated, builder.cells(other)) if stated.minus else ()
+    cells = _reduced(stated, CellBuilder(stated, design).cells(stated.where))
     region, cell_region = _regions(stated, len(cells))
     return CompiledClaim(
         stated=stated,
         aggregate=_aggregate(stated),
         cells=cells,
-        subtracted=subtracted,
+        subtracted=_subtracted(stated, design),
         region=region,
         cell_region=cell_region,
         unit=_unit(stated),
         offset=int(bool(stated.rank_of)),
+        unknown=tuple(dict.fromkeys(misuse.unknown_experiments(stated, design))),
     )
+
+
+def _subtracted(stated: StatedClaim, design: ClaimDesign) -> tuple[ClaimCell, ...]:
+    if stated.minus:
+        where = {**stated.where, **stated.minus}
+        return _reduced(stated, CellBuilder(stated, design).cells(where))
+    if stated.minus_other is None:
+        return ()
+    other = stated.of_other(stated.minus_other)
+    builder = CellBuilder.of_other(stated, stated.minus_other, design, ("minus_other",))
+    return _reduced(other, builder.cells(other.where)) if builder else ()
 
 
 def _aggregate(stated: StatedClaim) -> Aggregate:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from httpbed.experiment.claims.cell_builder import ClaimDesign
-from httpbed.experiment.claims.stated import StatedClaim
+from httpbed.experiment.claims.stated import OtherCells, StatedClaim
 from httpbed.experiment.document import KeyPath
 from httpbed.experiment.factorial_mistakes import listed
 from httpbed.experiment.metric import METRICS
@@ -21,6 +21,36 @@ def problems(stated: StatedClaim, design: ClaimDesign) -> Iterator[TableProblem]
     yield from _statistics(stated)
     yield from _contrasts(stated)
     yield from _names(stated, design)
+    for at, other in _others(stated):
+        if known := design.of(other.experiment):
+            yield from _other_names(stated, at, other, known)
+
+
+def unknown_experiments(stated: StatedClaim, design: ClaimDesign) -> Iterator[str]:
+    """Yield the names of experiments that a claim needs and whose designs are unknown."""
+    for _, other in _others(stated):
+        if other.experiment and design.of(other.experiment) is None:
+            yield other.experiment
+
+
+def _others(stated: StatedClaim) -> Iterator[tuple[KeyPath, OtherCells]]:
+    if stated.minus_other:
+        yield ("minus_other",), stated.minus_other
+    if stated.trend and stated.trend.other:
+        yield ("trend", "other"), stated.trend.other
+
+
+def _other_names(
+    stated: StatedClaim, at: KeyPath, other: OtherCells, design: ClaimDesign
+) -> Iterator[TableProblem]:
+    """Find names that the other cells' experiment does not have."""
+    if other == OtherCells():
+        yield TableProblem(at, "selects the claim's own cells", "name what differs in where")
+    copy = stated.of_other(other).model_copy(update={"rank_of": {}})
+    if at[0] == "trend":
+        copy = copy.model_copy(update={"trend": None, "over": stated.trend.across})  # type: ignore[union-attr]
+    for problem in _names(copy, design):
+        yield TableProblem((*at, *problem.at), problem.reason, problem.remedy)
 
 
 def _metric(stated: StatedClaim) -> Iterator[TableProblem]:
@@ -57,12 +87,37 @@ def _statistics(stated: StatedClaim) -> Iterator[TableProblem]:
         yield TableProblem(("minus",), reason, "use compare to subtract within blocks")
     if stated.minus and stated.rank_of:
         yield TableProblem(("minus",), "does not apply to ranks", "delete it")
+    yield from _minus_other(stated)
+    yield from _trend(stated)
+
+
+def _minus_other(stated: StatedClaim) -> Iterator[TableProblem]:
+    if stated.minus_other is None:
+        return
+    at = ("minus_other",)
+    if not (stated.share_in or stated.take):
+        reason = "subtracts a share, or the largest, smallest or spread of cells"
+        yield TableProblem(at, reason, 'write share_in or take, such as take = "largest"')
+    if stated.minus:
+        yield TableProblem(at, "excludes minus", "keep one, or write two claims")
+    if stated.trend and stated.trend.other:
+        yield TableProblem(at, "excludes trend.other", "keep one, or write two claims")
+
+
+def _trend(stated: StatedClaim) -> Iterator[TableProblem]:
     trend = stated.trend
-    if trend and (trend.factor is None) == (trend.metric is None):
-        yield TableProblem(("trend",), "needs either factor or metric", "keep one of them")
-    elif trend and bool(trend.metric) != bool(trend.across):
-        reason = "metric and across belong together"
+    if trend is None:
+        return
+    kinds = [trend.factor, trend.metric, trend.other]
+    if sum(one is not None for one in kinds) != 1:
+        reason = "needs one of factor, metric and other"
+        yield TableProblem(("trend",), reason, "keep one of them")
+    elif (trend.factor is None) != bool(trend.across):
+        reason = f"{'metric' if trend.metric else 'other'} and across belong together"
         yield TableProblem(("trend",), reason, "name the factors of the points in across")
+    if trend.other and trend.other.over is not None:
+        reason = "does not apply to a trend, whose points are in across"
+        yield TableProblem(("trend", "other", "over"), reason, "delete it")
 
 
 def _contrasts(stated: StatedClaim) -> Iterator[TableProblem]:

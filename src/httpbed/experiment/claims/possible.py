@@ -51,7 +51,7 @@ def of_estimate(stated: StatedClaim, cell: Region, cells: int) -> Region:
         found = Region(low=1.0)
     else:
         found = cell
-    if not stated.minus:
+    if not (stated.minus or stated.minus_other):
         return found
     return Region(found.low - found.high, found.high - found.low)
 

@@ -21,6 +21,8 @@ class MetricValue:
     treatments: tuple[TreatmentKey, ...]
     items: ItemStatistic | None = None
     """Statistic over the items of a trial; None for a metric of whole trials."""
+    experiment: str = ""
+    """Name of the experiment whose campaign has the values; empty for the claim's own."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,8 @@ def leaves(quantity: Quantity) -> Iterator[MetricValue]:
                 yield from leaves(one)
 
 
-def treatments(quantity: Quantity) -> frozenset[TreatmentKey]:
-    """Return every treatment from which a quantity is computed."""
-    return frozenset(key for leaf in leaves(quantity) for key in leaf.treatments)
+def treatments(quantity: Quantity, experiment: str = "") -> frozenset[TreatmentKey]:
+    """Return every treatment of one experiment from which a quantity is computed."""
+    return frozenset(
+        key for leaf in leaves(quantity) if leaf.experiment == experiment for key in leaf.treatments
+    )

@@ -35,6 +35,26 @@ class PairedContrast(Value):
     ``to``. That is 1 - of / to if lower values of the metric are better, and of / to - 1 if not."""
 
 
+Contrasts = Annotated[
+    list[PairedContrast], Field(max_length=4), BeforeValidator(as_list), OneOrSeveral()
+]
+"""One contrast, or several: each compares the results of the one before it."""
+
+
+class OtherCells(Value):
+    """Cells of another experiment, or of other treatments, in place of the claim's own."""
+
+    experiment: str | None = Field(default=None, pattern=r"^[a-z0-9][a-z0-9-]{0,60}$")
+    """Name of the experiment. Its campaign is given to ``httpbed claims`` as a further folder.
+    Default: this experiment."""
+    where: Selection = Field(default_factory=dict)
+    """The treatments. Within this experiment, the levels replace those of the claim's ``where``."""
+    compare: Contrasts | None = None
+    """Contrasts between treatments. Default: the claim's."""
+    over: list[FactorName] | None = None
+    """The cells. Default: the claim's."""
+
+
 class RankTrend(Value):
     """Spearman's rank correlation within each block, between -1 and 1."""
 
@@ -42,14 +62,10 @@ class RankTrend(Value):
     """Correlates the values with the order of this factor's levels in the file."""
     metric: Literal[tuple(METRICS)] | None = None  # type: ignore[valid-type]
     """Correlates the values with this metric of the same trials."""
+    other: OtherCells | None = None
+    """Correlates the values with those of other treatments, or of another experiment."""
     across: list[FactorName] = Field(default_factory=list)
-    """With ``metric``: the factors whose levels are the points of the correlation."""
-
-
-Contrasts = Annotated[
-    list[PairedContrast], Field(max_length=4), BeforeValidator(as_list), OneOrSeveral()
-]
-"""One contrast, or several: each compares the results of the one before it."""
+    """With ``metric`` or ``other``: the factors whose levels are the points of the correlation."""
 
 
 class ControlArm(Value):
@@ -76,6 +92,8 @@ class StatedClaim(Value):
     """The published value, as text."""
     all_of: list[ClaimId] = Field(default_factory=list)
     """Claims that must all hold for this one; it then has no estimate of its own."""
+    any_of: list[ClaimId] = Field(default_factory=list)
+    """Claims of which at least one must hold for this one; it then has no estimate of its own."""
     metric: Literal[tuple(METRICS)] | None = None  # type: ignore[valid-type]
     """The metric of the values. Not needed with ``estimate = "success"``."""
     items: ItemStatistic | None = None
@@ -106,11 +124,35 @@ class StatedClaim(Value):
     """Estimates the rank of this cell among all cells; 1 is the smallest value."""
     minus: Selection = Field(default_factory=dict)
     """Subtracts the same statistic over cells with these levels in place of those of ``where``."""
+    minus_other: OtherCells | None = None
+    """Subtracts the same statistic over cells of another experiment."""
     expect: RegionText | None = None
     """The region of values that support the claim: ``< 1``, ``>= 80 %``, ``8 s .. 10 s``, ``= 1``.
     """
     arm: list[ControlArm] = Field(default_factory=list)
     """Control arms: the claim is judged in each of them too."""
+
+    @property
+    def parts(self) -> list[str]:
+        """The claims that it consists of; empty if it has an estimate of its own."""
+        return self.all_of or self.any_of
+
+    @property
+    def other_experiments(self) -> frozenset[str]:
+        """The names of the other experiments that it is about."""
+        others = (self.minus_other, self.trend and self.trend.other)
+        return frozenset(one.experiment for one in others if one and one.experiment)
+
+    def of_other(self, other: OtherCells) -> StatedClaim:
+        """Return the claim about the other cells."""
+        own = {} if other.experiment else self.where
+        changes: dict[str, Any] = {"where": {**own, **other.where}, "minus": {}}
+        changes |= {"minus_other": None, "conditions": [], "arm": []}
+        if other.compare is not None:
+            changes["compare"] = other.compare
+        if other.over is not None:
+            changes["over"] = other.over
+        return self.model_copy(update=changes)
 
     def of_arm(self, arm: ControlArm) -> StatedClaim:
         """Return the claim as an arm states it."""
