@@ -11,6 +11,7 @@ from typing import get_args
 from click.testing import CliRunner
 
 import campaigns
+from httpbed.campaign import claim_trials
 from httpbed.cli import compare
 from httpbed.experiment import parser, workload
 from httpbed.experiment.claims.stated import OtherCells, RankTrend
@@ -140,3 +141,22 @@ def test_the_claim_of_the_guide_is_accepted() -> None:
     assert read.mistakes == ()
     assert read.experiment is not None
     assert len(read.experiment.claims) == 1
+
+
+SHIPPED = re.compile(
+    r"^\| (\w+/[\w-]+) \| (\d+)\D.*? \| (\d+)\D.*? \| (\d+)\D.*? \|$", re.MULTILINE
+)
+
+
+def test_the_claims_guide_has_the_trials_that_claims_need() -> None:
+    """Of each experiment with claims: at the standard scale, also for claims, and without scale."""
+    rows = SHIPPED.findall((GUIDES / "claims.md").read_text())
+    folder = GUIDES.parents[1] / "experiments"
+    for name, *numbers in rows:
+        whole = parser.read((folder / f"{name}.toml").read_text()).experiment
+        assert whole is not None
+        standard = whole.at_scale("standard")
+        needed = [claim_trials.of(whole, one).blocks.values() for one in (standard, whole)]
+        assert [*map(int, numbers)] == [standard.trials(), *map(sum, needed)], name
+    claiming = [path for path in folder.glob("*/*.toml") if "[[claim]]" in path.read_text()]
+    assert len(rows) == len(claiming)

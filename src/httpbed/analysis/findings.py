@@ -26,7 +26,6 @@ from httpbed.analysis.sample import (
     Key,
     Sample,
     Tally,
-    planned_per_treatment,
     samples,
     scenario,
 )
@@ -249,4 +248,4 @@ def _total(results: Results, tallies: list[Tally]) -> Tally:
     for one in tallies:
         outcomes.update(one.outcomes)
         reasons.update(one.reasons)
-    return Tally(results.planned or planned_per_treatment(results), outcomes, reasons)
+    return Tally(results.planned or results.experiment.replicates, outcomes, reasons)

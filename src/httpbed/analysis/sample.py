@@ -126,12 +126,12 @@ def samples(results: Results, metric: str) -> dict[Key, Sample]:
     """Gather the sample of each treatment, in the order of the experiment."""
     observed = of_trials(results, metric)
     rows = by_treatment(results, last_attempts(results.trials))
-    planned = planned_per_treatment(results)  # computed once, because it examines all treatments
+    planned = planned_blocks(results)  # computed once, because it examines all treatments
     found = {}
     for levels in results.experiment.treatments():
         key = tuple(levels.values())
         own = [(row, observed.get((row["trial"], row["attempt"]))) for row in rows.get(key, [])]
-        found[key] = _sample(results, metric, levels, own, planned)
+        found[key] = _sample(results, metric, levels, own, planned.get(key, 0))
     return found
 
 
@@ -196,10 +196,13 @@ def _sample(
     )
 
 
-def planned_per_treatment(results: Results) -> int:
-    """Number of blocks in the design."""
-    treatments = sum(1 for _ in results.experiment.treatments())
-    return results.planned // treatments or results.experiment.replicates
+def planned_blocks(results: Results) -> Mapping[Key, int]:
+    """Number of blocks of each treatment in the design."""
+    if results.blocks:
+        return results.blocks
+    treatments = [tuple(one.values()) for one in results.experiment.treatments()]
+    blocks = results.planned // len(treatments) or results.experiment.replicates
+    return dict.fromkeys(treatments, blocks)
 
 
 def _bound(results: Results, metric: str, levels: Mapping[str, str], limit_s: float) -> float:

@@ -6,12 +6,15 @@ anything is built or run.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from httpbed.campaign import claim_trials
+from httpbed.campaign.claim_trials import ClaimTrials
 from httpbed.experiment import parser
 from httpbed.experiment.design import design
 from httpbed.experiment.document import SCENARIO_PARTS, fill, level_values
@@ -55,10 +58,12 @@ class LoadedExperiment:
     """The folder to which file names in it are relative."""
     sites: Mapping[str, CachedSite] = field(default_factory=dict)
     """The sites of all its pages by key, if they need not be looked up or generated."""
+    for_claims: ClaimTrials | None = None
+    """What the claims need; None for a design that does not depend on them."""
 
-    def trials_per_block(self) -> int:
-        """Return how many trials each block has: one for each treatment."""
-        return len(self.trials) // self.experiment.replicates
+    def trials_per_block(self) -> Counter[int]:
+        """Return how many trials each block has."""
+        return Counter(trial.block for trial in self.trials)
 
     def implementations(self) -> list[str]:
         """Return the names of all its implementations, sorted."""
@@ -94,9 +99,16 @@ class LoadedExperiment:
 
 
 def load(
-    text: str, catalog: Catalog, folder: Path = Path(), scale: ScaleName | None = None
+    text: str,
+    catalog: Catalog,
+    folder: Path = Path(),
+    scale: ScaleName | None = None,
+    *,
+    for_claims: bool = False,
 ) -> LoadedExperiment:
     """Load an experiment's text; file names in it are relative to ``folder``.
+
+    With ``for_claims``, the design has only the trials that its claims need.
 
     Raises:
         ConfigError: With every mistake in it and in its files, or if it has no such scale.
@@ -112,11 +124,24 @@ def load(
     if mistakes or read.experiment is None:
         raise ConfigError(mistakes)
     experiment = _at(read.experiment, scale)
+    needed = claim_trials.of(read.experiment, experiment) if for_claims else None
+    if needed:
+        experiment = needed.reduced(experiment)
     trials = design(
-        experiment, read.document, lambda document: loaded.completed(files.completed(document))
+        experiment,
+        read.document,
+        lambda document: loaded.completed(files.completed(document)),
+        needed.blocks if needed else None,
     )
     return LoadedExperiment(
-        text, experiment, read.document, tuple(trials), scale, files.found(), folder
+        text,
+        experiment,
+        read.document,
+        tuple(trials),
+        scale,
+        files.found(),
+        folder,
+        for_claims=needed,
     )
 
 

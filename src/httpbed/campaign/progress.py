@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from httpbed.experiment.trial import Attempt
@@ -38,7 +39,8 @@ class Pace:
     """Counts the finished trials of a run; times are seconds of one clock."""
 
     total: int
-    per_block: int
+    per_block: Mapping[int, int]
+    """Number of trials of each block; empty: their order is not that of blocks."""
     began_s: float
     _done: Counter[int] = field(default_factory=Counter)
 
@@ -48,5 +50,5 @@ class Pace:
         self._done[block] += 1
         done, lasted_s = self._done.total(), now_s - self.began_s
         left_s = lasted_s / done * (self.total - done)
-        completed = block if self._done[block] == self.per_block else None
+        completed = block if self._done[block] == self.per_block.get(block) else None
         return RunProgress(done, self.total, lasted_s, left_s, completed)

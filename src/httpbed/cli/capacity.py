@@ -79,7 +79,7 @@ def command(
     """
     catalog = experiment_argument.catalog(recipe_folders)
     test = CapacityTest(browser, most, turns, backend.choose(link_backend), command_line())
-    with _folder(keep) as folder, Reporter(test.loads(), test.loads()) as reporter:
+    with _folder(keep) as folder, Reporter(test.loads(), {}) as reporter:
         result = session.run(test, catalog, folder, tell=reporter.report, say=say)
     record = _record(test, result)
     kept = capacity_records.write(browser, record)

@@ -80,6 +80,13 @@ scale_option = click.option(
     type=click.Choice(get_args(ScaleName)),
     help="How much of the experiment to run, by its [scales]; default: all of it.",
 )
+for_claims_option = click.option(
+    "--for-claims",
+    is_flag=True,
+    help="Run only the trials that its claims need: the treatments of each claim and control arm,"
+    " with the fewest blocks that can settle it. With --scale: of claims and arms whose treatments"
+    " the scale runs.",
+)
 capture_option = click.option(
     "--capture",
     is_flag=True,
@@ -148,7 +155,11 @@ def catalog(recipe_folders: tuple[Path, ...]) -> Catalog:
 
 
 def load(
-    file: Path, recipe_folders: tuple[Path, ...], scale: ScaleName | None = None
+    file: Path,
+    recipe_folders: tuple[Path, ...],
+    scale: ScaleName | None = None,
+    *,
+    for_claims: bool = False,
 ) -> tuple[LoadedExperiment, Catalog]:
     """Read an experiment file and all recipes.
 
@@ -156,7 +167,8 @@ def load(
         ConfigError: With every mistake.
     """
     known = catalog(recipe_folders)
-    return preparation.load(text(file), known, file.parent, scale), known
+    loaded = preparation.load(text(file), known, file.parent, scale, for_claims=for_claims)
+    return loaded, known
 
 
 def text(file: Path) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -12,6 +13,7 @@ import click
 
 from httpbed.analysis import duration
 from httpbed.campaign import capability, preparation
+from httpbed.campaign.claim_trials import ClaimTrials
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.cli import experiment_argument
 from httpbed.cli.echo import echo
@@ -38,6 +40,7 @@ A_YEAR_S = 365 * 86_400.0
 @click.command("plan")
 @experiment_argument.file_argument
 @experiment_argument.scale_option
+@experiment_argument.for_claims_option
 @click.option("--commands", is_flag=True, help="Print every command of each trial.")
 @experiment_argument.capture_option
 @experiment_argument.link_backend_option
@@ -48,6 +51,7 @@ def command(
     *,
     file: Path,
     scale: ScaleName | None,
+    for_claims: bool,
     commands: bool,
     capture: bool,
     link_backend: str | None,
@@ -60,7 +64,7 @@ def command(
     Use it before a long run, to see its duration and, with --commands, the exact commands: give
     --capture and --link-backend as to httpbed run.
     """
-    loaded, catalog = experiment_argument.load(file, recipe_folders, scale)
+    loaded, catalog = experiment_argument.load(file, recipe_folders, scale, for_claims=for_claims)
     planner = _planner(loaded, catalog, link_backend, capture=capture) if commands else None
     trials = [trial for trial in loaded.trials if wanted in {None, trial.id}]
     if not trials:
@@ -76,6 +80,10 @@ def command(
     for trial in trials:
         _print(trial, planner)
     echo(_summary(loaded, catalog), err=True)
+    if loaded.for_claims:
+        whole, _ = experiment_argument.load(file, recipe_folders, scale)
+        for line in _saving(loaded, loaded.for_claims, whole, catalog):
+            echo(line, err=True)
     experiment_argument.print_notes(loaded)
 
 
@@ -172,6 +180,18 @@ def _indented(text: str, by: int = 8) -> str:
 
 
 def _summary(loaded: LoadedExperiment, catalog: Catalog) -> str:
+    treatments, blocks = len(loaded.scenarios()), loaded.experiment.replicates
+    in_blocks = f"{blocks} block{'s' * (blocks > 1)}"
+    if len(loaded.trials) != treatments * blocks:
+        fewest = min(Counter(tuple(one.levels.values()) for one in loaded.trials).values())
+        in_blocks = f"{fewest} to {in_blocks}"
+    counts = f"{len(loaded.trials)} trials: {treatments} treatments in {in_blocks}"
+    return f"{counts}; {_about(_expected_s(loaded, catalog))} one after another, roughly"
+
+
+def _expected_s(loaded: LoadedExperiment, catalog: Catalog) -> float:
+    """Return the expected duration of all trials, one after another."""
+
     def control(name: str, transport: Transport, wanted: str | None) -> str:
         return catalog[name].congestion_control.resolved(transport, wanted)
 
@@ -182,10 +202,24 @@ def _summary(loaded: LoadedExperiment, catalog: Catalog) -> str:
         limit_s = loaded.experiment.time_limit_s(one)
         return min(duration.expected_s(one, control, notices), limit_s)
 
-    blocks, treatments = loaded.experiment.replicates, loaded.scenarios()
-    total_s = blocks * sum(map(seconds, treatments))
-    counts = f"{len(loaded.trials)} trials: {len(treatments)} treatments in {blocks} block"
-    return f"{counts}{'s' * (blocks > 1)}; {_about(total_s)} one after another, roughly"
+    blocks = Counter(tuple(one.levels.values()) for one in loaded.trials)
+    first = [one for one in loaded.trials if one.block == 1]
+    return sum(blocks[tuple(one.levels.values())] * seconds(one.scenario()) for one in first)
+
+
+def _saving(
+    loaded: LoadedExperiment, needed: ClaimTrials, whole: LoadedExperiment, catalog: Catalog
+) -> Iterator[str]:
+    """Say what the claims do not need, and which of them stay open."""
+    at = f"scale {loaded.scale}" if loaded.scale else "the whole design"
+    saved = len(whole.trials) - len(loaded.trials)
+    change = f"saves {saved}" if saved >= 0 else f"adds {-saved}"
+    took = _about(_expected_s(whole, catalog))
+    yield f"--for-claims {change} trials: {at} has {len(whole.trials)} ({took})"
+    if needed.left_out:
+        yield f"note: {at} does not run all treatments of {', '.join(needed.left_out)}"
+    for name, blocks in needed.short.items():
+        yield f"note: {name} needs {blocks} blocks to be settled; the experiment has fewer"
 
 
 def _about(seconds: float) -> str:

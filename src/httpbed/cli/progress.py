@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
@@ -19,7 +20,7 @@ class Reporter(LiveBar):
     """Prints the progress of a campaign; use it as a context manager."""
 
     def __init__(
-        self, total: int, per_block: int, *, expected: frozenset[str] = frozenset()
+        self, total: int, per_block: Mapping[int, int], *, expected: frozenset[str] = frozenset()
     ) -> None:
         columns = (
             TextColumn("{task.description}"),

@@ -29,6 +29,7 @@ from httpbed.store import sender_records as records
 @click.command("run")
 @experiment_argument.file_argument
 @experiment_argument.scale_option
+@experiment_argument.for_claims_option
 @click.option(
     "-o",
     "--output",
@@ -59,6 +60,7 @@ def command(
     *,
     file: Path,
     scale: ScaleName | None,
+    for_claims: bool,
     output: Path | None,
     jobs: Parallelism | None,
     capture: bool,
@@ -72,8 +74,9 @@ def command(
     Use it for every measurement. The same command resumes an interrupted campaign; finished trials
     are never repeated.
     """
-    loaded, catalog = experiment_argument.load(file, recipe_folders, scale)
-    directory = output or Path("-".join([loaded.experiment.name, *([scale] if scale else [])]))
+    loaded, catalog = experiment_argument.load(file, recipe_folders, scale, for_claims=for_claims)
+    words = [loaded.experiment.name, scale, "for-claims" if for_claims else None]
+    directory = output or Path("-".join(filter(None, words)))
     options = RunFlags(jobs, capture, backend.choose(link_backend))
     capability.require(loaded, options.backend)
     if strict:
@@ -108,6 +111,7 @@ def carry_out(
     ready = campaign_run.prepare(loaded, catalog, run_options, say=say)
     standing = link_certificate.standing(loaded, options.backend)
     ready.manifest["scale"] = loaded.scale
+    ready.manifest["for_claims"] = loaded.for_claims is not None
     ready.manifest |= experiment_argument.program_sources()
     ready.manifest["link_certificate"] = standing.as_json()
     ready.manifest["senders"] = senders.standings(loaded.scenarios(), catalog, ready.manifest)

@@ -20,11 +20,13 @@ def design(
     experiment: Experiment,
     document: Mapping[str, Any],
     completed: Callable[[dict[str, Any]], dict[str, Any]] = dict,
+    blocks: Mapping[tuple[str, ...], int] | None = None,
 ) -> list[Trial]:
     """List the trials of an experiment in the order in which they run.
 
     ``completed`` adds to a scenario's document what only the machine knows, such as the digests of
-    files.
+    files. ``blocks`` gives the number of blocks in which a treatment runs, by its levels; by
+    default all.
     """
     treatments = list(experiment.treatments())
     documents = [completed(scenario_document(document, levels)) for levels in treatments]
@@ -32,7 +34,11 @@ def design(
     limits = [experiment.time_limit_s(scenarios.read(scenario)) for scenario in documents]
     trials = []
     for block in range(1, experiment.replicates + 1):
-        order = list(range(len(treatments)))
+        order = [
+            index
+            for index, levels in enumerate(treatments)
+            if blocks is None or block <= blocks[tuple(levels.values())]
+        ]
         seeds.block_order(experiment.seed, block).shuffle(order)
         trials += [
             Trial(

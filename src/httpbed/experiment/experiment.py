@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
@@ -104,6 +104,15 @@ class Experiment(Value):
                 "replicates": scale.replicates,
             }
         )
+        return reduced.model_copy(update={"factors": reduced.used_factors()})
+
+    def reduced_to(self, treatments: Collection[Mapping[str, str]], replicates: int) -> Experiment:
+        """Return the experiment with only some of its treatments and so many blocks."""
+        groups = [
+            Group(name="chosen", levels={name: [level] for name, level in one.items()})
+            for one in treatments
+        ]
+        reduced = self.model_copy(update={"groups": groups, "replicates": replicates})
         return reduced.model_copy(update={"factors": reduced.used_factors()})
 
     def used_factors(self) -> dict[str, list[str]]:

@@ -10,7 +10,8 @@ from typing import Any
 from rich.text import Text
 
 from httpbed.analysis.claims import arm_trials
-from httpbed.analysis.claims.judging import CELLS, ArmJudgement, CellValue, JudgedClaim
+from httpbed.analysis.claims.estimation import CELLS, CellValue
+from httpbed.analysis.claims.judging import ArmJudgement, JudgedClaim
 from httpbed.analysis.claims.verdict import MOST_BLOCKS, ClaimEstimate
 from httpbed.analysis.sample import Bounded
 from httpbed.experiment.claims import possible

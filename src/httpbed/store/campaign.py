@@ -370,11 +370,9 @@ def _refuse_other(
         raise ConfigError([Mistake(place, "holds an archive, which no run continues", another)])
     made_by = campaign.manifest
     same_text = resume.is_same_experiment(campaign.experiment_text, experiment_text)
-    scale, requested = made_by.get("scale"), manifest.get("scale")
-    if same_text and scale != requested:
-        holds = f"holds a campaign at scale {scale}" if scale else "holds a campaign of all of it"
-        at = f"--scale {scale}" if scale else "no --scale"
-        raise ConfigError([Mistake(place, holds, f"resume it with {at}, or {another}")])
+    for holds, options in resume.other_parts(made_by, manifest) if same_text else ():
+        remedy = f"resume it with {options}, or {another}"
+        raise ConfigError([Mistake(place, f"holds a campaign {holds}", remedy)])
     foreign = ConfigError([Mistake(place, "holds a campaign of another experiment", another)])
     if not same_text:
         raise foreign
@@ -385,6 +383,9 @@ def _refuse_other(
     if mistakes:
         raise ConfigError(mistakes)
     if campaign.design() != list(design):
+        if manifest.get("for_claims"):
+            reason = "holds other trials than those that the claims need now"
+            raise ConfigError([Mistake(place, reason, another)])
         raise foreign
 
 

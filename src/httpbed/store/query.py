@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import duckdb
@@ -29,9 +30,13 @@ def read(directory: Path) -> Results:
         raise ConfigError(read_back.mistakes)
     manifest = campaign.manifest
     experiment = read_back.experiment.at_scale(manifest.get("scale"))
+    design = campaign.design()
+    if manifest.get("for_claims"):
+        treatments = {tuple(trial.levels.items()): trial.levels for trial in design}
+        blocks = max((trial.block for trial in design), default=1)
+        experiment = experiment.reduced_to([*treatments.values()], blocks)
     factors = experiment.factors
     compacted = tables.compact(campaign, factors)
-    design = campaign.design()
     return Results(
         directory=directory,
         experiment=experiment,
@@ -41,6 +46,7 @@ def read(directory: Path) -> Results:
         scenarios={
             tuple(trial.levels[name] for name in factors): trial.document for trial in design
         },
+        blocks=Counter(tuple(trial.levels[name] for name in factors) for trial in design),
         damaged=compacted.damaged,
         whole_experiment=read_back.experiment,
         artifacts=Artifacts(None if campaign.is_archive else directory),

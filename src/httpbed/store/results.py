@@ -74,6 +74,8 @@ class Results:
     scenarios: Mapping[tuple[str, ...], Mapping[str, Any]] = field(default_factory=dict)
     """The trials' documents, by the levels of their treatment in the order of the factors: they
     know of the files that the experiment only names."""
+    blocks: Mapping[tuple[str, ...], int] = field(default_factory=dict)
+    """Number of trials in the design, by the levels of their treatment."""
     damaged: tuple[Damage, ...] = ()
     """Attempts that are not as they were written; they are in no table."""
     whole_experiment: Experiment | None = None

@@ -35,6 +35,21 @@ def _seedless(text: str) -> dict[str, Any]:
     return {key: value for key, value in tomllib.loads(text).items() if key != "seed"}
 
 
+def other_parts(
+    made_by: Mapping[str, Any], manifest: Mapping[str, Any]
+) -> Iterator[tuple[str, str]]:
+    """Yield which part of its design a campaign holds, and its options, if a run wants another."""
+    scale, needed = made_by.get("scale"), bool(made_by.get("for_claims"))
+    if scale != manifest.get("scale"):
+        holds = f"at scale {scale}" if scale else "of all of it"
+        yield holds, f"--scale {scale}" if scale else "no --scale"
+    elif needed != bool(manifest.get("for_claims")):
+        yield (
+            "of what claims need" if needed else "of more than claims need",
+            ("--for-claims" if needed else "no --for-claims"),
+        )
+
+
 def differences(
     made_by: Mapping[str, Any], manifest: Mapping[str, Any]
 ) -> Iterator[tuple[str, str, str]]:

@@ -34,14 +34,14 @@ class ArmTrialsReader:
         self._last = samples.by_treatment(results, samples.last_attempts(results.trials))
         invalid = (row for row in results.trials.to_pylist() if row["outcome"] == "invalid")
         self._invalid = samples.by_treatment(results, invalid)
-        self._blocks = samples.planned_per_treatment(results)
+        self._blocks = samples.planned_blocks(results)
         self._known = {tuple(one.values()) for one in results.experiment.treatments()}
 
     def of_treatments(self, treatments: frozenset[TreatmentKey]) -> ArmTrials:
         """Return how the trials of some treatments ended."""
         used = treatments & self._known
         return ArmTrials(
-            planned=len(used) * self._blocks,
+            planned=sum(self._blocks.get(key, 0) for key in used),
             outcomes=Counter(row["outcome"] for key in used for row in self._last.get(key, ())),
             invalid_attempts=sum(len(self._invalid.get(key, ())) for key in used),
         )

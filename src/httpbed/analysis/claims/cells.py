@@ -29,6 +29,7 @@ from httpbed.experiment.metric import METRICS, Side
 
 Scale = Literal["plain", "logarithm", "reduction", "increase"]
 """``reduction``: 1 - ratio. ``increase``: ratio - 1."""
+HALF = 0.5
 FAR = 1e9
 """In place of infinity on the logarithmic scale."""
 LARGEST = 1e300
@@ -145,6 +146,24 @@ def locate(quantity: Quantity, statistic: BlockStatistic, source: SampleSource) 
     other = found if known else _location(quantity, statistic, highs)
     constant = _varies(quantity) and lows.size > 1 and bool(np.ptp(lows) == 0)
     return CellLocation(found, other, scale, is_constant=constant)
+
+
+def ideal(quantity: Quantity, statistic: BlockStatistic, value: float, n: int) -> CellLocation:
+    """Locate a cell of an ideal campaign, in which all of ``n`` blocks have this value.
+
+    Of trials that complete or fail, all complete, or with a value below one half none.
+    """
+    if statistic == "success":
+        share = location.SuccessShare(n * (value > HALF), n)
+        return CellLocation(share, share, "plain", is_constant=False)
+    scale = _scale(quantity) if statistic != "variation" else _relative(_scale(quantity))
+    values = np.full(n, _inner(value, scale))
+    if statistic in {"mean", "variation"}:
+        values += (1 + abs(values)) * 1e-6 * np.resize([-1.0, 1.0], n)  # no spread, no interval
+        found: Location = location.Mean(values)
+    else:
+        found = _location(quantity, statistic, values)
+    return CellLocation(found, found, scale, is_constant=False)
 
 
 def _varies(quantity: Quantity) -> bool:

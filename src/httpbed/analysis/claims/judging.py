@@ -8,17 +8,17 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from httpbed.analysis.claims import cells as locations
+from httpbed.analysis.claims import estimation
 from httpbed.analysis.claims import verdict as verdicts
 from httpbed.analysis.claims.campaign_samples import CampaignSamples
 from httpbed.analysis.claims.cells import CellLocation
+from httpbed.analysis.claims.estimation import CellSet, CellValue
 from httpbed.analysis.claims.location import NoIntervalError
-from httpbed.analysis.claims.verdict import Bracket, ClaimEstimate, ClaimVerdict
-from httpbed.analysis.sample import Bounded
+from httpbed.analysis.claims.verdict import ClaimEstimate, ClaimVerdict
 from httpbed.experiment.claims import compiled
 from httpbed.experiment.claims.cell_builder import ClaimCell, ClaimDesign
 from httpbed.experiment.claims.compiled import CompiledClaim
-from httpbed.experiment.claims.quantity import ContrastValue, TreatmentKey, leaves, treatments
-from httpbed.experiment.claims.region import Region
+from httpbed.experiment.claims.quantity import TreatmentKey, leaves, treatments
 from httpbed.experiment.claims.stated import StatedClaim
 from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.table_problem import TableProblemsError
@@ -26,21 +26,6 @@ from httpbed.store.results import Results
 
 Verdicts = Sequence[ClaimVerdict]
 Robustness = Literal["robust", "depends", "open", "no arms"]
-CELLS = "cells"
-"""The unit of a number of cells."""
-
-
-@dataclass(frozen=True)
-class CellValue:
-    """One of several cells."""
-
-    levels: Mapping[str, str]
-    value: Bounded
-    low: float
-    high: float
-    """Ends of its own interval, as if it were the only cell."""
-    is_inside: bool
-    """Whether the value lies in the region of a cell."""
 
 
 @dataclass(frozen=True)
@@ -84,18 +69,6 @@ class JudgedClaim:
         if seen == {"reproduced"}:
             return "robust"
         return "depends" if seen >= {"reproduced", "contradicted"} else "open"
-
-
-@dataclass(frozen=True)
-class _Evidence:
-    """The located cells of a claim."""
-
-    present: Sequence[CellLocation]
-    levels: Sequence[Mapping[str, str]]
-    """Of each located cell."""
-    missing: int
-    independent: bool
-    """Whether p-values of the cells are independent."""
 
 
 def judge(
@@ -177,11 +150,11 @@ class _Judge:
             reason = "; ".join(map(self._needs, claim.unknown))
             return ArmJudgement(name, "not judged", reason, treatments=own)
         try:
-            found, settle, cells = self._estimate(claim, parts)
+            found, settle, cells = estimation.estimate(claim, self._sets(claim), parts)
         except NoIntervalError as error:
             reason = str(error)
             return ArmJudgement(name, "not judged", reason, treatments=own, elsewhere=elsewhere)
-        verdict = verdicts.rule(found, _region(claim))
+        verdict = verdicts.rule(found, estimation.region(claim))
         settle = settle if verdict == "inconclusive" else None
         return ArmJudgement(name, verdict, "", found, settle, own, elsewhere, cells)
 
@@ -190,25 +163,11 @@ class _Judge:
             return f"needs one campaign of {experiment}, and {given} are given"
         return f"needs a campaign of {experiment}: name its folder too"
 
-    def _estimate(
-        self, claim: CompiledClaim, parts: int
-    ) -> tuple[ClaimEstimate, int | None, tuple[CellValue, ...]]:
-        """Return the estimate, the number of blocks that would settle it, and its cells."""
-        sets = [self._evidence(claim, claim.cells)]
-        if claim.subtracted:
-            sets.append(self._evidence(claim, claim.subtracted))
-        side = max(verdicts.side_of(one.present, parts * len(sets)) for one in sets)
-        found = [_aggregated(claim, one, side) for one in sets]
-        bracket = found[0] if len(found) == 1 else _difference(*found)
-        estimate = _estimate(claim, sets, bracket, side * len(sets))
-        present = [cell for one in sets for cell in one.present]
-        if claim.aggregate in {"share", "count"} or _counts_every(claim):
-            settle = verdicts.blocks_to_settle_cells(present, claim.cell_region, side)
-        else:
-            settle = verdicts.blocks_to_settle(estimate, claim.region)
-        return estimate, settle, _cell_values(claim, sets, side) if len(present) > 1 else ()
+    def _sets(self, claim: CompiledClaim) -> list[CellSet]:
+        wanted = [claim.cells, claim.subtracted] if claim.subtracted else [claim.cells]
+        return [self._set(claim, one) for one in wanted]
 
-    def _evidence(self, claim: CompiledClaim, wanted: Sequence[ClaimCell]) -> _Evidence:
+    def _set(self, claim: CompiledClaim, wanted: Sequence[ClaimCell]) -> CellSet:
         present, absent = list[tuple[CellLocation, ClaimCell]](), list[NoIntervalError]()
         for cell in wanted:
             try:
@@ -217,11 +176,11 @@ class _Judge:
                 absent.append(error)
         if not present:
             raise absent[0]
-        return _Evidence(
+        return CellSet(
             [found for found, _ in present],
             [cell.levels for _, cell in present],
             len(absent),
-            _are_independent(wanted),
+            estimation.are_independent(wanted),
         )
 
     def _located(self, claim: CompiledClaim, cell: ClaimCell) -> CellLocation:
@@ -236,92 +195,6 @@ def _used(claim: CompiledClaim) -> dict[str, frozenset[TreatmentKey]]:
         name: frozenset[TreatmentKey]().union(*(treatments(one, name) for one in quantities))
         for name in names
     }
-
-
-def _cell_values(
-    claim: CompiledClaim, sets: Sequence[_Evidence], side: float
-) -> tuple[CellValue, ...]:
-    return tuple(
-        CellValue(
-            levels,
-            cell.value,
-            cell.low(side),
-            cell.high(side),
-            claim.cell_region.contains(cell.value.value),
-        )
-        for one in sets
-        for cell, levels in zip(one.present, one.levels, strict=True)
-    )
-
-
-def _difference(one: Bracket, other: Bracket) -> Bracket:
-    value = Bounded(one.value.value - other.value.value)
-    return Bracket(value, one.low - other.high, one.high - other.low)
-
-
-def _are_independent(cells: Sequence[ClaimCell]) -> bool:
-    """Whether cells are contrasts within blocks, so that drift cancels, and share no trial."""
-    if not all(isinstance(cell.quantity, ContrastValue) for cell in cells):
-        return False
-    used = Counter(key for cell in cells for key in _trials_of(cell))
-    return max(used.values()) == 1
-
-
-def _trials_of(cell: ClaimCell) -> frozenset[tuple[str, TreatmentKey]]:
-    return frozenset(
-        (leaf.experiment, key) for leaf in leaves(cell.quantity) for key in leaf.treatments
-    )
-
-
-def _region(claim: CompiledClaim) -> Region:
-    """Return the region of the estimate; of a claim about every cell, that of their number."""
-    if _counts_every(claim):
-        return Region(float(len(claim.cells)), float(len(claim.cells)))
-    return claim.region
-
-
-def _counts_every(claim: CompiledClaim) -> bool:
-    return claim.aggregate == "every" and len(claim.cells) > 1
-
-
-def _aggregated(claim: CompiledClaim, evidence: _Evidence, side: float) -> Bracket:
-    """Return the statistic over cells with its bounds."""
-    cells, missing, independent = evidence.present, evidence.missing, evidence.independent
-    if claim.aggregate == "largest":
-        return verdicts.largest(cells, missing, side, independent=independent)
-    if claim.aggregate == "smallest":
-        return verdicts.smallest(cells, missing, side, independent=independent)
-    if claim.aggregate == "every" and not _counts_every(claim):
-        (cell,) = cells
-        return Bracket(cell.value, cell.low(side), cell.high(side))
-    found = verdicts.counted(cells, claim.cell_region, missing, side, independent=independent)
-    value, low, high = found
-    if claim.aggregate == "share":
-        total = len(cells) + missing
-        return Bracket(Bounded(value.value / len(cells)), low / total, high / total)
-    offset = claim.offset
-    return Bracket(Bounded(value.value + offset), low + offset, high + offset)
-
-
-def _estimate(
-    claim: CompiledClaim,
-    evidence: Sequence[_Evidence],
-    bracket: Bracket,
-    side: float,
-) -> ClaimEstimate:
-    present = [cell for one in evidence for cell in one.present]
-    sizes = [cell.n for cell in present]
-    return ClaimEstimate(
-        value=bracket.value,
-        low=bracket.low,
-        high=bracket.high,
-        coverage=1 - 2 * side,
-        blocks=(min(sizes), max(sizes)),
-        cells=len(claim.cells) + len(claim.subtracted),
-        judged_cells=len(present),
-        is_constant=any(cell.is_constant for cell in present),
-        unit=CELLS if _counts_every(claim) else claim.unit,
-    )
 
 
 def _combined(

@@ -1,0 +1,118 @@
+"""The fewest blocks with which a claim can be settled.
+
+Exact intervals of few blocks are wide however well the blocks agree. The fewest blocks are found on
+ideal campaigns, whose cells all lie far on one side of their region's edge: some such campaign must
+be judged reproduced, and some contradicted. Real blocks agree less, so this is a lower bound.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+
+from httpbed.analysis.claims import cells, estimation, verdict
+from httpbed.analysis.claims.estimation import CellSet
+from httpbed.analysis.claims.location import NoIntervalError
+from httpbed.experiment.claims import possible
+from httpbed.experiment.claims.cell_builder import ClaimCell
+from httpbed.experiment.claims.compiled import CompiledClaim
+from httpbed.experiment.claims.region import Region
+
+LEAST = verdict.LEAST_BLOCKS
+"""A claim about many cells could be settled with fewer, but no single cell of it."""
+MOST = 50
+
+
+def to_settle(claim: CompiledClaim) -> int:
+    """Return the fewest blocks; ``MOST`` if so many do not suffice.
+
+    Of a claim that subtracts cells of an unknown design, it is the number that any claim needs.
+    """
+    if claim.unknown:
+        return LEAST
+    for blocks in range(LEAST, MOST):
+        if {"reproduced", "contradicted"} <= set(_ideal_verdicts(claim, blocks)):
+            return blocks
+    return MOST
+
+
+def _ideal_verdicts(claim: CompiledClaim, blocks: int) -> Iterator[str]:
+    for values in _ideal_values(claim):
+        sets = [_set(claim, *one, blocks) for one in values]
+        try:
+            found, _, _ = estimation.estimate(claim, sets, parts=1)
+        except NoIntervalError:
+            continue
+        yield verdict.rule(found, estimation.region(claim))
+
+
+CellValues = tuple[Sequence[ClaimCell], Sequence[float]]
+
+
+def _ideal_values(claim: CompiledClaim) -> Iterator[list[CellValues]]:
+    """Yield the values of all cells in each ideal campaign."""
+    stated = claim.stated
+    in_range = Region() if stated.rank_of else possible.of_cell(stated)
+    if stated.rank_of and stated.estimate == "variation":  # ranked by ratios
+        in_range = possible.POSITIVE
+    inside = _point(claim.cell_region, in_range)
+    outside = _outside(claim.cell_region, in_range)
+    if stated.take == "spread":
+        yield [(claim.cells, _pairs(claim, inside))]
+        yield [(claim.cells, [1.0] * len(claim.cells))]
+        return
+    if claim.subtracted and not stated.share_in and not stated.count_in:
+        distances = _point(claim.region, Region()), _outside(claim.region, Region())
+        base = 1 + max(map(abs, distances))
+        for distance in distances:
+            yield [_all(claim.cells, base + distance), _all(claim.subtracted, base)]
+        return
+    for first, second in itertools.product((inside, outside), repeat=2):
+        one = _all(claim.cells, first)
+        yield [one, _all(claim.subtracted, second)] if claim.subtracted else [one]
+
+
+def _all(wanted: Sequence[ClaimCell], value: float) -> CellValues:
+    return wanted, [value] * len(wanted)
+
+
+def _pairs(claim: CompiledClaim, ratio: float) -> list[float]:
+    """Return the ratios of all pairs of cells, of which the first is always larger by ``ratio``.
+
+    Each pair is there in both orders.
+    """
+    count = round((1 + math.sqrt(1 + 4 * len(claim.cells))) / 2)
+    pairs = itertools.permutations(range(count), 2)
+    return [ratio if one < other else 1 / ratio for one, other in pairs]
+
+
+def _set(
+    claim: CompiledClaim, wanted: Sequence[ClaimCell], values: Sequence[float], n: int
+) -> CellSet:
+    return CellSet(
+        [
+            cells.ideal(cell.quantity, claim.stated.estimate, value, n)
+            for cell, value in zip(wanted, values, strict=True)
+        ],
+        [cell.levels for cell in wanted],
+        0,
+        estimation.are_independent(wanted),
+    )
+
+
+def _point(region: Region, within: Region) -> float:
+    """Return a value well inside both regions."""
+    low, high = max(region.low, within.low), min(region.high, within.high)
+    if math.isfinite(low) and math.isfinite(high):
+        return (low + high) / 2
+    if math.isfinite(low):
+        return low + 1 + abs(low)
+    return high - 1 - abs(high) if math.isfinite(high) else 0.0
+
+
+def _outside(region: Region, within: Region) -> float:
+    """Return a possible value well outside a region."""
+    if region.high < within.high:
+        return _point(Region(low=region.high), within)
+    return _point(Region(high=region.low), within)
