@@ -123,7 +123,7 @@ def test_a_claim_about_two_experiments_needs_a_campaign_of_each(
     assert f"{other}:" not in out
     out = " ".join(out.split())
     assert "L-7 reproduced" in out
-    assert "note: campaign of elsewhere: 1 invalid attempts were repeated" in out
+    assert "note: campaign of elsewhere: 1 invalid attempt was repeated: as planned" in out
     assert "not the same in the campaign of elsewhere: program curl" in out
     file = tmp_path / "later.toml"
     file.write_text(text)
@@ -163,7 +163,7 @@ def test_unfinished_trials_are_no_verdict(httpbed: Command, tmp_path: Path) -> N
     assert code == 0
     assert "L-7  not judged" in out
     assert "no block has all the values that it needs" in out
-    assert "4 of 12 trials failed" in out
+    assert "4 of 12 trials failed: as planned" in out
     assert "8 of 12 trials have no valid attempt" in out
 
 
@@ -201,16 +201,35 @@ def test_senders_that_failed_their_test_are_named(httpbed: Command, tmp_path: Pa
         "kernel": "",
     }
     failed = {"sender": sender, "passed": False, "failed": ["back-off"], "unseen": []}
+    untested = {"sender": sender | {"http_version": "2", "transport": "tcp"}, "passed": None}
     read = stored_campaigns.loaded(text)
-    made = stored_campaigns.manifest() | {"senders": [failed]}
+    made = stored_campaigns.manifest() | {"senders": [failed, untested]}
     with campaigns.opened(tmp_path / "campaign", text, read.trials, made) as opened:
         stored_campaigns.keep(opened, *map(stored_campaigns.record, read.trials))
     (claim,) = verdicts(httpbed("claims", tmp_path / "campaign", "--json")[1])
     assert any("did not pass their conformance test: nginx" in one for one in claim["warnings"])
+    name = "nginx 1.30.6 as a sender of HTTP/2 over TCP with cubic"
+    assert f"never tested for conformance: {name}" in claim["warnings"]
     file = tmp_path / "other.toml"
     file.write_text(text.replace('of = { http_version = "3" }', 'of = { http_version = "1.1" }'))
     found = httpbed("claims", tmp_path / "campaign", "--experiment", file, "--json")[1]
-    assert not any("conformance" in one for one in verdicts(found)[0]["warnings"])
+    assert not any("did not pass" in one for one in verdicts(found)[0]["warnings"])
+
+
+def test_links_outside_the_certificate_are_named(httpbed: Command, tmp_path: Path) -> None:
+    """At the claims whose treatments have these links, and in no other arm."""
+    text = BLOCKS + CLAIM
+    read = stored_campaigns.loaded(text)
+    lossy = {one.scenario().topology.digest() for one in read.trials if one.levels["loss"] == "2 %"}
+    reason = "loss 2 %: no cell of it has passed"
+    cited = {"date": "today", "outside": [reason], "outside_topologies": {reason: [*lossy]}}
+    made = stored_campaigns.manifest() | {"link_certificate": cited}
+    with campaigns.opened(tmp_path / "campaign", text, read.trials, made) as opened:
+        stored_campaigns.keep(opened, *map(stored_campaigns.record, read.trials))
+    (claim,) = verdicts(httpbed("claims", tmp_path / "campaign", "--json")[1])
+    warning = "not covered by the link certificate: loss 2 %: no cell of it has passed"
+    assert warning in claim["warnings"]
+    assert warning not in claim["arms"][0]["warnings"]
 
 
 def test_edited_observations_count_as_missing(httpbed: Command, campaign: Path) -> None:

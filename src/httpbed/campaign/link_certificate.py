@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,11 +20,10 @@ def standing(loaded: LoadedExperiment, backend: Backend) -> Standing:
     """Compare every condition of an experiment with the certificate."""
     seed = loaded.experiment.seed
     files = {digest: file.facts for digest, file in loaded.files.items()}
-    configs = dict.fromkeys(
-        json.dumps(_config(scenario.topology, seed, backend, files))
-        for scenario in loaded.scenarios()
+    topologies = {one.topology.digest(): one.topology for one in loaded.scenarios()}
+    return certificate.standing(
+        (digest, _config(topology, seed, backend, files)) for digest, topology in topologies.items()
     )
-    return certificate.standing(map(json.loads, configs))
 
 
 def _config(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from httpbed.experiment import units
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.metric import METRICS
 from httpbed.report import claims, gate, terminal
-from httpbed.store import query
+from httpbed.store import query, sender_records
 from httpbed.store.results import Results
 
 MARGIN = "3 %"
@@ -71,7 +72,8 @@ def command(
     more than the margin, or completes less often. Exit code 0: pass, or inconclusive without
     --strict. 1: regression.
     """
-    old, now = query.read(baseline), query.read(campaign)
+    old, now = (query.read(one) for one in (baseline, campaign))
+    now = replace(now, manifest=sender_records.refreshed(now.manifest))
     judged = judging.judge(now) if _stated(now) else ()
     changes: Sequence[TreatmentChange] = ()
     metric_name = metric or findings.default_metric(now)

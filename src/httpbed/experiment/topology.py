@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated, Any, Literal
 
@@ -180,6 +181,10 @@ class Topology(Value):
     """Links between them."""
     ip_version: Literal["4", "6"] = "4"
     """IP version of all hosts: RFC 791 or RFC 8200."""
+
+    def digest(self) -> str:
+        """Return a short hash: equal topologies have equal ones."""
+        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:12]
 
     @model_validator(mode="after")
     def _links_known_hosts(self) -> Topology:

@@ -24,7 +24,7 @@ class ClaimSenders:
         self._known: dict[TreatmentKey, frozenset[Sender]] = {}
 
     def warnings(self, treatments: Iterable[TreatmentKey]) -> Iterator[str]:
-        """Name the senders of treatments that did not pass, and count those never tested."""
+        """Name the senders of treatments that did not pass, and those that were never tested."""
         if not self._verdicts:
             return
         acting = frozenset[Sender]().union(*map(self._senders, treatments))
@@ -32,8 +32,9 @@ class ClaimSenders:
         failed = [senders.named(one["sender"]) for one in relevant if one.get("passed") is False]
         if failed:
             yield f"did not pass their conformance test: {'; '.join(few(failed, 'senders'))}"
-        if untested := sum(one.get("passed") is None for one in relevant):
-            yield f"{untested} of {len(relevant)} senders had no conformance test"
+        untested = [senders.named(one["sender"]) for one in relevant if one.get("passed") is None]
+        if untested:
+            yield f"never tested for conformance: {'; '.join(few(untested, 'senders'))}"
 
     def _senders(self, treatment: TreatmentKey) -> frozenset[Sender]:
         if treatment not in self._known:

@@ -235,6 +235,23 @@ def test_a_campaign_that_is_covered_cites_the_certificate() -> None:
     assert cited["date"] == json.loads(written.read_text())["date"]
     assert len(cited["sha256"]) == 64
     assert cited["outside"] == []
+    assert cited["outside_topologies"] == {}
+
+
+def test_a_reason_names_the_topologies_that_it_is_about() -> None:
+    """So that a claim about other links is not affected."""
+    certificate.write(WIDE, "standard", backend="af_packet", load_before=0.1)
+    read = loaded(DEMO.replace('loss = ["0 %", "2 %"]', 'loss = ["0 %", "90 %"]'))
+    cited = link_certificate.standing(read, "af_packet").as_json()
+    assert cited is not None
+    ((reason, topologies),) = cited["outside_topologies"].items()
+    assert reason in cited["outside"]
+    lossy = {
+        trial.scenario().topology.digest()
+        for trial in read.trials
+        if trial.levels["loss"] == "90 %"
+    }
+    assert {*topologies} == lossy
 
 
 @pytest.mark.parametrize("backend", ["tbf", "netem"])

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from httpbed.analysis import sample as samples
 from httpbed.analysis.claims.judging import ArmJudgement
 from httpbed.experiment.claims.quantity import TreatmentKey
 from httpbed.store.results import Results
+
+ENDINGS = ("failed", "timed out", "unsupported")
+MOST_REASON = 100
+"""Characters of a reason."""
 
 
 @dataclass(frozen=True)
@@ -20,6 +25,8 @@ class ArmTrials:
     outcomes: Counter[str]
     invalid_attempts: int
     """Attempts that were invalid, repeated or not."""
+    reasons: Mapping[str, Counter[str]] = field(default_factory=dict)
+    """How often each reason was given, by outcome; of invalid attempts the check that failed."""
 
     @property
     def unfinished(self) -> int:
@@ -40,10 +47,16 @@ class ArmTrialsReader:
     def of_treatments(self, treatments: frozenset[TreatmentKey]) -> ArmTrials:
         """Return how the trials of some treatments ended."""
         used = treatments & self._known
+        last = [row for key in used for row in self._last.get(key, ())]
+        invalid = [row for key in used for row in self._invalid.get(key, ())]
         return ArmTrials(
             planned=sum(self._blocks.get(key, 0) for key in used),
-            outcomes=Counter(row["outcome"] for key in used for row in self._last.get(key, ())),
-            invalid_attempts=sum(len(self._invalid.get(key, ())) for key in used),
+            outcomes=Counter(row["outcome"] for row in last),
+            invalid_attempts=len(invalid),
+            reasons={
+                "invalid": Counter(_check(row) for row in invalid),
+                **{kind: Counter(_reasons(last, kind)) for kind in ENDINGS},
+            },
         )
 
 
@@ -62,13 +75,35 @@ def warnings(arm: ArmJudgement, trials: ArmTrials) -> Iterator[str]:
 
 def endings(trials: ArmTrials) -> Iterator[str]:
     """Yield how trials ended that did not complete, and the invalid attempts."""
-    for kind in ("failed", "timed out", "unsupported"):
+    for kind in ENDINGS:
         if count := trials.outcomes[kind]:
-            yield f"{count} of {trials.planned} trials {_verb(kind, count)}"
+            yield f"{count} of {trials.planned} trials {_verb(kind, count)}{_why(trials, kind)}"
+    why = _why(trials, "invalid")
     if trials.unfinished:
-        yield f"{trials.unfinished} of {trials.planned} trials have no valid attempt"
+        yield f"{trials.unfinished} of {trials.planned} trials have no valid attempt{why}"
+    elif trials.invalid_attempts == 1:
+        yield f"1 invalid attempt was repeated{why}"
     elif trials.invalid_attempts:
-        yield f"{trials.invalid_attempts} invalid attempts were repeated"
+        yield f"{trials.invalid_attempts} invalid attempts were repeated{why}"
+
+
+def _why(trials: ArmTrials, kind: str) -> str:
+    """Name the commonest reason, and how many others there are."""
+    reasons = trials.reasons.get(kind) or Counter[str]()
+    if not reasons:
+        return ""
+    (first, _), *others = reasons.most_common()
+    more = f", and {len(others)} other reason{'s' * (len(others) > 1)}" if others else ""
+    return f": {first[:MOST_REASON]}{more}"
+
+
+def _check(row: Mapping[str, Any]) -> str:
+    """Return the name of the check that made an attempt invalid, without its figure."""
+    return str(row["reason"]).partition(":")[0]
+
+
+def _reasons(rows: Iterable[Mapping[str, Any]], kind: str) -> Iterator[str]:
+    return (row["reason"] for row in rows if row["outcome"] == kind and row["reason"])
 
 
 def _verb(kind: str, count: int) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -112,6 +112,8 @@ class Standing:
     certificate: Certificate | None
     reasons: tuple[str, ...]
     """All reasons why the conditions are not covered; empty if they are."""
+    affected: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The names of the conditions that a reason is about; a reason without names is about all."""
 
     def as_json(self) -> dict[str, Any] | None:
         """Return what a manifest keeps, without the file's path on this machine."""
@@ -124,18 +126,23 @@ class Standing:
             "scale": self.certificate.document.get("scale"),
             "passed": self.certificate.document.get("passed"),
             "outside": list(self.reasons),
+            "outside_topologies": {reason: list(own) for reason, own in self.affected.items()},
         }
 
 
-def standing(configs: Iterable[Mapping[str, Any]]) -> Standing:
-    """Compare a campaign's conditions, as configurations of the emulator, with the certificate."""
+def standing(conditions: Iterable[tuple[str, Mapping[str, Any]]]) -> Standing:
+    """Compare a campaign's conditions with the certificate.
+
+    Each condition has a name and the emulator's configuration.
+    """
     certificate = read()
     if certificate is None:
         return Standing(None, ("there is no link certificate on this machine",))
-    reasons = certificate.strangers(identity())
-    for config in configs:
-        reasons += certificate.outside(config)
-    return Standing(certificate, tuple(dict.fromkeys(reasons)))
+    reasons, affected = certificate.strangers(identity()), dict[str, list[str]]()
+    for name, config in conditions:
+        for reason in certificate.outside(config):
+            affected.setdefault(reason, []).append(name)
+    return Standing(certificate, tuple(dict.fromkeys([*reasons, *affected])), affected)
 
 
 def _short(value: object) -> str:
