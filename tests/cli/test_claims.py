@@ -64,6 +64,24 @@ def test_validate_counts_the_claims_of_each_scale(httpbed: Command, tmp_path: Pa
     assert "1 claim, 0 complete at scale smoke, 1 complete at scale standard" in out
 
 
+def test_validate_checks_claims_about_another_experiment(httpbed: Command, tmp_path: Path) -> None:
+    """With its file; without it, its names are not known."""
+    about = CLAIM.partition("\n[[claim.arm]]")[0].replace(
+        'where = { loss = "2 %" }',
+        'over = ["loss"]\ntake = "largest"\n'
+        'minus_other = { experiment = "elsewhere", where = { loss = "3 %" } }',
+    )
+    file, other = tmp_path / "experiment.toml", tmp_path / "other.toml"
+    file.write_text(BLOCKS + about.replace('"< 1"', '"< 0.5"'))
+    other.write_text(re.sub('name = "[a-z-]+"', 'name = "elsewhere"', BLOCKS, count=1))
+    assert httpbed("validate", file)[0] == 0
+    code, _, err = httpbed("validate", file, "--with", other)
+    assert code == 2
+    assert "claim[0].minus_other.where.loss: '3 %' is not a level of loss" in err
+    file.write_text(file.read_text().replace('"3 %"', '"2 %"'))
+    assert httpbed("validate", file, "--with", other)[0] == 0
+
+
 def test_claims_are_printed_with_their_verdicts(httpbed: Command, campaign: Path) -> None:
     """Beside the published value, with the place in the publication."""
     code, out, _ = httpbed("claims", campaign)

@@ -3,25 +3,40 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from httpbed.cli import experiment_argument
 from httpbed.cli.echo import echo
+from httpbed.experiment import parser
 from httpbed.experiment.claims import checking
 from httpbed.experiment.claims.cell_builder import ClaimDesign
-from httpbed.experiment.errors import ConfigError
+from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.experiment import Experiment
 
 
 @click.command("validate")
 @experiment_argument.file_argument
+@click.option(
+    "--with",
+    "others",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Check claims about this experiment too, which they name as another experiment.",
+)
 @experiment_argument.recipes_option
 @experiment_argument.json_option
 @click.pass_context
 def command(
-    context: click.Context, *, file: Path, recipe_folders: tuple[Path, ...], as_json: bool
+    context: click.Context,
+    *,
+    file: Path,
+    others: tuple[Path, ...],
+    recipe_folders: tuple[Path, ...],
+    as_json: bool,
 ) -> None:
     """Check the experiment in FILE and list all its mistakes.
 
@@ -29,6 +44,7 @@ def command(
     """
     try:
         loaded, _ = experiment_argument.load(file, recipe_folders)
+        _demand_cells_of(others, loaded.experiment)
     except ConfigError as error:
         if not as_json:
             raise
@@ -48,16 +64,41 @@ def command(
         experiment_argument.print_notes(loaded)
 
 
+def _demand_cells_of(others: tuple[Path, ...], experiment: Experiment) -> None:
+    """Check the claims about other experiments.
+
+    Raises:
+        ConfigError: With every mistake, in another file or in a claim about it.
+    """
+    designs = {}
+    for path in others:
+        read = parser.read_valid(experiment_argument.text(path))
+        if read.experiment is None:
+            raise ConfigError([replace(one, place=f"{path}: {one.place}") for one in read.mistakes])
+        designs[read.experiment.name] = _design(read.experiment)
+    whole = replace(_design(experiment), others=designs)
+    mistakes = [
+        Mistake(parser.format_path((*at, *one.at)), one.reason, one.remedy)
+        for at, one in checking.problems(experiment.claims, whole)
+    ]
+    if mistakes:
+        raise ConfigError(mistakes)
+
+
 def _claims(experiment: Experiment) -> dict[str, int]:
     """Count the claims, and those of which each scale runs all treatments; empty without claims."""
     if not experiment.claims:
         return {}
-    whole = ClaimDesign(experiment.factors, _keys(experiment))
+    whole = _design(experiment)
     counts = {"all": len(experiment.claims)}
     for name in experiment.scales:
         available = _keys(experiment.at_scale(name))
         counts[name] = len(checking.complete(experiment.claims, whole, available))
     return counts
+
+
+def _design(experiment: Experiment) -> ClaimDesign:
+    return ClaimDesign(experiment.factors, _keys(experiment))
 
 
 def _keys(experiment: Experiment) -> frozenset[tuple[str, ...]]:

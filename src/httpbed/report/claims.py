@@ -61,6 +61,7 @@ def values(
         "directory": str(results.directory),
         "experiment": results.experiment.name,
         "scale": results.manifest.get("scale"),
+        "for_claims": bool(results.manifest.get("for_claims")),
         "claims": [_values(one, evidence) for one in judged],
         "notes": list(notes(results)),
     }
