@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 
-from httpbed.analysis import sample as samples
+from httpbed.analysis import sample
 from httpbed.analysis.claims import arm_trials
 from httpbed.analysis.claims.arm_trials import ArmTrials, ArmTrialsReader
 from httpbed.analysis.claims.judging import ArmJudgement
@@ -20,49 +21,65 @@ class ClaimEvidence:
     """What limits the verdicts of one campaign."""
 
     def __init__(self, results: Results, others: Sequence[Results] = ()) -> None:
-        self._results = results
-        self._others = {one.experiment.name: one for one in others}
-        self._trials, self._senders = ArmTrialsReader(results), ClaimSenders(results)
+        self._own = _CampaignEvidence(results)
+        self._others = {one.experiment.name: _CampaignEvidence(one) for one in others}
 
     def trials(self, arm: ArmJudgement) -> ArmTrials:
         """Return how the trials behind a verdict ended, those of the campaign itself."""
-        return self._trials.of_treatments(arm.treatments)
+        return self._own.trials.of_treatments(arm.treatments)
 
     def warnings(self, arm: ArmJudgement) -> Iterator[str]:
         """Yield what limits a verdict, in words."""
         yield from arm_trials.warnings(arm, self.trials(arm))
-        yield from self._senders.warnings(arm.treatments)
-        yield from _uncovered(self._results, arm.treatments)
+        yield from self._own.of_parts(arm.treatments)
         for name, used in arm.elsewhere.items():
-            yield from self._elsewhere(name, used)
-
-    def _elsewhere(self, name: str, used: frozenset[TreatmentKey]) -> Iterator[str]:
-        other = self._others[name]
-        trials = ArmTrialsReader(other).of_treatments(used)
-        for text in (
-            *arm_trials.endings(trials),
-            *ClaimSenders(other).warnings(used),
-            *_uncovered(other, used),
-        ):
-            yield f"campaign of {name}: {text}"
-        found = resume.differences(other.manifest, self._results.manifest)
-        differing = [what for what, before, now in found if before and now]
-        if differing:
-            words = listed(few(differing, "things"))
-            yield f"not the same in the campaign of {name}: {words}"
+            other = self._others[name]
+            for text in (
+                *arm_trials.endings(other.trials.of_treatments(used)),
+                *other.of_parts(used),
+            ):
+                yield f"campaign of {name}: {text}"
+            if differing := other.differing(self._own):
+                yield f"not the same in the campaign of {name}: {listed(differing)}"
 
 
-def _uncovered(results: Results, treatments: Iterable[TreatmentKey]) -> Iterator[str]:
-    """Say why the link certificate does not cover the links of some treatments."""
-    affected = (results.manifest.get("link_certificate") or {}).get("outside_topologies") or {}
-    if not affected:
-        return
-    known = {tuple(one.values()): one for one in results.experiment.treatments()}
-    used = {
-        samples.scenario(results, known[key]).topology.digest()
-        for key in treatments
-        if key in known
-    }
-    reasons = [reason for reason, topologies in affected.items() if used & {*topologies}]
-    if reasons:
-        yield f"not covered by the link certificate: {'; '.join(few(reasons, 'reasons'))}"
+class _CampaignEvidence:
+    """What one campaign says about its treatments; what takes long is read once."""
+
+    def __init__(self, results: Results) -> None:
+        self._results, self.manifest = results, results.manifest
+        certificate = self.manifest.get("link_certificate") or {}
+        self._uncovered = certificate.get("outside_topologies") or {}
+
+    @cached_property
+    def trials(self) -> ArmTrialsReader:
+        """How trials ended."""
+        return ArmTrialsReader(self._results)
+
+    def of_parts(self, treatments: Iterable[TreatmentKey]) -> Iterator[str]:
+        """Yield what limits results with the senders and links of treatments."""
+        used = frozenset(treatments)
+        yield from self._senders.warnings(used)
+        topologies = {self._topologies.get(key) for key in used}
+        reasons = [why for why, about in self._uncovered.items() if topologies & {*about}]
+        if reasons:
+            yield f"not covered by the link certificate: {'; '.join(few(reasons, 'reasons'))}"
+
+    def differing(self, other: _CampaignEvidence) -> list[str]:
+        """Name what both campaigns have, and have in another version."""
+        found = resume.differences(self.manifest, other.manifest)
+        return few([what for what, one, another in found if one and another], "things")
+
+    @cached_property
+    def _senders(self) -> ClaimSenders:
+        return ClaimSenders(self._results)
+
+    @cached_property
+    def _topologies(self) -> dict[TreatmentKey, str]:
+        """Digests of topologies; empty if the certificate covers all."""
+        if not self._uncovered:
+            return {}
+        return {
+            tuple(levels.values()): sample.scenario(self._results, levels).topology.digest()
+            for levels in self._results.experiment.treatments()
+        }
