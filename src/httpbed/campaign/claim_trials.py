@@ -1,7 +1,7 @@
 """The part of a design that an experiment's claims need.
 
 A treatment runs if a claim, as stated or in a control arm, uses it and the scale runs all the
-treatments that this claim or arm uses: one of which a cell is missing cannot be reproduced. Its
+treatments that this claim or arm uses: a claim that lacks a cell cannot be reproduced. Its
 number of blocks is the fewest with which the claims that use it can be settled at all.
 """
 
@@ -25,7 +25,7 @@ class ClaimTrials:
     blocks: Mapping[TreatmentKey, int]
     """Number of blocks by treatment."""
     left_out: tuple[str, ...]
-    """Claims of which the scale completes neither the statement nor an arm."""
+    """Claims that the scale completes neither as stated nor in an arm."""
     short: Mapping[str, int]
     """Claims that more blocks than the experiment has could settle, with their number."""
 

@@ -78,7 +78,7 @@ def _all(wanted: Sequence[ClaimCell], value: float) -> CellValues:
 
 
 def _pairs(claim: CompiledClaim, ratio: float) -> list[float]:
-    """Return the ratios of all pairs of cells, of which the first is always larger by ``ratio``.
+    """Return the ratios of all pairs of cells; an earlier cell is larger by ``ratio``.
 
     Each pair is there in both orders.
     """
