@@ -11,8 +11,8 @@ from httpbed.report import senders
 from httpbed.report.remark import few
 from httpbed.store.results import Results
 
-Sender = tuple[str, str, str]
-"""Implementation, HTTP version and congestion control."""
+Sender = tuple[str, str, str, frozenset[tuple[str, str]]]
+"""Implementation, HTTP version, congestion control and the knobs that the experiment sets."""
 
 
 class ClaimSenders:
@@ -28,13 +28,25 @@ class ClaimSenders:
         if not self._verdicts:
             return
         acting = frozenset[Sender]().union(*map(self._senders, treatments))
-        relevant = [one for one in self._verdicts if _matches(one["sender"], acting)]
-        failed = [senders.named(one["sender"]) for one in relevant if one.get("passed") is False]
+        indices = sorted({index for one in acting for index in self._tested(one)})
+        relevant = [self._verdicts[index] for index in indices]
+        failed = _names(one for one in relevant if one.get("passed") is False)
         if failed:
             yield f"did not pass their conformance test: {'; '.join(few(failed, 'senders'))}"
-        untested = [senders.named(one["sender"]) for one in relevant if one.get("passed") is None]
+        untested = _names(one for one in relevant if one.get("passed") is None)
         if untested:
             yield f"never tested for conformance: {'; '.join(few(untested, 'senders'))}"
+
+    def _tested(self, sender: Sender) -> list[int]:
+        """Return the indices of a sender's verdicts: those with its knobs, if there are any."""
+        program, version, control, knobs = sender
+        same = [
+            index
+            for index, one in enumerate(self._verdicts)
+            if _matches(one["sender"], program, version, control)
+        ]
+        exact = [i for i in same if {*self._verdicts[i].get("set", {}).items()} == knobs]
+        return exact or same
 
     def _senders(self, treatment: TreatmentKey) -> frozenset[Sender]:
         if treatment not in self._known:
@@ -49,14 +61,22 @@ class ClaimSenders:
             return frozenset()
         roles = {name: role for name, role, _ in scenario.parts()}
         return frozenset(
-            (role.implementation, hop.http_version, role.congestion_control or "")
+            (
+                role.implementation,
+                hop.http_version,
+                role.congestion_control or "",
+                frozenset(role.knobs.items()),
+            )
             for hop in scenario.hops()
             for role in (roles[hop.server],)
         )
 
 
-def _matches(sender: Mapping[str, Any], acting: frozenset[Sender]) -> bool:
-    """Whether a sender acts; a role without a congestion control has its program's default."""
-    program, version = sender["implementation"], sender.get("http_version", "")
-    controls = (str(sender["congestion_control"]), "")
-    return any((program, version, control) in acting for control in controls)
+def _names(verdicts: Iterable[Mapping[str, Any]]) -> list[str]:
+    return [*dict.fromkeys(senders.named(one["sender"]) for one in verdicts)]
+
+
+def _matches(sender: Mapping[str, Any], program: str, version: str, control: str) -> bool:
+    """Whether a sender acts so; a role without a congestion control has its program's default."""
+    same = (sender["implementation"], sender.get("http_version", "")) == (program, version)
+    return same and control in {str(sender["congestion_control"]), ""}

@@ -12,7 +12,7 @@ from rich.text import Text
 from httpbed.analysis.claims import arm_trials
 from httpbed.analysis.claims.estimation import CELLS, CellValue
 from httpbed.analysis.claims.judging import ArmJudgement, JudgedClaim
-from httpbed.analysis.claims.verdict import MOST_BLOCKS, ClaimEstimate
+from httpbed.analysis.claims.verdict import LEAST_BLOCKS, MOST_BLOCKS, ClaimEstimate
 from httpbed.analysis.sample import Bounded
 from httpbed.experiment.claims import possible
 from httpbed.experiment.claims.stated import StatedClaim
@@ -87,9 +87,18 @@ def _of_claim(judged: JudgedClaim, evidence: ClaimEvidence, width: int) -> Itera
     yield line
     for text in _sentences(judged):
         yield from _indented(text, width)
-    for name, arm in [("", main), *((f"{arm.name}: ", arm) for arm in judged.arms)]:
+    for text in _notes(judged, evidence):
+        yield from _indented(f"note: {text}", width, "dim")
+
+
+def _notes(judged: JudgedClaim, evidence: ClaimEvidence) -> Iterator[str]:
+    """Yield each warning once, with the arms that it is about."""
+    about: dict[str, list[str]] = {}
+    for name, arm in [("as stated", judged.main), *((arm.name, arm) for arm in judged.arms)]:
         for warning in evidence.warnings(arm):
-            yield from _indented(f"note: {name}{warning}", width, "dim")
+            about.setdefault(warning, []).append(name)
+    for warning, names in about.items():
+        yield warning if names == ["as stated"] else f"{_with(names)}: {warning}"
 
 
 def _sentences(judged: JudgedClaim) -> Iterator[str]:
@@ -152,8 +161,18 @@ def measured(stated: StatedClaim, arm: ArmJudgement) -> str:
     if found.judged_cells < found.cells:
         return f"{text}; the missing cells may decide it"
     if arm.blocks_to_settle is None:
-        return f"{text}; {MOST_BLOCKS} blocks would not settle it"
+        return f"{text}; {_unsettled(arm, fewest)}"
     return f"{text}; about {arm.blocks_to_settle} blocks would settle it"
+
+
+def _unsettled(arm: ArmJudgement, blocks: int) -> str:
+    """Say why no number of blocks is given that would settle an estimate."""
+    if blocks < LEAST_BLOCKS:
+        return f"at least {LEAST_BLOCKS} blocks are needed"
+    ends = [end for one in (arm.estimate, *arm.cells) if one for end in (one.low, one.high)]
+    if all(map(math.isfinite, ends)):
+        return f"{MOST_BLOCKS} blocks would not settle it"
+    return "an end of its interval is open, so the blocks that it needs are unknown"
 
 
 def _exceptions(stated: StatedClaim, arm: ArmJudgement) -> str:

@@ -208,6 +208,14 @@ def test_few_blocks_bound_no_largest_cell() -> None:
     assert found.estimate.high == math.inf
 
 
+def test_few_blocks_give_no_verdict_on_means() -> None:
+    """Student's interval of two values is narrow by chance; of one cell or of several."""
+    claim = AT_2.replace('loss = "2 %"', 'http_version = "3"') + EVERY
+    claim += 'estimate = "mean"\nexpect = "< 3 s"\n'
+    assert judged(claim, planted, 4).main.verdict == "not judged"
+    assert judged(claim, planted, 5).main.verdict == "reproduced"
+
+
 def test_a_conjunction_needs_all_of_its_claims() -> None:
     """One contradicted claim contradicts it."""
     other = (AT_2 + FASTER).replace('id = "a"', 'id = "b"')

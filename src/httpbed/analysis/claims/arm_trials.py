@@ -28,11 +28,6 @@ class ArmTrials:
     reasons: Mapping[str, Counter[str]] = field(default_factory=dict)
     """How often each reason was given, by outcome; of invalid attempts the check that failed."""
 
-    @property
-    def unfinished(self) -> int:
-        """Number of trials without a valid attempt."""
-        return self.planned - sum(n for kind, n in self.outcomes.items() if kind != "invalid")
-
 
 class ArmTrialsReader:
     """Counts the trials of treatments in one campaign."""
@@ -79,8 +74,10 @@ def endings(trials: ArmTrials) -> Iterator[str]:
         if count := trials.outcomes[kind]:
             yield f"{count} of {trials.planned} trials {_verb(kind, count)}{_why(trials, kind)}"
     why = _why(trials, "invalid")
-    if trials.unfinished:
-        yield f"{trials.unfinished} of {trials.planned} trials have no valid attempt{why}"
+    if waiting := trials.planned - trials.outcomes.total():
+        yield f"{waiting} of {trials.planned} trials have not run"
+    if invalid := trials.outcomes["invalid"]:
+        yield f"{invalid} of {trials.planned} trials have no valid attempt{why}"
     elif trials.invalid_attempts == 1:
         yield f"1 invalid attempt was repeated{why}"
     elif trials.invalid_attempts:

@@ -31,7 +31,9 @@ SIDE = 0.025
 WORST_SIDE = 0.05
 """The same, where few blocks permit no smaller one."""
 LEAST_BLOCKS = 5
-"""Of a single cell."""
+"""Of a single cell, and of cells whose intervals assume a distribution."""
+LEAST_OF_MANY = 2
+"""Of each of several cells whose p-values are exact: together they may differ clearly."""
 MOST_BLOCKS = 1_000
 """More blocks are not within reason."""
 STEPS = 60
@@ -72,10 +74,11 @@ def side_of(cells: Sequence[CellLocation], parts: int = 1) -> float:
     """Return the probability with which each end may fail, if so many intervals share it.
 
     Raises:
-        NoIntervalError: A single cell has too few blocks.
+        NoIntervalError: A cell has too few blocks.
     """
     fewest = min(cell.n for cell in cells)
-    least = LEAST_BLOCKS if len(cells) == 1 else 2
+    is_exact = all(cell.least_p > 0 for cell in cells)
+    least = LEAST_OF_MANY if len(cells) > 1 and is_exact else LEAST_BLOCKS
     if fewest < least:
         blocks = "block" if fewest == 1 else "blocks"
         raise NoIntervalError(f"n = {fewest} {blocks}; a verdict needs at least {least}")
