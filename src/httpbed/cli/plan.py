@@ -219,7 +219,7 @@ def _saving(
     if needed.left_out:
         yield f"note: {at} does not run all treatments of {', '.join(needed.left_out)}"
     for name, blocks in needed.short.items():
-        yield f"note: {name} needs {blocks} blocks to be settled; the experiment has fewer"
+        yield f"note: {name} needs at least {blocks} blocks to be settled; the experiment has fewer"
 
 
 def _about(seconds: float) -> str:

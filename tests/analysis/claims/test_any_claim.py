@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import campaigns
 from campaigns import Ending
-from httpbed.analysis.claims import judging
+from httpbed.analysis.claims import judging, least_blocks
 from httpbed.analysis.claims.judging import JudgedClaim
-from httpbed.experiment.claims import checking
+from httpbed.experiment.claims import checking, needed
 from httpbed.experiment.claims.stated import StatedClaim
 from httpbed.report import claims as texts
 from httpbed.store.results import Results
@@ -44,6 +44,15 @@ NAMES = st.lists(st.sampled_from(["loss", "http_version", "page"]), max_size=2)
 REGIONS = st.sampled_from(
     ["< 1", "> 0.1", ">= 50 %", "= 1", "0.5 .. 2", "< 1 s", "-1 s .. 1 s", "> 1 Mbit/s", "?"]
 )
+OTHER_CELLS = st.fixed_dictionaries(
+    {},
+    optional={
+        "experiment": st.sampled_from(["versions-under-loss", "unknown"]),
+        "where": selections(),
+        "over": NAMES,
+        "compare": CONTRASTS,
+    },
+)
 CLAIMS = st.fixed_dictionaries(
     {"id": st.just("a"), "says": st.just("a claim"), "expect": REGIONS},
     optional={
@@ -56,9 +65,11 @@ CLAIMS = st.fixed_dictionaries(
             optional={
                 "factor": st.sampled_from(["loss", "http_version"]),
                 "metric": st.just("goodput"),
+                "other": OTHER_CELLS,
                 "across": NAMES,
             },
         ),
+        "minus_other": OTHER_CELLS,
         "estimate": st.sampled_from(["median", "mean", "variation", "success"]),
         "over": NAMES,
         "conditions": st.lists(selections(), max_size=2),
@@ -74,6 +85,13 @@ CLAIMS = st.fixed_dictionaries(
     },
 )
 LEVELS = {"http_version": ["1.1", "2", "3"], "loss": ["0 %", "2 %"]}
+
+
+def trends(name: str) -> st.SearchStrategy[dict[str, Any]]:
+    """Return trends over a factor, or with its levels in another campaign."""
+    fixed = {other: levels[0] for other, levels in LEVELS.items() if other != name}
+    other = {"experiment": "versions-under-loss", "where": fixed}
+    return st.sampled_from([{"factor": name}, {"across": [name], "other": other}])
 
 
 @st.composite
@@ -94,7 +112,7 @@ def plausible(draw: st.DrawFn) -> dict[str, Any]:
                     {"of": {name: levels[1]}, "to": {name: levels[0]}, "by": by}
                 )
             case "trend":
-                claim["trend"] = {"factor": name}
+                claim["trend"] = draw(trends(name))
     claim["estimate"] = draw(st.sampled_from(["median", "median", "mean", "variation", "success"]))
     if claim["estimate"] != "success":
         claim["metric"] = draw(st.sampled_from(["request_time", "goodput"]))
@@ -107,6 +125,7 @@ def plausible(draw: st.DrawFn) -> dict[str, Any]:
         statistics |= {"rank_of": first, "none": None}
         claim[key] = statistics.get(key, draw(REGIONS))
         claim.pop("none", None)
+        claim |= draw(st.fixed_dictionaries({}, optional={"minus_other": OTHER_CELLS}))
     return {**claim, "expect": draw(REGIONS)}
 
 
@@ -142,9 +161,12 @@ def test_any_claim_is_rejected_or_judged(claim: Mapping[str, Any]) -> None:
         assert all(one.reason for _, one in found)
         return
     for campaign in CAMPAIGNS:
-        judged = judging.judge(campaign, [stated])
-        assert_sound(judged[0])
-        assert "nan" not in str(texts.values(campaign, judged))
+        for others in ([], [CAMPAIGNS[1]]):
+            judged = judging.judge(campaign, [stated], others)
+            assert_sound(judged[0])
+            assert "nan" not in str(texts.values(campaign, judged, others))
+    for one in needed.of_claims([stated], design):
+        assert least_blocks.LEAST <= least_blocks.to_settle(one.claim) <= least_blocks.MOST
 
 
 def assert_sound(judged: JudgedClaim) -> None:
