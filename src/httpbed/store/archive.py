@@ -115,8 +115,8 @@ def _not_alike(sources: Sequence[Source]) -> Iterator[Mistake]:
     for other in others:
         if not resume.is_same_but_for_seed(text, other.campaign.experiment_text):
             yield Mistake(other.place, f"is of another experiment than {first.place}", apart)
-        elif first.manifest.get("scale") != other.manifest.get("scale"):
-            yield Mistake(other.place, f"is of another scale than {first.place}", apart)
+        for holds, _ in resume.other_parts(first.manifest, other.manifest):
+            yield Mistake(first.place, f"holds a campaign {holds}, and {other.place} not", apart)
         for name, before, now in resume.program_differences(first.manifest, other.manifest):
             reason = f"{name} is {now or 'absent'}, and {before or 'absent'} in {first.place}"
             yield Mistake(other.place, reason, apart)
