@@ -56,6 +56,8 @@ def _claims(folder: Path) -> list[dict[str, Any]]:
 
 def page(found: Sequence[PublishedExperiment], published: Path = PUBLISHED) -> str:
     """Return the page as Markdown."""
+    if not found:
+        return "# Results\n\nNo results are published yet.\n"
     remarks = tomllib.loads((published / REMARKS).read_text())
     parts = ["# Results", *_opening(found), _overview(found), *_how(found)]
     for study in dict.fromkeys(one.study for one in found):

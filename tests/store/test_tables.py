@@ -170,7 +170,7 @@ def test_edited_tables_without_trials_are_refused(tmp_path: Path) -> None:
     directory = published(tmp_path / "results")
     table = pq.read_table(directory / "observations.parquet")
     pq.write_table(table.slice(1), directory / "observations.parquet")
-    with pytest.raises(ConfigError, match="has damaged tables"):
+    with pytest.raises(ConfigError, match="differ from the digests"):
         query.read(directory)
 
 

@@ -23,7 +23,7 @@ from httpbed.host.sandbox.spec import PartSpec, ProcessSpec
 from httpbed.host.sandbox.supervisor import RefusalError, SandboxSpec, sandbox
 from httpbed.network.plan import TOOLS
 from httpbed.programs.recipe import Recipe
-from httpbed.store.campaign import MANIFEST_SCHEMA
+from httpbed.store.layout import MANIFEST_SCHEMA
 from httpbed.trial.plan import SANDBOX_BYTES, CampaignSetup
 
 UNKNOWN = "unknown"

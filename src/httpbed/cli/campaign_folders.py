@@ -10,8 +10,7 @@ from pathlib import Path
 from httpbed.cli.echo import echo
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.store import damage, query
-from httpbed.store.campaign import MANIFEST_SCHEMA
-from httpbed.store.layout import MANIFEST
+from httpbed.store.layout import MANIFEST, MANIFEST_SCHEMA
 from httpbed.store.results import Results
 
 

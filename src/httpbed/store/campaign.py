@@ -39,7 +39,6 @@ from httpbed.store.layout import DESIGN, EXPERIMENT, FILES, LINKS, MANIFEST, RUN
 
 T = TypeVar("T")
 
-MANIFEST_SCHEMA = 1
 artifacts = layout.artifacts
 
 

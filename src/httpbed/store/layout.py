@@ -10,6 +10,7 @@ from pathlib import Path
 from httpbed.store import digests
 
 MANIFEST, EXPERIMENT, DESIGN = FILES = ("manifest.json", "experiment.toml", "design.jsonl")
+MANIFEST_SCHEMA = 1
 LINKS = "links"
 SOURCES = "sources"
 """The manifest's member in which an archive says from which campaigns it was made."""

@@ -157,7 +157,7 @@ def ideal(quantity: Quantity, statistic: BlockStatistic, value: float, n: int) -
         share = location.SuccessShare(n * (value > HALF), n)
         return CellLocation(share, share, "plain", is_constant=False)
     scale = _scale(quantity) if statistic != "variation" else _relative(_scale(quantity))
-    values = np.full(n, _inner(value, scale))
+    values = np.full(n, np.clip(_inner(value, scale), -FAR, FAR))
     if statistic in {"mean", "variation"}:
         values += (1 + abs(values)) * 1e-6 * np.resize([-1.0, 1.0], n)  # no spread, no interval
         found: Location = location.Mean(values)
