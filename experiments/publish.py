@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from reproduce import PUBLISHED, STUDIES
+from reproduce import PUBLISHED, STUDIES, judged
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -36,11 +36,8 @@ def publish(campaign: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / name
         _httpbed("merge", campaign, "-o", made)
-        if "[[claim]]" in experiment.read_text():
-            said = _httpbed("claims", made, "--experiment", experiment, "--json")
-            (judged,) = json.loads(said)["campaigns"]
-            del judged["directory"]  # which is temporary
-            (made / "claims.json").write_text(json.dumps(judged, indent=1) + "\n")
+        claims = judged(made, experiment, campaign.parent)
+        (made / "claims.json").write_text(json.dumps({"claims": claims}, indent=1) + "\n")
         _httpbed("report", made, "--json", *_figures(experiment))
         for path in (made / "lock", *_undeclared(made)):
             path.unlink()

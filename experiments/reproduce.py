@@ -14,6 +14,7 @@ import argparse
 import json
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,7 +74,8 @@ def main(words: Sequence[str] | None = None) -> int:
         published = PUBLISHED / experiment.parent.name / experiment.stem
         print(f"== {experiment.relative_to(STUDIES)}, {chosen.scale}", flush=True)
         _run(experiment, chosen.scale, campaign)
-        compared = compared_claims(_claims(published), judged(campaign, experiment))
+        now = judged(campaign, experiment, campaign.parent)
+        compared = compared_claims(_claims(published), now)
         opposite += sum(one.is_opposite for one in compared)
         for line in lines(compared):
             print(line)
@@ -110,20 +112,32 @@ def _run(experiment: Path, scale: str, campaign: Path) -> None:
         sys.exit(ended.returncode)
 
 
-def judged(campaign: Path, experiment: Path) -> list[dict[str, Any]]:
-    """Judge the claims that an experiment file makes today by a campaign of it."""
+def judged(campaign: Path, experiment: Path, beside: Path) -> list[dict[str, Any]]:
+    """Judge the claims that an experiment file makes today by a campaign of it.
+
+    Args:
+        campaign: The campaign or its archive.
+        experiment: The experiment file.
+        beside: The folder with the campaigns of the study's other experiments, which are the
+            evidence for claims that refer to them.
+    """
     stated = parser.read_valid(experiment.read_text()).experiment
     if stated is None or not stated.claims:
         return []
-    said = subprocess.run(
-        ["httpbed", "claims", str(campaign), "--experiment", str(experiment), "--json"],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
+    named = {name for claim in stated.claims for name in claim.other_experiments}
+    others = [one for one in sorted(beside.glob("*")) if _name(one) in named]
+    words = ["httpbed", "claims", *map(str, [campaign, *others])]
+    words += ["--experiment", str(experiment), "--json"]
+    said = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True)
     (only,) = json.loads(said.stdout)["campaigns"]
     claims: list[dict[str, Any]] = only["claims"]
     return claims
+
+
+def _name(campaign: Path) -> str:
+    """Return the name of a campaign's experiment."""
+    file = campaign / "experiment.toml"
+    return str(tomllib.loads(file.read_text())["name"]) if file.exists() else ""
 
 
 def _claims(published: Path) -> list[dict[str, Any]]:
