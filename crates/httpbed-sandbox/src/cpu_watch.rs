@@ -138,7 +138,8 @@ impl CpuWatch {
 
 /// The kernel's figures for all tasks of this PID namespace, by the path of the task.
 fn counters() -> Vec<(String, TaskTimes)> {
-    let tasks = processes().flat_map(|process| fs::read_dir(process.join("task")).into_iter().flatten().flatten());
+    let tasks =
+        processes().flat_map(|process| fs::read_dir(process.join("task")).into_iter().flatten().flatten());
     let counter = |task: fs::DirEntry| {
         let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
         let mut numbers = text.split_whitespace().map(str::parse);
@@ -152,8 +153,13 @@ fn counters() -> Vec<(String, TaskTimes)> {
 fn busy_ns() -> u64 {
     let text = fs::read_to_string("/proc/stat").unwrap_or_default();
     // user, nice, system, idle, iowait, irq, softirq, steal; guests are in user. A niced process gives way.
-    let ticks: Vec<u64> =
-        text.lines().next().unwrap_or_default().split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let ticks: Vec<u64> = text
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .split_whitespace()
+        .filter_map(|word| word.parse().ok())
+        .collect();
     let busy: u64 = [0, 2, 5, 6, 7].iter().filter_map(|place| ticks.get(*place)).sum();
     // SAFETY: takes a number only.
     let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };

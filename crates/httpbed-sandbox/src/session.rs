@@ -145,7 +145,8 @@ impl Session {
             return PollTimeout::from(u16::try_from(LOOK.as_millis().max(1)).unwrap_or(1));
         }
         let deadlines = self.programs.values().filter_map(|program| program.deadline);
-        let looks = self.next_look_at_memory().into_iter().chain(self.cpu_watch.as_ref().map(CpuWatch::next_look));
+        let looks =
+            self.next_look_at_memory().into_iter().chain(self.cpu_watch.as_ref().map(CpuWatch::next_look));
         let Some(first) = deadlines.chain(looks).min() else {
             return PollTimeout::NONE;
         };
