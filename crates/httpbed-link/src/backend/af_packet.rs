@@ -23,10 +23,10 @@ const HINTS: [(i32, &str); 3] = [
 /// trial invalid, so the memory is worth it.
 const FAST_SLOTS: usize = 4096;
 
-/// Slots on a slow link, where a sender has no more than its window in flight: 7 MB of memory for both sides. A
-/// queue of 1000 packets lets a window grow beyond that, and beside other trials a burst of it lost some 30 frames of
-/// 896 slots.
-const SLOW_SLOTS: usize = 2048;
+/// Slots on a slow link, where a sender has no more than its window in flight: 4 MB of memory for both sides. A
+/// queue of 1000 packets lets a window grow to more than that. Beside other trials, 896 slots lost some 30 frames of a
+/// window that came in one burst.
+const SLOW_SLOTS: usize = 1280;
 
 /// Slots for an observer, which sees both directions at any rate: 14 MB per side, but only few links are observed
 /// at once.

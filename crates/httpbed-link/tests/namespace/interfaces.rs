@@ -56,7 +56,7 @@ pub fn rings_take_as_much_memory_as_the_rate_needs() {
     const MB: u64 = 1_000_000;
     let _hosts = Hosts::new(MTU);
     let slow = json!({"rate": {"model": "constant", "bit_s": 10_000_000}});
-    for (direction, most) in [(&slow, 4 * MB), (&unimpaired(), 16 * MB)] {
+    for (direction, most) in [(&slow, 5 * MB), (&unimpaired(), 16 * MB)] {
         let mut emulator = Emulator::new([direction, direction]);
         let bytes = emulator.ring_bytes();
         assert!((MB..most).contains(&bytes), "{bytes} bytes, {direction}");
