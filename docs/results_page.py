@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -79,7 +80,7 @@ def _opening(found: Sequence[PublishedExperiment]) -> Iterator[str]:
 
 def summary(found: Sequence[PublishedExperiment]) -> str:
     """Count all verdicts in one sentence."""
-    claims = [claim for one in found for claim in one.claims]
+    claims = _whole([claim for one in found for claim in one.claims])
     verdicts = Counter(claim["verdict"] for claim in claims)
     robust = sum(claim["robustness"] == "robust" for claim in claims)
     counted = [f"{verdicts[verdict]} are {verdict}" for verdict in VERDICTS if verdicts[verdict]]
@@ -88,11 +89,21 @@ def summary(found: Sequence[PublishedExperiment]) -> str:
     return f"Of {len(claims)} claims of the papers, {', '.join(counted)}."
 
 
+def _whole(claims: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Leave out the parts of claims, such as L-1a and L-1b of L-1: they count with the whole."""
+    ids = {claim["id"] for claim in claims}
+    return [claim for claim in claims if _whole_id(claim["id"]) not in ids - {claim["id"]}]
+
+
+def _whole_id(id_: str) -> str:
+    return re.sub(r"(?<=\d)[a-z]$", "", id_)
+
+
 def _overview(found: Sequence[PublishedExperiment]) -> str:
     head = ["study", "claims", "reproduced", "of these robust", *VERDICTS[1:]]
     rows = []
     for study in dict.fromkeys(one.study for one in found):
-        claims = [claim for one in found if one.study == study for claim in one.claims]
+        claims = _whole([claim for one in found if one.study == study for claim in one.claims])
         verdicts = Counter(claim["verdict"] for claim in claims)
         robust = sum(claim["robustness"] == "robust" for claim in claims)
         others = [str(verdicts[verdict]) for verdict in VERDICTS[1:]]
@@ -186,8 +197,15 @@ def _row(claim: Mapping[str, Any]) -> list[str]:
         claim["published"],
         claim["measured"],
         f"**{claim['verdict']}**",
-        claim["robustness_in_words"] or "no arm",
+        _arms(claim),
     ]
+
+
+def _arms(claim: Mapping[str, Any]) -> str:
+    """Say whether control arms agree; where the claim itself is open, so is that."""
+    if claim["verdict"] not in {"reproduced", "contradicted"}:
+        return ""
+    return claim["robustness_in_words"] or "no arm"
 
 
 def _figures(one: PublishedExperiment) -> Iterator[str]:

@@ -137,6 +137,22 @@ def test_verification_of_an_archive_counts_its_trials(tmp_path: Path) -> None:
     assert "archive" in found.notes[0]
 
 
+def test_an_archive_names_no_folder_of_its_maker(tmp_path: Path) -> None:
+    """Command lines keep the last part of a path, and the home folder is a tilde."""
+    trials = stored_campaigns.loaded().trials
+    manifest = stored_campaigns.manifest() | {
+        "command": "httpbed run studies/a.toml --recipes=/srv/x/recipes -o /srv/y/one",
+        "own": [str(Path.home() / "build" / "curl"), 1, None],
+    }
+    with campaign.opened(tmp_path / "one", stored_campaigns.SMALL, trials, manifest):
+        pass
+    merged(tmp_path, "one")
+    kept = campaign.open_existing(tmp_path / "archive").manifest
+    assert kept["command"] == "httpbed run studies/a.toml --recipes=recipes -o one"
+    assert kept["own"] == ["~/build/curl", 1, None]
+    assert kept["sources"][0]["command"] == kept["command"]
+
+
 def test_no_run_continues_an_archive(tmp_path: Path) -> None:
     """Its attempts are elsewhere."""
     trials = made(tmp_path / "one", of=range(5))

@@ -154,7 +154,7 @@ def measured(stated: StatedClaim, arm: ArmJudgement) -> str:
     fewest, most = found.blocks
     n = f"n = {fewest}" if fewest == most else f"n = {fewest} to {most}"
     text = f"{value} ({interval}, {n})"
-    if found.unit == CELLS:
+    if found.unit == CELLS and arm.cells:
         text += _exceptions(stated, arm)
     if arm.verdict != "inconclusive":
         return text

@@ -12,6 +12,7 @@ its trials. A campaign with another seed has other blocks, which are numbered on
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,6 +30,9 @@ from httpbed.store import resume, tables
 from httpbed.store.campaign import Campaign
 from httpbed.store.layout import SOURCES
 from httpbed.store.tables import TABLES, CampaignTables
+
+_ABSOLUTE = re.compile(r"(?<![^\s=])/\S*/")
+"""The folders of an absolute path in a command line."""
 
 
 @dataclass(frozen=True)
@@ -82,11 +86,11 @@ def merge(directories: Sequence[Path], output: Path) -> Merged:
     merged = _merged(sources)
     first = sources[0].campaign
     provenance = [_provenance(source, merged) for source in sources]
-    manifest = {**sources[0].manifest, SOURCES: provenance}
+    manifest = _public({**sources[0].manifest, SOURCES: provenance})
     files = {digest: first.directory / digest for digest in first.link_names()}
     with campaigns.made(output, first.experiment_text, merged.design, manifest, files) as made:
         for source in sources:
-            made.copy_runs(source.campaign)
+            made.note_runs(_public(source.campaign.runs()))
         joined = {name: pa.concat_tables(parts) for name, parts in merged.tables.items()}
         tables.archive(output, joined)
     return merged
@@ -168,6 +172,18 @@ def _renumbered(rows: pa.Table, number: int, ids: Mapping[str, str]) -> pa.Table
         kind = rows.schema.field(name)
         rows = rows.set_column(place, kind, pa.array(column, kind.type))
     return rows
+
+
+def _public(value: Any) -> Any:
+    """Shorten this user's paths in a JSON value: an archive is made to be published."""
+    if isinstance(value, dict):
+        return {
+            name: _ABSOLUTE.sub("", one) if name == "command" else _public(one)
+            for name, one in value.items()
+        }
+    if isinstance(value, list):
+        return [_public(one) for one in value]
+    return value.replace(str(Path.home()), "~") if isinstance(value, str) else value
 
 
 def _provenance(source: Source, merged: Merged) -> dict[str, Any]:

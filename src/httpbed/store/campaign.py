@@ -23,7 +23,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -193,9 +193,9 @@ class Campaign:
         run = {"schema": 1, "started": now.isoformat(), "command": command, "jobs": jobs}
         durable_files.append_line(self.directory / RUNS, json.dumps(run))
 
-    def copy_runs(self, other: Campaign) -> None:
+    def note_runs(self, runs: Iterable[Mapping[str, Any]]) -> None:
         """Append the runs of another campaign to the log of this one."""
-        for run in other.runs():
+        for run in runs:
             durable_files.append_line(self.directory / RUNS, json.dumps(run))
 
     def runs(self) -> list[dict[str, Any]]:
