@@ -18,6 +18,7 @@ from httpbed.analysis.claims.judging import JudgedClaim
 from httpbed.analysis.claims.location import pseudo_median
 from httpbed.analysis.sample import Bounded
 from httpbed.experiment.claims.region import Region, parse_region
+from httpbed.report import claims
 
 AT_2 = '[[claim]]\nid = "a"\nsays = "a claim"\nmetric = "request_time"\nwhere = { loss = "2 %" }\n'
 FASTER = 'compare = { of = { http_version = "3" }, to = { http_version = "2" } }\nexpect = "< 1"\n'
@@ -196,7 +197,9 @@ def test_missing_cells_may_decide() -> None:
     assert found.verdict == "inconclusive"
     assert found.estimate is not None
     assert (found.estimate.cells, found.estimate.judged_cells) == (2, 1)
-    assert judged(claim.replace("< 1.2", "< 0.5"), only_2).main.verdict == "contradicted"
+    missed = judged(claim.replace("< 1.2", "< 0.5"), only_2)
+    assert missed.main.verdict == "contradicted"
+    assert "0 of 2 cells" in claims.measured(missed.stated, missed.main)
 
 
 def test_few_blocks_bound_no_largest_cell() -> None:
