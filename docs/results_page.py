@@ -107,7 +107,7 @@ def _overview(found: Sequence[PublishedExperiment]) -> str:
         verdicts = Counter(claim["verdict"] for claim in claims)
         robust = sum(claim["robustness"] == "robust" for claim in claims)
         others = [str(verdicts[verdict]) for verdict in VERDICTS[1:]]
-        link = f"[{study}](#{study})"
+        link = f"[{study}](#{_slug(_title(study))})"
         rows.append([link, str(len(claims)), str(verdicts["reproduced"]), str(robust), *others])
     return table(head, rows)
 
@@ -163,7 +163,7 @@ def _host(manifest: Mapping[str, Any]) -> str:
 
 def _study(found: Sequence[PublishedExperiment], remarks: Mapping[str, str]) -> Iterator[str]:
     study = found[0].study
-    yield f'<a id="{study}"></a>\n\n## {TITLES.get(study, study)}'
+    yield f"## {_title(study)}"
     yield (
         f"[What the paper did, what differs here](../experiments/{study}/README.md). Reports: "
         + ", ".join(
@@ -187,6 +187,15 @@ def _study(found: Sequence[PublishedExperiment], remarks: Mapping[str, str]) -> 
         )
     for one in found:
         yield from _figures(one)
+
+
+def _title(study: str) -> str:
+    return TITLES.get(study, study)
+
+
+def _slug(title: str) -> str:
+    """Return the anchor of a heading, as the source host and the site make it."""
+    return re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
 
 
 def _row(claim: Mapping[str, Any]) -> list[str]:
