@@ -2,7 +2,7 @@
 //!
 //! Polling takes a CPU that other trials may need. The kernel's pressure stall information
 //! (Documentation/accounting/psi.rst, "some" of cpu) gives the time during which at least one task waited. On a kernel
-//! without it, the loop polls as if nobody waited.
+//! without it, the loop polls as if no process waited.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
