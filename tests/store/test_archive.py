@@ -153,6 +153,18 @@ def test_an_archive_names_no_folder_of_its_maker(tmp_path: Path) -> None:
     assert kept["sources"][0]["command"] == kept["command"]
 
 
+def test_an_archive_keeps_the_files_that_the_experiment_names(tmp_path: Path) -> None:
+    """Such as packet-delivery traces, by their digests."""
+    (tmp_path / "trace").write_text("1\n2\n")
+    trials, manifest = stored_campaigns.loaded().trials, stored_campaigns.manifest()
+    files = {"a" * 64: tmp_path / "trace"}
+    with campaign.opened(tmp_path / "one", stored_campaigns.SMALL, trials, manifest, files):
+        pass
+    merged(tmp_path, "one")
+    assert (tmp_path / "archive" / "links" / ("a" * 64)).read_text() == "1\n2\n"
+    assert not verification.verify(campaign.open_existing(tmp_path / "archive")).damaged
+
+
 def test_no_run_continues_an_archive(tmp_path: Path) -> None:
     """Its attempts are elsewhere."""
     trials = made(tmp_path / "one", of=range(5))

@@ -87,7 +87,7 @@ def merge(directories: Sequence[Path], output: Path) -> Merged:
     first = sources[0].campaign
     provenance = [_provenance(source, merged) for source in sources]
     manifest = _public({**sources[0].manifest, SOURCES: provenance})
-    files = {digest: first.directory / digest for digest in first.link_names()}
+    files = {Path(name).name: first.directory / name for name in first.link_names()}
     with campaigns.made(output, first.experiment_text, merged.design, manifest, files) as made:
         for source in sources:
             made.note_runs(_public(source.campaign.runs()))
