@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from httpbed.analysis.sample import last_attempts
 from httpbed.store import query
 from httpbed.store.results import Results
 
@@ -134,8 +135,8 @@ def _how(found: Sequence[PublishedExperiment]) -> Iterator[str]:
 
 def _campaign(one: PublishedExperiment) -> list[str]:
     results, rows = one.results, one.results.trials.to_pylist()
-    last = {row["trial"]: row["outcome"] for row in sorted(rows, key=lambda row: row["attempt"])}
-    outcomes = Counter(last.values())
+    last = last_attempts(results.trials)
+    outcomes = Counter(row["outcome"] for row in last)
     repeated = sum(row["outcome"] == "invalid" for row in rows)
     missing = results.planned - len(last) + outcomes["invalid"]
     valid = [row["block"] for row in rows if row["outcome"] != "invalid"]

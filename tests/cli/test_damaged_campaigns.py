@@ -200,7 +200,7 @@ def _resumed(folder: Path) -> None:
         campaign.clear_unfinished()
         campaign.set_aside_damaged()
         campaign.note_run(datetime.now(UTC), "httpbed run", "1")
-        work = executor.pending(campaign, TRIALS)
+        work = executor.pending(campaign.attempts(), TRIALS)
         stored_campaigns.keep(
             campaign, *(stored_campaigns.record(trial, number) for trial, number in work)
         )

@@ -87,7 +87,9 @@ def test_a_commit_is_one_rename(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
                 campaign, stored_campaigns.record(stored_campaigns.loaded().trials[0])
             )
     assert list(campaign.records()) == []
-    assert executor.pending(campaign, campaign.design()) == [(one, 1) for one in campaign.design()]
+    assert executor.pending(campaign.attempts(), campaign.design()) == [
+        (one, 1) for one in campaign.design()
+    ]
     assert campaign.clear_unfinished() == 1
     assert campaign.clear_unfinished() == 0
 
@@ -102,7 +104,7 @@ def test_what_is_left_is_the_design_minus_what_is_finished(tmp_path: Path) -> No
     campaign = stored_campaigns.make(
         tmp_path, [*records, stored_campaigns.record(trials[4], 2, "invalid")]
     )
-    left = executor.pending(campaign, campaign.design())
+    left = executor.pending(campaign.attempts(), campaign.design())
     assert left == [(trials[4], 3), *((trial, 1) for trial in trials[5:])]
 
 
@@ -126,7 +128,7 @@ def test_a_torn_attempt_counts_as_never_made(
     else:
         file.write_bytes(content)
     assert list(campaign.records()) == []
-    assert (trial, 1) in executor.pending(campaign, campaign.design())
+    assert (trial, 1) in executor.pending(campaign.attempts(), campaign.design())
 
 
 def test_a_torn_attempt_gives_way_to_the_next(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ sandbox when the thread that started it ends.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -32,12 +32,12 @@ MOST_RETRIES = 3
 """Retries of a trial in one run, each after an invalid attempt and each reported."""
 
 
-def pending(campaign: Campaign, design: Iterable[Trial]) -> list[Work]:
+def pending(last: Mapping[str, Attempt], design: Iterable[Trial]) -> list[Work]:
     """List the trials without a valid attempt, each with the number of its next attempt.
 
-    A trial whose attempts were all invalid is retried when its campaign is resumed.
+    A trial whose attempts were all invalid is retried when its campaign is resumed. ``last`` has
+    the last attempt at each trial, by its id.
     """
-    last = campaign.attempts()
     work = []
     for trial in design:
         attempt = last.get(trial.id)
@@ -54,15 +54,17 @@ async def execute(  # noqa: PLR0913 - all but the first three are keywords
     jobs: Parallelism,
     tell: Callable[[AttemptProgress], None],
     retries: int = MOST_RETRIES,
+    earlier: Iterable[Attempt] = (),
 ) -> None:
     """Run the trials of ``work`` in order, so many at a time, and commit every attempt.
+
+    ``earlier`` are attempts of earlier runs, which show what the trials need.
 
     Raises:
         HostError: This machine cannot run trials.
     """
     admission = Admission(jobs)
-    if jobs.adapts:
-        admission.learn_demands(campaign.attempts().values())
+    admission.learn_demands(earlier)
 
     async def finish(task: Work) -> None:
         trial, first = task

@@ -23,6 +23,7 @@ from httpbed.campaign.executor import MOST_RETRIES, Work
 from httpbed.campaign.parallelism import Parallelism
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.campaign.progress import AttemptProgress
+from httpbed.experiment.trial import Attempt
 from httpbed.host.backend import Backend
 from httpbed.programs.catalog import Catalog
 from httpbed.store import campaign as campaigns
@@ -63,6 +64,8 @@ class OpenRun:
     campaign: Campaign
     setup: CampaignSetup
     pending: Sequence[Work]
+    earlier: Sequence[Attempt]
+    """The last attempt of earlier runs at each trial."""
 
     def finish(
         self,
@@ -77,7 +80,13 @@ class OpenRun:
             HostError: This machine cannot run trials.
         """
         running = executor.execute(
-            self.campaign, self.setup, self.pending, jobs=jobs, tell=tell, retries=retries
+            self.campaign,
+            self.setup,
+            self.pending,
+            jobs=jobs,
+            tell=tell,
+            retries=retries,
+            earlier=self.earlier,
         )
         asyncio.run(running)
 
@@ -108,9 +117,10 @@ def opened(ready: Prepared, directory: Path, *, jobs: Parallelism, say: Say) -> 
         campaign.note_run(datetime.now(UTC), ready.manifest.get("command", ""), str(jobs))
         for line in damage.lines(campaign.set_aside_damaged(), directory):
             say(line)
-        pending = executor.pending(campaign, loaded.trials)
+        last = campaign.attempts()
+        pending = executor.pending(last, loaded.trials)
         total, done = len(loaded.trials), len(loaded.trials) - len(pending)
         if done or broken_off:
             again = f", {broken_off} broken off and run again" if broken_off else ""
             say(f"resuming {directory}: {done} of {total} trials are finished{again}")
-        yield OpenRun(campaign, ready.setup, pending)
+        yield OpenRun(campaign, ready.setup, pending, [*last.values()])
