@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from httpbed.analysis.comparison import (
     EQUAL_MARGIN,
@@ -13,6 +14,7 @@ from httpbed.analysis.comparison import (
     blocks_to_settle,
     compare,
     judge,
+    pseudo_median,
     ratio_interval,
 )
 from httpbed.analysis.estimate import Interval
@@ -53,10 +55,10 @@ def test_equal_samples_have_ratio_one(values: list[float]) -> None:
 
 
 def test_the_ratio_of_medians_ignores_the_pairing() -> None:
-    """Ratios of 2/3, 2 and 0.1 have the median 2/3; the medians are 4 and 3."""
-    found = compared(by_block(2, 4, 6), by_block(3, 2, 60))
-    assert found.median.value == pytest.approx(2 / 3)
-    assert found.of_medians.value == pytest.approx(4 / 3)
+    """Ratios of 1/2, 2 and 1/8 average to 1/2 in the middle; the medians are 4 and 4."""
+    found = compared(by_block(2, 4, 8), by_block(4, 2, 64))
+    assert found.median.value == pytest.approx(1 / 2)
+    assert found.of_medians.value == pytest.approx(1)
 
 
 def test_the_ratio_of_medians_is_a_bound_if_a_median_is_one() -> None:
@@ -90,16 +92,18 @@ def test_a_timed_out_trial_makes_a_large_ratio() -> None:
 
 
 def test_mostly_timed_out_is_a_bound() -> None:
-    """Three of five timed out: the ratio lies beyond the limit's."""
-    found = compared(sample({1: 2.0, 2: 2.0}, dict.fromkeys((3, 4, 5), 600.0)), by_block(*[2] * 5))
-    assert found.median == Bounded(300.0, ">")
+    """Four of five timed out: the ratio lies beyond the limit's."""
+    found = compared(sample({1: 2.0}, dict.fromkeys((2, 3, 4, 5), 600.0)), by_block(*[2] * 5))
+    assert found.median.value == pytest.approx(300.0)
+    assert found.median.beyond == ">"
 
 
 def test_a_timed_out_base_bounds_from_above() -> None:
     """The base needed longer than the limit: the ratio is below."""
     base = sample({}, dict.fromkeys(range(1, 6), 600.0))
     found = compared(by_block(6, 6, 6, 6, 6), base)
-    assert found.median == Bounded(0.01, "<")
+    assert found.median.value == pytest.approx(0.01)
+    assert found.median.beyond == "<"
     assert found.judgement == "less"
 
 
@@ -141,36 +145,54 @@ def test_more_noise_needs_more_blocks() -> None:
     assert blocks_to_settle(np.array([0.9])) is None
 
 
-def test_degenerate_ratios_have_an_interval_of_no_width() -> None:
-    """The interval of equal ratios is a point; BCa is undefined there."""
+def test_equal_ratios_have_an_interval_of_no_width() -> None:
+    """The interval of equal ratios is a point."""
     found = ratio_interval(np.full(7, 0.9))
     assert found is not None
-    assert (found.low.value, found.high.value) == (0.9, 0.9)
+    assert found.low.value == found.high.value == pytest.approx(0.9)
 
 
-def test_nearly_degenerate_ratios_fall_back_to_percentiles() -> None:
-    """BCa may be undefined if all ratios but one are equal; the interval is still a number."""
-    found = ratio_interval(np.array([0.9] * 9 + [1.5]))
+@given(st.lists(st.floats(0.01, 100), min_size=2, max_size=15))
+def test_the_interval_contains_the_estimate(ratios: list[float]) -> None:
+    """Both come from the same averages."""
+    values = np.array(ratios)
+    found = ratio_interval(values)
     assert found is not None
-    assert 0.9 <= found.low.value <= found.high.value <= 1.5
+    slack = 1 + 1e-12
+    assert found.low.value / slack <= pseudo_median(values) <= found.high.value * slack
 
 
-def test_the_interval_is_the_same_every_time() -> None:
-    """The bootstrap's seed is fixed."""
-    ratios = np.random.default_rng(4).lognormal(0, 0.3, 12)
-    assert ratio_interval(ratios) == ratio_interval(ratios)
+def test_the_interval_agrees_with_a_published_example() -> None:
+    """Hollander and Wolfe 1999, examples 3.3 and 3.4: depression before and after a tranquilizer.
 
-
-@pytest.mark.parametrize("n", [5, 20])
-def test_false_alarms_are_as_rare_as_documented(n: int) -> None:
-    """Of 400 comparisons of two equal treatments at most 12 % find a difference.
-
-    Nominal are 5 %; bootstrap intervals of a median are a little narrow, up to 8 % by a
-    larger simulation. At 8 %, fixed seed aside, this test would fail once in 300 runs.
+    The estimate is -0.46; the interval that covers 96.1 % runs from -0.786 to -0.010.
     """
-    generator, trials = np.random.default_rng(n), 400
+    before = np.array([1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30])
+    after = np.array([0.878, 0.647, 0.598, 2.05, 1.06, 1.29, 1.06, 3.14, 1.29])
+    ratios = np.exp(after - before)
+    found = ratio_interval(ratios)
+    assert found is not None
+    assert np.log(pseudo_median(ratios)) == pytest.approx(-0.46)
+    assert np.log([found.low.value, found.high.value]) == pytest.approx([-0.786, -0.010])
+
+
+def test_very_many_blocks_have_an_interval() -> None:
+    """The averages of all pairs of 3,000 blocks are not computed."""
+    found = ratio_interval(np.exp(np.random.default_rng(3).normal(0.1, 0.2, 3_000)))
+    assert found is not None
+    assert 1 < found.low.value < found.high.value < 1.2
+
+
+@pytest.mark.parametrize(("n", "nominal"), [(5, 0.0625), (6, 0.03125), (10, 0.05), (20, 0.05)])
+def test_false_alarms_keep_the_nominal_rate(n: int, nominal: float) -> None:
+    """Of 2,000 comparisons of two equal treatments at most the nominal share finds a difference.
+
+    The trials' spread is that of the logarithms, and times of transfers with losses are skewed. The
+    bound holds in 999 of 1,000 such simulations.
+    """
+    generator, trials = np.random.default_rng(n), 2_000
     alarms = 0
     for _ in range(trials):
-        found = ratio_interval(np.exp(0.2 * generator.standard_normal(n)))
-        alarms += judge(found, n) in {"less", "more"}
-    assert alarms / trials <= 0.12
+        one, other = np.exp(generator.gamma(2, 0.3, (2, n)))
+        alarms += judge(ratio_interval(one / other), n) in {"less", "more"}
+    assert alarms <= stats.binom.ppf(0.999, trials, nominal)

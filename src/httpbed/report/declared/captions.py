@@ -42,12 +42,12 @@ def _of_cells(placed: PlacedFigure, values: Sequence[FigureValue]) -> Iterator[s
     stated = placed.stated
     of_medians = stated.statistic == "ratio of medians"
     if stated.kind == "grid":
-        what = "ratio of both medians" if of_medians else "median of the blocks' ratios"
+        what = "ratio of both medians" if of_medians else "pseudo-median of the blocks' ratios"
         yield f"Each number is the {what}, in brackets if the blocks' ratios are within noise."
     elif of_medians:
         yield "Values are ratios of both medians."
     elif stated.ratio_to:
-        yield "Values are medians of the blocks' ratios with their bootstrap intervals."
+        yield "Values are pseudo-medians of the blocks' ratios with their intervals."
     elif stated.shown_statistic == "mean":
         yield "Values are means over trials with one standard deviation on each side."
     else:
