@@ -24,6 +24,7 @@ VERBS = {
     "import": "Turn HAR files into observations, and audit claims on them.",
     "link": "Run any command behind an emulated link.",
     "calibrate": "Compare the emulated link with arithmetic, and certify it.",
+    "audit": "Test whether trials side by side give the numbers of trials one at a time.",
     "capacity": "Measure how many page loads this machine carries side by side.",
     "conformance": "Test whether a sender's congestion control behaves as its name says.",
     "doctor": "Test what this machine can do, point by point.",

@@ -1,0 +1,118 @@
+"""``httpbed audit``: whether trials side by side give the numbers of trials one at a time."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from httpbed.campaign import capability, parallelism, preparation
+from httpbed.campaign.parallelism import Parallelism
+from httpbed.campaign.run import RunOptions
+from httpbed.cli import experiment_argument
+from httpbed.cli.echo import command_line, echo, say
+from httpbed.cli.jobs import JOBS
+from httpbed.cli.progress import Reporter
+from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.experiment.factorial import ScaleName
+from httpbed.host import backend, folders
+
+
+@click.command("audit")
+@click.argument("file", type=click.Path(path_type=Path), required=False)
+@experiment_argument.scale_option
+@click.option(
+    "--jobs",
+    type=JOBS,
+    help="Trials side by side: a number, or auto. Default: auto.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Keep the three runs as campaigns in this new folder.",
+)
+@experiment_argument.link_backend_option
+@experiment_argument.recipes_option
+@experiment_argument.json_option
+@click.pass_context
+def command(
+    context: click.Context,
+    *,
+    file: Path | None,
+    scale: ScaleName | None,
+    jobs: Parallelism | None,
+    output: Path | None,
+    link_backend: str | None,
+    recipe_folders: tuple[Path, ...],
+    as_json: bool,
+) -> None:
+    """Test whether trials side by side give the numbers of trials one at a time.
+
+    Use it before you rely on --jobs, once on each machine, or with the FILE of your experiment. It
+    runs the same trials three times: side by side, one at a time, and side by side again. It
+    compares each treatment's values, both runs side by side with each other, and the verdicts on
+    claims. Without FILE it runs 70 downloads three times, in about four minutes on two cores; one
+    of its claims is a difference that it must find.
+
+    Exit codes: 0 side by side is as good as one at a time; 1 it is not, or nothing is settled; 2
+    usage; 3 this machine cannot.
+    """
+    _require(file, scale, output)
+    # Statistics take a second to import; mistakes are reported without them.
+    from httpbed.report import audit as report  # noqa: PLC0415
+    from httpbed.report import terminal  # noqa: PLC0415
+    from httpbed.studies.audit import session  # noqa: PLC0415
+
+    catalog = experiment_argument.catalog(recipe_folders)
+    if file is None:
+        loaded = preparation.load(session.text(), catalog)
+    else:
+        loaded, catalog = experiment_argument.load(file, recipe_folders, scale)
+    options = RunOptions(backend.choose(link_backend), command_line())
+    capability.require(loaded, options.backend)
+    controls = frozenset[str]() if file else session.CONTROLS
+    audited = session.AuditedExperiment(
+        loaded, catalog, jobs or parallelism.adapted(), options, controls
+    )
+    trials = len(loaded.trials) * len(session.RUNS)
+    with _folder(output) as folder, Reporter(trials, {}) as reporter:
+        found = session.run(audited, folder, tell=reporter.report, say=say)
+    if as_json:
+        echo(json.dumps(found.as_json(), indent=1))
+    else:
+        report.show(found, loaded.experiment, audited.jobs, terminal.console())
+    context.exit(0 if found.passed else 1)
+
+
+def _require(file: Path | None, scale: ScaleName | None, output: Path | None) -> None:
+    """Refuse options that contradict each other, and a folder that exists."""
+    mistakes = []
+    if scale and file is None:
+        reason = "the audit's own experiment has no scales"
+        mistakes.append(Mistake("--scale", reason, "name a FILE that has them"))
+    if output and output.exists():
+        mistakes.append(Mistake(str(output), "exists", "name a new folder"))
+    if mistakes:
+        raise ConfigError(mistakes)
+
+
+@contextmanager
+def _folder(output: Path | None) -> Iterator[Path]:
+    """Yield the new folder of the user, or a temporary one."""
+    if output is None:
+        folders.cache().mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="audit-", dir=folders.cache()) as name:
+            yield Path(name)
+        return
+    try:
+        output.mkdir(parents=True)
+    except OSError as error:
+        reason = f"cannot be made: {error.strerror}"
+        raise ConfigError([Mistake(str(output), reason, "name another folder")]) from None
+    yield output
