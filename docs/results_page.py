@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import results_senders
 from httpbed.analysis.sample import last_attempts
 from httpbed.store import query
 from httpbed.store.results import Results
+from markdown_table import table
 
 ROOT = Path(__file__).resolve().parent.parent
 PUBLISHED = ROOT / "results"
@@ -64,6 +66,7 @@ def page(found: Sequence[PublishedExperiment], published: Path = PUBLISHED) -> s
     parts = ["# Results", *_opening(found), _overview(found), *_how(found)]
     for study in dict.fromkeys(one.study for one in found):
         parts += _study([one for one in found if one.study == study], remarks)
+    parts += results_senders.section(published / "senders")
     return "\n\n".join(parts) + "\n"
 
 
@@ -224,13 +227,3 @@ def _figures(one: PublishedExperiment) -> Iterator[str]:
         if file.exists():
             source = f"[{figure.title}](../{file.relative_to(ROOT)})"
             yield f"![{figure.title}](../{file.relative_to(ROOT)})\n\n*{source}, {figure.source}.*"
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table in Markdown; the cells are plain text or links."""
-    lines = [list(head), ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(_cell(cell) for cell in line)} |" for line in lines)
-
-
-def _cell(text: str) -> str:
-    return str(text).replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")

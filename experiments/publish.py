@@ -4,6 +4,7 @@
 
 For each campaign, ``results/<study>/<experiment>/`` gets the archive of its tables, the verdicts on
 the claims that the experiment file makes today, the report, and the declared figures.
+``results/senders/`` gets the conformance tests of the campaign's senders that were tested here.
 """
 
 from __future__ import annotations
@@ -14,10 +15,16 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from reproduce import PUBLISHED, STUDIES, judged
+
+from httpbed.experiment.sender import SenderKey
+from httpbed.store import sender_records
+
+SENDERS = PUBLISHED / "senders"
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -44,7 +51,21 @@ def publish(campaign: Path) -> None:
         shutil.rmtree(place, ignore_errors=True)
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copytree(made, place)
+    publish_senders(json.loads((place / "manifest.json").read_text()))
     print(f"{place.relative_to(PUBLISHED.parent)}: {_kib(place)} KiB")
+
+
+def publish_senders(manifest: Mapping[str, Any]) -> None:
+    """Write the conformance test of each sender of a campaign that was tested on this machine."""
+    SENDERS.mkdir(parents=True, exist_ok=True)
+    for one in manifest.get("senders", ()):
+        key = SenderKey.from_json(one["sender"])
+        record = sender_records.read(key)
+        if record:
+            # The command has paths of this machine.
+            public = {name: value for name, value in record.items() if name != "command"}
+            file = SENDERS / f"{key.implementation}-{key.digest}.json"
+            file.write_text(json.dumps(public, indent=1) + "\n")
 
 
 def _undeclared(made: Path) -> list[Path]:
