@@ -42,6 +42,10 @@ class Planted:
             tally=Tally(len(blocks)),
         )
 
+    def items(self, *_: Any) -> dict[int, dict[str, float]]:
+        """Return no items: trials have one value here."""
+        return {}
+
 
 def standings(values: Mapping[Any, Sequence[float]], **late: Any) -> tuple[str, list[str]]:
     """Return the verdict on planted values, and each treatment's standing, the best first."""

@@ -14,7 +14,7 @@ import campaigns
 from httpbed.campaign import claim_trials
 from httpbed.cli import compare
 from httpbed.experiment import parser, workload
-from httpbed.experiment.claims.stated import OtherCells, RankTrend
+from httpbed.experiment.claims.stated import OtherCells, RankTrend, StatedClaim
 from httpbed.experiment.document import scenario_document
 from httpbed.experiment.handover import HandoverKind
 from httpbed.experiment.page import PageLoad, RecordedPage
@@ -134,7 +134,9 @@ def test_the_har_file_of_the_pages_guide_is_a_page() -> None:
 
 def test_the_claim_of_the_guide_is_accepted() -> None:
     """In an experiment with its factors."""
-    claim, others = blocks("claims.md", "toml")
+    claim, *shapes, others = blocks("claims.md", "toml")
+    for text in shapes:
+        StatedClaim.model_validate({"id": "a", "says": "a claim", **tomllib.loads(text)})
     for key, cells in tomllib.loads(others).items():
         RankTrend.model_validate(cells) if key == "trend" else OtherCells.model_validate(cells)
     read = parser.read(campaigns.VERSIONS + claim)

@@ -25,17 +25,25 @@ _STATISTICS: Mapping[ItemStatistic, Callable[[Floats], float]] = {
 
 def item_values(results: Results, metric: str) -> dict[Key, dict[int, Floats]]:
     """Return the values of all items, by treatment and block, of trials that completed."""
+    return {
+        key: {block: np.array([*items.values()]) for block, items in own.items()}
+        for key, own in named_items(results, metric).items()
+    }
+
+
+def named_items(results: Results, metric: str) -> dict[Key, dict[int, dict[str, float]]]:
+    """Return the values of items by treatment, block and name, of trials that completed."""
     table = results.observations
     wanted = pc.and_(pc.equal(table["metric"], metric), pc.not_equal(table["item"], ""))
     rows = table.filter(wanted)
-    by_attempt: dict[tuple[str, int], list[float]] = defaultdict(list)
-    columns = (rows[name].to_pylist() for name in ("trial", "attempt", "value"))
-    for trial, attempt, value in zip(*columns, strict=True):
-        by_attempt[trial, attempt].append(value)
+    by_attempt: dict[tuple[str, int], dict[str, float]] = defaultdict(dict)
+    columns = (rows[name].to_pylist() for name in ("trial", "attempt", "item", "value"))
+    for trial, attempt, item, value in zip(*columns, strict=True):
+        by_attempt[trial, attempt][item] = value
     completed = [row for row in last_attempts(results.trials) if row["outcome"] == "completed"]
     return {
         key: {
-            row["block"]: np.array(by_attempt[row["trial"], row["attempt"]])
+            row["block"]: by_attempt[row["trial"], row["attempt"]]
             for row in own
             if (row["trial"], row["attempt"]) in by_attempt
         }

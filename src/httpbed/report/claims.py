@@ -218,9 +218,9 @@ def numbers(stated: StatedClaim, found: ClaimEstimate) -> tuple[str, str, str]:
 
 def is_share(stated: StatedClaim) -> bool:
     """Whether an estimate without unit is a share of something."""
-    if stated.share_in:
+    if stated.share_in or stated.flip or stated.estimate == "violation":
         return True
-    if stated.count_in or stated.rank_of or stated.take == "spread" or stated.trend:
+    if stated.count_in or stated.rank_of or stated.take == "spread" or stated.trend or stated.knee:
         return False
     is_gain = any(one.by == "gain" for one in stated.compare)
     is_ratio = bool(stated.compare) and stated.compare[-1].by == "ratio"

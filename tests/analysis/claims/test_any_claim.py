@@ -70,7 +70,11 @@ CLAIMS = st.fixed_dictionaries(
             },
         ),
         "minus_other": OTHER_CELLS,
-        "estimate": st.sampled_from(["median", "mean", "variation", "success"]),
+        "estimate": st.sampled_from(["median", "mean", "variation", "success", "violation"]),
+        "knee": st.fixed_dictionaries(
+            {"factor": st.sampled_from(["loss", "http_version"]), "at": st.sampled_from(["2", "5"])}
+        ),
+        "flip": st.sampled_from(["resource_time", "resource_time_queued", "goodput"]),
         "over": NAMES,
         "conditions": st.lists(selections(), max_size=2),
         "share_in": REGIONS,
@@ -88,10 +92,12 @@ LEVELS = {"http_version": ["1.1", "2", "3"], "loss": ["0 %", "2 %"]}
 
 
 def trends(name: str) -> st.SearchStrategy[dict[str, Any]]:
-    """Return trends over a factor, or with its levels in another campaign."""
+    """Return trends over a factor, or with its levels in another campaign, or a knee of it."""
     fixed = {other: levels[0] for other, levels in LEVELS.items() if other != name}
     other = {"experiment": "versions-under-loss", "where": fixed}
-    return st.sampled_from([{"factor": name}, {"across": [name], "other": other}])
+    found: list[dict[str, Any]] = [{"factor": name}, {"across": [name], "other": other}]
+    knee = {"knee": {"factor": name, "at": LEVELS[name][1]}}
+    return st.sampled_from([*({"trend": one} for one in found), knee])
 
 
 @st.composite
@@ -112,21 +118,28 @@ def plausible(draw: st.DrawFn) -> dict[str, Any]:
                     {"of": {name: levels[1]}, "to": {name: levels[0]}, "by": by}
                 )
             case "trend":
-                claim["trend"] = draw(trends(name))
-    claim["estimate"] = draw(st.sampled_from(["median", "median", "mean", "variation", "success"]))
+                claim |= draw(trends(name))
+    estimates = ["median", "median", "mean", "variation", "success", "violation"]
+    claim["estimate"] = draw(st.sampled_from(estimates))
     if claim["estimate"] != "success":
         claim["metric"] = draw(st.sampled_from(["request_time", "goodput"]))
+    if claim["compare"] and draw(st.booleans()):
+        claim |= {"metric": "resource_time", "flip": "resource_time_queued"}
     if claim["over"]:
-        key = draw(st.sampled_from(["none", "share_in", "count_in", "take", "rank_of"]))
-        first = {name: LEVELS[name][0] for name in claim["over"]}
-        statistics: dict[str, Any] = {
-            "take": draw(st.sampled_from(["largest", "smallest", "spread"]))
-        }
-        statistics |= {"rank_of": first, "none": None}
-        claim[key] = statistics.get(key, draw(REGIONS))
-        claim.pop("none", None)
-        claim |= draw(st.fixed_dictionaries({}, optional={"minus_other": OTHER_CELLS}))
+        claim |= draw(statistics_over_cells({name: LEVELS[name][0] for name in claim["over"]}))
     return {**claim, "expect": draw(REGIONS)}
+
+
+def statistics_over_cells(first: Mapping[str, str]) -> st.SearchStrategy[dict[str, Any]]:
+    """Return at most one statistic over cells, perhaps less that of other cells."""
+    take = st.sampled_from(["largest", "smallest", "spread"])
+    rank, region = st.just(dict(first)), REGIONS
+    found = {"take": take, "rank_of": rank, "share_in": region, "count_in": region}
+    other = st.fixed_dictionaries({}, optional={"minus_other": OTHER_CELLS})
+    one = st.sampled_from(sorted(found)).flatmap(
+        lambda key: st.fixed_dictionaries({key: found[key]})
+    )
+    return st.builds(lambda own, more: {**own, **more}, st.just({}) | one, other)
 
 
 OUTCOMES = ("completed", "completed", "completed", "failed", "timed out", "unsupported")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -23,12 +24,14 @@ STUDIES = {
     "Z-4": "zhang2023/rates.toml",
     "B-11a": "biswal2016/grid.toml",
     "B-11b": "biswal2016/grid.toml",
+    "B-11c": "biswal2016/grid.toml",
 }
-KEPT = ("metric", "items", "expect")
+KEPT = ("metric", "items", "flip", "expect")
 CONTRASTS = {
     "Z-4": 'of = { http_version = "3" }, to = { http_version = "1.1" }',
     "B-11a": 'of = { http_version = "3" }, to = { http_version = "2" }',
     "B-11b": 'of = { http_version = "3" }, to = { http_version = "2" }',
+    "B-11c": 'of = { http_version = "3" }, to = { http_version = "2" }',
 }
 
 
@@ -36,7 +39,7 @@ def stated(name: str) -> str:
     """Return a study's claim, about the treatments of the recorded loads."""
     claims = tomllib.loads((EXPERIMENTS / STUDIES[name]).read_text())["claim"]
     (claim,) = (one for one in claims if one["id"] == name)
-    kept = "".join(f'{key} = "{claim[key]}"\n' for key in KEPT)
+    kept = "".join(f'{key} = "{claim[key]}"\n' for key in KEPT if key in claim)
     return (
         f'[[claim]]\nid = "{name}"\nsays = "as in the study"\n{kept}'
         f'where = {{ loss = "0 %" }}\ncompare = {{ {CONTRASTS[name]} }}\n'
@@ -90,7 +93,7 @@ BY_HAND = {
 }
 
 
-@pytest.mark.parametrize("name", STUDIES)
+@pytest.mark.parametrize("name", BY_HAND)
 def test_a_claim_about_resources_finds_them_in_real_loads(campaign: Results, name: str) -> None:
     """The estimate is the ratio of what the requests of both loads give by hand."""
     judged = {one.stated.id: one.main for one in judging.judge(campaign)}[name]
@@ -99,3 +102,28 @@ def test_a_claim_about_resources_finds_them_in_real_loads(campaign: Results, nam
     assert judged.estimate is not None
     assert judged.estimate.value.value == pytest.approx(expected)
     assert judged.estimate.blocks == (6, 6)
+
+
+def test_resources_that_flip_are_counted_by_name(campaign: Results) -> None:
+    """The share of resources that load faster over HTTP/3 and, with queueing, arrive later."""
+    by_name = {version: named(load(version)) for version in ("2", "3")}
+    flipped = [
+        loaded < by_name["2"][name][0] and queued > by_name["2"][name][1]
+        for name, (loaded, queued) in by_name["3"].items()
+        if name in by_name["2"]
+    ]
+    judged = {one.stated.id: one.main for one in judging.judge(campaign)}["B-11c"]
+    assert judged.estimate is not None
+    assert judged.estimate.value.value == pytest.approx(np.mean(flipped))
+    assert judged.estimate.unit == "1"
+
+
+def named(loaded: BrowserLoad) -> dict[str, tuple[float, float]]:
+    """Return each resource's time from its request, and from when the page asked for it."""
+    names = observations.resource_names(loaded.requests)
+    found = {}
+    for name, one in zip(names, loaded.requests, strict=True):
+        times = (one.send_start_s, one.queued_s, one.ended_s)
+        sent, queued, ended = (math.nan if time is None else time for time in times)
+        found[name] = ended - sent, ended - queued
+    return {name: pair for name, pair in found.items() if not math.isnan(sum(pair))}

@@ -83,6 +83,13 @@ CLAIMS = {
         "= -3",
         "> 0",
     ),
+    "a knee": (
+        'where = { loss = "2 %" }\nknee = { factor = "http_version", at = "2" }\n',
+        "0.9 .. 1.1",
+        "< 0.5",
+    ),
+    "a violation": ('where = { loss = "2 %" }\n{violated}', "<= 60 %", ""),
+    "a violation of the reverse": ('where = { loss = "2 %" }\n{reversed}', "> 0", "<= 20 %"),
     "success": (
         'where = { loss = "2 %", http_version = "3" }\nestimate = "success"\n',
         "> 60 %",
@@ -95,6 +102,8 @@ PARTS = {
     "h3": f"compare = {{ of = {H3}, to = {H2} }}\n",
     "h3 gain": f'compare = {{ of = {H3}, to = {H2}, by = "gain" }}\n',
     "h3 difference": f'compare = {{ of = {H3}, to = {H2}, by = "difference" }}\n',
+    "violated": f'compare = {{ of = {H3}, to = {H2} }}\nestimate = "violation"\n',
+    "reversed": f'compare = {{ of = {H2}, to = {H3} }}\nestimate = "violation"\n',
     "difference": f'{{ of = {H3}, to = {H2}, by = "difference" }}',
     "loss": '{ of = { loss = "2 %" }, to = { loss = "0 %" }, by = "difference" }',
 }

@@ -75,6 +75,75 @@ def test_a_mistake_is_reported_at_its_place(old: str, new: str, place: str, word
     assert words in found[f"claim[0].{place}"]
 
 
+VIOLATION = 'estimate = "violation"\nexpect'
+KNEE = 'knee = {{ factor = "{}", at = "{}" }}\nexpect'
+FLIP = '"resource_time"\nflip = "resource_time_queued"'
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place", "words"),
+    [
+        ('"request_time"', '"rtt"\nestimate = "violation"', "metric", "there is no order"),
+        ("} }\nex", f'}}, by = "gain" }}\n{VIOLATION[:-4]}', "compare[0].by", "does not apply"),
+        ("expect", f'trend = {{ factor = "loss" }}\n{VIOLATION}', "trend", "does not apply"),
+        ("expect", f'over = ["loss"]\ntake = "spread"\n{VIOLATION}', "take", "within blocks"),
+        (
+            "expect",
+            f'over = ["loss"]\nrank_of = {{ loss = "2 %" }}\n{VIOLATION}',
+            "rank_of",
+            "within blocks; violation has no values of blocks",
+        ),
+        (
+            'where = { loss = "2 %" }',
+            KNEE.format("loss", "2 %").removesuffix("expect"),
+            "knee.factor",
+            "the levels of loss are not numbers above zero; choose such levels in where",
+        ),
+        ("expect", KNEE.format("page", "2"), "knee.factor", "unknown factor 'page'"),
+        ("expect", KNEE.format("http_version", "2"), "knee.factor", "is also compared"),
+        ('"request_time"', f"{FLIP}\nitems = 'median'", "items", "compares every item"),
+        ('"request_time"', '"resource_time"\nflip = "rtt"', "flip", "one value for each trial"),
+        ('"request_time"', '"rtt"\nflip = "resource_time"', "metric", "there are no items"),
+        ('"request_time"', '"resource_time"\nflip = "resource_time"', "flip", "own metric"),
+        ('"request_time"', f'{FLIP}\nestimate = "variation"', "flip", "does not apply to var"),
+        ("compare", f"{VIOLATION[:-6]}# compare", "compare", "there are 0 contrasts"),
+    ],
+)
+def test_a_shape_that_cannot_be_estimated_is_rejected(
+    old: str, new: str, place: str, words: str
+) -> None:
+    """Each at its place, with a way out."""
+    assert words in changed(old, new)[f"claim[0].{place}"]
+
+
+@pytest.mark.parametrize("key", ['rank_of = { loss = "2 %" }', 'take = "spread"'])
+def test_shares_of_successes_are_not_compared_within_blocks(key: str) -> None:
+    """They have no values of blocks."""
+    lines = [
+        one for one in CLAIM.splitlines() if not one.startswith(("metric", "compare", "expect"))
+    ]
+    claim = "\n".join(lines).replace("loss", "http_version").replace("2 %", "3")
+    found = mistakes(f'{claim}\nestimate = "success"\nover = ["loss"]\n{key}\nexpect = "> 1"\n')
+    assert "success has no values of blocks" in found[f"claim[0].{key.split()[0]}"]
+
+
+@pytest.mark.parametrize(
+    ("levels", "at", "key", "words"),
+    [
+        ('["1.1", "2", "3"]', "3", "at", "'3' does not lie between two of the levels"),
+        ('["2", "3"]', "2", "at", "choose levels below and above it in where"),
+        ('["1.1", "3"]', "2", "at", "does not lie between"),
+    ],
+)
+def test_a_knee_has_levels_on_both_sides(levels: str, at: str, key: str, words: str) -> None:
+    """Otherwise there is no slope to compare."""
+    where = f'where = {{ loss = "2 %", http_version = {levels} }}'
+    claim = CLAIM.replace('where = { loss = "2 %" }', where)
+    claim = "\n".join(line for line in claim.splitlines() if not line.startswith("compare"))
+    found = mistakes(f'{claim}\nknee = {{ factor = "http_version", at = "{at}" }}\n')
+    assert words in found[f"claim[0].knee.{key}"]
+
+
 def test_two_claims_of_one_id_are_rejected() -> None:
     """The second one is reported."""
     assert "claim[0] also has the id 'L-7'" in mistakes(CLAIM + CLAIM)["claim[1].id"]

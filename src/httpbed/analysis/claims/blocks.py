@@ -18,6 +18,8 @@ from httpbed.analysis.claims.location import NoIntervalError
 from httpbed.analysis.sample import Sample
 from httpbed.experiment.claims.quantity import (
     ContrastValue,
+    FlipValue,
+    KneeValue,
     MetricValue,
     Quantity,
     TreatmentKey,
@@ -45,6 +47,15 @@ class SampleSource(Protocol):
             AbsentError: The campaign has no such treatment.
         """
 
+    def items(
+        self, metric: str, treatment: TreatmentKey, experiment: str
+    ) -> Mapping[int, Mapping[str, float]]:
+        """Return one treatment's values of single items, by block and name.
+
+        Raises:
+            AbsentError: The campaign has no such treatment.
+        """
+
 
 def of_quantity(quantity: Quantity, source: SampleSource) -> BlockBounds:
     """Return the bounds of a quantity in each block that has all of its values."""
@@ -63,6 +74,12 @@ def of_quantity(quantity: Quantity, source: SampleSource) -> BlockBounds:
                 block: _correlation([v[block] for v in values], [v[block] for v in others])
                 for block in shared
             }
+        case KneeValue(points=points):
+            values = [of_quantity(one, source) for one in points]
+            shared = sorted(set.intersection(*map(set, values)))
+            return {block: _knee(quantity, [one[block] for one in values]) for block in shared}
+        case FlipValue():
+            return _flip(quantity, source)
 
 
 def pseudo_values(quantity: Quantity, source: SampleSource) -> dict[int, float]:
@@ -82,8 +99,8 @@ def pseudo_values(quantity: Quantity, source: SampleSource) -> dict[int, float]:
         case ContrastValue(of=of, to=to):
             one, other = pseudo_values(of, source), pseudo_values(to, source)
             return {block: one[block] - other[block] for block in sorted(one.keys() & other.keys())}
-        case TrendValue():
-            raise NoIntervalError("a trend has no variation")
+        case TrendValue() | KneeValue() | FlipValue():
+            raise NoIntervalError("a trend, knee or flip has no variation")
 
 
 def _samples(leaf: MetricValue, source: SampleSource) -> list[Sample]:
@@ -141,6 +158,37 @@ def _correlation(points: Sequence[Bounds], against: Sequence[Bounds]) -> Bounds:
         return 0.0, 0.0
     found = float(np.corrcoef(ranks, others)[0, 1])
     return found, found
+
+
+def _knee(knee: KneeValue, points: Sequence[Bounds]) -> Bounds:
+    """Return the slope up to the knee less the slope from it on, both of logarithms."""
+    if any(low != high or low <= 0 for low, high in points):
+        return UNKNOWN
+    at = np.log(knee.places)
+    values = np.log([low for low, _ in points])
+    below, above = (at <= math.log(knee.at), at >= math.log(knee.at))
+    slopes = [float(np.polyfit(at[part], values[part], 1)[0]) for part in (below, above)]
+    return slopes[0] - slopes[1], slopes[0] - slopes[1]
+
+
+def _flip(flip: FlipValue, source: SampleSource) -> BlockBounds:
+    """Return the share of items in each block that both trials have in both metrics."""
+    ordered = {
+        (metric, key): source.items(metric, key, flip.experiment)
+        for metric in (flip.lower, flip.higher)
+        for key in (flip.of, flip.to)
+    }
+    found: dict[int, Bounds] = {}
+    for block in sorted(set.intersection(*map(set, ordered.values()))):
+        own = {at: by_block[block] for at, by_block in ordered.items()}
+        flipped = [
+            own[flip.lower, flip.of][name] < own[flip.lower, flip.to][name]
+            and own[flip.higher, flip.of][name] > own[flip.higher, flip.to][name]
+            for name in set.intersection(*map(set, own.values()))
+        ]
+        if flipped:
+            found[block] = (sum(flipped) / len(flipped),) * 2
+    return found
 
 
 def _jackknife(sample: Sample) -> dict[int, float]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from httpbed.analysis.claims.blocks import AbsentError
-from httpbed.analysis.item_samples import samples_of_items
+from httpbed.analysis.item_samples import named_items, samples_of_items
 from httpbed.analysis.sample import Sample, samples
 from httpbed.experiment.claims.quantity import MetricValue, TreatmentKey
 from httpbed.experiment.metric import ItemStatistic
@@ -27,6 +27,8 @@ class CampaignSamples:
     def __init__(self, results: Results, others: Mapping[str, Results] | None = None) -> None:
         self._results = results
         self._others = {name: CampaignSamples(one) for name, one in (others or {}).items()}
+        self._known = {tuple(one.values()) for one in results.experiment.treatments()}
+        self._items: dict[str, Mapping[TreatmentKey, Mapping[int, Mapping[str, float]]]] = {}
         self._read: dict[tuple[str, ItemStatistic | None], Mapping[TreatmentKey, Sample]] = {}
 
     def sample(self, leaf: MetricValue, treatment: TreatmentKey) -> Sample:
@@ -43,10 +45,29 @@ class CampaignSamples:
             self._read[metric, leaf.items] = self._samples(metric, leaf.items)
         found = self._read[metric, leaf.items].get(treatment)
         if found is None:
-            levels = ", ".join(f"{name} {level}" for name, level in self._named(treatment))
-            name = self._results.experiment.name
-            raise AbsentError(f"the campaign of {name} has no trials of {levels}")
+            raise self._absent(treatment)
         return found
+
+    def items(
+        self, metric: str, treatment: TreatmentKey, experiment: str = ""
+    ) -> Mapping[int, Mapping[str, float]]:
+        """Return one treatment's values of single items, by block and name.
+
+        Raises:
+            AbsentError: The campaign has no such treatment.
+        """
+        if experiment:
+            return self._others[experiment].items(metric, treatment)
+        if metric not in self._items:
+            self._items[metric] = named_items(self._results, metric)
+        if treatment not in self._known:
+            raise self._absent(treatment)
+        return self._items[metric].get(treatment, {})
+
+    def _absent(self, treatment: TreatmentKey) -> AbsentError:
+        levels = ", ".join(f"{name} {level}" for name, level in self._named(treatment))
+        name = self._results.experiment.name
+        return AbsentError(f"the campaign of {name} has no trials of {levels}")
 
     def _named(self, treatment: TreatmentKey) -> list[tuple[str, str]]:
         factors = self._results.experiment.factors

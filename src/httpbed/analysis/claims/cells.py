@@ -15,9 +15,12 @@ import numpy as np
 from httpbed.analysis.claims import blocks, location
 from httpbed.analysis.claims.blocks import BlockBounds, SampleSource
 from httpbed.analysis.claims.location import Location, NoIntervalError
+from httpbed.analysis.claims.order import OrderViolation
 from httpbed.analysis.sample import Bounded, Floats
 from httpbed.experiment.claims.quantity import (
     ContrastValue,
+    FlipValue,
+    KneeValue,
     MetricValue,
     Quantity,
     TrendValue,
@@ -30,6 +33,7 @@ from httpbed.experiment.metric import METRICS, Side
 Scale = Literal["plain", "logarithm", "reduction", "increase"]
 """``reduction``: 1 - ratio. ``increase``: ratio - 1."""
 HALF = 0.5
+NO_VALUES = "no block has all the values that it needs"
 FAR = 1e9
 """In place of infinity on the logarithmic scale."""
 LARGEST = 1e300
@@ -127,6 +131,8 @@ def locate(quantity: Quantity, statistic: BlockStatistic, source: SampleSource) 
     """
     if statistic == "success":
         return _success(quantity, source)
+    if statistic == "violation":
+        return _violation(quantity, source)
     scale = _scale(quantity)
     if statistic == "variation":
         values = np.array([*blocks.pseudo_values(quantity, source).values()])
@@ -151,11 +157,16 @@ def locate(quantity: Quantity, statistic: BlockStatistic, source: SampleSource) 
 def ideal(quantity: Quantity, statistic: BlockStatistic, value: float, n: int) -> CellLocation:
     """Locate a cell of an ideal campaign, in which all of ``n`` blocks have this value.
 
-    Of trials that complete or fail, all complete, or with a value below one half none.
+    Of trials that complete or fail, all complete, or with a value below one half none. Of two
+    distributions one lies below the other.
     """
     if statistic == "success":
         share = location.SuccessShare(n * (value > HALF), n)
         return CellLocation(share, share, "plain", is_constant=False)
+    if statistic == "violation":
+        ends = np.zeros(n), np.ones(n)
+        order = OrderViolation(*(reversed(ends) if value > HALF else ends))
+        return CellLocation(order, order, "plain", is_constant=False)
     scale = _scale(quantity) if statistic != "variation" else _relative(_scale(quantity))
     values = np.full(n, np.clip(_inner(value, scale), -FAR, FAR))
     if statistic in {"mean", "variation"}:
@@ -168,7 +179,7 @@ def ideal(quantity: Quantity, statistic: BlockStatistic, value: float, n: int) -
 
 def _varies(quantity: Quantity) -> bool:
     """Whether equal values in all blocks are unusual: not of counts and ranks."""
-    if isinstance(quantity, TrendValue):
+    if isinstance(quantity, TrendValue | FlipValue):
         return False
     return all(METRICS[leaf.metric].form != "count" for leaf in leaves(quantity))
 
@@ -194,9 +205,28 @@ def _success(quantity: Quantity, source: SampleSource) -> CellLocation:
     return CellLocation(found, found, "plain", is_constant=False)
 
 
+def _violation(quantity: Quantity, source: SampleSource) -> CellLocation:
+    """Locate the violation of the order that the first treatment of a contrast is better."""
+    if not isinstance(quantity, ContrastValue):
+        raise NoIntervalError("a violation needs two treatments")
+    of, to = (blocks.of_quantity(one, source) for one in (quantity.of, quantity.to))
+    shared = sorted(of.keys() & to.keys())
+    if not shared:
+        raise NoIntervalError(NO_VALUES)
+    ends = [np.array([one[block] for block in shared]) for one in (of, to)]
+    if not quantity.lower_is_better:
+        ends = [-one[:, ::-1] for one in ends]
+    (of_low, of_high), (to_low, to_high) = (one.T for one in ends)
+    highs = OrderViolation(of_high, to_low)
+    known = np.array_equal(of_low, of_high) and np.array_equal(to_low, to_high)
+    lows = highs if known else OrderViolation(of_low, to_high)
+    constant = len(shared) > 1 and any(np.ptp(one) == 0 for one in (of_low, to_low))
+    return CellLocation(lows, highs, "plain", is_constant=constant)
+
+
 def _require_values(values: Floats) -> None:
     if not values.size:
-        raise NoIntervalError("no block has all the values that it needs")
+        raise NoIntervalError(NO_VALUES)
 
 
 def _scale(quantity: Quantity) -> Scale:
@@ -212,7 +242,7 @@ def _is_positive(quantity: Quantity) -> bool:
     match quantity:
         case ContrastValue(by=by, of=of, to=to):
             return by == "ratio" and _is_positive(of) and _is_positive(to)
-        case TrendValue():
+        case TrendValue() | KneeValue():
             return False
     return True
 

@@ -9,15 +9,18 @@ from dataclasses import dataclass, field
 
 from httpbed.experiment.claims.quantity import (
     ContrastValue,
+    FlipValue,
+    KneeValue,
     MetricValue,
     Quantity,
     TreatmentKey,
     TrendValue,
 )
-from httpbed.experiment.claims.stated import OtherCells, PairedContrast, StatedClaim
+from httpbed.experiment.claims.stated import Knee, OtherCells, PairedContrast, StatedClaim
 from httpbed.experiment.document import KeyPath
 from httpbed.experiment.factorial_mistakes import listed
 from httpbed.experiment.metric import METRICS
+from httpbed.experiment.numeric_levels import numeric_levels
 from httpbed.experiment.table_problem import TableProblem, TableProblemsError
 
 Levels = Mapping[str, Sequence[str]]
@@ -105,6 +108,10 @@ class CellBuilder:
 
     def _quantity(self, levels: Levels) -> Quantity:
         trend, contrasts = self._stated.trend, self._stated.compare
+        if self._stated.flip:
+            return self._flip(self._stated.flip, levels)
+        if self._stated.knee:
+            return self._knee(self._stated.knee, levels)
         if trend is None:
             return self._contrast(contrasts, levels)
         names = [trend.factor] if trend.factor else trend.across
@@ -119,6 +126,26 @@ class CellBuilder:
             elif trend.other:
                 against += self._of_other_point(trend.other, levels, point)
         return TrendValue(tuple(points), tuple(against) or None)
+
+    def _knee(self, knee: Knee, levels: Levels) -> KneeValue:
+        chosen = levels.get(knee.factor) or self._design.factors[knee.factor]
+        places = _places(knee, chosen, (*self._at, "knee"))
+        points = [
+            self._contrast(self._stated.compare, {**levels, knee.factor: [one]}) for one in chosen
+        ]
+        return KneeValue(tuple(points), tuple(places[one] for one in chosen), places[knee.at])
+
+    def _flip(self, higher: str, levels: Levels) -> FlipValue:
+        (contrast,) = self._stated.compare
+        of, to = (
+            self._value({**levels, **side}, ("where",)).treatments
+            for side in (contrast.of, contrast.to)
+        )
+        if len(of) > 1 or len(to) > 1:
+            reason = "compares the items of one trial with those of another, not of several"
+            remedy = "name one level of each factor in where, or the factor in over"
+            raise TableProblemsError([TableProblem((*self._at, "flip"), reason, remedy)])
+        return FlipValue(of[0], to[0], str(self._stated.metric), higher, self._experiment)
 
     def _of_other_point(
         self, other: OtherCells, levels: Levels, point: Levels
@@ -160,6 +187,26 @@ class CellBuilder:
         items = None if metric else self._stated.items
         name = metric or str(self._stated.metric or "")
         return MetricValue(name, keys, items, self._experiment)
+
+
+def _places(knee: Knee, levels: Sequence[str], at: KeyPath) -> Mapping[str, float]:
+    """Return the number of each level.
+
+    Raises:
+        TableProblemsError: They are no positive numbers, or do not lie on both sides of the knee.
+    """
+    numbers = numeric_levels(levels)
+    if numbers is None or min(numbers.places.values()) <= 0:
+        reason = f"the levels of {knee.factor} are not numbers above zero"
+        problem = TableProblem((*at, "factor"), reason, "choose such levels in where")
+        raise TableProblemsError([problem])
+    places = numbers.places
+    known = knee.at in places
+    if not known or not min(places.values()) < places[knee.at] < max(places.values()):
+        reason = f"{knee.at!r} does not lie between two of the levels: {listed(levels)}"
+        problem = TableProblem((*at, "at"), reason, "choose levels below and above it in where")
+        raise TableProblemsError([problem])
+    return places
 
 
 class _AbsentTreatmentError(Exception):

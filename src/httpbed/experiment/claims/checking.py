@@ -18,6 +18,8 @@ OWN_ESTIMATE = (
         "where",
         "compare",
         "trend",
+        "knee",
+        "flip",
         "over",
         "conditions",
         "share_in",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from httpbed.experiment.claims import shapes
 from httpbed.experiment.claims.cell_builder import ClaimDesign
 from httpbed.experiment.claims.stated import OtherCells, StatedClaim
 from httpbed.experiment.document import KeyPath
@@ -20,6 +21,7 @@ def problems(stated: StatedClaim, design: ClaimDesign) -> Iterator[TableProblem]
     yield from _metric(stated)
     yield from _statistics(stated)
     yield from _contrasts(stated)
+    yield from shapes.problems(stated)
     yield from _names(stated, design)
     for at, other in _others(stated):
         if known := design.of(other.experiment):
@@ -64,7 +66,7 @@ def _metric(stated: StatedClaim) -> Iterator[TableProblem]:
         yield TableProblem(("metric",), "is missing", "name the metric that the claim is about")
         return
     metric = METRICS[stated.metric]
-    if metric.per_item and stated.items is None:
+    if metric.per_item and stated.items is None and not stated.flip:
         reason = f"{stated.metric} has a value for each item and none for the trial"
         yield TableProblem(("items",), reason, 'choose a statistic, such as items = "median"')
     if stated.items and not metric.per_item:
@@ -143,6 +145,7 @@ def _names(stated: StatedClaim, design: ClaimDesign) -> Iterator[TableProblem]:
     names: list[tuple[KeyPath, str]] = [
         (("over", index), name) for index, name in enumerate(stated.over)
     ]
+    names += [(("knee", "factor"), stated.knee.factor)] if stated.knee else []
     if stated.trend:
         across = enumerate(stated.trend.across)
         names += [(("trend", "across", index), name) for index, name in across]

@@ -17,7 +17,9 @@ SHARES = Region(0.0, 1.0)
 
 def cell_unit(stated: StatedClaim) -> str:
     """Return the unit of a cell's value."""
-    if stated.estimate in {"variation", "success"} or stated.trend or stated.metric is None:
+    if stated.estimate in {"variation", "success", "violation"} or stated.metric is None:
+        return PLAIN
+    if stated.trend or stated.knee or stated.flip:
         return PLAIN
     relative = any(contrast.by != "difference" for contrast in stated.compare)
     return PLAIN if relative else METRICS[stated.metric].unit
@@ -27,6 +29,10 @@ def of_cell(stated: StatedClaim) -> Region:
     """Return the values that a cell can have."""
     if stated.trend:
         return Region(-1.0, 1.0)
+    if stated.knee:
+        return ANY
+    if stated.flip or stated.estimate == "violation":
+        return SHARES
     found = SHARES if stated.estimate == "success" else POSITIVE
     for contrast in stated.compare:
         if contrast.by == "difference" or found.low < 0:

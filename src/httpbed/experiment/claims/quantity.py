@@ -1,4 +1,4 @@
-"""Quantities: what a claim computes from each block, as a tree of values, contrasts and trends."""
+"""Quantities: what a claim computes from each block, as a tree of values, contrasts and shapes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,32 @@ class TrendValue:
     """None: the order of the points."""
 
 
-Quantity = MetricValue | ContrastValue | TrendValue
+@dataclass(frozen=True)
+class KneeValue:
+    """By how much the exponent of quantities falls at one of their places, in one block."""
+
+    points: tuple[Quantity, ...]
+    places: tuple[float, ...]
+    """Of each point: the number that its level states, above zero."""
+    at: float
+    """The place of the knee; points lie on both sides."""
+
+
+@dataclass(frozen=True)
+class FlipValue:
+    """The share of items in which two metrics order two treatments oppositely, in one block."""
+
+    of: TreatmentKey
+    to: TreatmentKey
+    lower: str
+    """The metric by which ``of`` is below ``to`` in the items that count."""
+    higher: str
+    """The metric by which it is above."""
+    experiment: str = ""
+    """As of :class:`MetricValue`."""
+
+
+Quantity = MetricValue | ContrastValue | TrendValue | KneeValue | FlipValue
 
 
 def leaves(quantity: Quantity) -> Iterator[MetricValue]:
@@ -59,6 +84,14 @@ def leaves(quantity: Quantity) -> Iterator[MetricValue]:
         case TrendValue(points=points, against=against):
             for one in (*points, *(against or ())):
                 yield from leaves(one)
+        case KneeValue(points=points):
+            for one in points:
+                yield from leaves(one)
+        case FlipValue():
+            for metric in (quantity.lower, quantity.higher):
+                yield MetricValue(
+                    metric, (quantity.of, quantity.to), experiment=quantity.experiment
+                )
 
 
 def treatments(quantity: Quantity, experiment: str = "") -> frozenset[TreatmentKey]:

@@ -17,7 +17,7 @@ from httpbed.experiment.selection import OneOrSeveral, Selection, as_list
 from httpbed.experiment.value import Value
 
 ContrastKind = Literal["ratio", "gain", "difference"]
-BlockStatistic = Literal["median", "mean", "variation", "success"]
+BlockStatistic = Literal["median", "mean", "variation", "success", "violation"]
 CellStatistic = Literal["largest", "smallest", "spread"]
 ClaimId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,40}$")]
 RegionText = Annotated[str, Field(min_length=1, max_length=80)]
@@ -68,6 +68,15 @@ class RankTrend(Value):
     """With ``metric`` or ``other``: the factors whose levels are the points of the correlation."""
 
 
+class Knee(Value):
+    """A level of a factor at which the values begin to rise less, or to fall less, with it."""
+
+    factor: FactorName
+    """A factor with numeric levels above zero."""
+    at: str
+    """The level. The claim needs at least one level below and one above it."""
+
+
 class ControlArm(Value):
     """The same claim under other conditions, which shows whether it depends on them."""
 
@@ -105,9 +114,17 @@ class StatedClaim(Value):
     """Contrasts between treatments, paired by block."""
     trend: RankTrend | None = None
     """A rank correlation within each block, of the values or their contrasts."""
+    knee: Knee | None = None
+    """By how much the exponent of the values in a factor falls at a level: the slope of a straight
+    line through the logarithms up to the level, less the slope from the level on."""
+    flip: Literal[tuple(METRICS)] | None = None  # type: ignore[valid-type]
+    """The share of a trial's items, paired by name, in which ``of`` is below ``to`` by ``metric``
+    and above it by this metric."""
     estimate: BlockStatistic = "median"
     """The statistic over the blocks. ``variation``: the coefficient of variation. ``success``: the
-    share of trials that completed."""
+    share of trials that completed. ``violation``: by how much the distribution of ``of`` is at most
+    worse than that of ``to``: the largest excess, at any value, of the share of ``to``'s trials
+    that are at least as good as the value over the share of ``of``'s."""
     over: list[FactorName] = Field(default_factory=list)
     """The cells: each combination of the levels of these factors. Without a further key the claim
     is about every cell."""
