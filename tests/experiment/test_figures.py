@@ -32,6 +32,18 @@ ratio_to = { http_version = "2" }
 """
 
 
+SPANS = """
+[[figure]]
+id = "requests"
+title = "Resources from their request on"
+kind = "spans"
+metric = "resource_start"
+length = "resource_time"
+series = "http_version"
+where = { loss = "0 %" }
+"""
+
+
 def mistakes(figure: str, text: str = campaigns.VERSIONS) -> dict[str, str]:
     """Return the mistakes of an experiment with these figures: place -> text."""
     return {one.place: str(one) for one in parser.read(text + figure).mistakes}
@@ -52,7 +64,7 @@ def placed(figure: str) -> PlacedFigure:
     return place(stated, read.experiment.factors, read.treatments)
 
 
-@pytest.mark.parametrize("figure", [BARS, CDF])
+@pytest.mark.parametrize("figure", [BARS, CDF, SPANS])
 def test_a_figure_is_accepted_by_parser_and_schema(figure: str) -> None:
     """Editors validate against the published schema."""
     assert mistakes(figure) == {}
@@ -200,3 +212,25 @@ def test_other_published_values_are_rejected(text: str, unit: str) -> None:
     """With an example."""
     with pytest.raises(ValueError, match=r"write|unit"):
         parse_published(text, unit)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place", "words"),
+    [
+        ('length = "resource_time"\n', "", "length", "name the metric of the lengths"),
+        ('"resource_time"', '"request_time"', "length", "there are no items to draw"),
+        ('"resource_start"', '"request_time"', "metric", "there are no items to draw"),
+        ('"resource_time"', '"rate_while_shared"', "length", "have different units"),
+        ("where", 'items = "median"\nwhere', "items", "does not apply to a figure of kind 'spans'"),
+        ('series = "http_version"', "", "where", "or name the factor in series or panels"),
+    ],
+)
+def test_spans_need_two_metrics_of_items(old: str, new: str, place: str, words: str) -> None:
+    """Each mistake has its place and the way out."""
+    assert words in changed(SPANS, old, new)[f"figure[0].{place}"]
+
+
+def test_only_spans_have_a_length() -> None:
+    """Bars start at zero."""
+    found = changed(BARS, "series", 'length = "resource_time"\nseries')
+    assert "does not apply to a figure of kind 'bars'" in found["figure[0].length"]

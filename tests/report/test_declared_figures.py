@@ -232,6 +232,56 @@ def test_every_item_of_a_trial_is_a_value_of_a_cdf() -> None:
     assert ys(axes.lines[0])[5] == pytest.approx(100 / 3)
 
 
+SPANS = (
+    '\n[[figure]]\nid = "one"\ntitle = "What is drawn"\nkind = "spans"\nmetric = "resource_start"\n'
+    'length = "resource_time"\nwhere = { loss = "0 %", http_version = ["2", "3"] }\n'
+)
+
+
+def with_items(figure: str, items: Mapping[str, tuple[float, float]], blocks: int = 5) -> Results:
+    """Make a campaign whose trials have items with these starts and lengths, later by block."""
+    results = campaign(usual, VERSIONS.replace("= 5", f"= {blocks}") + figure)
+    rows = results.observations.to_pylist()
+    found = [
+        {**row, "metric": metric, "item": name, "value": value * (1 + SPREAD[row["block"]])}
+        for row in rows
+        if row["metric"] == "request_time"
+        for name, (start, length) in items.items()
+        for metric, value in (("resource_start", start), ("resource_time", length))
+    ]
+    table = results.observations.from_pylist(rows + found, schema=results.observations.schema)
+    return Results(**{**vars(results), "observations": table})
+
+
+def test_spans_go_from_the_median_start_to_the_median_end() -> None:
+    """A row for each item, the first to start at the top; a bar in it for each series."""
+    results = with_items(SPANS + 'series = "http_version"\n', {"/b": (2.0, 1.0), "/a": (1.0, 4.0)})
+    (axes,) = panels(plot := drawn("", results))
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["/a", "/b"]
+    bars = [one for one in axes.patches if isinstance(one, Rectangle)]
+    assert [one.get_x() for one in bars] == pytest.approx([1.0, 2.0, 1.0, 2.0], abs=0.01)
+    assert [one.get_width() for one in bars] == pytest.approx([4.0, 1.0, 4.0, 1.0], abs=0.01)
+    assert "n = 5" in plot.caption
+    assert "HTTP/2: starts from 1.00 to 2.00, last end 5.00 s" in plot.alternative
+
+
+def test_many_spans_have_no_names_and_the_caption_counts_them() -> None:
+    """Seventy items: sixty are drawn."""
+    many = {f"/{number:02}": (1.0 + number, 1.0) for number in range(70)}
+    results = with_items(SPANS + 'panels = "http_version"\n', many, blocks=1)
+    plot = drawn("", results)
+    assert len(panels(plot)) == 2
+    assert all(len(axes.patches) == 60 for axes in panels(plot))
+    assert "The 60 items that start first are shown, of 70." in plot.caption
+    assert not any(text.get_text() for text in panels(plot)[0].get_yticklabels())
+
+
+def test_spans_without_items_are_not_drawn() -> None:
+    """The reason names both metrics."""
+    made = section.make(campaign(usual, VERSIONS + SPANS + 'series = "http_version"\n'))
+    assert made.undrawn == ("one is not drawn: no trial has a resource start and a resource time.",)
+
+
 def test_cells_without_values_are_counted() -> None:
     """Also in an unfinished campaign."""
     results = campaign(

@@ -124,7 +124,7 @@ def test_shares_of_successes_are_not_compared_within_blocks(key: str) -> None:
     ]
     claim = "\n".join(lines).replace("loss", "http_version").replace("2 %", "3")
     found = mistakes(f'{claim}\nestimate = "success"\nover = ["loss"]\n{key}\nexpect = "> 1"\n')
-    assert "success has no values of blocks" in found[f"claim[0].{key.split()[0]}"]
+    assert "success has no values of blocks" in found[f"claim[0].{key.split(maxsplit=1)[0]}"]
 
 
 @pytest.mark.parametrize(

@@ -23,14 +23,17 @@ _KEYS: Mapping[str, set[str]] = {
     "lines": _EVERY_KIND | {"x", "series", "statistic", "points", "log", "published"},
     "grid": _EVERY_KIND | {"x", "y", "statistic"},
     "cdf": _EVERY_KIND | {"series", "over", "statistic", "log", "published"},
+    "spans": (_EVERY_KIND - {"items", "ratio_to"}) | {"series", "length"},
 }
 _NEEDED: Mapping[str, tuple[str, ...]] = {
     "bars": ("x",),
     "lines": ("x",),
     "grid": ("x", "y", "ratio_to"),
     "cdf": (),
+    "spans": ("length",),
 }
-_LOG_AXES = {"bars": ("y",), "lines": ("x", "y"), "grid": (), "cdf": ("x",)}
+_REMEDIES = {"ratio_to": "name the base's levels", "length": "name the metric of the lengths"}
+_LOG_AXES = {"bars": ("y",), "lines": ("x", "y"), "grid": (), "cdf": ("x",), "spans": ()}
 
 
 def problems(
@@ -71,7 +74,7 @@ def _keys(stated: StatedFigure) -> Iterator[TableProblem]:
         yield TableProblem((key,), reason, "delete it")
     for key in _NEEDED[stated.kind]:
         if not getattr(stated, key):
-            remedy = "name the base's levels" if key == "ratio_to" else "name a factor"
+            remedy = _REMEDIES.get(key, "name a factor")
             yield TableProblem((key,), f"is missing in a figure of kind {stated.kind!r}", remedy)
     for index, axis in enumerate(stated.log):
         if axis not in _LOG_AXES[stated.kind] and "log" in _KEYS[stated.kind]:
@@ -89,6 +92,9 @@ def _keys(stated: StatedFigure) -> Iterator[TableProblem]:
 
 def _metric(stated: StatedFigure) -> Iterator[TableProblem]:
     per_item = METRICS[stated.metric].per_item
+    if stated.kind == "spans":
+        yield from _spans(stated)
+        return
     if stated.items and not per_item:
         reason = f"{stated.metric} has one value for each trial, so there are no items"
         yield TableProblem(("items",), reason, "delete it")
@@ -96,6 +102,16 @@ def _metric(stated: StatedFigure) -> Iterator[TableProblem]:
     if per_item and not stated.items and not takes_every_item:
         reason = f"{stated.metric} has a value for each item and none for the trial"
         yield TableProblem(("items",), reason, 'choose a statistic, such as items = "median"')
+
+
+def _spans(stated: StatedFigure) -> Iterator[TableProblem]:
+    for key, name in (("metric", stated.metric), ("length", stated.length)):
+        if name and not METRICS[name].per_item:
+            reason = f"{name} has one value for each trial, so there are no items to draw"
+            yield TableProblem((key,), reason, "name a metric of single files or resources")
+    if stated.length and METRICS[stated.length].unit != METRICS[stated.metric].unit:
+        reason = f"{stated.length} and {stated.metric} have different units"
+        yield TableProblem(("length",), reason, "name a metric with the unit of the starts")
 
 
 def _unknown(stated: StatedFigure, factors: Factors) -> Iterator[TableProblem]:

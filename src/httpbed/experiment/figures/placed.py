@@ -26,7 +26,7 @@ class FigureCell:
     panel: Levels
     series: Levels
     x: str
-    """Level on the horizontal axis; empty in a CDF."""
+    """Level on the horizontal axis; empty in a CDF and of spans."""
     y: str
     """Level of a grid's row; empty in other figures."""
     over: Levels
@@ -135,6 +135,7 @@ def _demand_own_places(stated: StatedFigure, cells: Iterable[FigureCell]) -> Non
     if differing:
         reason = f"several treatments have the same place: they differ in {listed(differing)}"
         roles = {"grid": "x, y or panels", "cdf": "series, panels or over"}
+        roles |= {"spans": "series or panels"}
         remedy = f"choose one level in where, or name the factor in {_roles(stated, roles)}"
         raise TableProblemsError([TableProblem(("where",), reason, remedy)])
 

@@ -11,7 +11,7 @@ from httpbed.experiment.metric import METRICS, ItemStatistic
 from httpbed.experiment.selection import OneOrSeveral, Selection, as_list
 from httpbed.experiment.value import Value
 
-FigureKind = Literal["bars", "lines", "grid", "cdf"]
+FigureKind = Literal["bars", "lines", "grid", "cdf", "spans"]
 Statistic = Literal["mean", "median", "ratio of medians"]
 FactorNames = Annotated[
     list[FactorName], Field(max_length=6), BeforeValidator(as_list), OneOrSeveral()
@@ -43,9 +43,12 @@ class StatedFigure(Value):
     """The figure in the publication that it redraws."""
     kind: FigureKind
     """``bars``: groups of bars with error bars. ``lines``: values over a numeric factor. ``grid``:
-    a heat map of ratios over two factors. ``cdf``: cumulative distributions."""
+    a heat map of ratios over two factors. ``cdf``: cumulative distributions. ``spans``: a bar from
+    the start to the end of each file, resource or client of a trial."""
     metric: Literal[tuple(METRICS)]  # type: ignore[valid-type]
-    """The metric of the values."""
+    """The metric of the values. Of spans: that of the starts."""
+    length: Literal[tuple(METRICS)] | None = None  # type: ignore[valid-type]
+    """Of spans: the metric of their lengths."""
     items: ItemStatistic | None = None
     """Of a metric of single files, resources or clients: the statistic over a trial's items. A CDF
     without it takes every item as a value."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from httpbed.analysis.figure_values import Distribution, FigureValue
+from httpbed.analysis.item_spans import ItemSpan
 from httpbed.experiment.figures.placed import Factors, Levels, PlacedFigure
 from httpbed.experiment.figures.stated import StatedFigure
 from httpbed.experiment.metric import METRICS
@@ -88,6 +89,34 @@ def of_curves(placed: PlacedFigure, found: Mapping[tuple[Levels, Levels], Distri
         parts.append("Curves that end below 100 %, or begin above 0, have trials that timed out.")
     parts.append(_published(placed))
     return " ".join(filter(None, parts))
+
+
+def of_spans(found: Mapping[tuple[Levels, Levels], Sequence[ItemSpan]], most: int) -> str:
+    """Say what spans show."""
+    counts = {one.trials for own in found.values() for one in own}
+    parts = ["A bar goes from the median start to the median end of an item over the trials."]
+    parts.append(f"n = {_span(counts)}.")
+    names = {one.name for own in found.values() for one in own}
+    if len(names) > most:
+        parts.append(f"The {most} items that start first are shown, of {len(names)}.")
+    return " ".join(parts)
+
+
+def spans(
+    placed: PlacedFigure,
+    found: Mapping[tuple[Levels, Levels], Sequence[ItemSpan]],
+    form: NumberFormat,
+) -> str:
+    """Tell when the items of each panel and series start and end."""
+    stated = placed.stated
+    names = [*stated.panels, *stated.series]
+    texts = []
+    for (panel, series), own in found.items():
+        where = treatment(dict(zip(names, (*panel, *series), strict=True)), names)
+        first, last = (form.number(one.start) for one in (own[0], own[-1]))
+        end = form.number(max(one.end for one in own))
+        texts.append(f"{where}: starts from {first} to {last}, last end {end} {form.unit}")
+    return "; ".join(texts) + "."
 
 
 def shows_items(stated: StatedFigure) -> bool:

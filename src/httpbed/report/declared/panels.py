@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from textwrap import wrap
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -86,7 +87,7 @@ def panel_grid(
     placed: PlacedFigure,
     panel_in: float,
     *,
-    legend: Sequence[Line2D],
+    legend: Sequence[Artist],
     most_columns: int = COLUMNS,
     share: tuple[bool, bool] = (True, True),
 ) -> PanelGrid:

@@ -14,10 +14,11 @@ from httpbed.analysis.figure_values import (
     cell_values,
     distributions,
 )
+from httpbed.analysis.item_spans import item_spans
 from httpbed.experiment.figures.placed import PlacedFigure, place
 from httpbed.experiment.figures.stated import StatedFigure
 from httpbed.experiment.table_problem import TableProblemsError
-from httpbed.report.declared import bars, captions, cdf, grid, lines
+from httpbed.report.declared import bars, captions, cdf, grid, lines, spans
 from httpbed.report.figures import STYLE, Plot
 from httpbed.report.phrasing import NumberFormat, title
 from httpbed.report.visible_figure import VisibleFigure
@@ -59,14 +60,18 @@ def make(results: Results) -> DeclaredFigures:
 
 def _plot(results: Results, stated: StatedFigure, source: FigureSamples) -> Plot:
     placed = _placed(results, stated)
-    if stated.kind == "cdf":
+    if stated.kind == "spans":
+        bars_of_items = item_spans(placed, results)
+        _demand(bars_of_items, stated)
+        figure, form = spans.draw(placed, bars_of_items)
+        text = captions.of_spans(bars_of_items, spans.MOST_ROWS)
+        alternative = captions.spans(placed, bars_of_items, form)
+    elif stated.kind == "cdf":
         curves = distributions(placed, source)
         _demand(curves, stated)
         figure, form = cdf.draw(placed, curves)
-        text, alternative = (
-            captions.of_curves(placed, curves),
-            captions.curves(placed, curves, form),
-        )
+        text = captions.of_curves(placed, curves)
+        alternative = captions.curves(placed, curves, form)
     else:
         values = cell_values(placed, source)
         _demand(values, stated)
@@ -98,7 +103,8 @@ def _placed(results: Results, stated: StatedFigure) -> PlacedFigure:
 def _demand(values: Sized, stated: StatedFigure) -> None:
     if not values:
         compared = " with one of its base in the same block" if stated.ratio_to else ""
-        raise _NothingToDrawError(f"no trial has a {title(stated.metric)}{compared}")
+        length = f" and a {title(stated.length)}" if stated.length else ""
+        raise _NothingToDrawError(f"no trial has a {title(stated.metric)}{length}{compared}")
 
 
 def _draw(
