@@ -44,6 +44,7 @@ NAMES = st.lists(st.sampled_from(["loss", "http_version", "page"]), max_size=2)
 REGIONS = st.sampled_from(
     ["< 1", "> 0.1", ">= 50 %", "= 1", "0.5 .. 2", "< 1 s", "-1 s .. 1 s", "> 1 Mbit/s", "?"]
 )
+ESTIMATES = ["median", "mean", "variation", "success", "violation", "correlation"]
 OTHER_CELLS = st.fixed_dictionaries(
     {},
     optional={
@@ -70,7 +71,7 @@ CLAIMS = st.fixed_dictionaries(
             },
         ),
         "minus_other": OTHER_CELLS,
-        "estimate": st.sampled_from(["median", "mean", "variation", "success", "violation"]),
+        "estimate": st.sampled_from(ESTIMATES),
         "knee": st.fixed_dictionaries(
             {"factor": st.sampled_from(["loss", "http_version"]), "at": st.sampled_from(["2", "5"])}
         ),
@@ -119,8 +120,7 @@ def plausible(draw: st.DrawFn) -> dict[str, Any]:
                 )
             case "trend":
                 claim |= draw(trends(name))
-    estimates = ["median", "median", "mean", "variation", "success", "violation"]
-    claim["estimate"] = draw(st.sampled_from(estimates))
+    claim["estimate"] = draw(st.sampled_from(["median", *ESTIMATES]))
     if claim["estimate"] != "success":
         claim["metric"] = draw(st.sampled_from(["request_time", "goodput"]))
     if claim["compare"] and draw(st.booleans()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 import tomllib
 from collections.abc import Mapping
@@ -161,7 +162,7 @@ def planted(file: str, ratio: Mapping[str, float]) -> Results:
         key = levels.get("size") or levels["page"]
         several = 1 + 0.01 * int(levels.get("objects", "0"))
         is_h3 = levels["stack"].endswith("-h3")
-        noise = 1 + 0.001 * ((block * 5 + len(key)) % 7)
+        noise = 1 + 0.005 * random.Random(f"{levels} {block}").random()  # noqa: S311 - planted
         seconds = noise * (ratio.get(key, 1.0) * several if is_h3 else 1.0)
         return Ending({"network_page_load_time": seconds})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -146,6 +147,7 @@ def not_reproduced(
         if block > blocks.get(values(levels), 0):
             return None
         shift = 1 + 0.002 * (block % 3) + 0.03 * _varies(levels) * (block % 2)
+        shift += 0.002 * random.Random(f"{levels} {block}").random()  # noqa: S311 - planted
         return Ending({name: value * shift for name, value in published(levels).items()})
 
     judged = judging.judge(campaigns.campaign(ending, (FOLDER / file).read_text()))

@@ -99,6 +99,13 @@ FLIP = '"resource_time"\nflip = "resource_time_queued"'
             "knee.factor",
             "the levels of loss are not numbers above zero; choose such levels in where",
         ),
+        ("expect", 'estimate = "correlation"\nexpect', "estimate", "needs the points of a trend"),
+        (
+            "expect",
+            'trend = { factor = "loss" }\nestimate = "correlation"\nexpect',
+            "trend",
+            "has 1 points; a correlation needs 3; choose more levels in where",
+        ),
         ("expect", KNEE.format("page", "2"), "knee.factor", "unknown factor 'page'"),
         ("expect", KNEE.format("http_version", "2"), "knee.factor", "is also compared"),
         ('"request_time"', f"{FLIP}\nitems = 'median'", "items", "compares every item"),

@@ -7,12 +7,13 @@ from 1. So their statistics are taken of logarithms, and shown as ratios and gai
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from httpbed.analysis.claims import blocks, location
+from httpbed.analysis.claims import blocks, correlation, location
 from httpbed.analysis.claims.blocks import BlockBounds, SampleSource
 from httpbed.analysis.claims.location import Location, NoIntervalError
 from httpbed.analysis.claims.order import OrderViolation
@@ -30,9 +31,10 @@ from httpbed.experiment.claims.region import Region
 from httpbed.experiment.claims.stated import BlockStatistic
 from httpbed.experiment.metric import METRICS, Side
 
-Scale = Literal["plain", "logarithm", "reduction", "increase"]
-"""``reduction``: 1 - ratio. ``increase``: ratio - 1."""
+Scale = Literal["plain", "logarithm", "reduction", "increase", "fisher"]
+"""``reduction``: 1 - ratio. ``increase``: ratio - 1. ``fisher``: artanh of a correlation."""
 HALF = 0.5
+NEARLY_1 = 0.99
 NO_VALUES = "no block has all the values that it needs"
 FAR = 1e9
 """In place of infinity on the logarithmic scale."""
@@ -133,6 +135,8 @@ def locate(quantity: Quantity, statistic: BlockStatistic, source: SampleSource) 
         return _success(quantity, source)
     if statistic == "violation":
         return _violation(quantity, source)
+    if statistic == "correlation":
+        return _correlation(quantity, source)
     scale = _scale(quantity)
     if statistic == "variation":
         values = np.array([*blocks.pseudo_values(quantity, source).values()])
@@ -168,8 +172,10 @@ def ideal(quantity: Quantity, statistic: BlockStatistic, value: float, n: int) -
         order = OrderViolation(*(reversed(ends) if value > HALF else ends))
         return CellLocation(order, order, "plain", is_constant=False)
     scale = _scale(quantity) if statistic != "variation" else _relative(_scale(quantity))
+    if statistic == "correlation":
+        scale, value = "fisher", float(np.clip(value, -NEARLY_1, NEARLY_1))
     values = np.full(n, np.clip(_inner(value, scale), -FAR, FAR))
-    if statistic in {"mean", "variation"}:
+    if statistic in {"mean", "variation", "correlation"}:
         values += (1 + abs(values)) * 1e-6 * np.resize([-1.0, 1.0], n)  # no spread, no interval
         found: Location = location.Mean(values)
     else:
@@ -224,6 +230,37 @@ def _violation(quantity: Quantity, source: SampleSource) -> CellLocation:
     return CellLocation(lows, highs, "plain", is_constant=constant)
 
 
+def _correlation(quantity: Quantity, source: SampleSource) -> CellLocation:
+    """Locate the correlation of the centres of a trend's points."""
+    if not isinstance(quantity, TrendValue):
+        raise NoIntervalError("a correlation needs a trend")
+    sides = [quantity.points, quantity.against or ()]
+    bounds = [[blocks.of_quantity(one, source) for one in points] for points in sides]
+    shared = sorted(set.intersection(*(set(one) for points in bounds for one in points)))
+    points, against = (
+        np.array([_known(own, shared, one) for one, own in zip(side, found, strict=True)]).T
+        for side, found in zip(sides, bounds, strict=True)
+    )
+    if quantity.against is None:
+        against = np.tile(np.arange(len(quantity.points), dtype=float), (len(shared), 1))
+    if not shared:
+        raise NoIntervalError(NO_VALUES)
+    found = location.Mean(correlation.pseudo_values(points, against))
+    return CellLocation(found, found, "fisher", is_constant=False)
+
+
+def _known(bounds: BlockBounds, shared: Sequence[int], quantity: Quantity) -> Floats:
+    """Return a point's values by block, as logarithms where they are positive."""
+    ends = np.array([bounds[block] for block in shared]).reshape(-1, 2)
+    if not np.array_equal(ends[:, 0], ends[:, 1]):
+        raise NoIntervalError("trials timed out, so the centres of their values are unknown")
+    if not _is_positive(quantity):
+        return ends[:, 0]
+    if np.any(ends[:, 0] <= 0):
+        raise NoIntervalError("a value is zero, so a correlation of logarithms does not exist")
+    return np.asarray(np.log(ends[:, 0]), dtype=float)
+
+
 def _require_values(values: Floats) -> None:
     if not values.size:
         raise NoIntervalError(NO_VALUES)
@@ -271,6 +308,8 @@ def _on_scale(bounds: BlockBounds, end: int, scale: Scale) -> Floats:
 def _shown(value: float, scale: Scale) -> float:
     if scale == "plain":
         return math.copysign(math.inf, value) if abs(value) > LARGEST / 1e10 else value
+    if scale == "fisher":
+        return math.tanh(value)
     ratio = math.inf if value > FAR / 10 else math.exp(max(value, -700.0))
     ratio = 0.0 if value < -FAR / 10 else ratio
     return {"logarithm": ratio, "reduction": 1 - ratio, "increase": ratio - 1}[scale]
@@ -279,5 +318,7 @@ def _shown(value: float, scale: Scale) -> float:
 def _inner(value: float, scale: Scale) -> float:
     if scale == "plain":
         return value
+    if scale == "fisher":
+        return math.atanh(value) if abs(value) < 1 else math.copysign(math.inf, value)
     ratio = {"logarithm": value, "reduction": 1 - value, "increase": value + 1}[scale]
     return math.log(ratio) if ratio > 0 else -math.inf

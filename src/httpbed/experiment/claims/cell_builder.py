@@ -24,6 +24,8 @@ from httpbed.experiment.numeric_levels import numeric_levels
 from httpbed.experiment.table_problem import TableProblem, TableProblemsError
 
 Levels = Mapping[str, Sequence[str]]
+LEAST_POINTS = 3
+"""Of a correlation: that of two points is 1 or -1."""
 MOST_CELLS = 5_000
 """Of one claim."""
 
@@ -125,6 +127,10 @@ class CellBuilder:
                 against.append(self._value(own, ("trend",), str(trend.metric)))
             elif trend.other:
                 against += self._of_other_point(trend.other, levels, point)
+        if self._stated.estimate == "correlation" and len(points) < LEAST_POINTS:
+            reason = f"has {len(points)} points; a correlation needs {LEAST_POINTS}"
+            problem = TableProblem((*self._at, "trend"), reason, "choose more levels in where")
+            raise TableProblemsError([problem])
         return TrendValue(tuple(points), tuple(against) or None)
 
     def _knee(self, knee: Knee, levels: Levels) -> KneeValue:

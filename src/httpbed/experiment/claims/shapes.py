@@ -28,6 +28,9 @@ def problems(stated: StatedClaim) -> Iterator[TableProblem]:
         yield from _flip(stated, stated.flip)
     if stated.estimate == "violation":
         yield from _violation(stated)
+    if stated.estimate == "correlation" and not stated.trend:
+        reason = "correlation needs the points of a trend"
+        yield TableProblem(("estimate",), reason, "write trend = { metric or other, across }")
     yield from _of_trials(stated)
 
 
@@ -64,7 +67,7 @@ def _one_contrast(stated: StatedClaim, what: str) -> Iterator[TableProblem]:
 
 def _of_trials(stated: StatedClaim) -> Iterator[TableProblem]:
     """Find statistics that compare cells within blocks, where a cell has no values of blocks."""
-    if stated.estimate not in {"success", "violation"}:
+    if stated.estimate not in {"success", "violation", "correlation"}:
         return
     for key, used in (("rank_of", stated.rank_of), ("take", stated.take == "spread")):
         if used:

@@ -17,7 +17,7 @@ from httpbed.experiment.selection import OneOrSeveral, Selection, as_list
 from httpbed.experiment.value import Value
 
 ContrastKind = Literal["ratio", "gain", "difference"]
-BlockStatistic = Literal["median", "mean", "variation", "success", "violation"]
+BlockStatistic = Literal["median", "mean", "variation", "success", "violation", "correlation"]
 CellStatistic = Literal["largest", "smallest", "spread"]
 ClaimId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,40}$")]
 RegionText = Annotated[str, Field(min_length=1, max_length=80)]
@@ -124,7 +124,9 @@ class StatedClaim(Value):
     """The statistic over the blocks. ``variation``: the coefficient of variation. ``success``: the
     share of trials that completed. ``violation``: by how much the distribution of ``of`` is at most
     worse than that of ``to``: the largest excess, at any value, of the share of ``to``'s trials
-    that are at least as good as the value over the share of ``of``'s."""
+    that are at least as good as the value over the share of ``of``'s. ``correlation``, with
+    ``trend``: Pearson's correlation of the centres over all blocks, of logarithms where values or
+    ratios are positive; unlike that of single blocks, their noise hardly lowers it."""
     over: list[FactorName] = Field(default_factory=list)
     """The cells: each combination of the levels of these factors. Without a further key the claim
     is about every cell."""
