@@ -225,5 +225,6 @@ def _figures(one: PublishedExperiment) -> Iterator[str]:
     for figure in one.results.experiment.figures:
         file = one.folder / "figures" / f"declared-{figure.id}.svg"
         if file.exists():
-            source = f"[{figure.title}](../{file.relative_to(ROOT)})"
-            yield f"![{figure.title}](../{file.relative_to(ROOT)})\n\n*{source}, {figure.source}.*"
+            link = f"[{figure.title}](../{file.relative_to(ROOT)})"
+            caption = ", ".join(filter(None, (link, figure.source)))
+            yield f"!{link}\n\n*{caption}.*"
