@@ -311,7 +311,7 @@ def test_the_gate_passes_or_fails(httpbed: Command, tmp_path: Path) -> None:
     code, out, _ = httpbed("gate", old, slow)
     assert code == 1
     assert "regression: worse by more than 3 %" in " ".join(out.split())
-    assert out.endswith("gate: regression\n")
+    assert out.endswith("gate: regression: 6 of 6 treatments worse than the baseline\n")
     assert httpbed("gate", old, slow, "--margin", "15 %")[0] == 0
     code, out, _ = httpbed("gate", old, slow, "--json")
     values = json.loads(out)
@@ -337,15 +337,43 @@ def test_the_gate_judges_claims(httpbed: Command, campaign: Path, tmp_path: Path
     code, out, _ = httpbed("gate", campaign, now)
     assert code == 1
     assert "L-7  contradicted" in out
+    assert out.endswith("gate: regression: claim L-7 contradicted\n")
 
 
 def test_a_gate_refuses_what_it_cannot_compare(httpbed: Command, tmp_path: Path) -> None:
     """Other treatments, a metric without a better direction, a margin that is no share."""
-    old = plain(tmp_path / "old", 1.0)
+    old, now = (plain(tmp_path / name, 1.0) for name in ("old", "now"))
     other = BLOCKS.replace('"0 %"', '"1 %"').replace('"2 %"', '"3 %"')
     found = httpbed("gate", old, plain(tmp_path / "other", 1.0, other))
     assert (found[0], "shares no treatment with" in found[2]) == (2, True)
-    found = httpbed("gate", old, old, "--metric", "rtt")
+    claiming = plain(
+        tmp_path / "claiming", 1.0, other + CLAIM.replace("2 %", "3 %").replace("0 %", "1 %")
+    )
+    found = httpbed("gate", old, claiming)
+    assert (found[0], "shares no treatment with" in found[2]) == (2, True)
+    found = httpbed("gate", old, now, "--metric", "rtt")
     assert (found[0], "neither direction of rtt is worse" in found[2]) == (2, True)
-    found = httpbed("gate", old, old, "--margin", "3")
+    found = httpbed("gate", old, now, "--margin", "3")
     assert (found[0], "the unit is missing" in found[2]) == (2, True)
+
+
+@pytest.mark.parametrize("verb", ["claims", "gate", "merge"])
+def test_every_folder_that_is_no_campaign_is_named(
+    httpbed: Command, tmp_path: Path, verb: str
+) -> None:
+    """Both mistakes at once."""
+    options = ("-o", tmp_path / "archive") if verb == "merge" else ()
+    code, _, err = httpbed(verb, tmp_path / "a", tmp_path / "b", *options)
+    assert code == 2
+    assert [f"{tmp_path / name}: is not a campaign" in err for name in "ab"] == [True, True]
+
+
+@pytest.mark.parametrize("verb", ["claims", "gate", "merge"])
+def test_a_campaign_is_named_once(
+    httpbed: Command, campaign: Path, tmp_path: Path, verb: str
+) -> None:
+    """A campaign beside itself is no further evidence."""
+    options = ("-o", tmp_path / "archive") if verb == "merge" else ()
+    code, _, err = httpbed(verb, campaign, campaign, *options)
+    assert (code, "is named twice; name each campaign once" in err) == (2, True)
+    assert not (tmp_path / "archive").exists()

@@ -95,6 +95,28 @@ def test_campaigns_of_other_experiments_and_programs_are_refused(tmp_path: Path)
     assert not (tmp_path / "archive").exists()
 
 
+def test_every_folder_that_is_no_campaign_is_named(tmp_path: Path) -> None:
+    """A missing folder and a file."""
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigError) as refused:
+        merged(tmp_path, "missing", "file")
+    assert [Path(one.place).name for one in refused.value.mistakes] == ["missing", "file"]
+
+
+def test_programs_of_another_experiment_are_not_listed(tmp_path: Path) -> None:
+    """They follow from the experiment."""
+    made(tmp_path / "first")
+    other = stored_campaigns.SMALL.replace('"1 MB"', '"2 MB"')
+    manifest = stored_campaigns.manifest(sha256="f" * 64)
+    trials = stored_campaigns.loaded(other).trials
+    with campaign.opened(tmp_path / "other", other, trials, manifest):
+        pass
+    with pytest.raises(ConfigError) as refused:
+        merged(tmp_path, "first", "other")
+    (mistake,) = map(str, refused.value.mistakes)
+    assert "is of another experiment than" in mistake
+
+
 def test_a_folder_with_files_is_left_alone(tmp_path: Path) -> None:
     """An archive is written to a new folder."""
     made(tmp_path / "one")

@@ -20,11 +20,10 @@ def read(directories: Sequence[Path]) -> list[Results]:
     Raises:
         ConfigError: With the mistakes of all folders.
     """
-    campaigns, mistakes = list[Results](), list[Mistake]()
-    times = Counter(map(os.path.realpath, directories))  # which accepts loops of links
+    campaigns, mistakes = list[Results](), named_twice(directories)
+    twice = {mistake.place for mistake in mistakes}
     for directory in dict.fromkeys(directories):
-        if times[os.path.realpath(directory)] > 1:
-            mistakes.append(Mistake(str(directory), "is named twice", "name each campaign once"))
+        if str(directory) in twice:
             continue
         try:
             results = query.read(directory)
@@ -35,6 +34,16 @@ def read(directories: Sequence[Path]) -> list[Results]:
     if mistakes:
         raise ConfigError(mistakes)
     return campaigns
+
+
+def named_twice(directories: Sequence[Path]) -> list[Mistake]:
+    """Return a mistake for each name of a folder that the command line names twice."""
+    times = Counter(map(os.path.realpath, directories))  # which accepts loops of links
+    return [
+        Mistake(str(directory), "is named twice", "name each campaign once")
+        for directory in dict.fromkeys(directories)
+        if times[os.path.realpath(directory)] > 1
+    ]
 
 
 def _require_known_schema(results: Results) -> None:

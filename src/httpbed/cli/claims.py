@@ -9,11 +9,11 @@ from pathlib import Path
 import click
 
 from httpbed.analysis.claims import judging
-from httpbed.cli import later_tables
+from httpbed.cli import campaign_folders, later_tables
 from httpbed.cli.echo import echo
 from httpbed.cli.experiment_argument import json_option
 from httpbed.report import claims, terminal
-from httpbed.store import query, sender_records
+from httpbed.store import sender_records
 from httpbed.store.results import Results
 
 
@@ -39,7 +39,7 @@ def command(*, directories: tuple[Path, ...], file: Path | None, as_json: bool) 
     in each of them. A claim about several experiments needs a campaign of each. It reads only the
     campaigns, and runs on any operating system.
     """
-    campaigns = [_read(directory) for directory in directories]
+    campaigns = [_refreshed(results) for results in campaign_folders.read(directories)]
     found = [
         (results, judging.judge(results, stated, others), others)
         for results, stated in later_tables.claims_of_each(campaigns, file)
@@ -56,6 +56,5 @@ def command(*, directories: tuple[Path, ...], file: Path | None, as_json: bool) 
         claims.show(results, judged, out, others)
 
 
-def _read(directory: Path) -> Results:
-    results = query.read(directory)
+def _refreshed(results: Results) -> Results:
     return replace(results, manifest=sender_records.refreshed(results.manifest))

@@ -14,13 +14,14 @@ from httpbed.analysis import findings
 from httpbed.analysis.claims import judging, regression
 from httpbed.analysis.claims.judging import JudgedClaim
 from httpbed.analysis.claims.regression import GateVerdict, TreatmentChange
+from httpbed.cli import campaign_folders
 from httpbed.cli.echo import echo
 from httpbed.cli.experiment_argument import json_option
 from httpbed.experiment import units
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.metric import METRICS
 from httpbed.report import claims, gate, terminal
-from httpbed.store import query, sender_records
+from httpbed.store import sender_records
 from httpbed.store.results import Results
 
 MARGIN = "3 %"
@@ -72,8 +73,9 @@ def command(
     more than the margin, or completes less often. Exit code 0: pass, or inconclusive without
     --strict. 1: regression.
     """
-    old, now = (query.read(one) for one in (baseline, campaign))
+    old, now = campaign_folders.read((baseline, campaign))
     now = replace(now, manifest=sender_records.refreshed(now.manifest))
+    _require_shared_treatments(old, now)
     judged = judging.judge(now) if _stated(now) else ()
     changes: Sequence[TreatmentChange] = ()
     metric_name = metric or findings.default_metric(now)
@@ -93,8 +95,20 @@ def command(
             echo(gate.sentence(changes))
         for note in gate.notes(old, now):
             echo(f"note: {note}", err=True)
-        echo(gate.closing(verdict, strict=strict))
+        echo(gate.closing(verdict, judged, changes, strict=strict))
     context.exit(int(verdict == "regression" or (strict and verdict == "inconclusive")))
+
+
+def _require_shared_treatments(old: Results, now: Results) -> None:
+    """Refuse a baseline of another experiment, even if only claims are judged."""
+    treatments, others = (
+        {frozenset(zip(one.experiment.factors, levels, strict=True)) for levels in one.blocks}
+        for one in (old, now)
+    )
+    if not treatments & others:
+        reason = f"shares no treatment with {old.directory}"
+        remedy = "compare two campaigns of the same experiment"
+        raise ConfigError([Mistake(str(now.directory), reason, remedy)])
 
 
 def _stated(results: Results) -> bool:
@@ -105,12 +119,7 @@ def _changes(old: Results, now: Results, metric: str, margin: float) -> tuple[Tr
     if METRICS[metric].better == "neither":
         reason = f"neither direction of {metric} is worse"
         raise ConfigError([Mistake("--metric", reason, "choose another metric")])
-    changes = regression.compare(old, now, metric, margin)
-    if not changes:
-        reason = f"shares no treatment with {old.directory}"
-        remedy = "compare two campaigns of the same experiment"
-        raise ConfigError([Mistake(str(now.directory), reason, remedy)])
-    return changes
+    return regression.compare(old, now, metric, margin)
 
 
 def _verdict(judged: Sequence[JudgedClaim], changes: Sequence[TreatmentChange]) -> GateVerdict:

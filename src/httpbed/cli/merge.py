@@ -7,8 +7,10 @@ from pathlib import Path
 
 import click
 
+from httpbed.cli import campaign_folders
 from httpbed.cli.echo import echo
 from httpbed.cli.experiment_argument import json_option
+from httpbed.experiment.errors import ConfigError
 from httpbed.report.phrasing import listed
 from httpbed.store import archive
 from httpbed.store.archive import Merged
@@ -37,6 +39,9 @@ def command(*, directories: tuple[Path, ...], output: Path, as_json: bool) -> No
     The campaigns are of one experiment, scale and set of programs. Machines and seeds may differ.
     Each block comes from one campaign; comparisons within blocks stay within one machine.
     """
+    twice = campaign_folders.named_twice(directories)
+    if twice:
+        raise ConfigError(twice)
     merged = archive.merge(directories, output)
     if as_json:
         echo(json.dumps(_values(merged, output)))

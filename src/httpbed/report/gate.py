@@ -10,9 +10,10 @@ from rich.table import Table
 from rich.text import Text
 
 from httpbed.analysis.claims import regression
+from httpbed.analysis.claims.judging import JudgedClaim
 from httpbed.analysis.claims.regression import GateVerdict, TreatmentChange
 from httpbed.experiment.errors import visible
-from httpbed.report.phrasing import DASH, title, treatment
+from httpbed.report.phrasing import DASH, listed, title, treatment
 from httpbed.report.terminal import Console
 from httpbed.store import resume
 from httpbed.store.results import Results
@@ -78,9 +79,27 @@ def _values(one: TreatmentChange) -> Mapping[str, Any]:
     }
 
 
-def closing(verdict: GateVerdict, *, strict: bool) -> str:
-    """Return the last line: the verdict, and what it means for the exit code."""
+def closing(
+    verdict: GateVerdict,
+    judged: Sequence[JudgedClaim],
+    changes: Sequence[TreatmentChange],
+    *,
+    strict: bool,
+) -> str:
+    """Return the last line: the verdict, its cause, and what it means for the exit code."""
     if verdict == "inconclusive":
         code = "exit code 1, because of --strict" if strict else "exit code 0; --strict gives 1"
         return f"gate: inconclusive: the campaigns cannot exclude a regression ({code})"
-    return f"gate: {verdict}"
+    if verdict == "regression":
+        return f"gate: regression: {listed(list(_causes(judged, changes)))}"
+    return "gate: pass"
+
+
+def _causes(judged: Sequence[JudgedClaim], changes: Sequence[TreatmentChange]) -> Iterator[str]:
+    contradicted = [one.stated.id for one in judged if one.main.verdict == "contradicted"]
+    if contradicted:
+        claims = "claim" if len(contradicted) == 1 else "claims"
+        yield f"{claims} {listed(contradicted)} contradicted"
+    worse = sum(one.verdict == "regression" for one in changes)
+    if worse:
+        yield f"{worse} of {len(changes)} treatments worse than the baseline"

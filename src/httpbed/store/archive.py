@@ -81,7 +81,7 @@ def merge(directories: Sequence[Path], output: Path) -> Merged:
         ConfigError: They are no campaigns, of different experiments, of different programs, or
             damaged; or the folder holds files.
     """
-    sources = [_source(directory) for directory in directories]
+    sources = _sources(directories)
     _demand([*_not_alike(sources), *_damages(sources)])
     merged = _merged(sources)
     first = sources[0].campaign
@@ -94,6 +94,17 @@ def merge(directories: Sequence[Path], output: Path) -> Merged:
         joined = {name: pa.concat_tables(parts) for name, parts in merged.tables.items()}
         tables.archive(output, joined)
     return merged
+
+
+def _sources(directories: Sequence[Path]) -> list[Source]:
+    sources, mistakes = list[Source](), list[Mistake]()
+    for directory in directories:
+        try:
+            sources.append(_source(directory))
+        except ConfigError as error:
+            mistakes += error.mistakes
+    _demand(mistakes)
+    return sources
 
 
 def _source(directory: Path) -> Source:
@@ -119,6 +130,7 @@ def _not_alike(sources: Sequence[Source]) -> Iterator[Mistake]:
     for other in others:
         if not resume.is_same_but_for_seed(text, other.campaign.experiment_text):
             yield Mistake(other.place, f"is of another experiment than {first.place}", apart)
+            continue  # its programs and scale differ for that reason
         for holds, _ in resume.other_parts(first.manifest, other.manifest):
             yield Mistake(first.place, f"holds a campaign {holds}, and {other.place} not", apart)
         for name, before, now in resume.program_differences(first.manifest, other.manifest):
