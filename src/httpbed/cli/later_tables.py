@@ -62,7 +62,8 @@ def _claims(results: Results, file: Path | None) -> Sequence[StatedClaim]:
     if not stated:
         raise ConfigError([Mistake(str(file), "has no claims", "write [[claim]] tables in it")])
     design = judging.design_of(results.stated_experiment)
-    _demand_none(claim_checks.problems(stated, design), f"{file}, judged by {results.directory}")
+    problems = claim_checks.problems(dict(enumerate(stated)), design)
+    _demand_none(problems, f"{file}, judged by {results.directory}")
     return stated
 
 

@@ -79,7 +79,7 @@ def _demand_cells_of(others: tuple[Path, ...], experiment: Experiment) -> None:
     whole = replace(_design(experiment), others=designs)
     mistakes = [
         Mistake(parser.format_path((*at, *one.at)), one.reason, one.remedy)
-        for at, one in checking.problems(experiment.claims, whole)
+        for at, one in checking.problems(dict(enumerate(experiment.claims)), whole)
     ]
     if mistakes:
         raise ConfigError(mistakes)

@@ -13,7 +13,7 @@ import functools
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -23,6 +23,7 @@ from httpbed.experiment import factorial_mistakes, validation_messages
 from httpbed.experiment.alternatives import is_form
 from httpbed.experiment.claims import checking
 from httpbed.experiment.claims.cell_builder import ClaimDesign
+from httpbed.experiment.claims.stated import StatedClaim
 from httpbed.experiment.document import SCENARIO_PARTS, ExperimentDocument, KeyPath
 from httpbed.experiment.errors import Mistake
 from httpbed.experiment.experiment import Experiment
@@ -32,7 +33,10 @@ from httpbed.experiment.figures.stated import StatedFigure
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.scenario_reader import ScenarioReader
 from httpbed.experiment.schema import experiment_schema
+from httpbed.experiment.value import Value
 from httpbed.experiment.workload import NO_SUCH_KIND
+
+Table = TypeVar("Table", bound=Value)
 
 MOST_TRIALS = 1_000_000
 RESERVED_FACTORS = frozenset(
@@ -93,7 +97,7 @@ def _checked(document: ExperimentDocument) -> ParsedExperiment:
         mistakes += _figure_mistakes(document, factors, treatments)
         mistakes += factorial_mistakes.mistakes(design, treatments)
         mistakes += _scenario_mistakes(document, experiment, treatments)
-        mistakes += _claim_mistakes(experiment, treatments)
+        mistakes += _claim_mistakes(document, factors, treatments)
     return ParsedExperiment(document, experiment, tuple(dict.fromkeys(mistakes)), treatments)
 
 
@@ -144,21 +148,24 @@ def _figure_mistakes(
     """Check the figures that can be read, whatever else is wrong with the file."""
     if not treatments:
         return
-    for table, problem in figure_checking.problems(
-        _readable_figures(document), factors, treatments
-    ):
+    figures = dict(_readable(document, "figure", StatedFigure))
+    for table, problem in figure_checking.problems(figures, factors, treatments):
         path = (*table, *problem.at)
         yield Mistake(format_path(path), problem.reason, problem.remedy, path=path)
 
 
-def _readable_figures(document: Mapping[str, Any]) -> dict[int, StatedFigure]:
-    """Return the figures without mistakes of their own, by index; ``_header`` has the others'."""
-    tables = document.get("figure", [])
-    figures = {}
-    for index, table in enumerate(tables if isinstance(tables, list) else []):
+def _readable(
+    document: Mapping[str, Any], key: str, kind: type[Table]
+) -> Iterator[tuple[int, Table]]:
+    """Yield tables without mistakes of their own, by index; ``_header`` has the others'."""
+    for index, table in enumerate(_tables(document, key)):
         with contextlib.suppress(ValidationError):
-            figures[index] = StatedFigure.model_validate(table)
-    return figures
+            yield index, kind.model_validate(table)
+
+
+def _tables(document: Mapping[str, Any], key: str) -> Sequence[Any]:
+    tables = document.get(key)
+    return tables if isinstance(tables, list) else ()
 
 
 def format_path(path: KeyPath) -> str:
@@ -233,13 +240,21 @@ def _base_mistakes(
 
 
 def _claim_mistakes(
-    experiment: Experiment | None, treatments: Sequence[Mapping[str, str]]
+    document: Mapping[str, Any],
+    factors: Mapping[str, list[str]],
+    treatments: Sequence[Mapping[str, str]],
 ) -> Iterator[Mistake]:
-    """Check the claims, if the design that they refer to can be read."""
-    if experiment is None or not experiment.claims or not treatments:
+    """Check the claims that can be read, whatever else is wrong with the file."""
+    claims = dict(_readable(document, "claim", StatedClaim))
+    if not claims or not treatments:
         return
-    design = ClaimDesign(experiment.factors, frozenset(tuple(one.values()) for one in treatments))
-    for place, problem in checking.problems(experiment.claims, design):
+    design = ClaimDesign(factors, frozenset(tuple(one.values()) for one in treatments))
+    unread = [
+        str(table.get("id"))
+        for index, table in enumerate(_tables(document, "claim"))
+        if index not in claims and isinstance(table, Mapping)
+    ]
+    for place, problem in checking.problems(claims, design, unread):
         path = (*place, *problem.at)
         yield Mistake(format_path(path), problem.reason, problem.remedy, path=path)
 

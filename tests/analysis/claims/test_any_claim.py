@@ -170,7 +170,7 @@ def test_any_claim_is_rejected_or_judged(claim: Mapping[str, Any]) -> None:
     """And what is printed of it is text, without nan."""
     stated = StatedClaim.model_validate(claim)
     design = judging.design_of(CAMPAIGNS[0].experiment)
-    if found := list(checking.problems([stated], design)):
+    if found := list(checking.problems({0: stated}, design)):
         assert all(one.reason for _, one in found)
         return
     for campaign in CAMPAIGNS:

@@ -156,6 +156,22 @@ def test_two_claims_of_one_id_are_rejected() -> None:
     assert "claim[0] also has the id 'L-7'" in mistakes(CLAIM + CLAIM)["claim[1].id"]
 
 
+def test_claims_are_checked_beside_one_that_cannot_be_read() -> None:
+    """Which may be a part of another: its id is known."""
+    unreadable = CLAIM.replace("request_time", "requesttime")
+    second = CLAIM.replace('"2 %"', '"3 %"').replace("L-7", "L-8")
+    both = '[[claim]]\nid = "L-9"\nsays = "both"\nall_of = ["L-7", "L-8", "L-10"]\n'
+    found = mistakes(unreadable + second + both)
+    assert set(found) == {"claim[0].metric", "claim[1].where.loss", "claim[2].all_of[2]"}
+
+
+def test_claims_are_checked_beside_mistakes_elsewhere() -> None:
+    """A mistake in the header hides none in a claim."""
+    text = campaigns.VERSIONS.replace("replicates =", "replicate =")
+    found = {one.place for one in parser.read(text + CLAIM.replace('"2 %"', '"3 %"')).mistakes}
+    assert {"replicate", "claim[0].where.loss"} <= found
+
+
 def test_an_arm_must_differ_from_the_claim() -> None:
     """In the treatments that it selects, and in its name from other arms."""
     same = '[[claim.arm]]\nname = "the same"\nwhere = { loss = "2 %" }\n'

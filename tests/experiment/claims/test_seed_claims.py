@@ -42,7 +42,7 @@ def read(path: Path) -> tuple[list[StatedClaim], ClaimDesign]:
 def test_the_claims_of_a_study_have_no_mistakes(path: Path) -> None:
     """Their factors, levels and treatments exist, and their regions can be met."""
     claims, design = read(path)
-    found = checking.problems(claims, design)
+    found = checking.problems(dict(enumerate(claims)), design)
     assert [f"{place} {one.at}: {one.reason}" for place, one in found] == []
 
 

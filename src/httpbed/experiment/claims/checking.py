@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from httpbed.experiment.claims import compiled
 from httpbed.experiment.claims.cell_builder import ClaimDesign
@@ -32,18 +32,25 @@ OWN_ESTIMATE = (
 
 
 def problems(
-    claims: Sequence[StatedClaim], design: ClaimDesign
+    claims: Mapping[int, StatedClaim], design: ClaimDesign, unread: Collection[str] = ()
 ) -> Iterator[tuple[KeyPath, TableProblem]]:
-    """Yield each mistake with the path of its claim's table."""
+    """Yield each mistake with the path of its claim's table.
+
+    Args:
+        claims: The claims by their index in the file.
+        design: What they can refer to.
+        unread: The ids of claims that have other mistakes and cannot be checked.
+    """
     first: dict[str, int] = {}
-    for index, stated in enumerate(claims):
+    known = {one.id: one for one in claims.values()}
+    for index, stated in claims.items():
         place = ("claim", index)
         earlier = first.setdefault(stated.id, index)
         if earlier != index:
             reason = f"claim[{earlier}] also has the id {stated.id!r}"
             yield place, TableProblem(("id",), reason, "give each claim its own id")
         if stated.parts:
-            yield from ((place, problem) for problem in _of_combination(stated, claims))
+            yield from ((place, problem) for problem in _of_combination(stated, known, unread))
         else:
             yield from ((place, problem) for problem in _of_estimate(stated, design))
 
@@ -65,7 +72,9 @@ def _needed(stated: StatedClaim, design: ClaimDesign) -> frozenset[TreatmentKey]
     return frozenset[TreatmentKey]().union(*(treatments(cell.quantity) for cell in cells))
 
 
-def _of_combination(stated: StatedClaim, claims: Sequence[StatedClaim]) -> Iterator[TableProblem]:
+def _of_combination(
+    stated: StatedClaim, known: Mapping[str, StatedClaim], unread: Collection[str]
+) -> Iterator[TableProblem]:
     key = "all_of" if stated.all_of else "any_of"
     if stated.all_of and stated.any_of:
         yield TableProblem(("any_of",), "excludes all_of", "keep one, or write two claims")
@@ -73,10 +82,10 @@ def _of_combination(stated: StatedClaim, claims: Sequence[StatedClaim]) -> Itera
         if getattr(stated, own):
             reason = f"does not apply to a claim with {key}, which has no estimate of its own"
             yield TableProblem((own,), reason, "delete it")
-    known = {one.id: one for one in claims}
     for index, name in enumerate(stated.parts):
         if name not in known:
-            yield TableProblem((key, index), f"there is no claim {name!r}")
+            if name not in unread:
+                yield TableProblem((key, index), f"there is no claim {name!r}")
         elif known[name].parts:
             reason = f"{name} has {'all_of' if known[name].all_of else 'any_of'} itself"
             yield TableProblem((key, index), reason, "list the claims that it lists")
