@@ -154,23 +154,19 @@ def test_a_campaign_of_it_is_read_back(tmp_path: Path) -> None:
     assert verdicts == {"faster": "contradicted", "completes": "reproduced"}
 
 
-def test_another_design_does_not_resume_it(tmp_path: Path) -> None:
-    """The whole design, and claims that need other trials, need another folder."""
-    read = load()
+def test_it_grows_to_the_whole_design(tmp_path: Path) -> None:
+    """Trials that the claims need are trials of the whole design."""
+    read, whole = load(), stored_campaigns.loaded(FILE)
     made = stored_campaigns.manifest() | {"for_claims": True}
-    with campaigns.opened(tmp_path / "made", FILE, read.trials, made):
-        pass
-    with (
-        pytest.raises(ConfigError, match="resume it with --for-claims"),
-        campaigns.opened(tmp_path / "made", FILE, (), stored_campaigns.manifest()),
-    ):
-        pass
-    text = BLOCKS + SCALES + RATIO
-    with (
-        pytest.raises(ConfigError, match="other trials than those that the claims need now"),
-        campaigns.opened(tmp_path / "made", text, load(text).trials, made),
-    ):
-        pass
+    with campaigns.opened(tmp_path / "made", FILE, read.trials, made) as opened:
+        stored_campaigns.keep(opened, *map(stored_campaigns.record, read.trials))
+    with campaigns.opened(
+        tmp_path / "made", FILE, whole.trials, stored_campaigns.manifest()
+    ) as opened:
+        assert len(opened.attempts()) == len(read.trials)
+    results = query.read(tmp_path / "made")
+    assert results.planned == len(whole.trials)
+    assert [*results.experiment.treatments()] == [*whole.experiment.treatments()]
 
 
 def test_plan_states_the_saving(tmp_path: Path) -> None:

@@ -228,3 +228,35 @@ def test_what_a_campaign_begins_with_is_safe_before_it_is_one(
                 spoil(file, chance)
         assert stored_campaigns.make(folder).experiment_text == stored_campaigns.SMALL
         assert campaigns.open_existing(folder).manifest == stored_campaigns.manifest()
+
+
+def test_a_campaign_that_grows_when_the_power_goes_has_one_design_or_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cut at any step: every attempt is read, and the same run completes the growth."""
+    first = stored_campaigns.loaded().trials[0]
+    grown = stored_campaigns.SMALL.replace("replicates = 2", "replicates = 3")
+    whole = Disk(cut_after=-1)
+    stored_campaigns.make(tmp_path / "whole")
+    with recorded(whole, monkeypatch):
+        stored_campaigns.make(tmp_path / "whole", text=grown)
+    chance, seen = random.Random(SEED), set[int]()  # noqa: S311 - it hides nothing
+    for cut in range(whole.steps + 1):
+        disk, folder = Disk(cut_after=cut), tmp_path / f"{cut}"
+        campaign = stored_campaigns.make(folder, [stored_campaigns.record(first)])
+        disk.safe |= {file.stat().st_ino for file in folder.rglob("*")}
+        with recorded(disk, monkeypatch), suppress(PowerCutError):
+            stored_campaigns.make(folder, text=grown)
+        for file in folder.rglob("*"):
+            if file.is_file() and file.stat().st_ino not in disk.safe:
+                spoil(file, chance)
+        seen.add(len(campaign.design()))
+        assert query.read(folder).planned == len(campaign.design())
+        assert campaign.attempts().keys() == {first.id}
+        assert verification.verify(campaign).damaged == ()
+        stored_campaigns.make(folder, text=grown)
+        assert campaign.design() == campaigns.open_existing(tmp_path / "whole").design()
+        assert campaign.attempts().keys() == {first.id}
+        assert not [*folder.glob(".*")]
+        assert verification.verify(campaign).notes == ()
+    assert seen == {12, 18}

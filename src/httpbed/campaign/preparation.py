@@ -60,6 +60,8 @@ class LoadedExperiment:
     """The sites of all its pages by key, if they need not be looked up or generated."""
     for_claims: ClaimTrials | None = None
     """What the claims need; None for a design that does not depend on them."""
+    replicates: int | None = None
+    """The number of blocks that replaces the file's own; None: the file's own."""
 
     def trials_per_block(self) -> Counter[int]:
         """Return how many trials each block has."""
@@ -98,33 +100,32 @@ class LoadedExperiment:
         return [trial.scenario() for trial in self.trials if trial.block == 1]
 
 
-def load(
+def load(  # noqa: PLR0913 - the last two are keywords
     text: str,
     catalog: Catalog,
     folder: Path = Path(),
     scale: ScaleName | None = None,
     *,
     for_claims: bool = False,
+    replicates: int | None = None,
 ) -> LoadedExperiment:
     """Load an experiment's text; file names in it are relative to ``folder``.
 
-    With ``for_claims``, the design has only the trials that its claims need.
+    With ``for_claims``, the design has only the trials that its claims need. ``replicates`` is the
+    number of blocks in place of the file's own, at every scale.
 
     Raises:
         ConfigError: With every mistake in it and in its files, or if it has no such scale.
     """
     read, files, loaded = parser.read(text), LinkFiles(folder), pages.Pages(folder)
-    every_mistake = (
-        *read.mistakes,
-        *files.mistakes(read),
-        *loaded.mistakes(read),
-        *_role_mistakes(read, catalog),
-    )
+    roles = _role_mistakes(read, catalog)
+    every_mistake = (*read.mistakes, *files.mistakes(read), *loaded.mistakes(read), *roles)
     mistakes = tuple(dict.fromkeys(every_mistake))
     if mistakes or read.experiment is None:
         raise ConfigError(mistakes)
-    experiment = _at(read.experiment, scale)
-    needed = claim_trials.of(read.experiment, experiment) if for_claims else None
+    whole = _with_replicates(read.experiment, replicates)
+    experiment = _at(whole, scale)
+    needed = claim_trials.of(whole, experiment) if for_claims else None
     if needed:
         experiment = needed.reduced(experiment)
     trials = design(
@@ -142,7 +143,16 @@ def load(
         files.found(),
         folder,
         for_claims=needed,
+        replicates=replicates,
     )
+
+
+def _with_replicates(experiment: Experiment, replicates: int | None) -> Experiment:
+    changed = experiment.with_replicates(replicates)
+    if replicates and (trials := changed.trials()) > parser.MOST_TRIALS:
+        reason = f"the design has {trials} trials; the limit is {parser.MOST_TRIALS}"
+        raise ConfigError([Mistake("--replicates", reason, "use fewer replicates")])
+    return changed
 
 
 def _at(experiment: Experiment, scale: ScaleName | None) -> Experiment:

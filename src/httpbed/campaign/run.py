@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from httpbed.campaign import executor, manifest, preparation
+from httpbed.campaign import executor, growth_lines, manifest, preparation
 from httpbed.campaign.executor import MOST_RETRIES, Work
 from httpbed.campaign.parallelism import Parallelism
 from httpbed.campaign.preparation import LoadedExperiment
@@ -66,6 +67,10 @@ class OpenRun:
     pending: Sequence[Work]
     earlier: Sequence[Attempt]
     """The last attempt of earlier runs at each trial."""
+
+    def pending_per_block(self) -> Counter[int]:
+        """Return how many trials of each block are pending."""
+        return Counter(trial.block for trial, _ in self.pending)
 
     def finish(
         self,
@@ -117,8 +122,12 @@ def opened(ready: Prepared, directory: Path, *, jobs: Parallelism, say: Say) -> 
         campaign.note_run(datetime.now(UTC), ready.manifest.get("command", ""), str(jobs))
         for line in damage.lines(campaign.set_aside_damaged(), directory):
             say(line)
+        if campaign.growth:
+            for line in growth_lines.lines(campaign.growth, directory):
+                say(line)
         last = campaign.attempts()
-        pending = executor.pending(last, loaded.trials)
+        wanted = {trial.id for trial in loaded.trials}
+        pending = executor.pending(last, (one for one in campaign.design() if one.id in wanted))
         total, done = len(loaded.trials), len(loaded.trials) - len(pending)
         if done or broken_off:
             again = f", {broken_off} broken off and run again" if broken_off else ""

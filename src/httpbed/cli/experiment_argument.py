@@ -87,6 +87,13 @@ for_claims_option = click.option(
     " with the fewest blocks that can settle it. With --scale: of claims and arms whose treatments"
     " the scale runs.",
 )
+replicates_option = click.option(
+    "--replicates",
+    type=click.IntRange(1, 10_000),
+    metavar="N",
+    help="The number of blocks; default: the experiment's, or its scale's. With --for-claims: the"
+    " most blocks.",
+)
 capture_option = click.option(
     "--capture",
     is_flag=True,
@@ -160,6 +167,7 @@ def load(
     scale: ScaleName | None = None,
     *,
     for_claims: bool = False,
+    replicates: int | None = None,
 ) -> tuple[LoadedExperiment, Catalog]:
     """Read an experiment file and all recipes.
 
@@ -167,7 +175,9 @@ def load(
         ConfigError: With every mistake.
     """
     known = catalog(recipe_folders)
-    loaded = preparation.load(text(file), known, file.parent, scale, for_claims=for_claims)
+    loaded = preparation.load(
+        text(file), known, file.parent, scale, for_claims=for_claims, replicates=replicates
+    )
     return loaded, known
 
 

@@ -41,6 +41,7 @@ A_YEAR_S = 365 * 86_400.0
 @experiment_argument.file_argument
 @experiment_argument.scale_option
 @experiment_argument.for_claims_option
+@experiment_argument.replicates_option
 @click.option("--commands", is_flag=True, help="Print every command of each trial.")
 @experiment_argument.capture_option
 @experiment_argument.link_backend_option
@@ -52,6 +53,7 @@ def command(
     file: Path,
     scale: ScaleName | None,
     for_claims: bool,
+    replicates: int | None,
     commands: bool,
     capture: bool,
     link_backend: str | None,
@@ -64,7 +66,9 @@ def command(
     Use it before a long run, to see its duration and, with --commands, the exact commands: give
     --capture and --link-backend as to httpbed run.
     """
-    loaded, catalog = experiment_argument.load(file, recipe_folders, scale, for_claims=for_claims)
+    loaded, catalog = experiment_argument.load(
+        file, recipe_folders, scale, for_claims=for_claims, replicates=replicates
+    )
     planner = _planner(loaded, catalog, link_backend, capture=capture) if commands else None
     trials = [trial for trial in loaded.trials if wanted in {None, trial.id}]
     if not trials:
@@ -81,7 +85,7 @@ def command(
         _print(trial, planner)
     echo(_summary(loaded, catalog), err=True)
     if loaded.for_claims:
-        whole, _ = experiment_argument.load(file, recipe_folders, scale)
+        whole, _ = experiment_argument.load(file, recipe_folders, scale, replicates=replicates)
         for line in _saving(loaded, loaded.for_claims, whole, catalog):
             echo(line, err=True)
     experiment_argument.print_notes(loaded)

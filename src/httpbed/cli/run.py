@@ -30,13 +30,14 @@ from httpbed.store import sender_records as records
 @experiment_argument.file_argument
 @experiment_argument.scale_option
 @experiment_argument.for_claims_option
+@experiment_argument.replicates_option
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
     metavar="DIR",
     help="The campaign's folder; default: the experiment's name, followed by the scale. An existing"
-    " campaign is resumed.",
+    " campaign is resumed or extended.",
 )
 @click.option(
     "--jobs",
@@ -61,6 +62,7 @@ def command(
     file: Path,
     scale: ScaleName | None,
     for_claims: bool,
+    replicates: int | None,
     output: Path | None,
     jobs: Parallelism | None,
     capture: bool,
@@ -73,8 +75,14 @@ def command(
 
     Use it for every measurement. The same command resumes an interrupted campaign; finished trials
     are never repeated.
+
+    More replicates, levels or groups extend an existing campaign, and a changed question, claim,
+    figure or report section is taken over. A file that would run its treatments differently is
+    rejected, with each key that differs.
     """
-    loaded, catalog = experiment_argument.load(file, recipe_folders, scale, for_claims=for_claims)
+    loaded, catalog = experiment_argument.load(
+        file, recipe_folders, scale, for_claims=for_claims, replicates=replicates
+    )
     words = [loaded.experiment.name, scale, "for-claims" if for_claims else None]
     directory = output or Path("-".join(filter(None, words)))
     options = RunFlags(jobs, capture, backend.choose(link_backend))
@@ -112,13 +120,14 @@ def carry_out(
     standing = link_certificate.standing(loaded, options.backend)
     ready.manifest["scale"] = loaded.scale
     ready.manifest["for_claims"] = loaded.for_claims is not None
+    ready.manifest["replicates"] = loaded.replicates
     ready.manifest |= experiment_argument.program_sources()
     ready.manifest["link_certificate"] = standing.as_json()
     ready.manifest["senders"] = senders.standings(loaded.scenarios(), catalog, ready.manifest)
     jobs = _side_by_side(loaded, ready.manifest, options.jobs)
     with (
         campaign_run.opened(ready, directory, jobs=jobs, say=say) as run,
-        Reporter(len(run.pending), loaded.trials_per_block()) as reporter,
+        Reporter(len(run.pending), run.pending_per_block()) as reporter,
     ):
         run.finish(jobs=jobs, tell=reporter.report)
     return _report(directory, as_json=as_json)

@@ -106,13 +106,23 @@ class Experiment(Value):
         )
         return reduced.model_copy(update={"factors": reduced.used_factors()})
 
+    def with_replicates(self, replicates: int | None) -> Experiment:
+        """Return the experiment with so many blocks, at every scale; None keeps its own numbers."""
+        if replicates is None:
+            return self
+        update = {"replicates": replicates}
+        scales = {name: one.model_copy(update=update) for name, one in self.scales.items()}
+        return self.model_copy(update={**update, "scales": scales})
+
     def reduced_to(self, treatments: Collection[Mapping[str, str]], replicates: int) -> Experiment:
-        """Return the experiment with only some of its treatments and so many blocks."""
+        """Return the experiment with only some treatments of its factors, and so many blocks."""
         groups = [
             Group(name="chosen", levels={name: [level] for name, level in one.items()})
             for one in treatments
         ]
-        reduced = self.model_copy(update={"groups": groups, "replicates": replicates})
+        exclude = [one for one in self.exclude if not any(map(one.matches, treatments))]
+        update = {"groups": groups, "exclude": exclude, "replicates": replicates}
+        reduced = self.model_copy(update=update)
         return reduced.model_copy(update={"factors": reduced.used_factors()})
 
     def used_factors(self) -> dict[str, list[str]]:

@@ -7,7 +7,8 @@ are left out.
 Several campaigns of one experiment become one archive, such as runs on several days or machines. A
 block is never mixed: comparisons are made within blocks, so what differs between machines and days
 cancels out. Of campaigns with one seed, each block comes from the campaign that finished most of
-its trials. A campaign with another seed has other blocks, which are numbered on.
+its trials; campaigns may have different numbers of blocks. A campaign with another seed has other
+blocks, which are numbered on.
 """
 
 from __future__ import annotations
@@ -52,7 +53,16 @@ class Source:
 
     def blocks(self) -> list[int]:
         """Return the numbers of its blocks."""
-        return sorted({trial.block for trial in self.design})
+        return sorted(self._seeds())
+
+    def _seeds(self) -> dict[int, int]:
+        """Return the seed of each block; an archive may have several."""
+        return {trial.block: trial.seed for trial in self.design}
+
+    def has_blocks_of(self, other: Source) -> bool:
+        """Whether blocks of the same number are the same blocks, because their seeds agree."""
+        own, others = self._seeds(), other._seeds()
+        return all(own[block] == others[block] for block in own.keys() & others.keys())
 
     def finished(self) -> Counter[int]:
         """Return how many trials of each block have a valid attempt."""
@@ -86,7 +96,9 @@ def merge(directories: Sequence[Path], output: Path) -> Merged:
     merged = _merged(sources)
     first = sources[0].campaign
     provenance = [_provenance(source, merged) for source in sources]
-    manifest = _public({**sources[0].manifest, SOURCES: provenance})
+    generation = max(resume.generation(source.manifest) for source in sources)
+    grown = {"generation": generation} if generation > 1 else {}
+    manifest = _public({**sources[0].manifest, **grown, SOURCES: provenance})
     files = {Path(name).name: first.directory / name for name in first.link_names()}
     with campaigns.made(output, first.experiment_text, merged.design, manifest, files) as made:
         for source in sources:
@@ -128,12 +140,14 @@ def _not_alike(sources: Sequence[Source]) -> Iterator[Mistake]:
     first, *others = sources
     apart, text = "merge it on its own", first.campaign.experiment_text
     for other in others:
-        if not resume.is_same_but_for_seed(text, other.campaign.experiment_text):
+        if not resume.has_same_treatments(text, other.campaign.experiment_text):
             yield Mistake(other.place, f"is of another experiment than {first.place}", apart)
             continue  # its programs and scale differ for that reason
-        for holds, _ in resume.other_parts(first.manifest, other.manifest):
-            yield Mistake(first.place, f"holds a campaign {holds}, and {other.place} not", apart)
-        for name, before, now in resume.program_differences(first.manifest, other.manifest):
+        if not resume.is_same_selection(first.manifest, other.manifest):
+            held = [resume.selection_words(one.manifest) for one in (first, other)]
+            reason = f"was run with {held[1]}, and {first.place} with {held[0]}"
+            yield Mistake(other.place, reason, apart)
+        for name, before, now in resume.program_conflicts(first.manifest, other.manifest):
             reason = f"{name} is {now or 'absent'}, and {before or 'absent'} in {first.place}"
             yield Mistake(other.place, reason, apart)
 
@@ -147,14 +161,13 @@ def _damages(sources: Sequence[Source]) -> Iterator[Mistake]:
 
 def _merged(sources: Sequence[Source]) -> Merged:
     merged = Merged()
-    designs = list[tuple[list[str], list[Source]]]()
+    groups = list[list[Source]]()
     for source in sources:
-        ids = [trial.id for trial in source.design]
-        same = next((group for known, group in designs if known == ids), None)
-        same.append(source) if same is not None else designs.append((ids, [source]))
-    for _, group in designs:
+        same = next((group for group in groups if group[0].has_blocks_of(source)), None)
+        same.append(source) if same is not None else groups.append([source])
+    for group in groups:
         finished = {id(source): source.finished() for source in group}
-        for block in group[0].blocks():
+        for block in sorted({block for source in group for block in source.blocks()}):
             best = max(group, key=lambda source: finished[id(source)][block])  # the first of equals
             merged.finished += finished[id(best)][block]
             _add(merged, best, block)

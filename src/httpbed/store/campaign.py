@@ -1,10 +1,11 @@
-"""A campaign: one execution of a design, in a folder to which files are only ever added.
+"""A campaign: one execution of a design, in a folder that loses nothing.
 
 ::
 
     manifest.json         versions, digests, machine, command
     experiment.toml       the experiment
     design.jsonl          a line per trial, in order
+    earlier/<n>/          these three as they were before the campaign grew for the n-th time
     links/<SHA-256>       copies of the traces and records that the experiment names
     runs.jsonl            a line per run
     trials/<block>/<trial>/<attempt>/{trial.json, observations.jsonl, handovers.json, artifacts/}
@@ -15,7 +16,8 @@
 An attempt joins the campaign by one rename, after all of it is on the disk, so it is complete or
 missing. The manifest has the digests of experiment, design and links, ``trial.json`` those of an
 attempt's files. An attempt that differs from its digests counts as missing. A resumed run executes
-the trials of the design that have no finished attempt.
+the trials of the design that have no finished attempt. A run that asks for more trials, or whose
+file says something else about them, lets the campaign grow (:mod:`httpbed.store.growth`).
 """
 
 from __future__ import annotations
@@ -30,9 +32,18 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.experiment.growth import Growth
 from httpbed.experiment.trial import Attempt, Record, Trial
 from httpbed.host.sandbox import removal, untrusted_files
-from httpbed.store import attempts, campaign_lock, digests, durable_files, layout, resume
+from httpbed.store import (
+    attempts,
+    campaign_lock,
+    digests,
+    durable_files,
+    first_files,
+    growth,
+    layout,
+)
 from httpbed.store.damage import Damage
 from httpbed.store.digests import DifferentError, FileDigest
 from httpbed.store.layout import DESIGN, EXPERIMENT, FILES, LINKS, MANIFEST, RUNS, SOURCES
@@ -47,6 +58,8 @@ class Campaign:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
+        self.growth: Growth | None = None
+        """How this run changed the campaign's files; None if it did not."""
 
     @property
     def manifest(self) -> dict[str, Any]:
@@ -76,7 +89,7 @@ class Campaign:
         return self._parsed(DESIGN, parse)
 
     def files(self) -> dict[str, FileDigest]:
-        """Return the digests of the experiment, the design and the links, by their names."""
+        """Return the digests of the files beside the manifest and of links, by their names."""
 
         def parse(content: bytes) -> dict[str, FileDigest]:
             listed = digests.unsealed(content)["files"].items()
@@ -93,7 +106,10 @@ class Campaign:
         if digest is None:
             raise DifferentError(f"is not among the files that {MANIFEST} names")
         if difference := digest.difference(digests.of_bytes(content)):
-            raise DifferentError(difference)
+            staged = growth.staged_content(self.directory, name, digest)
+            if staged is None:
+                raise DifferentError(difference)
+            return staged.decode()
         return content.decode()
 
     def examined(self) -> Iterator[Record | Damage]:
@@ -258,7 +274,8 @@ def opened(
 ) -> Iterator[Campaign]:
     """Open a campaign for a run, a new one or one to be resumed, and lock it meanwhile.
 
-    A new campaign copies each of ``files`` under its digest.
+    A campaign of the same experiment with another design grows to contain this one. A new campaign
+    copies each of ``files`` under its digest, a growing one those that it lacks.
 
     Raises:
         ConfigError: It belongs to another experiment, used other programs, or is locked by another
@@ -268,10 +285,12 @@ def opened(
     _make_folder(directory)
     with campaign_lock.held(directory):
         campaign = Campaign(directory)
+        wanted = first_files.FirstFiles(experiment_text, design, manifest, files or {})
         if os.path.lexists(directory / MANIFEST):
-            _refuse_other(campaign, experiment_text, design, manifest)
+            growth.settle(directory, campaign.files())
+            campaign.growth = growth.resumed(campaign, wanted)
         else:
-            _write_new(directory, experiment_text, design, manifest, files or {})
+            first_files.write(directory, wanted)
         yield campaign
 
 
@@ -293,7 +312,9 @@ def made(
         raise ConfigError([Mistake(str(directory), reason, remedy)])
     _make_folder(directory)
     with campaign_lock.held(directory):
-        _write_new(directory, experiment_text, design, manifest, files)
+        first_files.write(
+            directory, first_files.FirstFiles(experiment_text, design, manifest, files)
+        )
         yield Campaign(directory)
 
 
@@ -327,65 +348,6 @@ def _make_folder(directory: Path) -> None:
     if not directory.is_dir():
         directory.mkdir(parents=True, exist_ok=True)
         durable_files.settle([directory.resolve().parent])
-
-
-def _write_new(
-    directory: Path,
-    experiment_text: str,
-    design: Sequence[Trial],
-    manifest: Mapping[str, Any],
-    files: Mapping[str, Path],
-) -> None:
-    """Write the files of a new campaign, the manifest last: without it there is no campaign."""
-    contents = {
-        EXPERIMENT: experiment_text.encode(),
-        DESIGN: "".join(f"{trial.model_dump_json()}\n" for trial in design).encode(),
-    }
-    for name, content in contents.items():
-        durable_files.write(directory / name, content)
-    written = {name: digests.of_bytes(content) for name, content in contents.items()}
-    written |= _keep(directory, files)
-    document = {**manifest, "files": {name: one.model_dump() for name, one in written.items()}}
-    unnamed = directory / ".manifest"
-    durable_files.write(unnamed, digests.sealed(document))
-    unnamed.rename(directory / MANIFEST)
-    durable_files.settle([directory])
-
-
-def _keep(directory: Path, files: Mapping[str, Path]) -> dict[str, FileDigest]:
-    """Copy the files that an experiment names; return their digests."""
-    if files:
-        (directory / LINKS).mkdir(exist_ok=True)
-    for digest, path in files.items():
-        durable_files.write(directory / LINKS / digest, path.read_bytes())
-    return digests.of_folder(directory.resolve(), LINKS)
-
-
-def _refuse_other(
-    campaign: Campaign, experiment_text: str, design: Sequence[Trial], manifest: Mapping[str, Any]
-) -> None:
-    place, another = str(campaign.directory), "choose another folder with -o"
-    if campaign.is_archive:
-        raise ConfigError([Mistake(place, "holds an archive, which no run continues", another)])
-    made_by = campaign.manifest
-    same_text = resume.is_same_experiment(campaign.experiment_text, experiment_text)
-    for holds, options in resume.other_parts(made_by, manifest) if same_text else ():
-        remedy = f"resume it with {options}, or {another}"
-        raise ConfigError([Mistake(place, f"holds a campaign {holds}", remedy)])
-    foreign = ConfigError([Mistake(place, "holds a campaign of another experiment", another)])
-    if not same_text:
-        raise foreign
-    mistakes = [
-        Mistake(place, f"{name} was {before or 'not there'} and is now {now or 'gone'}", another)
-        for name, before, now in resume.differences(made_by, manifest)
-    ]
-    if mistakes:
-        raise ConfigError(mistakes)
-    if campaign.design() != list(design):
-        if manifest.get("for_claims"):
-            reason = "holds other trials than those that the claims need now"
-            raise ConfigError([Mistake(place, reason, another)])
-        raise foreign
 
 
 def _refuse_foreign(directory: Path) -> None:

@@ -16,8 +16,10 @@ SOURCES = "sources"
 """The manifest's member in which an archive says from which campaigns it was made."""
 RUNS = "runs.jsonl"
 TRIALS, UNFINISHED, DAMAGED = "trials", "unfinished", "damaged"
+EARLIER = "earlier"
+"""What a campaign was before it grew: a numbered folder for each time."""
 LOCK = "lock"
-FOLDERS = (TRIALS, UNFINISHED, DAMAGED)
+FOLDERS = (TRIALS, UNFINISHED, DAMAGED, EARLIER)
 _LEVELS = (re.compile(r"[0-9]{4,9}"), re.compile(r"[0-9a-f]{12}"), re.compile(r"[1-9][0-9]{0,8}"))
 """Names of blocks, trials and attempts."""
 _UNDER_WAY = re.compile(r"[0-9a-f]{12}-[1-9][0-9]*")
@@ -39,6 +41,14 @@ def attempts(directory: Path) -> Iterator[str]:
     A file or link with the name of a block, trial or attempt is one of the places, too.
     """
     yield from _below(directory, TRIALS, 0)
+
+
+def trials_with_attempts(directory: Path) -> frozenset[str]:
+    """Return the identifiers of the trials with a finished attempt, damaged or not."""
+    levels = (place.split("/") for place in attempts(directory))
+    return frozenset(
+        trial for _, _, trial, *_ in (one for one in levels if len(one) > len(_LEVELS))
+    )
 
 
 def _below(directory: Path, place: str, level: int) -> Iterator[str]:

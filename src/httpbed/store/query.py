@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -11,8 +13,10 @@ import pyarrow as pa
 from httpbed.experiment import parser
 from httpbed.experiment.document import narrowed
 from httpbed.experiment.errors import ConfigError
+from httpbed.experiment.experiment import Experiment
+from httpbed.experiment.trial import Trial
 from httpbed.store import campaign as campaigns
-from httpbed.store import tables
+from httpbed.store import resume, tables
 from httpbed.store.artifacts import Artifacts
 from httpbed.store.campaign import Campaign
 from httpbed.store.results import Results
@@ -29,12 +33,9 @@ def read(directory: Path) -> Results:
     if read_back.experiment is None:
         raise ConfigError(read_back.mistakes)
     manifest = campaign.manifest
-    experiment = read_back.experiment.at_scale(manifest.get("scale"))
+    whole = read_back.experiment.with_replicates(manifest.get("replicates"))
     design = campaign.design()
-    if manifest.get("for_claims"):
-        treatments = {tuple(trial.levels.items()): trial.levels for trial in design}
-        blocks = max((trial.block for trial in design), default=1)
-        experiment = experiment.reduced_to([*treatments.values()], blocks)
+    experiment = _of_design(whole, design, manifest)
     factors = experiment.factors
     compacted = tables.compact(campaign, factors)
     return Results(
@@ -48,10 +49,27 @@ def read(directory: Path) -> Results:
         },
         blocks=Counter(tuple(trial.levels[name] for name in factors) for trial in design),
         damaged=compacted.damaged,
-        whole_experiment=read_back.experiment,
+        whole_experiment=whole,
         artifacts=Artifacts(None if campaign.is_archive else directory),
         **compacted.tables,
     )
+
+
+def _of_design(
+    whole: Experiment, design: Sequence[Trial], manifest: Mapping[str, Any]
+) -> Experiment:
+    """Return the experiment with the treatments and the blocks of a campaign's design."""
+    experiment = whole.at_scale(manifest.get("scale"))
+    is_part = bool(manifest.get("for_claims"))
+    if not is_part and resume.generation(manifest) == 1:
+        return experiment
+    blocks = max((trial.block for trial in design), default=1)
+    planned = {
+        tuple(trial.levels[name] for name in whole.factors): trial.levels for trial in design
+    }
+    if not is_part and planned.keys() == {tuple(one.values()) for one in experiment.treatments()}:
+        return experiment.model_copy(update={"replicates": blocks})
+    return (experiment if is_part else whole).reduced_to([*planned.values()], blocks)
 
 
 def _jobs(campaign: Campaign) -> str:

@@ -1,4 +1,4 @@
-"""What must be equal in a run that resumes a campaign."""
+"""What must be equal in a run that resumes a campaign, and its manifest after it grew."""
 
 from __future__ import annotations
 
@@ -8,62 +8,104 @@ from typing import Any
 
 MACHINE = ("kernel", "architecture", "cpu", "cores", "memory_bytes")
 """Facts of the machine; comparisons stay within one machine."""
-NOT_RUN = ("claim", "figure")
-"""Tables of an experiment file that change nothing that runs."""
+NOT_TREATMENTS = ("seed", "replicates", "question", "report", "claim", "figure")
+"""Keys of an experiment file that change no treatment."""
+SELECTION = ("scale", "for_claims")
+"""Which treatments of an experiment's design a campaign holds."""
+OF_THE_FIRST_RUN = ("started", "httpbed", "host", "link")
+"""What a manifest says of the campaign's first run, also after it grew."""
 
 
-def is_same_experiment(text: str, other: str) -> bool:
-    """Whether two valid experiment files run the same, whatever they claim and draw."""
-    if text == other:
-        return True
-    documents = [tomllib.loads(one) for one in (text, other)]
-    return any(name in one for one in documents for name in NOT_RUN) and (
-        _what_runs(documents[0]) == _what_runs(documents[1])
-    )
+def has_same_treatments(text: str, other: str) -> bool:
+    """Whether two valid experiment files run the same treatments, in whatever blocks."""
+    return _treatments(text) == _treatments(other)
 
 
-def _what_runs(document: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in document.items() if key not in NOT_RUN}
+def _treatments(text: str) -> dict[str, Any]:
+    return {key: value for key, value in tomllib.loads(text).items() if key not in NOT_TREATMENTS}
 
 
-def is_same_but_for_seed(text: str, other: str) -> bool:
-    """Whether two valid experiment files run the same treatments, on whatever seeds."""
-    return _what_runs(_seedless(text)) == _what_runs(_seedless(other))
+def is_same_part(made_by: Mapping[str, Any], manifest: Mapping[str, Any]) -> bool:
+    """Whether two manifests hold the same part of an experiment's design."""
+    names = (*SELECTION, "replicates")
+    return all((made_by.get(one) or None) == (manifest.get(one) or None) for one in names)
 
 
-def _seedless(text: str) -> dict[str, Any]:
-    return {key: value for key, value in tomllib.loads(text).items() if key != "seed"}
+def is_same_selection(made_by: Mapping[str, Any], manifest: Mapping[str, Any]) -> bool:
+    """Whether two manifests hold the same treatments of an experiment's design."""
+    return selection_words(made_by) == selection_words(manifest)
 
 
-def other_parts(
-    made_by: Mapping[str, Any], manifest: Mapping[str, Any]
-) -> Iterator[tuple[str, str]]:
-    """Yield which part of its design a campaign holds, and its options, if a run wants another."""
-    scale, needed = made_by.get("scale"), bool(made_by.get("for_claims"))
-    if scale != manifest.get("scale"):
-        holds = f"at scale {scale}" if scale else "of all of it"
-        yield holds, f"--scale {scale}" if scale else "no --scale"
-    elif needed != bool(manifest.get("for_claims")):
-        yield (
-            "of what claims need" if needed else "of more than claims need",
-            ("--for-claims" if needed else "no --for-claims"),
-        )
+def selection_words(manifest: Mapping[str, Any]) -> str:
+    """Return the options of ``httpbed run`` that selected a campaign's treatments."""
+    scale, for_claims = (manifest.get(one) for one in SELECTION)
+    words = [f"--scale {scale}" if scale else "", "--for-claims" if for_claims else ""]
+    return " ".join(filter(None, words)) or "neither --scale nor --for-claims"
+
+
+def generation(manifest: Mapping[str, Any]) -> int:
+    """Return 1 for a campaign that never grew, and one more for each time that it did."""
+    return int(manifest.get("generation", 1))
+
+
+def grown_manifest(made_by: Mapping[str, Any], manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the manifest of a campaign that grows: programs, recipes and sites of all its runs."""
+    first = {name: made_by[name] for name in OF_THE_FIRST_RUN if name in made_by}
+    joined = {
+        name: [*made_by[name], *(one for one in manifest[name] if one not in made_by[name])]
+        for name in ("programs", "sites")
+        if name in made_by and name in manifest
+    }
+    recipes = {**made_by.get("recipes", {}), **manifest.get("recipes", {})}
+    grown = {**manifest, **first, **joined, "recipes": recipes}
+    if senders := _senders(made_by, manifest):
+        grown["senders"] = senders
+    return {**grown, "generation": generation(made_by) + 1}
+
+
+def _senders(made_by: Mapping[str, Any], manifest: Mapping[str, Any]) -> list[Any]:
+    """Return the senders of both manifests, each with its latest verdict."""
+    now = list(manifest.get("senders", ()))
+    known = [one["sender"] for one in now]
+    return [*now, *(one for one in made_by.get("senders", ()) if one["sender"] not in known)]
 
 
 def differences(
     made_by: Mapping[str, Any], manifest: Mapping[str, Any]
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield what differs from the campaign's manifest: name, old value and new value."""
-    yield from program_differences(made_by, manifest)
+    """Yield what differs between two manifests: name, old value and new value."""
+    before, now = _subjects(made_by), _subjects(manifest)
+    for subject in dict.fromkeys([*before, *now]):
+        yield from _differences(before.get(subject, {}), now.get(subject, {}))
+    yield from _differences(_sites(made_by), _sites(manifest))
     yield from _differences(_machine(made_by), _machine(manifest))
 
 
-def program_differences(
+def conflicts(
     made_by: Mapping[str, Any], manifest: Mapping[str, Any]
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield what differs except the machine: name, old value and new value."""
-    for identities in (_programs, _recipes, _sites, _link):
-        yield from _differences(identities(made_by), identities(manifest))
+    """Yield what keeps a run out of a campaign: name, old value and new value."""
+    yield from program_conflicts(made_by, manifest)
+    yield from _differences(_machine(made_by), _machine(manifest))
+
+
+def program_conflicts(
+    made_by: Mapping[str, Any], manifest: Mapping[str, Any]
+) -> Iterator[tuple[str, str, str]]:
+    """Yield which programs, recipes, sites or links conflict: name, old value and new value.
+
+    A program that only one of them has is no conflict: other treatments need other programs. Sites
+    of one name conflict if each manifest has one that the other lacks.
+    """
+    before, now = _subjects(made_by), _subjects(manifest)
+    for subject in before:
+        if subject in now:
+            yield from _differences(before[subject], now[subject])
+    sites = _sites(made_by), _sites(manifest)
+    for name, old, new in _differences(*sites):
+        of_each = [set(one.get(name, "").split()) for one in sites]
+        if of_each[0] - of_each[1] and of_each[1] - of_each[0]:
+            yield name, old, new
 
 
 def _differences(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
@@ -72,17 +114,18 @@ def _differences(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[tup
             yield name, old.get(name, "")[:40], new.get(name, "")[:40]
 
 
-def _programs(manifest: Mapping[str, Any]) -> dict[str, str]:
-    found: dict[str, str] = {}
+def _subjects(manifest: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """Return what identifies each program, recipe and kind of link, by the subject's name."""
+    found: dict[str, dict[str, str]] = {}
     for program in manifest.get("programs", ()):
         name, libraries = program["name"], program.get("libraries", {})
-        found |= {f"{path} of {name}": digest for path, digest in libraries.items()}
-        found[f"program {name}"] = f"{program['version']} ({program['sha256'][:12]})"
-    return found
-
-
-def _recipes(manifest: Mapping[str, Any]) -> dict[str, str]:
-    return {f"recipe {name}": digest for name, digest in manifest.get("recipes", {}).items()}
+        subject = found.setdefault(f"program {name}", {})
+        subject |= {f"{path} of {name}": digest for path, digest in libraries.items()}
+        subject[f"program {name}"] = f"{program['version']} ({program['sha256'][:12]})"
+    for name, digest in manifest.get("recipes", {}).items():
+        found[f"recipe {name}"] = {f"recipe {name}": digest}
+    backend = manifest.get("link", {}).get("backend", "af_packet")  # the first had no other
+    return {**found, "link": {"link's backend": backend}}
 
 
 def _sites(manifest: Mapping[str, Any]) -> dict[str, str]:
@@ -97,8 +140,3 @@ def _sites(manifest: Mapping[str, Any]) -> dict[str, str]:
 def _machine(manifest: Mapping[str, Any]) -> dict[str, str]:
     host = manifest.get("host", {})
     return {f"machine's {name}": str(host.get(name)) for name in MACHINE}
-
-
-def _link(manifest: Mapping[str, Any]) -> dict[str, str]:
-    backend = manifest.get("link", {}).get("backend", "af_packet")  # the first had no other
-    return {"link's backend": backend}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from httpbed.experiment.errors import ConfigError
 from httpbed.experiment.trial import Record, Trial
-from httpbed.store import attempts, digests, layout, tables
+from httpbed.store import attempts, digests, growth, layout, tables
 from httpbed.store.campaign import Campaign
 from httpbed.store.damage import Damage
 from httpbed.store.layout import DESIGN, EXPERIMENT, LINKS, RUNS
@@ -74,9 +74,11 @@ def _own_files(campaign: Campaign) -> Iterator[Damage]:
         yield from (Damage(Path(one.place).name, (one.reason,)) for one in error.mistakes)
         return
     real = campaign.directory.resolve()
-    yield from (Damage(name, (how,)) for name, how in digests.differences(real, listed).items())
+    for name, how in digests.differences(real, listed).items():
+        if growth.staged_content(real, name, listed[name]) is None:
+            yield Damage(name, (how,))
     for name in (EXPERIMENT, DESIGN, *digests.names(real, LINKS)):
-        if name not in listed:
+        if name not in listed and not growth.is_unused_link(real, name):
             yield Damage(name, ("is not among the files that manifest.json names",))
 
 
@@ -98,6 +100,8 @@ def _attempt(campaign: Campaign, place: str, design: Mapping[str, Trial] | None)
 
 def _notes(campaign: Campaign) -> Iterator[str]:
     real = campaign.directory.resolve()
+    if growth.staged_names(real):
+        yield "a run was killed while the campaign grew; the next run completes or forgets that"
     try:
         yield from (
             f"{RUNS}: line {number} is torn, and is ignored" for number in campaign.torn_runs()

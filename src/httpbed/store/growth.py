@@ -1,0 +1,167 @@
+"""Lets a campaign grow: other files beside the same trials, of which none is lost.
+
+``manifest.json`` has the digests of ``experiment.toml`` and ``design.jsonl``, so its rename is the
+step at which a campaign grows:
+
+1. The three files are copied to ``earlier/<n>/``; links that are new are copied.
+2. The new experiment and design are written beside the old ones, as ``.experiment.toml`` and
+   ``.design.jsonl``.
+3. The new manifest takes its place, then the experiment and the design take theirs.
+
+A run that is killed before step 3 leaves the campaign as it was. After the manifest's rename,
+readers find the two other files in one place or the other, by their digests
+(:func:`staged_content`), and the next run moves them (:func:`settle`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from httpbed.experiment import differences, growth, parser
+from httpbed.experiment.differences import Version
+from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.experiment.growth import Growth
+from httpbed.experiment.trial import Trial
+from httpbed.host.sandbox import removal, untrusted_files
+from httpbed.store import digests, durable_files, first_files, layout, resume
+from httpbed.store.digests import FileDigest
+from httpbed.store.first_files import FirstFiles
+from httpbed.store.layout import DESIGN, EARLIER, EXPERIMENT, FILES, LINKS
+
+if TYPE_CHECKING:
+    from httpbed.store.campaign import Campaign
+
+STAGED = (EXPERIMENT, DESIGN)
+ANOTHER = "choose another folder with -o"
+
+
+def resumed(campaign: Campaign, wanted: FirstFiles) -> Growth | None:
+    """Make a campaign contain what a run asks for; return how it changed, None if it did not.
+
+    Raises:
+        ConfigError: It is an archive, or a campaign of another experiment, machine or programs.
+    """
+    place = str(campaign.directory)
+    if campaign.is_archive:
+        raise ConfigError([Mistake(place, "holds an archive, which no run continues", ANOTHER)])
+    old = campaign.design()
+    ran = layout.trials_with_attempts(campaign.directory.resolve())
+    if mistakes := [*_mistakes(campaign, old, wanted, ran)]:
+        raise ConfigError(mistakes)
+    step = growth.grown(old, wanted.design, ran)
+    manifest = campaign.manifest
+    same_text = campaign.experiment_text == wanted.experiment_text
+    if same_text and not step.changes_trials and resume.is_same_part(manifest, wanted.manifest):
+        return None
+    merged = resume.grown_manifest(manifest, wanted.manifest)
+    _write(campaign, FirstFiles(wanted.experiment_text, step.design, merged, wanted.files))
+    return step
+
+
+def _mistakes(
+    campaign: Campaign, old: Sequence[Trial], wanted: FirstFiles, ran: frozenset[str]
+) -> Iterator[Mistake]:
+    """Yield each difference that keeps the experiment out of the campaign, with the way out."""
+    place = str(campaign.directory)
+    earlier = Version(parser.read_valid(campaign.experiment_text).document, old)
+    later = Version(parser.read_valid(wanted.experiment_text).document, wanted.design)
+    for one in differences.differences(earlier, later, ran):
+        reason = f"holds a campaign of another experiment: {one}"
+        yield Mistake(place, reason, f"{one.remedy}, or {ANOTHER}")
+    for name, before, now in resume.conflicts(campaign.manifest, wanted.manifest):
+        yield Mistake(
+            place, f"{name} was {before or 'not there'} and is now {now or 'gone'}", ANOTHER
+        )
+
+
+def _write(campaign: Campaign, content: FirstFiles) -> None:
+    """Write the files of the grown campaign; the manifest's rename makes them count."""
+    directory = campaign.directory
+    listed = {name: one for name, one in campaign.files().items() if name not in STAGED}
+    listed |= _keep_earlier(campaign)
+    copied = first_files.keep_links(directory, _lacking(content.files, listed))
+    listed |= {name: one for name, one in copied.items() if name not in listed}
+    for name, text in content.texts().items():
+        durable_files.write(_staged(directory, name), text)
+        listed[name] = digests.of_bytes(text)
+    durable_files.settle([directory])
+    first_files.put_manifest(directory, content.manifest, listed)
+    settle(directory, listed)
+
+
+def _lacking(files: Mapping[str, Path], listed: Mapping[str, FileDigest]) -> dict[str, Path]:
+    return {one: path for one, path in files.items() if f"{LINKS}/{one}" not in listed}
+
+
+def _keep_earlier(campaign: Campaign) -> dict[str, FileDigest]:
+    """Copy the campaign's files as they are; return the copies' digests."""
+    directory, number = campaign.directory, resume.generation(campaign.manifest)
+    folder = directory / EARLIER / str(number)
+    folder.mkdir(parents=True, exist_ok=True)
+    kept = {}
+    for name in FILES:
+        content = untrusted_files.data(directory.resolve() / name, most=untrusted_files.OWN_BYTES)
+        durable_files.write(folder / name, content)
+        kept[f"{EARLIER}/{number}/{name}"] = digests.of_bytes(content)
+    durable_files.settle([folder, folder.parent, directory])
+    return kept
+
+
+def settle(directory: Path, listed: Mapping[str, FileDigest]) -> None:
+    """Move staged files that belong to the manifest to their places, and remove others.
+
+    Only the run that holds the campaign may do so.
+    """
+    names = staged_names(directory)
+    for name in names:
+        staged, digest = _staged(directory, name), listed.get(name)
+        if digest and not digest.difference(_digest(staged)):
+            staged.rename(directory / name)
+        else:
+            removal.remove(staged)
+    if names:
+        durable_files.settle([directory])
+
+
+def staged_content(directory: Path, name: str, digest: FileDigest) -> bytes | None:
+    """Return a file that has this digest and is not in its place, because a growth broke off.
+
+    Its place comes last again: a run may move the file there meanwhile.
+    """
+    for path in (_staged(directory, name), directory / name) if name in STAGED else ():
+        content = _read(path)
+        if content is not None and not digest.difference(digests.of_bytes(content)):
+            return content
+    return None
+
+
+def staged_names(directory: Path) -> list[str]:
+    """Return the files that a growth left beside the campaign's files because it was broken off."""
+    return [name for name in STAGED if os.path.lexists(_staged(directory, name))]
+
+
+def is_unused_link(directory: Path, name: str) -> bool:
+    """Whether a file is a complete link that was copied for a growth that was broken off."""
+    digest = _digest(directory / name)
+    return digest is not None and name == f"{LINKS}/{digest.sha256}"
+
+
+def _staged(directory: Path, name: str) -> Path:
+    return directory / f".{name}"
+
+
+def _digest(path: Path) -> FileDigest | None:
+    content = _read(path)
+    return None if content is None else digests.of_bytes(content)
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return untrusted_files.data(
+            path.parent.resolve() / path.name, most=untrusted_files.OWN_BYTES
+        )
+    except (FileNotFoundError, untrusted_files.UnreadableError):
+        return None
