@@ -18,6 +18,7 @@ VERBS = {
     "claims": "Judge the claims of a campaign.",
     "advise": "Say what was best in the measured conditions nearest to yours.",
     "gate": "Fail if a campaign is worse than a baseline, or contradicts its claims.",
+    "diff": "Compare two campaigns, treatment by treatment.",
     "export": "Write campaigns as a table, as a dataset with dictionary, or as HAR files.",
     "merge": "Write campaigns without their artifacts, as one small archive.",
     "verify": "Compare every file of a campaign with its digest.",

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,7 @@ from httpbed.experiment.differences import Version
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.growth import Growth
 from httpbed.experiment.trial import Trial
-from httpbed.host.sandbox import removal, untrusted_files
+from httpbed.host.sandbox import untrusted_files
 from httpbed.store import digests, durable_files, first_files, layout, resume
 from httpbed.store.digests import FileDigest
 from httpbed.store.first_files import FirstFiles
@@ -121,7 +122,8 @@ def settle(directory: Path, listed: Mapping[str, FileDigest]) -> None:
         if digest and not digest.difference(_digest(staged)):
             staged.rename(directory / name)
         else:
-            removal.remove(staged)
+            with suppress(OSError):  # a folder, which is none of ours
+                staged.unlink()
     if names:
         durable_files.settle([directory])
 

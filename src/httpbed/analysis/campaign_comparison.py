@@ -1,0 +1,221 @@
+"""Two campaigns, treatment by treatment: what changed between versions, machines or settings.
+
+If both campaigns have the same trial (:attr:`~httpbed.experiment.trial.Trial.id`), both transfers
+met the same random losses. So a treatment is compared **paired**, by the blocks in which both ran
+the same trial: signed ranks of the log ratios (Wilcoxon 1945). If no block is common, the treatment
+is compared by ranks of the logarithms of all values (Mann and Whitney 1947). Completion is compared
+by Fisher's exact test.
+
+A campaign has many treatments. The p-values of all treatments are adjusted together (Benjamini and
+Hochberg 1995): if nothing changed, the probability of any reported change is 5 % at most. The
+intervals are not adjusted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy import stats
+
+from httpbed.analysis import sample as samples
+from httpbed.analysis.claims import location
+from httpbed.analysis.claims.location import OrderStatistics
+from httpbed.analysis.comparison import EQUAL_MARGIN
+from httpbed.analysis.estimate import CONFIDENCE
+from httpbed.analysis.sample import FAR, Floats, Sample, Tally
+from httpbed.store.results import Results
+
+Levels = frozenset[tuple[str, str]]
+Change = Literal["lower", "higher", "equal", "open"]
+"""``equal``: the whole interval lies within 1 % of 1. ``open``: no change is certain."""
+ERROR_RATE = 1 - CONFIDENCE
+_UNBOUNDED = math.log(FAR) / 2
+"""Log ratios beyond it come from censored values, which were moved far away."""
+
+
+@dataclass(frozen=True)
+class TreatmentDifference:
+    """One treatment in two campaigns."""
+
+    levels: Mapping[str, str]
+    pairs: int
+    """Number of blocks in which both ran the same trial and have a ratio; 0: not paired."""
+    blocks: tuple[int, int]
+    """Number of values that each campaign contributes."""
+    ratio: float
+    """The second campaign's metric over the first one's; nan without values in both."""
+    low: float
+    high: float
+    """Ends of the interval; 0 and inf if the blocks, or trials that timed out, leave it open."""
+    coverage: float
+    """Probability with which the interval covers the true ratio, at least."""
+    change: Change
+    completes: Literal["less often", "more often", "alike"]
+    tallies: tuple[Tally, Tally]
+
+
+@dataclass(frozen=True)
+class _Evidence:
+    """The locations of a log ratio, with censored values at their bounds and far beyond."""
+
+    found: tuple[OrderStatistics, OrderStatistics]
+    pairs: int
+    blocks: tuple[int, int]
+
+    def p_value(self) -> float:
+        """Return the two-sided p-value of no change."""
+        above = max(one.p_above(0.0) for one in self.found)
+        below = max(one.p_below(0.0) for one in self.found)
+        return min(1.0, 2 * min(above, below))
+
+    def interval(self) -> tuple[float, float, float]:
+        """Return both ends of the log ratio's interval, and its coverage."""
+        side = max(ERROR_RATE / 2, self.found[0].least_p)
+        low = min(one.low(side) for one in self.found)
+        high = max(one.high(side) for one in self.found)
+        low = -math.inf if low < -_UNBOUNDED else low
+        high = math.inf if high > _UNBOUNDED else high
+        return low, high, max(0.0, min(CONFIDENCE, 1 - 2 * side))
+
+
+def compare(old: Results, new: Results, metric: str) -> tuple[TreatmentDifference, ...]:
+    """Compare each treatment that both campaigns hold."""
+    before = {_levels(one): one for one in samples.samples(old, metric).values()}
+    trials = _trials(old), _trials(new)
+    both = [
+        (before[_levels(one)], one)
+        for one in samples.samples(new, metric).values()
+        if _levels(one) in before
+    ]
+    return of_samples(both, [_same_blocks(_levels(one), *trials) for one, _ in both])
+
+
+def of_samples(
+    both: Sequence[tuple[Sample, Sample]], same: Sequence[Sequence[int]]
+) -> tuple[TreatmentDifference, ...]:
+    """Compare pairs of samples, of which each has these blocks with the same trials."""
+    found = [_evidence(*pair, blocks) for pair, blocks in zip(both, same, strict=True)]
+    raw = [one.p_value() if one else math.nan for one in found]
+    raw += [_p_completion(one.tally, other.tally) for one, other in both]
+    certain = _certain(raw)
+    return tuple(
+        _difference(one, other, evidence, (certain[index], certain[len(both) + index]))
+        for index, ((one, other), evidence) in enumerate(zip(both, found, strict=True))
+    )
+
+
+def only_in(one: Results, other: Results) -> int:
+    """Return how many treatments of a campaign another one lacks."""
+    known = {frozenset(levels.items()) for levels in other.experiment.treatments()}
+    return sum(frozenset(levels.items()) not in known for levels in one.experiment.treatments())
+
+
+def _certain(raw: Sequence[float]) -> list[bool]:
+    """Return which p-values are significant together; a test without data is nan."""
+    p_values = np.array(raw)
+    counted = ~np.isnan(p_values)
+    certain = np.zeros(p_values.shape, dtype=bool)
+    if counted.any():
+        certain[counted] = stats.false_discovery_control(p_values[counted]) <= ERROR_RATE
+    return [bool(one) for one in certain]
+
+
+def _levels(sample: Sample) -> Levels:
+    return frozenset(sample.levels.items())
+
+
+def _trials(results: Results) -> Mapping[Levels, Mapping[int, str]]:
+    """Return the identifiers of each treatment's trials by block."""
+    rows = samples.by_treatment(results, samples.last_attempts(results.trials))
+    names = [*results.experiment.factors]
+    return {
+        frozenset(zip(names, key, strict=True)): {row["block"]: row["trial"] for row in own}
+        for key, own in rows.items()
+    }
+
+
+def _same_blocks(
+    levels: Levels,
+    old: Mapping[Levels, Mapping[int, str]],
+    new: Mapping[Levels, Mapping[int, str]],
+) -> list[int]:
+    """Return the blocks in which both campaigns ran the same trial of a treatment."""
+    now = new.get(levels, {})
+    return [block for block, trial in old.get(levels, {}).items() if now.get(block) == trial]
+
+
+def _evidence(old: Sample, new: Sample, same: Sequence[int]) -> _Evidence | None:
+    """Return what the values say about the ratio; None without values, or with a zero."""
+    if any(value <= 0 for one in (old, new) for value in one.at_bound().values()):
+        return None
+    return _paired(old, new, same) if same else _unpaired(old, new)
+
+
+def _paired(old: Sample, new: Sample, same: Sequence[int]) -> _Evidence | None:
+    known = old.at_bound().keys() & new.at_bound().keys()
+    both_open = old.censored.keys() & new.censored.keys()
+    blocks = [block for block in same if block in known and block not in both_open]
+    if not blocks:
+        return None
+
+    def ratios(values: Mapping[int, float], base: Mapping[int, float]) -> Floats:
+        return np.array([math.log(values[block] / base[block]) for block in blocks])
+
+    at_bound = ratios(new.at_bound(), old.at_bound())
+    far = ratios(new.far(), old.far())
+    many = len(blocks) > location.MOST_PAIRED
+    locate = location.median if many else location.pseudo_median
+    return _Evidence((locate(at_bound), locate(far)), len(blocks), (len(blocks), len(blocks)))
+
+
+def _unpaired(old: Sample, new: Sample) -> _Evidence | None:
+    if not old.n or not new.n:
+        return None
+    at_bound, far = (
+        location.shift(np.log([*after.values()]), np.log([*before.values()]))
+        for after, before in ((new.at_bound(), old.at_bound()), (new.far(), old.far()))
+    )
+    return _Evidence((at_bound, far), 0, (old.n, new.n))
+
+
+def _p_completion(old: Tally, new: Tally) -> float:
+    """Return the p-value of equal completion; nan if all trials of both completed."""
+    table = [[one.completed, one.recorded - one.completed] for one in (old, new)]
+    if not any(failed for _, failed in table) or not all(map(sum, table)):
+        return math.nan
+    return float(stats.fisher_exact(np.array(table))[1])
+
+
+def _difference(
+    old: Sample, new: Sample, evidence: _Evidence | None, certain: tuple[bool, bool]
+) -> TreatmentDifference:
+    changed, completes = certain
+    shares = [one.tally.completed / max(1, one.tally.recorded) for one in (old, new)]
+    low, high, coverage = evidence.interval() if evidence else (-math.inf, math.inf, 0.0)
+    value = evidence.found[0].value if evidence else math.nan
+    return TreatmentDifference(
+        levels=new.levels,
+        pairs=evidence.pairs if evidence else 0,
+        blocks=evidence.blocks if evidence else (old.n, new.n),
+        ratio=math.exp(value),
+        low=math.exp(low),
+        high=math.exp(high) if high < math.inf else math.inf,
+        coverage=coverage,
+        change=_change(value, low, high, coverage, changed=changed),
+        completes=("less often" if shares[1] < shares[0] else "more often")
+        if completes
+        else "alike",
+        tallies=(old.tally, new.tally),
+    )
+
+
+def _change(value: float, low: float, high: float, coverage: float, *, changed: bool) -> Change:
+    if changed:
+        return "lower" if value < 0 else "higher"
+    edge = math.log1p(EQUAL_MARGIN)
+    settled = math.isclose(coverage, CONFIDENCE) and -edge <= low and high <= edge
+    return "equal" if settled else "open"

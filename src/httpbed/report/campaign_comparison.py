@@ -1,0 +1,131 @@
+"""The comparison of two campaigns, on the terminal and as JSON values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from httpbed.analysis.campaign_comparison import TreatmentDifference
+from httpbed.experiment.differences import Difference
+from httpbed.experiment.errors import visible
+from httpbed.experiment.metric import METRICS
+from httpbed.report.phrasing import DASH, title, treatment
+from httpbed.report.terminal import Console
+from httpbed.store import resume
+from httpbed.store.results import Results
+
+_BETTER, _WORSE = "green", "red"
+
+
+def changes(old: Results, new: Results, found: Sequence[Difference]) -> list[Difference]:
+    """List what differs between the campaigns besides their results: settings and versions."""
+    versions = [
+        Difference(name, before, now)
+        for name, before, now in resume.differences(old.manifest, new.manifest)
+    ]
+    own = [one.manifest.get("httpbed", "") for one in (old, new)]
+    httpbed = [Difference("httpbed", *own)] if own[0] != own[1] else []
+    return [*found, *httpbed, *versions]
+
+
+def show(differences: Sequence[TreatmentDifference], metric: str, out: Console) -> None:
+    """Print a line for each treatment."""
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    headers = ("treatment", f"{title(metric)}, B / A", "interval", "blocks", "completed", "change")
+    for header in headers:
+        table.add_column(header)
+    for one in differences:
+        table.add_row(
+            Text(visible(treatment(one.levels, tuple(one.levels)))),
+            f"{one.ratio:.3f}" if math.isfinite(one.ratio) else DASH,
+            _interval(one),
+            f"{one.pairs} paired" if one.pairs else " and ".join(map(str, one.blocks)),
+            ", ".join(f"{tally.completed}/{tally.recorded}" for tally in one.tallies),
+            Text(_words(one), _colour(one, metric)),
+        )
+    out.print(table)
+
+
+def _interval(one: TreatmentDifference) -> str:
+    if one.coverage == 0:
+        return DASH
+    low = f"{one.low:.3f}" if one.low else "?"
+    high = f"{one.high:.3f}" if math.isfinite(one.high) else "?"
+    return f"{low} .. {high}, {100 * one.coverage:.0f} %"
+
+
+def _words(one: TreatmentDifference) -> str:
+    completes = f"completes {one.completes}" if one.completes != "alike" else ""
+    if not math.isfinite(one.ratio):
+        return completes or "no ratio: a value is zero or missing"
+    return " and ".join(filter(None, (one.change, completes)))
+
+
+def _colour(one: TreatmentDifference, metric: str) -> str:
+    if one.completes != "alike":
+        return _WORSE if one.completes == "less often" else _BETTER
+    better = METRICS[metric].better
+    if one.change not in ("lower", "higher") or better == "neither":
+        return ""
+    return _BETTER if one.change == better else _WORSE
+
+
+def sentence(differences: Sequence[TreatmentDifference]) -> str:
+    """Sum up the treatments in one line."""
+    kinds = ("lower", "higher", "equal", "open")
+    counts = {kind: sum(one.change == kind for one in differences) for kind in kinds}
+    found = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
+    many = len(differences) > 1
+    return f"{len(differences)} treatment{'s' * many}: {found}"
+
+
+def notes(differences: Sequence[TreatmentDifference], alone: tuple[int, int]) -> Iterator[str]:
+    """Yield what limits the comparison."""
+    yield (
+        "the campaigns ran at different times: changes of the machine between them count as"
+        " changes of the programs"
+    )
+    unpaired = sum(not one.pairs and math.isfinite(one.ratio) for one in differences)
+    if unpaired:
+        yield (
+            f"{unpaired} of {len(differences)} treatments have no trial in common, so their blocks"
+            " are not paired; equal seeds and settings pair them"
+        )
+    for name, count in zip("AB", alone, strict=True):
+        if count:
+            yield f"{count} treatment{'s' * (count > 1)} only in {name}, not compared"
+
+
+def values(
+    differences: Sequence[TreatmentDifference],
+    changed: Sequence[Difference],
+    metric: str,
+    alone: tuple[int, int],
+) -> Mapping[str, Any]:
+    """Return the comparison for :func:`json.dumps`."""
+    return {
+        "schema": 1,
+        "metric": metric,
+        "changes": [{"key": one.key, "a": one.before, "b": one.now} for one in changed],
+        "treatments": [_values(one) for one in differences],
+        "only_in": {"a": alone[0], "b": alone[1]},
+    }
+
+
+def _values(one: TreatmentDifference) -> Mapping[str, Any]:
+    numbers = {"ratio": one.ratio, "low": one.low or math.nan, "high": one.high}
+    return {
+        "levels": dict(one.levels),
+        "change": one.change,
+        "completes": one.completes,
+        **{name: value if math.isfinite(value) else None for name, value in numbers.items()},
+        "coverage": one.coverage,
+        "pairs": one.pairs,
+        "blocks": list(one.blocks),
+        "completed": [tally.completed for tally in one.tallies],
+        "recorded": [tally.recorded for tally in one.tallies],
+    }

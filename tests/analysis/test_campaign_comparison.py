@@ -1,0 +1,99 @@
+"""Two campaigns compared: what changed is found, and chance alone is rarely called a change."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from httpbed.analysis import campaign_comparison
+from httpbed.analysis.campaign_comparison import TreatmentDifference
+from httpbed.analysis.sample import Sample, Tally
+
+BLOCKS = range(1, 9)
+REPEATS = 400
+SEED = 20261122
+
+
+def sample(
+    values: Mapping[int, float], censored: Mapping[int, float] | None = None, failed: int = 0
+) -> Sample:
+    """Return a sample of request times by block."""
+    late = dict(censored or {})
+    outcomes = Counter({"completed": len(values), "timed out": len(late), "failed": failed})
+    tally = Tally(outcomes.total(), outcomes)
+    return Sample("request_time", {"http_version": "3"}, values, late, ">", tally)
+
+
+def compared(old: Sample, new: Sample, *, paired: bool = True) -> TreatmentDifference:
+    """Compare two samples, whose blocks have the same trials or none."""
+    (found,) = campaign_comparison.of_samples([(old, new)], [[*BLOCKS] if paired else []])
+    return found
+
+
+def test_pairs_find_what_the_spread_of_blocks_hides() -> None:
+    """Losses differ from block to block by far more than the versions differ."""
+    old = {block: 1.0 + block for block in BLOCKS}
+    new = {block: value * (0.95 + block / 1000) for block, value in old.items()}
+    paired = compared(sample(old), sample(new))
+    assert (paired.change, paired.pairs) == ("lower", 8)
+    assert 0.95 < paired.low < paired.ratio < paired.high < 0.96
+    unpaired = compared(sample(old), sample(new), paired=False)
+    assert (unpaired.change, unpaired.pairs, unpaired.blocks) == ("open", 0, (8, 8))
+    assert unpaired.low < 0.95
+    assert unpaired.high > 1
+
+
+def test_what_certainly_differs_by_less_than_a_percent_is_equal() -> None:
+    """As in a report."""
+    old = dict.fromkeys(BLOCKS, 1.0)
+    new = {block: 1.0 + (-1) ** block / 1000 for block in BLOCKS}
+    assert compared(sample(old), sample(new)).change == "equal"
+
+
+def test_too_few_blocks_settle_nothing() -> None:
+    """Four pairs agree in direction by chance in one case of eight."""
+    old, new = (dict.fromkeys((1, 2, 3, 4), value) for value in (1.0, 0.5))
+    found = compared(sample(old), sample(new))
+    assert found.change == "open"
+    assert found.coverage == pytest.approx(0.875)
+
+
+def test_trials_that_timed_out_leave_an_end_open() -> None:
+    """The ratio may be of any size, but it is above 1."""
+    old = {block: 1.0 + block / 100 for block in BLOCKS}
+    found = compared(sample(old), sample({}, dict.fromkeys(BLOCKS, 9.0)))
+    assert found.change == "higher"
+    assert found.low > 8
+    assert found.high == math.inf
+    assert found.completes == "less often"
+
+
+def test_a_zero_gives_no_ratio_and_completion_is_compared_all_the_same() -> None:
+    """There is no logarithm of zero."""
+    old = dict.fromkeys(BLOCKS, 1.0)
+    found = compared(sample(old), sample({1: 0.0}, failed=7))
+    assert math.isnan(found.ratio)
+    assert (found.change, found.completes) == ("open", "less often")
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_campaigns_that_do_not_differ_rarely_show_a_change(*, paired: bool) -> None:
+    """Of campaigns of twelve equal treatments, one in twenty at most reports any change."""
+    chance = np.random.default_rng(SEED)
+    alarms = 0
+    for _ in range(REPEATS):
+        both = [
+            tuple(
+                sample(dict(zip(BLOCKS, chance.lognormal(0, 0.3, len(BLOCKS)), strict=True)))
+                for _ in range(2)
+            )
+            for _ in range(12)
+        ]
+        pairs = [(one, other) for one, other in both]
+        found = campaign_comparison.of_samples(pairs, [[*BLOCKS] if paired else []] * 12)
+        alarms += any(one.change in {"lower", "higher"} for one in found)
+    assert alarms / REPEATS < 0.07  # 5 % and two standard errors
