@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 import stored_campaigns
+from httpbed.analysis.findings import find
 from httpbed.campaign import executor, growth_lines, preparation
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.factorial import ScaleName
 from httpbed.experiment.trial import Trial
 from httpbed.programs import catalog
+from httpbed.report import notes
 from httpbed.store import archive, layout, query, verification
 from httpbed.store import campaign as campaigns
 from httpbed.store.campaign import Campaign
@@ -337,3 +339,20 @@ def test_a_run_says_how_the_campaign_grew(tmp_path: Path) -> None:
     shrank, note = growth_lines.lines(growth, Path("demo"))
     assert shrank == "demo had 27 trials and now has 7: 20 that never ran left out"
     assert "1 trial that the experiment no longer asks for ran earlier; it stays" in note
+
+
+def test_the_report_says_that_trials_of_a_block_ran_hours_apart(tmp_path: Path) -> None:
+    """Its comparisons do not share the state of the machine."""
+    run(tmp_path, SMALL)
+    assert "apart" not in " ".join(notes.notes(find(query.read(tmp_path)), query.read(tmp_path)))
+    read = stored_campaigns.loaded(MORE_LEVELS)
+    with campaigns.opened(
+        tmp_path, MORE_LEVELS, read.trials, stored_campaigns.manifest()
+    ) as campaign:
+        for one, number in executor.pending(campaign.attempts(), campaign.design()):
+            later = record(one, number)
+            attempt = later.attempt.model_copy(update={"started": "2026-11-21T15:00:00+00:00"})
+            stored_campaigns.keep(campaign, later.model_copy(update={"attempt": attempt}))
+    results = query.read(tmp_path)
+    (note,) = (one for one in notes.notes(find(results), results) if "apart" in one)
+    assert "ran up to 3.0 h apart (blocks: 1, 2)" in note

@@ -18,7 +18,7 @@ def lines(growth: Growth, directory: Path) -> Iterator[str]:
         now = len(growth.design)
         yield f"{directory} had {before} trials and now has {now}: {', '.join(changes)}"
     else:
-        yield f"{directory}: the experiment file changed; all {before} trials stay"
+        yield f"{directory} keeps its {before} trials; the experiment file or the options changed"
     if growth.joined:
         yield (
             f"note: the trials added to {_blocks(growth.joined)} run at another time than the rest"

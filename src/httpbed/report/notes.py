@@ -6,10 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from httpbed.analysis import block_times
 from httpbed.analysis.comparison import LEAST_BLOCKS, Ratio
 from httpbed.analysis.estimate import CONFIDENCE, LEAST_VALUES
 from httpbed.analysis.findings import FAIRNESS, Findings, Row
 from httpbed.analysis.sample import Tally
+from httpbed.experiment import units
 from httpbed.experiment.metric import METRICS, Censoring
 from httpbed.report import ceilings, handovers, senders
 from httpbed.report.answer import named
@@ -31,6 +33,7 @@ def notes(findings: Findings, results: Results) -> list[str]:
         *_progress(findings),
         *_endings(findings, document),
         *_gaps(findings, document),
+        *_pauses(results),
         *_open(findings, document),
         *_without_base(findings, document),
         *_ceilings(findings, document),
@@ -54,6 +57,18 @@ def _damaged(results: Results) -> Iterator[str]:
                 f"{len(attempts)} attempt{'s' * (len(attempts) > 1)} {left_out}, because files"
                 f" differ from what was written: {'; '.join(few(attempts, 'attempts'))}; {remedy}"
             )
+
+
+def _pauses(results: Results) -> Iterator[str]:
+    """Name the blocks whose trials do not share the state of the machine."""
+    if pauses := block_times.pauses_s(results):
+        blocks = ", ".join(few([str(block) for block in pauses], "blocks"))
+        longest = units.format_long_duration(max(pauses.values()))
+        yield (
+            f"trials of one block ran up to {longest} apart (blocks: {blocks}): what changed on the"
+            " machine meanwhile counts as a difference of their treatments; further blocks"
+            " (replicates) run without a pause"
+        )
 
 
 def _ceilings(findings: Findings, document: Mapping[str, Any]) -> Iterator[str]:
