@@ -124,6 +124,13 @@ def test_the_schema_is_json_and_names_its_draft() -> None:
         ('{ http_version = "2" }', '{ http_version = "4" }', "report.base.http_version", "level"),
         ('{ http_version = "2" }', '{ http = "2" }', "report.base.http", "is not a factor"),
         ('metric = "request_time"', 'metric = "speed"', "report.metric", "request_time"),
+        ('metric = "request_time"', 'rows = "los"', "report.rows[0]", "'los' is not a factor"),
+        (
+            'metric = "request_time"',
+            'rows = ["loss"]\npages = ["loss"]',
+            "report.pages[0]",
+            "'loss' is also in report.rows[0]",
+        ),
     ],
 )
 def test_each_mistake_is_reported_at_its_place(old: str, new: str, place: str, reason: str) -> None:

@@ -58,15 +58,17 @@ def test_another_metric_is_named() -> None:
     )
 
 
-def test_many_comparisons_are_summed_up() -> None:
-    """Comparisons of two treatments over many conditions share one sentence."""
+def test_many_comparisons_are_summed_up_for_each_factor() -> None:
+    """Each factor has one sentence: where its levels differ, and by how much."""
     text = VERSIONS.replace('["0 %", "2 %"]', '["0 %", "1 %", "2 %", "3 %"]')
     results = campaign(apart, text)
-    texts = sentences(find(results), results.document)
-    assert len(texts) == 3
-    assert texts[2].startswith(
-        "Request time of HTTP/3 against HTTP/2, over 4 conditions: less in 4;"
-    )
+    assert sentences(find(results), results.document)[1:] == [
+        (
+            "HTTP version: against HTTP/2, HTTP/1.1 needed more time in all 4 cells (1.30x); HTTP/3"
+            " needed less time in all 4 cells (0.80x)."
+        ),
+        "Loss: changed nothing against 0 %: equal to within 1 % in all 9 cells.",
+    ]
 
 
 def test_an_answer_without_any_result_is_one_sentence() -> None:
@@ -77,12 +79,8 @@ def test_an_answer_without_any_result_is_one_sentence() -> None:
     words = sentences(findings, results.document)[-1]
     assert words.startswith("Nothing is settled at n = 1: all 4 comparisons are of a single block")
     assert "went from 0.80x (HTTP/3 at 0 % loss) to 1.30x (HTTP/1.1 at" in words
-    lines = [
-        line for group in html_tables.groups(findings, results.document) for line in group.lines
-    ]
-    assert {line.aside for line in lines} == {"", "n = 1"}
     texts = "; ".join(notes.notes(findings, results))
-    assert "4 comparisons of a single block cannot be told from noise" in texts
+    assert "all 4 comparisons are not settled: n = 1, and fewer than 5 blocks settle" in texts
     assert "within noise" not in texts
 
 
@@ -92,17 +90,6 @@ def test_the_answer_from_a_single_block_is_marked_as_uncertain() -> None:
     results = campaign(apart, text.replace('["0 %", "2 %"]', '["0 %"]'))
     (answer,) = [one for one in sentences(find(results), results.document) if "HTTP/3" in one]
     assert "HTTP/3 needed 0.80x the time of HTTP/2 in a single block, which may be noise" in answer
-
-
-def test_many_treatments_are_rows() -> None:
-    """A table of many treatments would be too wide with a column for each."""
-    few = html_tables.overview(find(campaign(apart)), campaign(apart).document)
-    assert (few.corner, few.columns) == ("condition", ("HTTP/1.1", "HTTP/2", "HTTP/3"))
-    text = VERSIONS.replace("[factors]", '[factors]\ncc = ["reno", "cubic"]')
-    results = campaign(apart, text)
-    many = html_tables.overview(find(results), results.document)
-    assert (many.corner, len(many.columns), len(many.rows)) == ("treatment", 2, 6)
-    assert all(line and line.treatment == name for name, lines in many.rows for line in lines)
 
 
 def test_the_base_is_named_as_treatments_are() -> None:

@@ -40,7 +40,7 @@ def test_another_metric_base_and_place(directory: Path) -> None:
     page = directory / "other.html"
     text = run(str(directory), "--metric", "goodput", "--base", "http_version=3", "-o", str(page))
     assert "goodput" in text
-    assert "against H3" in text
+    assert "ratio to H3" in text
     assert page.is_file()
     assert not (directory / "report.html").exists()
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
-from httpbed.analysis import loads
+from httpbed.analysis import effects, loads
 from httpbed.analysis.comparison import Ratio, compare
+from httpbed.analysis.effects import FactorEffect
 from httpbed.analysis.estimate import Estimate, estimate
 from httpbed.analysis.evidence import (
     CheckSummary,
@@ -119,6 +121,11 @@ class Findings:
     def has_pages(self) -> bool:
         """Whether any treatment loads a page."""
         return any(row.bands is not None for _, row in self.rows())
+
+    @cached_property
+    def effects(self) -> tuple[FactorEffect, ...]:
+        """What each factor with several levels did."""
+        return effects.of_factors([row.sample for _, row in self.rows()], self.base)
 
     def rows(self) -> Iterator[tuple[Condition, Row]]:
         """Yield every treatment with its condition."""

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from httpbed.experiment import factorial
 from httpbed.experiment.claims.stated import StatedClaim
 from httpbed.experiment.factorial import Exclusion, FactorName, Group, LevelText, Scale, ScaleName
-from httpbed.experiment.figures.stated import StatedFigure
+from httpbed.experiment.figures.stated import FactorNames, StatedFigure
 from httpbed.experiment.metric import METRICS
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.units import Seconds
@@ -43,6 +43,14 @@ class ReportOptions(Value):
     base: dict[FactorName, str] = Field(default_factory=dict)
     """Levels of the base treatment. Within each condition, the other treatments are compared with
     it."""
+    rows: FactorNames = Field(default_factory=list)
+    """Factors of the matrix's rows. Default: those with the most levels, as long as the rows are
+    few."""
+    columns: FactorNames = Field(default_factory=list)
+    """Factors of the matrix's columns. Default: the factor of the base with the most levels."""
+    pages: FactorNames = Field(default_factory=list)
+    """Factors whose levels have a matrix each. Default: those that are neither in the rows nor in
+    the columns."""
 
 
 class Experiment(Value):

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from httpbed.experiment import document as documents
-from httpbed.experiment import factorial_mistakes, validation_messages
+from httpbed.experiment import factorial_mistakes, report_mistakes, validation_messages
 from httpbed.experiment.alternatives import is_form
 from httpbed.experiment.claims import checking
 from httpbed.experiment.claims.cell_builder import ClaimDesign
@@ -88,7 +88,8 @@ def _read(text: str, check: Callable[[ExperimentDocument], ParsedExperiment]) ->
 def _checked(document: ExperimentDocument) -> ParsedExperiment:
     experiment, header = _header(document)
     factors = _readable_factors(document)
-    mistakes = [*header, *_factor_mistakes(document, factors), *_base_mistakes(document, factors)]
+    mistakes = [*header, *_factor_mistakes(document, factors)]
+    mistakes += report_mistakes.mistakes(document.get("report"), factors)
     design = factorial_mistakes.readable(document, factors)
     mistakes += _size_mistakes(experiment, design)
     treatments: tuple[dict[str, str], ...] = ()
@@ -224,19 +225,6 @@ def _factor_mistakes(
     for name in raw if isinstance(raw, Mapping) else ():
         if raw[name] in ([], {}):
             yield Mistake(f"factors.{name}", "has no level", "list at least one")
-
-
-def _base_mistakes(
-    document: Mapping[str, Any], factors: Mapping[str, list[str]]
-) -> Iterator[Mistake]:
-    report = document.get("report")
-    base = report.get("base") if isinstance(report, Mapping) else None
-    for name, level in base.items() if isinstance(base, Mapping) else ():
-        if name not in factors:
-            yield Mistake(f"report.base.{name}", "is not a factor", f"known: {listed(factors)}")
-        elif level not in factors[name]:
-            known = listed(factors[name])
-            yield Mistake(f"report.base.{name}", f"{level!r} is not a level; known: {known}")
 
 
 def _claim_mistakes(

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from httpbed.analysis.comparison import EQUAL_MARGIN, Judgement, Ratio
+from httpbed.analysis.comparison import EQUAL_MARGIN, LEAST_BLOCKS, Ratio
 from httpbed.analysis.estimate import CONFIDENCE
 from httpbed.analysis.findings import Condition, Findings, Row
 from httpbed.experiment.metric import METRICS
-from httpbed.report import network
+from httpbed.report import factor_sentences, network
 from httpbed.report.phrasing import (
+    FEW_BLOCKS,
     agreeing_blocks,
     base_in_sentence,
+    by_rule,
     listed,
     percent,
     ratio_interval,
@@ -22,50 +23,54 @@ from httpbed.report.phrasing import (
     title,
     treatment_in_sentence,
 )
+from httpbed.report.sentence import Sentence
 
 MOST_SENTENCES = 6
-"""With more findings the answer counts them for each treatment."""
+"""Of single comparisons; of more, the answer sums up what each factor did."""
 Comparison = tuple[Condition, Row, Ratio]
-WORDS: Mapping[Judgement, str] = {
-    "less": "less",
-    "more": "more",
-    "equal": f"equal to within {percent(EQUAL_MARGIN)}",
-    "open": "within noise",
-}
-
-
-@dataclass(frozen=True)
-class Sentence:
-    """One finding."""
-
-    text: str
-    """Without its full stop."""
-    evidence: str = ""
-    """Interval and number of blocks; empty for a sentence without figures of its own."""
-
-    def __str__(self) -> str:
-        return f"{self.text} ({self.evidence})." if self.evidence else f"{self.text}."
 
 
 def answer(
     findings: Findings, document: Mapping[str, Any], *, with_link: bool = True
 ) -> list[Sentence]:
-    """State what the comparisons show, condition by condition; at first what the link is."""
-    compared = [(c, row, row.ratio) for c, row in findings.rows() if row.ratio]
+    """State what the campaign shows; at first what the link is.
+
+    Few comparisons have a sentence each. Else each factor has one.
+    """
+    compared = _compared(findings)
     if not compared:
         return [Sentence(_without_comparison(findings))]
     link = network.fixed(document) if with_link else ""
     opening = [Sentence(f"The link: {link}")] if link else []
+    if sums_up(findings):
+        return [*opening, *factor_sentences.sentences(findings.metric, findings.effects)]
+    others = [
+        one
+        for one in findings.effects
+        if one.levels and one.factor not in {*findings.base, *findings.network}
+    ]
+    beside = factor_sentences.sentences(findings.metric, others)
     if len(compared) > 1 and all(ratio.judgement == "open" for _, _, ratio in compared):
-        return [*opening, _nothing_settled(findings, document, compared)]
-    by_condition = [
+        return [*opening, _nothing_settled(findings, document, compared), *beside]
+    return [*opening, *every_comparison(findings, document), *beside]
+
+
+def sums_up(findings: Findings) -> bool:
+    """Whether the answer sums up, because there are too many comparisons for a sentence each."""
+    return len(_compared(findings)) > MOST_SENTENCES
+
+
+def every_comparison(findings: Findings, document: Mapping[str, Any]) -> list[Sentence]:
+    """State every comparison with the base, condition by condition."""
+    return [
         sentence
         for condition in findings.conditions
         for sentence in _of_condition(findings, document, condition)
     ]
-    if len(by_condition) > MOST_SENTENCES:
-        return [*opening, *_summed_up(findings, document, compared)]
-    return [*opening, *by_condition]
+
+
+def _compared(findings: Findings) -> list[Comparison]:
+    return [(c, row, row.ratio) for c, row in findings.rows() if row.ratio]
 
 
 def named(findings: Findings, document: Mapping[str, Any], c: Condition, row: Row) -> str:
@@ -107,7 +112,7 @@ def _within_noise(findings: Findings, place: str, comparisons: list[tuple[Row, R
     sizes = listed(ratio_text(ratio.median) for _, ratio in comparisons)
     metric = title(findings.metric)
     text = f"{place}the {metric} of {subjects} is {sizes} that of {base_in_sentence(findings)}"
-    return Sentence(f"{sentence_case(text)}, which is within noise")
+    return Sentence(f"{sentence_case(text)}{_reservation(comparisons[0][1])}")
 
 
 def _comparison(findings: Findings, row: Row, ratio: Ratio) -> Sentence:
@@ -131,7 +136,9 @@ def _reservation(ratio: Ratio) -> str:
     """Return why a comparison settles nothing; empty if it does."""
     if ratio.judgement != "open":
         return ""
-    return ", which is within noise" if ratio.interval else " in a single block, which may be noise"
+    if ratio.interval is None:
+        return " in a single block, which may be noise"
+    return ", which is within noise" if ratio.n >= LEAST_BLOCKS else f", {by_rule(ratio)}"
 
 
 def _evidence(ratio: Ratio) -> str:
@@ -154,46 +161,11 @@ def _nothing_settled(
     )
     sizes = sorted({ratio.n for _, _, ratio in compared})
     n = " .. ".join(dict.fromkeys(map(str, (sizes[0], sizes[-1]))))
-    what = f"{title(findings.metric)} against {base_in_sentence(findings)}"
+    what = f"paired ratio of {title(findings.metric)} to {base_in_sentence(findings)}"
     all_of_them = "both" if len(compared) == 2 else f"all {len(compared)}"  # noqa: PLR2004
-    why = "of a single block, without an interval" if sizes == [1] else "within noise"
+    why = "within noise" if sizes[-1] >= LEAST_BLOCKS else f"open: {FEW_BLOCKS} settle nothing"
+    why = "of a single block, without an interval" if sizes == [1] else why
     return Sentence(
         f"Nothing is settled at n = {n}: {all_of_them} comparisons are {why}."
-        f" {sentence_case(what)} went from {ends}"
+        f" The {what} went from {ends}"
     )
-
-
-def _summed_up(
-    findings: Findings, document: Mapping[str, Any], compared: list[Comparison]
-) -> Iterator[Sentence]:
-    by_subject: dict[str, list[tuple[Condition, Ratio]]] = {}
-    for condition, row, ratio in compared:
-        subject = treatment_in_sentence(row.levels, findings.others)
-        by_subject.setdefault(subject, []).append((condition, ratio))
-    for subject, comparisons in by_subject.items():
-        yield Sentence(_sum_of_one(findings, document, subject, comparisons))
-
-
-def _sum_of_one(
-    findings: Findings,
-    document: Mapping[str, Any],
-    subject: str,
-    comparisons: list[tuple[Condition, Ratio]],
-) -> str:
-    what = sentence_case(
-        f"{title(findings.metric)} of {subject} against {base_in_sentence(findings)}"
-    )
-    judgements = [ratio.judgement for _, ratio in comparisons]
-    if len(comparisons) == 1:
-        ((_, ratio),) = comparisons
-        return f"{what}: {ratio_text(ratio.median)}, {WORDS[ratio.judgement]}"
-    counts = {words: judgements.count(judgement) for judgement, words in WORDS.items()}
-    texts = ", ".join(f"{words} in {count}" for words, count in counts.items() if count)
-    ends = " to ".join(
-        f"{ratio_text(ratio.median)} (at {network.condition(document, condition.levels)})"
-        for condition, ratio in (
-            min(comparisons, key=lambda pair: pair[1].median.value),
-            max(comparisons, key=lambda pair: pair[1].median.value),
-        )
-    )
-    return f"{what}, over {len(comparisons)} conditions: {texts}; from {ends}"

@@ -87,11 +87,11 @@ def _of_claim(judged: JudgedClaim, evidence: ClaimEvidence, width: int) -> Itera
     yield line
     for text in _sentences(judged):
         yield from _indented(text, width)
-    for text in _notes(judged, evidence):
+    for text in limits(judged, evidence):
         yield from _indented(f"note: {text}", width, "dim")
 
 
-def _notes(judged: JudgedClaim, evidence: ClaimEvidence) -> Iterator[str]:
+def limits(judged: JudgedClaim, evidence: ClaimEvidence) -> Iterator[str]:
     """Yield each warning once, with the arms that it is about."""
     about: dict[str, list[str]] = {}
     for name, arm in [("as stated", judged.main), *((arm.name, arm) for arm in judged.arms)]:

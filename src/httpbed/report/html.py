@@ -10,17 +10,19 @@ from httpbed.analysis.comparison import EQUAL_MARGIN
 from httpbed.analysis.findings import Findings
 from httpbed.report import (
     access,
+    claims_section,
     drawing,
     handovers,
     html_tables,
     inline,
     levels,
     manifest,
+    matrix,
     notes,
     templating,
     timelines,
 )
-from httpbed.report.answer import answer
+from httpbed.report.answer import answer, every_comparison, sums_up
 from httpbed.report.declared.section import DeclaredFigures
 from httpbed.report.figures import Plot
 from httpbed.report.pages import bands, thumbnails
@@ -129,11 +131,13 @@ def _answer(results: Results, findings: Findings) -> dict[str, Any]:
     return {
         "name": results.experiment.name,
         "question": results.experiment.question,
+        "claims": claims_section.make(results),
         "answer": answer(findings, document),
+        "sentences": every_comparison(findings, document) if sums_up(findings) else [],
         "notes": notes.notes(findings, results),
         "head": html_tables.headings(findings),
         "groups": html_tables.groups(findings, document),
-        "overview": html_tables.overview(findings, document),
+        "matrix": matrix.matrix(findings, results.experiment.report),
         "drawings": [drawing.topology(document, upright=upright) for upright in (False, True)],
         "conditions": html_tables.conditions(findings, results),
         "legends": levels.legends(document),

@@ -7,20 +7,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from httpbed.analysis.comparison import Judgement, Ratio
+from httpbed.analysis.comparison import LEAST_BLOCKS, Judgement, Ratio
 from httpbed.analysis.findings import Condition, Findings, Row
 from httpbed.experiment.metric import METRICS
 from httpbed.report import access, levels, network, roles
 from httpbed.report.handovers import Column
+from httpbed.report.matrix import tone
 from httpbed.report.pages import bands
 from httpbed.report.phrasing import (
     DASH,
+    FEW_BLOCKS,
     agreeing_blocks,
     base_name,
     ceiling,
     covering,
     goodput_number,
-    open_word,
     percent,
     ratio_interval,
     ratio_text,
@@ -31,8 +32,6 @@ from httpbed.report.phrasing import (
 )
 from httpbed.store.results import Results
 
-MOST_COLUMNS = 3
-"""Treatments beside each other in the answer's table, unless conditions are more."""
 MOST_CHANGES = 100
 """Of a link, that the page lists."""
 JUDGEMENTS: Mapping[Judgement, str] = {
@@ -58,10 +57,8 @@ class TreatmentRow:
     """The ratio of both medians, where it is another number than the median ratio."""
     blocks: str
     judgement: str
-    aside: str
-    """The same in a word, where the ratio says nothing."""
     tone: str
-    """``better``, ``worse`` or empty: the class of the ratio's cell."""
+    """The class of the ratio's cell, as :attr:`MatrixCell.tone`."""
     goodput: str
     shared: tuple[str, ...]
     """As :attr:`Headings.shared`."""
@@ -80,15 +77,6 @@ class ConditionRows:
 
     condition: str
     lines: tuple[TreatmentRow, ...]
-
-
-@dataclass(frozen=True)
-class Overview:
-    """The answer's table: what its rows are, its columns, and each row's lines in their order."""
-
-    corner: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[TreatmentRow | None, ...]], ...]
 
 
 @dataclass(frozen=True)
@@ -143,22 +131,6 @@ def cells(
         )
         for condition in findings.conditions
     ]
-
-
-def overview(findings: Findings, document: Mapping[str, Any]) -> Overview:
-    """Arrange treatments and conditions in a table; the shorter list becomes the columns."""
-    found = groups(findings, document)
-    names = list(dict.fromkeys(line.treatment for group in found for line in group.lines))
-    at = [{line.treatment: line for line in group.lines} for group in found]
-    headings = [group.condition for group in found]
-    if len(names) > max(MOST_COLUMNS, len(found)):
-        lines = [(name, tuple(lines.get(name) for lines in at)) for name in names]
-        return Overview("treatment", tuple(headings), tuple(lines))
-    lines = [
-        (heading, tuple(own.get(name) for name in names))
-        for heading, own in zip(headings, at, strict=True)
-    ]
-    return Overview("condition", tuple(names), tuple(lines))
 
 
 def headings(findings: Findings) -> Headings:
@@ -221,8 +193,7 @@ def _line(findings: Findings, row: Row, beside: tuple[str, ...]) -> TreatmentRow
         of_medians=_of_medians(ratio) if ratio else "",
         blocks=agreeing_blocks(ratio) if ratio and ratio.judgement in {"less", "more"} else "",
         judgement=_judgement(ratio) if ratio else "",
-        aside=_aside(ratio) if ratio else "",
-        tone=_tone(findings.metric, row),
+        tone=tone(findings.metric, row) if row.ratio else "",
         goodput=_goodput(findings, row),
         shared=beside,
         bands=bands.cell(row),
@@ -238,11 +209,9 @@ def _of_medians(ratio: Ratio) -> str:
 
 
 def _judgement(ratio: Ratio) -> str:
-    return "one block" if ratio.n == 1 else JUDGEMENTS[ratio.judgement]
-
-
-def _aside(ratio: Ratio) -> str:
-    return {"equal": "equal", "open": open_word(ratio)}.get(ratio.judgement, "")
+    if ratio.judgement == "open" and ratio.n < LEAST_BLOCKS:
+        return "one block" if ratio.n == 1 else f"not settled: {FEW_BLOCKS}"
+    return JUDGEMENTS[ratio.judgement]
 
 
 def _mean(findings: Findings, row: Row) -> str:
@@ -253,14 +222,6 @@ def _mean(findings: Findings, row: Row) -> str:
     if found.deviation is not None:
         text += f" ± {scale.number(found.deviation)}"
     return f"{text} ({found.left_out} left out)" if found.left_out else text
-
-
-def _tone(metric: str, row: Row) -> str:
-    better = METRICS[metric].better
-    if row.ratio is None or row.ratio.judgement not in {"less", "more"} or better == "neither":
-        return ""
-    improved = better == ("lower" if row.ratio.judgement == "less" else "higher")
-    return "better" if improved else "worse"
 
 
 def _goodput(findings: Findings, row: Row) -> str:

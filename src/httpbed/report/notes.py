@@ -16,7 +16,14 @@ from httpbed.experiment.metric import METRICS, Censoring
 from httpbed.report import ceilings, handovers, senders
 from httpbed.report.answer import named
 from httpbed.report.manifest import uncovered
-from httpbed.report.phrasing import base_in_sentence, duration, percent, ratio_text, title
+from httpbed.report.phrasing import (
+    FEW_BLOCKS,
+    base_in_sentence,
+    duration,
+    percent,
+    ratio_text,
+    title,
+)
 from httpbed.report.remark import few, in_one_line
 from httpbed.store.results import Results
 
@@ -34,13 +41,12 @@ def notes(findings: Findings, results: Results) -> list[str]:
         *_endings(findings, document),
         *_gaps(findings, document),
         *_pauses(results),
-        *_open(findings, document),
+        *_blocks(findings, document),
         *_without_base(findings, document),
         *_ceilings(findings, document),
         *_unshared(findings, document),
         *_moves(findings),
         *in_one_line(senders.failed(results.manifest), "senders"),
-        *_coverage(findings),
         *_uncovered(results.manifest),
         *senders.untested(results.manifest),
     ]
@@ -200,56 +206,66 @@ def _unshared(findings: Findings, document: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
-def _open(findings: Findings, document: Mapping[str, Any]) -> Iterator[str]:
+def _blocks(findings: Findings, document: Mapping[str, Any]) -> Iterator[str]:
+    """Say in one note what the number of blocks leaves open, and how many would do."""
     compared = [(c, row, row.ratio) for c, row in findings.rows() if row.ratio]
-    alone = sum(ratio.interval is None for _, _, ratio in compared)
-    if alone:
-        what, it = ("comparisons", "them") if alone > 1 else ("comparison", "it")
-        yield (
-            f"{alone} {what} of a single block cannot be told from noise; at least {LEAST_BLOCKS}"
-            f" blocks can settle {it} (replicates = {LEAST_BLOCKS})"
-        )
+    few_blocks = [ratio for _, _, ratio in compared if ratio.n < LEAST_BLOCKS]
     noisy = [
         (f"{ratio_text(ratio.median)} of {named(findings, document, c, row)}", ratio)
         for c, row, ratio in compared
-        if ratio.judgement == "open" and ratio.interval
+        if ratio.judgement == "open" and ratio.n >= LEAST_BLOCKS
     ]
-    if len(noisy) == 1:
-        ((what, ratio),) = noisy
-        yield f"{what} is within noise for n = {ratio.n}; {_remedy([ratio])}"
-    elif noisy:
+    texts, wanted = [], []
+    if few_blocks:
+        subject, verb = _counted(len(few_blocks), len(compared))
+        sizes = " or ".join(map(str, sorted({ratio.n for ratio in few_blocks})))
+        texts.append(f"{subject} {verb} not settled: n = {sizes}, and {FEW_BLOCKS} settle nothing")
+        wanted.append(LEAST_BLOCKS)
+    if noisy:
+        subject, verb = _counted(len(noisy), len(compared))
         places = "; ".join(few([what for what, _ in noisy], "comparisons"))
-        remedy = _remedy([ratio for _, ratio in noisy])
-        yield f"{len(noisy)} comparisons are within noise ({places}); {remedy}"
+        texts.append(f"{subject} {verb} within noise ({places})")
+    texts += _short_intervals(findings, wanted)
+    remedy = _remedy([*few_blocks, *(ratio for _, ratio in noisy)], wanted)
+    if texts:
+        yield "; ".join([*texts, *([remedy] if remedy else [])])
 
 
-def _remedy(ratios: list[Ratio]) -> str:
-    """Say how many blocks would settle these comparisons."""
+def _counted(count: int, compared: int) -> tuple[str, str]:
+    if count == 1:
+        return ("the comparison" if compared == 1 else "1 comparison"), "is"
+    return (f"all {count} comparisons" if count == compared else f"{count} comparisons"), "are"
+
+
+def _short_intervals(findings: Findings, wanted: list[int]) -> Iterator[str]:
+    """State what intervals of few values cover; add the blocks that they want."""
+    intervals = [row.estimate.interval for _, row in findings.rows() if row.estimate]
+    if short := {i.coverage for i in intervals if i and not i.reaches_confidence}:
+        covered = " or ".join(percent(share) for share in sorted(short))
+        yield (
+            f"with fewer than {LEAST_VALUES} blocks an interval runs from the smallest to the"
+            f" largest value and covers {covered}, not {percent(CONFIDENCE)}"
+        )
+    if any(interval is None for interval in intervals):
+        yield "a single value has no interval"
+    if short or None in intervals:
+        wanted.append(LEAST_VALUES)
+
+
+def _remedy(ratios: list[Ratio], wanted: list[int]) -> str:
+    """Say how many blocks would settle these comparisons, or are wanted otherwise."""
     needed = [ratio.blocks_to_settle or LEAST_BLOCKS for ratio in ratios]
     within_reach = [blocks for blocks in needed if blocks <= HOPELESS_BLOCKS]
-    if not within_reach:
+    if needed and not within_reach:
         which = "it" if len(ratios) == 1 else "any of them"
         return f"more than {HOPELESS_BLOCKS} blocks would be needed to settle {which}"
-    blocks = max(within_reach)
+    blocks = max([*within_reach, *wanted], default=0)
+    if not needed:
+        return f"replicates = {blocks} reaches it" if blocks else ""
     those = len(within_reach)
     which = "it" if len(ratios) == 1 else "all" if those == len(ratios) else f"{those} of them"
     least = "at least" if any(ratio.blocks_to_settle is None for ratio in ratios) else "about"
     return f"{least} {blocks} blocks would settle {which} (replicates = {blocks})"
-
-
-def _coverage(findings: Findings) -> Iterator[str]:
-    intervals = [row.estimate.interval for _, row in findings.rows() if row.estimate]
-    short = {i.coverage for i in intervals if i and not i.reaches_confidence}
-    wanted = percent(CONFIDENCE)
-    if short:
-        covered = " or ".join(percent(share) for share in sorted(short))
-        yield (
-            f"with fewer than {LEAST_VALUES} blocks an interval runs from the smallest to the"
-            f" largest value and covers {covered}, not {wanted}; replicates = {LEAST_VALUES}"
-            " reaches it"
-        )
-    if any(interval is None for interval in intervals):
-        yield f"a single value has no interval; replicates = {LEAST_VALUES} gives one of {wanted}"
 
 
 def _uncovered(manifest: Mapping[str, Any]) -> Iterator[str]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from httpbed.analysis.comparison import Ratio
+from httpbed.analysis.comparison import LEAST_BLOCKS, Ratio
 from httpbed.analysis.estimate import CONFIDENCE, Interval
 from httpbed.analysis.findings import Findings, Row
 from httpbed.analysis.sample import Bounded
@@ -14,6 +14,7 @@ from httpbed.experiment import units
 from httpbed.experiment.metric import METRICS, Form
 
 DASH = "\N{EN DASH}"
+FEW_BLOCKS = f"fewer than {LEAST_BLOCKS} blocks"
 
 # For each unit of a metric: the smallest magnitude for which a prefix is used, its factor, name.
 _PREFIXES: Mapping[str, tuple[tuple[float, float, str], ...]] = {
@@ -128,9 +129,24 @@ def ratio_interval(interval: Interval | None) -> str:
     return f"{mark(low)}{ratio_number(low.value)} .. {mark(high)}{ratio_number(high.value)}"
 
 
+def bracketed(scale: NumberFormat, interval: Interval | None) -> str:
+    """Write an interval that stands beside its value: ``[4.9, 5.6]``; empty without one."""
+    return f"[{scale.interval(interval).replace(' .. ', ', ')}]" if interval else ""
+
+
+def ratio_brackets(interval: Interval | None) -> str:
+    """Write the interval of a ratio that stands beside it: ``[0.68, 0.89]``; empty without one."""
+    return f"[{ratio_interval(interval).replace(' .. ', ', ')}]" if interval else ""
+
+
 def open_word(ratio: Ratio) -> str:
-    """Return why a comparison is open: noise, or a single block without an interval."""
-    return "noise" if ratio.interval else f"n = {ratio.n}"
+    """Return why a comparison is open: noise, or too few blocks for any judgement."""
+    return "noise" if ratio.n >= LEAST_BLOCKS else f"n < {LEAST_BLOCKS}"
+
+
+def by_rule(ratio: Ratio) -> str:
+    """Say that a comparison has too few blocks for any judgement."""
+    return f"which is not settled: n = {ratio.n}, and {FEW_BLOCKS} settle nothing"
 
 
 def percent(share: float) -> str:
@@ -163,7 +179,7 @@ def title(name: str) -> str:
     """Turn a metric's or factor's name into words."""
     if name in METRICS:
         return METRICS[name].title
-    return "HTTP version" if name == "http_version" else name.replace("_", " ")
+    return " ".join("HTTP" if word == "http" else word for word in name.split("_"))
 
 
 def sentence_case(text: str) -> str:

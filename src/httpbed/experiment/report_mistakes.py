@@ -1,0 +1,48 @@
+"""Mistakes in the ``[report]`` table, each at its place in the file.
+
+Malformed values are skipped here, because the models report them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from httpbed.experiment.errors import Mistake
+from httpbed.experiment.factorial_mistakes import listed
+from httpbed.experiment.selection import as_list
+
+AXES = ("rows", "columns", "pages")
+
+
+def mistakes(report: object, factors: Mapping[str, list[str]]) -> Iterator[Mistake]:
+    """Yield unknown factors and levels, and factors that are on two axes of the matrix."""
+    if isinstance(report, Mapping):
+        yield from _of_base(report.get("base"), factors)
+        yield from _of_axes(report, factors)
+
+
+def _of_base(base: object, factors: Mapping[str, list[str]]) -> Iterator[Mistake]:
+    for name, level in base.items() if isinstance(base, Mapping) else ():
+        if name not in factors:
+            yield Mistake(f"report.base.{name}", "is not a factor", f"known: {listed(factors)}")
+        elif level not in factors[name]:
+            known = listed(factors[name])
+            yield Mistake(f"report.base.{name}", f"{level!r} is not a level; known: {known}")
+
+
+def _of_axes(
+    report: Mapping[object, object], factors: Mapping[str, list[str]]
+) -> Iterator[Mistake]:
+    first: dict[str, str] = {}
+    for axis in AXES:
+        names = as_list(report.get(axis, []))
+        for index, name in enumerate(names if isinstance(names, list) else []):
+            place = f"report.{axis}[{index}]"
+            if not isinstance(name, str):
+                continue
+            if name not in factors:
+                known = f"name one of: {listed(factors)}" if factors else "delete it"
+                yield Mistake(place, f"{name!r} is not a factor", known)
+            elif name in first:
+                yield Mistake(place, f"{name!r} is also in {first[name]}", "name it in one of them")
+            first.setdefault(name, place)

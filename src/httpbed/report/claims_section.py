@@ -1,0 +1,126 @@
+"""The verdicts on a campaign's claims, as the first section of its HTML report."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from httpbed.analysis.claims import judging
+from httpbed.analysis.claims.judging import ArmJudgement, JudgedClaim
+from httpbed.analysis.claims.verdict import ClaimVerdict
+from httpbed.experiment.claims.stated import StatedClaim
+from httpbed.report import claims
+from httpbed.report.claim_evidence import ClaimEvidence
+from httpbed.report.phrasing import DASH
+from httpbed.store.results import Results
+
+SHAPES: Mapping[ClaimVerdict, str] = {
+    "reproduced": "✓",
+    "contradicted": "✗",
+    "inconclusive": "?",
+    "not judged": DASH,
+}
+
+
+@dataclass(frozen=True)
+class ShownArm:
+    """A claim under other conditions."""
+
+    name: str
+    verdict: str
+    shape: str
+    measured: str
+
+
+@dataclass(frozen=True)
+class ShownClaim:
+    """One claim with its verdict."""
+
+    id: str
+    says: str
+    verdict: str
+    shape: str
+    robustness: str
+    """In a few words; empty without arms."""
+    measured: str
+    """The estimate with its interval, or why there is none."""
+    published: str
+    expected: str
+    source: str
+    in_full: str
+    """All that is measured, in words."""
+    arms: tuple[ShownArm, ...]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ClaimsSection:
+    """All claims."""
+
+    counted: tuple[tuple[str, str, int], ...]
+    """Shape and name of each verdict that occurs, with the number of claims."""
+    robust: int
+    claims: tuple[ShownClaim, ...]
+
+
+def make(results: Results) -> ClaimsSection | None:
+    """Judge the campaign's claims; None without any."""
+    stated = results.stated_experiment.claims
+    if not stated:
+        return None
+    judged, evidence = judging.judge(results, stated), ClaimEvidence(results)
+    numbers = Counter(one.main.verdict for one in judged)
+    return ClaimsSection(
+        tuple((shape, name, numbers[name]) for name, shape in SHAPES.items() if numbers[name]),
+        sum(one.robustness == "robust" for one in judged),
+        tuple(_claim(one, evidence) for one in judged),
+    )
+
+
+def counted(results: Results) -> str:
+    """Count the verdicts in a line; empty without claims."""
+    stated = results.stated_experiment.claims
+    if not stated:
+        return ""
+    number = f"{len(stated)} claim{'s' * (len(stated) > 1)}"
+    return f"{number}: {claims.summed_up(judging.judge(results, stated))}"
+
+
+def _claim(judged: JudgedClaim, evidence: ClaimEvidence) -> ShownClaim:
+    stated, main = judged.stated, judged.main
+    return ShownClaim(
+        id=stated.id,
+        says=stated.says,
+        verdict=main.verdict,
+        shape=SHAPES[main.verdict],
+        robustness=_robustness(judged),
+        measured=_brief(stated, main),
+        published=stated.published,
+        expected=stated.expect or "",
+        source=stated.source,
+        in_full=claims.measured(stated, main),
+        arms=tuple(
+            ShownArm(arm.name, arm.verdict, SHAPES[arm.verdict], claims.measured(stated, arm))
+            for arm in judged.arms
+        ),
+        warnings=tuple(claims.limits(judged, evidence)),
+    )
+
+
+def _robustness(judged: JudgedClaim) -> str:
+    """Say whether the arms have the claim's verdict, too; empty without arms."""
+    if not judged.arms:
+        return ""
+    verdicts = {arm.verdict for arm in judged.arms}
+    if verdicts == {judged.main.verdict}:
+        return "in every arm"
+    decided = {"reproduced", "contradicted"}
+    return "not in every arm" if {judged.main.verdict, *verdicts} >= decided else "arms undecided"
+
+
+def _brief(stated: StatedClaim, arm: ArmJudgement) -> str:
+    if arm.estimate is None:
+        return arm.reason
+    value, low, high = claims.numbers(stated, arm.estimate)
+    return f"{value} [{low}, {high}]"
