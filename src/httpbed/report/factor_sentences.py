@@ -17,7 +17,7 @@ EQUAL = f"equal to within {percent(EQUAL_MARGIN)}"
 
 
 def sentences(metric: str, effects: Iterable[FactorEffect]) -> list[Sentence]:
-    """Say of each factor what it did to a metric."""
+    """Describe what each factor did to a metric."""
     return [_sentence(metric, effect) for effect in effects]
 
 
