@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from httpbed.analysis.comparison import EQUAL_MARGIN, Judgement, Ratio
@@ -74,7 +75,7 @@ def _of_all(ratios: Sequence[Ratio]) -> str:
 
 def _by_level(metric: str, effect: FactorEffect) -> Iterator[str]:
     """Describe the levels with most settled differences, and count the others."""
-    ordered = sorted(effect.levels, key=_differing, reverse=True)
+    ordered = sorted(effect.levels, key=_weight, reverse=True)
     shown = [one for one in ordered if _differing(one)]
     if len(effect.levels) <= MOST_LEVELS:
         shown = list(effect.levels)
@@ -144,6 +145,12 @@ def _names(effect: FactorEffect, levels: Sequence[LevelEffect], *, ratios: bool 
 
 def _differing(effect: LevelEffect) -> int:
     return sum(one.judgement in {"less", "more"} for one in effect.ratios)
+
+
+def _weight(effect: LevelEffect) -> tuple[int, float]:
+    """Order levels: by the number of cells that differ, then by the largest difference."""
+    sizes = (abs(math.log(one.median.value)) for one in effect.ratios if one.median.value > 0)
+    return _differing(effect), max(sizes, default=0.0)
 
 
 def _name(effect: FactorEffect) -> str:

@@ -32,6 +32,8 @@ from httpbed.report.phrasing import percent
 from httpbed.store.results import Results
 
 TEMPLATE = "report.html.j2"
+MOST_UNFOLDED = 24
+"""Treatments in a plot that is shown unfolded."""
 
 
 @dataclass(frozen=True)
@@ -57,15 +59,28 @@ def render(
         TEMPLATE,
         **_answer(results, findings),
         **_evidence(results, findings),
-        plots=_drawn(plots),
+        plots=_drawn(plots, folded=_long(findings, plots)),
         moves=_moves(findings, results, shown.over_time),
         pages=_pages(findings, shown.pages),
         declared=_declared(shown.declared),
     )
 
 
-def _drawn(plots: Sequence[Plot]) -> list[dict[str, Any]]:
-    return [{"caption": plot.caption, "name": plot.name, "svg": inline.svg(plot)} for plot in plots]
+def _drawn(plots: Sequence[Plot], folded: Sequence[Plot] = ()) -> list[dict[str, Any]]:
+    return [
+        {
+            "caption": plot.caption,
+            "name": plot.name,
+            "svg": inline.svg(plot),
+            "folded": plot in folded,
+        }
+        for plot in plots
+    ]
+
+
+def _long(findings: Findings, plots: Sequence[Plot]) -> Sequence[Plot]:
+    """Return the plots that would fill more than a screen: the one with a line per treatment."""
+    return plots[:1] if sum(1 for _ in findings.rows()) > MOST_UNFOLDED else ()
 
 
 def _declared(shown: DeclaredFigures | None) -> dict[str, Any] | None:

@@ -98,7 +98,7 @@ def matrix(findings: Findings, options: ReportOptions) -> Matrix:
     axes = choose(findings, options)
     pages = [_page(findings, axes, at) for at in _combinations(findings, axes.pages)]
     rule = f"{FEW_BLOCKS} settle nothing"
-    why = [rule if word.startswith("n <") else "noise" for word in sorted(_why(findings))]
+    why = [rule if word.startswith("n <") else "within noise" for word in sorted(_why(findings))]
     meanings: dict[Judgement, str] = {
         "less": "less",
         "more": "more",

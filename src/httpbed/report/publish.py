@@ -24,7 +24,7 @@ FIGURES = "figures"
 def report(results: Results, findings: Findings | None = None, path: Path | None = None) -> Path:
     """Write the HTML report, by default into the campaign, and its figures; return its path.
 
-    The report appears whole or not at all; figures go to the campaign's folder ``figures``.
+    The report appears whole or not at all; figures go to the folder ``figures`` beside it.
     """
     findings = findings or find(results)
     path = path or results.directory / REPORT
@@ -35,11 +35,12 @@ def report(results: Results, findings: Findings | None = None, path: Path | None
     text = html.render(
         results, findings, plots, html.SectionFigures(over_time, pages, declared=own)
     )
+    folder = path.parent / FIGURES
     for plot in [*plots, *over_time]:
-        plot.save(results.directory / FIGURES)
-    own.save(results.directory / FIGURES)
+        plot.save(folder)
+    own.save(folder)
     if pages is not None:
-        pages.save(results.directory / FIGURES)
+        pages.save(folder)
     _replace(path, text)
     return path
 
