@@ -29,7 +29,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from httpbed.campaign import executor, preparation
+from httpbed.campaign import campaign_setup, executor, preparation
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.experiment.trial import Record, Trial
 from httpbed.host import facts
@@ -157,7 +157,7 @@ def _cast(name: str, client: str, version: str, proxy: str | None = None) -> str
 def _measured(text: str, catalog: Catalog, folder: Path | None) -> list[tuple[str, Phases, Phases]]:
     """Run an experiment; return the treatment, the cost and the bound of each of its trials."""
     loaded = preparation.load(text, catalog)
-    setup = preparation.make_setup(loaded, catalog, say=print)
+    setup = campaign_setup.make_setup(loaded, catalog, say=print)
     with tempfile.TemporaryDirectory(prefix="httpbed-bench-", dir=folder) as name:
         return asyncio.run(_measure(loaded, setup, Path(name) / "campaign"))
 

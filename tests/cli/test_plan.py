@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import stored_campaigns
-from httpbed.campaign import preparation
+from httpbed.campaign import campaign_setup
 from httpbed.cli import plan as verb
 from httpbed.host import backend as backends
 from httpbed.host import doctor
@@ -53,7 +53,7 @@ def test_plan_prints_the_processes_that_run_starts(
     words += ["--capture"] * capture
     result = CliRunner().invoke(verb.command, words, catch_exceptions=False)
     known, loaded = catalog.load(), stored_campaigns.loaded(RATE_ONLY)
-    bed = preparation.make_setup(
+    bed = campaign_setup.make_setup(
         loaded, known, PlanOptions(capture=capture, backend=backend), say=print
     )
     started = [[asdict(spec) for spec in bed.plan(trial).specs()] for trial in loaded.trials]

@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from httpbed.campaign import preparation
+from httpbed.campaign import campaign_setup, preparation
 from httpbed.campaign import run as campaign_run
 from httpbed.campaign.parallelism import Parallelism
 from httpbed.campaign.preparation import LoadedExperiment
@@ -151,7 +151,7 @@ def stage(
     """Prepare an experiment as ``httpbed run`` does; its files are in ``folder``."""
     catalog = catalogs.load(recipes)
     loaded = preparation.load(settings.text(), catalog, folder)
-    setup = preparation.make_setup(
+    setup = campaign_setup.make_setup(
         loaded, catalog, PlanOptions(backend=backend), say=lambda _: None
     )
     return Stage(loaded, setup)

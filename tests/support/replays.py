@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hars import Said, har
-from httpbed.campaign import preparation
+from httpbed.campaign import campaign_setup, preparation
 from httpbed.programs import catalog as catalogs
 from real_runs import Stage
 
@@ -56,5 +56,5 @@ def stage(
     catalog = catalogs.load()
     text = EXPERIMENT.format(versions=versions, server=server, time_limit=time_limit)
     loaded = preparation.load(text, catalog, folder)
-    setup = preparation.make_setup(loaded, catalog, say=lambda _: None)
+    setup = campaign_setup.make_setup(loaded, catalog, say=lambda _: None)
     return Stage(loaded, setup)

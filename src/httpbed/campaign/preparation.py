@@ -1,15 +1,13 @@
-"""Prepares a campaign once, before its trials: loads the experiment, builds what the trials need.
+"""Load an experiment: its design, and all mistakes of the file and of its recipes at once.
 
-Loading reports all mistakes at once, those of the file and those of its recipes together, before
-anything is built or run.
+Nothing is built here; ``campaign_setup`` builds what the trials need.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,28 +16,20 @@ from httpbed.campaign.claim_trials import ClaimTrials
 from httpbed.experiment import parser
 from httpbed.experiment.design import design
 from httpbed.experiment.document import SCENARIO_PARTS, fill, level_values
-from httpbed.experiment.errors import ConfigError, HostError, Mistake
+from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.factorial import ScaleName
 from httpbed.experiment.page import PageLoad, RecordedPage
 from httpbed.experiment.parser import ParsedExperiment
-from httpbed.experiment.roles import DEFAULT_CONTROL
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Trial
 from httpbed.experiment.workload import Workload
-from httpbed.host import doctor
-from httpbed.host.packages.toolbox import Root
-from httpbed.network.kernel import KINDS
 from httpbed.network.link_file import LinkFile
 from httpbed.programs import role_checks
 from httpbed.programs.catalog import Catalog
-from httpbed.trial import content, link_files, program_roots, tls_certificates
 from httpbed.trial import sites as pages
 from httpbed.trial.link_files import LinkFiles
-from httpbed.trial.plan import CampaignSetup, PlanOptions
 from httpbed.web.sites.catalog import CachedSite
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -171,50 +161,3 @@ def _role_mistakes(read: ParsedExperiment, catalog: Catalog) -> Iterator[Mistake
         for mistake in role_checks.role_mistakes(catalog, parts):
             document, path = read.document, mistake.path
             yield parser.mistake_at(document, path, levels, mistake.reason, mistake.remedy)
-
-
-def plan_options(chosen: PlanOptions, tools: Root | None) -> PlanOptions:
-    """Complete the user's options by what the kernel can do; ``httpbed plan`` and ``run`` share it.
-
-    With ``tools``, the root with ``tc``, check that the kernel has the backend's discipline. A plan
-    for netem cannot do without: its commands depend on whether netem takes a seed.
-
-    Raises:
-        HostError: The kernel lacks the discipline; or the backend is netem, without tools.
-    """
-    if chosen.backend == "netem" and tools is None:
-        reason = "whether netem takes a seed is unknown: the network tools are not built"
-        raise HostError(reason, "build them with httpbed toolbox build")
-    if chosen.backend not in KINDS or tools is None:
-        return chosen
-    return replace(chosen, netem_seeded=doctor.require_qdisc(chosen.backend, tools))
-
-
-def make_setup(
-    loaded: LoadedExperiment,
-    catalog: Catalog,
-    options: PlanOptions | None = None,
-    *,
-    say: Say,
-) -> CampaignSetup:
-    """Build or find everything that the trials need.
-
-    Raises:
-        HostError: The toolbox cannot be built, or the kernel lacks the backend or a congestion
-            control.
-    """
-    origins = loaded.recorded_origins()
-    names = loaded.implementations()
-    installed = program_roots.ensure(catalog, names, say=say, replays=bool(origins))
-    if others := loaded.tcp_controls() - {DEFAULT_CONTROL}:
-        doctor.require_congestion(others, installed.tools)
-    seed = loaded.experiment.seed
-    return CampaignSetup(
-        catalog=catalog,
-        programs=installed,
-        certificates=tls_certificates.ensure(datetime.now(UTC), origins),
-        contents=content.ensure_all(seed, loaded.workloads()),
-        sites=loaded.sites or pages.ensure_all(loaded.workloads(), seed, loaded.folder, say),
-        options=plan_options(options or PlanOptions(), installed.tools),
-        files=link_files.kept(loaded.files),
-    )

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from httpbed.campaign import executor, growth_lines, manifest, preparation
+from httpbed.campaign import campaign_setup, executor, growth_lines, manifest
 from httpbed.campaign.executor import MOST_RETRIES, Work
 from httpbed.campaign.parallelism import Parallelism
 from httpbed.campaign.preparation import LoadedExperiment
@@ -105,7 +105,7 @@ def prepare(
         HostError: This machine cannot run the experiment.
     """
     chosen = PlanOptions(capture=options.capture, log=options.packet_log, backend=options.backend)
-    setup = preparation.make_setup(loaded, catalog, chosen, say=say)
+    setup = campaign_setup.make_setup(loaded, catalog, chosen, say=say)
     return Prepared(loaded, setup, manifest.manifest(loaded, setup, command=options.command))
 
 

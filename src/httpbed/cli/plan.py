@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from httpbed.analysis import duration
-from httpbed.campaign import capability, preparation
+from httpbed.campaign import campaign_setup, capability
 from httpbed.campaign.claim_trials import ClaimTrials
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.cli import experiment_argument
@@ -103,7 +103,7 @@ def _planner(
     chosen = backend.choose(link_backend)
     capability.require(loaded, chosen)
     tools = toolbox.find(toolbox.TOOLS) if chosen == "netem" else None
-    options = preparation.plan_options(PlanOptions(capture=capture, backend=chosen), tools)
+    options = campaign_setup.plan_options(PlanOptions(capture=capture, backend=chosen), tools)
     return lambda trial: plan.plan(trial, catalog, options, loaded.files)
 
 

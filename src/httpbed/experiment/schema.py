@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from httpbed.experiment.experiment import Experiment
+from httpbed.experiment.field_docstrings import DocumentedSchema
 from httpbed.experiment.scenario import Scenario
 
 REFERENCE = {
@@ -18,8 +19,8 @@ REFERENCE = {
 
 def experiment_schema() -> dict[str, Any]:
     """Return the schema, in which every value of a scenario may be a reference to a factor."""
-    header = Experiment.model_json_schema(by_alias=True)
-    scenario = Scenario.model_json_schema(by_alias=True)
+    header = Experiment.model_json_schema(schema_generator=DocumentedSchema)
+    scenario = Scenario.model_json_schema(schema_generator=DocumentedSchema)
     definitions = {
         **header.pop("$defs", {}),
         **{name: _with_references(part) for name, part in scenario.pop("$defs", {}).items()},

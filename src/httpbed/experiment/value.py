@@ -11,6 +11,6 @@ class Value(BaseModel):
     model_config = ConfigDict(
         frozen=True,
         extra="forbid",
-        use_attribute_docstrings=True,
         allow_inf_nan=False,
+        defer_build=True,  # of a hundred models, a verb validates with few
     )

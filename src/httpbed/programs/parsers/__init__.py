@@ -7,36 +7,38 @@ Start at ``read``; ``untrusted_values`` has the checks that all parsers share.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 
-from httpbed.programs.parsers import (
-    access_log,
-    caddy,
-    chromium,
-    curl,
-    gtlsclient,
-    h2load,
-    quiche,
-    requests_json,
-    wget,
-    wget2,
-)
 from httpbed.programs.parsers.untrusted_values import UNREADABLE, count, seconds
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
 
-PARSERS: Mapping[str, Callable[[Path], ProgramReport]] = {
-    "access-log-json": access_log.parse,
-    "caddy-json": caddy.parse,
-    "chromium-load": chromium.parse,
-    "connect-udp-json": access_log.parse_tunnels,
-    "curl-json": curl.parse,
-    "gtlsclient-log": gtlsclient.parse,
-    "h2load-log": h2load.parse,
+Parser = Callable[[Path], ProgramReport]
+
+
+def _of(module: str, function: str = "parse") -> Parser:
+    """Return a parser whose module is imported when it first reads a file."""
+
+    def parse(file: Path) -> ProgramReport:
+        parser: Parser = getattr(import_module(f"{__name__}.{module}"), function)
+        return parser(file)
+
+    return parse
+
+
+PARSERS: Mapping[str, Parser] = {
+    "access-log-json": _of("access_log"),
+    "caddy-json": _of("caddy"),
+    "chromium-load": _of("chromium"),
+    "connect-udp-json": _of("access_log", "parse_tunnels"),
+    "curl-json": _of("curl"),
+    "gtlsclient-log": _of("gtlsclient"),
+    "h2load-log": _of("h2load"),
     "none": lambda _: ProgramReport(),
-    "quiche-json": quiche.parse,
-    "requests-json": requests_json.parse,
-    "wget-log": wget.parse,
-    "wget2-stats": wget2.parse,
+    "quiche-json": _of("quiche"),
+    "requests-json": _of("requests_json"),
+    "wget-log": _of("wget"),
+    "wget2-stats": _of("wget2"),
 }
 """Parser's name in recipes -> function of the recipe's file; a missing file means no output."""
 WITHOUT_REQUESTS = frozenset({"none", "connect-udp-json"})

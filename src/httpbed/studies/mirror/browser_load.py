@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from httpbed.campaign import preparation
+from httpbed.campaign import campaign_setup, preparation
 from httpbed.experiment.errors import BedError
 from httpbed.experiment.page import OWN_ORIGIN, PageLoad
 from httpbed.host.sandbox import untrusted_files
@@ -67,7 +67,7 @@ class BrowserLoader:
         stored = CachedSite(sites.read(site), site)
         stored_sites = {one.key: stored for one in loaded.workloads() if isinstance(one, PageLoad)}
         loaded = replace(loaded, sites=stored_sites)
-        setup = preparation.make_setup(loaded, self._catalog, say=self._say)
+        setup = campaign_setup.make_setup(loaded, self._catalog, say=self._say)
         artifacts = scratch / f"load-{self._number}"
         asyncio.run(self._run(loaded, setup, artifacts))
         try:

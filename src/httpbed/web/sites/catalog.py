@@ -6,27 +6,29 @@ import difflib
 import hashlib
 import json
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.page import FolderPage, KnownPage, NamedPage, RecordedPage, SyntheticPage
 from httpbed.host import folders
-from httpbed.web.sites import corpus_maker, mirrored
 from httpbed.web.sites import site as sites
-from httpbed.web.sites.generated import biswal, ranjan, synthetic, zhang
 from httpbed.web.sites.maker import Maker, NamedPagesMaker, Outline, Say
-from httpbed.web.sites.replay import har_site
 from httpbed.web.sites.site import Site
 
-NAMED_PAGES: tuple[NamedPagesMaker, ...] = (corpus_maker, biswal, ranjan, zhang)
-"""Makers of the pages that experiments load by name; no two makers share a name."""
-MAKERS: Mapping[type[KnownPage], Maker] = {
-    SyntheticPage: synthetic,
-    FolderPage: mirrored,
-    RecordedPage: har_site,
+NAMED_PAGES = ("corpus_maker", "generated.biswal", "generated.ranjan", "generated.zhang")
+"""Makers of the pages that experiments load by name; no two makers share a name.
+
+A maker is a module of this package, imported for the first page that it may make: makers import
+Pillow, fontTools or the reader of HAR files, and an experiment of downloads needs none of them.
+"""
+MAKERS: Mapping[type[KnownPage], str] = {
+    SyntheticPage: "generated.synthetic",
+    FolderPage: "mirrored",
+    RecordedPage: "replay.har_site",
 }
 """Makers of all other kinds of pages."""
 
@@ -41,7 +43,13 @@ class CachedSite:
 
 def names() -> list[str]:
     """List the names of all pages that experiments load by name."""
-    return [name for maker in NAMED_PAGES for name in maker.NAMES]
+    return [name for maker in named_pages() for name in maker.NAMES]
+
+
+def named_pages() -> Iterator[NamedPagesMaker]:
+    """Yield the makers of the pages that experiments load by name."""
+    for module in NAMED_PAGES:
+        yield import_module(f"{__package__}.{module}")
 
 
 def outline(page: KnownPage, folder: Path) -> Outline:
@@ -95,11 +103,12 @@ def _maker(page: KnownPage) -> Maker:
         raise ConfigError(
             [Mistake("", f"httpbed cannot make a page of kind {type(page).__name__}")]
         )
-    return MAKERS[type(page)]
+    maker: Maker = import_module(f"{__package__}.{MAKERS[type(page)]}")
+    return maker
 
 
 def _maker_of_name(name: str) -> Maker:
-    for maker in NAMED_PAGES:
+    for maker in named_pages():
         if name in maker.NAMES:
             return maker
     close = difflib.get_close_matches(name, names(), 3) or names()

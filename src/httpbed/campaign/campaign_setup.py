@@ -1,0 +1,67 @@
+"""Build or find what all trials of a campaign need, once, before the first trial."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.experiment.errors import HostError
+from httpbed.experiment.roles import DEFAULT_CONTROL
+from httpbed.host import doctor
+from httpbed.host.packages.toolbox import Root
+from httpbed.network.kernel import KINDS
+from httpbed.programs.catalog import Catalog
+from httpbed.trial import content, link_files, program_roots, tls_certificates
+from httpbed.trial import sites as pages
+from httpbed.trial.plan import CampaignSetup, PlanOptions
+
+Say = Callable[[str], None]
+
+
+def plan_options(chosen: PlanOptions, tools: Root | None) -> PlanOptions:
+    """Complete the user's options by what the kernel can do; ``httpbed plan`` and ``run`` share it.
+
+    With ``tools``, the root with ``tc``, check that the kernel has the backend's discipline. A plan
+    for netem cannot do without: its commands depend on whether netem takes a seed.
+
+    Raises:
+        HostError: The kernel lacks the discipline; or the backend is netem, without tools.
+    """
+    if chosen.backend == "netem" and tools is None:
+        reason = "whether netem takes a seed is unknown: the network tools are not built"
+        raise HostError(reason, "build them with httpbed toolbox build")
+    if chosen.backend not in KINDS or tools is None:
+        return chosen
+    return replace(chosen, netem_seeded=doctor.require_qdisc(chosen.backend, tools))
+
+
+def make_setup(
+    loaded: LoadedExperiment,
+    catalog: Catalog,
+    options: PlanOptions | None = None,
+    *,
+    say: Say,
+) -> CampaignSetup:
+    """Build or find everything that the trials need.
+
+    Raises:
+        HostError: The toolbox cannot be built, or the kernel lacks the backend or a congestion
+            control.
+    """
+    origins = loaded.recorded_origins()
+    names = loaded.implementations()
+    installed = program_roots.ensure(catalog, names, say=say, replays=bool(origins))
+    if others := loaded.tcp_controls() - {DEFAULT_CONTROL}:
+        doctor.require_congestion(others, installed.tools)
+    seed = loaded.experiment.seed
+    return CampaignSetup(
+        catalog=catalog,
+        programs=installed,
+        certificates=tls_certificates.ensure(datetime.now(UTC), origins),
+        contents=content.ensure_all(seed, loaded.workloads()),
+        sites=loaded.sites or pages.ensure_all(loaded.workloads(), seed, loaded.folder, say),
+        options=plan_options(options or PlanOptions(), installed.tools),
+        files=link_files.kept(loaded.files),
+    )
