@@ -15,7 +15,7 @@ from httpbed.campaign.parallelism import Parallelism
 from httpbed.campaign.run import RunOptions
 from httpbed.cli import experiment_argument
 from httpbed.cli.echo import command_line, echo, say
-from httpbed.cli.jobs import JOBS
+from httpbed.cli.jobs import AUTO, JOBS
 from httpbed.cli.progress import Reporter
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.factorial import ScaleName
@@ -86,7 +86,8 @@ def command(
     if as_json:
         echo(json.dumps(found.as_json(), indent=1))
     else:
-        report.show(found, loaded.experiment, audited.jobs, terminal.console())
+        word = AUTO if audited.jobs.adapts else str(audited.jobs)
+        report.show(found, loaded.experiment, word, terminal.console())
     context.exit(0 if found.passed else 1)
 
 

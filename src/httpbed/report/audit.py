@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from rich.table import Table
 from rich.text import Text
 
-from httpbed.campaign.parallelism import Parallelism
 from httpbed.experiment.experiment import Experiment
 from httpbed.report import phrasing
 from httpbed.report.terminal import Console
@@ -18,8 +17,11 @@ KEY_WIDTH = 9
 STYLES: dict[Verdict, str] = {"same": "green", "disturbed": "red", "open": "yellow"}
 
 
-def show(audit: Audit, experiment: Experiment, jobs: Parallelism, out: Console) -> None:
-    """Print a line for each treatment, then what the verdict rests on."""
+def show(audit: Audit, experiment: Experiment, jobs: str, out: Console) -> None:
+    """Print a line for each treatment, then what the verdict rests on.
+
+    ``jobs`` is the value of ``--jobs``.
+    """
     metric = experiment.report.metric
     varying = [name for name in experiment.factors if _varies(audit, name)]
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
@@ -40,7 +42,7 @@ def show(audit: Audit, experiment: Experiment, jobs: Parallelism, out: Console) 
         out.print(Text(f"{key:<{KEY_WIDTH}}  {line}"), soft_wrap=True)
 
 
-def closing(audit: Audit, jobs: Parallelism) -> Iterator[tuple[str, str]]:
+def closing(audit: Audit, jobs: str) -> Iterator[tuple[str, str]]:
     """Yield what the verdict rests on, line by line, and the verdict."""
     yield "compared", _compared(audit)
     yield "null", _null(audit)
@@ -77,13 +79,12 @@ def _cost(audit: Audit) -> str:
     )
 
 
-def _verdict(audit: Audit, jobs: Parallelism) -> str:
-    word = "auto" if jobs.adapts else str(jobs)
+def _verdict(audit: Audit, jobs: str) -> str:
     if audit.failed:
-        return f"--jobs {word} changes the numbers of these trials: try fewer"
+        return f"--jobs {jobs} changes the numbers of these trials: try fewer"
     if not audit.passed:
         return "open: no treatment is known to be the same; more replicates may settle it"
-    return f"--jobs {word} gives the numbers of one at a time here"
+    return f"--jobs {jobs} gives the numbers of one at a time here"
 
 
 def _varies(audit: Audit, name: str) -> bool:

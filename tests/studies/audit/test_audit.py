@@ -10,7 +10,6 @@ import pytest
 
 from campaigns import VERSIONS, Ending, Ends, campaign
 from httpbed.analysis.sample import Floats, Key, Sample, Tally
-from httpbed.campaign.parallelism import adapted
 from httpbed.report import audit as report
 from httpbed.report.terminal import console
 from httpbed.store.results import Results
@@ -137,5 +136,5 @@ def by_block(values: Floats) -> Sample:
 def shown(found: Audit) -> str:
     """Print into a pipe."""
     stream = io.StringIO()
-    report.show(found, campaign(times(1), TEXT).experiment, adapted(), console(stream))
+    report.show(found, campaign(times(1), TEXT).experiment, "auto", console(stream))
     return stream.getvalue()
