@@ -147,6 +147,8 @@ def locate(quantity: Quantity, statistic: BlockStatistic, source: SampleSource) 
     bounds = blocks.of_quantity(inner, source)
     lows, highs = (_on_scale(bounds, end, scale) for end in (0, 1))
     _require_values(lows)
+    if all(bound == blocks.UNKNOWN for bound in bounds.values()):
+        raise NoIntervalError("no block has a known value: trials timed out, or values are zero")
     known = np.array_equal(lows, highs)
     if statistic == "mean" and not known:
         raise NoIntervalError("trials timed out, so their mean is unknown; use the median")
