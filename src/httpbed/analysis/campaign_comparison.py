@@ -21,11 +21,11 @@ from typing import Literal
 import numpy as np
 from scipy import stats
 
+from httpbed.analysis import location
 from httpbed.analysis import sample as samples
-from httpbed.analysis.claims import location
-from httpbed.analysis.claims.location import OrderStatistics
 from httpbed.analysis.comparison import EQUAL_MARGIN
 from httpbed.analysis.estimate import CONFIDENCE
+from httpbed.analysis.location import OrderStatistics
 from httpbed.analysis.sample import FAR, Floats, Sample, Tally
 from httpbed.store.results import Results
 

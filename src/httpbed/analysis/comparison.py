@@ -20,9 +20,9 @@ from typing import Literal
 import numpy as np
 from scipy import stats
 
-from httpbed.analysis.claims import location
-from httpbed.analysis.claims.location import OrderStatistics
+from httpbed.analysis import location
 from httpbed.analysis.estimate import CONFIDENCE, Interval
+from httpbed.analysis.location import OrderStatistics
 from httpbed.analysis.sample import Bounded, Floats, Sample, bounded
 
 Judgement = Literal["less", "more", "equal", "open"]

@@ -14,8 +14,8 @@ import campaigns
 from campaigns import Ending
 from httpbed.analysis.claims import correlation, judging
 from httpbed.analysis.claims.judging import ArmJudgement
-from httpbed.analysis.claims.location import Mean
 from httpbed.analysis.claims.verdict import SIDE
+from httpbed.analysis.location import Mean
 from httpbed.analysis.sample import Floats
 
 RUNS = 400

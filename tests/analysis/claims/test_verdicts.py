@@ -15,7 +15,7 @@ from httpbed.analysis.claims import judging, verdict
 from httpbed.analysis.claims.cells import CellLocation
 from httpbed.analysis.claims.counting import false_hypotheses
 from httpbed.analysis.claims.judging import JudgedClaim
-from httpbed.analysis.claims.location import pseudo_median
+from httpbed.analysis.location import pseudo_median
 from httpbed.analysis.sample import Bounded
 from httpbed.experiment.claims.region import Region, parse_region
 from httpbed.report import claims

@@ -19,7 +19,6 @@ from typing import Literal
 
 from httpbed.analysis.claims import cells
 from httpbed.analysis.claims.blocks import SampleSource
-from httpbed.analysis.claims.location import NoIntervalError
 from httpbed.analysis.claims.verdict import (
     WORST_SIDE,
     ClaimEstimate,
@@ -29,6 +28,7 @@ from httpbed.analysis.claims.verdict import (
 )
 from httpbed.analysis.comparison import EQUAL_MARGIN
 from httpbed.analysis.estimate import Estimate, estimate
+from httpbed.analysis.location import NoIntervalError
 from httpbed.analysis.sample import Key, Sample
 from httpbed.experiment.claims.quantity import ContrastValue, MetricValue
 from httpbed.experiment.claims.region import Region

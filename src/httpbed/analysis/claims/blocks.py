@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 from scipy import stats
 
-from httpbed.analysis.claims.location import NoIntervalError
+from httpbed.analysis.location import NoIntervalError
 from httpbed.analysis.sample import Sample
 from httpbed.experiment.claims.quantity import (
     ContrastValue,

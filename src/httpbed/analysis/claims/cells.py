@@ -13,10 +13,11 @@ from typing import Literal
 
 import numpy as np
 
-from httpbed.analysis.claims import blocks, correlation, location
+from httpbed.analysis import location
+from httpbed.analysis.claims import blocks, correlation
 from httpbed.analysis.claims.blocks import BlockBounds, SampleSource
-from httpbed.analysis.claims.location import Location, NoIntervalError
 from httpbed.analysis.claims.order import OrderViolation
+from httpbed.analysis.location import Location, NoIntervalError
 from httpbed.analysis.sample import Bounded, Floats
 from httpbed.experiment.claims.quantity import (
     ContrastValue,

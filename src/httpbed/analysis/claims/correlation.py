@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from httpbed.analysis.claims.location import NoIntervalError
+from httpbed.analysis.location import NoIntervalError
 from httpbed.analysis.sample import Floats
 
 LEAST_BLOCKS = 2

@@ -13,8 +13,8 @@ from httpbed.analysis.claims import verdict as verdicts
 from httpbed.analysis.claims.campaign_samples import CampaignSamples
 from httpbed.analysis.claims.cells import CellLocation
 from httpbed.analysis.claims.estimation import CellSet, CellValue
-from httpbed.analysis.claims.location import NoIntervalError
 from httpbed.analysis.claims.verdict import ClaimEstimate, ClaimVerdict
+from httpbed.analysis.location import NoIntervalError
 from httpbed.experiment.claims import compiled
 from httpbed.experiment.claims.cell_builder import ClaimCell, ClaimDesign
 from httpbed.experiment.claims.compiled import CompiledClaim

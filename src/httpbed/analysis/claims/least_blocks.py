@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 
 from httpbed.analysis.claims import cells, estimation, verdict
 from httpbed.analysis.claims.estimation import CellSet
-from httpbed.analysis.claims.location import NoIntervalError
+from httpbed.analysis.location import NoIntervalError
 from httpbed.experiment.claims import possible
 from httpbed.experiment.claims.cell_builder import ClaimCell
 from httpbed.experiment.claims.compiled import CompiledClaim

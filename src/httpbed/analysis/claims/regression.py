@@ -18,9 +18,9 @@ from typing import Literal
 import numpy as np
 from scipy import stats
 
+from httpbed.analysis import location
 from httpbed.analysis import sample as samples
-from httpbed.analysis.claims import location
-from httpbed.analysis.claims.location import OrderStatistics
+from httpbed.analysis.location import OrderStatistics
 from httpbed.analysis.sample import Floats, Sample, Tally
 from httpbed.experiment.metric import METRICS
 from httpbed.store.results import Results

@@ -20,7 +20,7 @@ import numpy as np
 
 from httpbed.analysis.claims.cells import CellLocation
 from httpbed.analysis.claims.counting import false_hypotheses, some_false
-from httpbed.analysis.claims.location import NoIntervalError
+from httpbed.analysis.location import NoIntervalError
 from httpbed.analysis.sample import Bounded
 from httpbed.experiment.claims.region import Region
 

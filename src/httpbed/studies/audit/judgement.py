@@ -26,8 +26,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import stats
 
-from httpbed.analysis import comparison
-from httpbed.analysis.claims import location
+from httpbed.analysis import comparison, location
 from httpbed.analysis.sample import Floats, Key, Sample
 
 Verdict = Literal["same", "disturbed", "open"]

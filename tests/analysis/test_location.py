@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from httpbed.analysis.claims import location
-from httpbed.analysis.claims.location import Mean, NoIntervalError, SuccessShare
+from httpbed.analysis import location
+from httpbed.analysis.location import Mean, NoIntervalError, SuccessShare
 
 VALUES = st.lists(st.integers(-1000, 1000), min_size=3, max_size=14, unique=True)
 BEFORE = np.array([1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30])
