@@ -30,6 +30,7 @@ STUDIES = Path(__file__).resolve().parent
 PUBLISHED = STUDIES.parent / "results"
 REPRODUCED = STUDIES.parent / "reproduced"
 SCALES = ("smoke", "standard", "full")
+NOT_JUDGED = "not judged"
 SETTLED = {"reproduced": "contradicted", "contradicted": "reproduced"}
 """A verdict and its opposite; the other verdicts have none."""
 
@@ -39,13 +40,14 @@ class ComparedClaim:
     """A claim's verdict in the published results and in a new campaign."""
 
     id: str
-    published: str
+    published: str | None
+    """None: no verdict on it is published."""
     now: str
 
     @property
     def is_opposite(self) -> bool:
         """Whether both verdicts are settled and differ."""
-        return SETTLED.get(self.published) == self.now
+        return self.published is not None and SETTLED.get(self.published) == self.now
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,8 @@ def main(words: Sequence[str] | None = None) -> int:
         campaign = REPRODUCED / chosen.scale / experiment.parent.name / experiment.stem
         published = PUBLISHED / experiment.parent.name / experiment.stem
         print(f"== {experiment.relative_to(STUDIES)}, {chosen.scale}", flush=True)
-        _run(experiment, chosen.scale, campaign)
+        if not _run(experiment, chosen.scale, campaign):
+            print("some trials have no valid attempt; the same command repeats them")
         now = judged(campaign, experiment, campaign.parent)
         compared = compared_claims(_claims(published), now)
         opposite += sum(one.is_opposite for one in compared)
@@ -103,13 +106,14 @@ def experiments(study: str | None) -> list[Path]:
     ]
 
 
-def _run(experiment: Path, scale: str, campaign: Path) -> None:
-    """Run or resume a campaign; invalid attempts that remain are no failure."""
+def _run(experiment: Path, scale: str, campaign: Path) -> bool:
+    """Run or resume a campaign; return whether each trial has a valid attempt."""
     campaign.parent.mkdir(parents=True, exist_ok=True)
     options = ["--scale", scale, "--jobs", "auto", "-o", str(campaign)]
     ended = subprocess.run(["httpbed", "run", str(experiment), *options], check=False)
     if ended.returncode not in {0, 1}:
         sys.exit(ended.returncode)
+    return ended.returncode == 0
 
 
 def judged(campaign: Path, experiment: Path, beside: Path) -> list[dict[str, Any]]:
@@ -151,22 +155,26 @@ def _claims(published: Path) -> list[dict[str, Any]]:
 def compared_claims(
     published: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]
 ) -> list[ComparedClaim]:
-    """Pair verdicts by the claim's id; a claim without a published one is ``unpublished``."""
+    """Pair verdicts by the claim's id."""
     before = {claim["id"]: claim["verdict"] for claim in published}
-    return [
-        ComparedClaim(claim["id"], before.get(claim["id"], "unpublished"), claim["verdict"])
-        for claim in now
-    ]
+    return [ComparedClaim(claim["id"], before.get(claim["id"]), claim["verdict"]) for claim in now]
 
 
 def lines(compared: Sequence[ComparedClaim]) -> Iterator[str]:
-    """Yield each claim whose verdict differs, then how many agree."""
+    """Yield each claim whose verdict differs, those not judged, then how many agree."""
+    published = [one for one in compared if one.published is not None]
     for one in compared:
-        if one.now != one.published:
+        if one.now not in {one.published, NOT_JUDGED}:
             mark = "  OPPOSITE" if one.is_opposite else ""
-            yield f"  {one.id}: published {one.published}, now {one.now}{mark}"
-    same = sum(one.now == one.published for one in compared)
-    yield f"{same} of {len(compared)} claims have the published verdict"
+            yield f"  {one.id}: {_before(one)}, now {one.now}{mark}"
+    if unjudged := [one.id for one in compared if one.now == NOT_JUDGED]:
+        yield f"  {NOT_JUDGED}: {', '.join(unjudged)}"
+    same = sum(one.now == one.published for one in published)
+    yield f"{same} of {len(published)} published verdicts found again"
+
+
+def _before(one: ComparedClaim) -> str:
+    return f"published {one.published}" if one.published else "not published"
 
 
 def compared_values(published: Path, campaign: Path) -> ComparedValues:

@@ -36,13 +36,15 @@ def test_verdicts_are_compared_by_claim() -> None:
         {"id": "C", "verdict": "contradicted"},
     ]
     now = [{"id": name, "verdict": "reproduced"} for name in "ABCD"]
+    now += [{"id": name, "verdict": "not judged"} for name in "EF"]
     compared = reproduce.compared_claims(published, now)
-    assert [one.is_opposite for one in compared] == [False, False, True, False]
+    assert [one.is_opposite for one in compared] == [False, False, True, False, False, False]
     assert list(reproduce.lines(compared)) == [
         "  B: published inconclusive, now reproduced",
         "  C: published contradicted, now reproduced  OPPOSITE",
-        "  D: published unpublished, now reproduced",
-        "1 of 4 claims have the published verdict",
+        "  D: not published, now reproduced",
+        "  not judged: E, F",
+        "1 of 3 published verdicts found again",
     ]
 
 
