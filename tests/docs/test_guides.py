@@ -8,11 +8,13 @@ import tomllib
 from pathlib import Path
 from typing import get_args
 
+import pytest
 from click.testing import CliRunner
 
 import campaigns
+import stored_campaigns
 from httpbed.campaign import claim_trials
-from httpbed.cli import compare
+from httpbed.cli import compare, merge
 from httpbed.experiment import parser, workload
 from httpbed.experiment.claims.stated import OtherCells, RankTrend, StatedClaim
 from httpbed.experiment.document import scenario_document
@@ -162,3 +164,19 @@ def test_the_claims_guide_has_the_trials_that_claims_need() -> None:
         assert [*map(int, numbers)] == [standard.trials(), *map(sum, needed)], name
     claiming = [path for path in folder.glob("*/*.toml") if "[[claim]]" in path.read_text()]
     assert len(rows) == len(claiming)
+
+
+def test_two_machines_are_joined_as_the_guide_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Campaigns that differ in their seed become one."""
+    monkeypatch.chdir(tmp_path)
+    text = stored_campaigns.SMALL.replace("replicates = 2", "replicates = 6")
+    for seed, machine in enumerate(("first-machine", "second-machine"), start=1):
+        part = re.sub("^seed = .*", f"seed = {seed}", text, flags=re.MULTILINE)
+        trials = stored_campaigns.loaded(part).trials
+        stored_campaigns.make(Path(machine), [stored_campaigns.record(one) for one in trials], part)
+    (shown,) = blocks("many-machines.md", "text")
+    (line,) = [one for one in blocks("many-machines.md", "sh") if "merge" in one]
+    ran = CliRunner().invoke(merge.command, shlex.split(line)[2:])
+    assert (ran.exit_code, ran.output) == (0, shown)
