@@ -29,6 +29,7 @@ from httpbed.store import query
 STUDIES = Path(__file__).resolve().parent
 PUBLISHED = STUDIES.parent / "results"
 REPRODUCED = STUDIES.parent / "reproduced"
+HTTPBED: Sequence[str] = ("httpbed",)
 SCALES = ("smoke", "standard", "full")
 NOT_JUDGED = "not judged"
 SETTLED = {"reproduced": "contradicted", "contradicted": "reproduced"}
@@ -75,16 +76,23 @@ def main(words: Sequence[str] | None = None) -> int:
         campaign = REPRODUCED / chosen.scale / experiment.parent.name / experiment.stem
         published = PUBLISHED / experiment.parent.name / experiment.stem
         print(f"== {experiment.relative_to(STUDIES)}, {chosen.scale}", flush=True)
-        if not _run(experiment, chosen.scale, campaign):
-            print("some trials have no valid attempt; the same command repeats them")
-        now = judged(campaign, experiment, campaign.parent)
-        compared = compared_claims(_claims(published), now)
+        compared = reproduced(experiment, chosen.scale, campaign, published)
         opposite += sum(one.is_opposite for one in compared)
         for line in lines(compared):
             print(line)
         if published.is_dir():
             print(compared_values(published, campaign), flush=True)
     return 1 if opposite else 0
+
+
+def reproduced(
+    experiment: Path, scale: str, campaign: Path, published: Path
+) -> list[ComparedClaim]:
+    """Run an experiment, or resume it, and compare its verdicts with the published ones."""
+    if not _run(experiment, scale, campaign):
+        print("some trials have no valid attempt; the same command repeats them")
+    now = judged(campaign, experiment, campaign.parent)
+    return compared_claims(_claims(published), now)
 
 
 def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
@@ -110,7 +118,7 @@ def _run(experiment: Path, scale: str, campaign: Path) -> bool:
     """Run or resume a campaign; return whether each trial has a valid attempt."""
     campaign.parent.mkdir(parents=True, exist_ok=True)
     options = ["--scale", scale, "--jobs", "auto", "-o", str(campaign)]
-    ended = subprocess.run(["httpbed", "run", str(experiment), *options], check=False)
+    ended = subprocess.run([*HTTPBED, "run", str(experiment), *options], check=False)
     if ended.returncode not in {0, 1}:
         sys.exit(ended.returncode)
     return ended.returncode == 0
@@ -130,7 +138,7 @@ def judged(campaign: Path, experiment: Path, beside: Path) -> list[dict[str, Any
         return []
     named = {name for claim in stated.claims for name in claim.other_experiments}
     others = [one for one in sorted(beside.glob("*")) if _name(one) in named]
-    words = ["httpbed", "claims", *map(str, [campaign, *others])]
+    words = [*HTTPBED, "claims", *map(str, [campaign, *others])]
     words += ["--experiment", str(experiment), "--json"]
     said = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True)
     (only,) = json.loads(said.stdout)["campaigns"]
