@@ -282,11 +282,11 @@ def test_a_changed_claim_resumes_the_same_campaign(campaign: Path) -> None:
         assert campaigns.open_existing(campaign).experiment_text == text
 
 
-def plain(directory: Path, seconds: float, text: str = BLOCKS) -> Path:
-    """Make a campaign in which every trial takes about this long."""
+def plain(directory: Path, seconds: float, text: str = BLOCKS, kind: str = "completed") -> Path:
+    """Make a campaign in which every trial takes about this long and ends alike."""
     trials = stored_campaigns.loaded(text).trials
     records = [
-        stored_campaigns.record(trial, seconds=seconds * (1 + index % 7 / 1000))
+        stored_campaigns.record(trial, kind=kind, seconds=seconds * (1 + index % 7 / 1000))
         for index, trial in enumerate(trials)
     ]
     stored_campaigns.make(directory, records, text)
@@ -331,6 +331,19 @@ def test_the_gate_judges_claims(httpbed: Command, campaign: Path, tmp_path: Path
     assert code == 1
     assert "L-7  contradicted" in out
     assert out.endswith("gate: regression: claim L-7 contradicted\n")
+
+
+def test_a_gate_with_claims_compares_completion(
+    httpbed: Command, campaign: Path, tmp_path: Path
+) -> None:
+    """Claims about trials that all failed are not judged, but the campaign is worse."""
+    broken = plain(tmp_path / "broken", 1.0, BLOCKS + CLAIM, "failed")
+    code, out, _ = httpbed("gate", campaign, broken)
+    assert code == 1
+    assert "regression: completes less often" in " ".join(out.split())
+    assert out.endswith("gate: regression: 6 treatments complete less often\n")
+    code, out, _ = httpbed("gate", campaign, broken, "--json")
+    assert (code, json.loads(out)["verdict"]) == (1, "regression")
 
 
 def test_a_gate_refuses_what_it_cannot_compare(httpbed: Command, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 import stored_campaigns
 from httpbed.experiment.errors import ConfigError
 from httpbed.experiment.trial import Trial
-from httpbed.store import archive, campaign, query, verification
+from httpbed.store import archive, campaign, query, tables, verification
 from httpbed.store.archive import Merged
 
 OTHER_SEED = stored_campaigns.SMALL.replace("seed = 20261121", "seed = 2")
@@ -125,6 +126,26 @@ def test_a_folder_with_files_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="is not an empty folder"):
         merged(tmp_path, "one")
     assert [path.name for path in (tmp_path / "archive").iterdir()] == ["thesis.tex"]
+
+
+def test_an_archive_that_cannot_be_completed_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk is full at the tables; an empty folder of the user stays, and a retry works."""
+    made(tmp_path / "one")
+    (tmp_path / "archive").mkdir()
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(tables, "archive", full)
+        with pytest.raises(OSError, match="No space"):
+            merged(tmp_path, "one")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["archive", "one"]
+    assert not [*(tmp_path / "archive").iterdir()]
+    merged(tmp_path, "one")
+    assert (tmp_path / "archive" / "manifest.json").exists()
 
 
 def test_a_damaged_campaign_is_refused(tmp_path: Path) -> None:

@@ -68,19 +68,20 @@ def command(
     Use it to keep a change that slows an HTTP stack out of a branch: run the same experiment before
     and after the change, on the same machine.
 
-    If the experiment in DIR has claims, a contradicted claim is a regression. Without claims, or
-    with --margin or --metric, a treatment is a regression if it is worse than the baseline's by
-    more than the margin, or completes less often. Exit code 0: pass, or inconclusive without
+    A treatment that completes less often is a regression. If the experiment in DIR has claims, so
+    is a contradicted claim. Without claims, or with --margin or --metric, so is a treatment that is
+    worse than the baseline's by more than the margin. Exit code 0: pass, or inconclusive without
     --strict. 1: regression.
     """
     old, now = campaign_folders.read((baseline, campaign))
     now = replace(now, manifest=sender_records.refreshed(now.manifest))
     _require_shared_treatments(old, now)
     judged = judging.judge(now) if _stated(now) else ()
-    changes: Sequence[TreatmentChange] = ()
     metric_name = metric or findings.default_metric(now)
     share = units.parse_share(MARGIN) if margin is None else margin
-    if not judged or margin is not None or metric is not None:
+    if judged and margin is None and metric is None:
+        changes = regression.that_complete_less(old, now, metric_name)
+    else:
         changes = _changes(old, now, metric_name, share)
     verdict = _verdict(judged, changes)
     if as_json:

@@ -18,6 +18,8 @@ from httpbed.report.terminal import Console
 from httpbed.store import resume
 from httpbed.store.results import Results
 
+OPEN = 1e4
+"""Ratio that no two measured times have; only trials that timed out, far beyond the limit, do."""
 COLOURS = {"pass": "green", "regression": "red", "inconclusive": "yellow"}
 
 
@@ -37,11 +39,20 @@ def show(changes: Sequence[TreatmentChange], metric: str, out: Console) -> None:
         table.add_row(
             Text(visible(treatment(one.levels, tuple(one.levels)))),
             f"{one.ratio:.3f}" if is_known else DASH,
-            f"{one.low:.3f} .. {one.high:.3f}" if math.isfinite(one.high) else DASH,
+            _interval(one),
             " and ".join(map(str, one.blocks)),
             Text(": ".join(filter(None, (one.verdict, one.reason))), COLOURS[one.verdict]),
         )
     out.print(table)
+
+
+def _interval(one: TreatmentChange) -> str:
+    """Write the interval; trials that timed out may leave an end open."""
+    if not math.isfinite(one.high):
+        return DASH
+    low = "any" if one.low < 1 / OPEN else f"{one.low:.3f}"
+    high = "any" if one.high > OPEN else f"{one.high:.3f}"
+    return f"{low} .. {high}"
 
 
 def sentence(changes: Sequence[TreatmentChange]) -> str:
@@ -100,6 +111,9 @@ def _causes(judged: Sequence[JudgedClaim], changes: Sequence[TreatmentChange]) -
     if contradicted:
         claims = "claim" if len(contradicted) == 1 else "claims"
         yield f"{claims} {listed(contradicted)} contradicted"
-    worse = sum(one.verdict == "regression" for one in changes)
-    if worse:
-        yield f"{worse} of {len(changes)} treatments worse than the baseline"
+    worse = [one for one in changes if one.verdict == "regression"]
+    fewer = sum(one.reason == regression.COMPLETES_LESS for one in worse)
+    if len(worse) > fewer:
+        yield f"{len(worse) - fewer} of {len(changes)} treatments worse than the baseline"
+    if fewer:
+        yield f"{fewer} {'treatment completes' if fewer == 1 else 'treatments complete'} less often"

@@ -27,7 +27,7 @@ from httpbed.experiment import parser
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.trial import Trial
 from httpbed.store import campaign as campaigns
-from httpbed.store import resume, tables
+from httpbed.store import resume, sender_records, tables
 from httpbed.store.campaign import Campaign
 from httpbed.store.layout import SOURCES
 from httpbed.store.tables import TABLES, CampaignTables
@@ -98,13 +98,14 @@ def merge(directories: Sequence[Path], output: Path) -> Merged:
     provenance = [_provenance(source, merged) for source in sources]
     generation = max(resume.generation(source.manifest) for source in sources)
     grown = {"generation": generation} if generation > 1 else {}
-    manifest = _public({**sources[0].manifest, **grown, SOURCES: provenance})
+    manifest = sender_records.refreshed(sources[0].manifest)
+    public = _public({**manifest, **grown, SOURCES: provenance})
     files = {Path(name).name: first.directory / name for name in first.link_names()}
-    with campaigns.made(output, first.experiment_text, merged.design, manifest, files) as made:
+    with campaigns.made(output, first.experiment_text, merged.design, public, files) as made:
         for source in sources:
             made.note_runs(_public(source.campaign.runs()))
         joined = {name: pa.concat_tables(parts) for name, parts in merged.tables.items()}
-        tables.archive(output, joined)
+        tables.archive(made.directory, joined)
     return merged
 
 

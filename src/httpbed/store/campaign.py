@@ -25,6 +25,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -302,7 +303,7 @@ def made(
     manifest: Mapping[str, Any],
     files: Mapping[str, Path],
 ) -> Iterator[Campaign]:
-    """Make a campaign in a new or empty folder, and lock it meanwhile.
+    """Make a campaign in a new or empty folder, completely or not at all.
 
     Raises:
         ConfigError: The folder is not empty.
@@ -310,12 +311,17 @@ def made(
     if os.path.lexists(directory) and (not directory.is_dir() or any(directory.iterdir())):
         reason, remedy = "exists and is not an empty folder", "choose another folder with -o"
         raise ConfigError([Mistake(str(directory), reason, remedy)])
-    _make_folder(directory)
-    with campaign_lock.held(directory):
-        first_files.write(
-            directory, first_files.FirstFiles(experiment_text, design, manifest, files)
-        )
-        yield Campaign(directory)
+    target = directory.resolve()
+    _make_folder(target.parent)
+    with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as name:
+        place = Path(name) / "made"
+        place.mkdir()
+        with campaign_lock.held(place):
+            wanted = first_files.FirstFiles(experiment_text, design, manifest, files)
+            first_files.write(place, wanted)
+            yield Campaign(place)
+            place.replace(target)
+    durable_files.settle([target.parent])
 
 
 def open_existing(directory: Path) -> Campaign:

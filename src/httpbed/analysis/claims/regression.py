@@ -27,6 +27,7 @@ from httpbed.store.results import Results
 
 GateVerdict = Literal["pass", "regression", "inconclusive"]
 ERROR_RATE = 0.05
+COMPLETES_LESS = "completes less often"
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def compare(
         baseline: The campaign before a change.
         campaign: The campaign after it.
         metric: A metric of which one direction is better.
-        margin: A share: by how much a treatment may be worse.
+        margin: A share: by how much a treatment may be worse; inf compares only completion.
     """
     old = {_levels(one): one for one in samples.samples(baseline, metric).values()}
     pairs = [
@@ -81,6 +82,14 @@ def compare(
     ]
     tests = [_tests(one, now, margin) for one, now in pairs]
     return tuple(_judged(pairs, tests, margin))
+
+
+def that_complete_less(
+    baseline: Results, campaign: Results, metric: str
+) -> tuple[TreatmentChange, ...]:
+    """Return the treatments that complete less often than in the baseline."""
+    changes = compare(baseline, campaign, metric, math.inf)
+    return tuple(one for one in changes if one.verdict == "regression")
 
 
 def verdict(changes: Sequence[TreatmentChange]) -> GateVerdict:
@@ -133,7 +142,7 @@ def _judged(
     raw = np.array([(one.worse, one.fails_more) for one in tests])
     counted = np.array(
         [
-            (test.ratios is not None, _have_failures(old, now))
+            (test.ratios is not None and math.isfinite(margin), _have_failures(old, now))
             for (old, now), test in zip(pairs, tests, strict=True)
         ]
     )
@@ -175,7 +184,7 @@ def _change(
         return change
     text = f"worse by more than {margin:.2%}".replace("%", " %").replace(".00", "")
     reasons = [text] if slower else []
-    reasons += ["completes less often"] if fails_more else []
+    reasons += [COMPLETES_LESS] if fails_more else []
     return replace(change, verdict="regression", reason=" and ".join(reasons))
 
 
