@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from httpbed.analysis.comparison import EQUAL_MARGIN, Judgement, Ratio
 from httpbed.analysis.effects import FactorEffect, LevelEffect
+from httpbed.analysis.estimate import CONFIDENCE
 from httpbed.report.phrasing import listed, percent, ratio_text, sentence_case, title
 from httpbed.report.sentence import Sentence
 
@@ -102,6 +103,8 @@ def _level(metric: str, subject: str, ratios: Sequence[Ratio]) -> str:
     if len(by[first]) < len(ratios):
         found = f"{len(by[second])} ({extremes(by[second])})" if by[second] else "none"
         texts.append(f"{second} in {found}")
+    if len(by["less"]) + len(by["more"]) <= (1 - CONFIDENCE) * len(ratios):
+        texts.append("no more than chance gives")
     return ", ".join([*texts, *other])
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from httpbed.analysis.comparison import EQUAL_MARGIN, Judgement
+from httpbed.analysis.estimate import CONFIDENCE
 from httpbed.analysis.findings import Findings, Row
 from httpbed.experiment.experiment import ReportOptions
 from httpbed.experiment.metric import METRICS
@@ -91,6 +92,8 @@ class Matrix:
     folded: tuple[Page, ...]
     shapes: tuple[tuple[str, str], ...]
     """Each shape that occurs, with what it means."""
+    by_chance: str
+    """How many of so many comparisons differ by chance; empty if that is less than one."""
 
 
 def matrix(findings: Findings, options: ReportOptions) -> Matrix:
@@ -106,12 +109,24 @@ def matrix(findings: Findings, options: ReportOptions) -> Matrix:
         "open": f"not settled: {', or '.join(why)}",
     }
     judgements = {row.ratio.judgement for _, row in findings.rows() if row.ratio}
+    compared = sum(row.ratio is not None for _, row in findings.rows())
     return Matrix(
         corner=tuple(map(title, axes.rows)),
         across=", ".join(map(title, axes.columns)),
         pages=tuple(pages[:MOST_PAGES]),
         folded=tuple(pages[MOST_PAGES:]),
         shapes=tuple((SHAPES[name], text) for name, text in meanings.items() if name in judgements),
+        by_chance=_by_chance(compared),
+    )
+
+
+def _by_chance(compared: int) -> str:
+    expected = (1 - CONFIDENCE) * compared
+    if expected < 1:
+        return ""
+    return (
+        f"Each cell is judged by itself: if no treatment differed from its base, about"
+        f" {expected:.0f} of {compared} would be called different by chance."
     )
 
 

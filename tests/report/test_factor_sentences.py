@@ -1,0 +1,86 @@
+"""One sentence for each factor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from campaigns import VERSIONS, campaign
+from httpbed.analysis.findings import find
+from httpbed.report.factor_sentences import sentences
+
+MANY = VERSIONS.replace('["0 %", "2 %"]', str([f"{index} %" for index in range(20)])).replace(
+    '["1.1", "2", "3"]', '["2", "3"]'
+)
+NOISE = (-0.08, 0.05, 0.0, 0.11, -0.03)
+
+
+def texts(ends: object, text: str, metric: str = "request_time") -> list[str]:
+    """Return the sentences on a campaign's factors."""
+    found = find(campaign(ends, text), metric)  # type: ignore[arg-type]
+    return [str(one) for one in sentences(metric, found.effects)]
+
+
+def noisy(levels: Mapping[str, str], block: int) -> float:
+    """Let the version change nothing that five blocks could settle."""
+    shift = 2 if levels["http_version"] == "3" else 0
+    return 1 + NOISE[(block + shift) % 5]
+
+
+def test_what_few_blocks_leave_open_is_not_called_equal() -> None:
+    """The number of blocks is in the sentence, and the extremes."""
+    text = VERSIONS.replace("replicates = 5", "replicates = 4")
+    assert texts(
+        lambda levels, _: {"1.1": 1.3, "2": 1, "3": 0.8}[levels["http_version"]], text
+    ) == [
+        "HTTP version: against HTTP/2, none of 4 cells is settled with 4 blocks (0.80x to 1.30x).",
+        "Loss: against 0 %, none of 3 cells is settled with 4 blocks (1.00x).",
+    ]
+
+
+def test_a_single_cell_is_not_counted() -> None:
+    """A factor alone has one cell for each level, named by what the level did."""
+    text = VERSIONS.replace('["0 %", "2 %"]', '["0 %"]')
+    assert texts(
+        lambda levels, _: {"1.1": 1.3, "2": 1, "3": 0.8}[levels["http_version"]], text
+    ) == [
+        (
+            "HTTP version: against HTTP/2, HTTP/3 (0.80x) needed less time; HTTP/1.1 (1.30x)"
+            " needed more time."
+        )
+    ]
+
+
+def test_another_metric_has_its_own_verb() -> None:
+    """A goodput is higher or lower."""
+    found = texts(lambda levels, _: {"1.1": 1, "2": 1, "3": 0.8}[levels["http_version"]], VERSIONS,
+                  "goodput")  # fmt: skip
+    assert "HTTP/3 had a higher goodput in both cells (1.25x)" in found[0]
+    assert "HTTP/1.1 differed in no settled cell: equal to within 1 % in 2" in found[0]
+
+
+def test_differences_that_chance_gives_are_called_so() -> None:
+    """Of twenty cells one may differ, though nothing does."""
+
+    def ends(levels: Mapping[str, str], block: int) -> float:
+        slow = levels["http_version"] == "3" and levels["loss"] == "7 %"
+        return noisy(levels, block) * (2 if slow else 1)
+
+    assert texts(ends, MANY)[0] == (
+        "HTTP version: against HTTP/2, HTTP/3 needed more time in 1 of 20 cells (2.05x), less in"
+        " none, no more than chance gives, 19 not settled with 5 blocks."
+    )
+
+
+def test_factors_that_vary_together_are_not_told_apart() -> None:
+    """The sentence says why there is no comparison."""
+    groups = """
+[[groups]]
+name = "old"
+levels = { http_version = ["1.1"], loss = ["0 %"] }
+
+[[groups]]
+name = "new"
+levels = { http_version = ["3"], loss = ["2 %"] }
+"""
+    alone = "no two treatments with values differ in this factor alone."
+    assert texts(lambda *_: 1.0, VERSIONS + groups) == [f"HTTP version: {alone}", f"Loss: {alone}"]
