@@ -68,6 +68,16 @@ def test_factors_become_rows_while_the_rows_are_few(three: Findings) -> None:
     ]
 
 
+def test_all_factors_of_the_base_are_columns_while_they_are_few(three: Findings) -> None:
+    """Then each row has its base."""
+    text = THREE + '\n[report]\nbase = { http_version = "2", place = "x" }\n'
+    found = find(campaign(apart, text.replace('"1.1", "2"', '"2"')))
+    assert choose(found, ReportOptions()).columns == ("place", "http_version")
+    assert choose(three, ReportOptions(rows=["loss"], pages=["kind", "place"])) == Axes(
+        ("loss",), ("http_version",), ("kind", "place")
+    )
+
+
 def test_the_experiment_names_the_axes(three: Findings) -> None:
     """What it does not name is chosen."""
     options = ReportOptions(rows=["loss"], columns=["kind"], pages=["place"])

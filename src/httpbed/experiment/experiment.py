@@ -47,7 +47,8 @@ class ReportOptions(Value):
     """Factors of the matrix's rows. Default: those with the most levels, as long as the rows are
     few."""
     columns: FactorNames = Field(default_factory=list)
-    """Factors of the matrix's columns. Default: the factor of the base with the most levels."""
+    """Factors of the matrix's columns. Default: the factors of the base, as long as the columns are
+    few."""
     pages: FactorNames = Field(default_factory=list)
     """Factors whose levels have a matrix each. Default: those that are neither in the rows nor in
     the columns."""

@@ -28,7 +28,7 @@ from httpbed.report.phrasing import (
 MOST_ROWS = 12
 """Of a matrix whose rows the experiment does not choose."""
 MOST_COLUMNS = 8
-"""Levels in the columns, above which they become rows."""
+"""Likewise."""
 MOST_PAGES = 6
 """Matrices that are shown unfolded."""
 SHAPES: Mapping[Judgement, str] = {"less": "▼", "more": "▲", "equal": "=", "open": "○"}
@@ -142,11 +142,12 @@ def choose(findings: Findings, options: ReportOptions) -> Axes:
     left.sort(key=lambda name: -len(levels[name]))
     columns, rows = named["columns"], named["rows"]
     if not columns and left:
-        compared = [name for name in left if name in findings.base] or left
-        columns = (compared[0],)
-        left.remove(compared[0])
+        compared = [name for name in left if name in findings.base] or left[:1]
+        chosen = set(_fitting(findings, compared, named["pages"], MOST_COLUMNS))
+        columns = tuple(name for name in levels if name in chosen)
+        left = [name for name in left if name not in chosen]
     if not rows:
-        rows = tuple(_fitting(findings, left, named["pages"]))
+        rows = tuple(_fitting(findings, left, named["pages"], MOST_ROWS))
         left = [name for name in left if name not in rows]
     few = len(_combinations(findings, rows)) <= MOST_COLUMNS < len(_combinations(findings, columns))
     if few and not options.rows and not options.columns:
@@ -154,13 +155,15 @@ def choose(findings: Findings, options: ReportOptions) -> Axes:
     return Axes(rows, columns, (*named["pages"], *left))
 
 
-def _fitting(findings: Findings, names: Sequence[str], pages: tuple[str, ...]) -> Iterator[str]:
-    """Yield the factors, those with most levels first, whose combinations are few enough rows."""
+def _fitting(
+    findings: Findings, names: Sequence[str], pages: tuple[str, ...], most: int
+) -> Iterator[str]:
+    """Yield the first factor, and others as long as a page has few enough combinations."""
     chosen: list[str] = []
     for name in names:
         together = (*pages, *chosen, name)
         per_page = len(_combinations(findings, together)) / len(_combinations(findings, pages))
-        if not chosen or per_page <= MOST_ROWS:
+        if not chosen or per_page <= most:
             chosen.append(name)
             yield name
 
