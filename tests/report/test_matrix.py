@@ -99,7 +99,7 @@ def test_a_treatment_outside_the_design_has_an_empty_cell() -> None:
     assert page.rows[1].cells[0] is None
     failed = page.rows[0].cells[2]
     assert failed
-    assert (failed.main, failed.missing) == (DASH, "0/5 done")
+    assert (failed.main, failed.missing) == (DASH, "0/5")
 
 
 def test_few_blocks_are_not_called_noise() -> None:

@@ -109,8 +109,8 @@ def _claim(judged: JudgedClaim, evidence: ClaimEvidence) -> ShownClaim:
 
 
 def _robustness(judged: JudgedClaim) -> str:
-    """Say whether the arms have the claim's verdict, too; empty without arms."""
-    if not judged.arms:
+    """Say whether the arms have the claim's verdict, too; empty without one, or without arms."""
+    if not judged.arms or judged.main.verdict == "not judged":
         return ""
     verdicts = {arm.verdict for arm in judged.arms}
     if verdicts == {judged.main.verdict}:

@@ -54,7 +54,7 @@ class MatrixCell:
     aside: str
     """The interval, and why the ratio settles nothing."""
     missing: str
-    """How many of its trials completed, if not all did."""
+    """How many of its trials completed, if not all did: ``3/5``."""
     tone: str
     """``better``, ``worse``, ``settled``, ``open``, ``base`` or empty."""
     about: str
@@ -232,7 +232,7 @@ def _cell(findings: Findings, row: Row) -> MatrixCell:
     name = treatment(row.levels, (*findings.network, *findings.others))
     median = scale.bounded(row.estimate.median) if row.estimate else DASH
     interval = bracketed(scale, row.estimate.interval) if row.estimate else ""
-    missing = f"{done(row)} done" if row.tally.completed < row.tally.planned else ""
+    missing = done(row) if row.tally.completed < row.tally.planned else ""
     about = f"{name}: {title(findings.metric)} {median} {interval}".rstrip()
     if ratio is None:
         return MatrixCell("", median, interval, missing, "base" if row.is_base else "", about)
