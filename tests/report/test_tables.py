@@ -148,6 +148,21 @@ def test_no_level_is_broken_within_a_word() -> None:
     assert max(map(len, table.splitlines())) <= 64
 
 
+def test_many_comparisons_are_also_shown_as_a_matrix() -> None:
+    """It is between the table and the answer, and left out where it is too wide."""
+    text = VERSIONS.replace("[factors]", '[factors]\nserver_place = ["far", "near"]')
+    results = campaign(steady, text)
+    assert "paired ratio to HTTP/2: ▼ less; ▲ more" not in shown(campaign(steady))
+    parts = shown(results, width=80).split("\n\n")
+    assert parts[2].splitlines()[0] == (
+        " request time, paired ratio to HTTP/2: ▼ less; = no difference: within 1 %; ○"
+    )
+    assert " loss  place   HTTP/1.1      HTTP/2        HTTP/3" in parts[2]
+    assert " 0 %   far     = 1.00x       0.98 s base   ▼ 0.97x" in parts[2]
+    assert max(map(len, parts[2].splitlines())) <= 80
+    assert "▼" not in shown(results, width=40)
+
+
 def test_few_blocks_settle_nothing_by_rule() -> None:
     """Four blocks are not called noise, and one note is about the number of blocks."""
     text = shown(campaign(steady, VERSIONS.replace("replicates = 5", "replicates = 4")))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -23,6 +23,7 @@ from httpbed.report import (
     network,
     roles,
     terminal_columns,
+    terminal_matrix,
 )
 from httpbed.report.answer import answer
 from httpbed.report.manifest import certificate, under_test
@@ -49,7 +50,10 @@ def show(results: Results, findings: Findings, report: Path | None, out: Console
     found = terminal_columns.fitted(findings, out.width - INDENT)
     if found.left_out:
         texts.append(("columns", _for_want_of_room(found.left_out, out.width)))
-    table = Padding(found.table, (0, 0, 0, INDENT))
+    tables = [found.table]
+    if cells := terminal_matrix.fitting(findings, results.experiment.report, out.width - INDENT):
+        tables += ["", *cells]
+    table = Padding(Group(*tables), (0, 0, 0, INDENT))
     parts = (_facts(_heading(results)), "", table, "", _facts(texts))
     if out.is_terminal:
         out.print(*parts, sep="\n")
