@@ -157,8 +157,8 @@ def test_many_comparisons_are_also_shown_as_a_matrix() -> None:
     assert parts[2].splitlines()[0] == (
         " request time, paired ratio to HTTP/2: ▼ less; = no difference: within 1 %; ○"
     )
-    assert " loss  place   HTTP/1.1      HTTP/2        HTTP/3" in parts[2]
-    assert " 0 %   far     = 1.00x       0.98 s base   ▼ 0.97x" in parts[2]
+    assert " place   loss  HTTP/1.1      HTTP/2        HTTP/3" in parts[2]
+    assert " far     0 %   = 1.00x       0.98 s base   ▼ 0.97x" in parts[2]
     assert max(map(len, parts[2].splitlines())) <= 80
     assert "▼" not in shown(results, width=40)
 
