@@ -33,7 +33,7 @@ def test_each_level_is_compared_where_all_other_levels_are_equal() -> None:
     assert [(one.level, len(one.ratios)) for one in version.levels] == [("1.1", 2), ("3", 2)]
     assert {ratio.judgement for one in version.levels for ratio in one.ratios} == {"equal"}
     assert (loss.factor, loss.reference) == ("loss", "0 %")
-    assert [ratio.median.value for ratio in loss.levels[0].ratios] == [2.0, 2.0, 2.0]
+    assert [ratio.value.value for ratio in loss.levels[0].ratios] == [2.0, 2.0, 2.0]
 
 
 def test_factors_that_vary_only_together_have_no_cell() -> None:

@@ -121,7 +121,7 @@ def test_json_holds_no_infinity(tmp_path: Path) -> None:
     base, third = again["treatments"][1:3]
     assert base["estimate"]["median"] == {"value": 600.0, "beyond": ">"}
     assert base["is_base"]
-    assert third["ratio"]["median"]["beyond"] == "<"
+    assert third["ratio"]["pseudo_median"]["beyond"] == "<"
     assert again["trials"]["outcomes"] == {"completed": 20, "timed out": 10}
     assert again["report"].endswith("report.html")
     assert publish.invalid_remain(results) is False

@@ -314,7 +314,7 @@ def test_few_scenes_of_many(tmp_path: Path) -> None:
     assert shown.rows == ("objects", "size")
     assert shown.levels == (("2", "16", "128"), ("100 B", "10 kB"))
     assert list(shown.panels) == ["loss 0 %", "loss 2 %"]
-    assert shown.panels["loss 0 %"]["128", "10 kB"].median.value == pytest.approx(2)
+    assert shown.panels["loss 0 %"]["128", "10 kB"].value.value == pytest.approx(2)
     assert "loss 0 %: from 0.50 to 2.00" in heat.alternative(shown)
 
 

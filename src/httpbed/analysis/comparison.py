@@ -43,13 +43,13 @@ class Ratio:
 
     n: int
     """Number of blocks in which both are known well enough for a ratio."""
-    median: Bounded
+    value: Bounded
     """Pseudo-median of the blocks' ratios."""
     of_medians: Bounded
     """Ratio of both medians over these blocks, which papers with one median per treatment publish
     (Biswal and Gnawali 2016). It ignores the pairing and has no interval here."""
     interval: Interval | None
-    """Interval of :attr:`median`."""
+    """Interval of :attr:`value`."""
     below: int
     """Number of blocks with a ratio under 1."""
     undefined: int
@@ -71,7 +71,7 @@ def compare(sample: Sample, base: Sample) -> Ratio | None:
     judgement = judge(interval, len(pairs))
     return Ratio(
         n=len(pairs),
-        median=bounded(pseudo_median, at_bound, far),
+        value=bounded(pseudo_median, at_bound, far),
         of_medians=bounded(
             _of_medians,
             _both(sample.at_bound(), base.at_bound(), pairs),

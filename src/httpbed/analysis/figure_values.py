@@ -125,12 +125,12 @@ def _value(stated: StatedFigure, cell: FigureCell, source: FigureSamples) -> Fig
         if ratio is None:
             return None
         if stated.statistic == "ratio of medians":
-            ratio = replace(ratio, median=ratio.of_medians, interval=None)
+            ratio = replace(ratio, value=ratio.of_medians, interval=None)
         ends = _ends(ratio.interval)
         pairs = _paired(sample, source.sample(stated, cell.base))
         blocks = tuple(one.value for one in pairs if not one.beyond)
-        known = _known(ratio.median, ratio.interval)
-        return FigureValue(cell, ratio.median, *ends, ratio.n, 0, blocks, ratio, known)
+        known = _known(ratio.value, ratio.interval)
+        return FigureValue(cell, ratio.value, *ends, ratio.n, 0, blocks, ratio, known)
     found = estimate(sample)
     if found is None:
         return None

@@ -109,7 +109,7 @@ def _of_condition(
 
 def _within_noise(findings: Findings, place: str, comparisons: list[tuple[Row, Ratio]]) -> Sentence:
     subjects = listed(treatment_in_sentence(row.levels, findings.others) for row, _ in comparisons)
-    sizes = listed(ratio_text(ratio.median) for _, ratio in comparisons)
+    sizes = listed(ratio_text(ratio.value) for _, ratio in comparisons)
     metric = title(findings.metric)
     text = f"{place}the {metric} of {subjects} is {sizes} that of {base_in_sentence(findings)}"
     return Sentence(f"{sentence_case(text)}{_reservation(comparisons[0][1])}")
@@ -118,7 +118,7 @@ def _within_noise(findings: Findings, place: str, comparisons: list[tuple[Row, R
 def _comparison(findings: Findings, row: Row, ratio: Ratio) -> Sentence:
     subject = treatment_in_sentence(row.levels, findings.others)
     base = base_in_sentence(findings)
-    size = ratio_text(ratio.median)
+    size = ratio_text(ratio.value)
     if findings.metric == "request_time":
         verb, same = f"needed {size} the time of {base}", f"needed the same time as {base}"
     elif findings.metric == "page_load_time":
@@ -154,9 +154,9 @@ def _nothing_settled(
     findings: Findings, document: Mapping[str, Any], compared: list[Comparison]
 ) -> Sentence:
     """Say once, with the extremes, that no comparison is more than noise."""
-    lowest, *_, highest = sorted(compared, key=lambda one: one[2].median.value)
+    lowest, *_, highest = sorted(compared, key=lambda one: one[2].value.value)
     ends = " to ".join(
-        f"{ratio_text(ratio.median)} ({named(findings, document, condition, row)})"
+        f"{ratio_text(ratio.value)} ({named(findings, document, condition, row)})"
         for condition, row, ratio in (lowest, highest)
     )
     sizes = sorted({ratio.n for _, _, ratio in compared})

@@ -41,8 +41,8 @@ def unsettled(ratios: Sequence[Ratio]) -> str:
 
 def extremes(ratios: Sequence[Ratio]) -> str:
     """Return the smallest and the largest of some ratios: ``0.68x to 0.91x``."""
-    ordered = sorted(ratios, key=lambda ratio: ratio.median.value)
-    ends = (ratio_text(ordered[0].median), ratio_text(ordered[-1].median))
+    ordered = sorted(ratios, key=lambda ratio: ratio.value.value)
+    ends = (ratio_text(ordered[0].value), ratio_text(ordered[-1].value))
     return " to ".join(dict.fromkeys(ends))
 
 
@@ -152,7 +152,7 @@ def _differing(effect: LevelEffect) -> int:
 
 def _weight(effect: LevelEffect) -> tuple[int, float]:
     """Order levels: by the number of cells that differ, then by the largest difference."""
-    sizes = (abs(math.log(one.median.value)) for one in effect.ratios if one.median.value > 0)
+    sizes = (abs(math.log(one.value.value)) for one in effect.ratios if one.value.value > 0)
     return _differing(effect), max(sizes, default=0.0)
 
 

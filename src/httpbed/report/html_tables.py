@@ -188,7 +188,7 @@ def _line(findings: Findings, row: Row, beside: tuple[str, ...]) -> TreatmentRow
         median=scale.bounded(estimate.median) if estimate else DASH,
         interval=scale.interval(estimate.interval) if estimate else DASH,
         mean=_mean(findings, row),
-        ratio="base" if row.is_base else ratio_text(ratio.median) if ratio else DASH,
+        ratio="base" if row.is_base else ratio_text(ratio.value) if ratio else DASH,
         ratio_interval=ratio_interval(ratio.interval) if ratio else "",
         of_medians=_of_medians(ratio) if ratio else "",
         blocks=agreeing_blocks(ratio) if ratio and ratio.judgement in {"less", "more"} else "",
@@ -205,7 +205,7 @@ def _line(findings: Findings, row: Row, beside: tuple[str, ...]) -> TreatmentRow
 
 def _of_medians(ratio: Ratio) -> str:
     text = ratio_text(ratio.of_medians)
-    return "" if text == ratio_text(ratio.median) else text
+    return "" if text == ratio_text(ratio.value) else text
 
 
 def _judgement(ratio: Ratio) -> str:

@@ -239,7 +239,7 @@ def _cell(findings: Findings, row: Row) -> MatrixCell:
     reason = f" {open_word(ratio)}" if ratio.judgement == "open" and len(_why(findings)) > 1 else ""
     return MatrixCell(
         shape=SHAPES[ratio.judgement],
-        main=ratio_text(ratio.median),
+        main=ratio_text(ratio.value),
         aside=f"{ratio_brackets(ratio.interval)}{reason}".strip(),
         missing=missing,
         tone=tone(findings.metric, row),

@@ -211,7 +211,7 @@ def _blocks(findings: Findings, document: Mapping[str, Any]) -> Iterator[str]:
     compared = [(c, row, row.ratio) for c, row in findings.rows() if row.ratio]
     few_blocks = [ratio for _, _, ratio in compared if ratio.n < LEAST_BLOCKS]
     noisy = [
-        (f"{ratio_text(ratio.median)} of {named(findings, document, c, row)}", ratio)
+        (f"{ratio_text(ratio.value)} of {named(findings, document, c, row)}", ratio)
         for c, row, ratio in compared
         if ratio.judgement == "open" and ratio.n >= LEAST_BLOCKS
     ]

@@ -87,7 +87,7 @@ def _ratio(found: Ratio | None) -> dict[str, Any] | None:
         return None
     return {
         "n": found.n,
-        "median": _bounded(found.median),
+        "pseudo_median": _bounded(found.value),
         "of_medians": _bounded(found.of_medians),
         "interval": _interval(found.interval),
         "blocks_below_1": found.below,

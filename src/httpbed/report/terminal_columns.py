@@ -264,7 +264,7 @@ def _ratio(metric: str, row: Row) -> TableCell:
         return TableCell("base", style="dim")
     if row.ratio is None:
         return TableCell(DASH)
-    text, interval = ratio_text(row.ratio.median), ratio_brackets(row.ratio.interval)
+    text, interval = ratio_text(row.ratio.value), ratio_brackets(row.ratio.interval)
     judgement = row.ratio.judgement
     if judgement in {"equal", "open"}:
         why = "equal" if judgement == "equal" else open_word(row.ratio)

@@ -169,7 +169,7 @@ def alternative(shown: Map) -> str:
     return "Heat map of ratios. " + "; ".join(
         f"{name or 'all'}: from {ratio_number(min(values))} to {ratio_number(max(values))}"
         for name, cells in list(shown.panels.items())[:MOST_PANELS]
-        for values in ([ratio.median.value for ratio in cells.values()],)
+        for values in ([ratio.value.value for ratio in cells.values()],)
     )
 
 
@@ -178,14 +178,14 @@ def _panel(axes: Axes, shown: Map, cells: Cells) -> None:
     for y, row in enumerate(vertical):
         for x, column in enumerate(horizontal):
             ratio = cells.get((row, column))
-            face = shade(ratio.median.value) if ratio else "none"
+            face = shade(ratio.value.value) if ratio else "none"
             axes.add_patch(
                 Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=face, edgecolor=QUIET, linewidth=0.4)
             )
             if ratio:
-                words = ratio_number(ratio.median.value)
+                words = ratio_number(ratio.value.value)
                 words = f"({words})" if ratio.judgement == "open" else words
-                ink = LIGHT if _strength(ratio.median.value) > 0.72 else DARK  # noqa: PLR2004
+                ink = LIGHT if _strength(ratio.value.value) > 0.72 else DARK  # noqa: PLR2004
                 axes.text(x, y, words, ha="center", va="center", fontsize=8, color=ink)
     axes.set(xlim=(-0.5, len(horizontal) - 0.5), ylim=(-0.5, len(vertical) - 0.5))
     axes.set_xticks(range(len(horizontal)), horizontal)

@@ -114,7 +114,7 @@ def _few(groups: Mapping[str, Sequence[tuple[Condition, Row]]]) -> list[str]:
 
 
 def _ratio(rows: Sequence[tuple[Condition, Row]]) -> float | None:
-    found = [row.ratio.median.value for _, row in rows if row.ratio]
+    found = [row.ratio.value.value for _, row in rows if row.ratio]
     return max(found, key=lambda one: max(one, 1 / one if one else 0.0), default=None)
 
 
