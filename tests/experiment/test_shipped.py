@@ -45,7 +45,7 @@ def planned_s(path: Path, scale: ScaleName | None) -> float:
     loaded = preparation.load(path.read_text(), CATALOG, path.parent, scale)
     limit_s = loaded.experiment.time_limit_s
     each_s = (min(expected_s(one, control, notices), limit_s(one)) for one in loaded.scenarios())
-    return loaded.experiment.replicates * sum(each_s)
+    return loaded.experiment.blocks * sum(each_s)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(FOLDER)))
@@ -81,7 +81,7 @@ def test_liu_2024_has_the_runs_paths_and_conditions_of_the_paper(study: str) -> 
     path = FOLDER / f"liu2024/{study}.toml"
     loaded = preparation.load(path.read_text(), CATALOG, path.parent, "full")
     experiment = loaded.experiment
-    assert experiment.replicates == 10
+    assert experiment.blocks == 10
     papers = [("direct", "reno"), ("envoy", "bbr")]
     selected = [
         tuple(treatment.items())
@@ -97,7 +97,7 @@ def test_liu_2024_loads_18_pages_in_nine_conditions() -> None:
     """Ten runs over HTTP/2 and HTTP/3, direct with New Reno and through Envoy with BBR."""
     path = FOLDER / "liu2024/pages.toml"
     loaded = preparation.load(path.read_text(), CATALOG, path.parent, "full")
-    assert loaded.experiment.replicates == 10
+    assert loaded.experiment.blocks == 10
     selected = [
         treatment
         for treatment in loaded.experiment.treatments()
@@ -131,7 +131,7 @@ def test_the_migrations_of_liu_2024_are_those_of_figure_6() -> None:
     """Ten runs of four clients, in nine conditions, stable and changed, on both paths."""
     path = FOLDER / "liu2024/migration.toml"
     experiment = preparation.load(path.read_text(), CATALOG, path.parent, "full").experiment
-    assert experiment.replicates == 10
+    assert experiment.blocks == 10
     papers = {"quiche-h3", "wget-resume", "wget-restart", "curl-restart"}
     selected = [
         treatment
@@ -148,7 +148,7 @@ def test_the_grid_of_biswal_2016_is_that_of_tables_2_and_4() -> None:
     """Five runs of 360 combinations over both protocols, with the RTT split equally."""
     path = FOLDER / "biswal2016/grid.toml"
     loaded = preparation.load(path.read_text(), CATALOG, path.parent, "full")
-    assert loaded.experiment.replicates == 5
+    assert loaded.experiment.blocks == 5
     selected = [
         treatment
         for treatment in loaded.experiment.treatments()
@@ -180,7 +180,7 @@ def test_ranjan_2019_has_64_sets() -> None:
     """Eight conditions, four sites, two protocols; 50 loads of each; 100 ms are each way's."""
     path = FOLDER / "ranjan2019/pages.toml"
     loaded = preparation.load(path.read_text(), CATALOG, path.parent, "full")
-    assert loaded.experiment.replicates == 50
+    assert loaded.experiment.blocks == 50
     selected = [
         treatment
         for treatment in loaded.experiment.treatments()

@@ -85,7 +85,7 @@ def campaign(
     experiment = Experiment.model_validate(header)
     tables = _Tables(list(experiment.factors))
     planned = 0
-    for block in range(1, experiment.replicates + 1):
+    for block in range(1, experiment.blocks + 1):
         for position, levels in enumerate(experiment.treatments(), start=1):
             planned += 1
             ending = ends(levels, block)

@@ -255,4 +255,4 @@ def _total(results: Results, tallies: list[Tally]) -> Tally:
     for one in tallies:
         outcomes.update(one.outcomes)
         reasons.update(one.reasons)
-    return Tally(results.planned or results.experiment.replicates, outcomes, reasons)
+    return Tally(results.planned or results.experiment.blocks, outcomes, reasons)

@@ -201,7 +201,7 @@ def planned_blocks(results: Results) -> Mapping[Key, int]:
     if results.blocks:
         return results.blocks
     treatments = [tuple(one.values()) for one in results.experiment.treatments()]
-    blocks = results.planned // len(treatments) or results.experiment.replicates
+    blocks = results.planned // len(treatments) or results.experiment.blocks
     return dict.fromkeys(treatments, blocks)
 
 

@@ -55,9 +55,9 @@ def of(whole: Experiment, at_scale: Experiment) -> ClaimTrials:
         raise ConfigError([Mistake("--for-claims", reason, remedy)])
     wanted = [(one, least_blocks.to_settle(one.claim)) for one in run]
     return ClaimTrials(
-        blocks=_blocks(wanted, whole.replicates),
+        blocks=_blocks(wanted, whole.blocks),
         left_out=tuple(sorted(_ids(every) - _ids(run))),
-        short={one.id: count for one, count in wanted if count > whole.replicates},
+        short={one.id: count for one, count in wanted if count > whole.blocks},
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from httpbed.campaign import claim_trials
 from httpbed.campaign.claim_trials import ClaimTrials
-from httpbed.experiment import parser
+from httpbed.experiment import parser, replication
 from httpbed.experiment.design import design
 from httpbed.experiment.document import SCENARIO_PARTS, fill, level_values
 from httpbed.experiment.errors import ConfigError, Mistake
@@ -21,6 +21,7 @@ from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.factorial import ScaleName
 from httpbed.experiment.page import PageLoad, RecordedPage
 from httpbed.experiment.parser import ParsedExperiment
+from httpbed.experiment.replication import Replicates
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Trial
 from httpbed.experiment.workload import Workload
@@ -52,6 +53,8 @@ class LoadedExperiment:
     """What the claims need; None for a design that does not depend on them."""
     replicates: int | None = None
     """The number of blocks that replaces the file's own; None: the file's own."""
+    stopping: Replicates | None = None
+    """When a treatment gets no further block; None: after the last one."""
 
     def trials_per_block(self) -> Counter[int]:
         """Return how many trials each block has."""
@@ -98,11 +101,13 @@ def load(  # noqa: PLR0913 - the last two are keywords
     *,
     for_claims: bool = False,
     replicates: int | None = None,
+    until: str | None = None,
 ) -> LoadedExperiment:
     """Load an experiment's text; file names in it are relative to ``folder``.
 
     With ``for_claims``, the design has only the trials that its claims need. ``replicates`` is the
-    number of blocks in place of the file's own, at every scale.
+    number of blocks in place of the file's own, at every scale; ``until`` is a width of interval
+    (:func:`~httpbed.experiment.replication.parse_width`) at which a treatment stops before.
 
     Raises:
         ConfigError: With every mistake in it and in its files, or if it has no such scale.
@@ -134,7 +139,18 @@ def load(  # noqa: PLR0913 - the last two are keywords
         folder,
         for_claims=needed,
         replicates=replicates,
+        stopping=_stopping(experiment, until, is_fixed=for_claims),
     )
+
+
+def _stopping(experiment: Experiment, until: str | None, *, is_fixed: bool) -> Replicates | None:
+    """Return the rule by which treatments stop; None if their number of blocks is fixed."""
+    if until is None:
+        return experiment.stopping
+    if is_fixed:
+        reason = "cannot go with --for-claims: claims need numbers of blocks that are fixed"
+        raise ConfigError([Mistake("--until", reason, "give one of the two")])
+    return replication.until(until, experiment.blocks)
 
 
 def _with_replicates(experiment: Experiment, replicates: int | None) -> Experiment:

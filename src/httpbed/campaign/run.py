@@ -14,22 +14,26 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from httpbed.campaign import campaign_setup, executor, growth_lines, manifest
+from httpbed.campaign import campaign_setup, executor, growth_lines, manifest, stopping
 from httpbed.campaign.executor import MOST_RETRIES, Work
 from httpbed.campaign.parallelism import Parallelism
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.campaign.progress import AttemptProgress
+from httpbed.experiment.replication import Replicates
 from httpbed.experiment.trial import Attempt
 from httpbed.host.backend import Backend
 from httpbed.programs.catalog import Catalog
 from httpbed.store import campaign as campaigns
-from httpbed.store import damage
+from httpbed.store import damage, growth
 from httpbed.store.campaign import Campaign
+from httpbed.store.first_files import FirstFiles
 from httpbed.trial.plan import CampaignSetup, PlanOptions
 
 Say = Callable[[str], None]
@@ -67,6 +71,11 @@ class OpenRun:
     pending: Sequence[Work]
     earlier: Sequence[Attempt]
     """The last attempt of earlier runs at each trial."""
+    content: FirstFiles
+    """What the run asked of the campaign."""
+    rule: Replicates | None
+    """When a treatment gets no further block; None: after the last one."""
+    say: Say
 
     def pending_per_block(self) -> Counter[int]:
         """Return how many trials of each block are pending."""
@@ -81,19 +90,31 @@ class OpenRun:
     ) -> None:
         """Run the pending trials, so many at a time.
 
+        With a range of replicates, trials run block by block, and only those of treatments that
+        need a further block.
+
         Raises:
             HostError: This machine cannot run trials.
         """
-        running = executor.execute(
-            self.campaign,
-            self.setup,
-            self.pending,
-            jobs=jobs,
-            tell=tell,
-            retries=retries,
-            earlier=self.earlier,
+        execute = partial(
+            executor.execute, self.campaign, self.setup, jobs=jobs, tell=tell, retries=retries
         )
-        asyncio.run(running)
+        if self.rule is None:
+            asyncio.run(execute(self.pending, earlier=self.earlier))
+            return
+        directory = self.campaign.directory
+        for _, work in groupby(self.pending, key=lambda one: one[0].block):
+            done = stopping.settled(directory, self.rule)
+            if needed := [one for one in work if stopping.of(one[0].levels) not in done]:
+                asyncio.run(execute(needed, earlier=self.campaign.attempts().values()))
+        self._forget_what_is_not_needed(self.rule)
+
+    def _forget_what_is_not_needed(self, rule: Replicates) -> None:
+        """Take the trials that never ran of settled treatments out of the design."""
+        wanted = stopping.needed(self.campaign.directory, rule, self.content.design)
+        growth.resumed(self.campaign, replace(self.content, design=wanted))
+        left = len(self.content.design) - len(wanted)
+        self.say(stopping.line(rule, wanted, left))
 
 
 def prepare(
@@ -117,7 +138,9 @@ def opened(ready: Prepared, directory: Path, *, jobs: Parallelism, say: Say) -> 
         ConfigError: The folder holds another campaign or other files, or another run holds it.
     """
     loaded, files = ready.loaded, {key: file.path for key, file in ready.setup.files.items()}
-    with campaigns.opened(directory, loaded.text, loaded.trials, ready.manifest, files) as campaign:
+    trials = stopping.needed(directory, loaded.stopping, loaded.trials)
+    content = FirstFiles(loaded.text, trials, ready.manifest, files)
+    with campaigns.opened(directory, loaded.text, trials, ready.manifest, files) as campaign:
         broken_off = campaign.clear_unfinished()
         campaign.note_run(datetime.now(UTC), ready.manifest.get("command", ""), str(jobs))
         for line in damage.lines(campaign.set_aside_damaged(), directory):
@@ -126,10 +149,11 @@ def opened(ready: Prepared, directory: Path, *, jobs: Parallelism, say: Say) -> 
             for line in growth_lines.lines(campaign.growth, directory):
                 say(line)
         last = campaign.attempts()
-        wanted = {trial.id for trial in loaded.trials}
+        wanted = {trial.id for trial in trials}
         pending = executor.pending(last, (one for one in campaign.design() if one.id in wanted))
-        total, done = len(loaded.trials), len(loaded.trials) - len(pending)
+        total, done = len(trials), len(trials) - len(pending)
         if done or broken_off:
             again = f", {broken_off} broken off and run again" if broken_off else ""
             say(f"resuming {directory}: {done} of {total} trials are finished{again}")
-        yield OpenRun(campaign, ready.setup, pending, [*last.values()])
+        earlier = [*last.values()]
+        yield OpenRun(campaign, ready.setup, pending, earlier, content, loaded.stopping, say)

@@ -42,6 +42,7 @@ A_YEAR_S = 365 * 86_400.0
 @experiment_argument.scale_option
 @experiment_argument.for_claims_option
 @experiment_argument.replicates_option
+@experiment_argument.until_option
 @click.option("--commands", is_flag=True, help="Print every command of each trial.")
 @experiment_argument.capture_option
 @experiment_argument.link_backend_option
@@ -54,6 +55,7 @@ def command(
     scale: ScaleName | None,
     for_claims: bool,
     replicates: int | None,
+    until: str | None,
     commands: bool,
     capture: bool,
     link_backend: str | None,
@@ -67,7 +69,7 @@ def command(
     --capture and --link-backend as to httpbed run.
     """
     loaded, catalog = experiment_argument.load(
-        file, recipe_folders, scale, for_claims=for_claims, replicates=replicates
+        file, recipe_folders, scale, for_claims=for_claims, replicates=replicates, until=until
     )
     planner = _planner(loaded, catalog, link_backend, capture=capture) if commands else None
     trials = [trial for trial in loaded.trials if wanted in {None, trial.id}]
@@ -184,12 +186,13 @@ def _indented(text: str, by: int = 8) -> str:
 
 
 def _summary(loaded: LoadedExperiment, catalog: Catalog) -> str:
-    treatments, blocks = len(loaded.scenarios()), loaded.experiment.replicates
+    treatments, blocks = len(loaded.scenarios()), loaded.experiment.blocks
     in_blocks = f"{blocks} block{'s' * (blocks > 1)}"
     if len(loaded.trials) != treatments * blocks:
         fewest = min(Counter(tuple(one.levels.values()) for one in loaded.trials).values())
         in_blocks = f"{fewest} to {in_blocks}"
     counts = f"{len(loaded.trials)} trials: {treatments} treatments in {in_blocks}"
+    counts = f"at most {counts}" if loaded.stopping else counts
     return f"{counts}; {_about(_expected_s(loaded, catalog))} one after another, roughly"
 
 

@@ -31,6 +31,7 @@ from httpbed.store import sender_records as records
 @experiment_argument.scale_option
 @experiment_argument.for_claims_option
 @experiment_argument.replicates_option
+@experiment_argument.until_option
 @click.option(
     "-o",
     "--output",
@@ -63,6 +64,7 @@ def command(
     scale: ScaleName | None,
     for_claims: bool,
     replicates: int | None,
+    until: str | None,
     output: Path | None,
     jobs: Parallelism | None,
     capture: bool,
@@ -81,7 +83,7 @@ def command(
     rejected, with each key that differs.
     """
     loaded, catalog = experiment_argument.load(
-        file, recipe_folders, scale, for_claims=for_claims, replicates=replicates
+        file, recipe_folders, scale, for_claims=for_claims, replicates=replicates, until=until
     )
     words = [loaded.experiment.name, scale, "for-claims" if for_claims else None]
     directory = output or Path("-".join(filter(None, words)))
@@ -121,6 +123,7 @@ def carry_out(
     ready.manifest["scale"] = loaded.scale
     ready.manifest["for_claims"] = loaded.for_claims is not None
     ready.manifest["replicates"] = loaded.replicates
+    ready.manifest["until"] = loaded.stopping.until if loaded.stopping else None
     ready.manifest |= experiment_argument.program_sources()
     ready.manifest["link_certificate"] = standing.as_json()
     ready.manifest["senders"] = senders.standings(loaded.scenarios(), catalog, ready.manifest)

@@ -33,7 +33,7 @@ def design(
     scenarios = ScenarioReader()
     limits = [experiment.time_limit_s(scenarios.read(scenario)) for scenario in documents]
     trials = []
-    for block in range(1, experiment.replicates + 1):
+    for block in range(1, experiment.blocks + 1):
         order = [
             index
             for index, levels in enumerate(treatments)

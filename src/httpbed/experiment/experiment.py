@@ -12,6 +12,7 @@ from httpbed.experiment.claims.stated import StatedClaim
 from httpbed.experiment.factorial import Exclusion, FactorName, Group, LevelText, Scale, ScaleName
 from httpbed.experiment.figures.stated import FactorNames, StatedFigure
 from httpbed.experiment.metric import METRICS
+from httpbed.experiment.replication import NumberOfBlocks, Replicates
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.units import Seconds
 from httpbed.experiment.value import Value
@@ -63,8 +64,9 @@ class Experiment(Value):
     """Short name: lower-case letters, digits and hyphens."""
     question: str = Field(min_length=1)
     """The question that the experiment answers, in one sentence."""
-    replicates: int = Field(ge=1, le=10_000, strict=True)
-    """Number of blocks. Each block runs every treatment once."""
+    replicates: NumberOfBlocks
+    """Number of blocks. Each block runs every treatment once. ``{ min = 6, max = 40, until = "ci 5
+    %" }`` adds blocks to a treatment until its interval is narrow enough."""
     seed: int = Field(ge=0, lt=2**63, strict=True)
     """Determines the order within blocks, the random stream of every impairment, and the content of
     generated files."""
@@ -97,9 +99,19 @@ class Experiment(Value):
         """Yield every treatment, the first factor varying slowest."""
         return factorial.treatments(self.factors, self.groups, self.exclude)
 
+    @property
+    def blocks(self) -> int:
+        """The number of blocks, or the upper end of its range."""
+        return self.replicates if isinstance(self.replicates, int) else self.replicates.max
+
+    @property
+    def stopping(self) -> Replicates | None:
+        """The range of replicates; None for a fixed number."""
+        return None if isinstance(self.replicates, int) else self.replicates
+
     def trials(self) -> int:
         """Return the number of trials in all blocks."""
-        return sum(1 for _ in self.treatments()) * self.replicates
+        return sum(1 for _ in self.treatments()) * self.blocks
 
     def at_scale(self, name: ScaleName | None) -> Experiment:
         """Return the experiment reduced to one of its scales; None keeps all of it."""
@@ -121,7 +133,8 @@ class Experiment(Value):
             return self
         update = {"replicates": replicates}
         scales = {name: one.model_copy(update=update) for name, one in self.scales.items()}
-        return self.model_copy(update={**update, "scales": scales})
+        own = self.stopping.at_most(replicates) if self.stopping else replicates
+        return self.model_copy(update={"replicates": own, "scales": scales})
 
     def reduced_to(self, treatments: Collection[Mapping[str, str]], replicates: int) -> Experiment:
         """Return the experiment with only some treatments of its factors, and so many blocks."""

@@ -248,7 +248,7 @@ def _claim_mistakes(
 
 
 def _size_mistakes(experiment: Experiment | None, design: PartialDesign) -> Iterator[Mistake]:
-    trials = design.most() * (experiment.replicates if experiment else 1)
+    trials = design.most() * (experiment.blocks if experiment else 1)
     if trials > MOST_TRIALS:
         reason = f"the design has {trials} trials; the limit is {MOST_TRIALS}"
         yield Mistake("factors", reason, "use fewer levels, or write several experiments")

@@ -60,7 +60,7 @@ def facts(results: Results) -> list[tuple[str, str]]:
         ("httpbed", str(manifest.get("httpbed", ""))),
         ("started", str(manifest.get("started", ""))),
         ("seed", str(results.experiment.seed)),
-        ("blocks", str(results.experiment.replicates)),
+        ("blocks", str(results.experiment.blocks)),
         ("trials side by side", str(manifest.get("jobs", ""))),
         ("calibration", certificate(manifest)),
     ]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from httpbed.analysis import block_times
+from httpbed.analysis import block_times, stopping
 from httpbed.analysis.comparison import LEAST_BLOCKS, Ratio
 from httpbed.analysis.estimate import CONFIDENCE, LEAST_VALUES
 from httpbed.analysis.findings import FAIRNESS, Findings, Row
@@ -47,6 +47,7 @@ def notes(findings: Findings, results: Results) -> list[str]:
         *_unshared(findings, document),
         *_moves(findings),
         *in_one_line(senders.failed(results.manifest), "senders"),
+        *_stopped(results.manifest),
         *_uncovered(results.manifest),
         *senders.untested(results.manifest),
     ]
@@ -74,6 +75,15 @@ def _pauses(results: Results) -> Iterator[str]:
             f"trials of one block ran up to {longest} apart (blocks: {blocks}): what changed on the"
             " machine meanwhile counts as a difference of their treatments; further blocks"
             " (replicates) run without a pause"
+        )
+
+
+def _stopped(manifest: Mapping[str, Any]) -> Iterator[str]:
+    if until := manifest.get("until"):
+        yield (
+            f"each treatment ran until its interval was narrow ({until}): such intervals miss the"
+            f" true median in up to {percent(stopping.MISSED)} of cases, not in 5 %; comparisons"
+            " keep their error rate"
         )
 
 

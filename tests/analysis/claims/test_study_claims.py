@@ -113,7 +113,7 @@ def test_a_campaign_as_published_reproduces_every_claim(
     A spread of three clients needs seven blocks at least.
     """
     standard = read(file).at_scale("standard")
-    blocks = dict.fromkeys(map(values, standard.treatments()), standard.replicates)
+    blocks = dict.fromkeys(map(values, standard.treatments()), standard.blocks)
     assert not_reproduced(file, published, blocks) == open_claims
 
 
