@@ -59,6 +59,18 @@ def test_the_design_of_the_comparison_guide_is_an_experiment() -> None:
     assert len(read.treatments) == 4 - 1 + 2
 
 
+def test_the_range_of_replicates_of_the_guide_is_accepted() -> None:
+    """With its three keys."""
+    (shown,) = blocks("grow.md", "toml")
+    factor = '[factors]\nloss = ["0 %", "1 %"]\n'
+    roles = '[roles.client]\nimplementation = "curl"\n[roles.server]\nimplementation = "nginx"\n'
+    read = parser.read(HEAD.replace("replicates = 2", shown) + factor + roles + REST)
+    assert not [one for one in read.mistakes if "replicates" in one.place]
+    assert read.experiment
+    assert read.experiment.stopping
+    assert read.experiment.blocks == 40
+
+
 def test_the_shared_bottleneck_of_the_topologies_page_is_an_experiment() -> None:
     """The network in which two pairs share a bottleneck, with its roles and competitors."""
     dumbbell, taking_part = blocks("../concepts/topologies.md", "toml")[1:3]
