@@ -55,8 +55,9 @@ calibrate: prepare  ## run the emulated link against arithmetic, and certify thi
 build: prepare  ## the wheel, with the Rust executables in it, into dist/
 	uv build --quiet --wheel --no-build-isolation --out-dir dist .
 
-bench: prepare  ## what a trial costs beside its transfer
+bench: prepare  ## what a trial costs beside its transfer, and what each verb costs to start
 	python bench/trial.py $(ARGS)
+	python -m bench.verbs
 
 bench-link: prepare  ## the link emulator beside its peers and bounds; ARGS="--quick --only latency"
 	python -m bench.link $(ARGS)

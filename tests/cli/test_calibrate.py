@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from command_line import Command
-from httpbed.cli import calibrate
+from httpbed.cli.bodies import calibrate
 from httpbed.network.calibration.cell import Finding
 from httpbed.network.calibration.judgement import Verdict
 from httpbed.report.terminal import Console

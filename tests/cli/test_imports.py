@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 import stored_campaigns
+from httpbed.cli.verb_table import VERBS
 
 EXPERIMENT = Path(__file__).parents[2] / "experiments" / "examples" / "versions.toml"
-SLOW = ("cryptography", "duckdb", "matplotlib", "numpy", "pyarrow", "scipy")
+SLOW = ("PIL", "cryptography", "duckdb", "matplotlib", "numpy", "pyarrow", "scipy")
 """Libraries that take tens to hundreds of milliseconds to import."""
 PROGRAM = f"""
 import sys
@@ -28,6 +29,21 @@ def imported(*words: str | Path) -> list[str]:
     argv = [sys.executable, "-c", PROGRAM, *map(str, words)]
     ended = subprocess.run(argv, capture_output=True, text=True, check=True)
     return ended.stderr.splitlines()[-1].removeprefix("imported:").split()
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_help_of_a_verb_imports_no_slow_library(verb: str) -> None:
+    """A user reads it between two commands."""
+    assert imported(verb, "--help") == []
+
+
+def test_what_runs_trials_imports_no_slow_library_before_the_first_trial() -> None:
+    """Judging and reporting need them; both come later."""
+    modules = "httpbed.campaign.run, httpbed.campaign.link_certificate, httpbed.campaign.senders"
+    program = f"import sys, {modules}; print(*sorted({set(SLOW)} & set(sys.modules)))"
+    argv = [sys.executable, "-c", program]
+    ended = subprocess.run(argv, capture_output=True, text=True, check=True)
+    assert ended.stdout.split() == []
 
 
 @pytest.mark.parametrize("verb", ["validate", "plan"])

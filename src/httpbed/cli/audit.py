@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
-from httpbed.campaign import capability, parallelism, preparation
 from httpbed.campaign.parallelism import Parallelism
-from httpbed.campaign.run import RunOptions
 from httpbed.cli import experiment_argument
-from httpbed.cli.echo import command_line, echo, say
-from httpbed.cli.jobs import AUTO, JOBS
-from httpbed.cli.progress import Reporter
-from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.cli.jobs import JOBS
 from httpbed.experiment.factorial import ScaleName
-from httpbed.host import backend, folders
 
 
 @click.command("audit")
@@ -63,57 +53,15 @@ def command(
     Exit codes: 0 side by side is as good as one at a time; 1 it is not, or nothing is settled; 2
     usage; 3 this machine cannot.
     """
-    _require(file, scale, output)
-    # Statistics take a second to import; mistakes are reported without them.
-    from httpbed.report import audit as report  # noqa: PLC0415
-    from httpbed.report import terminal  # noqa: PLC0415
-    from httpbed.studies.audit import session  # noqa: PLC0415
+    from httpbed.cli.bodies import audit as body  # noqa: PLC0415 - not for --help
 
-    catalog = experiment_argument.catalog(recipe_folders)
-    if file is None:
-        loaded = preparation.load(session.text(), catalog)
-    else:
-        loaded, catalog = experiment_argument.load(file, recipe_folders, scale)
-    options = RunOptions(backend.choose(link_backend), command_line())
-    capability.require(loaded, options.backend)
-    controls = frozenset[str]() if file else session.CONTROLS
-    audited = session.AuditedExperiment(
-        loaded, catalog, jobs or parallelism.adapted(), options, controls
+    body.run(
+        context,
+        file=file,
+        scale=scale,
+        jobs=jobs,
+        output=output,
+        link_backend=link_backend,
+        recipe_folders=recipe_folders,
+        as_json=as_json,
     )
-    trials = len(loaded.trials) * len(session.RUNS)
-    with _folder(output) as folder, Reporter(trials, {}) as reporter:
-        found = session.run(audited, folder, tell=reporter.report, say=say)
-    if as_json:
-        echo(json.dumps(found.as_json(), indent=1))
-    else:
-        word = AUTO if audited.jobs.adapts else str(audited.jobs)
-        report.show(found, loaded.experiment, word, terminal.console())
-    context.exit(0 if found.passed else 1)
-
-
-def _require(file: Path | None, scale: ScaleName | None, output: Path | None) -> None:
-    """Refuse options that contradict each other, and a folder that exists."""
-    mistakes = []
-    if scale and file is None:
-        reason = "the audit's own experiment has no scales"
-        mistakes.append(Mistake("--scale", reason, "name a FILE that has them"))
-    if output and output.exists():
-        mistakes.append(Mistake(str(output), "exists", "name a new folder"))
-    if mistakes:
-        raise ConfigError(mistakes)
-
-
-@contextmanager
-def _folder(output: Path | None) -> Iterator[Path]:
-    """Yield the new folder of the user, or a temporary one."""
-    if output is None:
-        folders.cache().mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix="audit-", dir=folders.cache()) as name:
-            yield Path(name)
-        return
-    try:
-        output.mkdir(parents=True)
-    except OSError as error:
-        reason = f"cannot be made: {error.strerror}"
-        raise ConfigError([Mistake(str(output), reason, "name another folder")]) from None
-    yield output

@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import click
-from rich.table import Table
 
 from httpbed.cli import experiment_argument
-from httpbed.cli.echo import command_line, echo, say
-from httpbed.cli.progress import Reporter
-from httpbed.host import backend, folders
 from httpbed.host.backend import Backend
-from httpbed.report.phrasing import DASH
-from httpbed.report.terminal import Console
-from httpbed.store import capacity_records
-from httpbed.store.capacity_records import METRICS
-from httpbed.studies.capacity import session
-from httpbed.studies.capacity.experiment import VERSIONS
-from httpbed.studies.capacity.judgement import LEAST_LOADS, MARGIN, ConcurrencyLevel
-from httpbed.studies.capacity.session import CapacityResult, CapacityTest
+from httpbed.studies.capacity.experiment import LEAST_LOADS
 
 DEFAULT_TURNS = 6
 
@@ -77,75 +61,14 @@ def command(
     good if no metric is worse than alone by more than a twentieth, and no load is invalid because
     the machine was busy. It takes about five minutes on two cores.
     """
-    catalog = experiment_argument.catalog(recipe_folders)
-    test = CapacityTest(browser, most, turns, backend.choose(link_backend), command_line())
-    with _folder(keep) as folder, Reporter(test.loads(), {}) as reporter:
-        result = session.run(test, catalog, folder, tell=reporter.report, say=say)
-    record = _record(test, result)
-    kept = capacity_records.write(browser, record)
-    if as_json:
-        echo(json.dumps(record, indent=1))
-    else:
-        _show(test, result, kept)
+    from httpbed.cli.bodies import capacity as body  # noqa: PLC0415 - not for --help
 
-
-@contextmanager
-def _folder(keep: Path | None) -> Iterator[Path]:
-    if keep:
-        keep.mkdir(parents=True)
-        yield keep
-        return
-    folders.cache().mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="capacity-", dir=folders.cache()) as name:
-        yield Path(name)
-
-
-def _record(test: CapacityTest, found: CapacityResult) -> dict[str, Any]:
-    programs = {one["name"]: one for one in found.made_by["programs"]}
-    browser = programs[test.browser]
-    return {
-        "backend": test.backend,
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "browser": {name: browser[name] for name in ("name", "version", "sha256")},
-        "machine": found.made_by["host"],
-        "undisturbed": {metric: found.undisturbed(metric) for metric in METRICS},
-        "margin": MARGIN,
-        "levels": [level.as_json() for level in found.levels],
-    }
-
-
-def _show(test: CapacityTest, result: CapacityResult, kept: Path) -> None:
-    out = Console()
-    table = Table(box=None, pad_edge=False)
-    table.add_column("side by side", justify="right")
-    for name in (
-        "loads",
-        "failed",
-        "busy",
-        "per minute",
-        "Speed Index",
-        "against alone",
-        "page load time",
-    ):
-        table.add_column(name, justify="right")
-    table.add_column("against alone", justify="right")
-    for level in result.levels:
-        table.add_row(*_cells(level))
-    out.print(table)
-    for metric in METRICS:
-        name = metric.replace("_", " ")
-        out.print(f"{name:<16}  {result.undisturbed(metric)} side by side leave it undisturbed")
-    versions = " and ".join(VERSIONS)
-    out.print(f"browser           {test.browser}; the worse result of HTTP/{versions} counts")
-    out.print(f"record            {kept}", soft_wrap=True)
-
-
-def _cells(level: ConcurrencyLevel) -> list[str]:
-    cells = [f"{level.at_once}", f"{level.loads}", f"{level.failed}", f"{level.strained}"]
-    cells.append(f"{level.loads_per_minute:.0f}")
-    for metric in METRICS:
-        worse = level.worsening.get(metric)
-        ratio = f"{worse.ratio:.2f}x ({worse.low:.2f} .. {worse.high:.2f})" if worse else DASH
-        median = level.medians.get(metric)
-        cells += [DASH if median is None else f"{median:.2f} s", ratio]
-    return cells
+    body.run(
+        browser=browser,
+        most=most,
+        turns=turns,
+        keep=keep,
+        link_backend=link_backend,
+        recipe_folders=recipe_folders,
+        as_json=as_json,
+    )

@@ -12,6 +12,7 @@ import click
 from httpbed.campaign import preparation
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.cli.echo import echo
+from httpbed.cli.json_option import json_option as json_option  # noqa: PLC0414 - for verbs with a file
 from httpbed.experiment import buckets, replication
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.factorial import ScaleName
@@ -74,7 +75,6 @@ def _keep_programs(context: click.Context, _: click.Parameter, values: tuple[str
     context.meta[_PROGRAMS] = programs
 
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 scale_option = click.option(
     "--scale",
     type=click.Choice(get_args(ScaleName)),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.analysis import timelines
+from httpbed.cli.export_kinds import HAR
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.host.sandbox import untrusted_files
 from httpbed.store import layout
@@ -20,8 +21,6 @@ from httpbed.web.load.browser_load import BrowserLoad
 from httpbed.web.load.driver_output import LoadError
 from httpbed.web.load.net_log import NetLog
 
-HAR, CDP_JSON = "har", "cdp-json"
-KINDS = (HAR, CDP_JSON)
 LOAD, NET_LOG = "load.json", "net-log.json"
 
 

@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any, get_args
 
 import click
 
-from httpbed.analysis import har_import
-from httpbed.analysis.har_audit import Claims
-from httpbed.analysis.har_import import ImportedLoad
-from httpbed.cli import table_files
-from httpbed.cli.echo import echo
-from httpbed.cli.experiment_argument import json_option
-from httpbed.experiment import units
-from httpbed.experiment.errors import ConfigError, Mistake
-from httpbed.experiment.roles import HttpVersion
-from httpbed.report import har_text
+from httpbed.cli import export_kinds
+from httpbed.cli.json_option import json_option
 
 AUDIT, OBSERVATIONS = "audit.json", "observations"
-_VISITS = ("cold", "repeat view")
 
 
 @click.group("import")
@@ -54,7 +41,7 @@ def command() -> None:
 @click.option(
     "--format",
     "kind",
-    type=click.Choice(table_files.KINDS),
+    type=click.Choice(export_kinds.TABLES),
     default="csv",
     show_default=True,
     help=f"Format of the {OBSERVATIONS}.",
@@ -78,91 +65,6 @@ def har(
 
     Exit codes: 0 nothing is contradicted; 1 something is; 2 usage, or a file with mistakes.
     """
-    claimed = _pairs(claims)
-    imported = har_import.read(files, _claims(claimed))
-    if output is not None:
-        _write(imported, claimed, output, kind)
-    if as_json:
-        echo(json.dumps([_as_json(one) for one in imported], indent=1))
-    else:
-        for line in har_text.lines(imported):
-            echo(line)
-    context.exit(1 if any(one.is_contradicted for one in imported) else 0)
+    from httpbed.cli.bodies import import_ as body  # noqa: PLC0415 - not for --help
 
-
-def _one_of(known: Sequence[str]) -> Callable[[str], str]:
-    def check(value: str) -> str:
-        if value not in known:
-            raise ValueError(f"{value!r} is unknown; choose from {', '.join(known)}")
-        return value
-
-    return check
-
-
-_CLAIMS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
-    "http_version": ("http_version", _one_of(get_args(HttpVersion))),
-    "rate": ("rate_bit_s", units.parse_rate),
-    "rtt": ("rtt_s", units.parse_duration),
-    "visit": ("visit", _one_of(_VISITS)),
-}
-"""Name of a claim -> its field in :class:`Claims`, and its parser."""
-
-
-def _pairs(words: Sequence[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    mistakes = []
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not equals or name not in _CLAIMS:
-            remedy = f"write NAME=VALUE; NAME is one of {', '.join(_CLAIMS)}"
-            mistakes.append(Mistake("--claim", f"{word!r} is not a known claim", remedy))
-        elif name in found:
-            mistakes.append(Mistake("--claim", f"{name} is claimed twice", "keep one of them"))
-        found[name] = value
-    if mistakes:
-        raise ConfigError(mistakes)
-    return found
-
-
-def _claims(texts: Mapping[str, str]) -> Claims:
-    values: dict[str, Any] = {}
-    mistakes = []
-    for name, text in texts.items():
-        field, parse = _CLAIMS[name]
-        try:
-            values[field] = parse(text)
-        except ValueError as error:
-            mistakes.append(Mistake(f"--claim {name}", str(error)))
-    if mistakes:
-        raise ConfigError(mistakes)
-    return Claims(**values)
-
-
-def _as_json(one: ImportedLoad) -> dict[str, Any]:
-    load = one.archived.load
-    return {
-        "file": str(one.file),
-        "page": one.archived.page,
-        "url": load.url,
-        "product": load.product,
-        "visit": load.visit,
-        "ended": load.ended,
-        "notes": list(load.notes),
-        "audit": [asdict(finding) for finding in one.findings],
-        "observations": [
-            observation.model_dump() | {"unit": observation.unit}
-            for observation in one.observations
-        ],
-    }
-
-
-def _write(
-    imported: Sequence[ImportedLoad], claimed: Mapping[str, str], folder: Path, kind: str
-) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / f"{OBSERVATIONS}.{kind}").open("wb") as file:
-        table_files.write(har_import.table(imported, claimed), file, kind)
-    audits = [_as_json(one) | {"claims": dict(claimed)} for one in imported]
-    for audit in audits:
-        del audit["observations"]
-    (folder / AUDIT).write_text(json.dumps(audits, indent=1) + "\n")
+    body.run(context, files=files, claims=claims, output=output, kind=kind, as_json=as_json)

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
-from httpbed.cli import campaign_folders
-from httpbed.cli.echo import echo
-from httpbed.cli.experiment_argument import json_option
-from httpbed.experiment.errors import ConfigError
-from httpbed.report.phrasing import listed
-from httpbed.store import archive
-from httpbed.store.archive import Merged
+from httpbed.cli.json_option import json_option
 
 
 @click.command("merge")
@@ -39,30 +32,6 @@ def command(*, directories: tuple[Path, ...], output: Path, as_json: bool) -> No
     The campaigns are of one experiment, scale and set of programs. Machines and seeds may differ.
     Each block comes from one campaign; comparisons within blocks stay within one machine.
     """
-    twice = campaign_folders.named_twice(directories)
-    if twice:
-        raise ConfigError(twice)
-    merged = archive.merge(directories, output)
-    if as_json:
-        echo(json.dumps(_values(merged, output)))
-        return
-    echo(
-        f"{output}: {merged.finished} of {len(merged.design)} trials in"
-        f" {len(merged.blocks)} block{'s' * (len(merged.blocks) != 1)}"
-    )
-    for directory in directories:
-        own = [str(ours) for ours, (one, _) in merged.blocks.items() if one.place == str(directory)]
-        echo(f"  {directory}: {f'blocks {listed(own)}' if own else 'nothing'}")
+    from httpbed.cli.bodies import merge as body  # noqa: PLC0415 - not for --help
 
-
-def _values(merged: Merged, output: Path) -> dict[str, object]:
-    return {
-        "schema": 1,
-        "archive": str(output),
-        "planned": len(merged.design),
-        "finished": merged.finished,
-        "blocks": {
-            str(ours): {"campaign": one.place, "block": theirs}
-            for ours, (one, theirs) in merged.blocks.items()
-        },
-    }
+    body.run(directories=directories, output=output, as_json=as_json)

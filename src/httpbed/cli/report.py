@@ -7,19 +7,20 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from httpbed.analysis.findings import find
-from httpbed.cli import later_tables, output_file
+from httpbed.cli import output_file
 from httpbed.cli.echo import echo
-from httpbed.cli.experiment_argument import json_option
+from httpbed.cli.json_option import json_option
 from httpbed.experiment.errors import ConfigError, Mistake, visible
 from httpbed.experiment.metric import METRICS
 from httpbed.host.user_file import Kind
-from httpbed.report import one_trial, publish, terminal
-from httpbed.store import damage, query, sender_records
-from httpbed.store.results import Results
+from httpbed.store import damage, sender_records
+
+if TYPE_CHECKING:
+    from httpbed.store.results import Results
 
 _HTML = Kind(
     "a report that httpbed wrote",
@@ -82,6 +83,12 @@ def command(
     Use --trial to examine one trial: BLOCK/TRIAL is its folder below trials/. It shows page loads,
     and trials of experiments with a hand-over.
     """
+    # Statistics and plotting take a second to import, and --help needs neither.
+    from httpbed.analysis.findings import find  # noqa: PLC0415
+    from httpbed.cli import later_tables  # noqa: PLC0415
+    from httpbed.report import publish  # noqa: PLC0415
+    from httpbed.store import query  # noqa: PLC0415
+
     if output is not None:
         output_file.require(output, _HTML, directory)
     base = _base(bases)
@@ -101,6 +108,8 @@ def command(
 
 
 def _one_trial(results: Results, trial: str, *, as_json: bool) -> None:
+    from httpbed.report import one_trial, publish, terminal  # noqa: PLC0415
+
     for line in damage.lines(results.damaged, results.directory):
         echo(f"note: {line}", err=True)
     found = one_trial.find(results, trial)

@@ -22,7 +22,7 @@ from httpbed.experiment.factorial import ScaleName
 from httpbed.host import backend
 from httpbed.host.backend import Backend
 from httpbed.programs.catalog import Catalog
-from httpbed.store import capacity_records, query
+from httpbed.store import capacity_records
 from httpbed.store import sender_records as records
 
 
@@ -163,6 +163,7 @@ def _report(directory: Path, *, as_json: bool) -> int:
     # Statistics and plotting take seconds to import, and the trials need neither.
     from httpbed.analysis.findings import find  # noqa: PLC0415
     from httpbed.report import publish  # noqa: PLC0415
+    from httpbed.store import query  # noqa: PLC0415
 
     results = query.read(directory)
     results = replace(results, manifest=records.refreshed(results.manifest))

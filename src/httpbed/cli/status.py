@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from httpbed.cli.experiment_argument import json_option
+from httpbed.cli.json_option import json_option
 from httpbed.experiment.trial import Record
 from httpbed.store import campaign as campaigns
 from httpbed.store import campaign_lock, damage

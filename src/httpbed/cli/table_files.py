@@ -18,7 +18,6 @@ import pyarrow.parquet
 from httpbed.experiment.errors import visible
 from httpbed.host.user_file import Kind
 
-KINDS = ("csv", "parquet")
 JSON = "json"
 FILES = {
     "csv": Kind("a CSV file that httpbed exported", re.compile(rb'"block","position",')),

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from httpbed.cli.experiment_argument import json_option
+from httpbed.cli.json_option import json_option
 from httpbed.experiment.errors import visible
 from httpbed.store import campaign as campaigns
-from httpbed.store import damage, verification
-from httpbed.store.verification import Verification
+from httpbed.store import damage
+
+if TYPE_CHECKING:
+    from httpbed.store.verification import Verification
 
 
 @click.command("verify")
@@ -31,6 +34,8 @@ def command(context: click.Context, *, directory: Path, as_json: bool) -> None:
 
     Exit codes: 0 all files match; 1 some differ; 2 DIR is not a campaign.
     """
+    from httpbed.store import verification  # noqa: PLC0415 - pyarrow: not for --help
+
     result = verification.verify(campaigns.open_existing(directory))
     if as_json:
         click.echo(json.dumps(_values(result)))

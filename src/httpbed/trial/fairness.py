@@ -12,10 +12,13 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from httpbed.experiment.units import NS
 from httpbed.host.sandbox import untrusted_files
-from httpbed.store.packet_log import PacketLog
+
+if TYPE_CHECKING:  # it imports numpy, and a run begins without it
+    from httpbed.store.packet_log import PacketLog
 
 THROUGHPUT = "throughput.tsv"
 """The bytes of each direction in each bin."""

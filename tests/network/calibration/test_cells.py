@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from httpbed.network.calibration import grid, session
-from httpbed.network.calibration.grid import EXTENTS, SCALES, Scale
+from httpbed.network.calibration.grid import EXTENTS
 from httpbed.network.calibration.other_cells import BURST_PACKETS
+from httpbed.network.calibration.scale import ABOUT_S, SCALES, Scale, about
 
 GUIDE = Path(__file__).parents[3] / "docs/guides/calibration.md"
 
@@ -26,7 +27,7 @@ def test_every_condition_can_be_read(scale: Scale) -> None:
 def test_a_scale_lasts_about_as_long_as_documented(scale: Scale) -> None:
     """One figure, in the command's help and in the guide: the sum of the cells."""
     lasts_s = sum(cell.lasts_s() + grid.OVERHEAD_S for cell in session.cells(scale))
-    assert lasts_s == pytest.approx(grid.ABOUT_S[scale], rel=0.1)
+    assert lasts_s == pytest.approx(ABOUT_S[scale], rel=0.1)
     option = "" if scale == "standard" else f" --scale {scale}"
     lines = [
         line for line in GUIDE.read_text().splitlines() if line.startswith("httpbed calibrate")
@@ -34,7 +35,7 @@ def test_a_scale_lasts_about_as_long_as_documented(scale: Scale) -> None:
     (told,) = (
         line for line in lines if line.split("#")[0].rstrip() == f"httpbed calibrate{option}"
     )
-    assert grid.about(scale) in told
+    assert about(scale) in told
 
 
 @pytest.mark.parametrize("scale", SCALES)

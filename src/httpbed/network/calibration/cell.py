@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from httpbed.experiment import profiles
 from httpbed.experiment.topology import Topology
-from httpbed.network.calibration.evidence import CellEvidence
+
+if TYPE_CHECKING:  # it imports numpy, which only judging needs
+    from httpbed.network.calibration.evidence import CellEvidence
 
 HOSTS = ("client", "server")
 UP, DOWN = 0, 1

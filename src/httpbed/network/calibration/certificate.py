@@ -11,13 +11,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from httpbed.experiment.machine import MachineFacts
 from httpbed.host import atomic_record, facts, file_digest, folders
 from httpbed.host.sandbox.binaries import LINK, executable
 from httpbed.network.calibration import envelope
-from httpbed.network.calibration.judgement import Verdict
+
+if TYPE_CHECKING:  # it imports numpy, which only judging needs
+    from httpbed.network.calibration.judgement import Verdict
 
 SCHEMA = 2
 COMMAND = "httpbed calibrate"

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from httpbed.experiment import units
 from httpbed.experiment.impairments.rate import OVERHEADS
 from httpbed.experiment.impairments.registry import ALL
 from httpbed.network.calibration.cell import Value
-from httpbed.network.calibration.judgement import Verdict
+
+if TYPE_CHECKING:  # it imports numpy, which only judging needs
+    from httpbed.network.calibration.judgement import Verdict
 
 RANGES: Mapping[str, Callable[[float], str]] = {
     "rate_bit_s": units.format_rate,

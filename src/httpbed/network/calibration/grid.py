@@ -1,7 +1,7 @@
 """The cells: conditions, their traffic, and what arithmetic expects of each.
 
 Three scales. ``smoke`` tests whether the link works; ``standard`` suits a machine before
-measurements; ``full`` tries more values for longer, and covers more. :data:`ABOUT_S` has their
+measurements; ``full`` tries more values for longer, and covers more. ``scale.ABOUT_S`` has their
 durations.
 """
 
@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from httpbed.experiment import units
 from httpbed.experiment.impairments.rate import OVERHEADS
 from httpbed.network.calibration.cell import DIRECTIONS, DOWN, UP, Cell, Claim, Flow, Stream, Train
 from httpbed.network.calibration.packets import Complete, Loss
+from httpbed.network.calibration.scale import Scale
 from httpbed.network.calibration.timing import Delay, Departures, Floor, Goodput, Rate
-
-Scale = Literal["smoke", "standard", "full"]
-SCALES: tuple[Scale, ...] = ("smoke", "standard", "full")
 
 BOTH = (UP, DOWN)
 FULL_PACKET, SMALL_PACKET = 1500, 200
@@ -31,8 +29,6 @@ OFFERED, OFFERED_FAST = 1.25, 1.1
 """Load as a multiple of the rate; a fast link first gets more, in case the sender is delayed."""
 OVERHEAD_S = 0.25
 """Seconds for making and ending a cell's network, about."""
-ABOUT_S: Mapping[Scale, int] = {"smoke": 55, "standard": 100, "full": 400}
-"""Seconds of a scale, about: the sum of its cells, which a test compares."""
 DEEP = {"limit": "1000000 packets"}
 
 
@@ -75,12 +71,6 @@ EXTENTS: Mapping[Scale, Extent] = {
         samples=2000,
     ),
 }
-
-
-def about(scale: Scale) -> str:
-    """Return how long a scale takes, in words."""
-    seconds = ABOUT_S[scale]
-    return f"{seconds} s" if seconds <= 120 else f"{round(seconds / 60)} min"  # noqa: PLR2004
 
 
 def floor() -> Cell:

@@ -19,8 +19,9 @@ from httpbed.network.calibration import (
 )
 from httpbed.network.calibration.cell import Cell
 from httpbed.network.calibration.cell_runner import Bench
-from httpbed.network.calibration.grid import EXTENTS, Scale
+from httpbed.network.calibration.grid import EXTENTS
 from httpbed.network.calibration.judgement import Verdict
+from httpbed.network.calibration.scale import Scale
 
 ATTEMPTS = 3
 """Attempts of a cell whose bed failed or could not measure; a judged cell is never repeated."""

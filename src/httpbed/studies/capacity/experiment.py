@@ -12,6 +12,8 @@ SEED = 20261122
 FACTOR = "http_version"
 VERSIONS = ("2", "3")
 TIME_LIMIT_S = 60
+LEAST_LOADS = 3
+"""Loads of each HTTP version that a comparison needs."""
 
 
 def text(browser: str, blocks: int) -> str:

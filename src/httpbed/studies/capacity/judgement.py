@@ -19,14 +19,13 @@ from scipy import stats
 
 from httpbed.analysis.estimate import CONFIDENCE
 from httpbed.store.capacity_records import METRICS
+from httpbed.studies.capacity.experiment import LEAST_LOADS
 
 MARGIN = 1.05
 """Figures may be 5 % worse, which is less than a comparison of ten loads can detect."""
 MOST_STRAINED = 0.25
 """Share of loads that may be invalid because of a busy machine. They are retried, and more retries
 cost more time than running side by side saves."""
-LEAST_LOADS = 3
-"""Loads of each HTTP version that a comparison needs."""
 RESAMPLES = 4000
 SEED = 1
 

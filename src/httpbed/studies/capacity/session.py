@@ -21,7 +21,8 @@ from httpbed.host.backend import Backend
 from httpbed.programs.catalog import Catalog
 from httpbed.store.capacity_records import METRICS
 from httpbed.studies.capacity import experiment, judgement
-from httpbed.studies.capacity.judgement import LEAST_LOADS, ConcurrencyLevel, ConcurrentLoad
+from httpbed.studies.capacity.experiment import LEAST_LOADS
+from httpbed.studies.capacity.judgement import ConcurrencyLevel, ConcurrentLoad
 from httpbed.trial import verdict
 
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from scipy import special
-
 from httpbed.experiment.check import (
     AS_DRAWN,
     CHANGES_BY_EVENTS,
@@ -20,7 +18,6 @@ from httpbed.experiment.check import (
 )
 from httpbed.experiment.impairments.registry import CAUSES, CHANCES
 from httpbed.experiment.trial import Check
-from httpbed.network import fates
 
 CONFIDENCE = 0.95
 RAISED_NS = 1_000_000
@@ -69,6 +66,8 @@ def _of_link(
 def _of_direction(
     configured: Table, loss_changes: list[tuple[int, float]], result: Table
 ) -> Iterator[Check]:
+    from httpbed.network import fates  # noqa: PLC0415 - numpy: a run begins without it
+
     yield _losses(configured["loss"], loss_changes, result)
     for impairment, chance in CHANCES:
         if probability := configured[impairment.key]:
@@ -109,6 +108,8 @@ def _loss_changes(made: Iterable[Table], side: int) -> list[tuple[int, float]]:
 
 
 def _losses(model: Table | None, changes: list[tuple[int, float]], result: Table) -> Check:
+    from httpbed.network import fates  # noqa: PLC0415 - numpy: a run begins without it
+
     count, lost = result["packets"]["in"], result["lost_numbers"]
     undrawn = _dropped_undrawn(result)
     drawn = [number for number in fates.lost(model, count, changes) if number not in undrawn]
@@ -165,6 +166,8 @@ def _share(lost: int, count: int) -> str:
     """Write the share of losses with its interval (Clopper and Pearson 1934), as information."""
     if count == 0:
         return "no packet passed"
+    from scipy import special  # noqa: PLC0415 - slow to import, and a run begins without it
+
     tail = (1 - CONFIDENCE) / 2
     low = special.betaincinv(lost, count - lost + 1, tail) if lost else 0.0
     high = special.betaincinv(lost + 1, count - lost, 1 - tail) if lost < count else 1.0

@@ -10,11 +10,14 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from httpbed.host.sandbox import untrusted_files
 from httpbed.store import handover_files
 from httpbed.store.handover_files import DELIVERIES, Deliveries, DeliveryBin
-from httpbed.store.packet_log import PacketLog
+
+if TYPE_CHECKING:  # it imports numpy, and a run begins without it
+    from httpbed.store.packet_log import PacketLog
 
 BIN_NS = 10**6
 STALLED_BYTES = 4000

@@ -36,7 +36,6 @@ from httpbed.network import running
 from httpbed.network.plan import NO_NEIGHBOUR_DISCOVERY
 from httpbed.network.running import Emulator
 from httpbed.programs.protocol import AUTHORITY, KEY_PIN
-from httpbed.store import packet_log
 from httpbed.trial import fairness
 from httpbed.trial.artifacts import EVIDENCE, LINK_RESULT, PACKET_LOG, read_object
 from httpbed.trial.handover import deliveries
@@ -96,6 +95,8 @@ def _reduce(planned: TrialPlan, artifacts: Path, *, keep_log: bool) -> None:
     """Reduce the packet log to tables, and delete it unless ``keep_log``."""
     file = artifacts / PACKET_LOG
     if file.exists() and (len(planned.clients) > 1 or planned.handover):
+        from httpbed.store import packet_log  # noqa: PLC0415 - numpy, which most trials do without
+
         try:
             log = packet_log.load(file, is_cut_off=True)
         except packet_log.PacketLogError as error:

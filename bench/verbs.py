@@ -1,0 +1,54 @@
+"""What each verb costs before it does its work: CPU seconds of ``--help`` and of small commands.
+
+CPU time is less disturbed by other processes than elapsed time, and the least of several rounds
+less than their mean. The load average is printed, because a busy machine also slows a CPU down.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+from httpbed.cli.verb_table import VERBS
+
+EXPERIMENT = Path(__file__).parents[1] / "experiments" / "examples" / "versions.toml"
+FOR_AN_ANSWER_S = 0.3
+"""Longer, and a user notices the wait."""
+
+
+def main() -> None:
+    """Print a line for each command; mark those that cost more than ``FOR_AN_ANSWER_S``."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--rounds", type=int, default=5)
+    options.add_argument("--campaign", type=Path, help="also measure status and report of this one")
+    chosen = options.parse_args()
+    print(f"load average {os.getloadavg()[0]:.1f}; CPU seconds, least of {chosen.rounds}")
+    for words in commands(chosen.campaign):
+        seconds = min(cpu_s(words) for _ in range(chosen.rounds))
+        mark = "  slow" if seconds > FOR_AN_ANSWER_S else ""
+        print(f"{seconds:6.2f}  httpbed {' '.join(words)}{mark}", flush=True)
+
+
+def commands(campaign: Path | None) -> list[list[str]]:
+    """Return the words of every command to measure."""
+    helps = [[verb, "--help"] for verb in VERBS]
+    stored = [["status", str(campaign)], ["report", str(campaign)]] if campaign else []
+    return [["--help"], *helps, ["validate", str(EXPERIMENT)], ["plan", str(EXPERIMENT)], *stored]
+
+
+def cpu_s(words: list[str]) -> float:
+    """Return the user and system CPU seconds of one command."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    program = "from httpbed.cli.main import main; main()"
+    argv = [sys.executable, "-c", program, *words]
+    subprocess.run(argv, stdout=subprocess.DEVNULL, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+if __name__ == "__main__":
+    main()

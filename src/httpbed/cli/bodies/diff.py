@@ -1,0 +1,48 @@
+"""What ``httpbed diff`` does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from httpbed.analysis import campaign_comparison, findings
+from httpbed.cli.echo import echo
+from httpbed.experiment import differences
+from httpbed.experiment.differences import Difference, Version
+from httpbed.experiment.errors import ConfigError, Mistake, visible
+from httpbed.report import campaign_comparison as comparison_text
+from httpbed.report import terminal
+from httpbed.store import campaign as campaigns
+from httpbed.store import query
+from httpbed.store.results import Results
+
+
+def run(*, one: Path, other: Path, metric: str | None, as_json: bool) -> None:
+    """Compare campaign B with campaign A, treatment by treatment."""
+    old, new = (query.read(path) for path in (one, other))
+    name = metric or findings.default_metric(new)
+    found = campaign_comparison.compare(old, new, name)
+    if not found:
+        reason = f"shares no treatment with {one}"
+        remedy = "compare campaigns whose factors have levels in common"
+        raise ConfigError([Mistake(str(other), reason, remedy)])
+    changed = comparison_text.changes(old, new, _settings(old, new))
+    alone = campaign_comparison.only_in(old, new), campaign_comparison.only_in(new, old)
+    if as_json:
+        echo(json.dumps(comparison_text.values(found, changed, name, alone), indent=1))
+        return
+    echo(f"A  {visible(str(one))}\nB  {visible(str(other))}")
+    for difference in changed:
+        echo(f"   {visible(str(difference))}")
+    comparison_text.show(found, name, terminal.console())
+    echo(comparison_text.sentence(found))
+    for note in comparison_text.notes(found, alone):
+        echo(f"note: {note}", err=True)
+
+
+def _settings(old: Results, new: Results) -> list[Difference]:
+    """List the settings of the experiments that differ."""
+    before, now = (
+        Version(one.document, campaigns.open_existing(one.directory).design()) for one in (old, new)
+    )
+    return differences.differences(before, now, frozenset())
