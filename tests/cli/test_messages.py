@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,18 @@ from command_line import Command
                 " example 7"
             ),
         ),
+        (
+            ["validate", "quote.toml"],
+            (
+                "quote.toml: is not valid TOML: a text has no closing quote (at line 2, column 13):"
+                ' name = "loss'
+            ),
+        ),
+        (["profiles", "4g-uss"], "NAME: '4g-uss' is not a profile; did you mean 4g-us or 3g-us?"),
+        (
+            ["compare", "crul:h2"],
+            "CLIENT crul:h2: no recipe 'crul'; did you mean 'curl'?",
+        ),
         (["link", "--change", "--state", "off"], "--state: must be 'up' or 'down', not 'off'"),
     ],
     ids=lambda one: " ".join(one) if isinstance(one, list) else None,
@@ -56,8 +69,40 @@ def test_a_mistake_is_one_line_and_exit_code_two(
     """Each line names the place and the reason, and the remedy if the reason does not imply it."""
     monkeypatch.chdir(tmp_path)
     Path("own.toml").write_bytes(b"name =\xff\n")
+    Path("quote.toml").write_text('schema = 1\nname = "loss\n')
     code, _, stderr = httpbed(*words)
     assert (code, stderr) == (2, f"httpbed: {line}\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["rnu"], "no verb 'rnu'; did you mean run?"),
+        (["pages", "mak"], "No such command 'mak'. Did you mean 'make'?"),
+        (["report", "--metric", "reqest_time", "."], "did you mean request_time"),
+        (["run", "--scael"], "--scale"),
+    ],
+    ids=lambda one: " ".join(one) if isinstance(one, list) else None,
+)
+def test_a_misspelt_word_of_the_command_line_gets_a_suggestion(
+    httpbed: Command, words: list[str], reason: str
+) -> None:
+    """The user corrects it without reading the help."""
+    code, _, stderr = httpbed(*words)
+    assert code == 2
+    assert reason in stderr
+
+
+def test_unquoted_versions_are_said_to_need_quotes(httpbed: Command, tmp_path: Path) -> None:
+    """TOML reads them as numbers; the factor's follow-up mistakes are not reported."""
+    file = tmp_path / "loss.toml"
+    text = stored_campaigns.loaded().text
+    file.write_text(re.sub(r"http_version = \[.*", "http_version = [1.1, 2]", text, count=1))
+    code, _, stderr = httpbed("validate", file)
+    assert code == 2
+    assert stderr.startswith(
+        'httpbed: factors.http_version[0]: must be a text, not 1.1: write it in quotes, "1.1"\n'
+    )
 
 
 @pytest.mark.parametrize("verb", ["report", "export"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -16,6 +17,7 @@ from httpbed.cli.json_option import json_option as json_option  # noqa: PLC0414 
 from httpbed.experiment import buckets, replication
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.factorial import ScaleName
+from httpbed.experiment.parser import WHOLE_FILE
 from httpbed.host import user_file
 from httpbed.host.backend import Backend
 from httpbed.host.user_file import NotAFileError
@@ -194,15 +196,22 @@ def load(
         ConfigError: With every mistake.
     """
     known = catalog(recipe_folders)
-    loaded = preparation.load(
-        text(file),
-        known,
-        file.parent,
-        scale,
-        for_claims=for_claims,
-        replicates=replicates,
-        until=until,
-    )
+    content = text(file)
+    try:
+        loaded = preparation.load(
+            content,
+            known,
+            file.parent,
+            scale,
+            for_claims=for_claims,
+            replicates=replicates,
+            until=until,
+        )
+    except ConfigError as error:
+        raise ConfigError(
+            replace(one, place=str(file)) if one.place == WHOLE_FILE else one
+            for one in error.mistakes
+        ) from None
     return loaded, known
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from httpbed.cli.json_option import json_option
+from httpbed.cli.one_of import OneOf
 from httpbed.experiment import units
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.metric import METRICS
@@ -33,7 +34,7 @@ def _margin(context: click.Context, parameter: click.Parameter, text: str | None
 )
 @click.option(
     "--metric",
-    type=click.Choice(list(METRICS)),
+    type=OneOf(list(METRICS)),
     metavar="METRIC",
     help="The metric to compare; default: the experiment's, else request_time.",
 )

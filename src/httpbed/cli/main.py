@@ -44,6 +44,8 @@ def cli() -> None:
 
     Exit codes: 0 every trial has an outcome; 1 invalid trials remain; 2 usage or configuration;
     3 this machine cannot; 130 interrupted, 143 ended by SIGTERM, 129 by SIGHUP.
+
+    For completion in bash: eval "$(_HTTPBED_COMPLETE=bash_source httpbed)"; zsh and fish likewise.
     """
 
 

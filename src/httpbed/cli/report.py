@@ -14,6 +14,7 @@ import click
 from httpbed.cli import output_file
 from httpbed.cli.echo import echo
 from httpbed.cli.json_option import json_option
+from httpbed.cli.one_of import OneOf
 from httpbed.experiment.errors import ConfigError, Mistake, visible
 from httpbed.experiment.metric import METRICS
 from httpbed.host.user_file import Kind
@@ -40,7 +41,7 @@ _HTML = Kind(
 )
 @click.option(
     "--metric",
-    type=click.Choice(list(METRICS)),
+    type=OneOf(list(METRICS)),
     metavar="METRIC",
     help="The metric to compare; default: the experiment's, else request_time.",
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import keyword
 
@@ -31,6 +32,7 @@ VERBS = {
     "doctor": "Test what this machine can do, point by point.",
     "toolbox": "List, build or remove the installed programs under test.",
     "recipes": "List the programs that an experiment can name, or check them.",
+    "profiles": "List the networks that links can name, with their sources.",
     "pages": "List, build or check the pages that experiments can name.",
     "mirror": "Make your own page self-contained, so that experiments can load it.",
     "schema": "Print the JSON Schema of an experiment file.",
@@ -55,6 +57,17 @@ class Verbs(click.Group):
         name = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
         command = importlib.import_module(f"httpbed.cli.{name}").command
         return command if isinstance(command, click.Command) else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the verb; suggest similar ones, which click looks for among imported commands."""
+        name = args[0]
+        close = difflib.get_close_matches(name, VERBS, 3)
+        if name not in VERBS and not name.startswith("-") and not ctx.resilient_parsing:
+            hint = f"did you mean {' or '.join(close)}?" if close else "httpbed --help lists them"
+            raise click.UsageError(f"no verb {name!r}; {hint}", ctx)
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the verbs without importing any."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import functools
+import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -39,6 +40,10 @@ from httpbed.experiment.workload import NO_SUCH_KIND
 Table = TypeVar("Table", bound=Value)
 
 MOST_TRIALS = 1_000_000
+WHOLE_FILE = "experiment file"
+"""Place of a mistake that lies in no table."""
+LONGEST_LINE = 80
+"""Characters of a damaged line that a message repeats."""
 RESERVED_FACTORS = frozenset(
     (
         *("block", "position", "trial", "attempt", "outcome", "reason", "time_limit_s", "started"),
@@ -76,20 +81,33 @@ def _read(text: str, check: Callable[[ExperimentDocument], ParsedExperiment]) ->
     try:
         document = ExperimentDocument(tomllib.loads(text))
     except (ValueError, RecursionError) as error:  # tomllib also refuses too many digits
-        mistake = Mistake("experiment file", f"is not valid TOML: {error}")
+        mistake = Mistake(WHOLE_FILE, f"is not valid TOML: {_in_line(error, text)}")
         return ParsedExperiment({}, mistakes=(mistake,))
     try:
         return check(document)
     except RecursionError:
-        mistake = Mistake("experiment file", "tables are nested too deeply")
+        mistake = Mistake(WHOLE_FILE, "tables are nested too deeply")
         return ParsedExperiment({}, mistakes=(mistake,))
+
+
+def _in_line(error: Exception, text: str) -> str:
+    """Return tomllib's message with the line that it means."""
+    message = str(error).replace("Illegal character '\\n'", "a text has no closing quote")
+    found = re.search(r"\(at line (\d+), column \d+\)", message)
+    lines = text.splitlines()
+    if not found or not 0 < int(found[1]) <= len(lines):
+        return message
+    line = lines[int(found[1]) - 1].strip()
+    shown = line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]} ..."
+    return f"{message}: {shown}"
 
 
 def _checked(document: ExperimentDocument) -> ParsedExperiment:
     experiment, header = _header(document)
     factors = _readable_factors(document)
     mistakes = [*header, *_factor_mistakes(document, factors)]
-    mistakes += report_mistakes.mistakes(document.get("report"), factors)
+    if factors or "factors" not in document:  # unreadable factors are reported on their own
+        mistakes += report_mistakes.mistakes(document.get("report"), factors)
     design = factorial_mistakes.readable(document, factors)
     mistakes += _size_mistakes(experiment, design)
     treatments: tuple[dict[str, str], ...] = ()

@@ -5,7 +5,8 @@ Malformed values are skipped here, because the models report them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import difflib
+from collections.abc import Collection, Iterator, Mapping
 
 from httpbed.experiment.errors import Mistake
 from httpbed.experiment.factorial_mistakes import listed
@@ -24,10 +25,16 @@ def mistakes(report: object, factors: Mapping[str, list[str]]) -> Iterator[Mista
 def _of_base(base: object, factors: Mapping[str, list[str]]) -> Iterator[Mistake]:
     for name, level in base.items() if isinstance(base, Mapping) else ():
         if name not in factors:
-            yield Mistake(f"report.base.{name}", "is not a factor", f"known: {listed(factors)}")
+            yield Mistake(f"report.base.{name}", "is not a factor", _known(name, factors))
         elif level not in factors[name]:
             known = listed(factors[name])
             yield Mistake(f"report.base.{name}", f"{level!r} is not a level; known: {known}")
+
+
+def _known(name: str, factors: Collection[str]) -> str:
+    if close := difflib.get_close_matches(name, factors, 3):
+        return f"did you mean {' or '.join(map(repr, close))}?"
+    return f"name one of: {listed(factors)}" if factors else "there is no [factors] table"
 
 
 def _of_axes(
@@ -41,7 +48,7 @@ def _of_axes(
             if not isinstance(name, str):
                 continue
             if name not in factors:
-                known = f"name one of: {listed(factors)}" if factors else "delete it"
+                known = _known(name, factors) if factors else "delete it"
                 yield Mistake(place, f"{name!r} is not a factor", known)
             elif name in first:
                 yield Mistake(place, f"{name!r} is also in {first[name]}", "name it in one of them")

@@ -8,6 +8,24 @@ from pydantic_core import ErrorDetails
 
 from httpbed.experiment.factorial_mistakes import MOST_LISTED, listed
 
+_EXPECTED = {
+    "string_type": "a text in quotes",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "finite_number": "a finite number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "dict_type": "a table",
+    "mapping_type": "a table",
+    "model_type": "a table",
+    "model_attributes_type": "a table",
+}
+"""What a place accepts, by pydantic's name of the error, in the words of TOML."""
 _LONGEST_VALUE = 40
 """Characters of a value that a message repeats."""
 _OTHER_SUBJECTS = re.compile(r"(String|List|Tuple|Dictionary|Value) should ")
@@ -15,13 +33,18 @@ _OTHER_SUBJECTS = re.compile(r"(String|List|Tuple|Dictionary|Value) should ")
 
 def reason(detail: ErrorDetails) -> str:
     """Return what is wrong with a value, and the rejected value if it is short."""
+    value, kind = detail["input"], detail["type"]
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if kind == "string_type" and is_number:
+        return f'must be a text, not {value!r}: write it in quotes, "{value}"'
     message = detail["msg"].removeprefix("Value error, ")
+    if kind in _EXPECTED:
+        message = f"Input should be {_EXPECTED[kind]}"
     if not message.startswith("Input should "):
         return _OTHER_SUBJECTS.sub("must ", message, count=1)
     message = "must " + message.removeprefix("Input should ")
     if len(accepted := accepted_words(detail)) > MOST_LISTED:
         message = f"must be one of {listed(accepted)}"
-    value = detail["input"]
     is_short = isinstance(value, str | int | float) and len(repr(value)) <= _LONGEST_VALUE
     return f"{message}, not {value!r}" if is_short else message
 
