@@ -7,6 +7,7 @@ import errno
 import json
 import os
 import socket
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,7 +17,9 @@ import replays
 import stored_campaigns
 from command_line import Command
 from hars import Said, har
+from httpbed.analysis.sample import Tally
 from httpbed.cli import main as command_line
+from httpbed.cli import run
 from httpbed.experiment.errors import HostError
 from recorded import DEMO
 
@@ -371,3 +374,17 @@ def test_a_pipe_of_the_shell_is_accepted(complaint: Complaint) -> None:
     os.close(reader)
     assert code == 2
     assert any("schema" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "said"),
+    [
+        ({"failed": 3}, "every trial failed, most often because: no such option"),
+        ({"failed": 2, "completed": 1}, ""),
+        ({}, ""),
+    ],
+)
+def test_a_run_whose_every_trial_failed_says_so(outcomes: dict[str, int], said: str) -> None:
+    """A failed trial is data, but a campaign of nothing else is a mistake of the set-up."""
+    reasons = Counter({("failed", "no such option"): outcomes.get("failed", 0)})
+    assert run.every_trial_failed(Tally(3, Counter(outcomes), reasons)) == said

@@ -335,3 +335,16 @@ def test_pressure_is_at_most_all_of_the_time() -> None:
     check = pressure(3.0, 1.0)
     assert check.passed is False
     assert check.figure.startswith("100% of 1.00 s")
+
+
+def test_a_client_that_failed_without_a_request_is_quoted() -> None:
+    """Its last words name the cause; those of a program with a log of requests do not count."""
+    words = "curl: option --parallel-max-host: is unknown"
+    evidence = ended(status=2)(recorded_evidence(H2_LOSS))
+    logged_before = evidence.reports["client"]
+    silent = replace(logged_before, requests=(), complaint="curl printed nothing", last_words=words)
+    for report, expected in ((silent, True), (replace(silent, requests=(OK,)), False)):
+        found = replace(evidence, reports={**evidence.reports, "client": report})
+        judged = verdict.outcome(checks(found), found)
+        assert judged.kind == "failed"
+        assert (f"; it printed: {words}" in judged.reason) == expected

@@ -42,8 +42,9 @@ def cli() -> None:
 
     Start with `httpbed demo`. Then copy an experiment file, edit it, and run it: `httpbed run`.
 
-    Exit codes: 0 every trial has an outcome; 1 invalid trials remain; 2 usage or configuration;
-    3 this machine cannot; 130 interrupted, 143 ended by SIGTERM, 129 by SIGHUP.
+    Exit codes: 0 every trial has an outcome; 1 invalid trials remain, or every trial failed;
+    2 usage or configuration; 3 this machine cannot; 130 interrupted, 143 ended by SIGTERM, 129 by
+    SIGHUP.
 
     For completion in bash: eval "$(_HTTPBED_COMPLETE=bash_source httpbed)"; zsh and fish likewise.
     """

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -24,6 +24,9 @@ from httpbed.host.backend import Backend
 from httpbed.programs.catalog import Catalog
 from httpbed.store import capacity_records
 from httpbed.store import sender_records as records
+
+if TYPE_CHECKING:  # statistics, which a run begins without
+    from httpbed.analysis.sample import Tally
 
 
 @click.command("run")
@@ -169,8 +172,20 @@ def _report(directory: Path, *, as_json: bool) -> int:
     results = replace(results, manifest=records.refreshed(results.manifest))
     findings = find(results)
     path = publish.report(results, findings)
+    failed = every_trial_failed(findings.tally)
+    if failed:
+        say(failed)
     if as_json:
         echo(json.dumps(publish.summary(results, path, findings), indent=1))
     else:
         publish.show(results, path, findings)
-    return 1 if publish.invalid_remain(results, findings) else 0
+    return 1 if failed or publish.invalid_remain(results, findings) else 0
+
+
+def every_trial_failed(tally: Tally) -> str:
+    """Return a line with the commonest reason if every trial failed; else an empty text."""
+    failed = tally.outcomes["failed"]
+    if not failed or failed != tally.outcomes.total():
+        return ""
+    (_, reason), _ = tally.reasons.most_common(1)[0]
+    return f"every trial failed, most often because: {reason}"

@@ -286,6 +286,8 @@ class ProgramReport:
     requests: tuple[LoggedRequest, ...] = ()
     complaint: str = ""
     """The program's own words for what went wrong."""
+    last_words: str = ""
+    """The end of its error output in one line, printable characters only."""
     timed_out: bool = False
     """Whether the program reports that it stopped at its time limit."""
     path_events: tuple[PathEvent, ...] = ()

@@ -11,9 +11,11 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+from httpbed.experiment.errors import visible
 from httpbed.experiment.roles import ClientRole, HttpVersion, KnobName, Transport
 from httpbed.experiment.value import Value
 from httpbed.experiment.workload import Capability
+from httpbed.host.sandbox import untrusted_files
 from httpbed.host.sandbox.spec import Ports, ProcessSpec
 from httpbed.programs import parsers, template
 from httpbed.programs.install import Install
@@ -30,6 +32,8 @@ VERSION_S = 20.0
 DRIVER_S = 15.0
 """Time for the browser driver to stop the browser at the time limit and write its report."""
 VERSION_BYTES = 2**20
+_QUOTED_LINES, _QUOTED_LENGTH = 3, 300
+"""Of a program's error output, what messages quote at most."""
 
 
 def _has_a_version_group(pattern: str) -> str:
@@ -204,7 +208,12 @@ class Recipe(Value):
         requests = (
             replace(one, client_left=self.client_left.matches(one)) for one in report.requests
         )
-        return replace(report, requests=tuple(requests))
+        return replace(report, requests=tuple(requests), last_words=self._last_words(role, folder))
+
+    def _last_words(self, role: RoleName, folder: Path) -> str:
+        name = self.run_in(role).stderr
+        lines = untrusted_files.last_lines(folder, name, _QUOTED_LINES) if name else []
+        return visible(" / ".join(line.strip() for line in lines if line.strip()))[:_QUOTED_LENGTH]
 
     def refuses_knob(self, name: str, value: str) -> str:
         """Say why an experiment may not set a knob to a value; empty if it may."""

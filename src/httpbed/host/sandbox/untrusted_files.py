@@ -98,14 +98,19 @@ def own_text(file: Path) -> str:
 
 def last_line(folder: Path, name: str, most: int = 4096) -> str:
     """Return the last line of a program's file; empty if there is none or it is unreadable."""
+    return "".join(last_lines(folder, name, 1, most))
+
+
+def last_lines(folder: Path, name: str, count: int, most: int = 4096) -> list[str]:
+    """Return the last lines of a program's file; none if it is empty or unreadable."""
     try:
         with opened(folder / name, 2**62, top=folder) as file:
             length = os.fstat(file.fileno()).st_size
             os.lseek(file.fileno(), max(0, length - most), os.SEEK_SET)
             tail = file.read(most).strip()
     except (OSError, UnreadableError):
-        return ""
-    return tail.splitlines()[-1] if tail else ""
+        return []
+    return tail.splitlines()[-count:]
 
 
 def write(folder: Path, name: str, content: str) -> None:

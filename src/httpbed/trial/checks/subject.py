@@ -86,7 +86,20 @@ def _early(name: str, evidence: AttemptEvidence) -> str:
     """Describe how a server or proxy ended too early."""
     ended = evidence.exits.get(name)
     how = f" ({_end(ended, evidence)})" if ended and not ended.clean else ""
-    return f"ended before the client did{how}"
+    return f"ended before the client did{how}{_quoted(name, evidence)}"
+
+
+def _quoted(name: str, evidence: AttemptEvidence) -> str:
+    """Return what a failed program printed at last, if nothing else tells why it failed.
+
+    A program that answered or sent requests has a log, which tells more. At a time limit it was
+    killed, and what it had printed is no reason.
+    """
+    ended, report = evidence.exits.get(name), evidence.reports[name]
+    if ended is None or ended.clean or ended.timed_out or report.requests:
+        return ""
+    words = report.last_words
+    return f"; it printed: {words}" if words and words not in report.complaint else ""
 
 
 def _end(ended: Exit, evidence: AttemptEvidence) -> str:
@@ -124,6 +137,7 @@ def _client(chain: Chain, evidence: AttemptEvidence) -> Check:
         )
     complaint = evidence.reports[chain.client].complaint
     figure = _end(ended, evidence) + (f": {complaint}" if complaint else "")
+    figure += _quoted(name, evidence)
     passed = ended.clean and not complaint
     check = ENDED_WELL.result(item=name, passed=passed, figure=figure, limit="exit status 0")
     return check.model_copy(update={"by_time_limit": ended.timed_out})
