@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from itertools import pairwise
 from operator import itemgetter
 from pathlib import Path
+from statistics import median
+from typing import Any
 
 import click
 
 from httpbed.cli.json_option import json_option
+from httpbed.experiment import units
 from httpbed.experiment.trial import Record
 from httpbed.store import campaign as campaigns
 from httpbed.store import campaign_lock, damage
 from httpbed.store.campaign import Campaign
 from httpbed.store.damage import Damage
+
+FEW = 2
+"""So many attempts give no usual distance between starts."""
 
 
 @click.command("status")
@@ -35,15 +43,37 @@ def command(*, directory: Path, as_json: bool) -> None:
     harmed = [one for one in examined if isinstance(one, Damage)]
     outcomes = Counter(last.values())
     running = campaign_lock.is_held(directory)
+    started = [one.attempt.started for one in examined if isinstance(one, Record)]
+    left_s = time_left_s(started, len(design) - len(last)) if running else None
     if as_json:
-        values = {"schema": 1, "planned": len(design), "outcomes": outcomes, "running": running}
+        values: dict[str, Any] = {
+            "schema": 1,
+            "planned": len(design),
+            "outcomes": outcomes,
+            "running": running,
+        }
+        values |= {"left_s": left_s}
         click.echo(json.dumps({**values, "damaged": damage.values(harmed)}))
         return
     ended = ", ".join(f"{count} {kind}" for kind, count in sorted(outcomes.items())) or "none yet"
     state = "a run is in progress" if running else "no run is in progress"
+    if left_s:
+        state += f", about {units.format_long_duration(left_s)} left"
     click.echo(f"{directory}: {len(last)} of {len(design)} trials ended: {ended}; {state}")
     for line in damage.lines(harmed, directory):
         click.echo(line)
+
+
+def time_left_s(started: Iterable[str], missing: int) -> float | None:
+    """Return how long the missing trials take at the usual distance between two starts.
+
+    The median distance ignores pauses between runs, and counts trials side by side as they are.
+    None with fewer than three attempts.
+    """
+    times = sorted(datetime.fromisoformat(one).timestamp() for one in started)
+    if len(times) <= FEW:
+        return None
+    return missing * median(later - earlier for earlier, later in pairwise(times))
 
 
 def _last_outcomes(campaign: Campaign, examined: Sequence[Record | Damage]) -> dict[str, str]:
