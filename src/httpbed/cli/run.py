@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from httpbed.campaign import capability, link_certificate, senders
-from httpbed.campaign import run as campaign_run
+from httpbed.campaign import capability, link_certificate
 from httpbed.campaign.parallelism import ONE, Parallelism
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.cli import experiment_argument
 from httpbed.cli.echo import command_line, echo, say
 from httpbed.cli.jobs import JOBS
-from httpbed.cli.progress import Reporter
 from httpbed.experiment.factorial import ScaleName
 from httpbed.host import backend
 from httpbed.host.backend import Backend
@@ -118,6 +116,11 @@ def carry_out(
     as_json: bool,
 ) -> int:
     """Run the unfinished trials of a campaign, print its report, and return the exit code."""
+    # What runs trials takes half of the time to import, and --help and mistakes need none of it.
+    from httpbed.campaign import run as campaign_run  # noqa: PLC0415
+    from httpbed.campaign import senders  # noqa: PLC0415
+    from httpbed.cli.progress import Reporter  # noqa: PLC0415
+
     run_options = campaign_run.RunOptions(
         backend=options.backend, command=command_line(), capture=options.capture
     )
