@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from httpbed.studies.interop.session import CheckedProgram, InteropResult, PairingResult
+if TYPE_CHECKING:  # it imports what runs trials, and lists of programs need none of it
+    from httpbed.studies.interop.session import CheckedProgram, InteropResult, PairingResult
 
 OK, FAILED, NOT_RUN = "ok", "FAILED", "."
 
