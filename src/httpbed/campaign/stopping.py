@@ -7,7 +7,7 @@ from pathlib import Path
 
 from httpbed.experiment.replication import Replicates
 from httpbed.experiment.trial import Trial
-from httpbed.store import layout, query
+from httpbed.store import layout
 
 Levels = frozenset[tuple[str, str]]
 
@@ -17,6 +17,7 @@ def settled(directory: Path, rule: Replicates) -> frozenset[Levels]:
     # Statistics take time to import, and runs without such a rule do not need them.
     from httpbed.analysis import sample, stopping  # noqa: PLC0415
     from httpbed.analysis.findings import default_metric  # noqa: PLC0415
+    from httpbed.store import query  # noqa: PLC0415
 
     results = query.read(directory)
     found = sample.samples(results, default_metric(results)).values()
