@@ -16,14 +16,13 @@ from httpbed.analysis.claims.judging import JudgedClaim
 from httpbed.analysis.claims.regression import GateVerdict, TreatmentChange
 from httpbed.cli import campaign_folders
 from httpbed.cli.echo import echo
+from httpbed.cli.gate import MARGIN
 from httpbed.experiment import units
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.metric import METRICS
 from httpbed.report import claims, gate, terminal
 from httpbed.store import sender_records
 from httpbed.store.results import Results
-
-MARGIN = "3 %"
 
 
 def run(
