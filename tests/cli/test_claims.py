@@ -85,11 +85,11 @@ def test_claims_are_printed_with_their_verdicts(httpbed: Command, campaign: Path
     """Beside the published value, with the place in the publication."""
     code, out, _ = httpbed("claims", campaign)
     assert code == 0
-    assert "L-7  reproduced; holds only as stated, not with no loss" in out
+    assert 'L-7  reproduced; holds only as stated, not in arm "no loss"' in out
     assert "measured 0.5 (95 % interval 0.5 .. 0.5, n = 6); published half the time" in out
-    assert "with no loss: contradicted, 1 (95 % interval 1 .. 1, n = 6)" in out
+    assert 'in arm "no loss": contradicted, 1 (95 % interval 1 .. 1, n = 6)' in out
     assert "section 4.1" in " ".join(out.split())
-    both = "note: as stated and with no loss: all blocks of a cell have the same value"
+    both = 'note: as stated and in arm "no loss": all blocks of a cell have the same value'
     assert both in " ".join(out.split())
     assert "1 claim: 1 reproduced" in out
 

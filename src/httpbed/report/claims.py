@@ -98,7 +98,7 @@ def limits(judged: JudgedClaim, evidence: ClaimEvidence) -> Iterator[str]:
         for warning in evidence.warnings(arm):
             about.setdefault(warning, []).append(name)
     for warning, names in about.items():
-        yield warning if names == ["as stated"] else f"{_with(names)}: {warning}"
+        yield warning if names == ["as stated"] else f"{_where(names)}: {warning}"
 
 
 def _sentences(judged: JudgedClaim) -> Iterator[str]:
@@ -109,7 +109,7 @@ def _sentences(judged: JudgedClaim) -> Iterator[str]:
     context += [stated.source] if stated.source else []
     yield "; ".join([f"measured {measured(stated, judged.main)}", *context])
     for arm in judged.arms:
-        yield f"with {arm.name}: {arm.verdict}, {measured(stated, arm)}"
+        yield f"{_where([arm.name])}: {arm.verdict}, {measured(stated, arm)}"
 
 
 def _indented(text: str, width: int, style: str = "") -> Iterator[Text]:
@@ -127,21 +127,22 @@ def robustness(judged: JudgedClaim) -> str:
     }
     match judged.robustness:
         case "robust":
-            return f"robust: also {_with(by['reproduced'])}"
+            return f"robust: the same {_where([one.name for one in judged.arms])}"
         case "depends":
-            return f"holds only {_with(by['reproduced'])}, not {_with(by['contradicted'])}"
+            return f"holds only {_where(by['reproduced'])}, not {_where(by['contradicted'])}"
         case "open":
             undecided = [*by["inconclusive"], *by["not judged"]]
             if not undecided:
                 return "contradicted in every arm"
-            return f"robustness open: undecided {_with(undecided)}"
+            return f"robustness open: undecided {_where(undecided)}"
     return ""
 
 
-def _with(names: Sequence[str]) -> str:
+def _where(names: Sequence[str]) -> str:
     own = ["as stated"] if "as stated" in names else []
-    arms = [name for name in names if name != "as stated"]
-    return listed([*own, *([f"with {listed(arms)}"] if arms else [])])
+    arms = [f'"{name}"' for name in names if name != "as stated"]
+    word = "arm" if len(arms) == 1 else "arms"
+    return listed([*own, *([f"in {word} {listed(arms)}"] if arms else [])])
 
 
 def measured(stated: StatedClaim, arm: ArmJudgement) -> str:
