@@ -152,7 +152,7 @@ fn counters() -> Vec<(String, TaskTimes)> {
 /// The time since boot in which all CPUs together were not idle; 0 if it is unknown.
 fn busy_ns() -> u64 {
     let text = fs::read_to_string("/proc/stat").unwrap_or_default();
-    // user, nice, system, idle, iowait, irq, softirq, steal; guests are in user. A niced process gives way.
+    // user, nice, system, idle, iowait, irq, softirq, steal; guests are in user.
     let ticks: Vec<u64> = text
         .lines()
         .next()
@@ -160,10 +160,17 @@ fn busy_ns() -> u64 {
         .split_whitespace()
         .filter_map(|word| word.parse().ok())
         .collect();
-    let busy: u64 = [0, 2, 5, 6, 7].iter().filter_map(|place| ticks.get(*place)).sum();
+    // Niced processes give way to a trial, unless it is niced itself.
+    let places: &[usize] = if is_niced() { &[0, 1, 2, 5, 6, 7] } else { &[0, 2, 5, 6, 7] };
+    let busy: u64 = places.iter().filter_map(|place| ticks.get(*place)).sum();
     // SAFETY: takes a number only.
     let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
     busy * 1_000_000_000 / u64::try_from(per_second).unwrap_or(100).max(1)
+}
+
+fn is_niced() -> bool {
+    // SAFETY: takes numbers only; 0 is this process.
+    unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) > 0 }
 }
 
 #[cfg(test)]
