@@ -87,7 +87,11 @@ def summary(found: Sequence[PublishedExperiment]) -> str:
     claims = _whole([claim for one in found for claim in one.claims])
     verdicts = Counter(claim["verdict"] for claim in claims)
     robust = sum(claim["robustness"] == "robust" for claim in claims)
-    counted = [f"{verdicts[verdict]} are {verdict}" for verdict in VERDICTS if verdicts[verdict]]
+    counted = [
+        f"{count} {'is' if count == 1 else 'are'} {verdict}"
+        for verdict in VERDICTS
+        if (count := verdicts[verdict])
+    ]
     if verdicts["reproduced"]:
         counted[0] += f" ({robust} of them robust)"
     return f"Of {len(claims)} claims of the papers, {', '.join(counted)}."
