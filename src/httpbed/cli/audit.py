@@ -47,7 +47,7 @@ def command(
     Use it before you rely on --jobs, once on each machine, or with the FILE of your experiment. It
     runs the same trials three times: side by side, one at a time, and side by side again. It
     compares each treatment's values, both runs side by side with each other, and the verdicts on
-    claims. Without FILE it runs 70 downloads three times, in about four minutes on two cores; one
+    claims. Without FILE it runs 70 downloads three times, in about three minutes on two cores; one
     of its claims is a difference that it must find.
 
     Exit codes: 0 side by side is as good as one at a time; 1 it is not, or nothing is settled; 2

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from rich.table import Table
 from rich.text import Text
 
+from httpbed.analysis.sample import Bounded
 from httpbed.experiment.experiment import Experiment
 from httpbed.report import phrasing
 from httpbed.report.terminal import Console
@@ -32,8 +33,8 @@ def show(audit: Audit, experiment: Experiment, jobs: str, out: Console) -> None:
     table.add_column("")
     number = phrasing.number_format(metric, [one.alone for one in audit.treatments if one.n])
     for one in audit.treatments:
-        levels = [phrasing.level(name, one.levels[name]) for name in varying]
-        alone = phrasing.DASH if math.isnan(one.alone) else number.number(one.alone)
+        levels = [one.levels[name] for name in varying]
+        alone = phrasing.DASH if math.isnan(one.alone) else number.bounded(Bounded(one.alone))
         ends = [*levels, str(one.n), alone, _ratio(one), _interval(one)]
         table.add_row(*map(Text, ends), Text(one.verdict, STYLES[one.verdict]))
     out.print(table)
