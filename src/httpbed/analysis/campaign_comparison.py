@@ -167,9 +167,8 @@ def _paired(old: Sample, new: Sample, same: Sequence[int]) -> _Evidence | None:
 
     at_bound = ratios(new.at_bound(), old.at_bound())
     far = ratios(new.far(), old.far())
-    many = len(blocks) > location.MOST_PAIRED
-    locate = location.median if many else location.pseudo_median
-    return _Evidence((locate(at_bound), locate(far)), len(blocks), (len(blocks), len(blocks)))
+    found = location.centre(at_bound), location.centre(far)
+    return _Evidence(found, len(blocks), (len(blocks), len(blocks)))
 
 
 def _unpaired(old: Sample, new: Sample) -> _Evidence | None:

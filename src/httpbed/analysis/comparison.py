@@ -156,10 +156,7 @@ def _of_medians(both: Floats) -> float:
 
 
 def _location(ratios: Floats) -> OrderStatistics:
-    logs = np.log(ratios)
-    # The averages of more pairs need too much memory; so many blocks settle all by their signs.
-    many = logs.size > location.MOST_PAIRED
-    return location.median(logs) if many else location.pseudo_median(logs)
+    return location.centre(np.log(ratios))
 
 
 def _end(at_bound: float, far: float) -> Bounded:

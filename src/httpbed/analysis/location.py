@@ -192,6 +192,14 @@ def pseudo_median(values: Floats) -> OrderStatistics:
     return OrderStatistics(averages, signed_ranks(n), float(np.median(averages)), n)
 
 
+def centre(values: Floats) -> OrderStatistics:
+    """Return the pseudo-median, or the median of more values than can be paired.
+
+    So many values settle all by their signs.
+    """
+    return median(values) if values.size > MOST_PAIRED else pseudo_median(values)
+
+
 def shift(values: Floats, base: Floats) -> OrderStatistics:
     """Return by how much independent values lie above others."""
     differences = np.subtract.outer(values, base).ravel()

@@ -163,9 +163,10 @@ def treatments(
 def _treatment(first: Sample, alone: Sample, second: Sample, each: float) -> AuditedTreatment:
     blocks = sorted(set(first.observed) & set(alone.observed) & set(second.observed))
     beside = np.sqrt(_values(first, blocks) * _values(second, blocks))
-    known = _values(alone, blocks) > 0
-    logs = np.log(beside[known & (beside > 0)] / _values(alone, blocks)[known & (beside > 0)])
-    found = location.pseudo_median(logs) if logs.size else None
+    base = _values(alone, blocks)
+    known = (base > 0) & (beside > 0)
+    logs = np.log(beside[known] / base[known])
+    found = location.centre(logs) if logs.size else None
     low, high = (found.low(ERROR), found.high(ERROR)) if found else (-math.inf, math.inf)
     return AuditedTreatment(
         levels=alone.levels,
