@@ -21,7 +21,7 @@ from typing import Literal
 import numpy as np
 from scipy import stats
 
-from httpbed.analysis import location
+from httpbed.analysis import false_discovery, location
 from httpbed.analysis import sample as samples
 from httpbed.analysis.comparison import EQUAL_MARGIN
 from httpbed.analysis.estimate import CONFIDENCE
@@ -101,7 +101,7 @@ def of_samples(
     found = [_evidence(*pair, blocks) for pair, blocks in zip(both, same, strict=True)]
     raw = [one.p_value() if one else math.nan for one in found]
     raw += [_p_completion(one.tally, other.tally) for one, other in both]
-    certain = _certain(raw)
+    certain = [bool(one) for one in false_discovery.significant(raw, ERROR_RATE)]
     return tuple(
         _difference(one, other, evidence, (certain[index], certain[len(both) + index]))
         for index, ((one, other), evidence) in enumerate(zip(both, found, strict=True))
@@ -112,16 +112,6 @@ def only_in(one: Results, other: Results) -> int:
     """Return how many treatments of a campaign another one lacks."""
     known = {frozenset(levels.items()) for levels in other.experiment.treatments()}
     return sum(frozenset(levels.items()) not in known for levels in one.experiment.treatments())
-
-
-def _certain(raw: Sequence[float]) -> list[bool]:
-    """Return which p-values are significant together; a test without data is nan."""
-    p_values = np.array(raw)
-    counted = ~np.isnan(p_values)
-    certain = np.zeros(p_values.shape, dtype=bool)
-    if counted.any():
-        certain[counted] = stats.false_discovery_control(p_values[counted]) <= ERROR_RATE
-    return [bool(one) for one in certain]
 
 
 def _levels(sample: Sample) -> Levels:

@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 from scipy import stats
 
-from httpbed.analysis import location
+from httpbed.analysis import false_discovery, location
 from httpbed.analysis import sample as samples
 from httpbed.analysis.location import OrderStatistics
 from httpbed.analysis.sample import Floats, Sample, Tally
@@ -139,16 +139,14 @@ def _judged(
 ) -> list[TreatmentChange]:
     if not pairs:
         return []
-    raw = np.array([(one.worse, one.fails_more) for one in tests])
-    counted = np.array(
-        [
-            (test.ratios is not None and math.isfinite(margin), _have_failures(old, now))
-            for (old, now), test in zip(pairs, tests, strict=True)
-        ]
-    )
-    rejected = np.zeros(raw.shape, dtype=bool)
-    if counted.any():
-        rejected[counted] = stats.false_discovery_control(raw[counted]) <= ERROR_RATE
+    raw = [
+        (
+            test.worse if test.ratios is not None and math.isfinite(margin) else math.nan,
+            test.fails_more if _have_failures(old, now) else math.nan,
+        )
+        for (old, now), test in zip(pairs, tests, strict=True)
+    ]
+    rejected = false_discovery.significant(raw, ERROR_RATE)
     return [
         _change(old, now, test, (bool(found[0]), bool(found[1])), margin)
         for (old, now), test, found in zip(pairs, tests, rejected, strict=True)
