@@ -152,18 +152,36 @@ def measured(stated: StatedClaim, arm: ArmJudgement) -> str:
     found = arm.estimate
     value, low, high = numbers(stated, found)
     interval = f"{100 * found.coverage:.0f} % interval {low} .. {high}"
-    fewest, most = found.blocks
-    n = f"n = {fewest}" if fewest == most else f"n = {fewest} to {most}"
-    text = f"{value} ({interval}, {n})"
+    text = f"{value} ({interval}, n = {block_numbers(found)})"
     if found.unit == CELLS and arm.cells:
         text += _exceptions(stated, arm)
-    if arm.verdict != "inconclusive":
-        return text
+    return "; ".join(filter(None, (text, outlook(arm))))
+
+
+def briefly(stated: StatedClaim, arm: ArmJudgement) -> str:
+    """Write an estimate with its interval, or why there is none."""
+    if arm.estimate is None:
+        return arm.reason
+    value, low, high = numbers(stated, arm.estimate)
+    return f"{value} [{low}, {high}]"
+
+
+def block_numbers(found: ClaimEstimate) -> str:
+    """Write from how many blocks an estimate comes."""
+    fewest, most = found.blocks
+    return str(fewest) if fewest == most else f"{fewest} to {most}"
+
+
+def outlook(arm: ArmJudgement) -> str:
+    """Say what would settle an inconclusive estimate; empty for others."""
+    found = arm.estimate
+    if arm.verdict != "inconclusive" or found is None:
+        return ""
     if found.judged_cells < found.cells:
-        return f"{text}; the missing cells may decide it"
+        return "the missing cells may decide it"
     if arm.blocks_to_settle is None:
-        return f"{text}; {_unsettled(arm, fewest)}"
-    return f"{text}; about {arm.blocks_to_settle} blocks would settle it"
+        return _unsettled(arm, found.blocks[0])
+    return f"about {arm.blocks_to_settle} blocks would settle it"
 
 
 def _unsettled(arm: ArmJudgement, blocks: int) -> str:
@@ -186,7 +204,7 @@ def _exceptions(stated: StatedClaim, arm: ArmJudgement) -> str:
         for cell in arm.cells
         if not cell.is_inside
     ]
-    return f"{text}; not {'; not '.join(few(outside, 'cells'))}" if outside else text
+    return f"{text}; outside: {'; '.join(few(outside, 'cells'))}" if outside else text
 
 
 def _number(stated: StatedClaim, arm: ArmJudgement, value: float) -> str:
@@ -258,6 +276,8 @@ def _arm_values(
         "reason": arm.reason,
         "estimate": estimate_values(found) if found else None,
         "measured": measured(stated, arm),
+        "measured_briefly": briefly(stated, arm),
+        "outlook": outlook(arm),
         "blocks_to_settle": arm.blocks_to_settle,
         "cells": [_cell_values(cell) for cell in arm.cells],
         "trials": {"planned": trials.planned, **trials.outcomes},

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from httpbed.analysis.claims import judging
-from httpbed.analysis.claims.judging import ArmJudgement, JudgedClaim
+from httpbed.analysis.claims.judging import JudgedClaim
 from httpbed.analysis.claims.verdict import ClaimVerdict
-from httpbed.experiment.claims.stated import StatedClaim
 from httpbed.report import claims
 from httpbed.report.claim_evidence import ClaimEvidence
 from httpbed.report.phrasing import DASH
@@ -95,7 +94,7 @@ def _claim(judged: JudgedClaim, evidence: ClaimEvidence) -> ShownClaim:
         verdict=main.verdict,
         shape=SHAPES[main.verdict],
         robustness=_robustness(judged),
-        measured=_brief(stated, main),
+        measured=claims.briefly(stated, main),
         published=stated.published,
         expected=stated.expect or "",
         source=stated.source,
@@ -118,9 +117,3 @@ def _robustness(judged: JudgedClaim) -> str:
     decided = {"reproduced", "contradicted"}
     return "not in every arm" if {judged.main.verdict, *verdicts} >= decided else "arms undecided"
 
-
-def _brief(stated: StatedClaim, arm: ArmJudgement) -> str:
-    if arm.estimate is None:
-        return arm.reason
-    value, low, high = claims.numbers(stated, arm.estimate)
-    return f"{value} [{low}, {high}]"
