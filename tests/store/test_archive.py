@@ -80,6 +80,16 @@ def test_blocks_of_another_seed_are_numbered_on(tmp_path: Path) -> None:
     assert len(rows) == 24
 
 
+def test_a_block_is_merged_once_however_it_is_numbered(tmp_path: Path) -> None:
+    """An archive holds the blocks of the second campaign under other numbers."""
+    made(tmp_path / "first", s=1.0)
+    made(tmp_path / "second", OTHER_SEED, s=2.0)
+    merged(tmp_path, "first", "second")
+    again = archive.merge([tmp_path / "archive", tmp_path / "second"], tmp_path / "again")
+    assert sorted(again.blocks) == [1, 2, 3, 4]
+    assert times_s(tmp_path / "again") == times_s(tmp_path / "archive")
+
+
 def test_campaigns_of_other_experiments_and_programs_are_refused(tmp_path: Path) -> None:
     """Every one, with the difference."""
     made(tmp_path / "first")

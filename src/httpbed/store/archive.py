@@ -6,9 +6,9 @@ are left out.
 
 Several campaigns of one experiment become one archive, such as runs on several days or machines. A
 block is never mixed: comparisons are made within blocks, so what differs between machines and days
-cancels out. Of campaigns with one seed, each block comes from the campaign that finished most of
-its trials; campaigns may have different numbers of blocks. A campaign with another seed has other
-blocks, which are numbered on.
+cancels out. A block is known by its seed and by its number in the campaign that ran it. If several
+sources hold the same block, it comes from the one that finished most of its trials. Blocks are
+numbered in the order of the sources.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -36,6 +36,14 @@ _ABSOLUTE = re.compile(r"(?<![^\s=])/\S*/")
 """The folders of an absolute path in a command line."""
 
 
+class BlockIdentity(NamedTuple):
+    """What stays of a block in every archive: it decides all that is drawn at random."""
+
+    seed: int
+    number: int
+    """In the campaign that ran it."""
+
+
 @dataclass(frozen=True)
 class Source:
     """A campaign from which an archive is made."""
@@ -51,18 +59,13 @@ class Source:
         """The campaign's folder."""
         return str(self.campaign.directory)
 
-    def blocks(self) -> list[int]:
-        """Return the numbers of its blocks."""
-        return sorted(self._seeds())
-
-    def _seeds(self) -> dict[int, int]:
-        """Return the seed of each block; an archive may have several."""
-        return {trial.block: trial.seed for trial in self.design}
-
-    def has_blocks_of(self, other: Source) -> bool:
-        """Whether blocks of the same number are the same blocks, because their seeds agree."""
-        own, others = self._seeds(), other._seeds()
-        return all(own[block] == others[block] for block in own.keys() & others.keys())
+    def blocks(self) -> dict[int, BlockIdentity]:
+        """Return what its blocks are, by their numbers here, in order."""
+        seeds = {trial.block: trial.seed for trial in self.design}
+        return {
+            block: BlockIdentity(seeds[block], _first_number(self.manifest, block))
+            for block in sorted(seeds)
+        }
 
     def finished(self) -> Counter[int]:
         """Return how many trials of each block have a valid attempt."""
@@ -161,22 +164,30 @@ def _damages(sources: Sequence[Source]) -> Iterator[Mistake]:
 
 
 def _merged(sources: Sequence[Source]) -> Merged:
-    merged = Merged()
-    groups = list[list[Source]]()
+    holders: dict[BlockIdentity, list[tuple[Source, int]]] = {}
     for source in sources:
-        same = next((group for group in groups if group[0].has_blocks_of(source)), None)
-        same.append(source) if same is not None else groups.append([source])
-    for group in groups:
-        finished = {id(source): source.finished() for source in group}
-        for block in sorted({block for source in group for block in source.blocks()}):
-            best = max(group, key=lambda source: finished[id(source)][block])  # the first of equals
-            merged.finished += finished[id(best)][block]
-            _add(merged, best, block)
+        for number, identity in source.blocks().items():
+            holders.setdefault(identity, []).append((source, number))
+    finished = {id(source): source.finished() for source in sources}
+    merged = Merged()
+    for held in holders.values():
+        # Of equals, max returns the first.
+        best, number = max(held, key=lambda one: finished[id(one[0])][one[1]])
+        merged.finished += finished[id(best)][number]
+        _add(merged, best, number)
     return merged
 
 
+def _first_number(manifest: Mapping[str, Any], block: int) -> int:
+    """Follow a block through the archives that it was in to the campaign that ran it."""
+    for source in manifest.get(SOURCES, ()):
+        if (theirs := source["blocks"].get(str(block))) is not None:
+            return _first_number(source, theirs)
+    return block
+
+
 def _add(merged: Merged, source: Source, block: int) -> None:
-    """Add a block; the number after the last one is its own number unless seeds differ."""
+    """Add a block under the number after the last one."""
     number = len(merged.blocks) + 1
     merged.blocks[number] = (source, block)
     trials = [trial for trial in source.design if trial.block == block]
