@@ -16,6 +16,7 @@ from pathlib import Path
 import click
 
 import experiment_page
+import planted_page
 import programs_page
 import results_page
 from httpbed import cli
@@ -42,6 +43,7 @@ def main() -> None:
     (REFERENCE / "metrics.md").write_text(metrics())
     (REFERENCE.parent / "results.md").write_text(results_page.page(results_page.read()))
     pages_figure.write(corpus.read().sites, REFERENCE.parent / "corpus.svg")
+    (EVIDENCE.parent / "planted-faults.md").write_text(planted_page.page())
     (REFERENCE / "programs.md").write_text(programs_page.page())
     schema = subprocess.run(["httpbed", "schema"], check=True, capture_output=True, text=True)
     (REFERENCE / "experiment.schema.json").write_text(schema.stdout)

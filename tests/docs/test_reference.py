@@ -8,10 +8,17 @@ from pathlib import Path
 import pytest
 
 import experiment_page
+import planted_page
 import programs_page
 from httpbed.experiment.schema import experiment_schema
 
 REFERENCE = Path(__file__).parents[2] / "docs/reference"
+
+
+def test_the_planted_faults_are_those_of_the_tests() -> None:
+    """Each names a check that exists."""
+    written = (REFERENCE.parent / "concepts/planted-faults.md").read_text()
+    assert written == planted_page.page()
 
 
 def test_the_page_of_programs_is_that_of_the_recipes() -> None:

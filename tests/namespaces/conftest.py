@@ -7,13 +7,15 @@ tests/conftest.py sees to that for everything marked ``namespaces``.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pytest
 
 import patience
 import process_tree
 from families import until
+from httpbed.experiment.trial import Record
+from planting import Caught
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -37,3 +39,18 @@ def _nothing_left() -> Iterator[None]:
     yield
     until(lambda: not process_tree.descendants(os.getpid()))
     assert process_tree.host() == before
+
+
+@pytest.fixture
+def caught(request: pytest.FixtureRequest) -> Caught:
+    """Tell whether the check that the test's marker names is broken in every attempt."""
+    by = request.node.get_closest_marker("planted").kwargs["by"]
+
+    def caught(records: Iterable[Record]) -> bool:
+        broken = [
+            {one.check for one in record.attempt.checks if one.passed is False}
+            for record in records
+        ]
+        return bool(broken) and all(by in names for names in broken)
+
+    return caught

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -15,6 +22,7 @@ from httpbed.trial import verdict
 from httpbed.trial.checks import bed
 from httpbed.trial.handover import checks as handover
 from patience import LIMITED
+from planting import Caught, emulators
 from real_runs import SmallExperiment, check, stage
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.alone]
@@ -72,3 +80,60 @@ def test_an_attempt_beyond_a_limit_is_invalid(  # noqa: PLR0913 - one parameter 
         assert record.attempt.outcome.kind == "invalid"
         assert planted.title() in record.attempt.outcome.reason
         assert check(record, planted.title()).passed is False
+
+
+STOPPED_S = 0.1
+"""A link of 10 Mbit/s has more than fifty packets due in that time."""
+BURNERS = 4 * (os.cpu_count() or 1)
+
+
+@pytest.mark.planted("the emulator is late", by="emulator lateness")
+def test_a_late_emulator_is_the_beds_fault(tmp_path: Path, caught: Caught) -> None:
+    """It is stopped for a while, again and again."""
+    with stopped_at_times():
+        assert caught(attempts(tmp_path, SmallExperiment(versions=("1.1",), size="1 MB")))
+
+
+@contextlib.contextmanager
+def stopped_at_times() -> Iterator[None]:
+    """Stop emulators for some of the time."""
+    ended = threading.Event()
+
+    def stop() -> None:
+        while not ended.wait(STOPPED_S / 4):
+            with contextlib.suppress(ProcessLookupError):
+                for pid in emulators():
+                    os.kill(pid, signal.SIGSTOP)
+                    ended.wait(STOPPED_S)
+                    os.kill(pid, signal.SIGCONT)
+
+    stopper = threading.Thread(target=stop)
+    stopper.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        stopper.join()
+
+
+@pytest.mark.planted("other processes burn all CPUs", by="CPU pressure")
+def test_a_machine_that_computes_is_the_beds_fault(tmp_path: Path, caught: Caught) -> None:
+    """A client that decrypts in Python needs a CPU nearly all the time, and shares it with four."""
+    settings = SmallExperiment(
+        versions=("3",), client="aioquic", size="1 MB", rate="100 Mbit/s", time_limit="60 s"
+    )
+    with burning():
+        assert caught(attempts(tmp_path, settings))
+
+
+@contextlib.contextmanager
+def burning() -> Iterator[None]:
+    """Run processes that compute, four for each CPU."""
+    loop = [sys.executable, "-c", "while True: pass"]
+    burners = [subprocess.Popen(loop) for _ in range(BURNERS)]
+    try:
+        yield
+    finally:
+        for burner in burners:
+            burner.kill()
+            burner.wait()

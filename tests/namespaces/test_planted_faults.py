@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
-import json
+import itertools
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable
-from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-import process_tree
-from families import until
 from httpbed.campaign import manifest
 from httpbed.experiment.errors import HostError
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Record
-from httpbed.trial import evidence
-from httpbed.trial.plan import CampaignSetup, TrialPlan
-from real_runs import SmallExperiment, check, stage
+from httpbed.trial.plan import TrialPlan
+from planting import Caught, forge, only, otherwise_emulated, recipe, replan, to_emulators
+from real_runs import SmallExperiment, Stage, check, stage
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 
@@ -38,74 +32,6 @@ def campaign(tmp_path: Path) -> Path:
     return tmp_path / "campaign"
 
 
-def only(records: list[Record], outcome: str) -> Record:
-    """Return the one record that counts, which must have this outcome.
-
-    A busy machine may have made attempts before it invalid.
-    """
-    spoilt = {"invalid"} - {outcome}
-    (record,) = [one for one in records if one.attempt.outcome.kind not in spoilt]
-    assert record.attempt.outcome.kind == outcome, record.attempt.outcome.reason
-    return record
-
-
-def replan(monkeypatch: pytest.MonkeyPatch, change: Callable[[TrialPlan], TrialPlan]) -> None:
-    """Change what the runner is about to start."""
-    honest = CampaignSetup.plan
-    monkeypatch.setattr(CampaignSetup, "plan", lambda own, trial: change(honest(own, trial)))
-
-
-def recipe(folder: Path, name: str, old: str, new: str) -> Path:
-    """Write a folder with a shipped recipe in which something was changed."""
-    text = (resources.files("httpbed.programs") / "recipes" / f"{name}.toml").read_text()
-    assert old in text
-    folder.mkdir()
-    (folder / f"{name}.toml").write_text(text.replace(old, new))
-    return folder
-
-
-def forge(monkeypatch: pytest.MonkeyPatch, change: Callable[[str, int], int]) -> None:
-    """Change integers of the emulator's result, by their keys, before they are read."""
-
-    def changed(said: Any) -> Any:
-        if isinstance(said, list):
-            return [changed(one) for one in said]
-        if not isinstance(said, dict):
-            return said
-        return {
-            key: change(key, value) if isinstance(value, int) else changed(value)
-            for key, value in said.items()
-        }
-
-    honest = evidence.read
-
-    def read(planned: Any, catalog: Any, artifacts: Path) -> evidence.AttemptEvidence:
-        result = artifacts / "link-result.json"
-        result.write_text(json.dumps(changed(json.loads(result.read_text()))))
-        return honest(planned, catalog, artifacts)
-
-    monkeypatch.setattr(evidence, "read", read)
-
-
-def otherwise_emulated(
-    monkeypatch: pytest.MonkeyPatch, change: Callable[[dict[str, Any]], None]
-) -> None:
-    """Configure the emulator otherwise than the experiment says, in each direction."""
-
-    def mistell(planned: TrialPlan) -> TrialPlan:
-        net = planned.network
-        config = copy.deepcopy(dict(net.emulator_config))
-        for link in config["links"]:
-            for direction in link["directions"]:
-                change(direction)
-        emulator = dataclasses.replace(
-            net.emulator, files={**net.emulator.files, "link.json": json.dumps(config)}
-        )
-        return dataclasses.replace(planned, network=dataclasses.replace(net, emulator=emulator))
-
-    replan(monkeypatch, mistell)
-
-
 def impossible(record: Record) -> set[str]:
     """Return the topics of the broken checks of what is possible."""
     names = {one.name for one in record.attempt.checks if one.passed is False}
@@ -113,79 +39,117 @@ def impossible(record: Record) -> set[str]:
     return {name.removeprefix(possible) for name in names if name.startswith(possible)}
 
 
+@pytest.mark.planted("reported times are divided by ten", by="possible for this link, times")
 @pytest.mark.parametrize("version", ["1.1", "3"])
 def test_times_divided_by_ten_are_impossible(
-    campaign: Path, monkeypatch: pytest.MonkeyPatch, version: str
+    campaign: Path, monkeypatch: pytest.MonkeyPatch, version: str, caught: Caught
 ) -> None:
     """100 kB at 10 Mbit/s in 12 ms exceed what the link can carry."""
     forge(monkeypatch, lambda key, value: value // 10 if key.endswith("_ns") else value)
     records = stage(SmallExperiment(versions=(version,))).run(campaign)
     assert [record.attempt.outcome.kind for record in records] == ["invalid"] * ATTEMPTS
+    assert caught(records)
     for record in records:
         assert impossible(record) >= {"bytes in any window", "times"}
         assert "impossible for this link: " in record.attempt.outcome.reason
 
 
+@pytest.mark.planted("the rate is not applied", by="possible for this link, bytes in any window")
 @pytest.mark.alone
 def test_a_rate_that_is_not_applied_is_impossible(
-    campaign: Path, monkeypatch: pytest.MonkeyPatch
+    campaign: Path, monkeypatch: pytest.MonkeyPatch, caught: Caught
 ) -> None:
     """The emulator does what it was told; the check compares with the experiment."""
     otherwise_emulated(monkeypatch, lambda direction: direction.update(rate=None))
-    for record in stage(SmallExperiment(versions=("2",))).run(campaign):
-        assert "bytes in any window" in impossible(record), record.attempt.outcome.reason
-        assert record.attempt.outcome.kind == "invalid"
+    assert caught(stage(SmallExperiment(versions=("2",))).run(campaign))
 
 
+@pytest.mark.planted("the rate is 5 % too high", by="possible for this link, bytes in any window")
 def test_a_rate_5_percent_too_high_is_impossible(
-    campaign: Path, monkeypatch: pytest.MonkeyPatch
+    campaign: Path, monkeypatch: pytest.MonkeyPatch, caught: Caught
 ) -> None:
     """The longest busy window shows it."""
     faster = {"model": "constant", "bit_s": 10_500_000}
     otherwise_emulated(monkeypatch, lambda direction: direction.update(rate=faster))
-    for record in stage(SmallExperiment(versions=("2",))).run(campaign):
-        assert "bytes in any window" in impossible(record), record.attempt.outcome.reason
+    assert caught(stage(SmallExperiment(versions=("2",))).run(campaign))
 
 
+@pytest.mark.planted("the delay is 10 % too short", by="possible for this link, times")
 def test_a_delay_10_percent_short_is_impossible(
-    campaign: Path, monkeypatch: pytest.MonkeyPatch
+    campaign: Path, monkeypatch: pytest.MonkeyPatch, caught: Caught
 ) -> None:
     """The fastest packet shows it."""
     otherwise_emulated(monkeypatch, lambda direction: direction.update(delay_ns=4_500_000))
-    for record in stage(SmallExperiment(versions=("1.1",))).run(campaign):
-        assert "times" in impossible(record), record.attempt.outcome.reason
+    assert caught(stage(SmallExperiment(versions=("1.1",))).run(campaign))
 
 
+@pytest.mark.planted("packets are lost in one direction only", by="impairment as drawn")
+def test_a_direction_without_its_losses_is_the_beds_fault(
+    campaign: Path, monkeypatch: pytest.MonkeyPatch, caught: Caught
+) -> None:
+    """Python draws the losses of both directions again."""
+    lossless = itertools.cycle([{}, {"loss": None}])
+    otherwise_emulated(monkeypatch, lambda direction: direction.update(next(lossless)))
+    settings = SmallExperiment(versions=("1.1",), loss="10 %")
+    assert caught(stage(settings).run(campaign))
+
+
+@pytest.mark.planted("the clock is set back during the trial", by="frames as on a wire")
+def test_a_frame_from_the_future_is_the_beds_fault(
+    campaign: Path, monkeypatch: pytest.MonkeyPatch, caught: Caught
+) -> None:
+    """The emulator counts such frames; a test may not set this machine's clock."""
+    forge(monkeypatch, lambda key, value: 1 if key == "unstamped_frames" else value)
+    assert caught(stage(SmallExperiment(versions=("2",))).run(campaign))
+
+
+@pytest.mark.planted("the server sends another byte than it was given", by="body as served")
 @pytest.mark.parametrize("version", ["1.1", "3"])
-def test_a_damaged_body_is_a_failure(campaign: Path, tmp_path: Path, version: str) -> None:
+def test_a_damaged_body_is_a_failure(
+    campaign: Path, tmp_path: Path, version: str, caught: Caught
+) -> None:
     """The digest differs although the size is the same, and the trial is not repeated."""
-    damaged = stage(SmallExperiment(versions=(version,)))
-    ((path, content),) = damaged.setup.contents.items()
-    other = tmp_path / "other"
-    other.write_bytes(b"X" + content.path.read_bytes()[1:])
-    contents = {path: dataclasses.replace(content, path=other)}
-    damaged.setup = dataclasses.replace(damaged.setup, contents=contents)
-    record = only(damaged.run(campaign), "failed")
-    assert check(record, "body as served").passed is False
+    record = only(serving(tmp_path, version, lambda body: b"X" + body[1:]).run(campaign), "failed")
+    assert caught([record])
     assert "body as served" in record.attempt.outcome.reason
 
 
+@pytest.mark.planted("the server sends only the beginning of the file", by="body as served")
+def test_a_truncated_body_is_a_failure(campaign: Path, tmp_path: Path, caught: Caught) -> None:
+    """Client and server are content, so only the file's length tells."""
+    record = only(serving(tmp_path, "2", lambda body: body[:-1]).run(campaign), "failed")
+    assert caught([record])
+
+
+def serving(tmp_path: Path, version: str, change: Callable[[bytes], bytes]) -> Stage:
+    """Prepare a trial in which the server has another file than the experiment says."""
+    prepared = stage(SmallExperiment(versions=(version,)))
+    ((path, content),) = prepared.setup.contents.items()
+    other = tmp_path / "other"
+    other.write_bytes(change(content.path.read_bytes()))
+    contents = {path: dataclasses.replace(content, path=other)}
+    prepared.setup = dataclasses.replace(prepared.setup, contents=contents)
+    return prepared
+
+
+@pytest.mark.planted("the sender has another congestion control", by="sender's congestion control")
 def test_another_congestion_control_is_the_beds_fault(
-    campaign: Path, monkeypatch: pytest.MonkeyPatch
+    campaign: Path, monkeypatch: pytest.MonkeyPatch, caught: Caught
 ) -> None:
     """The check reads the accepted socket, not the experiment."""
     routes = {"client": "reno", "server": "reno"}
     monkeypatch.setattr(Scenario, "senders", lambda _: routes)
     records = stage(SmallExperiment(versions=("1.1",))).run(campaign)
     assert [record.attempt.outcome.kind for record in records] == ["invalid"] * ATTEMPTS
-    for record in records:
-        broken = check(record, "sender's")
-        assert (broken.passed, broken.figure) == (False, "reno on the accepted sockets")
+    assert caught(records)
+    figures = {check(record, "sender's").figure for record in records}
+    assert figures == {"reno on the accepted sockets"}
 
 
+@pytest.mark.planted("segmentation offloads are left on", by="frames as on a wire")
 @pytest.mark.parametrize("version", ["1.1", "3"])
 def test_offloads_left_on_are_the_beds_fault(
-    campaign: Path, monkeypatch: pytest.MonkeyPatch, version: str
+    campaign: Path, monkeypatch: pytest.MonkeyPatch, version: str, caught: Caught
 ) -> None:
     """Frames longer than the MTU make the attempt invalid, whatever the client fetched."""
 
@@ -198,46 +162,110 @@ def test_offloads_left_on_are_the_beds_fault(
     replan(monkeypatch, forget)
     records = stage(SmallExperiment(versions=(version,), time_limit="2 s")).run(campaign)
     assert [record.attempt.outcome.kind for record in records] == ["invalid"] * ATTEMPTS
-    assert all(check(record, "frames as on a wire").passed is False for record in records)
+    assert caught(records)
 
 
-def test_a_dead_emulator_is_retried_three_times(campaign: Path) -> None:
+@pytest.mark.planted("the emulator dies", by="trial carried out")
+def test_a_dead_emulator_is_retried_three_times(campaign: Path, caught: Caught) -> None:
     """The run does not wait for the client; the invalid attempts are kept and are no data."""
     patient = stage(SmallExperiment(versions=("1.1",), time_limit="600 s", size="1 MB"))
-    killer = threading.Thread(target=kill_emulators, args=(ATTEMPTS,))
+    killer = threading.Thread(target=to_emulators, args=(ATTEMPTS, _kill))
     killer.start()
     records = patient.run(campaign)
     killer.join()
     assert [record.attempt.outcome.kind for record in records] == ["invalid"] * ATTEMPTS
     assert [record.attempt.number for record in records] == [1, 2, 3, 4]
+    assert caught(records)
     assert all("the emulator ended" in record.attempt.outcome.reason for record in records)
 
 
-def kill_emulators(count: int) -> None:
-    """Kill so many emulators, each while its client fetches."""
-    killed = set[int]()
-    while len(killed) < count:
-        until(lambda: len(fetching() - killed) > 0)
-        for pid in fetching() - killed:
-            time.sleep(0.05)
-            os.kill(pid, signal.SIGKILL)
-            killed.add(pid)
+def _kill(pid: int) -> None:
+    os.kill(pid, signal.SIGKILL)
 
 
-def fetching() -> set[int]:
-    """Find the emulators of this process's trials, if clients are running."""
-    family = process_tree.descendants(os.getpid())
-    running = {process.name for process in family}
-    names = {"httpbed-link"} if "curl" in running else set()
-    return {process.pid for process in family if process.name in names}
-
-
-def test_a_client_that_cannot_speak_the_version_fails(campaign: Path, tmp_path: Path) -> None:
+@pytest.mark.planted("the client speaks another version of HTTP", by="protocol used")
+def test_a_client_that_cannot_speak_the_version_fails(
+    campaign: Path, tmp_path: Path, caught: Caught
+) -> None:
     """The server's log shows HTTP/1.1 instead of HTTP/3, which is data."""
     folder = recipe(tmp_path / "recipes", "curl", "--http3-only", "--http1.1")
     record = only(stage(SmallExperiment(versions=("3",)), [folder]).run(campaign), "failed")
+    assert caught([record])
     assert check(record, "protocol used").figure.startswith("1 request(s) HTTP/1.1")
     assert check(record, "body as served").passed is True
+
+
+@pytest.mark.planted("one of several requests uses another version", by="protocol used")
+def test_a_load_of_mixed_versions_fails(
+    campaign: Path, monkeypatch: pytest.MonkeyPatch, caught: Caught
+) -> None:
+    """The client asks once more, over HTTP/1.1, for what it has fetched over HTTP/2."""
+
+    def ask_again(planned: TrialPlan) -> TrialPlan:
+        (client,) = planned.clients
+        argv = client.process.argv
+        again = ("--http1.1" if word == "--http2" else word for word in argv[1:])
+        process = dataclasses.replace(client.process, argv=(*argv, "--next", *again))
+        return dataclasses.replace(planned, clients=(dataclasses.replace(client, process=process),))
+
+    replan(monkeypatch, ask_again)
+    record = only(stage(SmallExperiment(versions=("2",))).run(campaign), "failed")
+    assert caught([record])
+
+
+@pytest.mark.planted("tickets of an earlier visit are left on", by="resumption")
+def test_a_connection_that_is_resumed_unasked_fails(
+    campaign: Path, monkeypatch: pytest.MonkeyPatch, caught: Caught
+) -> None:
+    """An earlier visit leaves a ticket, of which the experiment knows nothing."""
+
+    def unasked(planned: TrialPlan) -> TrialPlan:
+        document = planned.trial.document
+        workload = {**document["workload"], "resumption": "none"}
+        scenario = Scenario.model_validate({**document, "workload": workload})
+        return dataclasses.replace(planned, scenario=scenario)
+
+    replan(monkeypatch, unasked)
+    settings = SmallExperiment(
+        versions=("3",), client="gtlsclient", workload='resumption = "resumed"'
+    )
+    assert caught([only(stage(settings).run(campaign), "failed")])
+
+
+@pytest.mark.planted("a proxy asks upstream again", by="part passed on cleanly")
+def test_a_proxy_that_retries_fails(campaign: Path, tmp_path: Path, caught: Caught) -> None:
+    """Nobody listens at the first of its two upstream ports, so it asks at the second."""
+    shipped = "    server {upstream_authority}:{upstream_port} max_fails=0;"
+    dead = shipped.replace("{upstream_port}", "9")
+    folder = tmp_path / "recipes"
+    recipe(folder, "nginx", shipped, f"{dead}\\n{shipped}")
+    retrying = folder / "nginx.toml"
+    text = retrying.read_text()
+    retrying.write_text(text.replace("proxy_next_upstream off", "proxy_next_upstream error"))
+    settings = SmallExperiment(
+        versions=("2",),
+        way=("client", "proxy", "server"),
+        roles='proxies = [{ implementation = "nginx", http_version = "1.1" }]',
+    )
+    assert caught([only(stage(settings, [folder]).run(campaign), "failed")])
+
+
+def test_no_trial_begins_with_what_tcp_learnt_in_another(
+    campaign: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel keeps such metrics for each network namespace, and every trial has new ones."""
+    named = "tcp-metrics.txt"
+
+    def look(planned: TrialPlan) -> TrialPlan:
+        last = planned.network.hosts[-1]
+        seen = dataclasses.replace(last, argv=("ip", "tcp_metrics"), input=None, stdout=named)
+        network = dataclasses.replace(planned.network, hosts=(*planned.network.hosts, seen))
+        return dataclasses.replace(planned, network=network)
+
+    replan(monkeypatch, look)
+    records = stage(SmallExperiment(versions=("1.1",), replicates=2)).run(campaign)
+    assert len(records) == 2
+    assert [file.read_text() for file in campaign.rglob(named)] == ["", ""]
 
 
 def test_the_time_limit(campaign: Path) -> None:

@@ -116,4 +116,3 @@ def _robustness(judged: JudgedClaim) -> str:
         return "in every arm"
     decided = {"reproduced", "contradicted"}
     return "not in every arm" if {judged.main.verdict, *verdicts} >= decided else "arms undecided"
-

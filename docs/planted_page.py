@@ -1,0 +1,69 @@
+"""The page of planted faults, from the markers of the tests that plant them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from httpbed.experiment.check import CHECKS
+from markdown_table import table
+
+ROOT = Path(__file__).resolve().parent.parent
+TESTS = ROOT / "tests" / "namespaces"
+ACCOUNT = {"bed": "invalid, and repeated", "subject": "failed, which is a result"}
+INTRODUCTION = """# Faults that are planted, and the checks that catch them
+
+Written by `make docs` from the tests in `tests/namespaces`. Each test plants one fault in a trial
+of real programs, and demands that the named check is broken in every attempt. `make test` runs
+them. [What every trial proves](evidence.md) explains the checks."""
+OPEN = """## What no check catches
+
+- **A client that is slower than the link.** Its time is its own, and so a result. The report shows
+  the goodput beside the link's rate. `httpbed capacity` measures how many browsers this machine
+  carries.
+- **TCP metrics of an earlier trial.** No trial has any: the kernel keeps them for each network
+  namespace, and every trial has new ones. A test looks at them before two trials.
+
+Many more faults are planted in recorded evidence, without running programs
+(`tests/trial/test_verdict.py`). A test there demands that for every check of a download there is a
+fault that breaks it."""
+
+
+@dataclass(frozen=True)
+class PlantedFault:
+    """A fault, the check that catches it, and the file of the test."""
+
+    fault: str
+    by: str
+    file: str
+
+
+def page() -> str:
+    """Return the page as Markdown."""
+    head = ["planted", "caught by", "the attempt is", "test"]
+    rows = sorted(map(_row, found()), key=lambda row: (row[2], row[0]))
+    return "\n\n".join([INTRODUCTION, table(head, rows), OPEN]) + "\n"
+
+
+def found() -> Iterator[PlantedFault]:
+    """Yield the planted faults of all tests."""
+    for file in sorted(TESTS.glob("test_*.py")):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.FunctionDef):
+                yield from _of_test(node, file.name)
+
+
+def _of_test(test: ast.FunctionDef, file: str) -> Iterator[PlantedFault]:
+    for call in test.decorator_list:
+        if isinstance(call, ast.Call) and ast.unparse(call.func) == "pytest.mark.planted":
+            (fault,) = map(ast.literal_eval, call.args)
+            (by,) = (ast.literal_eval(one.value) for one in call.keywords)
+            yield PlantedFault(fault, by, file)
+
+
+def _row(one: PlantedFault) -> list[str]:
+    (check,) = (check for check in CHECKS if check.id == one.by)
+    link = f"[{one.file}](../../tests/namespaces/{one.file})"
+    return [one.fault, one.by, ACCOUNT[check.of], link]

@@ -1,0 +1,111 @@
+"""Ways to plant a fault in a trial of real programs: in its plan, its recipe or its evidence."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+import os
+import time
+from collections.abc import Callable, Iterable
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import process_tree
+from families import until
+from httpbed.experiment.trial import Record
+from httpbed.trial import evidence
+from httpbed.trial.plan import CampaignSetup, TrialPlan
+
+Caught = Callable[[Iterable[Record]], bool]
+"""Whether the check that a test's marker names is broken in every attempt."""
+
+
+def only(records: list[Record], outcome: str) -> Record:
+    """Return the one record that counts, which must have this outcome.
+
+    A busy machine may have made attempts before it invalid.
+    """
+    spoilt = {"invalid"} - {outcome}
+    (record,) = [one for one in records if one.attempt.outcome.kind not in spoilt]
+    assert record.attempt.outcome.kind == outcome, record.attempt.outcome.reason
+    return record
+
+
+def replan(monkeypatch: pytest.MonkeyPatch, change: Callable[[TrialPlan], TrialPlan]) -> None:
+    """Change what the runner is about to start."""
+    honest = CampaignSetup.plan
+    monkeypatch.setattr(CampaignSetup, "plan", lambda own, trial: change(honest(own, trial)))
+
+
+def recipe(folder: Path, name: str, old: str, new: str) -> Path:
+    """Write a folder with a shipped recipe in which something was changed."""
+    text = (resources.files("httpbed.programs") / "recipes" / f"{name}.toml").read_text()
+    assert old in text
+    folder.mkdir()
+    (folder / f"{name}.toml").write_text(text.replace(old, new))
+    return folder
+
+
+def forge(monkeypatch: pytest.MonkeyPatch, change: Callable[[str, int], int]) -> None:
+    """Change integers of the emulator's result, by their keys, before they are read."""
+
+    def changed(said: Any) -> Any:
+        if isinstance(said, list):
+            return [changed(one) for one in said]
+        if not isinstance(said, dict):
+            return said
+        return {
+            key: change(key, value) if isinstance(value, int) else changed(value)
+            for key, value in said.items()
+        }
+
+    honest = evidence.read
+
+    def read(planned: Any, catalog: Any, artifacts: Path) -> evidence.AttemptEvidence:
+        result = artifacts / "link-result.json"
+        result.write_text(json.dumps(changed(json.loads(result.read_text()))))
+        return honest(planned, catalog, artifacts)
+
+    monkeypatch.setattr(evidence, "read", read)
+
+
+def otherwise_emulated(
+    monkeypatch: pytest.MonkeyPatch, change: Callable[[dict[str, Any]], None]
+) -> None:
+    """Configure the emulator otherwise than the experiment says, one direction after the other."""
+
+    def mistell(planned: TrialPlan) -> TrialPlan:
+        net = planned.network
+        config = copy.deepcopy(dict(net.emulator_config))
+        for link in config["links"]:
+            for direction in link["directions"]:
+                change(direction)
+        emulator = dataclasses.replace(
+            net.emulator, files={**net.emulator.files, "link.json": json.dumps(config)}
+        )
+        return dataclasses.replace(planned, network=dataclasses.replace(net, emulator=emulator))
+
+    replan(monkeypatch, mistell)
+
+
+def to_emulators(count: int, act: Callable[[int], None]) -> None:
+    """Do something to so many emulators, each while its client fetches."""
+    met = set[int]()
+    while len(met) < count:
+        until(lambda: len(emulators() - met) > 0)
+        for pid in emulators() - met:
+            time.sleep(0.05)
+            act(pid)
+            met.add(pid)
+
+
+def emulators() -> set[int]:
+    """Find the emulators of this process's trials while clients fetch."""
+    family = process_tree.descendants(os.getpid())
+    running = {process.name for process in family}
+    names = {"httpbed-link"} if "curl" in running else set()
+    return {process.pid for process in family if process.name in names}
