@@ -42,7 +42,7 @@ def experiment(tmp_path: Path) -> Path:
 
 
 def test_a_second_run_and_an_interrupt(experiment: Path, tmp_path: Path) -> None:
-    """A second run is refused; an interrupted run keeps finished trials and resumes."""
+    """A second run is refused; an interrupted run finishes its trial, and resumes."""
     directory = tmp_path / "campaign"
     with Run(experiment, directory) as first:
         until(lambda: len(finished(directory)) >= 1 or first.is_over())
@@ -52,16 +52,31 @@ def test_a_second_run_and_an_interrupt(experiment: Path, tmp_path: Path) -> None
         assert "another run works on this campaign" in second.stderr
         until(lambda: first.sandbox() is not None or first.is_over())
         assert first.interrupt() == EXIT_INTERRUPTED, first.log
+        assert "finishing 1 attempt under way; Ctrl-C again breaks them off" in first.log
         assert "interrupted; finished work is kept" in first.log
         assert "Traceback" not in first.log
     kept, done = finished(directory), completed(directory)
-    assert 1 <= len(done) < 6
+    assert 2 <= len(done) < 6
     resumed = httpbed("run", experiment, "-o", directory, "--json")
     assert resumed.returncode == 0, resumed.stderr
     assert f"resuming {directory}: {len(done)} of 6 trials are finished" in resumed.stderr
     assert kept.items() <= finished(directory).items()
     assert len(completed(directory)) == 6
     assert json.loads(resumed.stdout)
+
+
+def test_a_second_interrupt_breaks_off_what_is_under_way(tmp_path: Path) -> None:
+    """A transfer of minutes ends at once, and the same command begins it again."""
+    experiment, directory = tmp_path / "experiment.toml", tmp_path / "campaign"
+    slow = SmallExperiment(versions=("2",), size="10 MB", rate="100 kbit/s", time_limit="900 s")
+    experiment.write_text(slow.text())
+    with Run(experiment, directory) as run:
+        until(lambda: run.is_emulating() or run.is_over())
+        os.killpg(run.pid, signal.SIGINT)
+        until(lambda: "finishing 1 attempt under way" in run.log or run.is_over())
+        assert run.interrupt() == EXIT_INTERRUPTED, run.log
+        assert "Traceback" not in run.log
+    assert not finished(directory)
 
 
 def test_sigterm_ends_a_run_that_was_started_in_the_background(

@@ -111,6 +111,10 @@ class Run:
             held |= process_tree.namespaces(init.pid)
         return Sandbox(pids, held - self._own)
 
+    def is_emulating(self) -> bool:
+        """Whether a trial is under way, not only the question after a program's version."""
+        return (found := self.sandbox()) is not None and "httpbed-link" in found.pids
+
     def await_victim(self, kind: str, seen: set[int]) -> Sandbox | None:
         """Wait until a new trial has such a process; None if the run is over."""
         found: list[Sandbox] = []

@@ -25,6 +25,7 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from httpbed.campaign import parallelism
 from httpbed.campaign.parallelism import Parallelism
@@ -32,6 +33,7 @@ from httpbed.experiment.check import PRESSURE
 from httpbed.experiment.trial import Attempt, Record, Trial
 from httpbed.trial import verdict
 
+R = TypeVar("R", Record, Record | None)
 LEAST_SHARE, MOST_SHARE = 0.5, 0.9
 """The budget at first and at the least, and at the most, as shares of the machine's CPUs."""
 INCREASE_SHARE = 0.03
@@ -108,11 +110,16 @@ class Admission:
         """CPUs that all attempts together may need now."""
         return self._budget
 
-    async def run(self, trial: Trial, attempt: Callable[[], Awaitable[Record]]) -> Record:
-        """Wait for room, run an attempt at the trial, and learn from its record."""
+    @property
+    def under_way(self) -> int:
+        """Number of attempts that run."""
+        return len(self._running)
+
+    async def run(self, trial: Trial, attempt: Callable[[], Awaitable[R]]) -> R:
+        """Wait for room, run an attempt at the trial, and learn from its record, if it left one."""
         async with self._admitted(trial) as number:
             record = await attempt()
-            if self._adapts:
+            if self._adapts and record is not None:
                 self._learn(record.attempt, number)
             return record
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from httpbed.campaign import quiet_machine
 from httpbed.campaign.admission import Admission
+from httpbed.campaign.interruption import Interruption
 from httpbed.campaign.parallelism import Parallelism
 from httpbed.campaign.progress import AttemptProgress
 from httpbed.experiment.errors import BedError
@@ -53,29 +53,47 @@ async def execute(  # noqa: PLR0913 - all but the first three are keywords
     *,
     jobs: Parallelism,
     tell: Callable[[AttemptProgress], None],
+    say: Callable[[str], None],
     retries: int = MOST_RETRIES,
     earlier: Iterable[Attempt] = (),
 ) -> None:
     """Run the trials of ``work`` in order, so many at a time, and commit every attempt.
 
-    ``earlier`` are attempts of earlier runs, which show what the trials need.
+    After the user's first interrupt no attempt begins; those under way are finished. ``earlier``
+    are attempts of earlier runs, which show what the trials need.
 
     Raises:
         HostError: This machine cannot run trials.
+        KeyboardInterrupt: The user interrupted the run, and the attempts under way are finished.
     """
     admission = Admission(jobs)
     admission.learn_demands(earlier)
+    interruption = Interruption(lambda: say(_finishing(admission.under_way)))
 
     async def finish(task: Work) -> None:
         trial, first = task
 
-        async def commit(number: int) -> Attempt:
-            attempt = partial(commit_attempt, campaign, setup, trial, number)
-            return (await admission.run(trial, attempt)).attempt
+        async def commit(number: int) -> Attempt | None:
+            async def attempt() -> Record | None:
+                if interruption.requested:
+                    return None
+                return await commit_attempt(campaign, setup, trial, number)
 
-        await _finish(range(first, first + retries + 1), commit, tell)
+            record = await admission.run(trial, attempt)
+            return record.attempt if record else None
 
-    await side_by_side(work, finish, jobs=jobs.most)
+        if not interruption.requested:
+            await _finish(range(first, first + retries + 1), commit, tell)
+
+    with interruption.handled():
+        await side_by_side(work, finish, jobs=jobs.most)
+    if interruption.requested:
+        raise KeyboardInterrupt
+
+
+def _finishing(under_way: int) -> str:
+    attempts = f"{under_way} attempt{'s' * (under_way != 1)}"
+    return f"interrupted: finishing {attempts} under way; Ctrl-C again breaks them off"
 
 
 async def side_by_side(
@@ -101,11 +119,13 @@ async def side_by_side(
 
 async def _finish(
     numbers: range,
-    commit: Callable[[int], Awaitable[Attempt]],
+    commit: Callable[[int], Awaitable[Attempt | None]],
     tell: Callable[[AttemptProgress], None],
 ) -> None:
     for number in numbers:
         attempt = await commit(number)
+        if attempt is None:
+            return
         retry = attempt.outcome.kind == "invalid" and number < numbers[-1]
         patience_s = quiet_machine.patience_s(attempt, number - numbers[0] + 1) if retry else 0.0
         tell(AttemptProgress(attempt, retry, patience_s))

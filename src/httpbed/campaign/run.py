@@ -95,9 +95,16 @@ class OpenRun:
 
         Raises:
             HostError: This machine cannot run trials.
+            KeyboardInterrupt: The user interrupted the run.
         """
         execute = partial(
-            executor.execute, self.campaign, self.setup, jobs=jobs, tell=tell, retries=retries
+            executor.execute,
+            self.campaign,
+            self.setup,
+            jobs=jobs,
+            tell=tell,
+            say=self.say,
+            retries=retries,
         )
         if self.rule is None:
             asyncio.run(execute(self.pending, earlier=self.earlier))

@@ -76,8 +76,8 @@ def command(
 ) -> None:
     """Run the experiment in FILE and print the report.
 
-    Use it for every measurement. The same command resumes an interrupted campaign; finished trials
-    are never repeated.
+    Use it for every measurement. Ctrl-C lets the trials under way finish, a second Ctrl-C breaks
+    them off. The same command resumes the campaign; finished trials are never repeated.
 
     More replicates, levels or groups extend an existing campaign, and a changed question, claim,
     figure or report section is taken over. A file that would run its treatments differently is

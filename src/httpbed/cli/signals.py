@@ -47,11 +47,13 @@ class Termination:
     def _end(self, number: int, frame: FrameType | None) -> None:
         """Do what SIGINT does at present: while asyncio runs, it cancels its main task.
 
-        A background job of a shell ignores SIGINT; then raise KeyboardInterrupt.
+        The handler gets the signal's own number, because a run that goes on after its first SIGINT
+        must not go on after SIGTERM. A background job of a shell ignores SIGINT; then raise
+        KeyboardInterrupt.
         """
         self.received = signal.Signals(number)
         interrupt = signal.getsignal(signal.SIGINT)
         if callable(interrupt):
-            interrupt(signal.SIGINT, frame)
+            interrupt(number, frame)
         else:
             raise KeyboardInterrupt

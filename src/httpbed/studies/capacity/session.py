@@ -69,7 +69,13 @@ class _Side:
         work = run.pending[number * each : (number + 1) * each]
         began = time.monotonic()
         await executor.execute(
-            run.campaign, run.setup, work, jobs=Parallelism(self.at_once), tell=tell, retries=0
+            run.campaign,
+            run.setup,
+            work,
+            jobs=Parallelism(self.at_once),
+            tell=tell,
+            say=run.say,
+            retries=0,
         )
         self.lasted_s += time.monotonic() - began
 
