@@ -146,8 +146,9 @@ def verdict(one: ConditionsAnswer) -> str:
             candidates = [*by["best"], *by["equal"], *by["open"]]
             return f"not settled between {'; '.join(few(candidates, 'treatments'))}"
     if by["equal"]:
-        both = [*by["best"], *by["equal"]]
-        return f"equal to within 1 %, and better than all others: {'; '.join(both)}"
+        equal = [*by["best"], *by["equal"]]
+        better = ", and better than all others" if len(equal) < len(ranked) else ""
+        return f"equal to within 1 %{better}: {'; '.join(equal)}"
     tally = ranked[0].sample.tally
     lost = tally.planned - tally.completed
     but = f"; {lost} of its {tally.planned} trials did not complete" if lost else ""
