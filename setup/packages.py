@@ -1,4 +1,4 @@
-"""Installs missing Debian packages, if the user is root."""
+"""Installs missing Debian packages, if the user is root; unpacks pasta for any other user."""
 
 from __future__ import annotations
 
@@ -8,18 +8,31 @@ import shutil
 import subprocess
 
 import progress
+from httpbed.experiment.errors import HostError
+from httpbed.host.packages import passt
 
 
 def ensure() -> None:
     """As root, install the missing packages; as another user, do nothing.
 
-    For an ordinary user, `environment.py` unpacks pip, and `httpbed.host.packages.mmdebstrap`
-    unpacks mmdebstrap.
+    For an ordinary user, `environment.py` unpacks pip, `httpbed.host.packages.mmdebstrap` unpacks
+    mmdebstrap, and `unpack_pasta` unpacks pasta.
     """
     missing = _missing()
     if missing and os.geteuid() == 0 and shutil.which("apt-get"):
         with progress.step(f"installing {', '.join(missing)} with apt", "30 s"):
             _install(missing)
+
+
+def unpack_pasta() -> None:
+    """Unpack pasta into the cache if this machine has none; only `httpbed link` needs it."""
+    if passt.find():
+        return
+    try:
+        with progress.step("unpacking pasta with apt", "10 s"):
+            passt.ensure(lambda _: None)
+    except HostError as error:
+        progress.say(f"without pasta, httpbed link has no outside network: {error.reason}")
 
 
 def _missing() -> list[str]:

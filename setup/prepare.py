@@ -26,6 +26,7 @@ def main() -> int:
     """Prepare the checkout; return the exit code."""
     try:
         packages.ensure()
+        packages.unpack_pasta()
         environment.ensure(CHECKOUT)
         rust.ensure(CHECKOUT)
         environment.install_project(CHECKOUT)

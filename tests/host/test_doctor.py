@@ -22,6 +22,7 @@ def capabilities(
         executables={"httpbed-link": None},
         tools=None,
         programs={"curl": True, "nginx": False},
+        pasta=None,
     )
     return {capability.name: capability for capability in examined}
 
@@ -59,6 +60,19 @@ def test_a_missing_executable_of_httpbed_makes_the_machine_unable(
 ) -> None:
     """Without the emulator there are no trials."""
     assert capabilities({}, monkeypatch)["httpbed-link"].ok is False
+
+
+def test_pasta_is_tried(tmp_path: Path) -> None:
+    """A missing or broken pasta leaves links without the outside; trials still run."""
+    programs = {"works": "exit 0", "fails": "echo no libc >&2; exit 127"}
+    for name, script in programs.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+    paths = [tmp_path / "works", tmp_path / "fails", tmp_path / "gone", None]
+    points = [doctor._outside_capability(path) for path in paths]
+    assert [point.ok for point in points] == [True, None, None, None]
+    assert points[1].figure.endswith("fails (exit status 127)")
+    assert all("apt install passt" in point.remedy for point in points[1:])
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from httpbed.cli.echo import echo
 from httpbed.experiment.errors import HostError
 from httpbed.experiment.machine import MachineFacts
 from httpbed.host import doctor, facts
-from httpbed.host.packages import toolbox
+from httpbed.host.packages import passt, toolbox
 from httpbed.host.sandbox import binaries
 from httpbed.programs import catalog
 from httpbed.trial import program_roots
@@ -39,6 +39,7 @@ def command(context: click.Context, *, as_json: bool) -> None:
         programs={
             name: program_roots.state(recipe)[0] for name, recipe in catalog.load().recipes.items()
         },
+        pasta=passt.find(),
     )
     if as_json:
         values = {

@@ -64,6 +64,7 @@ def examine(
     executables: Mapping[str, Path | None],
     tools: Root | None,
     programs: Mapping[str, bool],
+    pasta: Path | None,
 ) -> list[Capability]:
     """Test all capabilities of this machine.
 
@@ -72,6 +73,7 @@ def examine(
         executables: httpbed's own executables by name; None if missing.
         tools: The root with the tools that set up networks; None if it is not built yet.
         programs: Whether each implementation's program is installed.
+        pasta: The program that connects links with the outside; None if it is missing.
     """
     findings = run_capability_tests(tools)
     return [
@@ -83,6 +85,7 @@ def examine(
         *(_executable_capability(name, path) for name, path in executables.items()),
         _tools_capability(tools),
         _programs_capability(programs),
+        _outside_capability(pasta),
     ]
 
 
@@ -370,6 +373,22 @@ def _programs_capability(programs: Mapping[str, bool]) -> Capability:
     if missing:
         figure += f"; missing {', '.join(missing)}"
     return Capability("programs under test", None if missing else True, figure, _BUILD)
+
+
+def _outside_capability(pasta: Path | None) -> Capability:
+    """Test that pasta runs: one of another distribution may lack its C library."""
+    name, remedy = (
+        "outside network of links",
+        "apt install passt, or run httpbed link, which fetches it",
+    )
+    if pasta is None:
+        return Capability(name, None, "pasta is missing", remedy)
+    try:
+        done = subprocess.run([pasta, "--version"], check=False, capture_output=True)
+    except OSError as error:
+        return Capability(name, None, f"{pasta}: {error.strerror}", remedy)
+    ended = "" if done.returncode == 0 else f" fails (exit status {done.returncode})"
+    return Capability(name, None if ended else True, f"{pasta}{ended}", remedy)
 
 
 def _sysctl(name: str) -> str:

@@ -24,6 +24,25 @@ def unpack(packages: tuple[str, ...], target: Path) -> None:
             subprocess.run(["dpkg-deb", "--extract", package, target], check=True)
 
 
+def unpack_once(packages: tuple[str, ...], target: Path) -> None:
+    """Unpack packages into a new folder, unless it exists; it is complete once it exists.
+
+    Raises:
+        HostError: apt is missing or cannot download them.
+    """
+    if target.exists():
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as scratch:
+        tree = Path(scratch, "tree")
+        unpack(packages, tree)
+        try:
+            tree.rename(target)
+        except OSError:  # another process was first
+            if not target.exists():
+                raise
+
+
 def _download(packages: tuple[str, ...], folder: Path) -> None:
     """Download with the machine's package lists, else with newly fetched lists."""
     lists = folder / "lists"

@@ -8,7 +8,6 @@ Standard library only: set-up uses it before anything is installed.
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -31,7 +30,7 @@ def command(say: Callable[[str], None]) -> list[str]:
     unpacked = folders.cache() / "mmdebstrap"
     if not unpacked.exists():
         say("fetching mmdebstrap")
-        _fetch(unpacked)
+        apt.unpack_once(_PACKAGES, unpacked)
     return ["perl", str(unpacked / "usr/bin/mmdebstrap"), f"--keyring={unpacked / _KEYRINGS}"]
 
 
@@ -43,16 +42,3 @@ def _require_tools() -> None:
             "install them (Debian and its derivatives have them), or build the toolbox on a"
             " machine that has them and copy its cache folder to this machine",
         )
-
-
-def _fetch(target: Path) -> None:
-    """Unpack beside the target, then rename, so that the target is always complete."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".mmdebstrap-") as scratch:
-        tree = Path(scratch, "tree")
-        apt.unpack(_PACKAGES, tree)
-        try:
-            tree.rename(target)
-        except OSError:  # another process was first
-            if not target.exists():
-                raise
