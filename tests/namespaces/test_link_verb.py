@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -16,8 +15,9 @@ import pytest
 from families import until
 from httpbed.experiment import seeds
 from httpbed.host.backend import TUN
+from httpbed.host.packages import passt
 from httpbed.network import fates
-from httpbed.network.shell import outside, plan
+from httpbed.network.shell import plan
 from link_command import (
     ASK,
     LINK,
@@ -209,7 +209,7 @@ def test_isolated_has_no_route_out() -> None:
 
 def test_the_outside_is_reached_through_the_link() -> None:
     """TCP connections to this machine cross the link, or all links that are nested."""
-    assert shutil.which("pasta", path=outside.SEARCHED), outside.REMEDY
+    assert passt.find(), "set-up installs or unpacks it: make prepare"
     with server() as port:
         ask = python(ASK, plan.THIS_MACHINE, port)
         began = time.monotonic()

@@ -5,14 +5,16 @@
 //! httpbed-probe send PLAN.json        a flow of datagrams at given times
 //! httpbed-probe receive PLAN.json     takes such a flow until a line or the end of stdin
 //! httpbed-probe fetch PLAN.json       reads a byte stream for a time
+//! httpbed-probe names NETNS AT=TO...  passes name queries from a network on to resolvers of this one
 //! ```
 //!
 //! It writes one JSON object a line on stdout: `{"event":"ready"}` once it is ready, `{"event":"result",...}` at
 //! its end, or `{"event":"error","message":...}`. It exits with 2 for wrong arguments or a wrong plan, and with 1
-//! when something fails at run time.
+//! when something fails at run time. `names` says that it is ready by going to the background.
 
 mod clock;
 mod fetch;
+mod names;
 mod payload;
 mod plan;
 mod receive;
@@ -29,11 +31,13 @@ use std::process::ExitCode;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use names::Relay;
 use plan::{Fetching, Receiving, Sending};
 use receive::Flow;
 use serve::Services;
 
-const USAGE: &str = "httpbed-probe serve [--bind ADDR] | send PLAN | receive PLAN | fetch PLAN";
+const USAGE: &str =
+    "httpbed-probe serve [--bind ADDR] | send PLAN | receive PLAN | fetch PLAN | names NETNS AT=TO...";
 
 /// A line on stdout.
 #[derive(Debug, Serialize)]
@@ -92,6 +96,7 @@ fn run(words: &[OsString]) -> Result<(), Failure> {
         ["send", path] => read(path).and_then(|plan| send(&plan)),
         ["receive", path] => read(path).and_then(receive),
         ["fetch", path] => read(path).and_then(|plan| fetch(&plan)),
+        ["names", network, ref pairs @ ..] if !pairs.is_empty() => names(Path::new(network), pairs),
         _ => Err(Failure::Usage(format!("unknown arguments {words:?}; usage: {USAGE}"))),
     }
 }
@@ -125,6 +130,16 @@ fn fetch(plan: &Fetching) -> Result<(), Failure> {
     emit(&Event::Ready)?;
     let bytes = fetch::fetch(plan)?;
     Ok(emit(&Event::Result { packets: 0, bytes, failures: 0 })?)
+}
+
+fn names(network: &Path, pairs: &[&str]) -> Result<(), Failure> {
+    let pairs =
+        pairs.iter().map(|pair| names::pair(pair)).collect::<Result<Vec<_>, _>>().map_err(Failure::Usage)?;
+    let relays =
+        sys::network::within(network, || pairs.into_iter().map(Relay::bind).collect::<io::Result<Vec<_>>>())?;
+    sys::network::go_on_in_background()?;
+    names::relay(relays);
+    Ok(())
 }
 
 fn emit<T: Serialize>(event: &T) -> io::Result<()> {

@@ -25,7 +25,7 @@
 //! # A command of the user
 //!
 //! `httpbed link` needs the same network around an arbitrary command. Then ([`protocol::Shell`]) the host's own
-//! filesystem stays, the command keeps its user, environment, folder and terminal, and one process may stay in the
+//! filesystem stays, the command keeps its user, environment, folder and terminal, and processes may stay in the
 //! host's network to connect the sandbox with it.
 
 mod confinement;
@@ -110,8 +110,8 @@ fn run() -> Result<ExitCode, Failure> {
         config = as_an_ordinary_user(config)?;
     }
     let stdio = config.shell.as_ref().map(terminal::take).transpose().step("take the terminal")?;
-    let leaves_one = config.shell.as_ref().is_some_and(|shell| shell.outside);
-    let network = if leaves_one { CloneFlags::empty() } else { CloneFlags::CLONE_NEWNET };
+    let left = config.shell.as_ref().map_or(0, |shell| shell.outside);
+    let network = if left > 0 { CloneFlags::empty() } else { CloneFlags::CLONE_NEWNET };
     let user = namespaces::enter(network).step("unshare namespaces")?;
     // Gaining capabilities in the new user namespace cleared this setting.
     namespaces::die_with_parent().step("PR_SET_PDEATHSIG")?;
@@ -124,7 +124,7 @@ fn run() -> Result<ExitCode, Failure> {
         }
         ForkResult::Child => {
             namespaces::die_with_parent().step("PR_SET_PDEATHSIG")?;
-            let outside = leaves_one.then(leave_one_behind).transpose()?;
+            let outside = leave_behind(left)?;
             let around = settle(&config, user, stdio, outside)?;
             let context = part::PartContext { base: &around.base, hosts: &around.hosts, user };
             let parts = part::make_all(config.parts.iter(), &context)?;
@@ -164,11 +164,14 @@ fn as_an_ordinary_user(config: Config) -> Result<Config, Failure> {
     }
 }
 
-/// Leave a process in the host's network, and then leave that network.
-fn leave_one_behind() -> Result<Outside, Failure> {
-    let outside = Outside::leave_behind().step("leave a process outside")?;
-    unshare(CloneFlags::CLONE_NEWNET).step("unshare the network")?;
-    Ok(outside)
+/// Leave processes in the host's network, and then leave that network.
+fn leave_behind(count: usize) -> Result<Vec<Outside>, Failure> {
+    let left: io::Result<Vec<Outside>> = (0..count).map(|_| Outside::leave_behind()).collect();
+    let left = left.step("leave a process outside")?;
+    if count > 0 {
+        unshare(CloneFlags::CLONE_NEWNET).step("unshare the network")?;
+    }
+    Ok(left)
 }
 
 /// Make the network and the filesystem, as the sandbox's first process.
@@ -176,7 +179,7 @@ fn settle(
     config: &Config,
     user: User,
     stdio: Option<[OwnedFd; 3]>,
-    outside: Option<Outside>,
+    outside: Vec<Outside>,
 ) -> Result<Surroundings, Failure> {
     if config.shell.is_some() {
         // A sandbox without a folder on the host has one in memory, into which the orchestrator writes.

@@ -1,8 +1,8 @@
-//! The one process that stays in the network in which the sandbox was created.
+//! The processes that stay in the network in which the sandbox was created.
 //!
-//! A process in a user namespace cannot return to that network. So one process remains there before the sandbox
-//! enters a network of its own. It is in the sandbox's PID namespace, so it ends with the sandbox, and in its
-//! mounts. It waits for the command that it will become.
+//! A process in a user namespace cannot return to that network. So some processes remain there before the sandbox
+//! enters a network of its own. They are in the sandbox's PID namespace, so they end with the sandbox, and in its
+//! mounts. Each waits for the command that it will become.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};

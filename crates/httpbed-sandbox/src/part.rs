@@ -221,7 +221,7 @@ fn enter(
         user: context.user,
         mask: SigSet::empty(),
         stdio: None,
-        outside: None,
+        outside: Vec::new(),
         confinement: Some(Confinement::new().step("compile the filter of system calls")?),
         memory_bytes: part.memory_bytes,
     })

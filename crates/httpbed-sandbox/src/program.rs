@@ -38,8 +38,8 @@ pub struct Surroundings {
     pub mask: SigSet,
     /// Standard input, output and error of a command of the user.
     pub stdio: Option<[OwnedFd; 3]>,
-    /// The process that starts a program in the network in which the sandbox was created.
-    pub outside: Option<Outside>,
+    /// The processes that become programs in the network in which the sandbox was created.
+    pub outside: Vec<Outside>,
     /// The restrictions of programs under test; absent for the bed's own programs.
     pub confinement: Option<Confinement>,
     /// Limit for the memory of all programs together, in bytes.
@@ -122,7 +122,7 @@ fn start_command(program: &Program, around: &mut Surroundings) -> io::Result<Sta
 }
 
 fn start_outside(program: &Program, around: &mut Surroundings) -> io::Result<Started> {
-    let outside = around.outside.take().ok_or_else(|| io::Error::other("no process was left outside"))?;
+    let outside = around.outside.pop().ok_or_else(|| io::Error::other("no process is left outside"))?;
     let log =
         inside(program.stderr.as_deref().unwrap_or(Path::new("outside.txt")), &around.base.join("trial"));
     Ok(Started { pid: outside.start(&program.argv, &log)?, stdin: None, stdout: None })

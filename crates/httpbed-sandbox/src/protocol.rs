@@ -69,8 +69,8 @@ pub struct Shell {
     pub written: BTreeMap<String, PathBuf>,
     /// The command's `/etc/resolv.conf`, if it differs from the host's.
     pub resolv_conf: Option<String>,
-    /// Whether one program will run outside, in the network in which the sandbox was created.
-    pub outside: bool,
+    /// The number of programs that will run outside, in the network in which the sandbox was created.
+    pub outside: usize,
 }
 
 /// A request; the answer has the same `id`.

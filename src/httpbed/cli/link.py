@@ -89,7 +89,7 @@ def _impairments(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--outside",
     is_flag=True,
-    help="Refuse to run without the outside network. Default: use it if pasta is installed.",
+    help="Refuse to run without the outside network. Default: use it if possible.",
 )
 @click.option(
     "--meter/--no-meter",

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from httpbed.network.shell import options, plan
+from httpbed.network.shell.names import Names
 
 
 def planned(number: int = 0) -> plan.ShellPlan:
@@ -55,30 +54,21 @@ def test_files_are_written_where_the_sandbox_binds_them() -> None:
 
 def test_pasta_opens_nothing_on_this_machine() -> None:
     """Neither a port here nor one there."""
-    argv = plan.pasta("pasta", Path("/scratch")).argv
+    argv = plan.pasta(Path("pasta"), Path("/scratch")).argv
     for option in ("--tcp-ports", "--udp-ports", "--tcp-ns", "--udp-ns"):
         assert argv[argv.index(option) + 1] == "none"
     assert argv[-1] == "/scratch/run/netns/far"
 
 
-@pytest.mark.parametrize(
-    ("text", "seen"),
-    [
-        ("nameserver 192.0.2.53\n", None),
-        ("nameserver 127.0.0.53\nnameserver 192.0.2.53\n", None),
-        ("search example.org\n", None),
-        ("", None),
-        ("nameserver 127.0.0.53\noptions edns0\n", "nameserver 10.79.0.3\noptions edns0\n"),
-        ("# local\nnameserver ::1\n", "nameserver 10.79.0.3\n# local\n"),
-        ("nameserver 2001:db8::1\n", "nameserver 10.79.0.3\n"),
-        ("nameserver\nnameserver 127.0.0.1", "nameserver 10.79.0.3\nnameserver\n"),
-    ],
-)
-def test_a_resolver_on_this_machine_is_found_from_behind_the_link(
-    text: str, seen: str | None
-) -> None:
-    """One elsewhere is left as it is."""
-    assert plan.resolv_conf(text) == seen
+def test_every_resolver_has_an_address_at_the_far_end() -> None:
+    """The relay gets them in pairs, and pasta translates no name queries."""
+    names = Names(("127.0.0.53:53", "[2001:db8::1]:53"), "")
+    lines = "address add 10.79.0.3/32 dev lo\naddress add 10.79.0.4/32 dev lo\n"
+    assert (plan.name_addresses(names).input, plan.name_addresses(names).host) == (lines, "far")
+    relay = plan.name_relay(Path("/probe"), names, Path("/scratch"))
+    assert relay.argv[1:3] == ("names", "/scratch/run/netns/far")
+    assert relay.argv[3:] == ("10.79.0.3:53=127.0.0.53:53", "10.79.0.4:53=[2001:db8::1]:53")
+    assert "--dns-forward" not in plan.pasta(Path("pasta"), Path("/scratch")).argv
 
 
 def test_the_outermost_link_is_the_peer() -> None:

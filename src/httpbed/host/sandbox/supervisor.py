@@ -61,8 +61,8 @@ class ShellSpec:
     """Files of this machine that programs write under ``/trial``: name -> path."""
     resolv_conf: str | None
     """The command's ``/etc/resolv.conf``; None: this machine's."""
-    outside: bool
-    """Whether a program will run in this machine's network."""
+    outside: int
+    """The number of programs that will run in this machine's network."""
 
 
 @dataclass(frozen=True)

@@ -4,18 +4,37 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from httpbed.experiment.errors import HostError
-from httpbed.host.packages import toolbox
+from httpbed.host.packages import passt, toolbox
+from httpbed.network.shell import names
+from httpbed.network.shell.names import Names
 
 SEARCHED = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """Folders in which a sandbox looks for programs."""
 WIRING = ("ip", "ethtool")
-REMEDY = "install pasta (apt install passt)"
+RESOLV_CONF = Path("/etc/resolv.conf")
+
+Say = Callable[[str], None]
 
 
-def tools(say: Callable[[str], None]) -> Path:
+@dataclass(frozen=True)
+class WayOut:
+    """What leads from the far end of a link to the outside."""
+
+    pasta: Path
+    names: Names | None
+    """The resolvers; None if this machine has no resolv.conf."""
+
+    @property
+    def programs(self) -> int:
+        """The number of programs in this machine's network: pasta, and the relay for names."""
+        return 1 if self.names is None else 2
+
+
+def tools(say: Say) -> Path:
     """Return a root filesystem with the tools for a network: this machine's, if it has them.
 
     Raises:
@@ -28,19 +47,32 @@ def tools(say: Callable[[str], None]) -> Path:
     return toolbox.ensure(toolbox.TOOLS, say=say).path
 
 
-def pasta(*, wanted: bool | None, say: Callable[[str], None]) -> str | None:
-    """Find the program that connects the sandbox to the outside; None isolates the command.
+def way_out(*, wanted: bool | None, say: Say) -> WayOut | None:
+    """Find what leads to the outside; None isolates the command.
 
-    ``wanted`` is False for isolation, True to require the program, None to use it if it exists.
+    ``wanted`` is False for isolation, True to require the outside, None to use it if possible.
 
     Raises:
-        HostError: It is required and missing.
+        HostError: It is required, and pasta is missing.
     """
     if wanted is False:
         return None
-    found = shutil.which("pasta", path=SEARCHED)
-    if not found and wanted:
-        raise HostError("pasta is missing, so the outside cannot be reached", REMEDY)
-    if not found:
-        say(f"the command has no outside network: {REMEDY}, or give --isolated")
-    return found
+    try:
+        return WayOut(passt.ensure(say), _names(say))
+    except HostError as error:
+        if wanted:
+            reason = f"pasta is missing, so the outside cannot be reached: {error.reason}"
+            raise HostError(reason, error.remedy) from None
+        say(f"the command has no outside network, because pasta is missing: {error.reason}")
+        say(f"{error.remedy}, or give --isolated")
+        return None
+
+
+def _names(say: Say) -> Names | None:
+    """Read this machine's resolv.conf."""
+    try:
+        return names.read(RESOLV_CONF.read_text(errors="replace"))
+    except OSError as error:
+        why = "leads to no file" if RESOLV_CONF.is_symlink() else str(error.strerror)
+        say(f"the command resolves no names: {RESOLV_CONF}: {why}")
+        return None

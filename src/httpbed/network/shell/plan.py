@@ -3,7 +3,8 @@
 ::
 
     command                sandbox's own network              far end           this machine
-    eth0 ── l0a ── httpbed-link (impairments) ── l0b ── eth0, httpbed-probe ── pasta ── outside
+    eth0 ── l0a ── httpbed-link (impairments) ── l0b ── eth0, httpbed-probe ┬─ pasta ── outside
+                                                                            ├─ relay ── resolvers
                                                               └ or ── the command of an outer link
 
 Link number n is the network 10.77.n.0/24, with n unique among links that are nested in each
@@ -24,6 +25,7 @@ from httpbed.host.sandbox.binaries import PROBE
 from httpbed.host.sandbox.spec import TRIAL_FOLDER, ProcessSpec
 from httpbed.network import plan as network
 from httpbed.network.plan import HOST_SYSCTLS, TOOLS, NetworkPlan
+from httpbed.network.shell.names import ADDRESSES, Names
 from httpbed.network.shell.options import COMMAND, FAR, DescribedLink
 
 PCAP, LOG = "link.pcapng", "packets.log"
@@ -31,9 +33,8 @@ PCAP, LOG = "link.pcapng", "packets.log"
 SOCKET = "uplink"
 """Socket below /trial where nested links and commands send their requests."""
 
-THIS_MACHINE, OWN, NAME_SERVER = "10.79.0.1", "10.79.0.2", "10.79.0.3"
-"""Addresses that the far end does not forward: this machine's loopback, the far end, this
-machine's resolver."""
+THIS_MACHINE, OWN = "10.79.0.1", "10.79.0.2"
+"""Addresses in pasta's network: this machine's loopback, and the far end."""
 OUTSIDE_INTERFACE, UPLINK_INTERFACE = "outside", "uplink"
 
 _FORWARDING: Mapping[str, str] = {"net.ipv4.ip_forward": "1"}
@@ -109,20 +110,37 @@ def addressing(host: str, *lines: str) -> ProcessSpec:
     )
 
 
-def pasta(program: str, scratch: Path) -> ProcessSpec:
+def pasta(program: Path, scratch: Path) -> ProcessSpec:
     """Connect the far end to the outside; the process ends with 0 when it is ready, and stays.
 
     It opens no port on this machine. Packets are no larger than the link's MTU, so that packets
     from outside need not be cut before they enter the link.
     """
     words = (
-        *(program, "--quiet", "--config-net", "--ipv4-only", "--mtu", str(MTU_BYTES)),
+        *(str(program), "--quiet", "--config-net", "--ipv4-only", "--mtu", str(MTU_BYTES)),
         *("--address", OWN, "--netmask", "24", "--gateway", THIS_MACHINE),
-        *("--ns-ifname", OUTSIDE_INTERFACE, "--dns-forward", NAME_SERVER),
+        *("--ns-ifname", OUTSIDE_INTERFACE),
         *("--tcp-ports", "none", "--udp-ports", "none", "--tcp-ns", "none", "--udp-ns", "none"),
-        *("--netns-only", "--netns", str(scratch / "run/netns" / FAR)),
+        *("--netns-only", "--netns", _far(scratch)),
     )
     return ProcessSpec(argv=words, place="outside", stderr="pasta.txt")
+
+
+def name_addresses(names: Names) -> ProcessSpec:
+    """Give the far end an address for each resolver of this machine."""
+    used = ADDRESSES[: len(names.resolvers)]
+    return addressing(FAR, *(f"address add {address}/32 dev lo" for address in used))
+
+
+def name_relay(probe: Path, names: Names, scratch: Path) -> ProcessSpec:
+    """Pass name queries on to the resolvers; like pasta, it ends with 0 and stays."""
+    words = (str(probe), "names", _far(scratch), *names.pairs())
+    return ProcessSpec(argv=words, place="outside", stderr="names.txt")
+
+
+def _far(scratch: Path) -> str:
+    """Return the path of the far end's network, as programs outside see it."""
+    return str(scratch / "run/netns" / FAR)
 
 
 def join(number: int, pid: int) -> ProcessSpec:
@@ -170,29 +188,6 @@ def _network(number: int) -> str:
 def _uplink(number: int) -> tuple[str, str]:
     """Return the addresses of the veth pair between two links: the outer one first."""
     return f"10.78.{number}.1", f"10.78.{number}.2"
-
-
-def resolv_conf(text: str) -> str | None:
-    """Return resolv.conf behind the link, if the outside is reached; None for no change.
-
-    A resolver on this machine's loopback is not reachable at that address from there.
-    """
-    lines = text.splitlines()
-    servers = [line.split()[1] for line in lines if _names_server(line)]
-    if servers and not any(_is_elsewhere(server) for server in servers):
-        others = [line for line in lines if not _names_server(line)]
-        return "\n".join([f"nameserver {NAME_SERVER}", *others, ""])
-    return None
-
-
-def _names_server(line: str) -> bool:
-    words = line.split()
-    return len(words) > 1 and words[0] == "nameserver"
-
-
-def _is_elsewhere(server: str) -> bool:
-    """Return whether an IPv4 route leads to a name server."""
-    return ":" not in server and not server.startswith("127.")
 
 
 def environment(planned: ShellPlan, socket: Path, outer: Mapping[str, str]) -> dict[str, str]:

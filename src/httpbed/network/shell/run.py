@@ -25,13 +25,14 @@ from httpbed.network.plan import NO_NEIGHBOUR_DISCOVERY, TOOLS
 from httpbed.network.running import Emulator
 from httpbed.network.shell import output_files, outside, plan, terminal
 from httpbed.network.shell.meter import ERASE, PERIOD_S, Meter
+from httpbed.network.shell.names import Names
 from httpbed.network.shell.nest import Nest, Uplink
 from httpbed.network.shell.options import COMMAND, DescribedLink
+from httpbed.network.shell.outside import WayOut
 from httpbed.network.shell.plan import LOG, PCAP, SOCKET, ShellPlan
 
 MEMORY_BYTES = 64 * 2**20
 _CONGESTION_CONTROL = Path("/proc/sys/net/ipv4/tcp_congestion_control")
-_RESOLV_CONF = Path("/etc/resolv.conf")
 
 Say = Callable[[str], None]
 
@@ -83,12 +84,12 @@ async def run(request: LinkRequest, say: Say) -> LinkRun:
             capture=request.pcap is not None,
             log=request.log is not None,
         )
-        pasta = None if uplink else outside.pasta(wanted=request.outside, say=say)
-        spec = _sandbox_spec(request, leads_out=pasta is not None, say=say)
+        way_out = None if uplink else outside.way_out(wanted=request.outside, say=say)
+        spec = _sandbox_spec(request, way_out, say)
         output_files.empty((request.pcap, request.log))
         supervisor = await stack.enter_async_context(sandbox(spec))
         bed = _Bed(request, planned, supervisor, spec.scratch, say)
-        emulator, way_out = await bed.build(uplink, number, pasta)
+        emulator, led = await bed.build(uplink, number, way_out)
         nest = Nest(
             planned,
             number,
@@ -102,7 +103,7 @@ async def run(request: LinkRequest, say: Say) -> LinkRun:
         environment = plan.environment(planned, spec.scratch / "trial" / SOCKET, outer)
         ended = await bed.command(environment, emulator)
         result = await bed.result(emulator)
-        return LinkRun(ended, environment["HTTPBED_PEER"], way_out, emulator.real_time, result)
+        return LinkRun(ended, environment["HTTPBED_PEER"], led, emulator.real_time, result)
 
 
 def _congestion_control() -> str:
@@ -110,12 +111,9 @@ def _congestion_control() -> str:
     return _CONGESTION_CONTROL.read_text().strip()
 
 
-def _sandbox_spec(request: LinkRequest, *, leads_out: bool, say: Say) -> SandboxSpec:
+def _sandbox_spec(request: LinkRequest, way_out: WayOut | None, say: Say) -> SandboxSpec:
     scratch = folders.cache() / "link"
     scratch.mkdir(parents=True, exist_ok=True)
-    resolv_conf = None
-    if leads_out and _RESOLV_CONF.is_file():
-        resolv_conf = plan.resolv_conf(_RESOLV_CONF.read_text(errors="replace"))
     written = {PCAP: request.pcap, LOG: request.log}
     return SandboxSpec(
         scratch=scratch,
@@ -128,8 +126,8 @@ def _sandbox_spec(request: LinkRequest, *, leads_out: bool, say: Say) -> Sandbox
         tmpfs_bytes=MEMORY_BYTES,
         shell=ShellSpec(
             written={name: path.absolute() for name, path in written.items() if path},
-            resolv_conf=resolv_conf,
-            outside=leads_out,
+            resolv_conf=way_out.names.resolv_conf if way_out and way_out.names else None,
+            outside=way_out.programs if way_out else 0,
         ),
     )
 
@@ -145,10 +143,10 @@ class _Bed:
     say: Say
 
     async def build(
-        self, uplink: Uplink | None, number: int, pasta: str | None
+        self, uplink: Uplink | None, number: int, way_out: WayOut | None
     ) -> tuple[Emulator, str]:
         """Make the link, the far end and the way outside; return the emulator and that way."""
-        leading = asyncio.create_task(self._lead_out(pasta))
+        leading = asyncio.create_task(self._lead_out(way_out))
         far = await self.supervisor.start(self.planned.far)
         emulator = await running.build(self.supervisor, self.planned.network)
         await self.tool(self.planned.route)
@@ -235,20 +233,35 @@ class _Bed:
         await uplink.join(pid)
         await self.tool(plan.joined(number))
 
-    async def _lead_out(self, program: str | None) -> bool:
-        """Start pasta; return how the outside is reached."""
-        if program is None:
+    async def _lead_out(self, way_out: WayOut | None) -> bool:
+        """Start what leads to the outside; return whether it does."""
+        if way_out is None:
             return False
-        spec = plan.pasta(program, self.scratch)
-        async with time_bounded("pasta"):
+        failure, _ = await asyncio.gather(
+            self._begin_outside(plan.pasta(way_out.pasta, self.scratch)),
+            self._relay_names(way_out.names),
+        )
+        if failure and self.request.outside:
+            raise HostError(failure, "try it alone: pasta --config-net")
+        if failure:
+            self.say(f"no outside network for the command: {failure}")
+        return not failure
+
+    async def _relay_names(self, names: Names | None) -> None:
+        if names is None:
+            return
+        await self.tool(plan.name_addresses(names))
+        relay = plan.name_relay(executable(PROBE), names, self.scratch)
+        if failure := await self._begin_outside(relay):
+            self.say(f"the command resolves no names: {failure}")
+
+    async def _begin_outside(self, spec: ProcessSpec) -> str | None:
+        """Start a program that stays in the background; return how it failed, if it did."""
+        name = Path(spec.argv[0]).name
+        async with time_bounded(name):
             ended = await self.supervisor.run(spec)
-        if ended.clean:
-            return True
-        reason = f"pasta failed ({ended}){last_error_line(self.supervisor, spec)}"
-        if self.request.outside:
-            raise HostError(reason, "try it alone: pasta --config-net")
-        self.say(f"no outside network for the command: {reason}")
-        return False
+        failure = f"{name} failed ({ended}){last_error_line(self.supervisor, spec)}"
+        return None if ended.clean else failure
 
 
 async def _watch(emulator: Emulator) -> None:
