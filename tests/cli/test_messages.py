@@ -143,6 +143,25 @@ def test_an_executable_that_cannot_run_is_rejected_before_a_run(
     assert "httpbed: curl: install.binary: /no/such/curl is not there; " in stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["10mbit", "--", "true"], True),
+        (["--", "--rate", "10mbit", "true"], True),
+        (["nosuch", "--rate", "10mbit"], False),
+    ],
+)
+def test_a_command_that_does_not_exist_is_named(
+    httpbed: Command, words: list[str], *, hint: bool
+) -> None:
+    """As in shells the code is 127; options in the wrong place have a remedy."""
+    code, _, stderr = httpbed("link", *words)
+    name = next(word for word in words if word != "--")
+    assert code == 127
+    assert stderr.startswith(f"httpbed: {name}: no such command")
+    assert ("before -- stand options" in stderr) == hint
+
+
 def test_a_link_that_is_isolated_and_not_is_a_mistake(httpbed: Command) -> None:
     """Neither of two contradicting options wins silently; other mistakes are reported too."""
     code, _, stderr = httpbed("link", "--isolated", "--seed", "x", "--outside", "true")

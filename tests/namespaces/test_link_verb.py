@@ -36,7 +36,7 @@ pytestmark = pytest.mark.namespaces
 
 
 def test_the_command_has_its_own_streams_and_folder(tmp_path: Path) -> None:
-    """The link adds nothing to the output and takes nothing from the input."""
+    """The link adds nothing to the output, writes to stderr before and after, and reads nothing."""
     script = 'cat; pwd; id -u; echo "$GIVEN $MPLCONFIGDIR" >&2; echo made > made'
     environment = {**os.environ, "GIVEN": "as ever"}
     environment.pop("MPLCONFIGDIR", None)
@@ -44,7 +44,8 @@ def test_the_command_has_its_own_streams_and_folder(tmp_path: Path) -> None:
         "--isolated", "sh", "-c", script, stdin=None, input="read\n", cwd=tmp_path, env=environment
     )
     assert ended.stdout == f"read\n{tmp_path}\n{os.getuid()}\n"
-    assert ended.stderr.startswith("as ever \nhttpbed link")
+    link_line = "httpbed: link: each way no rate limit, no delay, no loss"
+    assert ended.stderr.startswith(f"{link_line}\nas ever \nhttpbed link")
     assert (tmp_path / "made").stat().st_uid == os.getuid()
 
 

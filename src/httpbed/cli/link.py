@@ -20,7 +20,7 @@ from httpbed.host import backend, folders
 from httpbed.host.backend import Backend
 from httpbed.network import kernel
 from httpbed.network.link_file import READERS
-from httpbed.network.shell import counters, live, meter, options, output_files
+from httpbed.network.shell import counters, description, live, meter, options, output_files
 from httpbed.network.shell.options import DescribedLink
 from httpbed.network.shell.run import LinkRequest, LinkRun, run
 
@@ -137,8 +137,10 @@ def command(
     argv = argv or (os.environ.get("SHELL", "/bin/sh"),)
     request = _request(argv, by_flag, isolated=isolated, outside=outside, metered=metered)
     if not shutil.which(argv[0]):
-        context.exit(_refuse(argv[0]))
+        context.exit(_refuse(argv))
     _forget_ours()
+    if not as_json:
+        _say(f"link: {description.sentence(request.described)}")
     outcome = asyncio.run(run(request, _say))
     if as_json and request.meter:
         echo(err=True)  # end the meter's line before the counters
@@ -256,9 +258,12 @@ def _text_mistakes(argv: tuple[str, ...]) -> Iterator[Mistake]:
             yield Mistake("COMMAND", f"{word!r} is not UTF-8", "wrap it in a script")
 
 
-def _refuse(name: str) -> int:
+def _refuse(argv: tuple[str, ...]) -> int:
+    name = argv[0]
     there = Path(name).exists() and "/" in name
     reason = "is not a program that can be run" if there else "no such command"
+    if "--" in argv or name.startswith("-"):
+        reason += "; before -- stand options, such as --rate 10mbit, and after it the command"
     echo(f"httpbed: {name}: {reason}", err=True)
     return NOT_RUNNABLE if there else NOT_FOUND
 
@@ -292,6 +297,7 @@ def _json(request: LinkRequest, outcome: LinkRun) -> str:
         "command": request.argv,
         "exit_status": _status(outcome),
         "seed": request.seed,
+        "emulates": dict(zip(options.WAYS, request.described.written, strict=True)),
         "peer": outcome.peer,
         "outside": outcome.outside,
         "real_time": outcome.real_time,

@@ -9,6 +9,7 @@ from typing import Any
 from httpbed.experiment import profiles
 from httpbed.experiment.document import factor_references, is_reference
 from httpbed.experiment.experiment import Experiment
+from httpbed.experiment.impairments.queue import QUEUE_LIMIT
 from httpbed.experiment.impairments.registry import BY_FIELD
 from httpbed.report import access, network
 from httpbed.report.changes import changes
@@ -91,7 +92,7 @@ def _impairment(document: Document, path: Path, name: str, value: Any) -> str:
 
 def _texts(document: Document, node: Document) -> str:
     if isinstance(queue := node.get("queue"), Mapping):
-        node = {**node, "queue": {"limit": network.QUEUE_LIMIT, **queue}}
+        node = {**node, "queue": {"limit": QUEUE_LIMIT, **queue}}
     found = network.impairment_facts(document, node, known=False)
     return ", ".join(fact.text for fact in found)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from httpbed.experiment import profiles
 from httpbed.experiment.document import is_reference, references
-from httpbed.experiment.impairments.queue import Queue
+from httpbed.experiment.impairments.queue import QUEUE_LIMIT
 from httpbed.experiment.impairments.registry import ALL, BY_FIELD
 from httpbed.report import roles
 from httpbed.report.changes import LinkChange, changes
@@ -16,9 +16,6 @@ from httpbed.report.phrasing import title
 from httpbed.report.roles import HostedRole
 
 Document = Mapping[str, Any]
-
-QUEUE_LIMIT = f"{Queue().limit.amount:.0f} {Queue().limit.unit}"
-"""Where the author says none."""
 MOST_CHANGES = 6
 """Of a link, in a line."""
 

@@ -152,6 +152,10 @@ class Queue(Value):
         return self.quantum or 1514
 
 
+QUEUE_LIMIT = f"{Queue().limit.amount:.0f} {Queue().limit.unit}"
+"""The limit of a queue whose author gives none."""
+
+
 class QueueField(Value):
     """The field of a direction."""
 

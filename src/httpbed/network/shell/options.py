@@ -19,7 +19,7 @@ from pydantic_core import ErrorDetails
 from httpbed.experiment import profiles, validation_messages
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.impairments.descriptor import Option, Place
-from httpbed.experiment.impairments.registry import OPTIONS
+from httpbed.experiment.impairments.registry import BY_FIELD, OPTIONS
 from httpbed.experiment.topology import Link, Topology
 from httpbed.network.files import FileError
 from httpbed.network.link_file import READERS, LinkFile
@@ -47,6 +47,8 @@ class DescribedLink:
     topology: Topology
     files: tuple[LinkFile, ...]
     """Every file that the options name."""
+    written: tuple[Mapping[str, Any], Mapping[str, Any]]
+    """Both directions, ``up`` first, as an experiment file would describe them."""
 
     @property
     def link(self) -> Link:
@@ -75,14 +77,21 @@ def describe(
     link |= {way: _tables(_whole(given, way)) for way in WAYS}
     if profile is not None:
         link["profile"] = profile
+    whole = profiles.expanded(link)
     try:
-        document = {"hosts": [COMMAND, FAR], "links": [profiles.expanded(link)]}
-        read = Topology.model_validate(document)
+        read = Topology.model_validate({"hosts": [COMMAND, FAR], "links": [whole]})
     except ValidationError as error:
         mistakes += [_mistake(detail, given) for detail in error.errors()]
     if mistakes or wrong:
         raise ConfigError(dict.fromkeys([*mistakes, *wrong]))
-    return DescribedLink(read, tuple(files))
+    up, down = (_written(whole, way) for way in WAYS)
+    return DescribedLink(read, tuple(files), (up, down))
+
+
+def _written(link: Mapping[str, Any], way: str) -> dict[str, Any]:
+    """Return the impairments of one direction as they are written in a link's table."""
+    both = {**link, **link.get(way, {})}
+    return {field: both[field] for field in BY_FIELD if field in both}
 
 
 def _read_files(
