@@ -59,6 +59,21 @@ def test_the_status_of_a_campaign_imports_no_slow_library(tmp_path: Path) -> Non
     assert imported("status", tmp_path / "campaign") == []
 
 
+def test_importing_httpbed_link_builds_no_model() -> None:
+    """Each validator takes milliseconds, and a link needs one."""
+    program = """
+import httpbed.cli.bodies.link
+from httpbed.experiment.value import Value
+models = [Value]
+for model in models:
+    models += model.__subclasses__()
+print(len(models) > 20, *(one.__name__ for one in models if one.__pydantic_complete__))
+"""
+    argv = [sys.executable, "-c", program]
+    ended = subprocess.run(argv, capture_output=True, text=True, check=True)
+    assert ended.stdout.split() == ["True"]
+
+
 def test_the_probe_of_imports_sees_a_slow_library(tmp_path: Path) -> None:
     """Otherwise the other tests could not fail."""
     trial = stored_campaigns.loaded().trials[0]

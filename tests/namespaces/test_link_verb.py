@@ -37,9 +37,11 @@ pytestmark = pytest.mark.namespaces
 
 def test_the_command_has_its_own_streams_and_folder(tmp_path: Path) -> None:
     """The link adds nothing to the output, writes to stderr before and after, and reads nothing."""
-    script = 'cat; pwd; id -u; echo "$GIVEN $MPLCONFIGDIR" >&2; echo made > made'
+    own = ("MPLCONFIGDIR", "PYDANTIC_DISABLE_PLUGINS")
+    script = f'cat; pwd; id -u; echo "$GIVEN ${own[0]}${own[1]}" >&2; echo made > made'
     environment = {**os.environ, "GIVEN": "as ever"}
-    environment.pop("MPLCONFIGDIR", None)
+    for name in own:
+        environment.pop(name, None)
     ended = link(
         "--isolated", "sh", "-c", script, stdin=None, input="read\n", cwd=tmp_path, env=environment
     )

@@ -2,41 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
-import os
-import secrets
-import shutil
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any, get_args
 
 import click
 
-from httpbed.cli.echo import echo
-from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.impairments.registry import OPTIONS
-from httpbed.host import backend, folders
 from httpbed.host.backend import Backend
-from httpbed.network import kernel
-from httpbed.network.link_file import READERS
-from httpbed.network.shell import counters, description, live, meter, options, output_files
-from httpbed.network.shell.options import DescribedLink
-from httpbed.network.shell.run import LinkRequest, LinkRun, run
-
-NOT_FOUND, NOT_RUNNABLE, SIGNALLED = 127, 126, 128
-"""Exit codes, as in shells."""
-SEED_BITS = 32
-"""Size of a seed that httpbed chooses."""
-MOST_SEED_DIGITS = 32
-_STDERR = 2
+from httpbed.network.shell import options
 
 _SETTINGS = {"allow_interspersed_args": False, "max_content_width": 100}
 
 
 def _impairments(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add an option per impairment: for both directions, and hidden ones for each direction."""
-    for option in reversed((*OPTIONS, live.STATE)):
+    for option in reversed((*OPTIONS, options.STATE)):
         for direction in reversed((options.BOTH, *options.WAYS)):
             is_flag = option.kind == "flag"
             function = click.option(
@@ -58,7 +38,7 @@ def _impairments(function: Callable[..., Any]) -> Callable[..., Any]:
     " --state.",
 )
 @click.option(
-    live.OF,
+    options.OF,
     metavar="PID",
     help="With --change: change the link around this process instead, from outside the link.",
 )
@@ -129,182 +109,13 @@ def command(
     printed to stderr. The exit status is COMMAND's, or 128 plus the number of the signal that ended
     it.
     """  # fmt: skip
-    _open_streams()
+    from httpbed.cli.bodies import link as body  # noqa: PLC0415 - not for --help
+
     by_flag = {name.replace("_", "-"): value for name, value in values.items()}
     if change:
-        _change(by_flag, argv, as_json=as_json)
+        body.change(by_flag, argv, as_json=as_json)
         return
-    argv = argv or (os.environ.get("SHELL", "/bin/sh"),)
-    request = _request(argv, by_flag, isolated=isolated, outside=outside, metered=metered)
-    if not shutil.which(argv[0]):
-        context.exit(_refuse(argv))
-    _forget_ours()
-    if not as_json:
-        _say(f"link: {description.sentence(request.described)}")
-    outcome = asyncio.run(run(request, _say))
-    if as_json and request.meter:
-        echo(err=True)  # end the meter's line before the counters
-    summary = _json(request, outcome) if as_json else _table(request, outcome, by_flag["seed"])
-    echo(summary, err=True)
-    context.exit(_status(outcome))
-
-
-def _request(
-    argv: tuple[str, ...],
-    values: Mapping[str, Any],
-    *,
-    isolated: bool,
-    outside: bool,
-    metered: bool | None,
-) -> LinkRequest:
-    """Read the values of all options, by name without dashes; raise ConfigError with mistakes."""
-    seed, trace, name = values["seed"], values["trace"], values["link-backend"]
-    outputs = {f"--{name}": values[name] for name in ("pcap", "log")}
-    mistakes = [
-        *_seed_mistakes(seed),
-        *output_files.mistakes(outputs, _inputs(values, trace)),
-        *_text_mistakes(argv),
-        *_live_mistakes(values),
-        *_backend_mistakes(name),
-    ]
-    if isolated and outside:
-        mistakes.append(Mistake("--isolated", "contradicts --outside", "omit one of the two"))
-    pcap, log = (Path(file) if file else None for file in outputs.values())
-    return LinkRequest(
-        argv=argv,
-        described=_described(values, values["profile"], trace, mistakes),
-        seed=int(seed) if seed else secrets.randbits(SEED_BITS),
-        backend=backend.choose(name),
-        outside=outside if isolated or outside else None,
-        pcap=pcap,
-        log=log,
-        meter=_meter_is_shown(metered),
+    code = body.run(
+        argv, by_flag, isolated=isolated, outside=outside, metered=metered, as_json=as_json
     )
-
-
-def _meter_is_shown(wanted: bool | None) -> bool:
-    stdin, stdout, stderr = map(os.isatty, (0, 1, 2))
-    return meter.is_shown(wanted=wanted, stdin=stdin, stdout=stdout, stderr=stderr)
-
-
-def _described(
-    values: Mapping[str, str | bool],
-    profile: str | None,
-    trace: tuple[str, str] | None,
-    mistakes: list[Mistake],
-) -> DescribedLink:
-    """Read the impairments; raise ConfigError with every mistake, those found before too."""
-    try:
-        described = options.describe(values, profile, trace)
-    except ConfigError as error:
-        raise ConfigError([*error.mistakes, *mistakes]) from None
-    mistakes += options.idle(values, described.link)
-    if mistakes:
-        raise ConfigError(mistakes)
-    return described
-
-
-def _change(values: Mapping[str, Any], argv: tuple[str, ...], *, as_json: bool) -> None:
-    """Change the link around this command, and print each change."""
-    if argv:
-        raise ConfigError([Mistake("COMMAND", "runs behind a new link", f"omit {live.CHANGE}")])
-    beside = {"of", "link-backend"}  # the latter may well stand in the environment
-    requested = live.requested(
-        {flag: value for flag, value in values.items() if flag not in beside}
-    )
-    target = live.Target.of(values["of"]) if values["of"] else live.Target(os.environ)
-    changed = asyncio.run(live.change(requested, target))
-    if as_json:
-        echo(json.dumps({"schema": 1, "changed": changed}))
-    for each in () if as_json else changed:
-        echo(live.words(each))
-
-
-def _live_mistakes(values: Mapping[str, str | bool]) -> Iterator[Mistake]:
-    for flag in (*(live.STATE.flag(one) for one in (options.BOTH, *options.WAYS)), live.OF):
-        if values.get(flag[2:]):
-            yield Mistake(flag, "applies to a running link", f"add {live.CHANGE}, or omit it")
-
-
-def _backend_mistakes(name: str | None) -> Iterator[Mistake]:
-    if name in kernel.KINDS:
-        reason = f"with {name} the kernel carries the packets; httpbed cannot change or log them"
-        yield Mistake("--link-backend", reason, "use af_packet or tun, or omit it")
-
-
-def _seed_mistakes(seed: str | None) -> Iterator[Mistake]:
-    if seed is not None and not (
-        seed.isascii() and seed.isdigit() and len(seed) <= MOST_SEED_DIGITS
-    ):
-        reason = f"{seed!r} is not a whole number from 0 on with at most {MOST_SEED_DIGITS} digits"
-        yield Mistake("--seed", reason, "write for example 7")
-
-
-def _inputs(
-    values: Mapping[str, str | bool | None], trace: tuple[str, str] | None
-) -> Iterator[tuple[str, str]]:
-    """Name the files that are read, each with its option."""
-    for direction in (options.BOTH, *options.WAYS):
-        for option in OPTIONS:
-            file = values.get(option.flag(direction)[2:]) if option.path[-1] in READERS else None
-            if isinstance(file, str):
-                yield option.flag(direction), file
-    yield from (("--trace", file) for file in trace or ())
-
-
-def _text_mistakes(argv: tuple[str, ...]) -> Iterator[Mistake]:
-    for word in argv:
-        if word != word.encode(errors="replace").decode():  # argv's other bytes are surrogates
-            yield Mistake("COMMAND", f"{word!r} is not UTF-8", "wrap it in a script")
-
-
-def _refuse(argv: tuple[str, ...]) -> int:
-    name = argv[0]
-    there = Path(name).exists() and "/" in name
-    reason = "is not a program that can be run" if there else "no such command"
-    if "--" in argv or name.startswith("-"):
-        reason += "; before -- stand options, such as --rate 10mbit, and after it the command"
-    echo(f"httpbed: {name}: {reason}", err=True)
-    return NOT_RUNNABLE if there else NOT_FOUND
-
-
-def _open_streams() -> None:
-    """Make closed standard streams empty ones, before what is opened next takes their place."""
-    while (opened := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
-        pass
-    os.close(opened)
-
-
-def _forget_ours() -> None:
-    """Keep what httpbed set for itself out of the command's environment."""
-    if os.environ.get("MPLCONFIGDIR") == str(folders.cache() / "matplotlib"):
-        del os.environ["MPLCONFIGDIR"]
-
-
-def _status(outcome: LinkRun) -> int:
-    ended = outcome.exit
-    return SIGNALLED + (ended.signal or 0) if ended.status is None else ended.status
-
-
-def _table(request: LinkRequest, outcome: LinkRun, seed: str | None) -> str:
-    chosen = "" if seed else f"\n  seed {request.seed}, chosen: --seed {request.seed} repeats it"
-    return counters.table(outcome.result) + chosen
-
-
-def _json(request: LinkRequest, outcome: LinkRun) -> str:
-    document = {
-        "schema": 1,
-        "command": request.argv,
-        "exit_status": _status(outcome),
-        "seed": request.seed,
-        "emulates": dict(zip(options.WAYS, request.described.written, strict=True)),
-        "peer": outcome.peer,
-        "outside": outcome.outside,
-        "real_time": outcome.real_time,
-        "link": outcome.result,
-    }
-    return json.dumps(document)
-
-
-def _say(line: str) -> None:
-    echo(f"httpbed: {line}", err=True)
+    context.exit(code)

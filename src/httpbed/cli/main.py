@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 
+from httpbed.cli import library_settings
 from httpbed.cli.echo import echo
 from httpbed.cli.signals import Termination
 from httpbed.cli.verb_table import Verbs
@@ -65,8 +66,7 @@ def _run(termination: Termination) -> int:
             os.umask(users | NOT_WRITABLE)
     try:
         _require_memory()
-        # Without this, matplotlib writes its font cache outside httpbed's folders.
-        os.environ.setdefault("MPLCONFIGDIR", str(folders.cache() / "matplotlib"))
+        library_settings.apply()
         code = cli.main(standalone_mode=False)
     except SystemExit:  # raised by click when the reader of stdout has gone
         code = EXIT_PIPE

@@ -6,7 +6,9 @@ import hashlib
 from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
+from pydantic import AfterValidator, Field, GetJsonSchemaHandler, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from httpbed.experiment import profiles
 from httpbed.experiment.changes import Action, Event, ScheduleEntry
@@ -18,10 +20,21 @@ from httpbed.experiment.route import Route, shortest
 from httpbed.experiment.value import Value
 
 LinkName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,40}$")]
+
+
+class _KnownProfile:
+    """Lists the profiles in the JSON Schema, for which alone they are read."""
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return {**handler(schema), "enum": list(profiles.all_profiles())}
+
+
 ProfileName = Annotated[
     str,
     AfterValidator(profiles.known),
-    WithJsonSchema({"type": "string", "enum": list(profiles.all_profiles())}),
+    _KnownProfile(),
 ]
 
 
@@ -59,9 +72,9 @@ class Link(Direction):
     profile: ProfileName | None = None
     """Name of a known network, which sets what the link leaves out; docs/reference/profiles.md has
     the sources."""
-    up: OneWay = OneWay()
+    up: OneWay = OneWay.model_construct()
     """What differs from the first host to the second."""
-    down: OneWay = OneWay()
+    down: OneWay = OneWay.model_construct()
     """What differs from the second host to the first."""
     schedule: list[ScheduleEntry] = Field(default_factory=list, max_length=10_000)
     """Changes at given times."""

@@ -93,6 +93,10 @@ _INTERVAL_S = {"codel": 0.1, "fq_codel": 0.1, "pie": 0.015}
 """Defaults of RFC 8289 (4.3, 4.2), RFC 8290 (5.2.2, 5.2.1) and RFC 8033 (5, 4.2)."""
 
 
+QUEUE_LIMIT = "1000 packets"
+"""The limit of a queue whose author gives none."""
+
+
 class Queue(Value):
     """The buffer before a link's transmitter."""
 
@@ -105,7 +109,7 @@ class Queue(Value):
         WithJsonSchema(
             {"type": "string", "examples": ["1000 packets", "64 KiB", "70 ms", "1 BDP"]}
         ),
-    ] = QueueLimit(1000, "packets")
+    ] = parse_queue_limit(QUEUE_LIMIT)
     """Packets, bytes, time, or multiples of rate x RTT (BDP) that may wait or be in service."""
     target: Annotated[units.Seconds, Field(gt=0), units.at_most(60)] | None = None
     """Queue delay that CoDel accepts (default 5 ms) and PIE aims at (default 15 ms)."""
@@ -152,14 +156,10 @@ class Queue(Value):
         return self.quantum or 1514
 
 
-QUEUE_LIMIT = f"{Queue().limit.amount:.0f} {Queue().limit.unit}"
-"""The limit of a queue whose author gives none."""
-
-
 class QueueField(Value):
     """The field of a direction."""
 
-    queue: Queue = Queue()
+    queue: Queue = Queue.model_construct()
     """The buffer before the transmitter; without a rate nothing waits in it."""
 
 

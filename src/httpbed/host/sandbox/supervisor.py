@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.experiment.errors import BedError, HostError, SubjectError
-from httpbed.host import doctor, unprivileged
+from httpbed.host import unprivileged
 from httpbed.host.sandbox import cpu_times, untrusted_files
 from httpbed.host.sandbox.binaries import SANDBOX, executable
 from httpbed.host.sandbox.cpu_times import CpuTimes
@@ -381,6 +381,8 @@ def _refusal(event: dict[str, Any]) -> HostError | BedError:
             "raise it: sudo sysctl user.max_user_namespaces=10000",
         )
     if event["errno"] in {EPERM, EACCES, EUSERS}:
+        from httpbed.host import doctor  # noqa: PLC0415 - rarely needed
+
         return HostError(
             f"the kernel refuses a sandbox to this user ({reason})",
             doctor.namespace_remedy(),

@@ -18,15 +18,11 @@ from pydantic import ValidationError
 from httpbed.experiment import units, validation_messages
 from httpbed.experiment.changes import ACTIONS, Action
 from httpbed.experiment.errors import ConfigError, Mistake
-from httpbed.experiment.impairments.descriptor import Option
 from httpbed.experiment.impairments.registry import OPTIONS
 from httpbed.network.shell.nest import UnfitError, Uplink
-from httpbed.network.shell.options import WAYS
+from httpbed.network.shell.options import CHANGE, OF, STATE, WAYS
 from httpbed.network.shell.tc_quantities import spelled
 
-CHANGE, OF = "--change", "--of"
-STATE = Option("state", ("state",), "word", "down", "Of the link, with --change only: down or up.")
-"""The condition that only a running link takes, beside some options of a new one."""
 _KINDS = {option.name: option.kind for option in (*OPTIONS, STATE) if option.name in ACTIONS}
 
 _BEHIND_ONE = "run it behind one: httpbed link ... -- COMMAND"

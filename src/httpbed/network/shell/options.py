@@ -28,6 +28,9 @@ from httpbed.network.shell.tc_quantities import spelled
 COMMAND, FAR = "command", "far"
 """The two hosts of the link."""
 BOTH, WAYS = "", ("up", "down")
+CHANGE, OF = "--change", "--of"
+STATE = Option("state", ("state",), "word", "down", "Of the link, with --change only: down or up.")
+"""The condition that only a running link takes, beside some options of a new one."""
 
 _TRACE, _BURST = ("rate", "trace"), ("rate", "burst")
 

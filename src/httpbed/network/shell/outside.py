@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from httpbed.experiment.errors import HostError
-from httpbed.host.packages import passt, toolbox
+from httpbed.host.packages import passt
 from httpbed.network.shell import names
 from httpbed.network.shell.names import Names
 
@@ -42,6 +42,8 @@ def tools(say: Say) -> Path:
     """
     if all(shutil.which(name, path=SEARCHED) for name in WIRING):
         return Path("/")
+    from httpbed.host.packages import toolbox  # noqa: PLC0415 - slow, and rarely needed
+
     if toolbox.find(toolbox.TOOLS) is None:
         say("ip or ethtool is missing here: building a toolbox that has them, once, in about 5 s")
     return toolbox.ensure(toolbox.TOOLS, say=say).path
