@@ -62,6 +62,8 @@ class Metric(Value):
     value lies below all bodies, or all responses with headers, over the time limit."""
     handover_column: str = ""
     """Header of its median in the table of hand-overs; empty: the table does not show it."""
+    page_column: str = ""
+    """Header of its median in the table of page metrics; empty: the table does not show it."""
     meaning: str
     """Definition: where it begins and ends, and the source."""
 

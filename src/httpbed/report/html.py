@@ -33,7 +33,7 @@ from httpbed.store.results import Results
 
 TEMPLATE = "report.html.j2"
 MOST_UNFOLDED = 24
-"""Treatments in a plot that is shown unfolded."""
+"""Treatments in a plot or a table of page metrics that is shown unfolded."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,7 @@ def render(
         plots=_drawn(plots, folded=_long(findings, plots)),
         moves=_moves(findings, results, shown.over_time),
         pages=_pages(findings, shown.pages),
+        most_unfolded=MOST_UNFOLDED,
         declared=_declared(shown.declared),
     )
 
@@ -121,6 +122,7 @@ def _pages(findings: Findings, shown: Section | None) -> dict[str, Any] | None:
         for part in shown.parts
     ]
     return {
+        "metrics": shown.metrics,
         "plots": _drawn(shown.plots),
         "parts": parts,
         "left_out": shown.left_out,

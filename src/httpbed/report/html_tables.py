@@ -13,7 +13,6 @@ from httpbed.experiment.metric import METRICS
 from httpbed.report import access, levels, network, roles
 from httpbed.report.handovers import Column
 from httpbed.report.matrix import tone
-from httpbed.report.pages import bands
 from httpbed.report.phrasing import (
     DASH,
     FEW_BLOCKS,
@@ -62,8 +61,6 @@ class TreatmentRow:
     goodput: str
     shared: tuple[str, ...]
     """As :attr:`Headings.shared`."""
-    bands: str
-    """As :attr:`Headings.bands`."""
     done: str
     endings: str
     """Outcomes other than completed, in words."""
@@ -90,8 +87,6 @@ class Headings:
     goodput: str
     shared: tuple[str, ...]
     """Titles of the fairness columns, where clients compete."""
-    bands: str
-    """Title of the column of Speed Index bands; empty where there is none."""
     compared: bool
     """Whether any treatment has a ratio."""
 
@@ -144,7 +139,6 @@ def headings(findings: Findings) -> Headings:
         ratio_interval=covering(r.ratio.interval for r in rows if r.ratio),
         goodput=f"goodput {_shared_ceiling(findings)}".rstrip() if shows_goodput else "",
         shared=tuple(map(title, _shared(findings))),
-        bands=next((column.header for column in bands.brief(findings)), ""),
         compared=any(row.ratio for row in rows),
     )
 
@@ -193,10 +187,9 @@ def _line(findings: Findings, row: Row, beside: tuple[str, ...]) -> TreatmentRow
         of_medians=_of_medians(ratio) if ratio else "",
         blocks=agreeing_blocks(ratio) if ratio and ratio.judgement in {"less", "more"} else "",
         judgement=_judgement(ratio) if ratio else "",
-        tone=tone(findings.metric, row) if row.ratio else "",
+        tone=tone(findings.metric, ratio) if ratio else "",
         goodput=_goodput(findings, row),
         shared=beside,
-        bands=bands.cell(row),
         done=f"{row.tally.completed}/{row.tally.planned}",
         endings=_endings(row),
         share=row.tally.completed / row.tally.planned if row.tally.planned else 0.0,

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from httpbed.analysis.comparison import EQUAL_MARGIN, Judgement
+from httpbed.analysis.comparison import EQUAL_MARGIN, Judgement, Ratio
 from httpbed.analysis.estimate import CONFIDENCE
 from httpbed.analysis.findings import Findings, Row
 from httpbed.experiment.experiment import ReportOptions
@@ -242,7 +242,7 @@ def _cell(findings: Findings, row: Row) -> MatrixCell:
         main=ratio_text(ratio.value),
         aside=f"{ratio_brackets(ratio.interval)}{reason}".strip(),
         missing=missing,
-        tone=tone(findings.metric, row),
+        tone=tone(findings.metric, ratio),
         about=about,
     )
 
@@ -253,9 +253,9 @@ def _why(findings: Findings) -> set[str]:
     return {open_word(ratio) for ratio in ratios if ratio.judgement == "open"}
 
 
-def tone(metric: str, row: Row) -> str:
+def tone(metric: str, ratio: Ratio) -> str:
     """Return ``better`` or ``worse`` for a settled ratio, else what it is."""
-    better, judgement = METRICS[metric].better, row.ratio.judgement if row.ratio else "open"
+    better, judgement = METRICS[metric].better, ratio.judgement
     if judgement not in {"less", "more"}:
         return "open" if judgement == "open" else "settled"
     if better == "neither":

@@ -7,10 +7,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from httpbed.analysis import page_metrics
 from httpbed.analysis.comparison import Ratio
 from httpbed.analysis.estimate import Estimate, Interval
 from httpbed.analysis.findings import Findings, Row
 from httpbed.analysis.handovers import HandoverCosts
+from httpbed.analysis.page_metrics import PageMetric
 from httpbed.analysis.sample import Bounded, Tally
 from httpbed.experiment.metric import METRICS
 from httpbed.report import notes
@@ -20,6 +22,7 @@ from httpbed.store.results import Results
 
 def summary(results: Results, findings: Findings, report: Path | None) -> dict[str, Any]:
     """Return findings ready for :func:`json.dumps`; censored figures carry ``beyond``."""
+    pages = page_metrics.of_campaign(results, findings)
     return {
         "schema": 1,
         "name": results.experiment.name,
@@ -28,7 +31,13 @@ def summary(results: Results, findings: Findings, report: Path | None) -> dict[s
         "unit": METRICS[findings.metric].unit,
         "base": dict(findings.base),
         "answer": [str(sentence) for sentence in answer(findings, results.document)],
-        "treatments": [_treatment(row) for _, row in findings.rows()],
+        "treatments": [
+            {
+                **_treatment(row),
+                "page_metrics": _page_metrics(pages.get(tuple(row.levels.values()))),
+            }
+            for _, row in findings.rows()
+        ],
         "trials": _tally(findings.tally),
         "checks": [asdict(check) for check in findings.checks],
         "invalid_attempts": [
@@ -53,6 +62,15 @@ def _treatment(row: Row) -> dict[str, Any]:
         "trials": _tally(row.tally),
         "handovers": _moves(row.moves),
         "speed_index_bands": None if row.bands is None else dict(row.bands),
+    }
+
+
+def _page_metrics(found: Mapping[str, PageMetric] | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {
+        name: {"estimate": _estimate(one.estimate), "ratio": _ratio(one.ratio)}
+        for name, one in found.items()
     }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from httpbed.experiment.metric import METRICS
@@ -11,7 +13,7 @@ from recorded import FOLDER
 
 WHOLE = PageRequest(
     "1", "https://site.test/", status=200, connection="1", queued_s=0.0, send_start_s=0.1,
-    headers_end_s=0.2, ended_s=0.3, wire_bytes=900,
+    headers_start_s=0.15, headers_end_s=0.2, ended_s=0.3, wire_bytes=900,
 )  # fmt: skip
 PICTURE = FOLDER / "chromium-headless-shell-156.0.8078.79/h2/frames/0009.jpg"
 
@@ -64,16 +66,34 @@ def test_a_load_at_its_time_limit_has_the_metrics_before_it() -> None:
         first_contentful_paint_s=0.5, largest_contentful_paint_s=0.6, browser_ready_s=0.2,
     )  # fmt: skip
     assert {metric: value for (metric, item), value in reported(late).items() if not item} == {
+        "page_time_to_first_byte": 0.15,
         "first_contentful_paint": 0.5,
         "onload_time": 1.0,
         "browser_ready_time": 0.2,
     }
 
 
+def test_the_first_byte_of_the_page_comes_after_its_redirects() -> None:
+    """A redirect's response is not the page's."""
+    led = replace(WHOLE, id="0", status=301, redirected_to=WHOLE.url, headers_start_s=0.05)
+    result = reported(BrowserLoad("https://site.test/", "loaded", requests=(led, WHOLE)))
+    assert result["page_time_to_first_byte", ""] == 0.15
+    only = BrowserLoad("https://site.test/", "loaded", requests=(led,))
+    assert ("page_time_to_first_byte", "") not in reported(only)
+
+
+def test_a_page_from_the_cache_has_no_first_byte() -> None:
+    """Nothing arrives over the network."""
+    cached = replace(WHOLE, from_cache=True)
+    result = reported(BrowserLoad("https://site.test/", "loaded", requests=(cached,)))
+    assert ("page_time_to_first_byte", "") not in result
+
+
 def test_unknown_values_are_not_observed() -> None:
     """A load without pictures has no Speed Index, rather than one of 0."""
     result = reported(BrowserLoad("https://site.test/", "loaded", requests=(WHOLE,)))
     assert {metric for metric, item in result if not item} == {
+        "page_time_to_first_byte",
         "page_load_time",
         "network_page_load_time",
         "page_throughput",
@@ -102,6 +122,6 @@ def test_every_observed_metric_is_documented() -> None:
         browser_cpu_s=1.0, browser_ready_s=0.2,
     )  # fmt: skip
     metrics = {metric for metric, _ in reported(load)}
-    assert len(metrics) == 16
+    assert len(metrics) == 17
     for metric in metrics:
         assert f"| `{metric}` | {METRICS[metric].unit} |" in page

@@ -93,10 +93,11 @@ def test_pictures_show_the_page_filling(name: str) -> None:
 
 @every_version
 def test_every_metric_of_a_real_load_is_observed(name: str) -> None:
-    """There are sixteen; four of them for each resource, under its path."""
+    """There are seventeen; four of them for each resource, under its path."""
     result = observations.of_load(driver_output.read(CHROMIUM / name))
     values = {one.metric: one.value for one in result if not one.item}
-    assert len(values) == 12
+    assert len(values) == 13
+    assert 0 < values["page_time_to_first_byte"] < values["first_contentful_paint"]
     assert values["page_bytes"] == sum(one["wire_bytes"] for one in logged()[name])
     assert values["network_page_load_time"] <= values["page_load_time"]
     assert values["page_throughput"] == pytest.approx(

@@ -81,6 +81,11 @@ def left_out(findings: Findings, shown: Sequence[Scene]) -> str:
     count = len(all_of(findings))
     if count <= len(shown):
         return ""
+    if not shown:
+        return (
+            "No load is shown, because the campaign has none of the browser's records: an archive"
+            " keeps only tables."
+        )
     return (
         f"Shown are {len(shown)} of {count} scenes: those with the smallest, the middle and the"
         f" largest ratio of the {title(findings.metric)}."

@@ -25,6 +25,7 @@ from httpbed.report.pages import (
     film,
     filmstrip,
     heat,
+    metrics_table,
     progress,
     resources,
     scenes,
@@ -32,6 +33,7 @@ from httpbed.report.pages import (
     waterfall,
 )
 from httpbed.report.pages.film import Film
+from httpbed.report.pages.metrics_table import PageTable
 from httpbed.report.pages.pictured import PhotoPlot
 from httpbed.report.pages.scenes import Scene, SceneTreatment
 from httpbed.report.phrasing import level, title, treatment
@@ -57,6 +59,8 @@ class SceneFigures:
 class Section:
     """What is shown of a campaign's page loads."""
 
+    metrics: PageTable | None
+    """None where no load has a value."""
     plots: tuple[Plot, ...]
     """Of all loads."""
     parts: tuple[SceneFigures, ...]
@@ -80,6 +84,7 @@ def make(findings: Findings, results: Results) -> Section | None:
     chosen = scenes.choose(findings, results)
     with mpl.rc_context(STYLE):
         return Section(
+            metrics=metrics_table.make(results, findings),
             plots=tuple(_of_all(findings, results)),
             parts=tuple(_part(scene, number) for number, scene in enumerate(chosen, start=1)),
             left_out=scenes.left_out(findings, chosen),

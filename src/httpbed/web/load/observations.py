@@ -36,6 +36,7 @@ def of_load(load: BrowserLoad) -> tuple[Observation, ...]:
 
 def _of_page(load: BrowserLoad) -> Iterator[Observation]:
     values = {
+        "page_time_to_first_byte": timing.time_to_first_byte_s(load),
         "speed_index": _speed_index(load),
         "first_contentful_paint": load.first_contentful_paint_s,
         "largest_contentful_paint": load.largest_contentful_paint_s,
@@ -53,6 +54,7 @@ def _of_page(load: BrowserLoad) -> Iterator[Observation]:
 def _before_the_end(load: BrowserLoad) -> Iterator[Observation]:
     yield from _observed(
         {
+            "page_time_to_first_byte": timing.time_to_first_byte_s(load),
             "first_contentful_paint": load.first_contentful_paint_s,
             "onload_time": load.onload_s,
             "browser_ready_time": load.browser_ready_s,

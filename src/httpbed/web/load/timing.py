@@ -19,6 +19,12 @@ def fetched(load: BrowserLoad) -> tuple[PageRequest, ...]:
     return tuple(one for one in load.on_network() if not one.failed and one.ended_s is not None)
 
 
+def time_to_first_byte_s(load: BrowserLoad) -> float | None:
+    """Return when the page's own response began to arrive, after redirects; None if not known."""
+    document = next((one for one in load.requests if not one.redirected_to), None)
+    return document.headers_start_s if document and document.is_on_network else None
+
+
 def page_load_time_s(load: BrowserLoad) -> float | None:
     """Return when the last byte arrived; None without one."""
     return max((one.ended_s for one in fetched(load) if one.ended_s is not None), default=None)

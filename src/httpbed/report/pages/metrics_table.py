@@ -1,0 +1,152 @@
+"""The table of page metrics: every metric of each treatment, with its ratio to the base."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from httpbed.analysis.estimate import Interval
+from httpbed.analysis.findings import Findings, Row
+from httpbed.analysis.page_metrics import TABLED, PageMetric, TreatmentMetrics, of_campaign
+from httpbed.analysis.sample import Key
+from httpbed.experiment.metric import METRICS
+from httpbed.report import network
+from httpbed.report.matrix import SHAPES, tone
+from httpbed.report.pages import bands
+from httpbed.report.phrasing import (
+    DASH,
+    NumberFormat,
+    bracketed,
+    number_format,
+    ratio_brackets,
+    ratio_text,
+    sentence_case,
+    treatment,
+)
+from httpbed.store.results import Results
+
+Measured = Mapping[Key, TreatmentMetrics]
+
+
+@dataclass(frozen=True)
+class PageColumn:
+    """A column: a metric, or the bands of the Speed Index."""
+
+    header: str
+    about: str
+    """The metric's name and definition."""
+
+
+@dataclass(frozen=True)
+class PageCell:
+    """One metric of one treatment."""
+
+    median: str
+    interval: str
+    """Of the median, in brackets; empty where every load has the same value."""
+    shape: str = ""
+    """As :data:`~httpbed.report.matrix.SHAPES`; empty without a ratio."""
+    ratio: str = ""
+    ratio_interval: str = ""
+    tone: str = ""
+    """As :attr:`~httpbed.report.matrix.MatrixCell.tone`."""
+
+
+@dataclass(frozen=True)
+class PageRow:
+    """One treatment."""
+
+    treatment: str
+    is_base: bool
+    cells: tuple[PageCell, ...]
+    bands: str
+
+
+@dataclass(frozen=True)
+class PageTable:
+    """The table."""
+
+    columns: tuple[PageColumn, ...]
+    groups: tuple[tuple[str, tuple[PageRow, ...]], ...]
+    """Each condition in words, with its treatments."""
+    has_bands: bool
+
+    @property
+    def count(self) -> int:
+        """Number of treatments."""
+        return sum(len(rows) for _, rows in self.groups)
+
+
+def make(results: Results, findings: Findings) -> PageTable | None:
+    """Lay out the table; None where nothing of a page load was observed."""
+    found = of_campaign(results, findings)
+    names = [one.name for one in TABLED if any(_has_value(row, one.name) for row in found.values())]
+    if not names:
+        return None
+    scales = {name: _scale(found, name) for name in names}
+    grouped = [
+        (
+            network.condition(results.document, condition.levels) or "the one condition",
+            tuple(
+                _row(findings, row, found[tuple(row.levels.values())], scales)
+                for row in condition.rows
+                if tuple(row.levels.values()) in found
+            ),
+        )
+        for condition in findings.conditions
+    ]
+    return PageTable(
+        columns=tuple(_column(name) for name in names),
+        groups=tuple((name, rows) for name, rows in grouped if rows),
+        has_bands=any(bands.brief(findings)),
+    )
+
+
+def _has_value(row: TreatmentMetrics, name: str) -> bool:
+    return name in row and row[name].estimate is not None
+
+
+def _column(name: str) -> PageColumn:
+    metric = METRICS[name]
+    return PageColumn(metric.page_column, f"{sentence_case(metric.title)}: {metric.meaning}")
+
+
+def _scale(found: Measured, name: str) -> NumberFormat:
+    known = (row[name].estimate for row in found.values())
+    return number_format(name, (one.median.value for one in known if one))
+
+
+def _row(
+    findings: Findings,
+    row: Row,
+    own: TreatmentMetrics,
+    scales: Mapping[str, NumberFormat],
+) -> PageRow:
+    return PageRow(
+        treatment=treatment(row.levels, findings.others),
+        is_base=row.is_base,
+        cells=tuple(_cell(name, own[name], scale) for name, scale in scales.items()),
+        bands=bands.cell(row),
+    )
+
+
+def _cell(name: str, found: PageMetric, scale: NumberFormat) -> PageCell:
+    if found.estimate is None:
+        return PageCell(DASH, "")
+    median = scale.bounded(found.estimate.median)
+    interval = bracketed(scale, _wide(found.estimate.interval))
+    if found.ratio is None:
+        return PageCell(median, interval)
+    more: dict[str, Any] = {
+        "shape": SHAPES[found.ratio.judgement],
+        "ratio": ratio_text(found.ratio.value),
+        "ratio_interval": ratio_brackets(_wide(found.ratio.interval)),
+        "tone": tone(name, found.ratio),
+    }
+    return PageCell(median, interval, **more)
+
+
+def _wide(interval: Interval | None) -> Interval | None:
+    """Return an interval that says more than its value: counts often do not vary."""
+    return None if interval is None or interval.low == interval.high else interval

@@ -1,0 +1,117 @@
+"""The table of page metrics: every metric of each treatment, with its ratio to the base."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from campaigns import Ending, campaign
+from httpbed.analysis.findings import find
+from httpbed.report import html, summary
+from httpbed.report.pages import metrics_table, section
+from httpbed.report.pages.metrics_table import PageCell, PageTable
+from page_campaigns import PAGES
+
+FACTORS = {"1.1": 2.0, "2": 1.0, "3": 0.5}
+EVIL = "<script>alert(1)</script>"
+
+
+def loads(levels: Mapping[str, str], block: int) -> Ending:
+    """Return loads whose times differ between blocks, and whose counts do not."""
+    seconds = FACTORS[levels["http_version"]] * (1 + block / 100)
+    return Ending(
+        {
+            "page_time_to_first_byte": 0.1 * seconds,
+            "first_contentful_paint": 0.4 * seconds,
+            "largest_contentful_paint": 0.8 * seconds,
+            "speed_index": 0.6 * seconds,
+            "onload_time": 0.9 * seconds,
+            "page_load_time": seconds,
+            "page_requests": 17,
+            "page_connections": 6 if levels["http_version"] == "1.1" else 1,
+            "page_bytes": 1_400_000,
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def table() -> PageTable:
+    """Provide the table."""
+    results = campaign(loads, PAGES)
+    made = metrics_table.make(results, find(results))
+    assert made is not None
+    return made
+
+
+def row(table: PageTable, name: str) -> dict[str, PageCell]:
+    """Return the first row of a treatment, by column."""
+    cells = next(one.cells for _, rows in table.groups for one in rows if one.treatment == name)
+    return {column.header: cell for column, cell in zip(table.columns, cells, strict=True)}
+
+
+def test_every_metric_has_a_column_in_the_order_of_a_load(table: PageTable) -> None:
+    """From the first byte to the whole; then what was fetched."""
+    assert [column.header for column in table.columns] == [
+        "TTFB", "FCP", "LCP", "Speed Index", "onload", "PLT", "requests", "connections", "bytes",
+    ]  # fmt: skip
+    assert [len(rows) for _, rows in table.groups] == [3, 3]
+
+
+def test_each_metric_has_its_ratio_to_the_base(table: PageTable) -> None:
+    """The same base as in all other tables; lower is better for times, not for counts."""
+    found = row(table, "HTTP/3")
+    assert (found["PLT"].ratio, found["PLT"].tone) == ("0.50x", "better")
+    assert (found["TTFB"].shape, found["TTFB"].ratio_interval) == ("▼", "")
+    assert row(table, "HTTP/1.1")["connections"].tone == "settled"
+    assert row(table, "HTTP/2")["PLT"].ratio == ""
+    assert row(table, "HTTP/2")["PLT"].interval == "[1.01, 1.06]"
+
+
+def test_counts_are_whole_numbers_and_bytes_have_a_prefix(table: PageTable) -> None:
+    """A value that does not vary has no interval."""
+    found = row(table, "HTTP/1.1")
+    assert found["requests"] == PageCell("17", "", "=", "1.00x", "", "settled")
+    assert found["connections"].median == "6"
+    assert found["bytes"].median == "1.40 MB"
+
+
+def test_a_metric_without_values_has_no_column() -> None:
+    """Archives of an older httpbed have no time to first byte."""
+    results = campaign(lambda _levels, block: Ending({"onload_time": 1 + block / 10}), PAGES)
+    made = metrics_table.make(results, find(results))
+    assert made is not None
+    assert [column.header for column in made.columns] == ["onload"]
+
+
+@pytest.mark.parametrize("outcome", ["failed", "invalid"])
+def test_loads_without_any_value_have_no_table(outcome: str) -> None:
+    """The section has none, and the report is made."""
+    results = campaign(lambda _levels, _block: Ending({}, outcome, EVIL), PAGES)
+    findings = find(results)
+    made = section.make(findings, results)
+    assert made is not None
+    assert made.metrics is None
+    assert "Medians of each treatment" not in html.render(
+        results, findings, [], html.SectionFigures(pages=made)
+    )
+
+
+def test_downloads_have_no_table() -> None:
+    """They load no page."""
+    results = campaign(lambda _levels, block: 1 + block / 100)
+    assert metrics_table.make(results, find(results)) is None
+
+
+def test_the_table_is_in_the_report_and_in_its_values() -> None:
+    """With names of levels as text; JSON has every figure unrounded."""
+    results = campaign(loads, PAGES.replace('"2 %"]', f'"2 %"]\nplace = ["{EVIL}", "b|c"]'))
+    findings = find(results)
+    page = html.render(
+        results, findings, [], html.SectionFigures(pages=section.make(findings, results))
+    )
+    assert ">TTFB</th>" in page
+    assert EVIL not in page
+    assert "&lt;script&gt;" in page
+    first = summary.summary(results, findings, None)["treatments"][0]
+    assert first["page_metrics"]["page_requests"]["estimate"]["median"]["value"] == 17
