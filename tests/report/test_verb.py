@@ -61,3 +61,52 @@ def test_mistakes_are_reported_before_anything_is_written(
     with pytest.raises(ConfigError):
         run(str(directory), *wrong)
     assert not list(directory.iterdir())
+
+
+def test_markdown_is_printed_and_nothing_is_written(directory: Path) -> None:
+    """A pull request needs neither an HTML report nor figures."""
+    text = run(str(directory), "--format", "markdown", "--metric", "goodput")
+    assert "| loss | http | n | goodput" in text
+    assert not list(directory.iterdir())
+
+
+def test_format_json_is_what_json_prints(directory: Path) -> None:
+    """Both options name one document, and may be given together."""
+    expected = run(str(directory), "--json")
+    assert run(str(directory), "--format", "json") == expected
+    assert run(str(directory), "--format", "json", "--json") == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "places"),
+    [
+        (["--format", "markdown", "--json"], ["--json"]),
+        (["--format", "text", "--json"], ["--json"]),
+        (["--format", "markdown", "-o", "r.html"], ["-o"]),
+        (
+            ["--format", "markdown", "--experiment", "e.toml", "--trial", "1/a"],
+            ["--experiment", "--experiment", "--trial"],
+        ),
+        (
+            ["--trial", "1/a", "-o", "r.html", "--metric", "goodput", "--base", "loss=0 %"],
+            ["-o", "--metric", "--base"],
+        ),
+    ],
+)
+def test_options_that_contradict_each_other_are_all_named(
+    directory: Path, options: list[str], places: list[str]
+) -> None:
+    """Nothing is ignored in silence."""
+    with pytest.raises(ConfigError) as caught:
+        run(str(directory), *options)
+    assert [one.place for one in caught.value.mistakes] == places
+    assert not list(directory.iterdir())
+
+
+def test_an_unknown_format_names_the_known_ones(directory: Path) -> None:
+    """With the nearest one, where one is near."""
+    done = CliRunner().invoke(report.command, [str(directory), "--format", "markdwon"])
+    assert done.exit_code == 2
+    assert "did you mean markdown?" in done.stderr
+    done = CliRunner().invoke(report.command, [str(directory), "--format", "pdf"])
+    assert "known: text, markdown, json" in done.stderr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ from httpbed.store import damage, sender_records
 if TYPE_CHECKING:
     from httpbed.store.results import Results
 
+FORMATS = ("text", "markdown", "json")
 _HTML = Kind(
     "a report that httpbed wrote",
     re.compile(rb'<!doctype html>.{0,400}<meta name="generator" content="httpbed ', re.DOTALL),
@@ -32,6 +33,14 @@ _HTML = Kind(
 @click.command("report")
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 @json_option
+@click.option(
+    "--format",
+    "form",
+    type=OneOf(FORMATS),
+    metavar="[text|markdown|json]",
+    help="What is printed. text: tables for a terminal. markdown: tables for a pull request or a"
+    " paper's repository, without an HTML report. json: the findings, as --json.  [default: text]",
+)
 @click.option(
     "-o",
     "--output",
@@ -68,6 +77,7 @@ def command(
     *,
     directory: Path,
     as_json: bool,
+    form: str | None,
     output: Path | None,
     metric: str | None,
     bases: tuple[str, ...],
@@ -81,6 +91,8 @@ def command(
 
     Use --experiment to draw figures that were declared after the run, in [[figure]] tables.
 
+    Use --format markdown to paste the results into a pull request or a paper's repository.
+
     Use --trial to examine one trial: BLOCK/TRIAL is its folder below trials/. It shows page loads,
     and trials of experiments with a hand-over.
     """
@@ -90,22 +102,60 @@ def command(
     from httpbed.report import publish  # noqa: PLC0415
     from httpbed.store import query  # noqa: PLC0415
 
+    chosen = {"-o": output, "--metric": metric, "--base": bases, "--experiment": experiment_file}
+    form = _form(form, as_json=as_json)
+    _require_compatible(form, chosen, trial)
     if output is not None:
         output_file.require(output, _HTML, directory)
     base = _base(bases)
     results = query.read(directory)
     if trial is not None:
-        _one_trial(results, trial, as_json=as_json)
+        _one_trial(results, trial, as_json=form == "json")
         return
     if experiment_file is not None:
         results = later_tables.with_figures_of(results, experiment_file)
     results = replace(results, manifest=sender_records.refreshed(results.manifest))
     findings = find(results, metric, base)
+    if form == "markdown":
+        echo(publish.in_markdown(results, findings), nl=False)
+        return
     path = publish.report(results, findings, output)
-    if as_json:
+    if form == "json":
         echo(json.dumps(publish.summary(results, path, findings), indent=1))
     else:
         publish.show(results, path, findings)
+
+
+def _form(form: str | None, *, as_json: bool) -> str:
+    """Return what ``--format`` and ``--json`` ask for together."""
+    if as_json and form not in {None, "json"}:
+        reason = f"--json contradicts --format {form}"
+        raise ConfigError([Mistake("--json", reason, "give one of them")])
+    return "json" if as_json else form or "text"
+
+
+def _require_compatible(form: str, chosen: Mapping[str, object], trial: str | None) -> None:
+    """Raise ConfigError with every option that would be without effect."""
+    mistakes = []
+    given = [name for name, value in chosen.items() if value]
+    if trial is not None:
+        reason = "has no meaning with --trial, which shows one trial as it was"
+        mistakes += [Mistake(name, reason, "leave one of them out") for name in given]
+    if form == "markdown":
+        remedies = {
+            "-o": "redirect what is printed: > FILE",
+            "--experiment": "leave one of them out",
+        }
+        mistakes += [
+            Mistake(name, "--format markdown writes no HTML report and no figures", remedy)
+            for name, remedy in remedies.items()
+            if name in given
+        ]
+    if form == "markdown" and trial is not None:
+        reason = "--format markdown prints tables of all trials"
+        mistakes.append(Mistake("--trial", reason, "use --format text or json"))
+    if mistakes:
+        raise ConfigError(mistakes)
 
 
 def _one_trial(results: Results, trial: str, *, as_json: bool) -> None:

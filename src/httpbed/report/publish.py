@@ -10,7 +10,7 @@ from typing import Any
 from httpbed.analysis.findings import Findings, find
 from httpbed.analysis.loads import PageTrial
 from httpbed.analysis.timelines import Timeline
-from httpbed.report import figures, html, one_trial, terminal, terminal_table, timelines
+from httpbed.report import figures, html, markdown, one_trial, terminal, terminal_table, timelines
 from httpbed.report import summary as summaries
 from httpbed.report.declared import section as declared
 from httpbed.report.pages import one_load, section
@@ -65,6 +65,11 @@ def show(
 ) -> None:
     """Print table, answer, evidence and notes; the last line is the report's ``path``."""
     terminal_table.show(results, findings or find(results), path, out or terminal.console())
+
+
+def in_markdown(results: Results, findings: Findings) -> str:
+    """Return the report as Markdown."""
+    return markdown.document(results, findings)
 
 
 def summary(

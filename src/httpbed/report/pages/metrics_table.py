@@ -73,6 +73,11 @@ class PageTable:
     has_bands: bool
 
     @property
+    def has_ratios(self) -> bool:
+        """Whether any metric is compared with a base."""
+        return any(cell.ratio for _, rows in self.groups for row in rows for cell in row.cells)
+
+    @property
     def count(self) -> int:
         """Number of treatments."""
         return sum(len(rows) for _, rows in self.groups)
