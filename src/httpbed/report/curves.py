@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from httpbed.analysis.timelines import Curve, Timeline, thinned
 from httpbed.experiment import units
 from httpbed.experiment.handover_event import HandoverEvent
-from httpbed.report.figures import INK, MARKERS, PALETTE, QUIET, WIDTH_IN
+from httpbed.report.figures import INK, MARKERS, PALETTE, QUIET, WIDTH_IN, colours
 from httpbed.report.visible_figure import VisibleFigure
 
 WIDE_IN = 7.4
@@ -94,23 +94,26 @@ def _corners_of_each(lines: int) -> int:
 
 
 def _panel(axes: Axes, panel: Panel, names: list[str], *, most: int, tolerance: float) -> None:
-    alone = are_alone(panel.every())
+    alone, hues = are_alone(panel.every()), colours(names)
     marks = [event for one in panel.every() for event in one.handovers]
     for name, trials in panel.treatments.items():
         index = names.index(name)
         for trial in trials:
-            _trial(axes, trial, thinned(trial.curve, tolerance, most), index, alone=alone)
+            drawn = thinned(trial.curve, tolerance, most)
+            _trial(axes, trial, drawn, (hues[name], MARKERS[index % len(MARKERS)]), alone=alone)
             for event in trial.handovers if len(marks) <= MOST_MARKS else trial.handovers[:1]:
-                _change(axes, event, PALETTE[index % len(PALETTE)])
+                _change(axes, event, hues[name])
     axes.set_title(panel.title, loc="left", fontsize=9, fontweight="bold")
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color=QUIET, alpha=0.25, linewidth=0.6)
     axes.set_axisbelow(True)
 
 
-def _trial(axes: Axes, trial: Timeline, drawn: Curve, index: int, *, alone: bool) -> None:
+def _trial(
+    axes: Axes, trial: Timeline, drawn: Curve, style: tuple[str, str], *, alone: bool
+) -> None:
     """Draw a trial: its curve, its end, and where the new path begins to deliver."""
-    colour = PALETTE[index % len(PALETTE)]
+    colour, at_end = style
     if not drawn.end_s:
         return
     axes.plot(
@@ -121,16 +124,18 @@ def _trial(axes: Axes, trial: Timeline, drawn: Curve, index: int, *, alone: bool
         alpha=1.0 if alone else 0.7,
         solid_joinstyle="round",
     )
-    for at_s, marker, size, fill in _marks(trial, index, alone=alone):
+    for at_s, marker, size, fill in _marks(trial, at_end, alone=alone):
         height = trial.curve.at(at_s) / MB
         mfc = colour if fill else "none"
         axes.plot([at_s], [height], marker, markersize=size, color=colour, mfc=mfc)
 
 
-def _marks(trial: Timeline, index: int, *, alone: bool) -> Iterator[tuple[float, str, float, bool]]:
+def _marks(
+    trial: Timeline, at_end: str, *, alone: bool
+) -> Iterator[tuple[float, str, float, bool]]:
     """Yield what is marked on a curve: when, how, how large, and whether it is filled."""
     ended = trial.outcome == "completed"
-    yield trial.curve.end_s, MARKERS[index % len(MARKERS)] if ended else "x", 4.5, True
+    yield trial.curve.end_s, at_end if ended else "x", 4.5, True
     for event in trial.handovers:
         if alone and event.validated_s is not None:
             yield event.validated_s, "D", 4.5, False
@@ -162,11 +167,12 @@ def _label(grid: NDArray[Any], panels: int) -> None:
 
 
 def _legend(figure: VisibleFigure, names: list[str], columns: int) -> None:
+    hues = colours(names)
     lines = [
         Line2D(
             [],
             [],
-            color=PALETTE[index % len(PALETTE)],
+            color=hues[name],
             marker=MARKERS[index % len(MARKERS)],
             markersize=4.5,
             linewidth=1.4,

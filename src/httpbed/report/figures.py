@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,7 +23,7 @@ from matplotlib.transforms import blended_transform_factory
 
 from httpbed.analysis.findings import Condition, Findings, Row
 from httpbed.experiment.numeric_levels import NumericLevels, numeric_levels
-from httpbed.report import network
+from httpbed.report import network, series
 from httpbed.report.pages.phases import shortened
 from httpbed.report.phrasing import NumberFormat, covering, level, table_format, title, treatment
 from httpbed.report.visible_figure import VisibleFigure
@@ -353,9 +353,14 @@ def _telling_levels(findings: Findings, condition: Condition, besides: str = "")
 
 def _styles(findings: Findings) -> dict[str, tuple[str, str]]:
     """Give each treatment the same colour and marker in every condition."""
-    return dict(
-        zip(_names(findings), itertools.cycle(zip(PALETTE, MARKERS, strict=True)), strict=False)
-    )
+    names = _names(findings)
+    hues, markers = colours(names), itertools.cycle(MARKERS)
+    return {name: (hues[name], marker) for name, marker in zip(names, markers, strict=False)}
+
+
+def colours(names: Iterable[str]) -> dict[str, str]:
+    """Return the colour of each series of a figure."""
+    return {name: PALETTE[at] for name, at in series.places(names, len(PALETTE)).items()}
 
 
 def _quiet(axes: Axes, grid: str) -> None:

@@ -100,6 +100,7 @@ def _sign(placed: PlacedFigure, levels: Levels) -> Line2D:
         [],
         [],
         color=panels.colour(placed, levels),
+        alpha=panels.strength(placed, levels),
         marker="s",
         markersize=7,
         linestyle="none",
@@ -128,10 +129,11 @@ def _cell(
     from_one = bool(placed.stated.ratio_to) and "y" in placed.stated.log
     start = {"left" if direction.lying else "bottom": 1.0} if from_one else {}
     style: Mapping[str, object] = {"color": colour, "edgecolor": colour, "linewidth": 0.8}
+    strength = panels.strength(placed, one.cell.series)
     if one.value.beyond:
         style = {**style, "color": "none", "hatch": "////"}
     length = value - 1 if from_one else value
-    direction.bar(axes, at, width * 0.92, length, **style, **start)
+    direction.bar(axes, at, width * 0.92, length, alpha=strength, **style, **start)
     far = value
     if one.low is not None and one.high is not None:
         low, far = max(scale.shown(one.low), 0.0), scale.shown(one.high)

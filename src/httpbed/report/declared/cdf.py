@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Literal
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
@@ -14,7 +13,7 @@ from httpbed.experiment.figures.placed import Levels, PlacedFigure
 from httpbed.experiment.selection import selects
 from httpbed.report.declared import captions, panels
 from httpbed.report.figures import INK
-from httpbed.report.pages.progress import DASHES
+from httpbed.report.pages.progress import DASHES, Dashes
 from httpbed.report.phrasing import NumberFormat, title
 from httpbed.report.visible_figure import VisibleFigure
 
@@ -91,7 +90,7 @@ def _sign(placed: PlacedFigure, levels: Levels) -> Line2D:
     )
 
 
-def _dashes(placed: PlacedFigure, levels: Levels) -> Literal["-"] | tuple[float, tuple[float, ...]]:
+def _dashes(placed: PlacedFigure, levels: Levels) -> Dashes:
     return DASHES[placed.series.index(levels) % len(DASHES)]
 
 

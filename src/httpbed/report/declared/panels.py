@@ -26,8 +26,9 @@ from httpbed.experiment.figures.placed import Levels, PlacedFigure
 from httpbed.experiment.figures.published import parse_published
 from httpbed.experiment.figures.stated import PublishedValue
 from httpbed.experiment.selection import selects
+from httpbed.report import series
 from httpbed.report.curves import WIDE_IN
-from httpbed.report.figures import INK, PALETTE, QUIET
+from httpbed.report.figures import INK, PALETTE, QUIET, colours
 from httpbed.report.phrasing import NumberFormat, level, number_format, title, treatment
 from httpbed.report.visible_figure import VisibleFigure
 
@@ -48,6 +49,8 @@ LOG_MARGIN = 1.3
 PUBLISHED = "published"
 MARK = {"marker": "D", "markersize": 5.5, "markerfacecolor": "none", "markeredgewidth": 1.3}
 RATIO = NumberFormat(1.0, "", 2)
+STRENGTHS = (1.0, 0.55, 0.3)
+"""Opacities of areas in one colour."""
 NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
@@ -141,7 +144,15 @@ def series_name(placed: PlacedFigure, levels: Levels) -> str:
 
 def colour(placed: PlacedFigure, levels: Levels) -> str:
     """Return the colour of a series."""
-    return PALETTE[placed.series.index(levels) % len(PALETTE)]
+    names = {one: series_name(placed, one) for one in placed.series}
+    return colours(names.values())[names[levels]]
+
+
+def strength(placed: PlacedFigure, levels: Levels) -> float:
+    """Return the opacity of a series' areas: those of one colour differ in it."""
+    names = [series_name(placed, one) for one in placed.series]
+    rank = series.ranks(names, len(PALETTE))[series_name(placed, levels)]
+    return STRENGTHS[rank % len(STRENGTHS)]
 
 
 def legend_of(placed: PlacedFigure, signs: Mapping[Levels, Line2D]) -> list[Line2D]:

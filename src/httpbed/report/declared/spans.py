@@ -55,7 +55,8 @@ def rows(found: Spans) -> list[str]:
 
 def _sign(placed: PlacedFigure, levels: Levels) -> Patch:
     label = panels.series_name(placed, levels)
-    return Patch(color=panels.colour(placed, levels), label=label)
+    strength = panels.strength(placed, levels)
+    return Patch(color=panels.colour(placed, levels), alpha=strength, label=label)
 
 
 def _bars(
@@ -76,6 +77,7 @@ def _bars(
         height * 0.92,
         left=[one.start / form.factor for one in own],
         color=panels.colour(placed, series),
+        alpha=panels.strength(placed, series),
     )
 
 

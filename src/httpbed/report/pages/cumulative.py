@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from httpbed.analysis.sample import Sample
 from httpbed.report.curves import WIDE_IN
-from httpbed.report.figures import PALETTE, QUIET
+from httpbed.report.figures import QUIET, colours
 from httpbed.report.pages import heat
-from httpbed.report.pages.progress import DASHES, legend
+from httpbed.report.pages.progress import DASHES, Dashes, legend
 from httpbed.report.visible_figure import VisibleFigure
 
 PANEL_IN = 1.85
@@ -30,19 +31,23 @@ def draw(panels: Mapping[str, Mapping[str, Sample]], what: str) -> VisibleFigure
     grid = figure.subplots(rows, columns, sharey=True, squeeze=False)
     for axes in grid.flat[len(shown) :]:
         axes.axis("off")
+    names = list(dict.fromkeys(name for _, one in shown for name in list(one)[:MOST_LINES]))
+    hues, dashes = colours(names), dict(zip(names, itertools.cycle(DASHES), strict=False))
     for axes, (title, treatments) in zip(grid.flat, shown, strict=False):
-        _panel(axes, title, list(treatments.values())[:MOST_LINES])
+        kept = itertools.islice(treatments.items(), MOST_LINES)
+        _panel(axes, title, {name: (one, hues[name], dashes[name]) for name, one in kept})
     for axes in grid[:, 0]:
         axes.set_ylabel("loads (%)")
     figure.supxlabel(what, fontsize=9)
-    names = list(dict.fromkeys(name for _, one in shown for name in list(one)[:MOST_LINES]))
     legend(figure, names)
     return figure
 
 
-def _panel(axes: Axes, title: str, samples: Sequence[Sample]) -> None:
-    end = max((value for one in samples for value in one.observed.values()), default=1.0)
-    for index, sample in enumerate(samples):
+def _panel(axes: Axes, title: str, samples: Mapping[str, tuple[Sample, str, Dashes]]) -> None:
+    end = max(
+        (value for one, _, _ in samples.values() for value in one.observed.values()), default=1.0
+    )
+    for sample, hue, line in samples.values():
         values = sorted(sample.observed.values())
         if not sample.n:
             continue
@@ -51,8 +56,8 @@ def _panel(axes: Axes, title: str, samples: Sequence[Sample]) -> None:
             [0.0, *values, 1.04 * end],
             [0.0, *shares, shares[-1] if shares else 0.0],
             where="post",
-            color=PALETTE[index % len(PALETTE)],
-            linestyle=DASHES[index % len(DASHES)],
+            color=hue,
+            linestyle=line,
             linewidth=1.5,
         )
     axes.set_title(heat.wrapped(title), loc="left", fontsize=8, fontweight="bold")

@@ -10,12 +10,13 @@ from matplotlib.lines import Line2D
 
 from httpbed.analysis import loads
 from httpbed.report.curves import WIDE_IN
-from httpbed.report.figures import PALETTE, QUIET
+from httpbed.report.figures import QUIET, colours
 from httpbed.report.visible_figure import VisibleFigure
 from httpbed.web.load.speed_index import ProgressPoint
 
 HEIGHT_IN = 2.5
-DASHES: tuple[Literal["-"] | tuple[float, tuple[float, ...]], ...] = (
+Dashes = Literal["-"] | tuple[float, tuple[float, ...]]
+DASHES: tuple[Dashes, ...] = (
     "-",
     (0, (5, 1.5)),
     (0, (1.5, 1.2)),
@@ -31,8 +32,9 @@ def draw(treatments: Mapping[str, Sequence[Sequence[ProgressPoint]]]) -> Visible
     axes = figure.subplots()
     ends = (step.at_s for many in treatments.values() for steps in many for step in steps)
     end = max(ends, default=1.0)
-    for index, many in enumerate(treatments.values()):
-        _treatment(axes, many, index, end)
+    hues = colours(treatments)
+    for index, (name, many) in enumerate(treatments.items()):
+        _treatment(axes, many, (hues[name], DASHES[index % len(DASHES)]), end)
     axes.set(xlim=(0, 1.02 * end), ylim=(0, 102))
     axes.set_yticks([0, 25, 50, 75, 100])
     axes.set_ylabel("visually complete (%)")
@@ -45,12 +47,13 @@ def draw(treatments: Mapping[str, Sequence[Sequence[ProgressPoint]]]) -> Visible
 
 def legend(figure: VisibleFigure, names: Sequence[str]) -> None:
     """Name curves, each with its colour and its dashes, above all panels."""
+    hues = colours(names)
     figure.legend(
         handles=[
             Line2D(
                 [],
                 [],
-                color=PALETTE[index % len(PALETTE)],
+                color=hues[name],
                 linestyle=DASHES[index % len(DASHES)],
                 linewidth=MEDIAN_WIDTH,
                 label=name,
@@ -66,14 +69,15 @@ def legend(figure: VisibleFigure, names: Sequence[str]) -> None:
     )
 
 
-def _treatment(axes: Axes, many: Sequence[Sequence[ProgressPoint]], index: int, end: float) -> None:
-    hue = PALETTE[index % len(PALETTE)]
+def _treatment(
+    axes: Axes, many: Sequence[Sequence[ProgressPoint]], style: tuple[str, Dashes], end: float
+) -> None:
+    hue, dashes = style
     for steps in many:
         times, shares = _corners([(step.at_s, step.complete) for step in steps], end)
         axes.step(times, shares, where="post", color=hue, linewidth=0.6, alpha=0.4)
     middle = zip(*loads.median_progress(many), strict=True)
     times, shares = _corners([(float(at_s), float(share)) for at_s, share in middle], end)
-    dashes = DASHES[index % len(DASHES)]
     axes.step(times, shares, where="post", color=hue, linewidth=MEDIAN_WIDTH, linestyle=dashes)
 
 

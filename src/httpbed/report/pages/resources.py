@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from httpbed.report.curves import WIDE_IN
-from httpbed.report.figures import MARKERS, PALETTE, QUIET
+from httpbed.report.figures import MARKERS, QUIET, colours
 from httpbed.report.visible_figure import VisibleFigure
 from httpbed.web.load.browser_load import BrowserLoad
 
@@ -62,13 +62,14 @@ def draw(loads: Mapping[str, BrowserLoad]) -> VisibleFigure:
 
 
 def _spans(grid: Sequence[Axes], found: Mapping[str, Sequence[Span]]) -> None:
-    for index, (axes, (name, many)) in enumerate(zip(grid, found.items(), strict=True)):
+    hues = colours(found)
+    for axes, (name, many) in zip(grid, found.items(), strict=True):
         rows = range(1, len(many) + 1)
         wide = max(0.5, min(2.6, 90 / max(1, len(many))))
         axes.hlines(
             rows, [s.queued_s for s in many], [s.sent_s for s in many], QUIET, linewidth=0.6
         )
-        hue = PALETTE[index % len(PALETTE)]
+        hue = hues[name]
         axes.hlines(rows, [s.sent_s for s in many], [s.ended_s for s in many], hue, linewidth=wide)
         axes.set_title(name, loc="left", fontsize=9, fontweight="bold")
         axes.set_xlabel("begin and end (s)")
@@ -80,13 +81,14 @@ def _spans(grid: Sequence[Axes], found: Mapping[str, Sequence[Span]]) -> None:
 
 
 def _times(axes: Axes, found: Mapping[str, Sequence[Span]], what: str, *, queued: bool) -> None:
-    for index, many in enumerate(found.values()):
+    hues = colours(found)
+    for index, (name, many) in enumerate(found.items()):
         times = [span.ended_s - (span.queued_s if queued else span.sent_s) for span in many]
         axes.plot(
             range(1, len(times) + 1),
             times,
             MARKERS[index % len(MARKERS)],
-            color=PALETTE[index % len(PALETTE)],
+            color=hues[name],
             markersize=3.6,
             fillstyle="full" if index % 2 else "none",
             markeredgewidth=0.9,
@@ -108,6 +110,7 @@ def _plain(axes: Axes) -> None:
 
 def _legend(below: SubFigure, names: Sequence[str]) -> None:
     """Name the marks above both panels, where there are none."""
+    hues = colours(names)
     handles = [
         Line2D(
             [],
@@ -116,7 +119,7 @@ def _legend(below: SubFigure, names: Sequence[str]) -> None:
             label=name,
             markersize=4,
             marker=MARKERS[index % len(MARKERS)],
-            color=PALETTE[index % len(PALETTE)],
+            color=hues[name],
             fillstyle="full" if index % 2 else "none",
         )
         for index, name in enumerate(names)

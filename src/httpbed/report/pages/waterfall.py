@@ -15,6 +15,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from httpbed.experiment import units
 from httpbed.experiment.errors import visible
+from httpbed.report import series
 from httpbed.report.curves import WIDE_IN
 from httpbed.report.figures import INK, PALETTE, QUIET
 from httpbed.report.pages import phases
@@ -26,7 +27,7 @@ MOST_ROWS = 40
 """Requests of a load that are drawn."""
 ROW_IN, FRAME_IN = 0.155, 1.0
 MOST_REASON = 26
-PROTOCOLS = {"1.1": PALETTE[0], "2": PALETTE[1], "3": PALETTE[2]}
+PROTOCOLS = {version: PALETTE[place] for version, place in series.PROTOCOLS.items()}
 CONNECT = "#6e6e6e"
 LETTERS = 7.5
 LETTER_SHARE = 0.011
