@@ -12,7 +12,8 @@ from campaigns import VERSIONS, Ending, campaign, timed
 from httpbed.analysis.findings import Findings, find
 from httpbed.report import html_tables, notes, publish
 from httpbed.report.answer import answer
-from httpbed.report.figures import LABEL_POINTS, plots, spread
+from httpbed.report.curve_names import LABEL_POINTS, spread
+from httpbed.report.figures import plots
 
 
 def sentences(findings: Findings, document: Mapping[str, Any]) -> list[str]:

@@ -21,6 +21,7 @@ from httpbed.report.figures import STYLE, Plot
 from httpbed.report.visible_figure import VisibleFigure
 from httpbed.store.results import Results
 from page_campaigns import PAGES, page_campaign
+from report_script import without_own_script
 
 HOSTILE = (
     "\x1b[31m\x00\x07\x0b\x7f\x9b\u202e\u2066\u2028\ufeff\ufffe\uffff\U0001fffe]]>&<svg onload=a>"
@@ -108,7 +109,7 @@ def test_pages_have_no_element_of_a_name(published: dict[str, str]) -> None:
     for name, text in published.items():
         page = Attributes()
         page.found = set()
-        page.feed(text)
+        page.feed(without_own_script(text) if name.endswith(".html") else text)
         assert not {"onload", "script"} & page.found, name
 
 

@@ -24,9 +24,10 @@ def test_a_protocol_has_one_colour(version: str, name: str) -> None:
     assert waterfall.colour(request) == OF_PROTOCOLS[version]
 
 
-def test_the_short_name_of_http_1_1_is_h1() -> None:
-    """As clients of compare name it."""
-    assert figures.colours(["curl:h1"]) == {"curl:h1": OF_PROTOCOLS["1.1"]}
+@pytest.mark.parametrize("name", ["curl:h1", "wget-http1", "h1"])
+def test_http_1_1_has_short_names(name: str) -> None:
+    """As clients of compare and levels of the studies have."""
+    assert figures.colours([name]) == {name: OF_PROTOCOLS["1.1"]}
 
 
 def test_other_series_take_no_colour_of_a_protocol() -> None:

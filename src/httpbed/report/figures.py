@@ -23,10 +23,19 @@ from matplotlib.transforms import blended_transform_factory
 
 from httpbed.analysis.findings import Condition, Findings, Row
 from httpbed.experiment.numeric_levels import NumericLevels, numeric_levels
-from httpbed.report import network, series
+from httpbed.report import curve_names, marks, network, series
+from httpbed.report.curve_names import MOST_NAME, CurveEnd
 from httpbed.report.pages.phases import shortened
-from httpbed.report.phrasing import NumberFormat, covering, level, table_format, title, treatment
-from httpbed.report.visible_figure import VisibleFigure
+from httpbed.report.phrasing import (
+    NumberFormat,
+    bracketed,
+    covering,
+    level,
+    table_format,
+    title,
+    treatment,
+)
+from httpbed.report.visible_figure import VisibleFigure, name_marks
 
 INK = "#1b1b1b"
 QUIET = "#8a8a8a"
@@ -36,14 +45,12 @@ MARKERS = ("o", "s", "D", "^", "v", "P", "X")
 WIDTH_IN = 4.9
 ROW_IN = 0.27
 FIGURE_DPI = 100
-LABEL_POINTS = 11.0
-"""Least distance between the names of two curves."""
 MOST_LINES = 120
 """Of a distribution."""
 MOST_CURVES, MOST_PANELS = 12, 6
 """Of a figure against a factor: so many names find room beside a panel."""
-MOST_NAME, MOST_HEADING, MOST_AXIS = 36, 60, 30
-"""Letters of a treatment, of what stands above it, and of a line beside an axis."""
+MOST_HEADING, MOST_AXIS = 60, 30
+"""Letters of what stands above treatments, and of a line beside an axis."""
 LOG_SPAN = 20
 """Ratio of largest to smallest value from which an axis is logarithmic."""
 STYLE: dict[Any, Any] = {
@@ -63,8 +70,6 @@ STYLE: dict[Any, Any] = {
 
 Curves = Mapping[str, list[tuple[float, Row]]]
 """By treatment: values of the factor with their rows."""
-End = tuple[tuple[float, float], str, str]
-"""Where a curve ends, its name and its colour."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +95,7 @@ class Plot:
             metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
             self.figure.savefig(buffer, format="svg", metadata=metadata, transparent=True)
         self.figure.set_layout_engine("none")  # settled, and slow to settle again
-        return buffer.getvalue()
+        return marks.titled(buffer.getvalue(), self.figure.words)
 
     def pdf(self) -> bytes:
         """Draw as PDF, without a date."""
@@ -125,7 +130,7 @@ def distribution(findings: Findings, document: Mapping[str, Any]) -> Plot:
         if row is None:
             _heading(figure, axes, y, label)
         else:
-            _strip(axes, y, row, form, styles[label])
+            _strip(axes, y, row, form, (label, *styles[label]))
     axes.set_yticks(range(len(lines)), [shortened(text, MOST_NAME) * bool(r) for text, r in lines])
     axes.set_ylim(len(lines) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
@@ -178,7 +183,7 @@ def _against(findings: Findings, name: str, axis: NumericLevels) -> Plot:
     grid[-1].set_xlabel(axis_text(name, axis.unit))
     figure.draw_without_rendering()  # settles where curves end, hence where their names go
     for axes, drawn in ends:
-        _name_curves(axes, drawn)
+        curve_names.write(axes, drawn, FIGURE_DPI)
     what = title(findings.metric)
     return Plot(
         name=f"{findings.metric}-by-{name}",
@@ -244,12 +249,14 @@ def _lines(findings: Findings, document: Mapping[str, Any]) -> Iterator[tuple[st
             yield treatment(row.levels, findings.others), row
 
 
-def _strip(axes: Axes, y: float, row: Row, form: NumberFormat, style: tuple[str, str]) -> None:
-    color = style[0]
+def _strip(axes: Axes, y: float, row: Row, form: NumberFormat, style: tuple[str, str, str]) -> None:
+    name, color, _ = style
     dots = [value / form.factor for value in row.sample.observed.values()]
     offsets = list(itertools.islice(itertools.cycle((0.0, -0.14, 0.14, -0.07, 0.07)), len(dots)))
     heights = [y + offset for offset in offsets]
-    axes.plot(dots, heights, "o", markersize=4.5, color=color, alpha=0.6, markeredgewidth=0)
+    (marked,) = axes.plot(dots, heights, "o", ms=4.5, color=color, alpha=0.6, markeredgewidth=0)
+    values = row.sample.observed.items()
+    name_marks(marked, (f"{name}, block {at}: {form.number(v)} {form.unit}" for at, v in values))
     beyond = [bound / form.factor for bound in row.sample.censored.values()]
     marker = "<" if row.sample.side == "<" else ">"
     axes.plot(beyond, [y] * len(beyond), marker, markersize=5, color=color, fillstyle="none")
@@ -259,7 +266,16 @@ def _strip(axes: Axes, y: float, row: Row, form: NumberFormat, style: tuple[str,
         ends = (row.estimate.interval.low, row.estimate.interval.high)
         axes.plot([end.value / form.factor for end in ends], [y, y], color=color, linewidth=1.2)
     median = row.estimate.median.value / form.factor
-    axes.plot([median, median], [y - 0.34, y + 0.34], color=color, linewidth=2.4)
+    (tick,) = axes.plot([median, median], [y - 0.34, y + 0.34], color=color, linewidth=2.4)
+    name_marks(tick, [_median(name, row, form)])
+
+
+def _median(name: str, row: Row, form: NumberFormat) -> str:
+    """Write a treatment's median with its interval."""
+    if row.estimate is None:
+        return name
+    interval = bracketed(form, row.estimate.interval)
+    return f"{name}: median {form.bounded(row.estimate.median)} {interval}".rstrip()
 
 
 def _points(
@@ -279,17 +295,18 @@ def _points(
     }
 
 
-def _curves(axes: Axes, findings: Findings, curves: Curves, form: NumberFormat) -> list[End]:
+def _curves(axes: Axes, findings: Findings, curves: Curves, form: NumberFormat) -> list[CurveEnd]:
     ends, styles = [], _styles(findings)
     for label, points in curves.items():
-        ends.append((_curve(axes, points, form, styles[label]), label, styles[label][0]))
+        style = label, *styles[label]
+        ends.append((_curve(axes, points, form, style), label, styles[label][0]))
     return ends
 
 
 def _curve(
-    axes: Axes, points: list[tuple[float, Row]], form: NumberFormat, style: tuple[str, str]
+    axes: Axes, points: list[tuple[float, Row]], form: NumberFormat, style: tuple[str, str, str]
 ) -> tuple[float, float]:
-    color, marker = style
+    name, color, marker = style
     xs, ys = [], []
     for x, row in points:
         if row.estimate is None:
@@ -300,38 +317,9 @@ def _curve(
             ends = (row.estimate.interval.low, row.estimate.interval.high)
             bar = [end.value / form.factor for end in ends]
             axes.plot([x, x], bar, color=color, linewidth=1.2, alpha=0.7)
-    axes.plot(xs, ys, color=color, marker=marker, markersize=5, linewidth=1.5)
+    (line,) = axes.plot(xs, ys, color=color, marker=marker, markersize=5, linewidth=1.5)
+    name_marks(line, (_median(name, row, form) for _, row in points if row.estimate))
     return xs[-1], ys[-1]
-
-
-def _name_curves(axes: Axes, ends: list[End]) -> None:
-    """Write each curve's name beside its end, moved apart where ends lie close."""
-    right = max((point[0] for point, _, _ in ends), default=0.0)
-    ordered = sorted(ends, key=lambda end: end[0][1])
-    points = 72 / FIGURE_DPI
-    heights = [axes.transData.transform(point)[1] * points for point, _, _ in ordered]
-    places = spread(heights, axes.bbox.y1 * points)
-    for (point, label, color), y_points, at in zip(ordered, heights, places, strict=True):
-        axes.annotate(
-            shortened(label, MOST_NAME),
-            (right, point[1]),
-            xytext=(8, at - y_points),
-            textcoords="offset points",
-            color=color,
-            va="center",
-            annotation_clip=False,
-        )
-
-
-def spread(heights: list[float], top: float) -> list[float]:
-    """Move heights, which ascend, as far apart as names need, but not above a panel."""
-    places: list[float] = []
-    for height in heights:
-        places.append(max(height, places[-1] + LABEL_POINTS) if places else height)
-    for index in reversed(range(len(places))):
-        places[index] = min(places[index], top)
-        top = places[index] - LABEL_POINTS
-    return places
 
 
 def _facets(findings: Findings, name: str) -> dict[str, list[Condition]]:

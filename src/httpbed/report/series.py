@@ -13,8 +13,8 @@ from collections.abc import Iterable
 
 PROTOCOLS = {"1.1": 0, "2": 1, "3": 2}
 """Place in the palette of each HTTP version."""
-_PROTOCOL = re.compile(r"\b(?:HTTP/|h)(1\.1|1|2|3)\b")
-"""Of a level of ``http_version``, or of a client of ``httpbed compare``, such as ``curl:h3``."""
+_PROTOCOL = re.compile(r"\b(?:HTTP/|http|h)(1\.1|1|2|3)\b")
+"""Of a level of ``http_version``, or of a name such as ``curl:h3`` or ``wget-http1``."""
 
 
 def places(names: Iterable[str], colours: int) -> dict[str, int]:

@@ -6,8 +6,12 @@ an SVG that is not well-formed XML, and a lone surrogate stops matplotlib.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
 
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.backend_bases import RendererBase
 from matplotlib.figure import Figure
@@ -15,10 +19,20 @@ from matplotlib.text import Text
 from matplotlib.ticker import Formatter
 
 from httpbed.experiment.errors import visible
+from httpbed.report import marks
+
+MOST_NAMED = 60
+"""Points of a line that have a name."""
 
 
 class VisibleFigure(Figure):
     """A figure that makes its texts visible before it is laid out or drawn."""
+
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        """As matplotlib's figure."""
+        super().__init__(*arguments, **keywords)
+        self.words: dict[str, list[str]] = {}
+        """What the marks of artists are, by gid."""
 
     def draw(self, renderer: RendererBase) -> None:
         """Draw it; matplotlib calls this for every form, and to settle the layout."""
@@ -28,6 +42,22 @@ class VisibleFigure(Figure):
             for axis in (axes.xaxis, axes.yaxis):
                 _make_ticks_visible(axis)
         super().draw(renderer)
+
+
+def name_marks(artist: Artist, words: Iterable[str]) -> None:
+    """Name each mark of an artist, or the artist: readers see it where they point."""
+    figure = artist.get_figure(root=True)
+    if isinstance(figure, VisibleFigure):
+        gid = f"{marks.PREFIX}{len(figure.words)}"
+        artist.set_gid(gid)
+        figure.words[gid] = list(words)
+
+
+def name_points(axes: Axes, points: Sequence[tuple[float, float, str]]) -> None:
+    """Name points of a line that shows no marks; of many, some at regular distances."""
+    kept = points[:: math.ceil(len(points) / MOST_NAMED) or 1]
+    (unseen,) = axes.plot([x for x, _, _ in kept], [y for _, y, _ in kept], "o", ms=8, alpha=0)
+    name_marks(unseen, (words for _, _, words in kept))
 
 
 def _make_ticks_visible(axis: Axis) -> None:

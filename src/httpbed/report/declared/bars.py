@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
@@ -18,7 +19,7 @@ from httpbed.report.declared import panels
 from httpbed.report.declared.panels import ValueScale
 from httpbed.report.figures import INK, QUIET
 from httpbed.report.phrasing import NumberFormat, title
-from httpbed.report.visible_figure import VisibleFigure
+from httpbed.report.visible_figure import VisibleFigure, name_marks
 from httpbed.web.load.speed_index import MODERATE_FROM_S, SLOW_ABOVE_S
 
 GROUP = 0.8
@@ -37,12 +38,14 @@ class _Direction:
 
     lying: bool
 
-    def bar(self, axes: Axes, at: float, width: float, value: float, **style: object) -> None:
+    def bar(self, axes: Axes, at: float, width: float, value: float, **style: object) -> Artist:
         """Draw a bar from zero, or from 1 on a logarithmic axis of ratios."""
         if self.lying:
-            axes.barh(at, value, width, **style)  # type: ignore[arg-type]
+            container = axes.barh(at, value, width, **style)  # type: ignore[arg-type]
         else:
-            axes.bar(at, value, width, **style)  # type: ignore[arg-type]
+            container = axes.bar(at, value, width, **style)  # type: ignore[arg-type]
+        bar: Artist = container.patches[0]
+        return bar
 
     def line(
         self, axes: Axes, at: Sequence[float], values: Sequence[float], **style: object
@@ -133,7 +136,8 @@ def _cell(
     if one.value.beyond:
         style = {**style, "color": "none", "hatch": "////"}
     length = value - 1 if from_one else value
-    direction.bar(axes, at, width * 0.92, length, alpha=strength, **style, **start)
+    bar = direction.bar(axes, at, width * 0.92, length, alpha=strength, **style, **start)
+    name_marks(bar, [panels.value_words(placed, one, scale.form)])
     far = value
     if one.low is not None and one.high is not None:
         low, far = max(scale.shown(one.low), 0.0), scale.shown(one.high)

@@ -15,7 +15,7 @@ from httpbed.report.declared import captions, panels
 from httpbed.report.figures import INK
 from httpbed.report.pages.progress import DASHES, Dashes
 from httpbed.report.phrasing import NumberFormat, title
-from httpbed.report.visible_figure import VisibleFigure
+from httpbed.report.visible_figure import VisibleFigure, name_points
 
 PANEL_IN, ALONE_IN = 1.6, 2.9
 COLUMNS = 4
@@ -104,6 +104,7 @@ def _panel(
     start, end = limits
     for series, one in own.items():
         shares = [100 * (one.below + rank) / one.n for rank in range(len(one.values) + 1)]
+        steps = list(zip(one.values, shares[1:], strict=True))
         xs = [start, *(value / form.factor for value in one.values), end]
         axes.step(
             xs,
@@ -112,6 +113,11 @@ def _panel(
             color=panels.colour(placed, series),
             linestyle=_dashes(placed, series),
             linewidth=1.5,
+        )
+        name = panels.series_name(placed, series)
+        texts = [f"{name}: {y:.3g} % at {form.number(at)} {form.unit}" for at, y in steps]
+        name_points(
+            axes, [(at / form.factor, y, t) for (at, y), t in zip(steps, texts, strict=True)]
         )
 
 

@@ -16,7 +16,7 @@ from httpbed.report.declared import panels
 from httpbed.report.declared.panels import ValueScale
 from httpbed.report.figures import INK, MARKERS, axis_text
 from httpbed.report.phrasing import NumberFormat
-from httpbed.report.visible_figure import VisibleFigure
+from httpbed.report.visible_figure import VisibleFigure, name_marks
 
 PANEL_IN, ALONE_IN = 2.1, 3.1
 APART = 0.012
@@ -89,7 +89,8 @@ def _line(
     marker = _marker(placed, ordered[0].cell.series)
     xs = [places[one.cell.x] for one in ordered]
     ys = [scale.shown(one.value.value) for one in ordered]
-    axes.plot(xs, ys, color=colour, marker=marker, markersize=5, linewidth=1.5)
+    (line,) = axes.plot(xs, ys, color=colour, marker=marker, markersize=5, linewidth=1.5)
+    name_marks(line, (panels.value_words(placed, one, scale.form) for one in ordered))
     for x, y, one in zip(xs, ys, ordered, strict=True):
         if one.low is not None and one.high is not None:
             ends = [scale.shown(one.low), scale.shown(one.high)]

@@ -14,7 +14,7 @@ from httpbed.report.curves import WIDE_IN
 from httpbed.report.figures import QUIET, colours
 from httpbed.report.pages import heat
 from httpbed.report.pages.progress import DASHES, Dashes, legend
-from httpbed.report.visible_figure import VisibleFigure
+from httpbed.report.visible_figure import VisibleFigure, name_points
 
 PANEL_IN = 1.85
 COLUMNS = 3
@@ -47,7 +47,7 @@ def _panel(axes: Axes, title: str, samples: Mapping[str, tuple[Sample, str, Dash
     end = max(
         (value for one, _, _ in samples.values() for value in one.observed.values()), default=1.0
     )
-    for sample, hue, line in samples.values():
+    for name, (sample, hue, line) in samples.items():
         values = sorted(sample.observed.values())
         if not sample.n:
             continue
@@ -60,6 +60,8 @@ def _panel(axes: Axes, title: str, samples: Mapping[str, tuple[Sample, str, Dash
             linestyle=line,
             linewidth=1.5,
         )
+        steps = zip(values, shares, strict=True)
+        name_points(axes, [(at, y, f"{name}: {y:.3g} % at {at:.4g} s") for at, y in steps])
     axes.set_title(heat.wrapped(title), loc="left", fontsize=8, fontweight="bold")
     axes.set(xlim=(0, 1.04 * end), ylim=(0, 103), yticks=[0, 25, 50, 75, 100])
     axes.spines[["top", "right"]].set_visible(False)

@@ -23,8 +23,15 @@ from httpbed.experiment import units
 from httpbed.experiment.document import references, with_nested
 from httpbed.report.curves import WIDE_IN
 from httpbed.report.figures import QUIET
-from httpbed.report.phrasing import base_name, level, ratio_number, title
-from httpbed.report.visible_figure import VisibleFigure
+from httpbed.report.phrasing import (
+    base_name,
+    level,
+    ratio_brackets,
+    ratio_number,
+    ratio_text,
+    title,
+)
+from httpbed.report.visible_figure import VisibleFigure, name_marks
 
 MOST_PANELS = 18
 COLUMNS = 3
@@ -179,10 +186,11 @@ def _panel(axes: Axes, shown: Map, cells: Cells) -> None:
         for x, column in enumerate(horizontal):
             ratio = cells.get((row, column))
             face = shade(ratio.value.value) if ratio else "none"
-            axes.add_patch(
+            cell = axes.add_patch(
                 Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=face, edgecolor=QUIET, linewidth=0.4)
             )
             if ratio:
+                name_marks(cell, [_words(row, column, ratio)])
                 words = ratio_number(ratio.value.value)
                 words = f"({words})" if ratio.judgement == "open" else words
                 ink = LIGHT if _strength(ratio.value.value) > 0.72 else DARK  # noqa: PLR2004
@@ -191,6 +199,12 @@ def _panel(axes: Axes, shown: Map, cells: Cells) -> None:
     axes.set_xticks(range(len(horizontal)), horizontal)
     axes.set_yticks(range(len(vertical)), vertical)
     axes.spines[:].set_visible(False)
+
+
+def _words(row: str, column: str, ratio: Ratio) -> str:
+    """Write a cell's ratio with its interval, for readers who point at it."""
+    interval = ratio_brackets(ratio.interval)
+    return f"{row}, {column}: {ratio_text(ratio.value)} {interval}, n = {ratio.n}"
 
 
 def shade(ratio: float) -> str:

@@ -20,13 +20,15 @@ from httpbed.report.curves import WIDE_IN
 from httpbed.report.figures import INK, PALETTE, QUIET
 from httpbed.report.pages import phases
 from httpbed.report.pages.phases import Kind
-from httpbed.report.visible_figure import VisibleFigure
+from httpbed.report.visible_figure import VisibleFigure, name_marks
 from httpbed.web.load.browser_load import BrowserLoad, PageRequest
 
 MOST_ROWS = 40
 """Requests of a load that are drawn."""
 ROW_IN, FRAME_IN = 0.155, 1.0
 MOST_REASON = 26
+MOST_PATH = 120
+"""Characters of a resource's path, where readers point at its bar."""
 PROTOCOLS = {version: PALETTE[place] for version, place in series.PROTOCOLS.items()}
 CONNECT = "#6e6e6e"
 LETTERS = 7.5
@@ -93,7 +95,9 @@ def _row(axes: Axes, y: int, request: PageRequest, end: float) -> None:
     found = phases.bars(request)
     for phase in found:
         width = max(phase.end_s - phase.begin_s, 0.0015 * end)
-        axes.barh(y, width, left=phase.begin_s, **bar(phase.kind, colour(request)))
+        (drawn_bar,) = axes.barh(y, width, left=phase.begin_s, **bar(phase.kind, colour(request)))
+        took = units.format_duration(phase.end_s - phase.begin_s, units.SHORT_DIGITS)
+        name_marks(drawn_bar, [f"{request.path[:MOST_PATH]}: {phase.kind} {took}"])
     if not found:
         axes.plot([_begin_s(request) or 0.0], [y], "|", color=QUIET, markersize=5)
     axes.annotate(
