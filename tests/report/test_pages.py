@@ -162,6 +162,35 @@ def test_names_of_resources(url: str, named: str) -> None:
     assert found.startswith(named[:12])
 
 
+def test_resources_of_one_name_are_told_apart_by_their_paths() -> None:
+    """As far up as it takes, to the host; two requests of one URL keep one name."""
+    urls = [
+        "https://a.test/",
+        "https://a.test/img/en/logo.svg",
+        "https://a.test/img/de/logo.svg",
+        "https://b.test/img/de/logo.svg",
+        "https://a.test/app.js",
+        "https://a.test/app.js",
+    ]
+    assert phases.short_names([PageRequest(str(n), url) for n, url in enumerate(urls)]) == [
+        "a.test",
+        "en/logo.svg",
+        "a.test/img/de/logo.svg",
+        "b.test/img/de/logo.svg",
+        "app.js",
+        "app.js",
+    ]
+
+
+def test_a_bar_of_a_waterfall_names_its_resource_and_phase() -> None:
+    """In full, where a reader points at it, and as nothing but text."""
+    evil = replace(FULL, url=f"https://a.test/{EVIL}/a.jpg")
+    of = BrowserLoad(url="https://a.test/", ended="loaded", requests=(evil,))
+    drawn = section.waterfall_of(of, "w", "one").svg()
+    assert "<script" not in drawn
+    assert "/a.jpg: wait 80 ms</title>" in drawn
+
+
 def test_a_waterfall_is_bounded_and_counts_what_it_leaves_out() -> None:
     """Of 3,000 requests the first are drawn."""
     many = tuple(replace(FULL, id=str(n), url=f"https://a.test/{n}.jpg") for n in range(3000))
@@ -190,14 +219,19 @@ def test_pictures_in_figures_are_small(load: BrowserLoad) -> None:
 
 
 def test_a_film_shows_both_until_both_are_done(load: BrowserLoad) -> None:
-    """It is an animated picture, bounded, with the end as a still one."""
+    """It is an animated picture, bounded, with some of its pictures as stills for paper."""
     made = film.make({"HTTP/2": driver_output.read(RECORDED / "h2"), "HTTP/3": load}, "f", "c")
     assert made is not None
     assert "HTTP/3: as in the end after 0.41 s" in made.alternative
     moving = Image.open(io.BytesIO(made.data))
     assert moving.format == "WEBP"
     assert 2 <= len(list(ImageSequence.Iterator(moving))) <= film.MOST_PICTURES + 1
-    assert moving.size == made.size == Image.open(io.BytesIO(made.still)).size
+    stills = Image.open(io.BytesIO(made.stills))
+    assert moving.size == made.size
+    assert stills.size == (made.size[0], 3 * made.size[1] + 2 * film.EDGE)
+    between = made.size[1] + film.EDGE // 2
+    assert stills.getchannel("A").getpixel((3, between)) == 0
+    assert moving.convert("RGBA").getchannel("A").getpixel((3, 3)) == 255  # a card on any ground
     assert film.make({"HTTP/3": replace(load, frames=())}, "f", "c") is None
 
 
@@ -225,7 +259,7 @@ def test_the_page_has_a_section(page: str) -> None:
     """With a film, strips, curves and waterfalls, each described."""
     assert '<section id="pages">' in page
     assert '<a href="#pages">' in page
-    assert page.count("data:image/webp;base64,") == 1
+    assert page.count("data:image/webp;base64,") == 2  # the film and its stills
     assert "prefers-reduced-motion" in page
     assert re.search(r"Speed Index 3\.03 s, trial 1/[0-9a-f]{12}", page)
     assert "moderate up to 5.8 s" in page

@@ -16,7 +16,7 @@ from markupsafe import Markup, escape
 from httpbed.report import access, layout, network
 from httpbed.report.network import Fact, HostFacts, LinkFacts
 
-BOX_WIDTH = 172
+BOX_WIDTH = 190
 MOST_IN_BOX = 24
 """Characters of a line in a box."""
 LINE_HEIGHT = 17

@@ -154,7 +154,7 @@ def _film(film: Film) -> dict[str, Any]:
         "caption": film.caption,
         "alternative": film.alternative,
         "moving": thumbnails.address(film.data, "webp"),
-        "still": thumbnails.address(film.still, "jpeg"),
+        "stills": thumbnails.address(film.stills, "webp"),
         "width": film.size[0],
         "height": film.size[1],
     }
@@ -191,7 +191,7 @@ def _evidence(results: Results, findings: Findings) -> dict[str, Any]:
         "host": list(manifest.host(made_by)),
         "programs": manifest.programs(made_by),
         "tested": manifest.under_test(made_by),
-        "recipes": manifest.recipes(made_by),
+        "digests": manifest.digests(made_by),
         "definitions": list(html_tables.definitions(results)),
         "command": made_by.get("command", ""),
         "httpbed": made_by.get("httpbed", ""),

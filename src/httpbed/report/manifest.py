@@ -75,9 +75,21 @@ def host(manifest: Manifest) -> Iterator[tuple[str, str]]:
             yield title(key.removesuffix("_bytes")), text
 
 
-def recipes(manifest: Manifest) -> list[tuple[str, str]]:
-    """List each recipe with its SHA-256."""
-    return [(str(name), str(digest)) for name, digest in (manifest.get("recipes") or {}).items()]
+def digests(manifest: Manifest) -> list[tuple[str, list[tuple[str, str]]]]:
+    """List the SHA-256 of recipes, of programs, and of each program's libraries."""
+    every = programs(manifest)
+    recipes = [(str(name), str(one)) for name, one in (manifest.get("recipes") or {}).items()]
+    files = [(one.path or one.name, one.sha256) for one in every if one.sha256]
+    lists = [
+        (f"{len(recipes)} recipes", recipes),
+        (f"{len(files)} programs", files),
+        *(
+            (f"{len(one.libraries)} libraries of {one.name}", list(one.libraries))
+            for one in every
+            if one.libraries
+        ),
+    ]
+    return [(name, found) for name, found in lists if found]
 
 
 def _program(node: Mapping[str, Any]) -> UsedProgram:

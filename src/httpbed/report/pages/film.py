@@ -32,9 +32,15 @@ HOLD_S = 2.5
 MOST_BYTES = 1_200_000
 QUALITIES = (70, 45, 20)
 """Of pictures: the first that stays within the bytes; without any there is no film."""
-PAPER, INK, SOFT, BAR = "#ffffff", "#1b1b1b", "#6e6e6e", "#0072b2"
+GROUND, CARD = (0, 0, 0, 0), "#23272c"
+"""Around panes, and of their frames: a film suits a light page, a dark one and paper."""
+INK, SOFT, BAR = "#f4f5f6", "#a9b0b7", "#56b4e9"
 EDGE, NAME, FOOT = 8, 22, 26
-"""Pixels around panes, for their names above and for the time below."""
+"""Pixels between panes, for their names above and for the time below."""
+INSET = 6
+"""Pixels from a pane's sides to its words."""
+STILLS = (0.0, 0.5, 1.0)
+"""Moments of the stills, as shares of the time from the first change on a screen to the last."""
 MOST_NAME = 40
 
 
@@ -47,8 +53,8 @@ class Film:
     caption: str
     alternative: str
     data: bytes
-    still: bytes
-    """Its last picture, as JPEG: for those who want nothing to move."""
+    stills: bytes
+    """Some of its pictures one below the other, as WebP: for paper, and without movement."""
     size: tuple[int, int]
 
     def save(self, folder: Path) -> None:
@@ -97,7 +103,7 @@ def make(treatments: Mapping[str, BrowserLoad], name: str, caption: str) -> Film
         caption=caption,
         alternative=f"Film of page loads side by side. {text}.",
         data=data,
-        still=thumbnails.jpeg(pictures[-1]),
+        stills=_stills([pictures[round(moment / step)] for moment in _telling(panes, end)]),
         size=pictures[-1].size,
     )
 
@@ -122,11 +128,28 @@ def _animated(pictures: list[Image.Image], step_s: float) -> bytes:
     return b""
 
 
+def _telling(panes: list[_Pane], end: float) -> list[float]:
+    """Return the moments of the stills."""
+    changes = (step.at_s for pane in panes for step in pane.steps if step.complete)
+    first = min(changes, default=0.0)
+    return [first + share * (end - first) for share in STILLS]
+
+
+def _stills(pictures: list[Image.Image]) -> bytes:
+    width, height = pictures[0].size
+    sheet = Image.new("RGBA", (width, len(pictures) * (height + EDGE) - EDGE), GROUND)
+    for row, picture in enumerate(pictures):
+        sheet.paste(picture, (0, row * (height + EDGE)))
+    buffer = io.BytesIO()
+    sheet.save(buffer, "WEBP", quality=QUALITIES[0])
+    return buffer.getvalue()
+
+
 def _picture(panes: list[_Pane], at_s: float) -> Image.Image:
     tall = max(pane.screen.size[1] for pane in panes)
-    wide = sum(pane.screen.size[0] + EDGE for pane in panes) + EDGE
-    picture = Image.new("RGB", (wide, NAME + tall + FOOT + EDGE), PAPER)
-    left = EDGE
+    wide = sum(pane.screen.size[0] + EDGE for pane in panes) - EDGE
+    picture = Image.new("RGBA", (wide, NAME + tall + FOOT), GROUND)
+    left = 0
     for pane in panes:
         _draw(picture, pane, left, at_s)
         left += pane.screen.size[0] + EDGE
@@ -137,18 +160,24 @@ def _draw(picture: Image.Image, pane: _Pane, left: int, at_s: float) -> None:
     draw = ImageDraw.Draw(picture)
     width, height = pane.screen.size
     bottom = NAME + height
-    draw.text((left, 4), phases.shortened(pane.name, MOST_NAME), INK, font=_font(13, bold=True))
+    draw.rectangle((left, 0, left + width - 1, bottom + FOOT - 1), fill=CARD)
+    draw.text(
+        (left + INSET, 4), phases.shortened(pane.name, MOST_NAME), INK, font=_font(13, bold=True)
+    )
     picture.paste(pane.screen.at(at_s), (left, NAME))
-    draw.rectangle((left - 1, NAME - 1, left + width, bottom), outline=SOFT)
+    draw.rectangle((left, NAME - 1, left + width - 1, bottom), outline=CARD)
     seen = [step.complete for step in pane.steps if step.at_s <= at_s]
     share = seen[-1] if seen else 0.0
-    draw.rectangle((left - 1, bottom + 3, left + round(width * share), bottom + 6), fill=BAR)
+    draw.rectangle(
+        (left, bottom + 2, left + max(0, round(width * share) - 1), bottom + 5), fill=BAR
+    )
     done = at_s >= pane.done_s
     last = "  done" if pane.screen.load.pictures_end_s is None else "  no more pictures"
     words = f"{min(at_s, pane.done_s):.2f} s" + (last if done else "")
-    draw.text((left, bottom + 10), words, INK if done else SOFT, font=_font(13, bold=done))
+    draw.text((left + INSET, bottom + 9), words, INK if done else SOFT, font=_font(13, bold=done))
     texts = f"{100 * share:.0f} %"
-    draw.text((left + width, bottom + 10), texts, SOFT, font=_font(13, bold=False), anchor="ra")
+    right = left + width - INSET
+    draw.text((right, bottom + 9), texts, SOFT, font=_font(13, bold=False), anchor="ra")
 
 
 @functools.cache

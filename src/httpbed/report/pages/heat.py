@@ -132,9 +132,11 @@ def draw(shown: Map, most_panels: int = MOST_PANELS) -> VisibleFigure:
     grid = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
     for axes in grid.flat[len(panels) :]:
         axes.axis("off")
+    beside = LETTER_IN * max(map(len, shown.levels[0]))
+    letters = min(TITLE_LETTERS, int((WIDE_IN - beside) / columns / LETTER_IN))
     for index, (axes, (name, cells)) in enumerate(zip(grid.flat, panels, strict=False)):
         _panel(axes, shown, cells)
-        axes.set_title(wrapped(name), loc="left", fontsize=8, fontweight="bold")
+        axes.set_title(wrapped(name, letters), loc="left", fontsize=8, fontweight="bold")
         axes.tick_params(labelbottom=index + columns >= len(panels), length=0, labelsize=8)
         if index + columns >= len(panels):
             axes.set_xlabel(title(shown.rows[1]), fontsize=8)
@@ -151,9 +153,9 @@ def _columns(panels: int) -> int:
     return min(panels, COLUMNS - 1 if panels == 4 else COLUMNS)  # noqa: PLR2004
 
 
-def wrapped(name: str) -> str:
+def wrapped(name: str, letters: int = TITLE_LETTERS) -> str:
     """Write a panel's name so that it stays above its panel."""
-    return "\n".join(wrap(name, TITLE_LETTERS, max_lines=TITLE_LINES, placeholder=" …"))
+    return "\n".join(wrap(name, letters, max_lines=TITLE_LINES, placeholder=" …"))
 
 
 def caption(findings: Findings, shown: Map) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import urlsplit
@@ -23,6 +25,8 @@ _KINDS: dict[str, Kind] = {
 """The kind of bar of each HAR phase."""
 MOST_NAME = 28
 """Characters of a resource's name."""
+MOST_PARTS = 8
+"""Parts of a path that a name may have."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +53,28 @@ def bars(request: PageRequest) -> list[Bar]:
     return found
 
 
-def short_name(request: PageRequest, most: int = MOST_NAME) -> str:
-    """Name a resource by the end of its path, which distinguishes it within its page."""
+def short_names(requests: Sequence[PageRequest]) -> list[str]:
+    """Name resources by the ends of their paths, as long as it takes to tell them apart.
+
+    Requests of one URL keep one name.
+    """
+    depths = dict.fromkeys((one.url for one in requests), 1)
+    every = {one.url: one for one in requests}
+    for _ in range(MOST_PARTS):
+        names = {url: short_name(one, depth=depths[url]) for url, one in every.items()}
+        count = Counter(names.values())
+        repeated = [url for url, name in names.items() if count[name] > 1]
+        depths |= {url: depths[url] + 1 for url in repeated}
+    return [names[one.url] for one in requests]
+
+
+def short_name(request: PageRequest, most: int = MOST_NAME, depth: int = 1) -> str:
+    """Name a resource by the last parts of its path; beyond the first of them by its host, too."""
     try:
         parts = urlsplit(request.url)
-        path = [part for part in parts.path.split("/") if part]
-        text = path[-1] if path else parts.hostname or request.url
+        host = parts.hostname or request.url
+        path = [host, *(part for part in parts.path.split("/") if part)]
+        text = "/".join(path[-depth:])
         text += f"?{parts.query}" if parts.query else ""
     except ValueError:
         text = request.url

@@ -188,7 +188,7 @@ def _strip(shown: dict[str, SceneTreatment], number: int) -> Plot:
     return PhotoPlot(
         f"page-{number}-filmstrip",
         "What was seen when, of each treatment's typical load: the one whose value, at the right,"
-        " is nearest to the median. A dark frame is a picture that differs from the one before.",
+        " is nearest to the median. A strong frame is a picture that differs from the one before.",
         f"Filmstrips. {texts}.",
         filmstrip.draw(strips),
     )

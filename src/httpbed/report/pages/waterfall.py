@@ -163,7 +163,7 @@ def _milestones(axes: Axes, load: BrowserLoad, end: float) -> None:
 
 
 def _frame(axes: Axes, rows: Sequence[PageRequest], end: float) -> None:
-    names = [phases.short_name(request) for request in rows]
+    names = phases.short_names(rows)
     axes.set_yticks(range(len(rows)), names, fontsize=LETTERS)
     axes.set_ylim(max(4, len(rows)) - 0.4, -0.7)
     letters = max(map(len, map(_note, rows)), default=0)
