@@ -75,7 +75,12 @@ def test_a_figure_is_accepted_by_parser_and_schema(figure: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "place", "words"),
     [
-        ('"time-by-loss"', '"Time by loss"', "id", "must match pattern"),
+        (
+            '"time-by-loss"',
+            '"Time by loss"',
+            "id",
+            "lower-case letters, digits and hyphens",
+        ),
         ('"bars"', '"bar"', "kind", "did you mean 'bars'?"),
         ('"request_time"', '"requesttime"', "metric", "must be one of"),
         ('x = "loss"', "", "x", "is missing in a figure of kind 'bars'; name a factor"),

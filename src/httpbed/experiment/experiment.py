@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from httpbed.experiment import factorial
+from httpbed.experiment import factorial, spellings
 from httpbed.experiment.claims.stated import StatedClaim
 from httpbed.experiment.factorial import Exclusion, FactorName, Group, LevelText, Scale, ScaleName
 from httpbed.experiment.figures.stated import FactorNames, StatedFigure
@@ -60,7 +60,7 @@ class Experiment(Value):
 
     schema_: Literal[1] = Field(alias="schema")
     """Version of this file format."""
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,60}$")
+    name: str = Field(pattern=spellings.NAME)
     """Short name: lower-case letters, digits and hyphens."""
     question: str = Field(min_length=1)
     """The question that the experiment answers, in one sentence."""

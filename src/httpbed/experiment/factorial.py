@@ -16,9 +16,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from httpbed.experiment import spellings
 from httpbed.experiment.value import Value
 
-FactorName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,40}$")]
+FactorName = Annotated[str, Field(pattern=spellings.FACTOR)]
 LevelText = Annotated[str, Field(min_length=1, max_length=200)]
 """A level's text or name."""
 SomeLevels = dict[FactorName, list[LevelText]]

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, Tag
 
+from httpbed.experiment import spellings
 from httpbed.experiment.alternatives import chosen
 from httpbed.experiment.units import Bytes
 from httpbed.experiment.value import Value
@@ -74,13 +75,13 @@ def _viewport(value: object) -> object:
 class KnownPage(Value):
     """Facts about a page that are known before its load; httpbed fills them in."""
 
-    sha256: str | None = Field(default=None, pattern="^[0-9a-f]{64}$")
+    sha256: str | None = Field(default=None, pattern=spellings.SHA256)
     """Digest of the site. If the experiment gives it, the page must have this digest."""
     requests: int | None = Field(default=None, ge=1)
     """Number of requests of a cold load."""
     weight: Bytes | None = None
     """Total length of all bodies of a cold load."""
-    entry: str | None = Field(default=None, pattern="^/")
+    entry: str | None = Field(default=None, pattern=spellings.URL_PATH)
     """URL path of the page's document."""
     origins: list[OriginName] | None = Field(default=None, min_length=1, max_length=MOST_ORIGINS)
     """Host names of the page's origins, that of the document first."""
@@ -102,7 +103,7 @@ class KnownPage(Value):
 class NamedPage(KnownPage):
     """A page that ``httpbed pages`` lists."""
 
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9.-]{0,80}$")
+    name: str = Field(pattern=spellings.PAGE)
 
 
 class SyntheticPage(KnownPage):

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import difflib
 import functools
-import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +19,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from httpbed.experiment import document as documents
-from httpbed.experiment import factorial_mistakes, report_mistakes, validation_messages
+from httpbed.experiment import factorial_mistakes, report_mistakes, toml_errors, validation_messages
 from httpbed.experiment.alternatives import is_form
 from httpbed.experiment.claims import checking
 from httpbed.experiment.claims.cell_builder import ClaimDesign
@@ -28,7 +27,7 @@ from httpbed.experiment.claims.stated import StatedClaim
 from httpbed.experiment.document import SCENARIO_PARTS, ExperimentDocument, KeyPath
 from httpbed.experiment.errors import Mistake
 from httpbed.experiment.experiment import Experiment
-from httpbed.experiment.factorial_mistakes import PartialDesign, listed
+from httpbed.experiment.factorial_mistakes import PartialDesign
 from httpbed.experiment.figures import checking as figure_checking
 from httpbed.experiment.figures.stated import StatedFigure
 from httpbed.experiment.scenario import Scenario
@@ -42,8 +41,6 @@ Table = TypeVar("Table", bound=Value)
 MOST_TRIALS = 1_000_000
 WHOLE_FILE = "experiment file"
 """Place of a mistake that lies in no table."""
-LONGEST_LINE = 80
-"""Characters of a damaged line that a message repeats."""
 RESERVED_FACTORS = frozenset(
     (
         *("block", "position", "trial", "attempt", "outcome", "reason", "time_limit_s", "started"),
@@ -81,7 +78,7 @@ def _read(text: str, check: Callable[[ExperimentDocument], ParsedExperiment]) ->
     try:
         document = ExperimentDocument(tomllib.loads(text))
     except (ValueError, RecursionError) as error:  # tomllib also refuses too many digits
-        mistake = Mistake(WHOLE_FILE, f"is not valid TOML: {_in_line(error, text)}")
+        mistake = Mistake(WHOLE_FILE, f"is not valid TOML: {toml_errors.in_line(error, text)}")
         return ParsedExperiment({}, mistakes=(mistake,))
     try:
         return check(document)
@@ -90,24 +87,13 @@ def _read(text: str, check: Callable[[ExperimentDocument], ParsedExperiment]) ->
         return ParsedExperiment({}, mistakes=(mistake,))
 
 
-def _in_line(error: Exception, text: str) -> str:
-    """Return tomllib's message with the line that it means."""
-    message = str(error).replace("Illegal character '\\n'", "a text has no closing quote")
-    found = re.search(r"\(at line (\d+), column \d+\)", message)
-    lines = text.splitlines()
-    if not found or not 0 < int(found[1]) <= len(lines):
-        return message
-    line = lines[int(found[1]) - 1].strip()
-    shown = line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]} ..."
-    return f"{message}: {shown}"
-
-
 def _checked(document: ExperimentDocument) -> ParsedExperiment:
     experiment, header = _header(document)
     factors = _readable_factors(document)
     mistakes = [*header, *_factor_mistakes(document, factors)]
     if factors or "factors" not in document:  # unreadable factors are reported on their own
-        mistakes += report_mistakes.mistakes(document.get("report"), factors)
+        unreadable = _stated_factors(document).keys() - factors.keys()
+        mistakes += report_mistakes.mistakes(document.get("report"), factors, unreadable)
     design = factorial_mistakes.readable(document, factors)
     mistakes += _size_mistakes(experiment, design)
     treatments: tuple[dict[str, str], ...] = ()
@@ -202,13 +188,15 @@ def _header(document: Mapping[str, Any]) -> tuple[Experiment | None, tuple[Mista
         return None, tuple(_mistake(document, detail, {}) for detail in error.errors())
 
 
-def _readable_factors(document: Mapping[str, Any]) -> dict[str, list[str]]:
+def _stated_factors(document: Mapping[str, Any]) -> Mapping[str, Any]:
     factors = document.get("factors", {})
-    if not isinstance(factors, Mapping):
-        return {}
+    return factors if isinstance(factors, Mapping) else {}
+
+
+def _readable_factors(document: Mapping[str, Any]) -> dict[str, list[str]]:
     return {
         name: list(levels)
-        for name, levels in factors.items()
+        for name, levels in _stated_factors(document).items()
         if isinstance(levels, (list, dict))
         and levels
         and all(isinstance(level, str) for level in levels)
@@ -222,10 +210,11 @@ def _factor_mistakes(
     used = set(
         documents.with_nested(document, [name for path, name in references if path[0] != "factors"])
     )
+    stated = _stated_factors(document)
     for path, name in references:
-        if name not in factors:
-            known = f"known: {listed(factors)}" if factors else "there is no [factors] table"
-            yield Mistake(format_path(path), f"unknown factor {name!r}; {known}")
+        if name not in stated:
+            known = report_mistakes.known_factors(name, stated)
+            yield Mistake(format_path(path), f"unknown factor {name!r}", known)
         elif path[0] == "factors" and path[1] in document.reached_from(name):
             reason = f"refers to factor {name!r}, whose levels refer back to this one"
             yield Mistake(format_path(path), reason, "write the value itself")
@@ -239,9 +228,8 @@ def _factor_mistakes(
             yield Mistake(format_path(path), reason, "choose another name", path=path)
         if len(set(levels)) != len(levels):
             yield Mistake(f"factors.{name}", "lists a level twice", "keep one of them")
-    raw = document.get("factors", {})
-    for name in raw if isinstance(raw, Mapping) else ():
-        if raw[name] in ([], {}):
+    for name in stated:
+        if stated[name] in ([], {}):
             yield Mistake(f"factors.{name}", "has no level", "list at least one")
 
 
@@ -357,7 +345,7 @@ def _mistake(
         close = [] if is_misplaced else difflib.get_close_matches(key, _known_keys(), n=1)
         remedy = f"did you mean {close[0]!r}?" if close else "delete it"
     elif detail["type"] == "missing":
-        reason = "is missing"
+        reason, remedy = "is missing", "add it"
     elif detail["type"] == "literal_error":
         close = difflib.get_close_matches(
             str(detail["input"]), validation_messages.accepted_words(detail), n=1

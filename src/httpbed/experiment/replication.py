@@ -25,7 +25,7 @@ def parse_width(text: str) -> float:
     """
     match = _WIDTH.fullmatch(text)
     if match is None:
-        raise ValueError(f'{text!r} has not the form "ci 5 %"')
+        raise ValueError(f'{text!r} does not have the form "ci 5 %"')
     share = units.parse_share(match["share"])
     if not 0 < share < 1:
         raise ValueError(f"{match['share']} is not between 0 % and 100 %")

@@ -80,10 +80,12 @@ def split(text: object, units: Mapping[str, int | Decimal], example: str) -> tup
     return number, match["unit"]
 
 
-def _scaled(text: object, units: Mapping[str, int | Decimal], example: str) -> Decimal:
+def _scaled(
+    text: object, units: Mapping[str, int | Decimal], example: str, least: str = "0"
+) -> Decimal:
     number, unit = split(text, units, example)
     if number < 0:
-        msg = f"{text!r} is negative; use 0 or more"
+        msg = f"{text!r} is negative; use {least} or more"
         raise ValueError(msg)
     return number * Decimal(units[unit])
 
@@ -95,7 +97,7 @@ FASTEST_BIT_S = 10**11
 
 def parse_rate(text: object) -> int:
     """Return the bits per second of ``"10 Mbit/s"``: from 200 bit/s to 100 Gbit/s."""
-    bit_s = int(_scaled(text, RATES, "10 Mbit/s"))
+    bit_s = int(_scaled(text, RATES, "10 Mbit/s", f"{SLOWEST_BIT_S} bit/s"))
     if bit_s < SLOWEST_BIT_S:
         msg = f"{text!r} is below {SLOWEST_BIT_S} bit/s, the rate of one packet per minute"
         raise ValueError(msg)

@@ -6,6 +6,7 @@ import re
 
 from pydantic_core import ErrorDetails
 
+from httpbed.experiment import spellings
 from httpbed.experiment.factorial_mistakes import MOST_LISTED, listed
 
 _EXPECTED = {
@@ -26,9 +27,16 @@ _EXPECTED = {
     "model_attributes_type": "a table",
 }
 """What a place accepts, by pydantic's name of the error, in the words of TOML."""
+_BOUNDS = {
+    "greater_than_equal": ("ge", "must be {} or more"),
+    "greater_than": ("gt", "must be more than {}"),
+    "less_than_equal": ("le", "must be {} or less"),
+    "less_than": ("lt", "must be less than {}"),
+}
+"""The bound in the context of pydantic's error, and the message about it."""
 _LONGEST_VALUE = 40
 """Characters of a value that a message repeats."""
-_OTHER_SUBJECTS = re.compile(r"(String|List|Tuple|Dictionary|Value) should ")
+_SUBJECTS = re.compile(r"^(Input|String|List|Tuple|Dictionary|Value) should ")
 
 
 def reason(detail: ErrorDetails) -> str:
@@ -37,16 +45,26 @@ def reason(detail: ErrorDetails) -> str:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if kind == "string_type" and is_number:
         return f'must be a text, not {value!r}: write it in quotes, "{value}"'
-    message = detail["msg"].removeprefix("Value error, ")
-    if kind in _EXPECTED:
-        message = f"Input should be {_EXPECTED[kind]}"
-    if not message.startswith("Input should "):
-        return _OTHER_SUBJECTS.sub("must ", message, count=1)
-    message = "must " + message.removeprefix("Input should ")
-    if len(accepted := accepted_words(detail)) > MOST_LISTED:
-        message = f"must be one of {listed(accepted)}"
+    message = _expected(detail)
+    if kind == "value_error" or not message.startswith("must "):
+        return message
     is_short = isinstance(value, str | int | float) and len(repr(value)) <= _LONGEST_VALUE
     return f"{message}, not {value!r}" if is_short else message
+
+
+def _expected(detail: ErrorDetails) -> str:
+    """Return what the place accepts; for a mistake that a validator found, its own words."""
+    kind, context = detail["type"], detail.get("ctx", {})
+    if kind in _EXPECTED:
+        return f"must be {_EXPECTED[kind]}"
+    if kind in _BOUNDS:
+        key, words = _BOUNDS[kind]
+        return words.format(context[key])
+    if context.get("pattern") in spellings.WORDS:
+        return f"must be {spellings.WORDS[context['pattern']]}"
+    if len(accepted := accepted_words(detail)) > MOST_LISTED:
+        return f"must be one of {listed(accepted)}"
+    return _SUBJECTS.sub("must ", detail["msg"].removeprefix("Value error, "), count=1)
 
 
 def accepted_words(detail: ErrorDetails) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
+from httpbed.experiment import spellings
 from httpbed.experiment.factorial import FactorName
 from httpbed.experiment.metric import METRICS, ItemStatistic
 from httpbed.experiment.selection import OneOrSeveral, Selection, as_list
@@ -19,7 +20,7 @@ from httpbed.experiment.value import Value
 ContrastKind = Literal["ratio", "gain", "difference"]
 BlockStatistic = Literal["median", "mean", "variation", "success", "violation", "correlation"]
 CellStatistic = Literal["largest", "smallest", "spread"]
-ClaimId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,40}$")]
+ClaimId = Annotated[str, Field(pattern=spellings.CLAIM)]
 RegionText = Annotated[str, Field(min_length=1, max_length=80)]
 
 
@@ -44,7 +45,7 @@ Contrasts = Annotated[
 class OtherCells(Value):
     """Cells of another experiment, or of other treatments, in place of the claim's own."""
 
-    experiment: str | None = Field(default=None, pattern=r"^[a-z0-9][a-z0-9-]{0,60}$")
+    experiment: str | None = Field(default=None, pattern=spellings.NAME)
     """Name of the experiment. Its campaign is given to ``httpbed claims`` as a further folder.
     Default: this experiment."""
     where: Selection = Field(default_factory=dict)

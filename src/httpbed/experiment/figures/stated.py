@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
+from httpbed.experiment import spellings
 from httpbed.experiment.factorial import FactorName
 from httpbed.experiment.metric import METRICS, ItemStatistic
 from httpbed.experiment.selection import OneOrSeveral, Selection, as_list
@@ -35,7 +36,7 @@ class PublishedValue(Value):
 class StatedFigure(Value):
     """A figure of the report: its kind, its values and its axes."""
 
-    id: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,40}$")
+    id: str = Field(pattern=spellings.FIGURE)
     """Name of the figure and of its files: lower-case letters, digits and hyphens."""
     title: str = Field(min_length=1, max_length=200)
     """What the figure shows, in one sentence."""

@@ -7,12 +7,13 @@ from typing import Annotated
 
 from pydantic import Field
 
-LONGEST_NAME = 1000
-_NAME = r"^[^\x00-\x1f\x7f]+$"
+from httpbed.experiment import spellings
 
-FileName = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, pattern=_NAME)]
+LONGEST_NAME = 1000
+
+FileName = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, pattern=spellings.FILE)]
 """Relative to the experiment's file, or absolute."""
-Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Digest = Annotated[str, Field(pattern=spellings.SHA256)]
 """SHA-256 in hexadecimal."""
 
 
@@ -21,5 +22,5 @@ def is_file_name(value: object) -> bool:
     return (
         isinstance(value, str)
         and len(value) <= LONGEST_NAME
-        and re.fullmatch(_NAME, value) is not None
+        and re.fullmatch(spellings.FILE, value) is not None
     )

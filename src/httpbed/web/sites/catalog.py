@@ -111,8 +111,9 @@ def _maker_of_name(name: str) -> Maker:
     for maker in named_pages():
         if name in maker.NAMES:
             return maker
-    close = difflib.get_close_matches(name, names(), 3) or names()
-    raise ConfigError([Mistake("name", f"no page is named {name!r}", f"try {', '.join(close)}")])
+    close = difflib.get_close_matches(name, names(), 3)
+    remedy = f"did you mean {' or '.join(close)}?" if close else "httpbed pages lists them"
+    raise ConfigError([Mistake("name", f"no page is named {name!r}", remedy)])
 
 
 def _key(page: KnownPage, known: Outline, seed: int) -> str:

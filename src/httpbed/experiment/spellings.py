@@ -1,0 +1,25 @@
+"""How names are spelled: the pattern that accepts them, and the words for it in messages."""
+
+from __future__ import annotations
+
+NAME = r"^[a-z0-9][a-z0-9-]{0,60}$"
+FACTOR = r"^[a-z][a-z0-9_]{0,40}$"
+FIGURE = r"^[a-z0-9][a-z0-9-]{0,40}$"
+CLAIM = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,40}$"
+PAGE = r"^[a-z0-9][a-z0-9.-]{0,80}$"
+SHA256 = r"^[0-9a-f]{64}$"
+URL_PATH = "^/"
+FILE = r"^[^\x00-\x1f\x7f]+$"
+
+_HYPHENS = "lower-case letters, digits and hyphens, at most"
+WORDS = {
+    NAME: f"{_HYPHENS} 61, such as 'loss-by-version'",
+    FACTOR: "lower-case letters, digits and underscores, at most 41, such as 'http_version'",
+    FIGURE: f"{_HYPHENS} 41, such as 'time-by-loss'",
+    CLAIM: "letters, digits, '.', '_' and '-', at most 41, such as 'h3-at-4'",
+    PAGE: "lower-case letters, digits, '.' and '-', at most 81, as httpbed pages lists them",
+    SHA256: "a SHA-256: 64 digits and letters from a to f",
+    URL_PATH: "a path that begins with '/'",
+    FILE: "the name of a file, without control characters",
+}
+"""What each pattern accepts."""

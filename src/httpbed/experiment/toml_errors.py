@@ -1,0 +1,30 @@
+"""Mistakes in the syntax of TOML, with the damaged line."""
+
+from __future__ import annotations
+
+import re
+
+LONGEST_LINE = 80
+"""Characters of a damaged line that a message repeats."""
+_WORDS = (
+    (r"Illegal character '\\n'", "a text has no closing quote"),
+    (r"Cannot overwrite a value", "the key is given twice; keep one"),
+    (r"Cannot declare \('(.+)',\) twice", r"[\1] is given twice; write its keys below one of them"),
+    (r"Invalid value", "the value is neither a number, true, false nor a text in quotes"),
+    (r"Invalid statement", "a line is neither KEY = VALUE nor [TABLE]"),
+)
+"""Messages of tomllib that do not name the mistake, each with ours."""
+
+
+def in_line(error: Exception, text: str) -> str:
+    """Return tomllib's message with the line that it means."""
+    message = str(error)
+    for theirs, ours in _WORDS:
+        message = re.sub(theirs, ours, message)
+    found = re.search(r"\(at line (\d+), column \d+\)", message)
+    lines = text.splitlines()
+    if not found or not 0 < int(found[1]) <= len(lines):
+        return message
+    line = lines[int(found[1]) - 1].strip()
+    shown = line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]} ..."
+    return f"{message}: {shown}"
