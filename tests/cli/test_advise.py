@@ -105,7 +105,7 @@ def test_wrong_quantities_are_all_refused_at_once(httpbed: Command, tmp_path: Pa
     assert "--delay: unknown unit 'parsecs'" in lines[1]
     assert "--loss: '400 %' is above 100 %" in lines[2]
     assert "--size: is missing; add --size 1MB or --page NAME" in lines[3]
-    assert "--metric: unknown metric 'request_tme'; try request_time" in lines[4]
+    assert "--metric: unknown metric 'request_tme'; did you mean request_time" in lines[4]
     assert f"{tmp_path}: is not a campaign" in lines[5]
     assert all("; " in line for line in lines)
 
@@ -115,7 +115,7 @@ def test_a_page_must_be_known_and_excludes_a_size(httpbed: Command, campaign: Pa
     code, _, err = httpbed("advise", campaign, *NEAR, "--page", "startbootstrap-agenzy")
     assert code == 2
     assert "--size: does not go with --page" in err
-    assert "no page is named 'startbootstrap-agenzy'; try startbootstrap-agency" in err
+    assert "no page is named 'startbootstrap-agenzy'; did you mean startbootstrap-agency" in err
     code, _, err = httpbed("advise", campaign, *NEAR, "--metric", "rtt")
     assert code == 2
     assert "rtt is better neither when lower nor higher" in err

@@ -20,7 +20,7 @@ def test_every_mistake_is_named_before_anything_runs(
         2,
         [
             "httpbed: --scale: the audit's own experiment has no scales; name a FILE that has them",
-            "httpbed: kept: exists; name a new folder",
+            "httpbed: -o kept: exists already; name a new folder",
         ],
     )
     assert not [*Path("kept").iterdir()]
@@ -35,5 +35,5 @@ def test_a_folder_that_cannot_be_made_is_named(
     code, _, stderr = httpbed("audit", "-o", "file/new")
     assert (code, stderr) == (
         2,
-        "httpbed: file/new: cannot be made: Not a directory; name another folder\n",
+        "httpbed: -o file/new: file is not a folder; name another folder\n",
     )

@@ -58,10 +58,10 @@ def refused(httpbed: Command, *arguments: str | Path) -> str:
     return err
 
 
-def test_an_unknown_cell_is_rejected_with_the_list_of_cells(httpbed: Command) -> None:
+def test_an_unknown_cell_is_rejected_with_examples_of_names(httpbed: Command) -> None:
     """Before anything is run."""
     told = refused(httpbed, "calibrate", "--only", "nonsense")
-    assert "no cell has such a name" in told
+    assert "in its name; use a word of a name, such as " in told
     assert "delay 25 ms" in told
 
 

@@ -49,7 +49,8 @@ def read(files: Sequence[Path], claims: Claims) -> list[ImportedLoad]:
         except ConfigError as error:
             mistakes += error.mistakes
         except OSError as error:
-            mistakes.append(Mistake(str(file), f"cannot be read: {error.strerror}"))
+            reason = f"cannot be read: {error.strerror}"
+            mistakes.append(Mistake(str(file), reason, "name a HAR file"))
     if mistakes:
         raise ConfigError(mistakes)
     return found

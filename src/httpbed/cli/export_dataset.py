@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -11,9 +10,9 @@ from pathlib import Path
 from httpbed.analysis.dataset import table
 from httpbed.cli import output_file, table_files
 from httpbed.experiment.errors import ConfigError, Mistake
-from httpbed.host import user_file
 from httpbed.host.user_file import Kind
 from httpbed.report import dataset as dictionary
+from httpbed.store import whole_file
 from httpbed.store.results import Results
 
 KINDS = {
@@ -38,7 +37,7 @@ def write(campaigns: Sequence[Results], folder: Path) -> str:
     _require(campaigns, folder)
     made = table.make(campaigns)
     files = {dictionary.CSV: "csv", dictionary.PARQUET: "parquet"}
-    contents = {name: _content(made, kind) for name, kind in files.items()}
+    contents = {name: table_files.content(made.table, kind) for name, kind in files.items()}
     package = dictionary.package(made, campaigns, contents)
     texts = {
         dictionary.DICTIONARY: json.dumps(package, indent=1) + "\n",
@@ -46,14 +45,8 @@ def write(campaigns: Sequence[Results], folder: Path) -> str:
     }
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in (contents | _encoded(texts)).items():
-        (folder / name).write_bytes(content)
+        whole_file.write(folder / name, content)
     return f"{len(made.rows)} trials with {len(made.columns)} columns: {folder}"
-
-
-def _content(made: table.TrialDataset, kind: str) -> bytes:
-    file = io.BytesIO()
-    table_files.write(made.table, file, kind)
-    return file.getvalue()
 
 
 def _encoded(texts: Mapping[str, str]) -> dict[str, bytes]:
@@ -68,10 +61,6 @@ def _require(campaigns: Sequence[Results], folder: Path) -> None:
         for results in campaigns
         if not results.trials.num_rows
     ]
-    mistakes += [
-        Mistake(f"-o {folder / name}", reason, "name another folder, or delete this file")
-        for name, kind in KINDS.items()
-        if (reason := user_file.unlike(folder / name, kind))
-    ]
+    mistakes += output_file.kind_mistakes(folder, KINDS)
     if mistakes:
         raise ConfigError(mistakes)

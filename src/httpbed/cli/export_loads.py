@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.analysis import timelines
-from httpbed.cli.export_kinds import HAR
+from httpbed.cli import output_file
+from httpbed.cli.export_kinds import CDP_JSON, HAR
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.host.sandbox import untrusted_files
-from httpbed.store import layout
+from httpbed.host.user_file import Kind
+from httpbed.store import layout, whole_file
 from httpbed.store.results import Results
 from httpbed.web.har import writer
 from httpbed.web.load import driver_output, net_log, zhang_requests
@@ -22,6 +25,16 @@ from httpbed.web.load.driver_output import LoadError
 from httpbed.web.load.net_log import NetLog
 
 LOAD, NET_LOG = "load.json", "net-log.json"
+_KINDS = {
+    HAR: Kind(
+        "a HAR file that httpbed wrote",
+        re.compile(rb'\{\s*"log": \{\s*"version": "1.2",\s*"creator": \{\s*"name": "httpbed"'),
+    ),
+    CDP_JSON: Kind(
+        "a list of requests that httpbed wrote", re.compile(rb'\[\s*(\]|\{\s*"requestId": )')
+    ),
+}
+"""What is written, by format."""
 
 
 @dataclass(frozen=True)
@@ -110,4 +123,5 @@ def _write(stored: StoredLoad, kind: str, folder: Path) -> None:
         name = f"{stored.name}.har"
     else:
         document, name = zhang_requests.requests(stored.load), f"{stored.name}.json"
-    (folder / name).write_text(json.dumps(document, indent=1) + "\n")
+    output_file.require_kinds(folder, {name: _KINDS[kind]})
+    whole_file.write(folder / name, (json.dumps(document, indent=1) + "\n").encode())

@@ -1,8 +1,9 @@
-"""A choice among many words, whose error suggests the similar ones instead of listing all."""
+"""A choice among known words, whose error suggests the similar ones instead of listing all."""
 
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable
 from typing import Any
 
 import click
@@ -12,13 +13,19 @@ _FEW = 8
 
 
 class OneOf(click.Choice[str]):
-    """One of many known words."""
+    """One of the known words."""
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
         """Return the reason for a rejected word, with similar words or the first few."""
         del ctx
         words = list(map(str, self.choices))
-        if close := difflib.get_close_matches(str(value), words, 3):
-            return f"{value!r} is unknown; did you mean {' or '.join(close)}?"
+        if remedy := suggestion(str(value), words):
+            return f"{value!r} is unknown; {remedy}"
         rest = " ..." if len(words) > _FEW else ""
         return f"{value!r} is unknown; known: {', '.join(words[:_FEW])}{rest}"
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """Return the question whether a similar known word is meant; empty if none is similar."""
+    close = difflib.get_close_matches(word, list(known), 2)
+    return f"did you mean {' or '.join(close)}?" if close else ""

@@ -15,6 +15,7 @@ from httpbed.cli import output_file
 from httpbed.cli.echo import echo
 from httpbed.cli.json_option import json_option
 from httpbed.cli.one_of import OneOf
+from httpbed.cli.verb import verb
 from httpbed.experiment.errors import ConfigError, Mistake, visible
 from httpbed.experiment.metric import METRICS
 from httpbed.host.user_file import Kind
@@ -30,7 +31,7 @@ _HTML = Kind(
 )
 
 
-@click.command("report")
+@verb("report")
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 @json_option
 @click.option(
@@ -107,6 +108,8 @@ def command(
     _require_compatible(form, chosen, trial)
     if output is not None:
         output_file.require(output, _HTML, directory)
+        if output.parent.resolve() != directory.resolve():
+            output_file.require_figures(output.parent / publish.FIGURES)
     base = _base(bases)
     results = query.read(directory)
     if trial is not None:

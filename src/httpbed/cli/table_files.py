@@ -7,6 +7,7 @@ a spreadsheet would take for a formula gets a leading apostrophe. Numbers stay n
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from typing import IO
@@ -25,6 +26,11 @@ FILES = {
     JSON: Kind("a file of JSON lines that httpbed exported", re.compile(rb'\{"block": ')),
 }
 """What ``httpbed export`` writes, by kind."""
+IMPORTED = {
+    "csv": Kind("a CSV file that httpbed imported", re.compile(rb'"file","page",')),
+    "parquet": FILES["parquet"],
+}
+"""What ``httpbed import`` writes, by kind."""
 
 _FORMULA = re.compile(r"[=+\-@\uff1d\uff0b\uff0d\uff20]")
 """First character of a formula; some spreadsheets accept the full-width forms, too."""
@@ -40,6 +46,13 @@ def write(table: pa.Table, file: IO[bytes], kind: str) -> None:
     else:
         pa.parquet.write_table(table, file)
     file.flush()
+
+
+def content(table: pa.Table, kind: str) -> bytes:
+    """Return what :func:`write` writes."""
+    file = io.BytesIO()
+    write(table, file, kind)
+    return file.getvalue()
 
 
 def cell(text: str) -> str:

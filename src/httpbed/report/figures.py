@@ -36,6 +36,7 @@ from httpbed.report.phrasing import (
     treatment,
 )
 from httpbed.report.visible_figure import VisibleFigure, name_marks
+from httpbed.store import whole_file
 
 INK = "#1b1b1b"
 QUIET = "#8a8a8a"
@@ -92,7 +93,7 @@ class Plot:
         """Draw it once, for the report and for the campaign's folder."""
         buffer = io.StringIO()
         with mpl.rc_context({**STYLE, "svg.hashsalt": self.name}):
-            metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+            metadata = {**dict.fromkeys(("Date", "Format", "Type")), "Creator": "httpbed"}
             self.figure.savefig(buffer, format="svg", metadata=metadata, transparent=True)
         self.figure.set_layout_engine("none")  # settled, and slow to settle again
         return marks.titled(buffer.getvalue(), self.figure.words)
@@ -107,8 +108,8 @@ class Plot:
     def save(self, folder: Path) -> None:
         """Write the SVG and the PDF."""
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{self.name}.svg").write_text(self.svg(), encoding="utf-8")
-        (folder / f"{self.name}.pdf").write_bytes(self.pdf())
+        whole_file.write(folder / f"{self.name}.svg", self.svg().encode())
+        whole_file.write(folder / f"{self.name}.pdf", self.pdf())
 
 
 def plots(findings: Findings, document: Mapping[str, Any]) -> list[Plot]:

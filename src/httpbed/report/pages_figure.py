@@ -5,6 +5,7 @@ After Figure 2 of Liu et al. (2024), which shows both for their 18 sites.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import matplotlib as mpl
 
 from httpbed.report.figures import INK, PALETTE, ROW_IN, STYLE
 from httpbed.report.visible_figure import VisibleFigure
+from httpbed.store import whole_file
 from httpbed.web.sites.content_types import KINDS
 from httpbed.web.sites.corpus import CorpusPage
 
@@ -43,4 +45,6 @@ def write(entries: Mapping[str, CorpusPage], file: Path) -> None:
         weights.margins(y=0.01)
         figure.legend(loc="outside upper center", ncols=len(KINDS), frameon=False)
         metadata = {"Date": None} if file.suffix == ".svg" else None
-        figure.savefig(file, metadata=metadata)
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format=file.suffix.removeprefix("."), metadata=metadata)
+    whole_file.write(file, drawn.getvalue())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from httpbed.report import summary as summaries
 from httpbed.report.declared import section as declared
 from httpbed.report.pages import one_load, section
 from httpbed.report.terminal import Console
+from httpbed.store import whole_file
 from httpbed.store.results import Results
 
 REPORT = "report.html"
@@ -41,7 +41,7 @@ def report(results: Results, findings: Findings | None = None, path: Path | None
     own.save(folder)
     if pages is not None:
         pages.save(folder)
-    _replace(path, text)
+    whole_file.write(path, text.encode())
     return path
 
 
@@ -82,12 +82,3 @@ def summary(
 def invalid_remain(results: Results, findings: Findings | None = None) -> bool:
     """Whether a trial has no valid attempt."""
     return (findings or find(results)).tally.outcomes["invalid"] > 0
-
-
-def _replace(path: Path, text: str) -> None:
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        unfinished.write_text(text, encoding="utf-8")
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -12,6 +11,7 @@ from httpbed.analysis.advice.conditions import CampaignConditions
 from httpbed.analysis.advice.question import AdviceConditions, PageFacts
 from httpbed.cli import campaign_folders
 from httpbed.cli.echo import echo
+from httpbed.cli.one_of import suggestion
 from httpbed.experiment import units
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.metric import METRICS
@@ -82,7 +82,8 @@ def _wanted(
         try:
             found[name] = read(spelled(kind, text))
         except ValueError as error:
-            mistakes.append(Mistake(flag, str(error), f"write it like {flag} {example}"))
+            reason, _, _ = str(error).partition("; write it like")  # in an experiment file
+            mistakes.append(Mistake(flag, reason, f"write it like {flag} {example}"))
     return found, mistakes
 
 
@@ -94,8 +95,8 @@ def _metric_mistakes(metric: str | None) -> list[Mistake]:
         each = "has a value for each file or resource, and none for a trial"
         reason = each if METRICS[metric].per_item else "is better neither when lower nor higher"
         return [Mistake("--metric", f"{metric} {reason}", "use another one, such as request_time")]
-    close = difflib.get_close_matches(metric, judged, 3) or judged[:3]
-    return [Mistake("--metric", f"unknown metric {metric!r}", f"try {', '.join(close)}")]
+    remedy = suggestion(metric, judged) or f"try {', '.join(judged[:3])}"
+    return [Mistake("--metric", f"unknown metric {metric!r}", remedy)]
 
 
 def _page_facts(page: str, known: Iterable[CampaignConditions]) -> PageFacts | None:
@@ -116,5 +117,5 @@ def _measured_pages(known: Iterable[CampaignConditions]) -> dict[str, PageFacts]
 
 def _unknown_page(page: str, known: Iterable[CampaignConditions]) -> Mistake:
     names = [*_measured_pages(known), *catalog.names()]
-    close = difflib.get_close_matches(page, names, 3) or names[:3]
-    return Mistake("--page", f"no page is named {page!r}", f"try {', '.join(close)}")
+    remedy = suggestion(page, names) or "httpbed pages lists them"
+    return Mistake("--page", f"no page is named {page!r}", remedy)

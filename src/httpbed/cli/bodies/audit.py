@@ -13,7 +13,7 @@ import click
 from httpbed.campaign import capability, parallelism, preparation
 from httpbed.campaign.parallelism import Parallelism
 from httpbed.campaign.run import RunOptions
-from httpbed.cli import experiment_argument
+from httpbed.cli import experiment_argument, output_file
 from httpbed.cli.echo import command_line, echo, say
 from httpbed.cli.jobs import AUTO
 from httpbed.cli.progress import Reporter
@@ -68,8 +68,7 @@ def _require(file: Path | None, scale: ScaleName | None, output: Path | None) ->
     if scale and file is None:
         reason = "the audit's own experiment has no scales"
         mistakes.append(Mistake("--scale", reason, "name a FILE that has them"))
-    if output and output.exists():
-        mistakes.append(Mistake(str(output), "exists", "name a new folder"))
+    mistakes += output_file.new_folder_mistakes("-o", output)
     if mistakes:
         raise ConfigError(mistakes)
 

@@ -15,7 +15,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from httpbed.cli import output_file
 from httpbed.cli.echo import echo
+from httpbed.cli.one_of import suggestion
 from httpbed.cli.progress_bar import LiveBar
 from httpbed.experiment import units
 from httpbed.experiment.errors import ConfigError, Mistake
@@ -45,8 +47,7 @@ def run(
 ) -> None:
     """Compare the emulated link with arithmetic, and certify the conditions that pass."""
     chosen = _chosen(session.cells(scale), words)
-    if keep is not None and keep.exists():
-        raise ConfigError([Mistake(str(keep), "exists already", "name a new folder")])
+    output_file.require_new_folder("--keep", keep)
     load = os.getloadavg()[0]
     with _Reporter(len(chosen)) as reporter:
         bench = Bench(_root(), SEED, backend.choose(link_backend))
@@ -69,9 +70,13 @@ def _chosen(cells: Sequence[Cell], words: Iterable[str]) -> list[Cell]:
     wanted = [word.lower() for word in words]
     chosen = [one for one in cells[1:] if not wanted or any(w in one.name.lower() for w in wanted)]
     if not chosen:
-        names = ", ".join(cell.name for cell in cells)
-        raise ConfigError([Mistake("--only", "no cell has such a name", f"choose from: {names}")])
+        raise ConfigError(_no_cell(one, [cell.name for cell in cells]) for one in wanted)
     return [cells[0], *chosen]
+
+
+def _no_cell(word: str, names: Sequence[str]) -> Mistake:
+    some = f"use a word of a name, such as {', '.join(map(repr, names[2:5]))}"
+    return Mistake("--only", f"no cell has {word!r} in its name", suggestion(word, names) or some)
 
 
 def _root() -> Path:

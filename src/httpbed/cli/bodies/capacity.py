@@ -12,7 +12,7 @@ from typing import Any
 
 from rich.table import Table
 
-from httpbed.cli import experiment_argument
+from httpbed.cli import experiment_argument, output_file, page_programs
 from httpbed.cli.echo import command_line, echo, say
 from httpbed.cli.progress import Reporter
 from httpbed.host import backend, folders
@@ -37,7 +37,9 @@ def run(
     as_json: bool,
 ) -> None:
     """Measure how many page loads may run side by side on this machine."""
+    output_file.require_new_folder("--keep", keep)
     catalog = experiment_argument.catalog(recipe_folders)
+    page_programs.require(catalog, browser=browser)
     test = CapacityTest(browser, most, turns, backend.choose(link_backend), command_line())
     with _folder(keep) as folder, Reporter(test.loads(), {}) as reporter:
         result = session.run(test, catalog, folder, tell=reporter.report, say=say)

@@ -16,7 +16,7 @@ from httpbed.cli import (
 )
 from httpbed.cli.echo import echo
 from httpbed.experiment.errors import ConfigError, Mistake
-from httpbed.store import query
+from httpbed.store import query, whole_file
 from httpbed.store.results import Results
 
 
@@ -42,8 +42,7 @@ def run(
         table_files.write(table, sys.stdout.buffer, form)
         return
     output_file.require(output, table_files.FILES[form], results.directory)
-    with output.open("wb") as file:
-        table_files.write(table, file, form)
+    whole_file.write(output, table_files.content(table, form))
 
 
 def _read(directories: Sequence[Path]) -> list[Results]:

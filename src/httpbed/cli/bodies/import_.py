@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -13,12 +14,14 @@ import click
 from httpbed.analysis import har_import
 from httpbed.analysis.har_audit import Claims
 from httpbed.analysis.har_import import ImportedLoad
-from httpbed.cli import table_files
+from httpbed.cli import output_file, table_files
 from httpbed.cli.echo import echo
 from httpbed.experiment import units
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.roles import HttpVersion
+from httpbed.host.user_file import Kind
 from httpbed.report import har_text
+from httpbed.store import whole_file
 
 AUDIT, OBSERVATIONS = "audit.json", "observations"
 _VISITS = ("cold", "repeat view")
@@ -35,6 +38,8 @@ def run(
 ) -> None:
     """Read HAR FILES of any tool; print the page metrics and the audit of each load."""
     claimed = _pairs(claims)
+    if output is not None:
+        output_file.require_kinds(output, _kinds(kind))
     imported = har_import.read(files, _claims(claimed))
     if output is not None:
         _write(imported, claimed, output, kind)
@@ -44,6 +49,12 @@ def run(
         for line in har_text.lines(imported):
             echo(line)
     context.exit(1 if any(one.is_contradicted for one in imported) else 0)
+
+
+def _kinds(kind: str) -> dict[str, Kind]:
+    """Return what is written, by file name."""
+    audit = Kind("an audit that httpbed wrote", re.compile(rb'\[\s*(\]|\{\s*"file": )'))
+    return {AUDIT: audit, f"{OBSERVATIONS}.{kind}": table_files.IMPORTED[kind]}
 
 
 def _one_of(known: Sequence[str]) -> Callable[[str], str]:
@@ -116,9 +127,9 @@ def _write(
     imported: Sequence[ImportedLoad], claimed: Mapping[str, str], folder: Path, kind: str
 ) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / f"{OBSERVATIONS}.{kind}").open("wb") as file:
-        table_files.write(har_import.table(imported, claimed), file, kind)
+    made = table_files.content(har_import.table(imported, claimed), kind)
+    whole_file.write(folder / f"{OBSERVATIONS}.{kind}", made)
     audits = [_as_json(one) | {"claims": dict(claimed)} for one in imported]
     for audit in audits:
         del audit["observations"]
-    (folder / AUDIT).write_text(json.dumps(audits, indent=1) + "\n")
+    whole_file.write(folder / AUDIT, (json.dumps(audits, indent=1) + "\n").encode())

@@ -18,6 +18,7 @@ from PIL import Image, ImageDraw, ImageFont
 from httpbed.analysis import loads
 from httpbed.report.pages import phases, thumbnails
 from httpbed.report.pages.thumbnails import Screen
+from httpbed.store import whole_file
 from httpbed.web.load.browser_load import BrowserLoad
 from httpbed.web.load.speed_index import ProgressPoint
 
@@ -60,7 +61,7 @@ class Film:
     def save(self, folder: Path) -> None:
         """Write it."""
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{self.name}.webp").write_bytes(self.data)
+        whole_file.write(folder / f"{self.name}.webp", self.data)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,140 @@
+"""The command of a verb: it reports every mistake of its command line at once, in our words.
+
+click stops at the first mistake. So after one, the parameters are processed again, each on its own,
+and each mistake becomes one line with its place, the reason and the remedy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import click
+from click.core import iter_params_for_processing
+from click.exceptions import NoArgsIsHelpError, NoSuchCommand, NoSuchOption
+
+from httpbed.cli.one_of import suggestion
+from httpbed.experiment.errors import ConfigError, Mistake
+
+
+class Verb(click.Command):
+    """A click command that raises ConfigError with every mistake of its command line."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the words after the verb."""
+        words = [*args]
+        try:
+            return super().parse_args(ctx, args)
+        except NoArgsIsHelpError:
+            raise
+        except (click.UsageError, ConfigError) as error:
+            found = dict.fromkeys(_all(self, ctx, words))
+            raise (ConfigError(found) if found else error) from None
+
+
+class VerbGroup(click.Group):
+    """A verb that has verbs of its own."""
+
+    command_class = Verb
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the words after the verb, up to the verb below it."""
+        try:
+            return super().parse_args(ctx, args)
+        except NoArgsIsHelpError:
+            raise
+        except click.UsageError as error:
+            raise ConfigError([_mistake(error, ctx)]) from None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the verb below this one."""
+        try:
+            return super().resolve_command(ctx, args)
+        except NoSuchCommand:
+            raise ConfigError([no_verb(ctx, args[0], self.list_commands(ctx))]) from None
+
+
+def verb(name: str, **settings: Any) -> Callable[[Callable[..., Any]], Verb]:
+    """Declare a verb, as :func:`click.command` declares a command."""
+    return click.command(name, cls=Verb, **settings)
+
+
+def verb_group(name: str, **settings: Any) -> Callable[[Callable[..., Any]], VerbGroup]:
+    """Declare a verb that has verbs of its own."""
+    return click.group(name, cls=VerbGroup, **settings)
+
+
+def no_verb(context: click.Context, word: str, known: Sequence[str]) -> Mistake:
+    """Return the mistake of a word in the place of a verb."""
+    remedy = suggestion(word, known) or f"{context.command_path} --help lists them"
+    return Mistake(word, f"is no verb of {context.command_path}", remedy)
+
+
+def _all(command: click.Command, context: click.Context, words: list[str]) -> Iterator[Mistake]:
+    """Yield each mistake; only the first if the words cannot be assigned to parameters."""
+    settings: Mapping[str, Any] = command.context_settings
+    again = click.Context(command, context.parent, context.info_name, **settings)
+    try:
+        values, rest, order = command.make_parser(again).parse_args(words)
+    except click.UsageError as error:
+        yield _mistake(error, context)
+        return
+    for parameter in iter_params_for_processing(order, command.get_params(again)):
+        try:
+            _, rest = parameter.handle_parse_result(again, values, rest)
+        except click.UsageError as error:
+            yield _mistake(error, context)
+        except ConfigError as error:
+            yield from error.mistakes
+    for word in rest:
+        yield Mistake(word, f"is more than {context.command_path} takes", _usage(context))
+
+
+def _mistake(error: click.UsageError, context: click.Context) -> Mistake:
+    """Return click's error in our words."""
+    if isinstance(error, NoSuchOption):
+        return _no_option(error.option_name, error.possibilities or (), context)
+    if isinstance(error, click.MissingParameter):
+        return Mistake(_name(error.param, context), "is missing", _missing(error.param, context))
+    if isinstance(error, click.BadOptionUsage):
+        return _wrong_number_of_values(error.option_name, context)
+    if isinstance(error, click.BadParameter):
+        reason, _, remedy = error.message.partition("; ")
+        return Mistake(_name(error.param, context), reason, remedy)
+    return Mistake(context.command_path, error.message)
+
+
+def _no_option(name: str, close: Sequence[str], context: click.Context) -> Mistake:
+    remedy = suggestion(name, close) or f"{context.command_path} --help lists them"
+    return Mistake(name, f"is no option of {context.command_path}", remedy)
+
+
+def _wrong_number_of_values(name: str, context: click.Context) -> Mistake:
+    found = [one for one in context.command.get_params(context) if name in one.opts]
+    if not found or not isinstance(found[0], click.Option):
+        return Mistake(name, "has the wrong number of values", _usage(context))
+    option = found[0]
+    if option.is_flag:
+        return Mistake(name, "takes no value", f"write {name} alone")
+    needed = "a value" if option.nargs == 1 else f"{option.nargs} values"
+    return Mistake(name, f"needs {needed}", f"write {name} {option.make_metavar(context)}")
+
+
+def _name(parameter: click.Parameter | None, context: click.Context) -> str:
+    """Return an option's first name, or an argument as the help shows it."""
+    if isinstance(parameter, click.Option):
+        return parameter.opts[0]
+    return parameter.make_metavar(context) if parameter else context.command_path
+
+
+def _missing(parameter: click.Parameter | None, context: click.Context) -> str:
+    if isinstance(parameter, click.Option):
+        return f"add {parameter.opts[0]} {parameter.make_metavar(context)}"
+    return _usage(context)
+
+
+def _usage(context: click.Context) -> str:
+    pieces = " ".join(context.command.collect_usage_pieces(context))
+    return f"write {context.command_path} {pieces}"

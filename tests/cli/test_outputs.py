@@ -1,0 +1,87 @@
+"""Outputs of verbs: what they may replace, and what a full disk leaves."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import stored_campaigns
+from command_line import Command
+
+MOST_BYTES = 20_000
+"""A limit on the size of files: a report exceeds it, a figure does not."""
+
+
+@pytest.fixture
+def campaign(tmp_path: Path) -> Path:
+    """Make a campaign with values in one block."""
+    trials = stored_campaigns.loaded().trials[:6]
+    stored_campaigns.make(tmp_path / "campaign", map(stored_campaigns.record, trials))
+    return tmp_path / "campaign"
+
+
+def test_a_report_that_cannot_be_written_leaves_the_old_one(
+    httpbed: Command, campaign: Path
+) -> None:
+    """The write ends early, as on a full disk; the exit code is 3, with the remedy."""
+    assert httpbed("report", campaign)[0] == 0
+    report = campaign / "report.html"
+    old = report.read_bytes()
+    assert len(old) > MOST_BYTES
+    command = "from httpbed.cli.main import main; main()"
+    ended = subprocess.run(
+        [sys.executable, "-c", command, "report", str(campaign)],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (MOST_BYTES, MOST_BYTES)),
+    )
+    assert ended.returncode == 3
+    assert "remedy: raise the limit on file sizes" in ended.stderr
+    assert report.read_bytes() == old
+    assert not [*campaign.glob(".report*")]
+
+
+def test_figures_of_others_are_not_replaced(
+    httpbed: Command, campaign: Path, tmp_path: Path
+) -> None:
+    """A report names its figures itself, so a user's figure may have the same name."""
+    own = tmp_path / "figures" / "request_time-by-loss.pdf"
+    own.parent.mkdir()
+    own.write_text("mine")
+    words = ("report", campaign, "-o", tmp_path / "report.html")
+    code, _, err = httpbed(*words)
+    reason = f"its figures go to {own.parent}, and httpbed did not draw {own.name} there"
+    assert (code, err) == (2, f"httpbed: -o: {reason}; name a file in another folder\n")
+    assert own.read_text() == "mine"
+    own.unlink()
+    assert [httpbed(*words)[0] for _ in range(2)] == [0, 0]
+    assert own.read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.parametrize("words", [("report",), ("export",), ("export", "--format", "parquet")])
+def test_an_output_may_be_a_device(
+    httpbed: Command, campaign: Path, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    """``-o /dev/null`` writes to the device and does not replace it."""
+    verb, *options = words
+    (tmp_path / "device").symlink_to("/dev/null")
+    assert httpbed(verb, campaign, *options, "-o", tmp_path / "device")[0] == 0
+    assert Path("/dev/null").is_char_device()
+
+
+def test_a_figure_of_the_pages_is_replaced_only_by_its_kind(
+    httpbed: Command, tmp_path: Path
+) -> None:
+    """A page's own SVG file or figure stays, too, unless it is a figure of that format."""
+    file = tmp_path / "pages.svg"
+    file.write_text("notes")
+    code, _, err = httpbed("pages", "--plot", file)
+    assert (code, file.read_text()) == (2, "notes")
+    assert "exists and is not an SVG figure" in err
+    file.unlink()
+    assert [httpbed("pages", "--plot", file)[0] for _ in range(2)] == [0, 0]
