@@ -77,8 +77,8 @@ def test_a_mistake_is_one_line_and_exit_code_two(
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["rnu"], "no verb 'rnu'; did you mean run?"),
-        (["pages", "mak"], "No such command 'mak'. Did you mean 'make'?"),
+        (["rnu"], "rnu: is no verb of httpbed; did you mean run?"),
+        (["pages", "mak"], "mak: is no verb of httpbed pages; did you mean make?"),
         (["report", "--metric", "reqest_time", "."], "did you mean request_time"),
         (["run", "--scael"], "--scale"),
     ],

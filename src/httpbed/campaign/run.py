@@ -137,6 +137,16 @@ def prepare(
     return Prepared(loaded, setup, manifest.manifest(loaded, setup, command=options.command))
 
 
+def require_place(loaded: LoadedExperiment, directory: Path) -> None:
+    """Check whether an experiment may run in a folder; programs are compared later.
+
+    Raises:
+        ConfigError: The folder holds another campaign or other files.
+    """
+    trials = stopping.needed(directory, loaded.stopping, loaded.trials)
+    campaigns.require_place(directory, loaded.text, trials)
+
+
 @contextmanager
 def opened(ready: Prepared, directory: Path, *, jobs: Parallelism, say: Say) -> Iterator[OpenRun]:
     """Hold a campaign, new or resumed, and clear away what an earlier run left unfinished.

@@ -7,9 +7,10 @@ from pathlib import Path
 import click
 
 from httpbed.cli.json_option import json_option
+from httpbed.cli.verb import verb
 
 
-@click.command("advise")
+@verb("advise")
 @click.argument(
     "directories", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path)
 )

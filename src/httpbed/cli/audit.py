@@ -9,10 +9,11 @@ import click
 from httpbed.campaign.parallelism import Parallelism
 from httpbed.cli import experiment_argument
 from httpbed.cli.jobs import JOBS
+from httpbed.cli.verb import verb
 from httpbed.experiment.factorial import ScaleName
 
 
-@click.command("audit")
+@verb("audit")
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @experiment_argument.scale_option
 @click.option(

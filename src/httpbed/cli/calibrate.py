@@ -6,13 +6,15 @@ from pathlib import Path
 
 import click
 
+from httpbed.cli.one_of import OneOf
+from httpbed.cli.verb import verb
 from httpbed.network.calibration.scale import SCALES, Scale, about
 
 
-@click.command("calibrate")
+@verb("calibrate")
 @click.option(
     "--scale",
-    type=click.Choice(SCALES),
+    type=OneOf(SCALES),
     default="standard",
     show_default=True,
     help=f"smoke: does the link work at all ({about('smoke')}); standard: before measurements"
@@ -33,7 +35,7 @@ from httpbed.network.calibration.scale import SCALES, Scale, about
 )
 @click.option(
     "--link-backend",
-    type=click.Choice(["af_packet", "tun"]),
+    type=OneOf(["af_packet", "tun"]),
     envvar="HTTPBED_LINK_BACKEND",
     help="As for httpbed run; a certificate covers one backend.",
 )

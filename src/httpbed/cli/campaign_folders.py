@@ -10,7 +10,6 @@ from pathlib import Path
 from httpbed.cli.echo import echo
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.store import damage, query
-from httpbed.store.layout import MANIFEST, MANIFEST_SCHEMA
 from httpbed.store.results import Results
 
 
@@ -26,9 +25,7 @@ def read(directories: Sequence[Path]) -> list[Results]:
         if str(directory) in twice:
             continue
         try:
-            results = query.read(directory)
-            _require_known_schema(results)
-            campaigns.append(results)
+            campaigns.append(query.read(directory))
         except ConfigError as error:
             mistakes += error.mistakes
     if mistakes:
@@ -44,14 +41,6 @@ def named_twice(directories: Sequence[Path]) -> list[Mistake]:
         for directory in dict.fromkeys(directories)
         if times[os.path.realpath(directory)] > 1
     ]
-
-
-def _require_known_schema(results: Results) -> None:
-    found = results.manifest.get("schema")
-    if found != MANIFEST_SCHEMA:
-        place = str(results.directory / MANIFEST)
-        reason = f"has schema {found}, and this httpbed reads schema {MANIFEST_SCHEMA}"
-        raise ConfigError([Mistake(place, reason, "use the httpbed that wrote the campaign")])
 
 
 def note_damage(campaigns: Sequence[Results]) -> None:

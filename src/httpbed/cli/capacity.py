@@ -8,13 +8,16 @@ from typing import get_args
 import click
 
 from httpbed.cli import experiment_argument
+from httpbed.cli.one_of import OneOf
+from httpbed.cli.verb import verb
+from httpbed.cli.whole_number import WholeNumber
 from httpbed.host.backend import Backend
 from httpbed.studies.capacity.experiment import LEAST_LOADS
 
 DEFAULT_TURNS = 6
 
 
-@click.command("capacity")
+@verb("capacity")
 @click.option(
     "--browser",
     default="chromium-headless-shell",
@@ -23,14 +26,14 @@ DEFAULT_TURNS = 6
 )
 @click.option(
     "--most",
-    type=click.IntRange(2, 16),
+    type=WholeNumber(2, 16),
     default=3,
     show_default=True,
     help="Largest number of loads side by side.",
 )
 @click.option(
     "--turns",
-    type=click.IntRange(LEAST_LOADS, 100),
+    type=WholeNumber(LEAST_LOADS, 100),
     default=DEFAULT_TURNS,
     show_default=True,
     help="Rounds for each number; more rounds make the intervals narrower.",
@@ -41,7 +44,7 @@ DEFAULT_TURNS = 6
     metavar="DIR",
     help="Keep the loads as campaigns in this new folder.",
 )
-@click.option("--link-backend", type=click.Choice(get_args(Backend)), envvar="HTTPBED_LINK_BACKEND")
+@click.option("--link-backend", type=OneOf(get_args(Backend)), envvar="HTTPBED_LINK_BACKEND")
 @experiment_argument.recipes_option
 @experiment_argument.json_option
 def command(

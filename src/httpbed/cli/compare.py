@@ -13,6 +13,7 @@ from httpbed.campaign.parallelism import ONE, Parallelism
 from httpbed.cli import experiment_argument, run
 from httpbed.cli.echo import echo
 from httpbed.cli.jobs import JOBS
+from httpbed.cli.verb import verb
 from httpbed.host import backend
 from httpbed.studies.compare import comparison
 from httpbed.studies.compare.options import OPTIONS, CommandLine
@@ -28,7 +29,7 @@ def _options(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-@click.command("compare")
+@verb("compare")
 @click.argument("clients", nargs=-1, required=True, metavar="CLIENT...")
 @_options
 @click.option(

@@ -16,8 +16,11 @@ from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.campaign.run import RunOptions
 from httpbed.cli import experiment_argument
 from httpbed.cli.echo import command_line, echo, say
+from httpbed.cli.one_of import OneOf
 from httpbed.cli.progress import Reporter
-from httpbed.experiment.errors import ConfigError
+from httpbed.cli.verb import verb
+from httpbed.cli.whole_number import WholeNumber
+from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.roles import HttpVersion
 from httpbed.experiment.sender import SCALES, Scale
 from httpbed.host import backend
@@ -40,7 +43,7 @@ PAGE = "conformance.html"
 RECORD = "conformance.json"
 
 
-@click.command("conformance")
+@verb("conformance")
 @click.argument("implementation", required=False)
 @click.option(
     "--campaign",
@@ -55,7 +58,7 @@ RECORD = "conformance.json"
 )
 @click.option(
     "--http-version",
-    type=click.Choice(get_args(HttpVersion)),
+    type=OneOf(get_args(HttpVersion)),
     help="Over TCP (1.1, 2) or QUIC (3); default: the program's highest version.",
 )
 @click.option(
@@ -67,7 +70,7 @@ RECORD = "conformance.json"
 )
 @click.option(
     "--judged-as",
-    type=click.Choice(CONTROLS),
+    type=OneOf(CONTROLS),
     help="Judge by this algorithm's properties; default: by those of its congestion control.",
 )
 @click.option(
@@ -82,13 +85,13 @@ RECORD = "conformance.json"
 )
 @click.option(
     "--scale",
-    type=click.Choice(SCALES),
+    type=OneOf(SCALES),
     default="standard",
     show_default=True,
     help="smoke: 5 trials; standard: the whole grid of loss and RTT, 15; full: 5 of each.",
 )
 @click.option(
-    "--jobs", type=click.IntRange(1, 16), default=2, show_default=True, help="Trials side by side."
+    "--jobs", type=WholeNumber(1, 16), default=2, show_default=True, help="Trials side by side."
 )
 @click.option(
     "-o",
@@ -135,7 +138,8 @@ def command(
         _refuse_a_sender_beside_a_campaign(given=any(own))
         context.exit(_test_campaign(campaign, client, catalog, options))
     if implementation is None:
-        raise click.UsageError("Name an IMPLEMENTATION, or a campaign with --campaign DIR.")
+        remedy = "name one, or a campaign with --campaign DIR"
+        raise ConfigError([Mistake("IMPLEMENTATION", "is missing", remedy)])
     sender_options = SenderOptions(
         implementation=implementation,
         control=congestion_control,
@@ -165,10 +169,8 @@ class ConformanceOptions:
 
 def _refuse_a_sender_beside_a_campaign(*, given: bool) -> None:
     if given:
-        text = (
-            "--campaign chooses the senders: leave out IMPLEMENTATION and the options of a sender"
-        )
-        raise click.UsageError(text)
+        remedy = "leave out IMPLEMENTATION and the options of a sender"
+        raise ConfigError([Mistake("--campaign", "chooses the senders", remedy)])
 
 
 def _test_campaign(

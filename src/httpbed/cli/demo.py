@@ -10,11 +10,12 @@ import click
 from httpbed.campaign import preparation
 from httpbed.campaign.parallelism import ONE
 from httpbed.cli import experiment_argument, run
+from httpbed.cli.verb import verb
 from httpbed.host import backend
 from httpbed.programs import catalog as catalogs
 
 
-@click.command("demo")
+@verb("demo")
 @click.option(
     "-o",
     "--output",

@@ -7,15 +7,17 @@ from pathlib import Path
 import click
 
 from httpbed.cli.json_option import json_option
+from httpbed.cli.one_of import OneOf
+from httpbed.cli.verb import verb
 from httpbed.experiment.metric import METRICS
 
 
-@click.command("diff")
+@verb("diff")
 @click.argument("one", metavar="A", type=click.Path(path_type=Path))
 @click.argument("other", metavar="B", type=click.Path(path_type=Path))
 @click.option(
     "--metric",
-    type=click.Choice(list(METRICS)),
+    type=OneOf(list(METRICS)),
     metavar="METRIC",
     help="The metric to compare; default: the experiment's, else request_time.",
 )

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from httpbed.cli.echo import echo
+from httpbed.cli.verb import verb
 from httpbed.experiment.errors import HostError
 from httpbed.experiment.machine import MachineFacts
 from httpbed.host import doctor, facts
@@ -22,7 +23,7 @@ _UNABLE = 3
 _MARKS = {True: "ok  ", None: "less", False: "NO  "}
 
 
-@click.command("doctor")
+@verb("doctor")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
 def command(context: click.Context, *, as_json: bool) -> None:

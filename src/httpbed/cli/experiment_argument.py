@@ -14,6 +14,8 @@ from httpbed.campaign import preparation
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.cli.echo import echo
 from httpbed.cli.json_option import json_option as json_option  # noqa: PLC0414 - for verbs with a file
+from httpbed.cli.one_of import OneOf
+from httpbed.cli.whole_number import WholeNumber
 from httpbed.experiment import buckets, replication
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.factorial import ScaleName
@@ -79,7 +81,7 @@ def _keep_programs(context: click.Context, _: click.Parameter, values: tuple[str
 
 scale_option = click.option(
     "--scale",
-    type=click.Choice(get_args(ScaleName)),
+    type=OneOf(get_args(ScaleName)),
     help="How much of the experiment to run, by its [scales]; default: all of it.",
 )
 for_claims_option = click.option(
@@ -91,7 +93,7 @@ for_claims_option = click.option(
 )
 replicates_option = click.option(
     "--replicates",
-    type=click.IntRange(1, 10_000),
+    type=WholeNumber(1, 10_000),
     metavar="N",
     help="The number of blocks; default: the experiment's, or its scale's. With --for-claims: the"
     " most blocks.",
@@ -121,7 +123,7 @@ capture_option = click.option(
 )
 link_backend_option = click.option(
     "--link-backend",
-    type=click.Choice(get_args(Backend)),
+    type=OneOf(get_args(Backend)),
     envvar="HTTPBED_LINK_BACKEND",
     show_envvar=True,
     help="What carries packets: the emulator by packet sockets (the kernel stamps them) or by TUN"

@@ -7,9 +7,11 @@ from pathlib import Path
 import click
 
 from httpbed.cli import export_kinds
+from httpbed.cli.one_of import OneOf
+from httpbed.cli.verb import verb
 
 
-@click.command("export")
+@verb("export")
 @click.argument(
     "directories", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path)
 )
@@ -21,7 +23,7 @@ from httpbed.cli import export_kinds
 @click.option(
     "--format",
     "kind",
-    type=click.Choice([*export_kinds.TABLES, *export_kinds.LOADS]),
+    type=OneOf([*export_kinds.TABLES, *export_kinds.LOADS]),
     help="csv, parquet: a table. har: each page load as HAR 1.2. cdp-json: its requests as in"
     " CDP.  [default: csv]",
 )

@@ -8,6 +8,7 @@ import click
 
 from httpbed.cli.json_option import json_option
 from httpbed.cli.one_of import OneOf
+from httpbed.cli.verb import verb
 from httpbed.experiment import units
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.metric import METRICS
@@ -23,7 +24,7 @@ def _margin(context: click.Context, parameter: click.Parameter, text: str | None
         raise ConfigError([Mistake("--margin", str(error))]) from None
 
 
-@click.command("gate")
+@verb("gate")
 @click.argument("baseline", metavar="BASELINE", type=click.Path(path_type=Path))
 @click.argument("campaign", metavar="DIR", type=click.Path(path_type=Path))
 @click.option(

@@ -8,11 +8,13 @@ import click
 
 from httpbed.cli import export_kinds
 from httpbed.cli.json_option import json_option
+from httpbed.cli.one_of import OneOf
+from httpbed.cli.verb import verb_group
 
 AUDIT, OBSERVATIONS = "audit.json", "observations"
 
 
-@click.group("import")
+@verb_group("import")
 def command() -> None:
     """Turn measurements of other tools into observations.
 
@@ -34,14 +36,14 @@ def command() -> None:
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=click.Path(path_type=Path),
     metavar="DIR",
     help=f"Also write {OBSERVATIONS}.csv and {AUDIT} into this folder.",
 )
 @click.option(
     "--format",
     "kind",
-    type=click.Choice(export_kinds.TABLES),
+    type=OneOf(export_kinds.TABLES),
     default="csv",
     show_default=True,
     help=f"Format of the {OBSERVATIONS}.",

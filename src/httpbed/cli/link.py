@@ -7,6 +7,8 @@ from typing import Any, get_args
 
 import click
 
+from httpbed.cli.one_of import OneOf
+from httpbed.cli.verb import verb
 from httpbed.experiment.impairments.registry import OPTIONS
 from httpbed.host.backend import Backend
 from httpbed.network.shell import options
@@ -29,7 +31,7 @@ def _impairments(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-@click.command("link", context_settings=_SETTINGS)
+@verb("link", context_settings=_SETTINGS)
 @_impairments
 @click.option(
     "--change",
@@ -60,7 +62,7 @@ def _impairments(function: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option(
     "--link-backend",
-    type=click.Choice(get_args(Backend)),
+    type=OneOf(get_args(Backend)),
     envvar="HTTPBED_LINK_BACKEND",
     show_envvar=True,
     help="As for httpbed run, but without the kernel's tbf and netem.",

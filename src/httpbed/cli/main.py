@@ -67,7 +67,7 @@ def _run(termination: Termination) -> int:
     try:
         _require_memory()
         library_settings.apply()
-        code = cli.main(standalone_mode=False)
+        code = cli.main(prog_name="httpbed", standalone_mode=False)
     except SystemExit:  # raised by click when the reader of stdout has gone
         code = EXIT_PIPE
     except (click.exceptions.Abort, KeyboardInterrupt):

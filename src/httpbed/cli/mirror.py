@@ -7,8 +7,11 @@ from pathlib import Path
 
 import click
 
+from httpbed.cli import page_programs
 from httpbed.cli.echo import echo, say
 from httpbed.cli.experiment_argument import catalog, json_option, recipes_option
+from httpbed.cli.verb import verb
+from httpbed.cli.whole_number import WholeNumber
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.host.packages import curl, ssrf_guard
 from httpbed.studies.mirror import session
@@ -16,10 +19,15 @@ from httpbed.studies.mirror.browser_load import BrowserLoader
 from httpbed.studies.mirror.crawler import MirrorLimits
 
 
-@click.command("mirror")
+@verb("mirror")
 @click.argument("source", metavar="URL|DIR")
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), required=True, help="The new folder."
+    "-o",
+    "--output",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="The new folder.",
 )
 @click.option(
     "--entry",
@@ -35,7 +43,7 @@ from httpbed.studies.mirror.crawler import MirrorLimits
 @click.option(
     "--bytes",
     "most_bytes",
-    type=click.IntRange(1, 10**9),
+    type=WholeNumber(1, 10**9),
     default=100_000_000,
     show_default=True,
     help="Largest total size in bytes.",
@@ -43,15 +51,15 @@ from httpbed.studies.mirror.crawler import MirrorLimits
 @click.option(
     "--files",
     "most_files",
-    type=click.IntRange(1, 10_000),
+    type=WholeNumber(1, 10_000),
     default=3000,
     show_default=True,
     help="Largest number of files.",
 )
 @click.option(
     "--time-limit",
-    type=click.FloatRange(1, 3600),
-    default=300.0,
+    type=WholeNumber(1, 3600),
+    default=300,
     show_default=True,
     help="Longest time of fetching, in seconds.",
 )
@@ -90,6 +98,7 @@ def command(
     """
     session.refuse_existing(output)
     known = catalog(recipe_folders)
+    page_programs.require(known, browser=browser, server=server)
     bounds = MirrorLimits(most_bytes, most_files, time_limit)
     origin = _origin(source, entry, bounds, strip=strip)
     made = session.mirror(origin, output, BrowserLoader(known, browser, server, say), say)

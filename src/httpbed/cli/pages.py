@@ -9,8 +9,10 @@ from typing import Any
 
 import click
 
+from httpbed.cli import output_file, page_programs
 from httpbed.cli.echo import echo, say
 from httpbed.cli.experiment_argument import catalog, json_option, recipes_option
+from httpbed.cli.verb import verb_group
 from httpbed.experiment.errors import ConfigError, HostError, Mistake
 from httpbed.experiment.page import NamedPage
 from httpbed.host import folders
@@ -24,7 +26,7 @@ _SEED = 1
 """Seed of generated pages; pages of the corpus are the same for every seed."""
 
 
-@click.group("pages", invoke_without_command=True)
+@verb_group("pages", invoke_without_command=True)
 @click.option("--plot", type=click.Path(path_type=Path), help="Plot their sizes into this file.")
 @json_option
 @click.pass_context
@@ -37,6 +39,7 @@ def command(context: click.Context, *, plot: Path | None, as_json: bool) -> None
     if context.invoked_subcommand is not None:
         return
     if plot is not None:
+        output_file.require_figure("--plot", plot)
         from httpbed.report import pages_figure  # noqa: PLC0415 - plotting takes a second to import
 
         pages_figure.write(corpus.read().sites, plot)
@@ -92,11 +95,13 @@ def check(
     """
     from httpbed.studies.mirror import browser_load  # noqa: PLC0415 - a list needs no trials
 
-    loader = browser_load.BrowserLoader(catalog(recipe_folders), browser, server, say)
+    chosen, known = _chosen(names, every=every), catalog(recipe_folders)
+    page_programs.require(known, browser=browser, server=server)
+    loader = browser_load.BrowserLoader(known, browser, server, say)
     wrong = False
     parent = folders.cache() / "work"
     parent.mkdir(parents=True, exist_ok=True)
-    for name in _chosen(names, every=every):
+    for name in chosen:
         made = sites.ensure(NamedPage(name=name), _SEED, Path(), say)
         with tempfile.TemporaryDirectory(dir=parent) as scratch:
             differences = browser_load.differences(

@@ -17,6 +17,7 @@ from httpbed.campaign.claim_trials import ClaimTrials
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.cli import experiment_argument
 from httpbed.cli.echo import echo
+from httpbed.cli.verb import verb
 from httpbed.experiment import units
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.factorial import ScaleName
@@ -37,7 +38,7 @@ Planner = Callable[[Trial], TrialPlan]
 A_YEAR_S = 365 * 86_400.0
 
 
-@click.command("plan")
+@verb("plan")
 @experiment_argument.file_argument
 @experiment_argument.scale_option
 @experiment_argument.for_claims_option

@@ -10,11 +10,12 @@ import click
 
 from httpbed.cli.echo import echo
 from httpbed.cli.json_option import json_option
+from httpbed.cli.verb import verb
 from httpbed.experiment import profiles
 from httpbed.experiment.errors import ConfigError, Mistake
 
 
-@click.command("profiles")
+@verb("profiles")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @json_option
 def command(*, names: tuple[str, ...], as_json: bool) -> None:

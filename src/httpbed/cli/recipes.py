@@ -11,8 +11,11 @@ from typing import Any
 
 import click
 
+from httpbed.cli import output_file
 from httpbed.cli.echo import echo, say
 from httpbed.cli.experiment_argument import catalog, json_option, recipes_option
+from httpbed.cli.verb import verb_group
+from httpbed.cli.whole_number import WholeNumber
 from httpbed.experiment.errors import HostError
 from httpbed.host import folders
 from httpbed.programs import catalog as catalogs
@@ -26,7 +29,7 @@ from httpbed.studies.interop.session import InteropResult, PairingResult
 from httpbed.trial import program_roots
 
 
-@click.group("recipes", invoke_without_command=True)
+@verb_group("recipes", invoke_without_command=True)
 @recipes_option
 @json_option
 @click.pass_context
@@ -87,11 +90,11 @@ def _row(recipe: Recipe) -> list[str]:
     help="Every client with every server in every version, direct and through every proxy; default:"
     " each declared ability once.",
 )
-@click.option("--jobs", type=click.IntRange(1, 64), default=1, show_default=True)
+@click.option("--jobs", type=WholeNumber(1, 64), default=1, show_default=True)
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=click.Path(path_type=Path),
     metavar="DIR",
     help="Keep every trial's files, to see why one failed.",
 )
@@ -121,6 +124,7 @@ def check(
     Exit codes: 0 all passed; 1 one failed, or a declared ability has no installed counterpart; 2
     usage, or your own program cannot be run; 3 nothing is installed.
     """
+    output_file.require_new_folder("-o", output)
     known = catalog(recipe_folders)
     catalogs.require(known, names)
     user_program.require(known[name] for name in names)

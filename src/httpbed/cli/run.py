@@ -16,6 +16,7 @@ from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.cli import experiment_argument
 from httpbed.cli.echo import command_line, echo, say
 from httpbed.cli.jobs import JOBS
+from httpbed.cli.verb import verb
 from httpbed.experiment.factorial import ScaleName
 from httpbed.host import backend
 from httpbed.host.backend import Backend
@@ -27,7 +28,7 @@ if TYPE_CHECKING:  # statistics, which a run begins without
     from httpbed.analysis.sample import Tally
 
 
-@click.command("run")
+@verb("run")
 @experiment_argument.file_argument
 @experiment_argument.scale_option
 @experiment_argument.for_claims_option
@@ -124,6 +125,7 @@ def carry_out(
     run_options = campaign_run.RunOptions(
         backend=options.backend, command=command_line(), capture=options.capture
     )
+    campaign_run.require_place(loaded, directory)
     ready = campaign_run.prepare(loaded, catalog, run_options, say=say)
     standing = link_certificate.standing(loaded, options.backend)
     ready.manifest["scale"] = loaded.scale

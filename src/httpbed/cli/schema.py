@@ -7,10 +7,11 @@ import json
 import click
 
 from httpbed.cli.echo import echo
+from httpbed.cli.verb import verb
 from httpbed.experiment.schema import experiment_schema
 
 
-@click.command("schema")
+@verb("schema")
 @click.option("--json", "as_json", is_flag=True, help="Print it in one line.")
 def command(*, as_json: bool) -> None:
     """Print the JSON Schema of an experiment file.

@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from httpbed.cli.json_option import json_option
+from httpbed.cli.verb import verb
 from httpbed.experiment import units
 from httpbed.experiment.trial import Record
 from httpbed.store import campaign as campaigns
@@ -26,7 +27,7 @@ FEW = 2
 """So many attempts give no usual distance between starts."""
 
 
-@click.command("status")
+@verb("status")
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 @json_option
 def command(*, directory: Path, as_json: bool) -> None:

@@ -9,6 +9,7 @@ import click
 
 from httpbed.cli.echo import echo, say
 from httpbed.cli.experiment_argument import catalog, json_option, recipes_option
+from httpbed.cli.verb import verb_group
 from httpbed.experiment.errors import ConfigError, HostError, Mistake
 from httpbed.host.packages import pypi, toolbox
 from httpbed.host.packages.toolbox import Contents, Root
@@ -20,7 +21,7 @@ _names = click.argument("names", nargs=-1, metavar="[IMPLEMENTATION]...")
 _UNABLE = 3
 
 
-@click.group("toolbox")
+@verb_group("toolbox")
 def command() -> None:
     """List, build or remove the root filesystems with the programs under test.
 

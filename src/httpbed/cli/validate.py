@@ -10,6 +10,7 @@ import click
 
 from httpbed.cli import experiment_argument
 from httpbed.cli.echo import echo
+from httpbed.cli.verb import verb
 from httpbed.experiment import parser
 from httpbed.experiment.claims import checking
 from httpbed.experiment.claims.cell_builder import ClaimDesign
@@ -17,7 +18,7 @@ from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.experiment import Experiment
 
 
-@click.command("validate")
+@verb("validate")
 @experiment_argument.file_argument
 @click.option(
     "--with",

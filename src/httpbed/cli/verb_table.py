@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import keyword
 
 import click
+
+from httpbed.cli.verb import VerbGroup, no_verb
+from httpbed.experiment.errors import ConfigError
 
 VERBS = {
     "demo": "Compare HTTP versions and congestion controls in a minute.",
@@ -40,8 +42,8 @@ VERBS = {
 """Each verb with its purpose, in the order in which a new user needs them."""
 
 
-class Verbs(click.Group):
-    """A click group whose commands are modules of this package."""
+class Verbs(VerbGroup):
+    """A group whose commands are modules of this package."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the name of every verb."""
@@ -61,12 +63,9 @@ class Verbs(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the verb; suggest similar ones, which click looks for among imported commands."""
-        name = args[0]
-        close = difflib.get_close_matches(name, VERBS, 3)
-        if name not in VERBS and not name.startswith("-") and not ctx.resilient_parsing:
-            hint = f"did you mean {' or '.join(close)}?" if close else "httpbed --help lists them"
-            raise click.UsageError(f"no verb {name!r}; {hint}", ctx)
+        """Find the verb; click would look for similar ones among imported commands only."""
+        if args[0] not in VERBS and not args[0].startswith("-") and not ctx.resilient_parsing:
+            raise ConfigError([no_verb(ctx, args[0], list(VERBS))])
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

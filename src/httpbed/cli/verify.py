@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from httpbed.cli.json_option import json_option
+from httpbed.cli.verb import verb
 from httpbed.experiment.errors import visible
 from httpbed.store import campaign as campaigns
 from httpbed.store import damage
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from httpbed.store.verification import Verification
 
 
-@click.command("verify")
+@verb("verify")
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 @json_option
 @click.pass_context

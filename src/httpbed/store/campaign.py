@@ -47,7 +47,16 @@ from httpbed.store import (
 )
 from httpbed.store.damage import Damage
 from httpbed.store.digests import DifferentError, FileDigest
-from httpbed.store.layout import DESIGN, EXPERIMENT, FILES, LINKS, MANIFEST, RUNS, SOURCES
+from httpbed.store.layout import (
+    DESIGN,
+    EXPERIMENT,
+    FILES,
+    LINKS,
+    MANIFEST,
+    MANIFEST_SCHEMA,
+    RUNS,
+    SOURCES,
+)
 
 T = TypeVar("T")
 
@@ -73,7 +82,15 @@ class Campaign:
         return SOURCES in self.manifest
 
     def _sealed_manifest(self) -> dict[str, Any]:
-        return self._parsed(MANIFEST, digests.unsealed)
+        return self._parsed(MANIFEST, self._unsealed)
+
+    def _unsealed(self, content: bytes) -> dict[str, Any]:
+        document = digests.unsealed(content)
+        if (found := document.get("schema")) != MANIFEST_SCHEMA:
+            reason = f"has schema {found}, and this httpbed reads schema {MANIFEST_SCHEMA}"
+            remedy = "use the httpbed that wrote the campaign"
+            raise ConfigError([Mistake(str(self.directory / MANIFEST), reason, remedy)])
+        return document
 
     @property
     def experiment_text(self) -> str:
@@ -93,7 +110,7 @@ class Campaign:
         """Return the digests of the files beside the manifest and of links, by their names."""
 
         def parse(content: bytes) -> dict[str, FileDigest]:
-            listed = digests.unsealed(content)["files"].items()
+            listed = self._unsealed(content)["files"].items()
             return {name: FileDigest.model_validate(one) for name, one in listed}
 
         return self._parsed(MANIFEST, parse)
@@ -265,6 +282,19 @@ def _run(line: str) -> dict[str, Any] | None:
     return run if isinstance(run, dict) and isinstance(run.get("jobs"), str) else None
 
 
+def require_place(directory: Path, experiment_text: str, design: Sequence[Trial]) -> None:
+    """Check whether a run of an experiment may use a folder, before anything is built for it.
+
+    Raises:
+        ConfigError: It is no folder, has other files, or a campaign of another experiment.
+    """
+    _refuse_foreign(directory)
+    if os.path.lexists(directory / MANIFEST):
+        mistakes = [*growth.other_experiment(Campaign(directory), experiment_text, design)]
+        if mistakes:
+            raise ConfigError(mistakes)
+
+
 @contextmanager
 def opened(
     directory: Path,
@@ -357,9 +387,10 @@ def _make_folder(directory: Path) -> None:
 
 
 def _refuse_foreign(directory: Path) -> None:
-    """Refuse a folder of other files."""
-    if os.path.lexists(directory) and not directory.is_dir():
-        raise ConfigError([Mistake(str(directory), "is not a folder", "choose another with -o")])
+    """Refuse a folder of other files, and a place below a file."""
+    nearest = next(one for one in (directory, *directory.parents) if os.path.lexists(one))
+    if not nearest.is_dir():
+        raise ConfigError([Mistake(str(nearest), "is not a folder", "choose another with -o")])
     names = {path.name for path in directory.iterdir()} if directory.is_dir() else set()
     begun = "lock" in names and names <= {"lock", ".manifest", LINKS, *FILES}  # and then broken off
     if names and not names >= set(FILES) and not begun:

@@ -19,7 +19,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from httpbed.experiment import differences, growth, parser
 from httpbed.experiment.differences import Version
@@ -50,7 +50,8 @@ def resumed(campaign: Campaign, wanted: FirstFiles) -> Growth | None:
         raise ConfigError([Mistake(place, "holds an archive, which no run continues", ANOTHER)])
     old = campaign.design()
     ran = layout.trials_with_attempts(campaign.directory.resolve())
-    if mistakes := [*_mistakes(campaign, old, wanted, ran)]:
+    other = other_experiment(campaign, wanted.experiment_text, wanted.design)
+    if mistakes := [*other, *_other_programs(campaign, wanted.manifest)]:
         raise ConfigError(mistakes)
     step = growth.grown(old, wanted.design, ran)
     manifest = campaign.manifest
@@ -62,20 +63,22 @@ def resumed(campaign: Campaign, wanted: FirstFiles) -> Growth | None:
     return step
 
 
-def _mistakes(
-    campaign: Campaign, old: Sequence[Trial], wanted: FirstFiles, ran: frozenset[str]
-) -> Iterator[Mistake]:
-    """Yield each difference that keeps the experiment out of the campaign, with the way out."""
+def other_experiment(campaign: Campaign, text: str, design: Sequence[Trial]) -> Iterator[Mistake]:
+    """Yield each difference that keeps an experiment out of a campaign, with the way out."""
     place = str(campaign.directory)
-    earlier = Version(parser.read_valid(campaign.experiment_text).document, old)
-    later = Version(parser.read_valid(wanted.experiment_text).document, wanted.design)
+    ran = layout.trials_with_attempts(campaign.directory.resolve())
+    earlier = Version(parser.read_valid(campaign.experiment_text).document, campaign.design())
+    later = Version(parser.read_valid(text).document, design)
     for one in differences.differences(earlier, later, ran):
         reason = f"holds a campaign of another experiment: {one}"
         yield Mistake(place, reason, f"{one.remedy}, or {ANOTHER}")
-    for name, before, now in resume.conflicts(campaign.manifest, wanted.manifest):
-        yield Mistake(
-            place, f"{name} was {before or 'not there'} and is now {now or 'gone'}", ANOTHER
-        )
+
+
+def _other_programs(campaign: Campaign, manifest: Mapping[str, Any]) -> Iterator[Mistake]:
+    """Yield each program that is another one than in earlier runs."""
+    for name, before, now in resume.conflicts(campaign.manifest, manifest):
+        reason = f"{name} was {before or 'not there'} and is now {now or 'gone'}"
+        yield Mistake(str(campaign.directory), reason, ANOTHER)
 
 
 def _write(campaign: Campaign, content: FirstFiles) -> None:

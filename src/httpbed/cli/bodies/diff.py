@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from httpbed.analysis import campaign_comparison, findings
+from httpbed.cli import campaign_folders
 from httpbed.cli.echo import echo
 from httpbed.experiment import differences
 from httpbed.experiment.differences import Difference, Version
@@ -13,13 +14,12 @@ from httpbed.experiment.errors import ConfigError, Mistake, visible
 from httpbed.report import campaign_comparison as comparison_text
 from httpbed.report import terminal
 from httpbed.store import campaign as campaigns
-from httpbed.store import query
 from httpbed.store.results import Results
 
 
 def run(*, one: Path, other: Path, metric: str | None, as_json: bool) -> None:
     """Compare campaign B with campaign A, treatment by treatment."""
-    old, new = (query.read(path) for path in (one, other))
+    old, new = campaign_folders.read([one, other])
     name = metric or findings.default_metric(new)
     found = campaign_comparison.compare(old, new, name)
     if not found:

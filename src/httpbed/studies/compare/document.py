@@ -297,4 +297,5 @@ def _base(
 
 def _number(text: str) -> str | int:
     """Read a count; another text stays as it is, and loading the experiment refuses it."""
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else text  # noqa: PLR2004 - TOML's own bound
+    digits = text.removeprefix("-")
+    return int(text) if digits.isascii() and digits.isdigit() and len(digits) < 20 else text  # noqa: PLR2004 - TOML's own bound

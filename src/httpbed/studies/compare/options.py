@@ -290,6 +290,10 @@ def _clients(
         reason = f"{version!r} is not an HTTP version; known: h1, h2, h3"
         mistakes.append(Mistake(f"{CLIENT} {word}", reason))
         return []
+    if name in VERSIONS:
+        reason = f"{name!r} is an HTTP version without its program"
+        mistakes.append(Mistake(f"{CLIENT} {word}", reason, f"write for example curl:{name}"))
+        return []
     if program(name, catalog) not in catalog.recipes:
         return [VersionedClient(name, "2")]  # loading the experiment reports it
     names = [program(one, catalog) for one in (name, *peers)]

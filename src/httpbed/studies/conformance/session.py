@@ -93,6 +93,7 @@ def run(test: ConformanceTest, folder: Path, *, tell: Tell, say: Say) -> Judgeme
         ConfigError: The folder holds something else.
         HostError: This machine cannot run the test.
     """
+    campaign_run.require_place(test.loaded, folder)
     options = RunOptions(test.backend, test.command, packet_log=True)
     ready = campaign_run.prepare(test.loaded, test.catalog, options, say=say)
     with campaign_run.opened(ready, folder, jobs=Parallelism(test.jobs), say=say) as work:
@@ -176,6 +177,7 @@ def compete(  # noqa: PLR0913 - all but the first three are keywords
         ConfigError: The folder holds something else.
         HostError: This machine cannot run it.
     """
+    campaign_run.require_place(loaded, folder)
     ready = campaign_run.prepare(loaded, catalog, options, say=say)
     with campaign_run.opened(ready, folder, jobs=ONE, say=say) as work:
         work.finish(jobs=ONE, tell=tell, retries=RETRIES)
