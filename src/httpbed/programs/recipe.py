@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from httpbed.experiment.errors import visible
 from httpbed.experiment.roles import ClientRole, HttpVersion, KnobName, Transport
@@ -22,6 +21,7 @@ from httpbed.programs.install import Install
 from httpbed.programs.invocation import Run, in_folder
 from httpbed.programs.protocol import LoggedRequest, Part, ProgramReport, RoleName
 from httpbed.programs.settings import CongestionControl, Knob, Retrying, settings
+from httpbed.programs.version import VersionCommand
 
 MEMORY_BYTES = 4 * 2**30
 """Limit for each process of a program under test, far above the needs of a browser."""
@@ -34,24 +34,6 @@ DRIVER_S = 15.0
 VERSION_BYTES = 2**20
 _QUOTED_LINES, _QUOTED_LENGTH = 3, 300
 """Of a program's error output, what messages quote at most."""
-
-
-def _has_a_version_group(pattern: str) -> str:
-    try:
-        groups = re.compile(pattern).groupindex
-    except re.error as error:
-        raise ValueError(f"not a regular expression: {error}") from None
-    if "version" not in groups:
-        raise ValueError("has no group (?P<version>...)")
-    return pattern
-
-
-class VersionCommand(Value):
-    """The command that reports the program's version."""
-
-    argv: list[str] = Field(min_length=1)
-    pattern: Annotated[str, AfterValidator(_has_a_version_group)]
-    """Regular expression with a group ``version``; it is searched in the command's output."""
 
 
 class Parse(Value):

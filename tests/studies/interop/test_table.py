@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from httpbed.campaign.manifest import ReportedVersion
+from httpbed.campaign.program_versions import ReportedVersion
 from httpbed.programs import catalog
 from httpbed.studies.interop import table
 from httpbed.studies.interop.pairings import Pairing, Promise, ProxyHop
@@ -31,7 +31,7 @@ PROXIED = PairingResult(
     Pairing("curl", "3", "nginx", (ProxyHop("haproxy", "1.1"),)),
     (DownloadResult(1000, ()), DownloadResult(10**6, (NOTHING_STORED,))),
 )
-KNOWN = CheckedProgram(CURL, ReportedVersion("8.23.0", "curl 8.23.0"))
+KNOWN = CheckedProgram(CURL, ReportedVersion("8.23.0", "curl 8.23.0\nFeatures: HTTP2 HTTP3"))
 REFUSED = RefusalResult(
     "curl", UNTRUSTED, (Failure("client ended well", "exit status 60", is_refusal=True),)
 )

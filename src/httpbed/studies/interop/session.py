@@ -16,8 +16,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from httpbed.campaign import executor, manifest
-from httpbed.campaign.manifest import ReportedVersion
+from httpbed.campaign import executor, program_versions
+from httpbed.campaign.program_versions import ReportedVersion
 from httpbed.experiment import check
 from httpbed.experiment.errors import BedError
 from httpbed.experiment.trial import Check, Trial
@@ -118,8 +118,16 @@ class CheckedProgram:
 
     @property
     def passed(self) -> bool:
-        """Whether its version is known; a user's own binary may have none."""
-        return self.version.version is not None or self.recipe.install.binary is not None
+        """Whether its version is known and suffices; a user's own binary may have none."""
+        return not self.failures()
+
+    def failures(self) -> list[str]:
+        """Return a sentence for each reason why the program does not fit its recipe."""
+        name, command = self.recipe.name, self.recipe.version
+        if self.version.version is None:
+            return [] if self.recipe.install.binary else [self.version.absence(name)]
+        lacking = command.lacking(self.version.output, self.recipe.http_versions) if command else ()
+        return [f"{name} {reason}" for reason in lacking]
 
 
 @dataclass(frozen=True)
@@ -174,7 +182,7 @@ def make_setup(
 
 async def programs(setup: CampaignSetup, recipes: Sequence[Recipe]) -> tuple[CheckedProgram, ...]:
     """Ask every program for its version."""
-    versions = await manifest.versions(recipes, setup)
+    versions = await program_versions.ask(recipes, setup)
     return tuple(CheckedProgram(recipe, versions[recipe.name]) for recipe in recipes)
 
 

@@ -122,8 +122,7 @@ def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 def _failures(result: InteropResult) -> Iterator[str]:
     for program in result.programs:
-        if not program.passed:
-            yield program.version.absence(program.recipe.name)
+        yield from program.failures()
     for one in result.pairings:
         for download in one.downloads:
             for failure in download.failures:

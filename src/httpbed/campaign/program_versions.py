@@ -1,0 +1,148 @@
+"""Asks every program for its version, and refuses those that cannot run the experiment.
+
+A client without HTTP/3, or too old for the options of its recipe, would fail in every trial.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from httpbed.experiment.errors import ConfigError, HostError, Mistake
+from httpbed.experiment.scenario import Scenario
+from httpbed.host import folders
+from httpbed.host.sandbox.spec import PartSpec, ProcessSpec
+from httpbed.host.sandbox.supervisor import RefusalError, SandboxSpec, sandbox
+from httpbed.network.plan import TOOLS
+from httpbed.programs.recipe import Recipe
+from httpbed.trial.plan import SANDBOX_BYTES, CampaignSetup
+
+UNKNOWN = "unknown"
+"""Version of a user's own binary that reports none; its digest identifies it."""
+QUOTED = 200
+"""Characters of a program's output that messages quote at most."""
+
+
+@dataclass(frozen=True)
+class ReportedVersion:
+    """The version that a program reports."""
+
+    version: str | None
+    """None if its recipe's pattern does not match the output."""
+    output: str
+    """What it printed."""
+
+    def absence(self, name: str) -> str:
+        """Return the sentence that the program of this name reported no version."""
+        return f"{name} did not report its version: {self.output[:QUOTED]!r}"
+
+
+async def ask(recipes: Collection[Recipe], setup: CampaignSetup) -> dict[str, ReportedVersion]:
+    """Ask every program for its version, in a sandbox."""
+    with tempfile.TemporaryDirectory(prefix="versions-", dir=folders.cache()) as name:
+        folder = Path(name)
+        commands = [command for recipe in recipes if (command := recipe.identify())]
+        for part in ("sandbox", *(f"output/{command.part}" for command in commands)):
+            (folder / part).mkdir(parents=True)
+        spec = SandboxSpec(
+            scratch=folder / "sandbox",
+            trial=folder / "output",
+            roots=setup.programs.roots(),
+            shared={},
+            programs={},
+            hosts={},
+            sysctls={},
+            tmpfs_bytes=SANDBOX_BYTES,
+            parts={str(command.part): _part(command, setup) for command in commands},
+        )
+        async with sandbox(spec) as supervisor:
+            for command in commands:
+                with contextlib.suppress(RefusalError):  # it then reports no version
+                    await supervisor.run(command)
+        return {recipe.name: _version(recipe, folder / "output") for recipe in recipes}
+
+
+def _part(spec: ProcessSpec, setup: CampaignSetup) -> PartSpec:
+    limits = PartSpec(
+        spec.root,
+        folders=[str(spec.part)],
+        memory_bytes=spec.memory_bytes,
+        processes=spec.processes,
+    )
+    return setup.programs.part(limits)
+
+
+def _version(recipe: Recipe, folder: Path) -> ReportedVersion:
+    spec = recipe.identify()
+    if spec is None or recipe.version is None:
+        return ReportedVersion(None, "")
+    file = folder / str(spec.stdout)
+    output = file.read_text(errors="replace").strip() if file.exists() else ""
+    return ReportedVersion(recipe.version.reported(output), output)
+
+
+def spoken(scenarios: Iterable[Scenario]) -> dict[str, set[str]]:
+    """Return the HTTP versions that each implementation speaks as a client, or answers."""
+    found: dict[str, set[str]] = {}
+    for scenario in scenarios:
+        implementations = scenario.implementations
+        answering = {hop.server for hop in scenario.hops()}
+        for hop in scenario.hops():
+            # Whether a proxy can send requests of a version is another ability of its build.
+            ends = {hop.server} if hop.client in answering else {hop.client, hop.server}
+            for part in ends:
+                found.setdefault(implementations[part], set()).add(hop.http_version)
+    return found
+
+
+def required(
+    recipes: Mapping[str, Recipe],
+    reported: Mapping[str, ReportedVersion],
+    wanted: Mapping[str, Collection[str]],
+) -> dict[str, str]:
+    """Return each program's version.
+
+    Raises:
+        ConfigError: A user's own executable is too old, or lacks an HTTP version.
+        HostError: Another program does, or reports no version.
+    """
+    if own := [one for name in recipes for one in _own_mistakes(recipes[name], reported, wanted)]:
+        raise ConfigError(own)
+    return {name: _required(recipe, reported[name], wanted) for name, recipe in recipes.items()}
+
+
+def _own_mistakes(
+    recipe: Recipe,
+    reported: Mapping[str, ReportedVersion],
+    wanted: Mapping[str, Collection[str]],
+) -> Iterator[Mistake]:
+    if recipe.install.binary:
+        remedy = f"name another one: --program {recipe.name}=PATH, or omit --program"
+        for reason in _lacking(recipe, reported[recipe.name], wanted):
+            yield Mistake(recipe.name, f"{recipe.install.binary} {reason}", remedy)
+
+
+def _lacking(
+    recipe: Recipe, found: ReportedVersion, wanted: Mapping[str, Collection[str]]
+) -> Iterator[str]:
+    if recipe.version:
+        yield from recipe.version.lacking(found.output, wanted.get(recipe.name, ()))
+
+
+def _required(recipe: Recipe, found: ReportedVersion, wanted: Mapping[str, Collection[str]]) -> str:
+    if found.version is None and recipe.install.binary:
+        return UNKNOWN
+    if found.version is None:
+        raise HostError(
+            found.absence(recipe.name),
+            f"mend [version] of its recipe, or rebuild the {TOOLS} with httpbed toolbox remove",
+        )
+    for reason in _lacking(recipe, found, wanted):
+        remedy = (
+            f"name a newer one with --program {recipe.name}=PATH, or in [install] of its recipe"
+        )
+        raise HostError(f"{recipe.name} {reason}", remedy)
+    return found.version
