@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import get_args
 
+from httpbed.experiment.kept import ProgramRecord
 from httpbed.programs import catalog
 from httpbed.programs.recipe import Recipe
 from httpbed.programs.settings import Knob, QuicControl
@@ -36,6 +38,7 @@ def about(recipe: Recipe) -> Iterator[str]:
         "As a proxy, to the server": ", ".join(recipe.upstream_http_versions),
         "Workloads": ", ".join(recipe.workloads),
         "Congestion control over QUIC": over_quic(recipe.congestion_control.quic),
+        "Writes on request": records(recipe),
         "Homepage": f"<{recipe.homepage}>" if recipe.homepage else "",
     }
     yield "\n".join(f"- {name}: {value}" for name, value in abilities.items() if value)
@@ -58,6 +61,16 @@ def over_quic(control: QuicControl | None) -> str:
     if control.fixed:
         return f"{control.fixed}, without a choice"
     return f"{', '.join(control.choices)}; default {control.default}"
+
+
+def records(recipe: Recipe) -> str:
+    """Return what a program writes for `--keep`, and in which roles if not in all."""
+    found = []
+    for kind in get_args(ProgramRecord):
+        roles = [role for role in recipe.roles if kind in recipe.run_in(role).keep]
+        if roles:
+            found.append(kind + ("" if roles == recipe.roles else f" as a {' or '.join(roles)}"))
+    return ", ".join(found)
 
 
 def row(name: str, knob: Knob) -> str:

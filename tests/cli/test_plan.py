@@ -41,27 +41,29 @@ def every_backend(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(content, "ensure_all", lambda *_: {})
 
 
-@pytest.mark.parametrize("capture", [False, True])
+@pytest.mark.parametrize("keep", ["", "pcap", "keylog", "keylog,pcap"])
 @pytest.mark.parametrize("backend", ["af_packet", "tun", "tbf"])
 def test_plan_prints_the_processes_that_run_starts(
-    tmp_path: Path, backend: Backend, *, capture: bool
+    tmp_path: Path, backend: Backend, keep: str
 ) -> None:
     """All of them, with their arguments, files and output, for every trial."""
     file = tmp_path / "experiment.toml"
     file.write_text(RATE_ONLY)
     words = [str(file), "--commands", "--json", "--link-backend", backend]
-    words += ["--capture"] * capture
+    words += ["--keep", keep] if keep else []
     result = CliRunner().invoke(verb.command, words, catch_exceptions=False)
+    kept = frozenset(filter(None, keep.split(",")))
     known, loaded = catalog.load(), stored_campaigns.loaded(RATE_ONLY)
     bed = campaign_setup.make_setup(
-        loaded, known, PlanOptions(capture=capture, backend=backend), say=print
+        loaded, known, PlanOptions(keep=kept, backend=backend), say=print
     )
     started = [[asdict(spec) for spec in bed.plan(trial).specs()] for trial in loaded.trials]
     assert bed.options.backend == backend
     assert [trial["commands"] for trial in json.loads(result.stdout)] == json.loads(
         json.dumps(started, default=dict)
     )
-    assert ("link.pcapng" in result.stdout) == capture
+    assert ("link.pcapng" in result.stdout) == ("pcap" in kept)
+    assert ("SSLKEYLOGFILE" in result.stdout) == ("keylog" in kept)
     assert ("qdiscs-after-stop.json" in result.stdout) == (backend == "tbf")
 
 

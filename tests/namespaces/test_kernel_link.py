@@ -52,7 +52,7 @@ def test_a_short_queue_drops_by_the_kernels_counters(tmp_path: Path) -> None:
     short = settings.text().replace("1000 packets", "10 packets")
     (tmp_path / "e.toml").write_text(short)
     done = httpbed(
-        "run", tmp_path / "e.toml", "-o", tmp_path / "c", "--link-backend", "tbf", "--capture"
+        "run", tmp_path / "e.toml", "-o", tmp_path / "c", "--link-backend", "tbf", "--keep", "pcap"
     )
     assert done.returncode == 0, done.stderr
     (folder,) = tmp_path.glob("c/trials/*/*/1/artifacts")

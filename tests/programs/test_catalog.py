@@ -92,6 +92,9 @@ def test_a_recipe_of_the_user_replaces_a_shipped_one(write: Write) -> None:
         ('"{requests}"', '"$(date)"', "run.argv[16]", "no shell interprets"),
         ('"{requests}"', '"{request}"', "run.argv[16]", "unknown variable {request}"),
         ('"{file}"', '"{fil}"', "run.each_request[1]", "unknown variable {fil}"),
+        ("[run.keep]\n", '[run.keep]\npcap.text = "-w"\n', "run.keep.pcap", "'qlog' or 'keylog'"),
+        ('"{keylog_file}"', '"{keylog}"', "run.keep.keylog.environment.SSLKEYLOGFILE", "unknown"),
+        ('"{file}"', '"{qlogs}"', "run.each_request[1]", "unknown variable {qlogs}"),
         ("[run]\n", '[run]\nprograms = ["rm"]\n', "run.programs", "no program 'rm'"),
         (
             ', "3" = "--http3-only"',

@@ -61,6 +61,8 @@ def parts(recipe: Recipe) -> Iterator[Part]:
             yield part(recipe, role, version, congestion_control=control)
         for retry in recipe.retrying.able() if role == "client" else ():
             yield part(recipe, role, version, retry=retry)
+        for kind in recipe.run_in(role).keep:
+            yield part(recipe, role, version, kept=frozenset({kind}))
         for name, knob in recipe.knobs.items():
             for level in knob.levels:
                 yield part(recipe, role, version, knobs={name: level})
@@ -104,6 +106,25 @@ def test_every_congestion_control_changes_the_command(name: str) -> None:
         planned = [recipe.plan(one) for one in requested]
         started = {(one.argv, tuple(one.files.values())) for one in planned}
         assert len(started) == len(requested), role
+
+
+@every_recipe
+def test_records_are_written_on_request_only(name: str) -> None:
+    """The request changes command, environment or files, and names the part's folder."""
+    recipe = CATALOG[name]
+
+    def started(role: RoleName, *kept: str) -> tuple[object, ...]:
+        requested = part(recipe, role, recipe.http_versions[-1], kept=frozenset(kept))
+        planned = recipe.plan(requested)
+        return planned.argv, planned.environment, planned.files
+
+    for role in recipe.roles:
+        keys = f"/trial/{role}/keylog.txt"
+        assert started(role, "pcap") == started(role)
+        assert keys not in str(started(role))
+        for kind in recipe.run_in(role).keep:
+            assert started(role, kind) != started(role)
+            assert (keys in str(started(role, kind))) == (kind == "keylog")
 
 
 @every_recipe

@@ -52,6 +52,7 @@ def manifest(loaded: LoadedExperiment, setup: CampaignSetup, *, command: str) ->
         "command": command,
         "seed": loaded.experiment.seed,
         "link": _link(setup),
+        "kept": sorted(setup.options.keep),
         "host": facts.gather().as_json(),
         "programs": programs,
         "recipes": {name: recipe.digest for name, recipe in recipes.items()},

@@ -47,8 +47,8 @@ class RunOptions:
     """How packets cross the link."""
     command: str
     """The command line that started it, for the manifest."""
-    capture: bool = False
-    """Whether trials keep every packet as pcapng."""
+    keep: frozenset[str] = frozenset()
+    """The kinds of :data:`~httpbed.experiment.kept.KINDS` that trials keep."""
     packet_log: bool = False
     """Whether trials keep the emulator's packet log."""
 
@@ -132,7 +132,7 @@ def prepare(
     Raises:
         HostError: This machine cannot run the experiment.
     """
-    chosen = PlanOptions(capture=options.capture, log=options.packet_log, backend=options.backend)
+    chosen = PlanOptions(keep=options.keep, log=options.packet_log, backend=options.backend)
     setup = campaign_setup.make_setup(loaded, catalog, chosen, say=say)
     return Prepared(loaded, setup, manifest.manifest(loaded, setup, command=options.command))
 

@@ -55,6 +55,7 @@ def _options(function: Callable[..., Any]) -> Callable[..., Any]:
     show_default="1",
     help="Trials side by side, as for httpbed run.",
 )
+@experiment_argument.keep_option
 @click.option("--dry-run", is_flag=True, help="Print the experiment file and run nothing.")
 @experiment_argument.recipes_option
 @experiment_argument.json_option
@@ -69,6 +70,7 @@ def command(
     seed: str,
     output: Path | None,
     jobs: Parallelism,
+    keep: frozenset[str],
     dry_run: bool,
     recipe_folders: tuple[Path, ...],
     as_json: bool,
@@ -92,10 +94,11 @@ def command(
     loaded = compared.loaded
     for one in compared.skipped:
         echo(f"not run: {one}", err=True)
+    experiment_argument.print_gaps(loaded, catalog, keep)
     if dry_run:
         echo(loaded.text, nl=False)
         return
-    options = run.RunFlags(jobs=jobs, capture=False, backend=backend.choose(None))
+    options = run.RunFlags(jobs=jobs, keep=keep, backend=backend.choose(None))
     capability.require(loaded, options.backend)
     directory = output or Path(loaded.experiment.name)
     code = run.carry_out(loaded, catalog, directory, options, as_json=as_json)

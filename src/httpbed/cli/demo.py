@@ -37,5 +37,5 @@ def command(context: click.Context, *, output: Path, as_json: bool) -> None:
     text = (resources.files("httpbed.cli") / "demo.toml").read_text(encoding="utf-8")
     catalog = catalogs.load()
     loaded = preparation.load(text, catalog)
-    options = run.RunFlags(jobs=ONE, capture=False, backend=backend.choose(None))
+    options = run.RunFlags(jobs=ONE, keep=frozenset(), backend=backend.choose(None))
     context.exit(run.carry_out(loaded, catalog, output, options, as_json=as_json))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,13 +11,13 @@ from typing import Any, TypeVar, get_args
 
 import click
 
-from httpbed.campaign import preparation
+from httpbed.campaign import keeping, preparation
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.cli.echo import echo
 from httpbed.cli.json_option import json_option as json_option  # noqa: PLC0414 - for verbs with a file
 from httpbed.cli.one_of import OneOf
 from httpbed.cli.whole_number import WholeNumber
-from httpbed.experiment import buckets, replication
+from httpbed.experiment import buckets, kept, replication
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.factorial import ScaleName
 from httpbed.experiment.parser import WHOLE_FILE
@@ -116,10 +117,44 @@ until_option = click.option(
     ' most this share of its median, such as "ci 5 %". The number of replicates is then the most.'
     " Such intervals miss the true median in up to 7 % of cases, not in 5 %.",
 )
-capture_option = click.option(
-    "--capture",
-    is_flag=True,
-    help="Keep every packet of every trial as pcapng, with the cause of each drop.",
+
+
+class _KeptType(click.ParamType[frozenset[str]]):
+    """Kinds of files that trials keep, with commas between them."""
+
+    name = "KIND,..."
+
+    def convert(
+        self,
+        value: str | frozenset[str],
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> frozenset[str]:
+        """Return the kinds; click reports every other word."""
+        if isinstance(value, frozenset):
+            return value
+        words = [word.strip() for word in value.split(",")]
+        if wrong := [_unknown_kind(word) for word in words if word not in kept.KINDS]:
+            self.fail("; ".join(wrong), param, ctx)
+        return frozenset(words)
+
+
+def _unknown_kind(word: str) -> str:
+    if not word:
+        return "one of its values is empty; put single commas between values"
+    close = difflib.get_close_matches(word, kept.KINDS, n=1)
+    known = f"did you mean {close[0]}?" if close else f"known: {', '.join(kept.KINDS)}"
+    return f"{word!r} is unknown; {known}"
+
+
+keep_option = click.option(
+    "--keep",
+    type=_KeptType(),
+    metavar=_KeptType.name,
+    default=frozenset(),
+    help="Keep further files of every trial: "
+    + "; ".join(f"{one.name}, {one.meaning}" for one in kept.KINDS.values())
+    + ". Programs that cannot write what is asked for are named before the first trial.",
 )
 link_backend_option = click.option(
     "--link-backend",
@@ -147,6 +182,16 @@ def notes(loaded: LoadedExperiment) -> list[str]:
 def print_notes(loaded: LoadedExperiment) -> None:
     """Print the notes of :func:`notes` to stderr."""
     for note in notes(loaded):
+        echo(f"note: {note}", err=True)
+
+
+def print_gaps(loaded: LoadedExperiment, catalog: Catalog, keep: frozenset[str]) -> None:
+    """Print to stderr which programs do not write what ``--keep`` asks for.
+
+    Raises:
+        ConfigError: No program writes it.
+    """
+    for note in keeping.notes(loaded, catalog, keep):
         echo(f"note: {note}", err=True)
 
 

@@ -45,7 +45,7 @@ A_YEAR_S = 365 * 86_400.0
 @experiment_argument.replicates_option
 @experiment_argument.until_option
 @click.option("--commands", is_flag=True, help="Print every command of each trial.")
-@experiment_argument.capture_option
+@experiment_argument.keep_option
 @experiment_argument.link_backend_option
 @click.option("--trial", "wanted", metavar="ID", help="Show only this trial.")
 @experiment_argument.recipes_option
@@ -58,7 +58,7 @@ def command(
     replicates: int | None,
     until: str | None,
     commands: bool,
-    capture: bool,
+    keep: frozenset[str],
     link_backend: str | None,
     wanted: str | None,
     recipe_folders: tuple[Path, ...],
@@ -67,12 +67,12 @@ def command(
     """Show the trials of the experiment in FILE, in the order of the run.
 
     Use it before a long run, to see its duration and, with --commands, the exact commands: give
-    --capture and --link-backend as to httpbed run.
+    --keep and --link-backend as to httpbed run.
     """
     loaded, catalog = experiment_argument.load(
         file, recipe_folders, scale, for_claims=for_claims, replicates=replicates, until=until
     )
-    planner = _planner(loaded, catalog, link_backend, capture=capture) if commands else None
+    planner = _planner(loaded, catalog, link_backend, keep) if commands else None
     trials = [trial for trial in loaded.trials if wanted in {None, trial.id}]
     if not trials:
         raise ConfigError([Mistake("--trial", f"no trial {wanted!r}", "httpbed plan lists them")])
@@ -92,10 +92,11 @@ def command(
         for line in _saving(loaded, loaded.for_claims, whole, catalog):
             echo(line, err=True)
     experiment_argument.print_notes(loaded)
+    experiment_argument.print_gaps(loaded, catalog, keep)
 
 
 def _planner(
-    loaded: LoadedExperiment, catalog: Catalog, link_backend: str | None, *, capture: bool
+    loaded: LoadedExperiment, catalog: Catalog, link_backend: str | None, keep: frozenset[str]
 ) -> Planner:
     """Return a function that plans a trial as ``httpbed run`` does.
 
@@ -106,7 +107,7 @@ def _planner(
     chosen = backend.choose(link_backend)
     capability.require(loaded, chosen)
     tools = toolbox.find(toolbox.TOOLS) if chosen == "netem" else None
-    options = campaign_setup.plan_options(PlanOptions(capture=capture, backend=chosen), tools)
+    options = campaign_setup.plan_options(PlanOptions(keep=keep, backend=chosen), tools)
     return lambda trial: plan.plan(trial, catalog, options, loaded.files)
 
 

@@ -21,7 +21,7 @@ from httpbed.experiment.factorial import ScaleName
 from httpbed.host import backend
 from httpbed.host.backend import Backend
 from httpbed.programs.catalog import Catalog
-from httpbed.store import capacity_records
+from httpbed.store import capacity_records, kept_files
 from httpbed.store import sender_records as records
 
 if TYPE_CHECKING:  # statistics, which a run begins without
@@ -49,7 +49,7 @@ if TYPE_CHECKING:  # statistics, which a run begins without
     " default: 1, and for page loads the result of httpbed capacity. More trials are faster but"
     " disturb the measurement; validity checks reject disturbed trials.",
 )
-@experiment_argument.capture_option
+@experiment_argument.keep_option
 @click.option(
     "--strict",
     is_flag=True,
@@ -69,7 +69,7 @@ def command(
     until: str | None,
     output: Path | None,
     jobs: Parallelism | None,
-    capture: bool,
+    keep: frozenset[str],
     strict: bool,
     link_backend: str | None,
     recipe_folders: tuple[Path, ...],
@@ -89,8 +89,9 @@ def command(
     )
     words = [loaded.experiment.name, scale, "for-claims" if for_claims else None]
     directory = output or Path("-".join(filter(None, words)))
-    options = RunFlags(jobs, capture, backend.choose(link_backend))
+    options = RunFlags(jobs, keep, backend.choose(link_backend))
     capability.require(loaded, options.backend)
+    experiment_argument.print_gaps(loaded, catalog, keep)
     if strict:
         link_certificate.require(link_certificate.standing(loaded, options.backend))
     context.exit(carry_out(loaded, catalog, directory, options, as_json=as_json))
@@ -102,8 +103,8 @@ class RunFlags:
 
     jobs: Parallelism | None
     """Trials side by side; None: 1, or the capacity known for page loads."""
-    capture: bool
-    """Whether to keep every packet."""
+    keep: frozenset[str]
+    """The kinds of :data:`~httpbed.experiment.kept.KINDS` that trials keep."""
     backend: Backend
     """How packets cross the link."""
 
@@ -123,7 +124,7 @@ def carry_out(
     from httpbed.cli.progress import Reporter  # noqa: PLC0415
 
     run_options = campaign_run.RunOptions(
-        backend=options.backend, command=command_line(), capture=options.capture
+        backend=options.backend, command=command_line(), keep=options.keep
     )
     campaign_run.require_place(loaded, directory)
     ready = campaign_run.prepare(loaded, catalog, run_options, say=say)
@@ -141,6 +142,8 @@ def carry_out(
         Reporter(len(run.pending), run.pending_per_block()) as reporter,
     ):
         run.finish(jobs=jobs, tell=reporter.report)
+    for line in kept_files.lines(directory, options.keep):
+        say(line)
     return _report(directory, as_json=as_json)
 
 

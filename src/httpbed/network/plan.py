@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from httpbed.experiment.kept import CAPTURE
 from httpbed.experiment.route import Route
 from httpbed.experiment.topology import Topology
 from httpbed.host.backend import Backend
@@ -164,7 +165,7 @@ def plan(  # noqa: PLR0913 - optional arguments have names
     """
     ends = _ends(topology, first_network)
     draws = Draws(seed, block, files or {}, live)
-    packet_files = PacketFiles(f"{TRIAL_FOLDER}/link.pcapng" if capture else None, log)
+    packet_files = PacketFiles(f"{TRIAL_FOLDER}/{CAPTURE}" if capture else None, log)
     config = emulator.config(topology.links, ends, draws, backend, packet_files, nat=nat)
     made = _Made(topology, ends, frozenset(forwarding), senders, backend, client, access)
     shaped = tuple(made.shaped(draws if netem_seeded else None))

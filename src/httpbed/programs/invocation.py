@@ -8,6 +8,8 @@ from pathlib import PurePath
 
 from pydantic import Field
 
+from httpbed.experiment.kept import ProgramRecord
+from httpbed.experiment.roles import HttpVersion
 from httpbed.experiment.value import Value
 from httpbed.programs import template
 from httpbed.programs.protocol import Part
@@ -25,6 +27,20 @@ class Choice(Value):
     """The deciding variable, such as ``http_version``, ``role`` or ``visit``, or a knob."""
     values: dict[str, str | list[str]]
     """Value of the deciding variable -> a template, or the templates of several words."""
+
+
+class Recording(Value):
+    """How the program is asked for records that it writes on request only."""
+
+    environment: dict[str, str] = Field(default_factory=dict)
+    """Variable of the environment -> template."""
+    text: str | list[str] = ""
+    """Template of a text, or of several words, for ``{qlog}`` or ``{keylog}`` in the command and
+    the files; without the request, the variable is empty."""
+    http_versions: list[HttpVersion] | None = None
+    """Versions of its own connections that it records, as client or server. Default: all."""
+    upstream_http_versions: list[HttpVersion] | None = None
+    """As a proxy, versions of its connections to the next hop that it records. Default: all."""
 
 
 class Ready(Value):
@@ -55,6 +71,9 @@ class Run(Value):
     environment: dict[str, str] = Field(default_factory=dict)
     """Variable of the environment -> template."""
     ready: Ready = Ready()
+    keep: dict[ProgramRecord, Recording] = Field(default_factory=dict)
+    """What it writes on request: the TLS secrets go to ``{keylog_file}``, events of QUIC
+    connections to the part's folder as ``*.sqlog`` or ``*.qlog``."""
     choose: dict[str, Choice] = Field(default_factory=dict)
     """Variables that only this recipe has."""
     each_request: list[str] = Field(default_factory=list)
@@ -71,8 +90,11 @@ class Run(Value):
         yield from ((f"environment.{name}", text) for name, text in self.environment.items())
         for name, choice in self.choose.items():
             for key, value in choice.values.items():
-                words = [value] if isinstance(value, str) else value
-                yield from ((f"choose.{name}.values.{key}", word) for word in words)
+                yield from ((f"choose.{name}.values.{key}", word) for word in _words(value))
+        for kind, record in self.keep.items():
+            yield from ((f"keep.{kind}.text", word) for word in _words(record.text))
+            for name, text in record.environment.items():
+                yield f"keep.{kind}.environment.{name}", text
 
     def input_files(self, variables: Mapping[str, Words]) -> dict[str, str]:
         """Return name and content of every file that the part's folder needs before the start."""
@@ -90,6 +112,9 @@ class Run(Value):
             "retry": part.retry,
         }
         known: dict[str, Words] = dict(base)
+        for kind, record in self.keep.items():
+            absent: str | list[str] = "" if isinstance(record.text, str) else []
+            known[kind] = _chosen(record.text if kind in part.kept else absent, known)
         for name, choice in self.choose.items():
             known[name] = _chosen(choice.values[deciding[choice.by]], known)
         known["requests"] = [
@@ -104,6 +129,15 @@ class Run(Value):
             template.fill(self.each_origin, known | each) for each in part.each_origin()
         )
         return known
+
+    def environment_of(self, part: Part) -> dict[str, str]:
+        """Return the environment's templates, with those of the records that a part keeps."""
+        kept = (record.environment for kind, record in self.keep.items() if kind in part.kept)
+        return {name: text for one in (self.environment, *kept) for name, text in one.items()}
+
+
+def _words(value: str | list[str]) -> list[str]:
+    return [value] if isinstance(value, str) else value
 
 
 def _shipped(name: str) -> Iterator[tuple[str, str]]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Literal, Protocol
 
+from httpbed.experiment.kept import KEYS
 from httpbed.experiment.metric import Observation
 from httpbed.experiment.roles import Retry
 from httpbed.host.sandbox.spec import TRIAL_FOLDER, ProcessSpec
@@ -122,6 +123,8 @@ class Part:
     """Knobs that differ from upstream's defaults."""
     page: PageToLoad | None = None
     """The page to load instead of ``fetches``."""
+    kept: frozenset[str] = frozenset()
+    """The kinds of records (:data:`~httpbed.experiment.kept.KINDS`) that the trial keeps."""
 
     @property
     def folder(self) -> str:
@@ -147,6 +150,7 @@ class Part:
             "spki": f"{self.certificates}/{KEY_PIN}",
             "content": self.content,
             "folder": self.folder,
+            "keylog_file": f"{self.folder}/{KEYS}",
             "session": self.session,
             "files": str(len(self.fetches)),
             "connections": str(self.connections),

@@ -11,6 +11,7 @@ from typing import Annotated
 from pydantic import Field
 
 from httpbed.experiment.errors import visible
+from httpbed.experiment.kept import ProgramRecord
 from httpbed.experiment.roles import ClientRole, HttpVersion, KnobName, Transport
 from httpbed.experiment.value import Value
 from httpbed.experiment.workload import Capability
@@ -172,7 +173,10 @@ class Recipe(Value):
                 for name, text in run.input_files(variables).items()
             },
             environment=self.install.environment(self.name)
-            | {name: template.fill(text, variables) for name, text in run.environment.items()},
+            | {
+                name: template.fill(text, variables)
+                for name, text in run.environment_of(part).items()
+            },
             stdout=in_folder(part, run.stdout),
             stderr=in_folder(part, run.stderr),
             ready=Ports(tuple(run.ready.tcp), tuple(run.ready.udp)),
@@ -218,6 +222,16 @@ class Recipe(Value):
         else:
             reason = f"{self.name} does not offer {algorithm!r} over {over}"
         return f"{reason}; known: {known}"
+
+    def writes(
+        self, kind: ProgramRecord, role: RoleName, http_version: HttpVersion, *, upstream: bool
+    ) -> bool:
+        """Whether it records its connections of an HTTP version, or a proxy's to the next hop."""
+        recording = self.run_in(role).keep.get(kind)
+        if recording is None:
+            return False
+        recorded = recording.upstream_http_versions if upstream else recording.http_versions
+        return recorded is None or http_version in recorded
 
     def logs_requests(self, role: RoleName) -> bool:
         """Return whether its files in a role list every request."""

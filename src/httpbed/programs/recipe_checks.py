@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator
 from typing import get_args
 
 from httpbed.experiment.errors import Mistake
+from httpbed.experiment.kept import ProgramRecord
 from httpbed.experiment.page import PageCapability, Visit
 from httpbed.experiment.workload import DownloadCapability
 from httpbed.programs import parsers, template
@@ -28,7 +29,15 @@ _SHELL_SYNTAX = re.compile(r"[|&;<>]+|[0-9]?>&[0-9]|.*(\$\(|`|\$\{).*", re.DOTAL
 _NO_SHELL = "is shell syntax, but no shell interprets the command"
 PROGRAM = "program"
 """A variable with the program's path; only if no root has the program, or another drives it."""
-RESERVED = VARIABLES | LISTS | REQUEST_VARIABLES | UPSTREAM_VARIABLES | ORIGIN_VARIABLES | {PROGRAM}
+RESERVED = (
+    VARIABLES
+    | LISTS
+    | set(get_args(ProgramRecord))
+    | REQUEST_VARIABLES
+    | UPSTREAM_VARIABLES
+    | ORIGIN_VARIABLES
+    | {PROGRAM}
+)
 
 
 def mistakes(recipe: Recipe) -> Iterator[Mistake]:
@@ -122,11 +131,12 @@ def _programs(run: Run) -> Iterator[Mistake]:
 
 
 def _variables(recipe: Recipe, run: Run) -> Iterator[Mistake]:
-    known = VARIABLES | set(recipe.knobs) | set(run.choose)
-    known |= set() if recipe.install.suite and not run.program else {PROGRAM}
+    always = VARIABLES | set(recipe.knobs)
+    always |= set() if recipe.install.suite and not run.program else {PROGRAM}
+    known = always | set(run.keep) | set(run.choose)
+    usable = {"keep": always, "choose": known}
     for place, text in run.templates():
-        usable = known if place.startswith("choose.") else known | LISTS
-        yield from _unknown(place, text, usable)
+        yield from _unknown(place, text, usable.get(place.split(".")[0], known | LISTS))
     for index, word in enumerate(run.each_request):
         yield from _unknown(f"each_request[{index}]", word, known | REQUEST_VARIABLES)
     yield from _unknown("each_upstream", run.each_upstream, known | UPSTREAM_VARIABLES)
@@ -136,6 +146,7 @@ def _variables(recipe: Recipe, run: Run) -> Iterator[Mistake]:
         for name, choice in run.choose.items()
         if any(isinstance(value, list) for value in choice.values.values())
     }
+    several |= {kind for kind, record in run.keep.items() if isinstance(record.text, list)}
     for place, text in run.templates():
         word_alone = place.startswith("argv") and template.alone(text)
         for name in sorted(several & set(template.names(text))):

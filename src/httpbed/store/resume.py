@@ -6,6 +6,8 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from httpbed.experiment import kept
+
 MACHINE = ("kernel", "architecture", "cpu", "cores", "memory_bytes")
 """Facts of the machine; comparisons stay within one machine."""
 NOT_TREATMENTS = ("seed", "replicates", "question", "report", "claim", "figure")
@@ -125,7 +127,13 @@ def _subjects(manifest: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     for name, digest in manifest.get("recipes", {}).items():
         found[f"recipe {name}"] = {f"recipe {name}": digest}
     backend = manifest.get("link", {}).get("backend", "af_packet")  # the first had no other
-    return {**found, "link": {"link's backend": backend}}
+    return {**found, "link": {"link's backend": backend}, "kept": _kept(manifest)}
+
+
+def _kept(manifest: Mapping[str, Any]) -> dict[str, str]:
+    """Return which records of programs are kept (``--keep``), if that costs the programs time."""
+    names = frozenset(manifest.get("kept", ()))
+    return {"--keep (what costs programs time)": ", ".join(kept.disturbing(names)) or "nothing"}
 
 
 def _sites(manifest: Mapping[str, Any]) -> dict[str, str]:

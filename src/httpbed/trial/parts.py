@@ -28,6 +28,8 @@ from httpbed.trial.content import PRIOR, ContentFile, targets
 from httpbed.trial.tls_certificates import SERVER_NAME
 
 PORT = 443
+QLOG_SHARE = 2
+"""Upper bound of a qlog's length as a multiple of the bodies'; programs write up to 1.2 of it."""
 BODIES = "/tmp/bodies"  # noqa: S108 - inside the sandbox, where /tmp is private
 SESSIONS = "/tmp/sessions"  # noqa: S108
 CERTIFICATES = "/certificates"
@@ -43,12 +45,19 @@ NAME_SOURCES = "passwd: files\ngroup: files\nhosts: files\n"
 
 
 def parts(
-    scenario: Scenario, catalog: Catalog, net: NetworkPlan, time_limit_s: float
+    scenario: Scenario,
+    catalog: Catalog,
+    net: NetworkPlan,
+    time_limit_s: float,
+    kept: frozenset[str] = frozenset(),
 ) -> dict[str, Part]:
-    """Describe every part of a scenario by its name, in the order of :meth:`Scenario.parts`."""
+    """Describe every part of a scenario by its name, in the order of :meth:`Scenario.parts`.
+
+    ``kept`` are the kinds of :data:`~httpbed.experiment.kept.KINDS` that the trial keeps.
+    """
     described: dict[str, Part] = {}
     for group in scenario.client_groups:
-        described |= _GroupParts(group, scenario, catalog, net, time_limit_s).parts()
+        described |= _GroupParts(group, scenario, catalog, net, time_limit_s, kept).parts()
     return described
 
 
@@ -103,6 +112,7 @@ class _GroupParts:
     catalog: Catalog
     net: NetworkPlan
     time_limit_s: float
+    kept: frozenset[str] = frozenset()
 
     def parts(self) -> dict[str, Part]:
         return {name: self._part(name, role) for name, role, _ in self.group.parts()}
@@ -126,7 +136,7 @@ class _GroupParts:
             certificates=CERTIFICATES,
             content=self._content(),
             time_limit_s=self.time_limit_s,
-            file_bytes=LOG_BYTES + self._workload.body_bytes(),
+            file_bytes=self._most_bytes(),
             ip_version=self.scenario.topology.ip_version,
             upstream_http_version=requested[0].http_version if kind == "proxy" else "",
             upstreams=self._upstreams(requested) if kind == "proxy" else (),
@@ -138,7 +148,13 @@ class _GroupParts:
             congestion_control=quic.resolved(role.congestion_control) if quic else "",
             knobs=role.knobs,
             page=to_load(self._workload) if self._workload.kind == "page" else None,
+            kept=self.kept,
         )
+
+    def _most_bytes(self) -> int:
+        """Return the upper bound of a file of a part; its qlog grows with what it sends."""
+        bodies = self._workload.body_bytes()
+        return LOG_BYTES + bodies + (QLOG_SHARE * bodies if "qlog" in self.kept else 0)
 
     def _content(self) -> str:
         """Return the path of the servers' content, as they see it."""

@@ -41,8 +41,8 @@ SANDBOX_BYTES = 512 * 2**20
 class PlanOptions:
     """What the plans of all trials of a campaign have in common."""
 
-    capture: bool = False
-    """Whether each trial keeps every packet as pcapng."""
+    keep: frozenset[str] = frozenset()
+    """The kinds of :data:`~httpbed.experiment.kept.KINDS` that each trial keeps."""
     log: bool = False
     """Whether each trial keeps a line with the times and fate of each packet."""
     backend: Backend = "af_packet"
@@ -214,7 +214,7 @@ def plan(
         scenario.senders(),
         trial.seed,
         trial.block,
-        capture=options.capture,
+        capture="pcap" in options.keep,
         log=f"{TRIAL_FOLDER}/{PACKET_LOG}" if needs_log else None,
         backend=options.backend,
         files={digest: file.facts for digest, file in (files or {}).items()},
@@ -222,7 +222,7 @@ def plan(
         **_client_access(scenario),
     )
     located = hops.locate(scenario, net)
-    described = parts.parts(scenario, catalog, net, trial.time_limit_s)
+    described = parts.parts(scenario, catalog, net, trial.time_limit_s, options.keep)
     processes = _Processes(scenario, catalog, described)
     return TrialPlan(
         trial=trial,

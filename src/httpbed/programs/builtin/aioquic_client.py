@@ -29,6 +29,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
+import aioquic_records
 from aioquic.h3.connection import H3_ALPN, H3Connection
 from aioquic.h3.events import DataReceived, H3Event, HeadersReceived
 from aioquic.quic.configuration import QuicConfiguration
@@ -94,7 +95,7 @@ class MigrationLog:
 class Http3Client:
     """One connection to one server."""
 
-    def __init__(self, options: argparse.Namespace) -> None:
+    def __init__(self, options: argparse.Namespace, settings: QuicConfiguration) -> None:
         self.options = options
         self.name: str = options.server_name
         self.has_ticket = False
@@ -104,9 +105,7 @@ class Http3Client:
         self.migrations = MigrationLog()
         self.udp = self._socket()
         self.news = network_news() if options.migration == "rebind" else None
-        self.quic = QuicConnection(
-            configuration=configuration(options), session_ticket_handler=self._keep
-        )
+        self.quic = QuicConnection(configuration=settings, session_ticket_handler=self._keep)
         self.http = H3Connection(self.quic)
 
     def run(self) -> None:
@@ -355,13 +354,17 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--resumption", choices=("none", "resumed", "early data"), default="none")
     parser.add_argument("--visit", choices=("prior", "measured"), default="measured")
     parser.add_argument("--session", type=Path)
+    aioquic_records.add_arguments(parser)
     return parser.parse_args()
 
 
 def main() -> None:
     """Fetch all files, or print one line that says why not."""
+    options = arguments()
     try:
-        Http3Client(arguments()).run()
+        settings = configuration(options)
+        with aioquic_records.kept(settings, options):
+            Http3Client(options, settings).run()
     except (FetchError, OSError) as error:
         print(json.dumps({"error": str(error)}), flush=True)
         sys.exit(1)

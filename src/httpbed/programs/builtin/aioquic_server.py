@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+import aioquic_records
 from aioquic.asyncio import QuicConnectionProtocol, serve
 from aioquic.h3.connection import H3_ALPN, H3Connection
 from aioquic.h3.events import HeadersReceived
@@ -144,16 +145,17 @@ async def run(options: argparse.Namespace) -> None:
     )
     configuration.load_cert_chain(options.certificate, options.key)
     tickets: dict[bytes, SessionTicket] = {}
-    await serve(
-        options.address,
-        options.port,
-        configuration=configuration,
-        create_protocol=partial(Http3Connection, content=options.content, log=options.log),
-        session_ticket_fetcher=tickets.get,
-        session_ticket_handler=lambda ticket: tickets.update({ticket.ticket: ticket}),
-        retry=options.retry == "on",
-    )
-    await asyncio.Event().wait()
+    with aioquic_records.kept(configuration, options):
+        await serve(
+            options.address,
+            options.port,
+            configuration=configuration,
+            create_protocol=partial(Http3Connection, content=options.content, log=options.log),
+            session_ticket_fetcher=tickets.get,
+            session_ticket_handler=lambda ticket: tickets.update({ticket.ticket: ticket}),
+            retry=options.retry == "on",
+        )
+        await asyncio.Event().wait()
 
 
 def arguments() -> argparse.Namespace:
@@ -170,6 +172,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--max-stream-data", type=int, required=True)
     parser.add_argument("--max-datagram-size", type=int, required=True)
     parser.add_argument("--retry", choices=("on", "off"), required=True)
+    aioquic_records.add_arguments(parser)
     return parser.parse_args()
 
 

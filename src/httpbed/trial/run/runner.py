@@ -36,7 +36,7 @@ from httpbed.network import running
 from httpbed.network.plan import NO_NEIGHBOUR_DISCOVERY
 from httpbed.network.running import Emulator
 from httpbed.programs.protocol import AUTHORITY, KEY_PIN
-from httpbed.trial import fairness
+from httpbed.trial import fairness, key_log
 from httpbed.trial.artifacts import EVIDENCE, LINK_RESULT, PACKET_LOG, read_object
 from httpbed.trial.handover import deliveries
 from httpbed.trial.handover.execution import Signals, execute, read_clocks
@@ -87,6 +87,8 @@ async def run(planned: TrialPlan, setup: CampaignSetup, artifacts: Path) -> Phas
         disorder = await asyncio.to_thread(part_folders.claim, artifacts, planned.most_bytes())
     _write_json(artifacts, EVIDENCE, {**evidence, "disorder": disorder})
     await asyncio.to_thread(_reduce, planned, artifacts, keep_log=setup.options.log)
+    if "keylog" in setup.options.keep:
+        await asyncio.to_thread(key_log.gather, artifacts, planned.folders())
     phases.end("tear-down")
     return phases
 
