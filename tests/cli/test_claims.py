@@ -195,7 +195,9 @@ def test_cells_outside_the_region_are_named(
     )
     file.write_text(BLOCKS + every)
     out = " ".join(httpbed("claims", campaign, "--experiment", file)[1].split())
-    assert "1 of 2 cells (95 % interval 0 .. 2, n = 6), values 0.5 to 1; not loss 0 % (1)" in out
+    assert (
+        "1 of 2 cells (95 % interval 0 .. 2, n = 6), values 0.5 to 1; outside: loss 0 % (1)" in out
+    )
     _, text, _ = httpbed("claims", campaign, "--experiment", file, "--json")
     cells = verdicts(text)[0]["cells"]
     assert [(one["levels"], one["is_inside"]) for one in cells] == [

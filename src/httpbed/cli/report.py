@@ -107,9 +107,7 @@ def command(
     form = _form(form, as_json=as_json)
     _require_compatible(form, chosen, trial)
     if output is not None:
-        output_file.require(output, _HTML, directory)
-        if output.parent.resolve() != directory.resolve():
-            output_file.require_figures(output.parent / publish.FIGURES)
+        _require_free(output, directory)
     base = _base(bases)
     results = query.read(directory)
     if trial is not None:
@@ -159,6 +157,15 @@ def _require_compatible(form: str, chosen: Mapping[str, object], trial: str | No
         mistakes.append(Mistake("--trial", reason, "use --format text or json"))
     if mistakes:
         raise ConfigError(mistakes)
+
+
+def _require_free(output: Path, directory: Path) -> None:
+    """Raise ConfigError if the report or its figures would replace files of another kind."""
+    from httpbed.report import publish  # noqa: PLC0415
+
+    output_file.require(output, _HTML, directory)
+    if output.parent.resolve() != directory.resolve():
+        output_file.require_figures(output.parent / publish.FIGURES)
 
 
 def _one_trial(results: Results, trial: str, *, as_json: bool) -> None:
