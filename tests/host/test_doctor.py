@@ -62,17 +62,24 @@ def test_a_missing_executable_of_httpbed_makes_the_machine_unable(
     assert capabilities({}, monkeypatch)["httpbed-link"].ok is False
 
 
-def test_pasta_is_tried(tmp_path: Path) -> None:
-    """A missing or broken pasta leaves links without the outside; trials still run."""
+def test_pasta_and_its_device_are_tried(tmp_path: Path) -> None:
+    """If one of them is missing or broken, links lack the outside; trials still run."""
     programs = {"works": "exit 0", "fails": "echo no libc >&2; exit 127"}
     for name, script in programs.items():
         (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
         (tmp_path / name).chmod(0o755)
-    paths = [tmp_path / "works", tmp_path / "fails", tmp_path / "gone", None]
-    points = [doctor._outside_capability(path) for path in paths]
-    assert [point.ok for point in points] == [True, None, None, None]
-    assert points[1].figure.endswith("fails (exit status 127)")
-    assert all("apt install passt" in point.remedy for point in points[1:])
+    device = tmp_path / "tun"
+    device.touch()
+
+    def point(program: str | None, tun: Path = device) -> doctor.Capability:
+        return doctor._outside_capability(tmp_path / program if program else None, tun)
+
+    assert point("works").ok
+    faults = [point("fails"), point("gone"), point(None), point("works", tmp_path / "none")]
+    assert {fault.ok for fault in faults} == {None}
+    assert faults[0].figure.endswith("fails: exit status 127")
+    assert all("apt install passt" in fault.remedy for fault in faults[:3])
+    assert "modprobe tun" in faults[3].remedy
 
 
 @pytest.mark.parametrize(

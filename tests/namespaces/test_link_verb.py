@@ -224,6 +224,19 @@ def test_the_outside_is_reached_through_the_link() -> None:
     assert lasted > 0.4
 
 
+def test_without_pasta_the_command_is_isolated_or_refused(tmp_path: Path) -> None:
+    """On a machine without pasta and without apt; both messages have a remedy."""
+    environment = {**os.environ, "PATH": str(tmp_path), "HTTPBED_CACHE": str(tmp_path)}
+    isolated = link(sys.executable, "-c", "", env=environment)
+    assert isolated.returncode == 0
+    assert "no outside network, because pasta is missing: apt could not" in isolated.stderr
+    assert "ask the administrator to install passt, or try again later" in isolated.stderr
+    refused = link("--outside", sys.executable, "-c", "", env=environment)
+    assert refused.returncode == 3
+    assert "httpbed: pasta is missing, so the outside cannot be reached: apt" in refused.stderr
+    assert "remedy: ask the administrator to install passt" in refused.stderr
+
+
 def test_the_counters_have_a_line_of_their_own_below_the_meter() -> None:
     """The last line of stderr is JSON."""
     ended = link("--isolated", "--json", "--meter", "true")

@@ -2,8 +2,7 @@
 
 The command asks that address, so queries and answers cross the link. A relay (``httpbed-probe
 names``) at the far end asks the resolver from this machine's own network. There the resolver may be
-on the loopback, or have an IPv6 address only. ``pasta --dns-forward`` leads to one resolver, of
-IPv4, and before July 2024 over UDP only.
+on the loopback, or have an IPv6 address only. docs/decisions/0026 says why pasta does not do this.
 """
 
 from __future__ import annotations

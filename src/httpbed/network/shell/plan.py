@@ -3,8 +3,8 @@
 ::
 
     command                sandbox's own network              far end           this machine
-    eth0 ── l0a ── httpbed-link (impairments) ── l0b ── eth0, httpbed-probe ┬─ pasta ── outside
-                                                                            ├─ relay ── resolvers
+    eth0 ── l0a ── httpbed-link (impairments) ── l0b ── eth0, httpbed-probe ─┬─ pasta ── outside
+                                                                             └─ relay ── resolvers
                                                               └ or ── the command of an outer link
 
 Link number n is the network 10.77.n.0/24, with n unique among links that are nested in each

@@ -242,9 +242,9 @@ class _Bed:
             self._relay_names(way_out.names),
         )
         if failure and self.request.outside:
-            raise HostError(failure, "try it alone: pasta --config-net")
+            raise HostError(failure, "httpbed doctor tests what it needs")
         if failure:
-            self.say(f"no outside network for the command: {failure}")
+            self.say(f"the command has no outside network: {failure}; try httpbed doctor")
         return not failure
 
     async def _relay_names(self, names: Names | None) -> None:
