@@ -23,6 +23,7 @@ except OSError as error:
     print(error)
 """
 _PORT = 53
+_UNSHARE = ("unshare", "--user", "--map-root-user", "--mount", "--net")
 _MACHINE = """
 ip link set lo up
 ip link add eth0 type veth peer name eth1
@@ -51,17 +52,7 @@ def on_machine(
         place.symlink_to(resolv_conf)
     else:
         place.write_text(resolv_conf)
-    words = [
-        "unshare",
-        "--user",
-        "--map-root-user",
-        "--mount",
-        "--net",
-        "sh",
-        "-euc",
-        _MACHINE,
-        "-",
-    ]
+    words = [*_UNSHARE, "sh", "-euc", _MACHINE, "-"]
     environment = {**os.environ, "ETC": str(etc), "RESOLVERS": " ".join(addresses)}
     return [*words, sys.executable, __file__], environment
 

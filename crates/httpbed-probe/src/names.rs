@@ -2,8 +2,8 @@
 //!
 //! The resolver may be where the emulated network has no route: on this machine's loopback, or at an IPv6 address.
 //! So the relay listens in one network and asks from another. It passes messages on as they are (RFC 1035, sections
-//! 4.2.1 and 4.2.2) and keeps nothing. Each query has a socket, and so a source port, of its own, as RFC 5452
-//! demands; repeating a lost query is the client's work.
+//! 4.2.1 and 4.2.2) and stores nothing. Each query leaves from another source port (RFC 5452, section 9.2). A lost
+//! query is repeated by the client.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// Longer than any client waits for a resolver.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Queries and connections under way at each address; more are dropped, as a full queue would.
+/// Queries, and likewise connections, under way at each address; further ones are dropped.
 const MOST: usize = 256;
 /// The largest datagram.
 const DATAGRAM_BYTES: usize = 64 << 10;
@@ -91,7 +91,7 @@ fn relay_streams(listener: &TcpListener, resolver: SocketAddr) {
     }
 }
 
-/// Does `work` in a thread of its own, if there is a place for it.
+/// Does `work` in another thread, if there is a place for it.
 fn one_more(places: &Arc<AtomicUsize>, work: impl FnOnce() + Send + 'static) {
     if places.fetch_add(1, Ordering::Relaxed) >= MOST {
         places.fetch_sub(1, Ordering::Relaxed);

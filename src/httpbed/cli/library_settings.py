@@ -14,7 +14,7 @@ def apply() -> None:
 
 
 def remove() -> None:
-    """Remove them again, for a command of the user."""
+    """Remove the variables, so that a command of the user does not see them."""
     for name, value in _settings().items():
         if os.environ.get(name) == value:
             del os.environ[name]

@@ -12,7 +12,7 @@ from httpbed.network.shell.options import WAYS, DescribedLink
 
 
 def sentence(described: DescribedLink) -> str:
-    """Describe both directions, together if they are equal; a profile has its title."""
+    """Describe both directions, once if they are equal, after the name and title of a profile."""
     name = described.link.profile
     titled = f"{name} ({profiles.all_profiles()[name].title}): " if name else ""
     up, down = (", ".join(_impairments(table)) for table in described.written)
