@@ -18,8 +18,7 @@ from typing import Any
 from httpbed.experiment.errors import HostError
 from httpbed.experiment.machine import MachineFacts
 from httpbed.host import folders, unprivileged
-from httpbed.host.backend import TUN
-from httpbed.host.packages import identity
+from httpbed.host.packages import identity, passt
 from httpbed.host.packages.toolbox import Root
 
 CONGESTION = ("cubic", "reno", "bbr")
@@ -376,29 +375,9 @@ def _programs_capability(programs: Mapping[str, bool]) -> Capability:
     return Capability("programs under test", None if missing else True, figure, _BUILD)
 
 
-def _outside_capability(pasta: Path | None, tun: Path = TUN) -> Capability:
-    """Test what leads a link's command to the outside: pasta, and the device that it opens."""
-    name = "outside network of links"
-    install = "apt install passt, or run httpbed link, which fetches it"
-    if pasta is None:
-        return Capability(name, None, "pasta is missing", install)
-    if fault := _program_fault(pasta):
-        return Capability(name, None, f"{pasta}: {fault}", install)
-    try:
-        os.close(os.open(tun, os.O_RDWR | os.O_CLOEXEC))
-    except OSError as error:
-        remedy = f"ask the administrator to run: modprobe tun; chmod 666 {tun}"
-        return Capability(name, None, f"{tun}: {error.strerror}", remedy)
-    return Capability(name, True, str(pasta))
-
-
-def _program_fault(path: Path) -> str | None:
-    """Return why a program does not start: one of another distribution may lack its C library."""
-    try:
-        done = subprocess.run([path, "--version"], check=False, capture_output=True)
-    except OSError as error:
-        return error.strerror
-    return None if done.returncode == 0 else f"exit status {done.returncode}"
+def _outside_capability(pasta: Path | None) -> Capability:
+    name, fault = "outside network of links", passt.fault(pasta)
+    return Capability(name, None, *fault) if fault else Capability(name, True, str(pasta))
 
 
 def _sysctl(name: str) -> str:

@@ -55,3 +55,20 @@ def test_a_failed_download_leaves_nothing(bare: Path, monkeypatch: pytest.Monkey
             passt.ensure(lambda _: None)
         assert "install passt" in caught.value.remedy
     assert list((bare.parent / "cache").iterdir()) == []
+
+
+def test_pasta_and_its_device_are_tried(tmp_path: Path) -> None:
+    """Each fault has its remedy."""
+    for name, script in {"works": "exit 0", "fails": "echo no libc >&2; exit 127"}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+    device = tmp_path / "tun"
+    device.touch()
+    assert passt.fault(tmp_path / "works", device) is None
+    for broken, reason in ((tmp_path / "fails", "exit status 127"), (tmp_path / "gone", "No such")):
+        why, remedy = passt.fault(broken, device) or ("", "")
+        assert why.startswith(f"{broken}: {reason}")
+        assert "apt install passt" in remedy
+    why, remedy = passt.fault(tmp_path / "works", tmp_path / "none") or ("", "")
+    assert why == f"{tmp_path}/none: No such file or directory"
+    assert "modprobe tun" in remedy

@@ -8,11 +8,14 @@ Standard library only: set-up uses it before anything is installed.
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 from httpbed.host import folders
+from httpbed.host.backend import TUN
 from httpbed.host.packages import apt
 
 _PACKAGE = "passt"
@@ -38,6 +41,29 @@ def ensure(say: Callable[[str], None]) -> Path:
     say("fetching pasta, which this machine lacks, once (usually 10 s)")
     apt.unpack_once((_PACKAGE,), _unpacked())
     return _unpacked() / _PROGRAM
+
+
+def fault(program: Path | None, tun: Path = TUN) -> tuple[str, str] | None:
+    """Return why pasta does not work on this machine, and the remedy; None if it works.
+
+    It is started, because one of another distribution may lack its C library, and the device that
+    it opens is opened.
+    """
+    install = "apt install passt, or run httpbed link, which fetches it"
+    if program is None:
+        return "pasta is missing", install
+    try:
+        done = subprocess.run([program, "--version"], check=False, capture_output=True)
+    except OSError as error:
+        return f"{program}: {error.strerror}", install
+    if done.returncode != 0:
+        return f"{program}: exit status {done.returncode}", install
+    try:
+        os.close(os.open(tun, os.O_RDWR | os.O_CLOEXEC))
+    except OSError as error:
+        remedy = f"ask the administrator to run: modprobe tun; chmod 666 {tun}"
+        return f"{tun}: {error.strerror}", remedy
+    return None
 
 
 def _unpacked() -> Path:
