@@ -43,7 +43,7 @@ from httpbed.store.results import Results
 TEMPLATE = "report.html.j2"
 SCRIPT = "sort.js"
 MOST_UNFOLDED = 24
-"""Treatments in a plot or a table of page metrics that is shown unfolded."""
+"""Treatments, or invalid attempts, in a plot or a table that is shown unfolded."""
 
 
 @dataclass(frozen=True)
@@ -187,6 +187,7 @@ def _evidence(results: Results, findings: Findings) -> dict[str, Any]:
         "checks": findings.checks,
         "invalid": findings.invalid,
         "recorded": findings.tally.recorded,
+        "treatments": sum(1 for _ in findings.rows()),
         "facts": manifest.facts(results),
         "host": list(manifest.host(made_by)),
         "programs": manifest.programs(made_by),

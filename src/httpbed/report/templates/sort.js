@@ -3,10 +3,17 @@
 for (const table of document.querySelectorAll("table.sorts")) {
   const headings = [...table.tHead.rows[0].cells];
   headings.forEach((heading, column) => {
-    const button = document.createElement("button");
-    button.type = "button";
+    // No <button>: browsers print a heading with a control on the first page of a table only.
+    const button = document.createElement("span");
+    button.setAttribute("role", "button");
+    button.tabIndex = 0;
     button.append(...heading.childNodes);
     button.addEventListener("click", () => sort(table, headings, column));
+    button.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      sort(table, headings, column);
+    });
     heading.append(button);
   });
 }

@@ -1,0 +1,141 @@
+"""The waterfall of a page load: phases of requests, names of resources, and its bounds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from httpbed.report.pages import phases, section, waterfall
+from httpbed.web.har import writer
+from httpbed.web.load.browser_load import BrowserLoad, PageRequest
+
+EVIL = "<script>alert('$x_1$')</script>"
+FULL = PageRequest(
+    id="1",
+    url="https://server.httpbed.test/img/a.jpg?v=2",
+    http_version="2",
+    status=200,
+    wire_bytes=12_000,
+    queued_s=0.1,
+    started_s=0.15,
+    dns_start_s=0.16,
+    dns_end_s=0.17,
+    connect_start_s=0.17,
+    connect_end_s=0.3,
+    tls_start_s=0.2,
+    tls_end_s=0.3,
+    send_start_s=0.32,
+    send_end_s=0.33,
+    headers_start_s=0.4,
+    headers_end_s=0.41,
+    ended_s=0.5,
+)
+
+
+def test_a_request_is_cut_into_phases() -> None:
+    """Each until the next begins, without holes."""
+    found = [(one.kind, one.begin_s, one.end_s) for one in phases.bars(FULL)]
+    assert found == [
+        ("queue", 0.1, 0.16),
+        ("connect", 0.16, 0.32),
+        ("send", 0.32, 0.33),
+        ("wait", 0.33, 0.41),
+        ("receive", 0.41, 0.5),
+    ]
+
+
+def test_a_waterfall_and_a_har_tell_the_same_phases() -> None:
+    """A reader who opens the exported file in another tool sees the bars of the report."""
+    load = BrowserLoad("https://server.httpbed.test/", "loaded", requests=(FULL,))
+    (entry,) = writer.har(load, datetime.now(UTC))["log"]["entries"]
+    texts = entry["timings"]
+    of_har = {
+        "queue": texts["blocked"],
+        "connect": texts["dns"] + texts["connect"],
+        **{name: texts[name] for name in ("send", "wait", "receive")},
+    }
+    drawn = {one.kind: 1000 * (one.end_s - one.begin_s) for one in phases.bars(FULL)}
+    assert drawn == pytest.approx(of_har)
+
+
+@pytest.mark.parametrize(
+    ("change", "kinds"),
+    [
+        (
+            {"queued_s": None, "started_s": None, "ended_s": None},
+            ["connect", "send", "wait"],
+        ),
+        (
+            {"dns_start_s": None, "connect_start_s": None, "tls_start_s": None}
+            | {"dns_end_s": None, "connect_end_s": None, "tls_end_s": None},
+            ["queue", "send", "wait", "receive"],
+        ),
+        ({"ended_s": -7.0}, ["queue", "connect", "send", "wait"]),
+        ({"send_start_s": -1.0, "send_end_s": -2.0}, ["queue", "connect", "wait", "receive"]),
+    ],
+)
+def test_times_that_are_missing_or_run_backwards(change: dict[str, Any], kinds: list[str]) -> None:
+    """What is not told is no phase, and none has a negative length."""
+    found = phases.bars(replace(FULL, **change))
+    assert [one.kind for one in found] == kinds
+    assert all(one.end_s > one.begin_s for one in found)
+
+
+@pytest.mark.parametrize(
+    ("url", "named"),
+    [
+        ("https://a.test/", "a.test"),
+        ("https://a.test/css/site.css", "site.css"),
+        ("https://a.test/x?" + "q" * 300, "x?qqqqqqqqqqq…qqqqqqqqqqqqqqq"[:28]),
+        ("data:image/png;base64,AAAA", "data:"),
+        ("https://[broken/", "https://[broken/"),
+        ("https://a.test/\u202egpj.exe", "\\u202egpj.exe"),
+    ],
+)
+def test_names_of_resources(url: str, named: str) -> None:
+    """The end of the path, bounded, with nothing that a terminal or a reader would obey."""
+    found = phases.short_name(PageRequest("1", url))
+    assert len(found) <= phases.MOST_NAME
+    assert found.startswith(named[:12])
+
+
+def test_resources_of_one_name_are_told_apart_by_their_paths() -> None:
+    """As far up as it takes, to the host; two requests of one URL keep one name."""
+    urls = [
+        "https://a.test/",
+        "https://a.test/img/en/logo.svg",
+        "https://a.test/img/de/logo.svg",
+        "https://b.test/img/de/logo.svg",
+        "https://a.test/app.js",
+        "https://a.test/app.js",
+    ]
+    assert phases.short_names([PageRequest(str(n), url) for n, url in enumerate(urls)]) == [
+        "a.test",
+        "en/logo.svg",
+        "a.test/img/de/logo.svg",
+        "b.test/img/de/logo.svg",
+        "app.js",
+        "app.js",
+    ]
+
+
+def test_a_bar_of_a_waterfall_names_its_resource_and_phase() -> None:
+    """In full, where a reader points at it, and as nothing but text."""
+    evil = replace(FULL, url=f"https://a.test/{EVIL}/a.jpg")
+    of = BrowserLoad(url="https://a.test/", ended="loaded", requests=(evil,))
+    drawn = section.waterfall_of(of, "w", "one").svg()
+    assert "<script" not in drawn
+    assert "/a.jpg: wait 80 ms</title>" in drawn
+
+
+def test_a_waterfall_is_bounded_and_counts_what_it_leaves_out() -> None:
+    """Of 3,000 requests the first are drawn."""
+    many = tuple(replace(FULL, id=str(n), url=f"https://a.test/{n}.jpg") for n in range(3000))
+    of = BrowserLoad(url="https://a.test/", ended="loaded", requests=many)
+    plot = section.waterfall_of(of, "w", "many")
+    assert len(waterfall.drawn(of)) == waterfall.MOST_ROWS
+    assert "2960 of its 3000 requests are not drawn." in plot.caption
+    assert len(plot.svg()) < 200_000
