@@ -104,8 +104,8 @@ def command(
     from httpbed.store import query  # noqa: PLC0415
 
     chosen = {"-o": output, "--metric": metric, "--base": bases, "--experiment": experiment_file}
-    form = _form(form, as_json=as_json)
-    _require_compatible(form, chosen, trial)
+    _require_compatible(form, chosen, trial, as_json=as_json)
+    form = "json" if as_json else form or "text"
     if output is not None:
         _require_free(output, directory)
     base = _base(bases)
@@ -127,17 +127,13 @@ def command(
         publish.show(results, path, findings)
 
 
-def _form(form: str | None, *, as_json: bool) -> str:
-    """Return what ``--format`` and ``--json`` ask for together."""
-    if as_json and form not in {None, "json"}:
-        reason = f"--json contradicts --format {form}"
-        raise ConfigError([Mistake("--json", reason, "give one of them")])
-    return "json" if as_json else form or "text"
-
-
-def _require_compatible(form: str, chosen: Mapping[str, object], trial: str | None) -> None:
+def _require_compatible(
+    form: str | None, chosen: Mapping[str, object], trial: str | None, *, as_json: bool
+) -> None:
     """Raise ConfigError with every option that would be without effect."""
     mistakes = []
+    if as_json and form not in {None, "json"}:
+        mistakes.append(Mistake("--json", f"contradicts --format {form}", "give one of them"))
     given = [name for name, value in chosen.items() if value]
     if trial is not None:
         reason = "has no meaning with --trial, which shows one trial as it was"
