@@ -56,11 +56,13 @@ async def execute(  # noqa: PLR0913 - all but the first three are keywords
     say: Callable[[str], None],
     retries: int = MOST_RETRIES,
     earlier: Iterable[Attempt] = (),
+    wait_s: float = 0.0,
 ) -> None:
     """Run the trials of ``work`` in order, so many at a time, and commit every attempt.
 
     After the user's first interrupt no attempt begins; those under way are finished. ``earlier``
-    are attempts of earlier runs, which show what the trials need.
+    are attempts of earlier runs, which show what the trials need. ``wait_s`` is how long a trial
+    waits at least, if need be, for a quiet machine before its next attempt.
 
     Raises:
         HostError: This machine cannot run trials.
@@ -83,7 +85,7 @@ async def execute(  # noqa: PLR0913 - all but the first three are keywords
             return record.attempt if record else None
 
         if not interruption.requested:
-            await _finish(range(first, first + retries + 1), commit, tell)
+            await _finish(range(first, first + retries + 1), commit, tell, wait_s)
 
     with interruption.handled():
         await side_by_side(work, finish, jobs=jobs.most)
@@ -121,13 +123,15 @@ async def _finish(
     numbers: range,
     commit: Callable[[int], Awaitable[Attempt | None]],
     tell: Callable[[AttemptProgress], None],
+    wait_s: float,
 ) -> None:
     for number in numbers:
         attempt = await commit(number)
         if attempt is None:
             return
         retry = attempt.outcome.kind == "invalid" and number < numbers[-1]
-        patience_s = quiet_machine.patience_s(attempt, number - numbers[0] + 1) if retry else 0.0
+        nth = number - numbers[0] + 1
+        patience_s = quiet_machine.patience_s(attempt, nth, wait_s) if retry else 0.0
         tell(AttemptProgress(attempt, retry, patience_s))
         if not retry:
             return

@@ -21,7 +21,14 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from httpbed.campaign import campaign_setup, executor, growth_lines, manifest, stopping
+from httpbed.campaign import (
+    campaign_setup,
+    executor,
+    growth_lines,
+    manifest,
+    quiet_machine,
+    stopping,
+)
 from httpbed.campaign.executor import MOST_RETRIES, Work
 from httpbed.campaign.parallelism import Parallelism
 from httpbed.campaign.preparation import LoadedExperiment
@@ -87,11 +94,13 @@ class OpenRun:
         jobs: Parallelism,
         tell: Callable[[AttemptProgress], None],
         retries: int = MOST_RETRIES,
+        wait_s: float = 0.0,
     ) -> None:
         """Run the pending trials, so many at a time.
 
-        With a range of replicates, trials run block by block, and only those of treatments that
-        need a further block.
+        With ``wait_s``, wait up to so long for a quiet machine, before the first trial and after
+        each attempt that a busy machine made invalid. With a range of replicates, trials run block
+        by block, and only those of treatments that need a further block.
 
         Raises:
             HostError: This machine cannot run trials.
@@ -105,7 +114,10 @@ class OpenRun:
             tell=tell,
             say=self.say,
             retries=retries,
+            wait_s=wait_s,
         )
+        if wait_s and self.pending:
+            quiet_machine.before_a_run(wait_s, self.say)
         if self.rule is None:
             asyncio.run(execute(self.pending, earlier=self.earlier))
             return

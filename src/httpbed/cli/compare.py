@@ -14,6 +14,7 @@ from httpbed.cli import experiment_argument, run
 from httpbed.cli.echo import echo
 from httpbed.cli.jobs import JOBS
 from httpbed.cli.verb import verb
+from httpbed.cli.wait_option import wait_option
 from httpbed.host import backend
 from httpbed.studies.compare import comparison
 from httpbed.studies.compare.options import OPTIONS, CommandLine
@@ -55,6 +56,7 @@ def _options(function: Callable[..., Any]) -> Callable[..., Any]:
     show_default="1",
     help="Trials side by side, as for httpbed run.",
 )
+@wait_option
 @experiment_argument.keep_option
 @click.option("--dry-run", is_flag=True, help="Print the experiment file and run nothing.")
 @experiment_argument.recipes_option
@@ -70,6 +72,7 @@ def command(
     seed: str,
     output: Path | None,
     jobs: Parallelism,
+    wait_s: float,
     keep: frozenset[str],
     dry_run: bool,
     recipe_folders: tuple[Path, ...],
@@ -98,7 +101,9 @@ def command(
     if dry_run:
         echo(loaded.text, nl=False)
         return
-    options = run.RunFlags(jobs=jobs, keep=keep, backend=backend.choose(None))
+    options = run.RunFlags(
+        jobs=jobs, keep=keep, backend=backend.choose(None), wait_s=wait_s
+    )
     capability.require(loaded, options.backend)
     directory = output or Path(loaded.experiment.name)
     code = run.carry_out(loaded, catalog, directory, options, as_json=as_json)

@@ -71,9 +71,10 @@ def _line(how_far: RunProgress) -> str:
 
 def _consequence(progress: AttemptProgress) -> str:
     if not progress.retried:
-        return "giving up"
+        return "giving up; the same command tries again"
     if progress.patience_s:
-        return f"repeating when the machine is quiet, after {progress.patience_s:g} s at the latest"
+        latest = units.format_long_duration(progress.patience_s)
+        return f"repeating when the machine is quiet, after {latest} at the latest"
     return "repeating"
 
 

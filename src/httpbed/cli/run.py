@@ -17,6 +17,7 @@ from httpbed.cli import experiment_argument
 from httpbed.cli.echo import command_line, echo, say
 from httpbed.cli.jobs import JOBS
 from httpbed.cli.verb import verb
+from httpbed.cli.wait_option import wait_option
 from httpbed.experiment.factorial import ScaleName
 from httpbed.host import backend
 from httpbed.host.backend import Backend
@@ -49,6 +50,7 @@ if TYPE_CHECKING:  # statistics, which a run begins without
     " default: 1, and for page loads the result of httpbed capacity. More trials are faster but"
     " disturb the measurement; validity checks reject disturbed trials.",
 )
+@wait_option
 @experiment_argument.keep_option
 @click.option(
     "--strict",
@@ -69,6 +71,7 @@ def command(
     until: str | None,
     output: Path | None,
     jobs: Parallelism | None,
+    wait_s: float,
     keep: frozenset[str],
     strict: bool,
     link_backend: str | None,
@@ -89,7 +92,7 @@ def command(
     )
     words = [loaded.experiment.name, scale, "for-claims" if for_claims else None]
     directory = output or Path("-".join(filter(None, words)))
-    options = RunFlags(jobs, keep, backend.choose(link_backend))
+    options = RunFlags(jobs, keep, backend.choose(link_backend), wait_s)
     capability.require(loaded, options.backend)
     experiment_argument.print_gaps(loaded, catalog, keep)
     if strict:
@@ -107,6 +110,8 @@ class RunFlags:
     """The kinds of :data:`~httpbed.experiment.kept.KINDS` that trials keep."""
     backend: Backend
     """How packets cross the link."""
+    wait_s: float = 0.0
+    """Longest wait for a quiet machine."""
 
 
 def carry_out(
@@ -141,7 +146,7 @@ def carry_out(
         campaign_run.opened(ready, directory, jobs=jobs, say=say) as run,
         Reporter(len(run.pending), run.pending_per_block()) as reporter,
     ):
-        run.finish(jobs=jobs, tell=reporter.report)
+        run.finish(jobs=jobs, tell=reporter.report, wait_s=options.wait_s)
     for line in kept_files.lines(directory, options.keep):
         say(line)
     return _report(directory, as_json=as_json)

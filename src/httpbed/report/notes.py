@@ -119,8 +119,9 @@ def _progress(findings: Findings) -> Iterator[str]:
     if remaining := tally.outcomes["invalid"]:
         yield (
             f"{remaining} trial{'s' * (remaining > 1)} without a valid attempt, because the bed"
-            f" failed each time: {_reason([tally], 'invalid')}; a quieter machine, fewer --jobs or"
-            " a lower rate can help; the validity section of the report lists every attempt"
+            f" failed each time: {_reason([tally], 'invalid')}; the same command tries again, with"
+            " --wait 10min once the machine is quiet; fewer --jobs or a lower rate can help, too;"
+            " the validity section of the report lists every attempt"
         )
 
 
