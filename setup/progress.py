@@ -1,6 +1,6 @@
 """Progress of set-up on stderr: the steps, their usual durations, and signs of life.
 
-Standard library only.
+Uses only the standard library and the modules of httpbed.host that use only the standard library.
 """
 
 from __future__ import annotations
@@ -8,11 +8,12 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
-import time
 from collections.abc import Iterator
 
-SIGN_OF_LIFE_S, RAREST_S = 5.0, 30.0
-"""First interval between the reports that a step is running, which doubles up to the second."""
+from httpbed.host.packages import signs_of_life
+
+SIGN_OF_LIFE_S = 5.0
+"""Time until the first report that a step is running."""
 
 
 def say(line: str) -> None:
@@ -29,21 +30,14 @@ def step(name: str, usual: str, *, silent_s: float = 0.0) -> Iterator[None]:
         usual: How long it usually takes, in words.
         silent_s: A step that ends within this time prints nothing.
     """
-    began, ended = time.monotonic(), threading.Event()
-
-    def report() -> None:
-        if ended.wait(silent_s):
-            return
-        say(f"{name} (usually {usual})")
-        interval_s = SIGN_OF_LIFE_S
-        while not ended.wait(interval_s):
-            say(f"{name}: {time.monotonic() - began:.0f} s so far")
-            interval_s = min(2 * interval_s, RAREST_S)
-
-    reporter = threading.Thread(target=report, daemon=True)
-    reporter.start()
+    announcement = f"{name} (usually {usual})"
+    later = threading.Timer(silent_s, say, [announcement])
+    if silent_s:
+        later.start()
+    else:
+        say(announcement)
     try:
-        yield
+        with signs_of_life.reported(name, say, first_s=silent_s + SIGN_OF_LIFE_S):
+            yield
     finally:
-        ended.set()
-        reporter.join()
+        later.cancel()

@@ -10,7 +10,7 @@ import click
 
 from httpbed.campaign import capability
 from httpbed.campaign.parallelism import ONE, Parallelism
-from httpbed.cli import experiment_argument, run
+from httpbed.cli import completion, experiment_argument, run
 from httpbed.cli.echo import echo
 from httpbed.cli.jobs import JOBS
 from httpbed.cli.verb import verb
@@ -31,7 +31,9 @@ def _options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @verb("compare")
-@click.argument("clients", nargs=-1, required=True, metavar="CLIENT...")
+@click.argument(
+    "clients", nargs=-1, required=True, metavar="CLIENT...", shell_complete=completion.clients
+)
 @_options
 @click.option(
     "--knob",

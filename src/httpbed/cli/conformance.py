@@ -14,7 +14,7 @@ import click
 
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.campaign.run import RunOptions
-from httpbed.cli import experiment_argument
+from httpbed.cli import completion, experiment_argument
 from httpbed.cli.echo import command_line, echo, say
 from httpbed.cli.one_of import OneOf
 from httpbed.cli.progress import Reporter
@@ -44,7 +44,7 @@ RECORD = "conformance.json"
 
 
 @verb("conformance")
-@click.argument("implementation", required=False)
+@click.argument("implementation", required=False, shell_complete=completion.programs)
 @click.option(
     "--campaign",
     type=click.Path(path_type=Path),

@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 import click
 
+from httpbed.cli import completion
 from httpbed.cli.one_of import OneOf
 from httpbed.cli.verb import verb
 from httpbed.experiment.impairments.registry import OPTIONS
@@ -44,7 +45,12 @@ def _impairments(function: Callable[..., Any]) -> Callable[..., Any]:
     metavar="PID",
     help="With --change: change the link around this process instead, from outside the link.",
 )
-@click.option("--profile", metavar="NAME", help="A known network; options override it.")
+@click.option(
+    "--profile",
+    metavar="NAME",
+    shell_complete=completion.profiles,
+    help="A known network; options override it.",
+)
 @click.option(
     "--trace",
     nargs=2,

@@ -47,7 +47,8 @@ def cli() -> None:
     2 usage or configuration; 3 this machine cannot; 130 interrupted, 143 ended by SIGTERM, 129 by
     SIGHUP.
 
-    For completion in bash: eval "$(_HTTPBED_COMPLETE=bash_source httpbed)"; zsh and fish likewise.
+    For completion in bash: eval "$(_HTTPBED_COMPLETE=bash_source httpbed)"; in zsh zsh_source; in
+    fish: _HTTPBED_COMPLETE=fish_source httpbed | source
     """
 
 
@@ -68,8 +69,8 @@ def _run(termination: Termination) -> int:
         _require_memory()
         library_settings.apply()
         code = cli.main(prog_name="httpbed", standalone_mode=False)
-    except SystemExit:  # raised by click when the reader of stdout has gone
-        code = EXIT_PIPE
+    except SystemExit as ended:  # raised by click after a completion, and without stdout's reader
+        code = EXIT_PIPE if ended.code else 0
     except (click.exceptions.Abort, KeyboardInterrupt):
         code = _terminated(termination)
     except click.ClickException as error:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from httpbed.cli import output_file, page_programs
+from httpbed.cli import completion, output_file, page_programs
 from httpbed.cli.echo import echo, say
 from httpbed.cli.experiment_argument import catalog, json_option, recipes_option
 from httpbed.cli.verb import verb_group
@@ -20,7 +20,7 @@ from httpbed.studies.interop import table
 from httpbed.web.sites import catalog as sites
 from httpbed.web.sites import corpus
 
-_names = click.argument("names", nargs=-1, metavar="[PAGE]...")
+_names = click.argument("names", nargs=-1, metavar="[PAGE]...", shell_complete=completion.pages)
 _UNABLE, _WRONG = 3, 1
 _SEED = 1
 """Seed of generated pages; pages of the corpus are the same for every seed."""

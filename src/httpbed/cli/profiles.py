@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from httpbed.cli import completion
 from httpbed.cli.echo import echo
 from httpbed.cli.json_option import json_option
 from httpbed.cli.verb import verb
@@ -16,7 +17,7 @@ from httpbed.experiment.errors import ConfigError, Mistake
 
 
 @verb("profiles")
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completion.profiles)
 @json_option
 def command(*, names: tuple[str, ...], as_json: bool) -> None:
     """List the networks that links can name, with their figures and sources.

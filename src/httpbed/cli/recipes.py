@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from httpbed.cli import output_file
+from httpbed.cli import completion, output_file
 from httpbed.cli.echo import echo, say
 from httpbed.cli.experiment_argument import catalog, json_option, recipes_option
 from httpbed.cli.verb import verb_group
@@ -83,7 +83,9 @@ def _row(recipe: Recipe) -> list[str]:
 
 
 @command.command("check")
-@click.argument("names", nargs=-1, metavar="[IMPLEMENTATION]...")
+@click.argument(
+    "names", nargs=-1, metavar="[IMPLEMENTATION]...", shell_complete=completion.programs
+)
 @click.option(
     "--full",
     is_flag=True,

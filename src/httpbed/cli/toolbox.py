@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from httpbed.cli import completion
 from httpbed.cli.echo import echo, say
 from httpbed.cli.experiment_argument import catalog, json_option, recipes_option
 from httpbed.cli.verb import verb_group
@@ -17,7 +18,9 @@ from httpbed.programs import catalog as catalogs
 from httpbed.programs.catalog import Catalog
 from httpbed.trial import program_roots
 
-_names = click.argument("names", nargs=-1, metavar="[IMPLEMENTATION]...")
+_names = click.argument(
+    "names", nargs=-1, metavar="[IMPLEMENTATION]...", shell_complete=completion.programs
+)
 _UNABLE = 3
 
 

@@ -21,6 +21,7 @@ import fcntl
 import functools
 import hashlib
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +30,7 @@ from typing import IO
 
 from httpbed.experiment.errors import HostError
 from httpbed.host import folders, guard
-from httpbed.host.packages import cargo, toolbox
+from httpbed.host.packages import cargo, signs_of_life, toolbox
 
 NAME = "httpbed-quiche"
 
@@ -47,7 +48,9 @@ TOOLS = toolbox.Contents(
 
 _SHIPPED = Path(__file__).with_name(NAME)
 _CHECKOUT = Path(__file__).parents[4] / "crates" / NAME
-_PROFILE = ("--release", "--locked", "--quiet", "--target", cargo.triple())
+_QUIET = "--quiet"
+_PROFILE = ("--release", "--locked", _QUIET, "--target", cargo.triple())
+_COMPILING = re.compile(r"^ *Compiling (\S+) ", re.MULTILINE)
 
 Say = Callable[[str], None]
 
@@ -84,14 +87,26 @@ def _build(lock: int, say: Say) -> Path:
     say(f"building {NAME} (usually 3 min, most of it for BoringSSL)")
     target = _target()
     log = target.with_name(f"{NAME}.log")
-    with _scratch() as folder, log.open("w") as output:
-        code = _cargo(["build", *_PROFILE], folder, lock, output, say)
+    words = [word for word in _PROFILE if word != _QUIET]  # so the log names each package
+    with (
+        _scratch() as folder,
+        log.open("w") as output,
+        signs_of_life.reported(f"building {NAME}", say, how_far=lambda: how_far(log)),
+    ):
+        code = _cargo(["build", *words], folder, lock, output, say)
         if code != 0:
             raise _failure(log)
         fresh = target.with_name(f".{target.name}")
         shutil.copy2(folder / cargo.triple() / "release" / NAME, fresh)
         fresh.rename(target)
     return target
+
+
+def how_far(log: Path) -> str:
+    """Say how many packages cargo has begun to compile, and which one it began last."""
+    begun = _COMPILING.findall(log.read_text(errors="replace"))
+    packages = (_sources() / "Cargo.lock").read_text().count("[[package]]")
+    return f"{len(begun)} of about {packages} packages, now {begun[-1]}" if begun else ""
 
 
 def _cargo(

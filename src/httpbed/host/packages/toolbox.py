@@ -32,7 +32,7 @@ from pathlib import Path
 
 from httpbed.experiment.errors import HostError
 from httpbed.host import folders, guard
-from httpbed.host.packages import mmdebstrap, package_index, pypi
+from httpbed.host.packages import mmdebstrap, package_index, pypi, signs_of_life
 
 BASE = ("base-files", "ca-certificates", "libc-bin")
 """Packages of every root."""
@@ -174,12 +174,14 @@ def _build(target: Path, contents: Contents, lock: int, say: Callable[[str], Non
     program = mmdebstrap.command(say)
     say(f"building a root filesystem from {contents} (usually 20 s to 2 min)")
     partial.mkdir()
-    versions, digests = _unpack(program, partial, contents, lock, say)
-    index = package_index.dated(partial / _INDEX)
-    say(f"Debian {contents.suite}, {package_index.age_text(index, datetime.now(UTC))}")
-    _complete(partial / "root")
-    wheels = _add_wheels(partial, contents, lock) if contents.pypi else {}
-    pypi.compile_modules(partial / "root")
+    step, log = f"building a root filesystem from {contents}", partial / "log"
+    with signs_of_life.reported(step, say, how_far=lambda: last_step(log)):
+        versions, digests = _unpack(program, partial, contents, lock, say)
+        index = package_index.dated(partial / _INDEX)
+        say(f"Debian {contents.suite}, {package_index.age_text(index, datetime.now(UTC))}")
+        _complete(partial / "root")
+        wheels = _add_wheels(partial, contents, lock) if contents.pypi else {}
+        pypi.compile_modules(partial / "root")
     record = {
         "schema": _SCHEMA,
         "suite": contents.suite,
@@ -221,6 +223,15 @@ def _unpack(
         raise _failure(contents, log, "mmdebstrap")
     listed = [line.split() for line in (partial / "versions").read_text().splitlines()]
     return {name: version for name, version, _ in listed}, {name: sha for name, _, sha in listed}
+
+
+def last_step(log: Path) -> str:
+    """Return what mmdebstrap says that it does."""
+    try:
+        lines = log.read_text(errors="replace").splitlines()
+    except FileNotFoundError:
+        return ""
+    return next((one[3:].strip(" .") for one in reversed(lines) if one.startswith("I: ")), "")
 
 
 def _extract(program: list[str], partial: Path, contents: Contents, lock: int) -> int:
