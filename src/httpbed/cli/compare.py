@@ -103,9 +103,7 @@ def command(
     if dry_run:
         echo(loaded.text, nl=False)
         return
-    options = run.RunFlags(
-        jobs=jobs, keep=keep, backend=backend.choose(None), wait_s=wait_s
-    )
+    options = run.RunFlags(jobs=jobs, keep=keep, backend=backend.choose(None), wait_s=wait_s)
     capability.require(loaded, options.backend)
     directory = output or Path(loaded.experiment.name)
     code = run.carry_out(loaded, catalog, directory, options, as_json=as_json)
