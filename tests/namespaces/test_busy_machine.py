@@ -91,7 +91,8 @@ BURNERS = 4 * (os.cpu_count() or 1)
 def test_a_late_emulator_is_the_beds_fault(tmp_path: Path, caught: Caught) -> None:
     """It is stopped for a while, again and again."""
     with stopped_at_times():
-        assert caught(attempts(tmp_path, SmallExperiment(versions=("1.1",), size="1 MB")))
+        settings = SmallExperiment(versions=("1.1",), size="1 MB")
+        assert caught(stage(settings).run(tmp_path / "campaign", retries=0))
 
 
 @contextlib.contextmanager
@@ -123,7 +124,7 @@ def test_a_machine_that_computes_is_the_beds_fault(tmp_path: Path, caught: Caugh
         versions=("3",), client="aioquic", size="1 MB", rate="100 Mbit/s", time_limit="60 s"
     )
     with burning():
-        assert caught(attempts(tmp_path, settings))
+        assert caught(stage(settings).run(tmp_path / "campaign", retries=0))
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ from typing import Any
 
 from httpbed.campaign import campaign_setup, preparation
 from httpbed.campaign import run as campaign_run
+from httpbed.campaign.executor import MOST_RETRIES
 from httpbed.campaign.parallelism import Parallelism
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.experiment.trial import Check, Record
@@ -119,13 +120,13 @@ class Stage:
     loaded: LoadedExperiment
     setup: CampaignSetup
 
-    def run(self, directory: Path, *, jobs: int = 1) -> list[Record]:
+    def run(self, directory: Path, *, jobs: int = 1, retries: int = MOST_RETRIES) -> list[Record]:
         """Run every trial, retries included, and return the record of every attempt."""
         manifest = {"schema": 1, "programs": [], "recipes": {}}
         at_once = Parallelism(jobs)
         ready = campaign_run.Prepared(self.loaded, self.setup, manifest)
         with campaign_run.opened(ready, directory, jobs=at_once, say=lambda _: None) as run:
-            run.finish(jobs=at_once, tell=lambda _: None)
+            run.finish(jobs=at_once, tell=lambda _: None, retries=retries)
             return list(run.campaign.records())
 
     def results(self, directory: Path) -> list[Record]:
