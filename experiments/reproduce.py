@@ -1,11 +1,12 @@
 """Runs the studies, judges their claims, and compares the verdicts with the published ones.
 
-    make reproduce                                   # all studies, at the scale of results/: a day
+    make reproduce                                   # all studies, as they are published: a day
     make reproduce STUDY=ranjan2019                  # one of them
     make reproduce STUDY=zhang2023 SCALE=smoke       # minutes: does everything run?
 
-Campaigns are kept in ``reproduced/``; the same command resumes them. ``results/`` has the published
-archives. The exit code is 1 if a verdict is the opposite of a published one.
+Without SCALE an experiment runs the trials that its published archive in ``results/`` has, or scale
+standard if none is published. Campaigns are kept in ``reproduced/``; the same command resumes them.
+The exit code is 1 if a verdict is the opposite of a published one.
 """
 
 from __future__ import annotations
@@ -31,9 +32,25 @@ PUBLISHED = STUDIES.parent / "results"
 REPRODUCED = STUDIES.parent / "reproduced"
 HTTPBED: Sequence[str] = ("httpbed",)
 SCALES = ("smoke", "standard", "full")
+UNPUBLISHED_SCALE = "standard"
 NOT_JUDGED = "not judged"
 SETTLED = {"reproduced": "contradicted", "contradicted": "reproduced"}
 """A verdict and its opposite; the other verdicts have none."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which trials of an experiment run."""
+
+    scale: str
+    for_claims: bool = False
+
+    def options(self) -> list[str]:
+        """Return the options of ``httpbed run``."""
+        return ["--scale", self.scale, *(["--for-claims"] if self.for_claims else [])]
+
+    def __str__(self) -> str:
+        return f"{self.scale}{', for claims' if self.for_claims else ''}"
 
 
 @dataclass(frozen=True)
@@ -73,10 +90,12 @@ def main(words: Sequence[str] | None = None) -> int:
     chosen = _arguments(words)
     opposite = 0
     for experiment in experiments(chosen.study):
-        campaign = REPRODUCED / chosen.scale / experiment.parent.name / experiment.stem
         published = PUBLISHED / experiment.parent.name / experiment.stem
-        print(f"== {experiment.relative_to(STUDIES)}, {chosen.scale}", flush=True)
-        compared = reproduced(experiment, chosen.scale, campaign, published)
+        selection = Selection(chosen.scale) if chosen.scale else selection_of(published)
+        folder = REPRODUCED / (chosen.scale or "published")
+        campaign = folder / experiment.parent.name / experiment.stem
+        print(f"== {experiment.relative_to(STUDIES)}, {selection}", flush=True)
+        compared = reproduced(experiment, selection, campaign, published)
         opposite += sum(one.is_opposite for one in compared)
         for line in lines(compared):
             print(line)
@@ -85,11 +104,20 @@ def main(words: Sequence[str] | None = None) -> int:
     return 1 if opposite else 0
 
 
+def selection_of(published: Path) -> Selection:
+    """Return which trials a published archive has; scale standard where there is none."""
+    file = published / "manifest.json"
+    if not file.exists():
+        return Selection(UNPUBLISHED_SCALE)
+    manifest = json.loads(file.read_text())
+    return Selection(manifest["scale"], for_claims=bool(manifest.get("for_claims")))
+
+
 def reproduced(
-    experiment: Path, scale: str, campaign: Path, published: Path
+    experiment: Path, selection: Selection, campaign: Path, published: Path
 ) -> list[ComparedClaim]:
     """Run an experiment, or resume it, and compare its verdicts with the published ones."""
-    if not _run(experiment, scale, campaign):
+    if not _run(experiment, selection, campaign):
         print("some trials have no valid attempt; the same command repeats them")
     now = judged(campaign, experiment, campaign.parent)
     return compared_claims(_claims(published), now)
@@ -99,7 +127,7 @@ def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     known = sorted({path.parent.name for path in experiments(None)})
     options = argparse.ArgumentParser(prog="make reproduce", description=__doc__)
     options.add_argument("--study", choices=known)
-    options.add_argument("--scale", choices=SCALES, default="standard")
+    options.add_argument("--scale", choices=SCALES)
     return options.parse_args(words)
 
 
@@ -114,10 +142,10 @@ def experiments(study: str | None) -> list[Path]:
     ]
 
 
-def _run(experiment: Path, scale: str, campaign: Path) -> bool:
+def _run(experiment: Path, selection: Selection, campaign: Path) -> bool:
     """Run or resume a campaign; return whether each trial has a valid attempt."""
     campaign.parent.mkdir(parents=True, exist_ok=True)
-    options = ["--scale", scale, "--jobs", "auto", "-o", str(campaign)]
+    options = [*selection.options(), "--jobs", "auto", "-o", str(campaign)]
     ended = subprocess.run([*HTTPBED, "run", str(experiment), *options], check=False)
     if ended.returncode not in {0, 1}:
         sys.exit(ended.returncode)

@@ -28,6 +28,15 @@ def test_every_study_has_its_experiments() -> None:
     assert {path.stem for path in reproduce.experiments("zhang2023")} == {"losses", "rates"}
 
 
+def test_what_is_published_is_run_again(tmp_path: Path) -> None:
+    """At its scale; and at scale standard what is not published yet."""
+    assert str(reproduce.selection_of(tmp_path)) == "standard"
+    (tmp_path / "manifest.json").write_text('{"scale": "full", "for_claims": true}')
+    found = reproduce.selection_of(tmp_path)
+    assert found.options() == ["--scale", "full", "--for-claims"]
+    assert str(found) == "full, for claims"
+
+
 def test_verdicts_are_compared_by_claim() -> None:
     """A claim that was not published has no published verdict."""
     published = [

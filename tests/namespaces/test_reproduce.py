@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import reproduce
+from reproduce import Selection
 
 from patience import HTTPBED
 
@@ -37,7 +38,7 @@ def test_a_part_of_a_study_is_compared_with_its_published_results(
     whole = (reproduce.STUDIES / "liu2024/single-stream.toml").read_text()
     experiment, campaign = tmp_path / "part.toml", tmp_path / "campaigns" / "part"
     experiment.write_text(SMOKE.sub(SMALLEST, whole, count=1))
-    claims = reproduce.reproduced(experiment, "smoke", campaign, published)
+    claims = reproduce.reproduced(experiment, Selection("smoke"), campaign, published)
     assert {one.now for one in claims} == {reproduce.NOT_JUDGED}
     assert None not in {one.published for one in claims}
     assert reproduce.compared_values(published, campaign).values == 4
