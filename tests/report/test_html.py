@@ -225,6 +225,12 @@ def test_tables_can_be_sorted_where_each_row_has_every_column(text: str) -> None
         assert {len(re.findall(r"<t[hd]\b", row)) for row in own} == {columns}
 
 
+def test_figures_in_the_page_need_no_namespace(text: str) -> None:
+    """What a figure's file says of its origin stays in the file."""
+    assert "<metadata" not in text
+    assert "xmlns" not in text
+
+
 def test_marks_of_figures_have_their_values(text: str) -> None:
     """Readers see them where they point, without a script."""
     assert "<title>HTTP/2, block 1: 1.02 s</title></use>" in text

@@ -40,8 +40,11 @@ from httpbed.store import whole_file
 
 INK = "#1b1b1b"
 QUIET = "#8a8a8a"
-PALETTE = ("#c78500", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#7a6a00")
-"""Okabe and Ito 2008; orange and yellow darkened to be seen on white, black kept for text."""
+PALETTE = ("#c78500", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#6a4c93", "#7a6a00")
+"""Okabe and Ito 2008; orange and yellow darkened to be seen on white, black kept for text.
+
+Violet in place of sky blue, which is too near to the blue of HTTP/2.
+"""
 MARKERS = ("o", "s", "D", "^", "v", "P", "X")
 WIDTH_IN = 4.9
 ROW_IN = 0.27

@@ -18,6 +18,8 @@ PIXELS_PER_POINT = 1.65
 
 _PROLOGUE = re.compile(r"\A.*?(?=<svg)", re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_METADATA = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)
+"""Says in a file that httpbed drew it; its elements have namespaces of their own."""
 _NAMESPACE = re.compile(r'\s+xmlns(?::\w+)?="[^"]*"')
 _NAME = re.compile(r'\bid="([^"]+)"')
 _FONT = re.compile(r"(font: (?:\w+ )?[\d.]+px) [^;\"]+")
@@ -27,7 +29,7 @@ _SIZE = re.compile(r'<svg\b[^>]*?\bviewBox="0 0 ([\d.]+) ([\d.]+)"[^>]*>')
 def svg(plot: Plot) -> Markup:
     """Turn a plot into SVG for an HTML report."""
     text = _PROLOGUE.sub("", plot.svg())
-    for pattern in (_COMMENT, _NAMESPACE):
+    for pattern in (_METADATA, _COMMENT, _NAMESPACE):
         text = pattern.sub("", text)
     text = _own_names(text.replace("xlink:href", "href"), plot.name)
     text = _report_colours(_FONT.sub(r"\1 var(--sans)", text))

@@ -45,6 +45,7 @@ LESS, MORE = (0.05, 0.42, 0.62), (0.78, 0.36, 0.05)
 DARK, LIGHT = "#111111", "#fefefe"
 """Of numbers in cells: not the page's ink, for cells keep their colours in the dark."""
 TITLE_LETTERS, TITLE_LINES = 32, 3
+NO_BREAK = "\N{NO-BREAK SPACE}"
 LETTER_IN = 0.075
 """Width of a letter beside an axis, with its share of the space between words."""
 SLANT = 35
@@ -154,8 +155,10 @@ def _columns(panels: int) -> int:
 
 
 def wrapped(name: str, letters: int = TITLE_LETTERS) -> str:
-    """Write a panel's name so that it stays above its panel."""
-    return "\n".join(wrap(name, letters, max_lines=TITLE_LINES, placeholder=" …"))
+    """Write a panel's name so that it stays above its panel; lines end between levels."""
+    levels = ", ".join(one.replace(" ", NO_BREAK) for one in name.split(", "))
+    lines = wrap(levels, letters, max_lines=TITLE_LINES, placeholder=" …")
+    return "\n".join(lines).replace(NO_BREAK, " ")
 
 
 def caption(findings: Findings, shown: Map) -> str:
