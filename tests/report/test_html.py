@@ -226,7 +226,7 @@ def test_tables_can_be_sorted_where_each_row_has_every_column(text: str) -> None
 
 
 def test_figures_in_the_page_need_no_namespace(text: str) -> None:
-    """What a figure's file says of its origin stays in the file."""
+    """The metadata of a figure's file is left out."""
     assert "<metadata" not in text
     assert "xmlns" not in text
 

@@ -1,7 +1,7 @@
 """The report as one HTML file that needs nothing else: no network and no font.
 
-Its one script sorts tables. A policy in the page allows that script by its digest, and no other
-script or address, so that nothing of a server or a file name can run or load anything.
+Its one script sorts tables. A policy in the page allows that script by its digest. It allows no
+other script and no address, so a name from a server or a file can neither run nor load anything.
 """
 
 from __future__ import annotations

@@ -56,8 +56,9 @@ def lines(trial: PageTrial) -> Iterator[tuple[str, str]]:
     yield "seen", ", ".join(_visual_progress(load)) or "no pictures"
     yield "times", ", ".join(_times(load)) or "none told"
     yield "requests", "; ".join(_requests(load)) or "none"
-    for one in sorted(timing.fetched(load), key=_took_s, reverse=True)[:SLOWEST]:
-        yield "slowest", f"{phases.short_name(one)}: {', '.join(_spent(one))}"
+    slowest = sorted(timing.fetched(load), key=_took_s, reverse=True)[:SLOWEST]
+    for name, one in zip(phases.short_names(slowest), slowest, strict=True):
+        yield "slowest", f"{name}: {', '.join(_spent(one))}"
     failed = [one for one in load.requests if one.failed]
     for one in failed[:MOST_FAILED]:
         yield "failed", f"{_cut(one.url)}: {_cut(one.failed)}"

@@ -16,12 +16,16 @@ from matplotlib.figure import SubFigure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from httpbed.experiment.errors import visible
 from httpbed.report.curves import WIDE_IN
 from httpbed.report.figures import MARKERS, QUIET, colours
-from httpbed.report.visible_figure import VisibleFigure
+from httpbed.report.pages.phases import shortened
+from httpbed.report.visible_figure import VisibleFigure, name_marks
 from httpbed.web.load.browser_load import BrowserLoad
 
 MOST_RESOURCES = 150
+MOST_NAME = 60
+"""Characters of a resource's path, where readers point at its mark."""
 SPANS_IN, TIMES_IN = 1.9, 1.9
 
 
@@ -33,6 +37,8 @@ class Span:
     """When the page asked for it."""
     sent_s: float
     ended_s: float
+    name: str
+    """Its path, shortened."""
 
 
 def spans(load: BrowserLoad) -> list[Span]:
@@ -42,7 +48,8 @@ def spans(load: BrowserLoad) -> list[Span]:
         queued = one.queued_s if one.queued_s is not None else one.started_s
         sent, ended = one.send_start_s, one.ended_s
         if queued is not None and sent is not None and ended is not None and not one.failed:
-            all_spans.append(Span(queued, sent, ended))
+            name = shortened(visible(one.path), MOST_NAME)
+            all_spans.append(Span(queued, sent, ended, name))
     return sorted(all_spans, key=lambda span: (span.queued_s, span.sent_s))[:MOST_RESOURCES]
 
 
@@ -84,7 +91,7 @@ def _times(axes: Axes, found: Mapping[str, Sequence[Span]], what: str, *, queued
     hues = colours(found)
     for index, (name, many) in enumerate(found.items()):
         times = [span.ended_s - (span.queued_s if queued else span.sent_s) for span in many]
-        axes.plot(
+        (marked,) = axes.plot(
             range(1, len(times) + 1),
             times,
             MARKERS[index % len(MARKERS)],
@@ -93,6 +100,8 @@ def _times(axes: Axes, found: Mapping[str, Sequence[Span]], what: str, *, queued
             fillstyle="full" if index % 2 else "none",
             markeredgewidth=0.9,
         )
+        texts = (f"{name}, {one.name}: {at:.3f} s" for one, at in zip(many, times, strict=True))
+        name_marks(marked, texts)
     axes.set_title(what, loc="left", fontsize=9, fontweight="bold")
     axes.set_xlabel("resource, as asked for")
     axes.set_ylim(bottom=0)
