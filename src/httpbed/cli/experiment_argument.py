@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,7 +14,7 @@ from httpbed.campaign import keeping, preparation
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.cli.echo import echo
 from httpbed.cli.json_option import json_option as json_option  # noqa: PLC0414 - for verbs with a file
-from httpbed.cli.one_of import OneOf
+from httpbed.cli.one_of import OneOf, suggestion
 from httpbed.cli.whole_number import WholeNumber
 from httpbed.experiment import buckets, kept, replication
 from httpbed.experiment.errors import ConfigError, Mistake
@@ -130,21 +129,22 @@ class _KeptType(click.ParamType[frozenset[str]]):
         param: click.Parameter | None,
         ctx: click.Context | None,
     ) -> frozenset[str]:
-        """Return the kinds; click reports every other word."""
+        """Return the kinds; raise ConfigError with every other word."""
+        del param, ctx
         if isinstance(value, frozenset):
             return value
         words = [word.strip() for word in value.split(",")]
         if wrong := [_unknown_kind(word) for word in words if word not in kept.KINDS]:
-            self.fail("; ".join(wrong), param, ctx)
+            raise ConfigError(wrong)
         return frozenset(words)
 
 
-def _unknown_kind(word: str) -> str:
+def _unknown_kind(word: str) -> Mistake:
     if not word:
-        return "one of its values is empty; put single commas between values"
-    close = difflib.get_close_matches(word, kept.KINDS, n=1)
-    known = f"did you mean {close[0]}?" if close else f"known: {', '.join(kept.KINDS)}"
-    return f"{word!r} is unknown; {known}"
+        remedy = "put single commas between values"
+        return Mistake("--keep", "one of its values is empty", remedy)
+    known = suggestion(word, kept.KINDS) or f"known: {', '.join(kept.KINDS)}"
+    return Mistake("--keep", f"{word!r} is unknown", known)
 
 
 keep_option = click.option(
