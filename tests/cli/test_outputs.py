@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 import stored_campaigns
 from command_line import Command
 
+MAIN = "from httpbed.cli.main import main; main()"
 MOST_BYTES = 20_000
 """A limit on the size of files: a report exceeds it, a figure does not."""
 
@@ -32,9 +34,8 @@ def test_a_report_that_cannot_be_written_leaves_the_old_one(
     report = campaign / "report.html"
     old = report.read_bytes()
     assert len(old) > MOST_BYTES
-    command = "from httpbed.cli.main import main; main()"
     ended = subprocess.run(
-        [sys.executable, "-c", command, "report", str(campaign)],
+        [sys.executable, "-c", MAIN, "report", str(campaign)],
         capture_output=True,
         text=True,
         check=False,
@@ -85,3 +86,20 @@ def test_a_figure_of_the_pages_is_replaced_only_by_its_kind(
     assert "exists and is not an SVG figure" in err
     file.unlink()
     assert [httpbed("pages", "--plot", file)[0] for _ in range(2)] == [0, 0]
+
+
+@pytest.mark.parametrize("words", [("status",), ("report",), ("report", "--format", "markdown")])
+def test_a_terminal_without_utf_8_gets_other_characters(
+    campaign: Path, words: tuple[str, ...]
+) -> None:
+    """A table has dashes and signs that ASCII lacks; no output ends in a traceback."""
+    verb, *options = words
+    ended = subprocess.run(
+        [sys.executable, "-c", MAIN, verb, str(campaign), *options],
+        capture_output=True,
+        check=False,
+        env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "LC_ALL": "C"},
+    )
+    assert (ended.returncode, b"Traceback" in ended.stderr) == (0, False)
+    assert (ended.stdout + ended.stderr).isascii()
+    assert ended.stdout

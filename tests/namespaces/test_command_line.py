@@ -167,7 +167,7 @@ def test_a_folder_on_a_read_only_disk(experiment: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("where", "code", "word"),
     [
-        ("experiment.toml/campaign", EXIT_USAGE, "remedy: choose a folder"),
+        ("experiment.toml/campaign", EXIT_USAGE, "is not a folder"),
         ("/proc/nothing/campaign", EXIT_USAGE, "remedy: choose another folder"),
         ("experiment.toml", EXIT_USAGE, "is not a folder"),
         (".", EXIT_USAGE, "holds other files than a campaign's"),

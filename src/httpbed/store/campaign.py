@@ -38,6 +38,7 @@ from httpbed.experiment.trial import Attempt, Record, Trial
 from httpbed.host.sandbox import removal, untrusted_files
 from httpbed.store import (
     attempts,
+    campaign_folder,
     campaign_lock,
     digests,
     durable_files,
@@ -287,8 +288,10 @@ def require_place(directory: Path, experiment_text: str, design: Sequence[Trial]
 
     Raises:
         ConfigError: It is no folder, has other files, or a campaign of another experiment.
+        OSError: It cannot be written to.
     """
-    _refuse_foreign(directory)
+    campaign_folder.refuse_foreign(directory)
+    campaign_folder.require_writable(directory)
     if os.path.lexists(directory / MANIFEST):
         mistakes = [*growth.other_experiment(Campaign(directory), experiment_text, design)]
         if mistakes:
@@ -312,8 +315,8 @@ def opened(
         ConfigError: It belongs to another experiment, used other programs, or is locked by another
             run.
     """
-    _refuse_foreign(directory)
-    _make_folder(directory)
+    campaign_folder.refuse_foreign(directory)
+    campaign_folder.make(directory)
     with campaign_lock.held(directory):
         campaign = Campaign(directory)
         wanted = first_files.FirstFiles(experiment_text, design, manifest, files or {})
@@ -342,7 +345,7 @@ def made(
         reason, remedy = "exists and is not an empty folder", "choose another folder with -o"
         raise ConfigError([Mistake(str(directory), reason, remedy)])
     target = directory.resolve()
-    _make_folder(target.parent)
+    campaign_folder.make(target.parent)
     with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as name:
         place = Path(name) / "made"
         place.mkdir()
@@ -364,36 +367,5 @@ def open_existing(directory: Path) -> Campaign:
     if absent:
         reason = f"is not a campaign: {', '.join(absent)} not found"
         raise ConfigError([Mistake(str(directory), reason, "httpbed run makes one")])
-    _require_folders(directory)
+    campaign_folder.require_own(directory)
     return Campaign(directory)
-
-
-def _require_folders(directory: Path) -> None:
-    """Refuse links in the places of a campaign's folders: their targets are not verified."""
-    strange = [
-        directory / name
-        for name in layout.FOLDERS
-        if os.path.lexists(directory / name) and not digests.is_folder(directory / name)
-    ]
-    if strange:
-        reason, remedy = "is not a folder of its own", "move the folder itself here"
-        raise ConfigError([Mistake(str(path), reason, remedy) for path in strange])
-
-
-def _make_folder(directory: Path) -> None:
-    if not directory.is_dir():
-        directory.mkdir(parents=True, exist_ok=True)
-        durable_files.settle([directory.resolve().parent])
-
-
-def _refuse_foreign(directory: Path) -> None:
-    """Refuse a folder of other files, and a place below a file."""
-    nearest = next(one for one in (directory, *directory.parents) if os.path.lexists(one))
-    if not nearest.is_dir():
-        raise ConfigError([Mistake(str(nearest), "is not a folder", "choose another with -o")])
-    names = {path.name for path in directory.iterdir()} if directory.is_dir() else set()
-    begun = "lock" in names and names <= {"lock", ".manifest", LINKS, *FILES}  # and then broken off
-    if names and not names >= set(FILES) and not begun:
-        reason = "holds other files than a campaign's"
-        raise ConfigError([Mistake(str(directory), reason, "choose another folder with -o")])
-    _require_folders(directory)
