@@ -9,6 +9,7 @@ import time
 import pytest
 
 from httpbed.campaign import quiet_machine
+from httpbed.campaign.quiet_machine import Patience
 from httpbed.experiment.check import (
     CARRIED_OUT,
     LATENESS,
@@ -32,14 +33,14 @@ def attempt(*broken: CheckDescriptor) -> Attempt:
 @pytest.mark.parametrize(("number", "seconds"), [(1, 1.0), (2, 2.0), (3, 4.0)])
 def test_the_wait_doubles_with_each_attempt(number: int, seconds: float) -> None:
     """The first wait was too short."""
-    assert quiet_machine.patience_s(attempt(PRESSURE, LATENESS), number) == seconds
+    assert Patience().after_s(attempt(PRESSURE, LATENESS), number) == seconds
 
 
 def test_a_wait_that_the_user_allows_is_not_shortened() -> None:
     """Nor is a longer one; other causes than a busy machine are not waited for."""
-    assert quiet_machine.patience_s(attempt(PRESSURE), 1, 600.0) == 600.0
-    assert quiet_machine.patience_s(attempt(PRESSURE), 4, 5.0) == 8.0
-    assert quiet_machine.patience_s(attempt(CARRIED_OUT), 1, 600.0) == 0.0
+    assert Patience(600.0).after_s(attempt(PRESSURE), 1) == 600.0
+    assert Patience(5.0).after_s(attempt(PRESSURE), 4) == 8.0
+    assert Patience(600.0).after_s(attempt(CARRIED_OUT), 1) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -47,7 +48,7 @@ def test_a_wait_that_the_user_allows_is_not_shortened() -> None:
 )
 def test_other_invalid_attempts_are_retried_without_a_wait(ended: Attempt) -> None:
     """Waiting helps only against a busy machine."""
-    assert quiet_machine.patience_s(ended, 1) == 0
+    assert Patience().after_s(ended, 1) == 0
 
 
 @pytest.mark.parametrize(("waited", "found"), [(0.0, True), (0.25, True), (0.3, False)])
@@ -129,3 +130,10 @@ def test_a_pause_in_other_work_is_not_yet_a_quiet_machine() -> None:
 
     assert asyncio.run(quiet_machine.until_quiet(60.0, look, for_s=quiet_machine.STEADY_S))
     assert next(times) == 5 * quiet_machine.LOOK_S + quiet_machine.STEADY_S + quiet_machine.LOOK_S
+
+
+def test_an_interrupt_ends_the_wait() -> None:
+    """Nobody wants a further attempt then."""
+    looks = (PressureReading("psi", float(number), number * 0.5) for number in itertools.count())
+    asyncio.run(quiet_machine.until_quiet(600.0, lambda: next(looks), ended=lambda: True))
+    assert next(looks).at_s == 0.5

@@ -17,6 +17,7 @@ from httpbed.campaign.admission import Admission
 from httpbed.campaign.interruption import Interruption
 from httpbed.campaign.parallelism import Parallelism
 from httpbed.campaign.progress import AttemptProgress
+from httpbed.campaign.quiet_machine import Patience
 from httpbed.experiment.errors import BedError
 from httpbed.experiment.trial import Attempt, Record, Trial
 from httpbed.store.campaign import Campaign
@@ -85,7 +86,8 @@ async def execute(  # noqa: PLR0913 - all but the first three are keywords
             return record.attempt if record else None
 
         if not interruption.requested:
-            await _finish(range(first, first + retries + 1), commit, tell, wait_s)
+            numbers = range(first, first + retries + 1)
+            await _finish(numbers, commit, tell, Patience(wait_s, lambda: interruption.requested))
 
     with interruption.handled():
         await side_by_side(work, finish, jobs=jobs.most)
@@ -123,7 +125,7 @@ async def _finish(
     numbers: range,
     commit: Callable[[int], Awaitable[Attempt | None]],
     tell: Callable[[AttemptProgress], None],
-    wait_s: float,
+    patience: Patience,
 ) -> None:
     for number in numbers:
         attempt = await commit(number)
@@ -131,12 +133,12 @@ async def _finish(
             return
         retry = attempt.outcome.kind == "invalid" and number < numbers[-1]
         nth = number - numbers[0] + 1
-        patience_s = quiet_machine.patience_s(attempt, nth, wait_s) if retry else 0.0
+        patience_s = patience.after_s(attempt, nth) if retry else 0.0
         tell(AttemptProgress(attempt, retry, patience_s))
         if not retry:
             return
         if patience_s:
-            await quiet_machine.until_quiet(patience_s)
+            await quiet_machine.until_quiet(patience_s, ended=patience.ended)
 
 
 async def commit_attempt(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from httpbed.experiment import units
 from httpbed.experiment.trial import Attempt
@@ -29,11 +30,20 @@ QUIET_SHARE = 0.25
 the limit for a machine, because the trial adds its own programs."""
 
 
-def patience_s(attempt: Attempt, number: int, least_s: float = 0.0) -> float:
-    """Return the longest wait after attempt ``number`` of this run; 0 if waiting does not help."""
-    if not verdict.is_strained(attempt):
-        return 0.0
-    return max(least_s, FIRST_PATIENCE_S * 2.0 ** (number - 1))
+@dataclass(frozen=True)
+class Patience:
+    """How long attempts wait for a quiet machine."""
+
+    least_s: float = 0.0
+    """What the user allows in any case."""
+    ended: Callable[[], bool] = lambda: False
+    """Whether the user no longer wants to wait."""
+
+    def after_s(self, attempt: Attempt, number: int) -> float:
+        """Return the longest wait after attempt ``number`` of this run; 0 if it does not help."""
+        if not verdict.is_strained(attempt):
+            return 0.0
+        return max(self.least_s, FIRST_PATIENCE_S * 2.0 ** (number - 1))
 
 
 def is_quiet(before: PressureReading, after: PressureReading) -> bool:
@@ -42,7 +52,11 @@ def is_quiet(before: PressureReading, after: PressureReading) -> bool:
 
 
 async def until_quiet(
-    most_s: float, look: Callable[[], PressureReading] = pressure.read, for_s: float = 0.0
+    most_s: float,
+    look: Callable[[], PressureReading] = pressure.read,
+    *,
+    for_s: float = 0.0,
+    ended: Callable[[], bool] = lambda: False,
 ) -> bool:
     """Wait until the machine has been quiet ``for_s`` seconds, but no longer than ``most_s``.
 
@@ -51,7 +65,7 @@ async def until_quiet(
     """
     before = since = look()
     end_s = before.at_s + most_s
-    while before.at_s < end_s:
+    while before.at_s < end_s and not ended():
         await asyncio.sleep(LOOK_S)
         after = look()
         if not is_quiet(before, after):
@@ -66,11 +80,11 @@ def before_a_run(
     most_s: float, say: Callable[[str], None], look: Callable[[], PressureReading] = pressure.read
 ) -> None:
     """Wait for a quiet machine before the first trial of a run, and say so if it takes time."""
-    if asyncio.run(until_quiet(FIRST_LOOK_S, look, STEADY_S)):
+    if asyncio.run(until_quiet(FIRST_LOOK_S, look, for_s=STEADY_S)):
         return
     most = units.format_long_duration(most_s)
     say(f"the machine is busy: waiting until it is quiet, at most {most} (--wait)")
-    if asyncio.run(until_quiet(most_s, look, STEADY_S)):
+    if asyncio.run(until_quiet(most_s, look, for_s=STEADY_S)):
         say("the machine is quiet: the trials begin")
     else:
         say(f"the machine is still busy after {most}: the trials begin, and checks judge each")
