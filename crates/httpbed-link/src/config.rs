@@ -75,6 +75,9 @@ pub struct Link<T = Arc<Trace>> {
     /// Whether a network address translator is at the second host's end.
     #[serde(default)]
     pub nat: bool,
+    /// Whether the result has a timeline of each direction.
+    #[serde(default)]
+    pub timelines: [bool; 2],
     /// Changes at given times.
     #[serde(default)]
     pub schedule: Vec<Scheduled>,
@@ -125,7 +128,7 @@ impl Config<PathBuf> {
         Ok(())
     }
 
-    /// Rejects a log of fates, and what would change packets: only the kernel knows and does these.
+    /// Rejects what would change packets, and a log or timelines of fates: only the kernel does and knows these.
     fn check_observer(&self) -> Result<(), String> {
         const REASON: &str = "an observer changes nothing, the kernel carries the packets: leave it out";
         if self.log.is_some() {
@@ -169,7 +172,7 @@ impl Link<PathBuf> {
         })
     }
 
-    /// The place of what would change packets.
+    /// The place of what would change packets, or needs their fates.
     fn first_change(&self) -> Option<String> {
         if let Some(side) = self.directions.iter().position(|direction| *direction != Impairments::default())
         {
@@ -177,6 +180,9 @@ impl Link<PathBuf> {
         }
         if self.nat {
             return Some("nat".to_owned());
+        }
+        if self.timelines.contains(&true) {
+            return Some("timelines".to_owned());
         }
         if !self.schedule.is_empty() {
             return Some("schedule".to_owned());
@@ -197,6 +203,7 @@ impl Link<PathBuf> {
             interfaces: self.interfaces,
             directions: [load(0, forth)?, load(1, back)?],
             nat: self.nat,
+            timelines: self.timelines,
             schedule: self.schedule,
             triggers: self.triggers,
         })

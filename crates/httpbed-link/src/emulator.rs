@@ -16,6 +16,7 @@ use crate::config::{Backend, Config, Link};
 use crate::heads::Heads;
 use crate::nat::Nat;
 use crate::records::{Carried, Records};
+use crate::timeline::{Settled, Timelines};
 use crate::triggers::Triggers;
 
 /// Links with their state. Interface `2 n + side` is link *n*'s towards its host *side*; frames that arrive
@@ -42,6 +43,7 @@ pub struct Emulator {
     changes: Vec<Changed>,
     happenings: VecDeque<Happening>,
     records: Records,
+    timelines: Timelines,
     longest_frame: usize,
     started: Option<Nanos>,
     oddities: Oddities,
@@ -129,6 +131,7 @@ impl Emulator {
             changes: Vec::new(),
             happenings: VecDeque::new(),
             records,
+            timelines: Timelines::new(&config.links),
             longest_frame: usize::from(config.mtu) + ETHERNET_HEADER_BYTES,
             started: None,
             oddities: Oddities::default(),
@@ -177,6 +180,11 @@ impl Emulator {
     /// The account of each observed direction; empty if the emulator carries the packets.
     pub fn observed(&self) -> &[Account] {
         &self.observed
+    }
+
+    /// What the directions carried over time.
+    pub const fn timelines(&self) -> &Timelines {
+        &self.timelines
     }
 
     /// The connections seen since the start.
@@ -314,6 +322,10 @@ impl Emulator {
         let bytes = packet.bytes - self.overheads[direction];
         self.records.settled(direction, bytes, at, fate, &packet)?;
         let counts = packet.number.is_some();
+        if counts && !packet.copy {
+            let [arrived, at] = [packet.arrived, at].map(|time| self.since_start(time));
+            self.timelines.settled(direction, Settled { arrived, at, waited: packet.waited, bytes, fate });
+        }
         if fate == Fate::Delivered {
             self.note_delivery(direction, at, &packet);
         }

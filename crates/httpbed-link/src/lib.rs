@@ -22,6 +22,7 @@ mod runner;
 mod spin;
 mod spool;
 mod sys;
+mod timeline;
 mod triggers;
 mod usage;
 

@@ -15,6 +15,7 @@ use witnessed::Witnessed;
 use crate::changes::ChangeReport;
 use crate::config::Config;
 use crate::emulator::Emulator;
+use crate::timeline::TimelineReport;
 
 /// Version of the result's format.
 pub const SCHEMA: u32 = 4;
@@ -164,6 +165,8 @@ struct DirectionReport<'a> {
     first_ns: Option<Nanos>,
     last_ns: Option<Nanos>,
     utilisation: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timeline: Option<TimelineReport>,
     #[serde(flatten)]
     inside: Option<Inside<'a>>,
 }
@@ -325,6 +328,7 @@ impl<'a> DirectionReport<'a> {
             first_ns: account.first_arrival,
             last_ns: account.last_delivery,
             utilisation: account.utilisation().filter(|_| has_rate),
+            timeline: emulator.timelines().report(number),
             inside: observed
                 .is_none()
                 .then(|| Inside::new(direction, emulator.witnesses()[number].observation())),

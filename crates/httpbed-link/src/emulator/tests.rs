@@ -264,3 +264,26 @@ fn the_log_has_every_fate_in_order() {
     let lines: Vec<&str> = text.lines().skip(1).collect();
     assert_eq!(lines, ["20\t-\t100\t0\t1\tlost", "10\t110\t86\t0\t0\tdelivered", "10\t110\t86\t0\t0\tcopy"]);
 }
+
+#[test]
+fn a_timeline_counts_each_packet_once_and_no_copy() {
+    let lossy = json!({"loss": {"model": "listed", "numbers": [1]}, "delay_ns": 100, "overhead_bytes": 38,
+                       "duplication": {"probability": 1, "key": "1"}});
+    let mut emulator =
+        Emulator::new(&config(&link(&lossy, &json!({"timelines": [true, false]}))), Records::default());
+    emulator.arrive(0, arrival(0, frame(100)));
+    emulator.start(1000);
+    for number in 0..3 {
+        emulator.arrive(0, arrival(1000 + number, frame(114)));
+    }
+    run(&mut emulator, 2000);
+    emulator.arrive(1, arrival(3000, frame(100)));
+    run(&mut emulator, 4000);
+    let found = serde_json::to_value(emulator.timelines().report(0)).expect("JSON");
+    assert_eq!(found["sent_bytes"], json!([300]));
+    assert_eq!(found["delivered_bytes"], json!([200]));
+    assert_eq!(found["dropped_packets"], json!([1]));
+    assert_eq!(found["answered_bytes"], json!([300]));
+    assert_eq!(found["rtt_us"], json!([1]), "the answer left 2 us after they arrived");
+    assert!(emulator.timelines().report(1).is_none());
+}

@@ -1,0 +1,225 @@
+//! What a direction carried over time, in few numbers: throughput, queue, round trips, bytes in flight.
+//!
+//! A timeline has at most [`MOST_BINS`] bins. When a packet comes after the last one, bins are joined in pairs, and each
+//! is then twice as long. So its size is bounded, however long the run is.
+//!
+//! The *answer* to a packet is the first packet of the opposite direction that entered the link after the packet had
+//! left it, and that was delivered. Receivers of TCP and of QUIC acknowledge what arrives, so the answer's delivery is
+//! what a sender behind the link can know first, whether or not the packets are encrypted. From a packet's arrival to
+//! its answer's delivery is its round-trip time, and its bytes are in flight. A dropped packet has no answer; its bytes
+//! are in flight until a later packet is answered, by which a sender detects the loss (RFC 9002 section 6.1).
+
+use std::collections::VecDeque;
+use std::ops::AddAssign;
+
+use link_model::{Fate, Nanos};
+use serde::Serialize;
+
+use crate::config::Link;
+
+const MOST_BINS: usize = 256;
+const FIRST_WIDTH: Nanos = 1_000_000;
+/// Packets without an answer that are remembered: the round trip of 60 ms at 10 Gbit/s.
+const MOST_WAITING: usize = 1 << 16;
+
+/// The timelines of all directions that have one.
+#[derive(Debug, Default)]
+pub struct Timelines(Vec<Option<Timeline>>);
+
+/// One direction over time.
+#[derive(Debug)]
+pub struct Timeline {
+    width: Nanos,
+    bins: Vec<Bin>,
+    /// Delivered packets without an answer yet, in the order in which they left.
+    delivered: VecDeque<Waiting>,
+    /// Dropped packets that no later packet's answer has revealed yet.
+    dropped: VecDeque<Waiting>,
+    /// When the last answered packet arrived.
+    answered: Nanos,
+}
+
+/// A packet that settled: what happened to it, and when.
+#[derive(Clone, Copy, Debug)]
+pub struct Settled {
+    /// When it entered the link.
+    pub arrived: Nanos,
+    /// When it left, or was dropped.
+    pub at: Nanos,
+    /// How long it waited in the queue.
+    pub waited: Nanos,
+    /// Length of the IP packet.
+    pub bytes: u32,
+    /// What became of it.
+    pub fate: Fate,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    arrived: Nanos,
+    left: Nanos,
+    bytes: u32,
+}
+
+/// Sums over the packets of a bin.
+#[derive(Clone, Copy, Debug, Default)]
+struct Bin {
+    sent_bytes: u64,
+    delivered_bytes: u64,
+    answered_bytes: u64,
+    dropped: u64,
+    left: u64,
+    waited: Nanos,
+    round_trips: u64,
+    round_trip: Nanos,
+}
+
+/// A timeline in the result: a value for each bin, from the start on.
+#[derive(Debug, Serialize)]
+pub struct TimelineReport {
+    bin_ns: Nanos,
+    /// Bytes of IP packets that entered the link.
+    sent_bytes: Vec<u64>,
+    /// Bytes of those that left it.
+    delivered_bytes: Vec<u64>,
+    /// Bytes that are no longer in flight.
+    answered_bytes: Vec<u64>,
+    dropped_packets: Vec<u64>,
+    /// Mean time in the queue of the packets that left; null without any.
+    queue_us: Vec<Option<u64>>,
+    /// Mean round-trip time of the packets that were answered; null without any.
+    rtt_us: Vec<Option<u64>>,
+}
+
+impl Timelines {
+    /// Timelines of the directions that the links name.
+    pub fn new(links: &[Link]) -> Self {
+        let wanted = links.iter().flat_map(|link| link.timelines);
+        Self(wanted.map(|is_wanted| is_wanted.then(Timeline::default)).collect())
+    }
+
+    /// Notes a packet of a direction, which may be the answer to packets of the opposite one.
+    pub fn settled(&mut self, direction: usize, packet: Settled) {
+        if let Some(own) = &mut self.0[direction] {
+            own.carried(packet);
+        }
+        if let (Fate::Delivered, Some(opposite)) = (packet.fate, &mut self.0[direction ^ 1]) {
+            opposite.answer(packet.arrived, packet.at);
+        }
+    }
+
+    /// The timeline of a direction, if it has one.
+    pub fn report(&self, direction: usize) -> Option<TimelineReport> {
+        self.0[direction].as_ref().map(Timeline::report)
+    }
+}
+
+impl Default for Timeline {
+    fn default() -> Self {
+        Self {
+            width: FIRST_WIDTH,
+            bins: Vec::new(),
+            delivered: VecDeque::new(),
+            dropped: VecDeque::new(),
+            answered: 0,
+        }
+    }
+}
+
+impl Timeline {
+    fn carried(&mut self, packet: Settled) {
+        self.bin(packet.arrived).sent_bytes += u64::from(packet.bytes);
+        let bin = self.bin(packet.at);
+        let waiting = Waiting { arrived: packet.arrived, left: packet.at, bytes: packet.bytes };
+        if packet.fate == Fate::Delivered {
+            bin.delivered_bytes += u64::from(packet.bytes);
+            bin.left += 1;
+            bin.waited += packet.waited;
+            self.delivered.push_back(waiting);
+        } else {
+            bin.dropped += 1;
+            self.dropped.push_back(waiting);
+        }
+        if self.delivered.len() > MOST_WAITING {
+            self.delivered.pop_front();
+        }
+        if self.dropped.len() > MOST_WAITING {
+            self.dropped.pop_front();
+        }
+    }
+
+    /// Notes a packet of the opposite direction that entered the link and was delivered at these times.
+    fn answer(&mut self, entered: Nanos, at: Nanos) {
+        let mut found = Bin::default();
+        while let Some(packet) = front(&self.delivered, |packet| packet.left <= entered) {
+            self.delivered.pop_front();
+            self.answered = self.answered.max(packet.arrived);
+            found.answered_bytes += u64::from(packet.bytes);
+            found.round_trips += 1;
+            found.round_trip += at.saturating_sub(packet.arrived);
+        }
+        while let Some(packet) = front(&self.dropped, |packet| packet.arrived <= self.answered) {
+            self.dropped.pop_front();
+            found.answered_bytes += u64::from(packet.bytes);
+        }
+        if found.answered_bytes > 0 {
+            *self.bin(at) += found;
+        }
+    }
+
+    fn bin(&mut self, at: Nanos) -> &mut Bin {
+        while at / self.width >= MOST_BINS as Nanos {
+            self.join();
+        }
+        let place = usize::try_from(at / self.width).unwrap_or(MOST_BINS - 1);
+        if self.bins.len() <= place {
+            self.bins.resize(place + 1, Bin::default());
+        }
+        &mut self.bins[place]
+    }
+
+    /// Joins bins in pairs.
+    fn join(&mut self) {
+        self.width *= 2;
+        let joined = self.bins.chunks(2).map(|pair| {
+            let (mut sum, second) = (pair[0], pair.get(1).copied().unwrap_or_default());
+            sum += second;
+            sum
+        });
+        self.bins = joined.collect();
+    }
+
+    fn report(&self) -> TimelineReport {
+        let column = |of: fn(&Bin) -> u64| self.bins.iter().map(of).collect();
+        let mean = |sum: Nanos, count: u64| sum.checked_div(count).map(|mean| mean / 1000);
+        TimelineReport {
+            bin_ns: self.width,
+            sent_bytes: column(|bin| bin.sent_bytes),
+            delivered_bytes: column(|bin| bin.delivered_bytes),
+            answered_bytes: column(|bin| bin.answered_bytes),
+            dropped_packets: column(|bin| bin.dropped),
+            queue_us: self.bins.iter().map(|bin| mean(bin.waited, bin.left)).collect(),
+            rtt_us: self.bins.iter().map(|bin| mean(bin.round_trip, bin.round_trips)).collect(),
+        }
+    }
+}
+
+fn front(queue: &VecDeque<Waiting>, is_wanted: impl Fn(&Waiting) -> bool) -> Option<Waiting> {
+    queue.front().copied().filter(is_wanted)
+}
+
+impl AddAssign for Bin {
+    fn add_assign(&mut self, other: Self) {
+        self.sent_bytes += other.sent_bytes;
+        self.delivered_bytes += other.delivered_bytes;
+        self.answered_bytes += other.answered_bytes;
+        self.dropped += other.dropped;
+        self.left += other.left;
+        self.waited += other.waited;
+        self.round_trips += other.round_trips;
+        self.round_trip += other.round_trip;
+    }
+}
+
+#[cfg(test)]
+mod tests;
