@@ -15,6 +15,7 @@ from httpbed.experiment.scenario import Scenario
 from httpbed.host.backend import Backend
 from httpbed.network import cellular
 from httpbed.network import plan as network
+from httpbed.network.emulator import PacketRecords
 from httpbed.network.files import Facts, LossRecord
 from httpbed.programs import catalog
 from httpbed.trial import plan
@@ -58,7 +59,7 @@ def planned(
         scenario.senders(),
         1,
         1,
-        capture=capture,
+        records=PacketRecords(capture),
         backend=backend,
         files=files,
     )
@@ -376,4 +377,5 @@ def test_a_topology_is_planned_whoever_uses_it() -> None:
     bare = network.plan(topology, {}, 1, 1)
     assert controls_of_routes(bare) == {"client": {"cubic"}, "server": {"cubic"}}
     assert bare.emulator_config["log"] is None
-    assert network.plan(topology, {}, 1, 1, log="/trial/l").emulator_config["log"] == "/trial/l"
+    logged = network.plan(topology, {}, 1, 1, records=PacketRecords(log="/trial/l"))
+    assert logged.emulator_config["log"] == "/trial/l"

@@ -16,6 +16,7 @@ from httpbed.experiment.changes import Action, Delivered, Event, FirstPacket
 from httpbed.experiment.impairments.descriptor import nanoseconds
 from httpbed.experiment.impairments.rate import MTU_BYTES, Cellular, CellularModel, Steps, Trace
 from httpbed.experiment.impairments.registry import ALL
+from httpbed.experiment.kept import CAPTURE
 from httpbed.experiment.topology import Direction, Link
 from httpbed.host.backend import Backend
 from httpbed.host.sandbox.spec import TRIAL_FOLDER
@@ -33,11 +34,15 @@ Table = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class PacketFiles:
-    """The packet files that the emulator writes, as paths inside the sandbox."""
+class PacketRecords:
+    """What the emulator records of packets."""
 
-    pcapng: str | None = None
+    capture: bool = False
+    """Whether it writes every packet to :data:`~httpbed.experiment.kept.CAPTURE`."""
     log: str | None = None
+    """The path inside the sandbox of a file with a line for each packet."""
+    timelines: Collection[tuple[int, int]] = ()
+    """Directions of which the result has a timeline, each with its link's index."""
 
 
 @dataclass(frozen=True)
@@ -57,14 +62,15 @@ def config(  # noqa: PLR0913 - optional arguments have names
     ends: Sequence[tuple[End, End]],
     draws: Draws,
     backend: Backend,
-    packet_files: PacketFiles,
+    records: PacketRecords,
     *,
     nat: Collection[int] = (),
 ) -> Table:
     """Write the emulator's configuration; where the kernel carries the packets, it observes.
 
     ``nat`` are the indices of the links with a network address translator at their second end,
-    which preserves ports until the change ``{"rebind": true}``. An observer cannot have one.
+    which preserves ports until the change ``{"rebind": true}``. An observer has neither a NAT nor a
+    log or timelines.
     """
     carried = backend in kernel.KINDS
     return {
@@ -73,11 +79,13 @@ def config(  # noqa: PLR0913 - optional arguments have names
         "spin_us": SPIN_US,
         "backend": "observer" if carried else backend,
         "links": [
-            _link(link, both, draws, carried=carried) | ({"nat": True} if place in nat else {})
+            _link(link, both, draws, carried=carried)
+            | ({"nat": True} if place in nat else {})
+            | ({} if carried else _timelines(place, records.timelines))
             for place, (link, both) in enumerate(zip(links, ends, strict=True))
         ],
-        "pcapng": packet_files.pcapng,
-        "log": packet_files.log,
+        "pcapng": f"{TRIAL_FOLDER}/{CAPTURE}" if records.capture else None,
+        "log": records.log,
     }
 
 
@@ -91,6 +99,11 @@ def _link(link: Link, ends: tuple[End, End], draws: Draws, *, carried: bool) -> 
         "schedule": [] if carried else _schedule(link, ways),
         "triggers": [_trigger(link, event) for event in link.events],
     }
+
+
+def _timelines(link: int, wanted: Collection[tuple[int, int]]) -> Table:
+    directions = [(link, direction) in wanted for direction in (0, 1)]
+    return {"timelines": directions} if any(directions) else {}
 
 
 def traces(links: Iterable[Link], draws: Draws) -> dict[str, str]:

@@ -21,18 +21,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from httpbed.experiment.kept import CAPTURE
 from httpbed.experiment.route import Route
 from httpbed.experiment.topology import Topology
 from httpbed.host.backend import Backend
-from httpbed.host.sandbox.spec import TRIAL_FOLDER, ProcessSpec
+from httpbed.host.sandbox.spec import ProcessSpec
 from httpbed.network import access as access_links
 from httpbed.network import addresses, commands, emulator, kernel, routes
 from httpbed.network.access import Access
 from httpbed.network.access_routes import AccessRoutes
 from httpbed.network.addresses import End
 from httpbed.network.commands import HOST_SYSCTLS, NO_NEIGHBOUR_DISCOVERY, TOOLS
-from httpbed.network.emulator import Draws, PacketFiles
+from httpbed.network.emulator import Draws, PacketRecords
 from httpbed.network.files import Facts
 from httpbed.network.kernel import LinkDisciplines
 from httpbed.network.routes import Entry
@@ -136,8 +135,7 @@ def plan(  # noqa: PLR0913 - optional arguments have names
     block: int,
     *,
     forwarding: AbstractSet[str] = frozenset(),
-    capture: bool = False,
-    log: str | None = None,
+    records: PacketRecords | None = None,
     backend: Backend = "af_packet",
     files: Mapping[str, Facts] | None = None,
     first_network: int = 0,
@@ -150,10 +148,9 @@ def plan(  # noqa: PLR0913 - optional arguments have names
     """Plan the network of a topology in one block.
 
     ``senders`` names the TCP congestion control of each host that sends, on all of its routes; any
-    other has cubic. ``forwarding`` are the hosts that packets may pass through.
-    ``capture`` asks the emulator for a pcapng file of every packet, ``log`` for a line per packet
-    in that file, as a path inside the sandbox. ``files`` has what is known of the files that the
-    topology names, by their digests. ``first_network`` is the number of the first link's.
+    other has cubic. ``forwarding`` are the hosts that packets may pass through. ``records`` are
+    asked of the emulator. ``files`` has what is known of the files that the topology names, by
+    their digests. ``first_network`` is the number of the first link's.
     ``netem_seeded`` says whether the kernel's netem takes a seed, ``live`` whether conditions may
     change by command.
     ``access`` are the links, by their indices, between which the host ``client`` goes, from the
@@ -165,8 +162,8 @@ def plan(  # noqa: PLR0913 - optional arguments have names
     """
     ends = _ends(topology, first_network)
     draws = Draws(seed, block, files or {}, live)
-    packet_files = PacketFiles(f"{TRIAL_FOLDER}/{CAPTURE}" if capture else None, log)
-    config = emulator.config(topology.links, ends, draws, backend, packet_files, nat=nat)
+    recorded = records or PacketRecords()
+    config = emulator.config(topology.links, ends, draws, backend, recorded, nat=nat)
     made = _Made(topology, ends, frozenset(forwarding), senders, backend, client, access)
     shaped = tuple(made.shaped(draws if netem_seeded else None))
     return NetworkPlan(

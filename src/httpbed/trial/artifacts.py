@@ -13,8 +13,6 @@ from httpbed.host.sandbox import untrusted_files
 
 EVIDENCE = "evidence.json"
 """Exits, bodies, pressure and what else the runner observed."""
-LINK_RESULT = "link-result.json"
-"""The emulator's result."""
 LINK_EVENTS = "link-events.jsonl"
 """The emulator's events that say what happened to a link, and when."""
 PACKET_LOG = "packets.tsv"

@@ -15,8 +15,9 @@ from httpbed.host.sandbox.spec import Exit
 from httpbed.network.kernel import READINGS, counters_file
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.protocol import LoggedRequest, ProgramReport, RoleName
+from httpbed.store.link_timelines import LINK_RESULT
 from httpbed.trial import fairness, replay_origin
-from httpbed.trial.artifacts import EVIDENCE, LINK_RESULT, read_object
+from httpbed.trial.artifacts import EVIDENCE, read_object
 from httpbed.trial.content import PRIOR
 from httpbed.trial.fairness import FairShares
 from httpbed.trial.handover import deliveries

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from httpbed.experiment import vantage_points
 from httpbed.experiment.page import PageLoad
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Trial
@@ -15,7 +16,7 @@ from httpbed.host.backend import Backend
 from httpbed.host.sandbox.spec import TRIAL_FOLDER, PartSpec, ProcessSpec
 from httpbed.network import idle_rtt
 from httpbed.network import plan as network
-from httpbed.network.emulator import LINK_FILES
+from httpbed.network.emulator import LINK_FILES, PacketRecords
 from httpbed.network.kernel import KINDS
 from httpbed.network.link_file import LinkFile
 from httpbed.network.plan import NetworkPlan
@@ -208,14 +209,12 @@ def plan(
     """Validate a trial's scenario and plan its attempt; ``files`` are keyed by digest."""
     scenario = trial.scenario()
     options = options or PlanOptions()
-    needs_log = options.log or _needs_log(scenario, options.backend)
     net = network.plan(
         steps.with_trigger(scenario) if scenario.handover else scenario.topology,
         scenario.senders(),
         trial.seed,
         trial.block,
-        capture="pcap" in options.keep,
-        log=f"{TRIAL_FOLDER}/{PACKET_LOG}" if needs_log else None,
+        records=_records(scenario, options),
         backend=options.backend,
         files={digest: file.facts for digest, file in (files or {}).items()},
         netem_seeded=options.netem_seeded,
@@ -247,6 +246,15 @@ def _client_access(scenario: Scenario) -> dict[str, Any]:
         "access": scenario.access_links,
         "nat": steps.nat(scenario) if scenario.handover else (),
     }
+
+
+def _records(scenario: Scenario, options: PlanOptions) -> PacketRecords:
+    needs_log = options.log or _needs_log(scenario, options.backend)
+    return PacketRecords(
+        capture="pcap" in options.keep,
+        log=f"{TRIAL_FOLDER}/{PACKET_LOG}" if needs_log else None,
+        timelines=vantage_points.of(scenario).places(),
+    )
 
 
 def _needs_log(scenario: Scenario, backend: Backend) -> bool:

@@ -20,15 +20,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from httpbed.experiment.impairments.rate import MTU_BYTES
+from httpbed.experiment.kept import CAPTURE
 from httpbed.host.backend import Backend
 from httpbed.host.sandbox.binaries import PROBE
 from httpbed.host.sandbox.spec import TRIAL_FOLDER, ProcessSpec
 from httpbed.network import plan as network
+from httpbed.network.emulator import PacketRecords
 from httpbed.network.plan import HOST_SYSCTLS, TOOLS, NetworkPlan
 from httpbed.network.shell.names import ADDRESSES, Names
 from httpbed.network.shell.options import COMMAND, FAR, DescribedLink
 
-PCAP, LOG = "link.pcapng", "packets.log"
+PCAP, LOG = CAPTURE, "packets.log"
 """Files below /trial that the emulator writes."""
 SOCKET = "uplink"
 """Socket below /trial where nested links and commands send their requests."""
@@ -84,8 +86,7 @@ def plan(  # noqa: PLR0913 - the last four have names
         {COMMAND: congestion_control, FAR: congestion_control},
         seed,
         0,
-        capture=capture,
-        log=f"{TRIAL_FOLDER}/{LOG}" if log else None,
+        records=PacketRecords(capture, f"{TRIAL_FOLDER}/{LOG}" if log else None),
         backend=backend,
         files={file.sha256: file.facts for file in described.files},
         first_network=number,

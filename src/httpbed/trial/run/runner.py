@@ -36,8 +36,9 @@ from httpbed.network import running
 from httpbed.network.plan import NO_NEIGHBOUR_DISCOVERY
 from httpbed.network.running import Emulator
 from httpbed.programs.protocol import AUTHORITY, KEY_PIN
+from httpbed.store.link_timelines import LINK_RESULT
 from httpbed.trial import fairness, key_log
-from httpbed.trial.artifacts import EVIDENCE, LINK_RESULT, PACKET_LOG, read_object
+from httpbed.trial.artifacts import EVIDENCE, PACKET_LOG, read_object
 from httpbed.trial.handover import deliveries
 from httpbed.trial.handover.execution import Signals, execute, read_clocks
 from httpbed.trial.parts import BODIES, CERTIFICATES, CONTENT
