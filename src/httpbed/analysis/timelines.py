@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from httpbed.analysis.sample import last_attempts
+from httpbed.analysis.time_series import TimeSeries
 from httpbed.experiment.handover_event import HandoverEvent
 from httpbed.store import artifacts, handover_files, layout
 from httpbed.store.handover_files import BIN_S, DELIVERIES, HANDOVERS, DeliveryBin
@@ -65,6 +66,8 @@ class Timeline:
     handovers: tuple[HandoverEvent, ...]
     by_link: Mapping[str, int]
     """Bytes delivered over each link, in the order of their first packets."""
+    series: TimeSeries | None = None
+    """Throughput, round trips, bytes in flight and queue; None if not read."""
 
 
 NO_CURVE = Curve(np.zeros(0), np.zeros(0))

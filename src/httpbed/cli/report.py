@@ -70,9 +70,15 @@ _HTML = Kind(
     help="Draw the figures that FILE declares instead of the campaign's own.",
 )
 @click.option(
+    "--timeline",
+    is_flag=True,
+    help="Draw all trials over time, not only the typical one of each treatment: throughput, round"
+    " trips, bytes in flight and queue.",
+)
+@click.option(
     "--trial",
     metavar="BLOCK/TRIAL",
-    help="Show one trial: its page load, or its deliveries and each hand-over, with figures.",
+    help="Show one trial: its page load, or its course over time and each hand-over, with figures.",
 )
 def command(
     *,
@@ -83,6 +89,7 @@ def command(
     metric: str | None,
     bases: tuple[str, ...],
     experiment_file: Path | None,
+    timeline: bool,
     trial: str | None,
 ) -> None:
     """Print the results of the campaign in DIR, and write its HTML report and figures.
@@ -94,16 +101,18 @@ def command(
 
     Use --format markdown to paste the results into a pull request or a paper's repository.
 
-    Use --trial to examine one trial: BLOCK/TRIAL is its folder below trials/. It shows page loads,
-    and trials of experiments with a hand-over.
+    Use --trial to examine one trial: BLOCK/TRIAL is its folder below trials/.
     """
     # Statistics and plotting take a second to import, and --help needs neither.
-    from httpbed.analysis.findings import find  # noqa: PLC0415
-    from httpbed.cli import later_tables  # noqa: PLC0415
-    from httpbed.report import publish  # noqa: PLC0415
     from httpbed.store import query  # noqa: PLC0415
 
-    chosen = {"-o": output, "--metric": metric, "--base": bases, "--experiment": experiment_file}
+    chosen = {
+        "-o": output,
+        "--metric": metric,
+        "--base": bases,
+        "--experiment": experiment_file,
+        "--timeline": timeline,
+    }
     _require_compatible(form, chosen, trial, as_json=as_json)
     form = "json" if as_json else form or "text"
     if output is not None:
@@ -114,13 +123,31 @@ def command(
         _one_trial(results, trial, as_json=form == "json")
         return
     if experiment_file is not None:
+        from httpbed.cli import later_tables  # noqa: PLC0415
+
         results = later_tables.with_figures_of(results, experiment_file)
     results = replace(results, manifest=sender_records.refreshed(results.manifest))
+    _whole(results, metric, base, form=form, output=output, every_trial=timeline)
+
+
+def _whole(
+    results: Results,
+    metric: str | None,
+    base: Mapping[str, str],
+    *,
+    form: str,
+    output: Path | None,
+    every_trial: bool,
+) -> None:
+    """Print the results of a campaign and, except as Markdown, write its HTML report."""
+    from httpbed.analysis.findings import find  # noqa: PLC0415
+    from httpbed.report import publish  # noqa: PLC0415
+
     findings = find(results, metric, base)
     if form == "markdown":
         echo(publish.in_markdown(results, findings), nl=False)
         return
-    path = publish.report(results, findings, output)
+    path = publish.report(results, findings, output, every_trial=every_trial)
     if form == "json":
         echo(json.dumps(publish.summary(results, path, findings), indent=1))
     else:
@@ -142,6 +169,7 @@ def _require_compatible(
         remedies = {
             "-o": "redirect what is printed: > FILE",
             "--experiment": "leave one of them out",
+            "--timeline": "leave one of them out",
         }
         mistakes += [
             Mistake(name, "--format markdown writes no HTML report and no figures", remedy)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -80,7 +81,9 @@ def overlay(panels: list[Panel]) -> VisibleFigure:
     _label(grid, len(panels))
     figure.supxlabel(SINCE, fontsize=9)
     if len(names) > 1:
-        _legend(figure, names, legend_columns)
+        hues, markers = colours(names), itertools.cycle(MARKERS)
+        looks = {name: (hues[name], marker) for name, marker in zip(names, markers, strict=False)}
+        legend(figure, looks, legend_columns)
     return figure
 
 
@@ -166,24 +169,24 @@ def _label(grid: NDArray[Any], panels: int) -> None:
             axes.tick_params(labelbottom=True)
 
 
-def _legend(figure: VisibleFigure, names: list[str], columns: int) -> None:
-    hues = colours(names)
+def legend(figure: VisibleFigure, looks: Mapping[str, tuple[str, str]], columns: int) -> None:
+    """Write a legend above a figure: each name with its colour and marker."""
     lines = [
         Line2D(
             [],
             [],
-            color=hues[name],
-            marker=MARKERS[index % len(MARKERS)],
+            color=colour,
+            marker=marker,
             markersize=4.5,
             linewidth=1.4,
             label=name,
         )
-        for index, name in enumerate(names)
+        for name, (colour, marker) in looks.items()
     ]
     figure.legend(
         handles=lines,
         loc="outside upper left",
-        ncols=min(columns, len(names)),
+        ncols=min(columns, len(looks)),
         frameon=False,
         fontsize=9,
         handlelength=1.8,

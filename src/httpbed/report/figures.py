@@ -126,7 +126,7 @@ def plots(findings: Findings, document: Mapping[str, Any]) -> list[Plot]:
 def distribution(findings: Findings, document: Mapping[str, Any]) -> Plot:
     """Draw every value as a dot, with median and interval, a line for each treatment."""
     form = table_format(findings)
-    every, styles = list(_lines(findings, document)), _styles(findings)
+    every, styles = list(_lines(findings, document)), looks(findings)
     lines = every[:MOST_LINES]
     figure = VisibleFigure(figsize=(WIDTH_IN, 0.75 + ROW_IN * len(lines)), layout="constrained")
     axes = figure.subplots()
@@ -300,7 +300,7 @@ def _points(
 
 
 def _curves(axes: Axes, findings: Findings, curves: Curves, form: NumberFormat) -> list[CurveEnd]:
-    ends, styles = [], _styles(findings)
+    ends, styles = [], looks(findings)
     for label, points in curves.items():
         style = label, *styles[label]
         ends.append((_curve(axes, points, form, style), label, styles[label][0]))
@@ -343,7 +343,7 @@ def _telling_levels(findings: Findings, condition: Condition, besides: str = "")
     return ", ".join(level(name, condition.levels[name]) for name in telling)
 
 
-def _styles(findings: Findings) -> dict[str, tuple[str, str]]:
+def looks(findings: Findings) -> dict[str, tuple[str, str]]:
     """Give each treatment the same colour and marker in every condition."""
     names = _names(findings)
     hues, markers = colours(names), itertools.cycle(MARKERS)

@@ -38,6 +38,7 @@ from httpbed.report.pages import bands, thumbnails
 from httpbed.report.pages.film import Film
 from httpbed.report.pages.section import Section
 from httpbed.report.phrasing import percent
+from httpbed.report.time_series import SIGNS, OverTime
 from httpbed.store.results import Results
 
 TEMPLATE = "report.html.j2"
@@ -56,6 +57,8 @@ class SectionFigures:
     """The section on page loads."""
     declared: DeclaredFigures | None = None
     """The figures that the experiment declares."""
+    series: OverTime | None = None
+    """The section on the course of trials."""
 
 
 def render(
@@ -75,6 +78,7 @@ def render(
         most_unfolded=MOST_UNFOLDED,
         **_script(),
         declared=_declared(shown.declared),
+        series=_series(shown.series),
     )
 
 
@@ -106,6 +110,13 @@ def _declared(shown: DeclaredFigures | None) -> dict[str, Any] | None:
     if shown is None or not (shown.plots or shown.undrawn):
         return None
     return {"plots": _drawn(shown.plots), "undrawn": shown.undrawn}
+
+
+def _series(shown: OverTime | None) -> dict[str, Any] | None:
+    """Gather what the section on the course of trials shows; None without any record."""
+    if shown is None or not shown.plots:
+        return None
+    return {"plots": _drawn(shown.plots), "undrawn": shown.undrawn, "signs": SIGNS}
 
 
 def _moves(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,13 @@ import matplotlib as mpl
 from rich.text import Text
 
 from httpbed.analysis import loads, timelines
+from httpbed.analysis import time_series as series_of
 from httpbed.analysis.loads import PageTrial
 from httpbed.analysis.timelines import Timeline
 from httpbed.experiment import units
 from httpbed.experiment.errors import ConfigError, Mistake, visible
 from httpbed.experiment.handover_event import HandoverEvent
-from httpbed.report import curves
+from httpbed.report import curves, time_series
 from httpbed.report.figures import STYLE, Plot
 from httpbed.report.handovers import WORDS
 from httpbed.report.pages import one_load
@@ -49,7 +51,7 @@ def find(results: Results, text: str) -> Timeline | PageTrial:
         and str(row["block"]) == block.lstrip("0")
     ]
     if len(matching) == 1:
-        return loads.read(results, matching[0]) or timelines.timeline(results, matching[0])
+        return loads.read(results, matching[0]) or _timeline(results, matching[0])
     found = f"{len(matching)} trials" if matching else "no trial with a valid attempt"
     reason = f"{text!r} matches {found}"
     some = [f"{row['block']}/{row['trial']}" for row in (matching or rows)]
@@ -59,10 +61,18 @@ def find(results: Results, text: str) -> Timeline | PageTrial:
     raise ConfigError([Mistake("--trial", reason, remedy)])
 
 
-def plot(trial: Timeline) -> Plot | None:
-    """Draw it; None where it left no deliveries."""
-    if not trial.curve.end_s:
-        return None
+def _timeline(results: Results, row: Mapping[str, Any]) -> Timeline:
+    found = timelines.timeline(results, row)
+    return replace(found, series=series_of.read(results, row))
+
+
+def plots(trial: Timeline) -> list[Plot]:
+    """Draw its deliveries and its course, as far as it left records of them."""
+    found = [time_series.one(trial.series)] if trial.series else []
+    return [_deliveries(trial), *found] if trial.curve.end_s else found
+
+
+def _deliveries(trial: Timeline) -> Plot:
     with mpl.rc_context(STYLE):
         figure = curves.one(trial)
     return Plot(
@@ -85,9 +95,11 @@ def lines(trial: Timeline) -> Iterator[tuple[str, str]]:
     """Yield the lines of the trial's course, each with its key."""
     yield "trial", f"{trial.block}/{trial.trial}, attempt {trial.attempt}: {trial.outcome}"
     yield "treatment", treatment(trial.levels, trial.levels)
-    if not trial.curve.end_s:
-        yield "delivered", "no record of deliveries; trials with hand-overs keep one"
-    else:
+    if trial.series:
+        yield "over time", time_series.course(trial.series)
+    if not (trial.curve.end_s or trial.series):
+        yield "over time", "no record; a link that the kernel carries keeps none"
+    if trial.curve.end_s:
         links = ", ".join(f"{_size(size)} over {link}" for link, size in trial.by_link.items())
         yield "delivered", f"{links}; the last packet after {brief_duration(trial.curve.end_s)}"
     for event in trial.handovers[:MOST_LINES]:
@@ -113,6 +125,7 @@ def values(trial: Timeline | PageTrial, figures: list[Path]) -> dict[str, Any]:
         "handovers": [vars(event) for event in trial.handovers],
         "bytes_by_link": dict(trial.by_link),
         "delivered": [[round(at_s, 6), int(total)] for at_s, total in corners],
+        "over_time": time_series.values(trial.series) if trial.series else None,
         "figures": [str(path) for path in figures],
     }
 

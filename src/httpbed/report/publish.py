@@ -9,7 +9,16 @@ from typing import Any
 from httpbed.analysis.findings import Findings, find
 from httpbed.analysis.loads import PageTrial
 from httpbed.analysis.timelines import Timeline
-from httpbed.report import figures, html, markdown, one_trial, terminal, terminal_table, timelines
+from httpbed.report import (
+    figures,
+    html,
+    markdown,
+    one_trial,
+    terminal,
+    terminal_table,
+    time_series,
+    timelines,
+)
 from httpbed.report import summary as summaries
 from httpbed.report.declared import section as declared
 from httpbed.report.pages import one_load, section
@@ -21,10 +30,17 @@ REPORT = "report.html"
 FIGURES = "figures"
 
 
-def report(results: Results, findings: Findings | None = None, path: Path | None = None) -> Path:
+def report(
+    results: Results,
+    findings: Findings | None = None,
+    path: Path | None = None,
+    *,
+    every_trial: bool = False,
+) -> Path:
     """Write the HTML report, by default into the campaign, and its figures; return its path.
 
-    The report appears whole or not at all; figures go to the folder ``figures`` beside it.
+    The report appears whole or not at all; figures go to the folder ``figures`` beside it. With
+    ``every_trial``, all trials are drawn over time.
     """
     findings = findings or find(results)
     path = path or results.directory / REPORT
@@ -32,11 +48,10 @@ def report(results: Results, findings: Findings | None = None, path: Path | None
     over_time = timelines.plots(findings, results)
     pages = section.make(findings, results)
     own = declared.make(results)
-    text = html.render(
-        results, findings, plots, html.SectionFigures(over_time, pages, declared=own)
-    )
+    series = time_series.make(findings, results, every_trial=every_trial)
+    text = html.render(results, findings, plots, html.SectionFigures(over_time, pages, own, series))
     folder = path.parent / FIGURES
-    for plot in [*plots, *over_time]:
+    for plot in [*plots, *over_time, *series.plots]:
         plot.save(folder)
     own.save(folder)
     if pages is not None:
@@ -47,10 +62,7 @@ def report(results: Results, findings: Findings | None = None, path: Path | None
 
 def one(results: Results, trial: Timeline | PageTrial) -> list[Path]:
     """Write the figures of one trial, as SVG and PDF; return what was written."""
-    if isinstance(trial, PageTrial):
-        plots = one_load.plots(trial)
-    else:
-        plots = [plot for plot in [one_trial.plot(trial)] if plot is not None]
+    plots = one_load.plots(trial) if isinstance(trial, PageTrial) else one_trial.plots(trial)
     for plot in plots:
         plot.save(results.directory / FIGURES)
     folder = results.directory / FIGURES

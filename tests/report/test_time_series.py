@@ -1,0 +1,134 @@
+"""The report's figures over time: typical trials, all trials, one trial."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import recorded_series
+from campaigns import VERSIONS, Ending, campaign, timed
+from httpbed.analysis import timelines
+from httpbed.analysis.findings import find
+from httpbed.cli import report as verb
+from httpbed.report import inline, publish, time_series
+from httpbed.report.figures import Plot
+from httpbed.store import query
+from httpbed.store.results import Results
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Results:
+    """Make a campaign of six treatments, five blocks each; the third is the middle one."""
+    found = campaign(lambda _levels, block: 1 + block / 100, directory=tmp_path)
+    recorded_series.keep(found, recorded_series.one_link())
+    return found
+
+
+def of_block(results: Results, block: int) -> set[str]:
+    """Name the trials of a block."""
+    rows = timelines.attempts(results)
+    return {f"{row['block']}/{row['trial']}" for row in rows if row["block"] == block}
+
+
+def test_each_condition_has_a_figure_of_its_median_trials(results: Results) -> None:
+    """The caption names the trials, so that they can be examined."""
+    made = time_series.make(find(results), results)
+    assert [plot.name for plot in made.plots] == ["over-time-1", "over-time-2"]
+    named = {one for plot in made.plots for one in re.findall(r"\d/[0-9a-f]{12}", plot.caption)}
+    assert named == of_block(results, 3)
+    for plot in made.plots:
+        for word in ("throughput", "round trip", "in flight", "queue", "HTTP/3", "client's first"):
+            assert word in plot.svg()
+
+
+def test_a_figure_describes_its_curves_in_words(results: Results) -> None:
+    """For those who do not see it."""
+    plot = time_series.make(find(results), results).plots[0]
+    assert "HTTP/2: throughput up to 10 Mbit/s, round trips of 50 ms" in plot.alternative
+    assert "up to 50 kB in flight, up to 2 ms in the queue" in plot.alternative
+
+
+def test_all_trials_are_drawn_on_request(results: Results) -> None:
+    """Each of five replicates has a line in each of four panels, for three treatments."""
+    few, many = (
+        time_series.make(find(results), results, every_trial=asked).plots[0]
+        for asked in (False, True)
+    )
+    assert lines(many) == [15] * 4
+    assert lines(few) == [3, 3, 3 + 3, 3]  # with a cross for each drop
+    assert many.caption.startswith("All trials")
+
+
+def lines(plot: Plot) -> list[int]:
+    """Count the visible lines of each panel."""
+    return [
+        sum(line.get_alpha() != 0 for line in axes.get_lines()) for axes in plot.figure.get_axes()
+    ]
+
+
+def test_values_are_shown_where_the_reader_points(results: Results) -> None:
+    """Some of each line, with the treatment's name."""
+    (first, _) = time_series.make(find(results), results).plots
+    svg = str(inline.svg(first))
+    assert "<title>HTTP/2: 10 Mbit/s at" in svg
+    assert 4 * 3 * 6 < svg.count("<title>") < 4 * 3 * 2 * time_series.NAMED
+
+
+def test_treatments_that_completed_nothing_are_drawn_too(tmp_path: Path) -> None:
+    """What happened until the time limit is worth seeing; an invalid attempt is not."""
+    outcomes = {"1.1": "timed out", "2": "invalid"}
+
+    def ends(levels: dict[str, str], _block: int) -> Ending:
+        return Ending({}, outcomes.get(levels["http_version"], "completed"))
+
+    found = campaign(lambda levels, block: ends(dict(levels), block), directory=tmp_path)
+    recorded_series.keep(found, recorded_series.one_link(), ("completed", "timed out", "invalid"))
+    plot = time_series.make(find(found), found).plots[0]
+    assert "HTTP/1.1 1/" in plot.caption
+    assert "HTTP/2 " not in plot.caption
+
+
+def test_many_treatments_are_spread_over_figures(tmp_path: Path) -> None:
+    """Each figure has as many as can be told apart; what has no figure is said."""
+    versions = VERSIONS.replace('["1.1", "2", "3"]', '["3"]').replace(
+        "[topology]", f"rate = {json.dumps([f'{n} Mbit/s' for n in range(1, 31)])}\n[topology]"
+    )
+    text = versions.replace('rate = "10 Mbit/s"', 'rate = { factor = "rate" }')
+    found = campaign(lambda *_: timed(1.0), text, tmp_path)
+    recorded_series.keep(found, recorded_series.one_link())
+    made = time_series.make(find(found), found)
+    assert len(made.plots) == time_series.MOST_FIGURES
+    assert made.undrawn.startswith("48 further treatments are not drawn")
+    assert sum(len(plot.svg()) for plot in made.plots) < 450_000
+
+
+def test_the_report_has_a_section_and_its_files(results: Results) -> None:
+    """With the way to all trials."""
+    text = publish.report(results).read_text()
+    assert '<a href="#over-time">Over time</a>' in text
+    assert "httpbed report DIR --timeline" in text
+    assert (results.directory / "figures/over-time-2.pdf").is_file()
+
+
+def test_a_campaign_without_records_has_no_section(tmp_path: Path) -> None:
+    """Of an earlier version of httpbed, or an archive."""
+    plain = campaign(lambda _levels, block: 1 + block / 100, directory=tmp_path)
+    assert "over-time" not in publish.report(plain).read_text()
+
+
+def test_one_trial_over_time(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a line, as values and as a figure."""
+    monkeypatch.setattr(query, "read", lambda _path: results)
+    (name, *_) = sorted(of_block(results, 1))
+    words = [str(results.directory), "--trial", name]
+    shown = CliRunner().invoke(verb.command, words, catch_exceptions=False)
+    assert "over time  throughput up to 10 Mbit/s" in shown.stdout
+    assert "over-time.svg" in shown.stdout
+    values = json.loads(CliRunner().invoke(verb.command, [*words, "--json"]).stdout)["over_time"]
+    assert set(values) == {"throughput_bit_s", "rtt_s", "in_flight_bytes", "queue_s"}
+    assert values["rtt_s"][0][1] is None
+    assert values["in_flight_bytes"][4] == [0.035, 50000.0]
