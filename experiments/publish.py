@@ -1,6 +1,7 @@
 """Writes finished campaigns of the studies as published results.
 
     python experiments/publish.py reproduced/standard/liu2024/*    # then: make docs
+    python experiments/publish.py results/*/*          # judge and report what is published again
 
 For each campaign, ``results/<study>/<experiment>/`` gets the archive of its tables, the verdicts on
 the claims that the experiment file makes today, the report, and the declared figures.
@@ -42,12 +43,15 @@ def publish(campaign: Path) -> None:
     experiment, place = STUDIES / study / f"{name}.toml", PUBLISHED / study / name
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / name
-        _httpbed("merge", campaign, "-o", made)
+        if campaign == place:
+            shutil.copytree(campaign, made)
+        else:
+            _httpbed("merge", campaign, "-o", made)
         claims = judged(made, experiment, campaign.parent)
         (made / "claims.json").write_text(json.dumps({"claims": claims}, indent=1) + "\n")
         _httpbed("report", made, "--json", *_figures(experiment))
         for path in (made / "lock", *_undeclared(made)):
-            path.unlink()
+            path.unlink(missing_ok=True)
         shutil.rmtree(place, ignore_errors=True)
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copytree(made, place)
