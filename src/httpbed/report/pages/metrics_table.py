@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -154,4 +155,6 @@ def _cell(name: str, found: PageMetric, scale: NumberFormat) -> PageCell:
 
 def _wide(interval: Interval | None) -> Interval | None:
     """Return an interval that says more than its value: counts often do not vary."""
-    return None if interval is None or interval.low == interval.high else interval
+    if interval is None or math.isclose(interval.low.value, interval.high.value):
+        return None
+    return interval
