@@ -18,7 +18,7 @@ from httpbed.analysis.timelines import Curve, Timeline, thinned
 from httpbed.experiment import units
 from httpbed.experiment.handover_event import HandoverEvent
 from httpbed.report.figures import INK, MARKERS, PALETTE, QUIET, WIDTH_IN, colours
-from httpbed.report.visible_figure import VisibleFigure
+from httpbed.report.visible_figure import VisibleFigure, name_marks
 
 WIDE_IN = 7.4
 PANEL_IN, ALONE_IN = 1.9, 2.5
@@ -127,23 +127,24 @@ def _trial(
         alpha=1.0 if alone else 0.7,
         solid_joinstyle="round",
     )
-    for at_s, marker, size, fill in _marks(trial, at_end, alone=alone):
+    for at_s, what, (marker, size, fill) in _marks(trial, at_end, alone=alone):
         height = trial.curve.at(at_s) / MB
         mfc = colour if fill else "none"
-        axes.plot([at_s], [height], marker, markersize=size, color=colour, mfc=mfc)
+        (mark,) = axes.plot([at_s], [height], marker, markersize=size, color=colour, mfc=mfc)
+        name_marks(mark, [f"block {trial.block}: {what} at {at_s:.3f} s"])
 
 
 def _marks(
     trial: Timeline, at_end: str, *, alone: bool
-) -> Iterator[tuple[float, str, float, bool]]:
-    """Yield what is marked on a curve: when, how, how large, and whether it is filled."""
+) -> Iterator[tuple[float, str, tuple[str, float, bool]]]:
+    """Yield what is marked on a curve: when, what, and how: marker, size, whether filled."""
     ended = trial.outcome == "completed"
-    yield trial.curve.end_s, at_end if ended else "x", 4.5, True
+    yield trial.curve.end_s, trial.outcome, (at_end if ended else "x", 4.5, True)
     for event in trial.handovers:
         if alone and event.validated_s is not None:
-            yield event.validated_s, "D", 4.5, False
+            yield event.validated_s, "new path validated", ("D", 4.5, False)
         if event.first_byte_s is not None:
-            yield event.first_byte_s, ".", 6.5, True
+            yield event.first_byte_s, "first byte on the new path", (".", 6.5, True)
 
 
 def _change(axes: Axes, event: HandoverEvent, colour: str) -> None:

@@ -82,6 +82,14 @@ def test_the_first_byte_of_the_page_comes_after_its_redirects() -> None:
     assert ("page_time_to_first_byte", "") not in reported(only)
 
 
+def test_a_har_file_has_the_end_of_wait_for_the_first_byte() -> None:
+    """It lacks the start of the header."""
+    load = BrowserLoad(
+        "https://site.test/", "loaded", requests=(replace(WHOLE, headers_start_s=None),)
+    )
+    assert reported(load)["page_time_to_first_byte", ""] == 0.2
+
+
 def test_a_page_from_the_cache_has_no_first_byte() -> None:
     """Nothing arrives over the network."""
     cached = replace(WHOLE, from_cache=True)

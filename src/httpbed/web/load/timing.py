@@ -20,9 +20,15 @@ def fetched(load: BrowserLoad) -> tuple[PageRequest, ...]:
 
 
 def time_to_first_byte_s(load: BrowserLoad) -> float | None:
-    """Return when the page's own response began to arrive, after redirects; None if not known."""
+    """Return when the page's own response began to arrive, after redirects; None if not known.
+
+    A HAR file has only the end of ``wait``, which is read as the end of the header.
+    """
     document = next((one for one in load.requests if not one.redirected_to), None)
-    return document.headers_start_s if document and document.is_on_network else None
+    if document is None or not document.is_on_network:
+        return None
+    began_s = document.headers_start_s
+    return document.headers_end_s if began_s is None else began_s
 
 
 def page_load_time_s(load: BrowserLoad) -> float | None:
