@@ -12,7 +12,7 @@ from httpbed.experiment.impairments.queue import QUEUE_LIMIT
 from httpbed.experiment.impairments.registry import ALL, BY_FIELD
 from httpbed.report import roles
 from httpbed.report.changes import LinkChange, changes
-from httpbed.report.phrasing import title
+from httpbed.report.phrasing import listed, title
 from httpbed.report.roles import HostedRole
 
 Document = Mapping[str, Any]
@@ -111,16 +111,21 @@ def _then(found: tuple[LinkChange, ...], most: int) -> str:
 
 
 def fixed(document: Document) -> str:
-    """Name the constant rate and delay of a network of one link; else return an empty string."""
+    """Name the constant impairments of a network of one link; else return an empty string.
+
+    Queues have a default everywhere, and are left out.
+    """
     found = links(document)
     if len(found) != 1 or not found[0].symmetric:
         return ""
+    absent = {impairment.absent for impairment in ALL}
     texts = [
-        fact.text + (" each way" if fact.name == "delay" else "")
+        fact.text
         for fact in found[0].up
-        if fact.name in {"rate", "delay"} and not fact.varied
+        if fact.name not in {"profile", "queue"} and not fact.varied and fact.text not in absent
     ]
-    return " and ".join(texts) + (", at first" if texts and found[0].changes else "")
+    at_first = ", at first" if texts and found[0].changes else ""
+    return f"{listed(texts)} each way{at_first}" if texts else ""
 
 
 def condition(document: Document, levels: Mapping[str, str]) -> str:
