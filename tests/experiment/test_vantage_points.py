@@ -26,18 +26,34 @@ def points(hosts: list[str], links: list[dict[str, Any]], **more: Any) -> Vantag
 def test_one_link_has_all_points() -> None:
     """In the direction towards the client, however the link is written."""
     for ends, towards in ((["client", "server"], 1), (["server", "client"], 0)):
-        found = points(["client", "server"], [{"between": ends}])
-        assert found == VantagePoints(((0, towards),), (0, towards), (0, towards))
-        assert found.places() == {(0, towards)}
+        found = points(["client", "server"], [{"between": ends, "delay": "25 ms"}])
+        assert found == VantagePoints(((0, towards),), ((0, towards),), 0, 0)
+        assert found.records() == {(0, towards): 0}
+
+
+def dumbbell(**rates: str) -> VantagePoints:
+    """Return the points of a download over three links; 100 Mbit/s but for some."""
+    pairs = {"middle": ("left", "right"), "near": ("client", "left"), "far": ("server", "right")}
+    delays = {"middle": "10 ms", "near": "2 ms", "far": "5 ms"}
+    links = [
+        {"between": pair, "rate": rates.get(name, "100 Mbit/s"), "delay": delays[name]}
+        for name, pair in pairs.items()
+    ]
+    found = points(["client", "left", "right", "server"], links)
+    delays_s = round(found.beyond_s, 9), round(found.before_s, 9)
+    return VantagePoints(found.receiver, found.narrow, *delays_s)
 
 
 def test_the_queue_is_on_the_narrowest_of_several_links() -> None:
-    """The client's link is first, the server's last, whatever the order in the file."""
-    pairs = [("left", "right"), ("client", "left"), ("server", "right")]
-    links: list[dict[str, Any]] = [{"between": pair, "rate": "100 Mbit/s"} for pair in pairs]
-    links[0]["rate"] = "10 Mbit/s"
-    found = points(["client", "left", "right", "server"], links)
-    assert found == VantagePoints(receiver=((1, 1),), queue=(0, 1), sender=(2, 0))
+    """An answer needs the delays beyond it; the sender is as far away as those before it."""
+    assert dumbbell(middle="10 Mbit/s") == VantagePoints(((1, 1),), ((0, 1),), 0.004, 0.01)
+    assert dumbbell(near="10 Mbit/s") == VantagePoints(((1, 1),), ((1, 1),), 0, 0.03)
+
+
+def test_of_equal_links_the_queue_is_on_the_senders() -> None:
+    """The others get no more than it lets through."""
+    assert dumbbell() == VantagePoints(((1, 1),), ((2, 0),), 0.024, 0)
+    assert dumbbell().records() == {(1, 1): 0, (2, 0): 0.024}
 
 
 def test_a_client_that_changes_links_receives_on_each() -> None:
@@ -49,5 +65,4 @@ def test_a_client_that_changes_links_receives_on_each() -> None:
     ]
     handover = {"links": ["wifi", "cellular"], "kind": "address deleted", "when": {"at": "1 s"}}
     found = points(["client", "router", "server"], links, handover=handover)
-    assert found.receiver == ((0, 1), (1, 0))
-    assert found.sender == (2, 1)
+    assert found.receiver == found.narrow == ((0, 1), (1, 0))

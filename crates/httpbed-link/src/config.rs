@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use link_model::{Impairments, Trace, bounds};
+use link_model::{Impairments, Nanos, Trace, bounds};
 use serde::Deserialize;
 
 pub(crate) use changes::side;
@@ -75,9 +75,10 @@ pub struct Link<T = Arc<Trace>> {
     /// Whether a network address translator is at the second host's end.
     #[serde(default)]
     pub nat: bool,
-    /// Whether the result has a timeline of each direction.
+    /// Of which directions the result has a timeline: for each, the least time from a packet's leaving until its
+    /// answer can enter the link, which is the round trip beyond the link.
     #[serde(default)]
-    pub timelines: [bool; 2],
+    pub timelines: [Option<Nanos>; 2],
     /// Changes at given times.
     #[serde(default)]
     pub schedule: Vec<Scheduled>,
@@ -181,7 +182,7 @@ impl Link<PathBuf> {
         if self.nat {
             return Some("nat".to_owned());
         }
-        if self.timelines.contains(&true) {
+        if self.timelines != [None; 2] {
             return Some("timelines".to_owned());
         }
         if !self.schedule.is_empty() {

@@ -4,9 +4,10 @@
 //! is then twice as long. So its size is bounded, however long the run is.
 //!
 //! The *answer* to a packet is the first packet of the opposite direction that entered the link after the packet had
-//! left it, and that was delivered. Receivers of TCP and of QUIC acknowledge what arrives, so the answer's delivery is
-//! what a sender behind the link can know first, whether or not the packets are encrypted. From a packet's arrival to
-//! its answer's delivery is its round-trip time, and its bytes are in flight. A dropped packet has no answer; its bytes
+//! left it, and that was delivered. If there are further links up to the receiver, the answer cannot enter earlier than
+//! a round trip over these after the packet left. Receivers of TCP and of QUIC acknowledge what arrives, so the
+//! answer's delivery is what a sender behind the link can know first, whether or not the packets are encrypted. From a
+//! packet's arrival to its answer's delivery is its round-trip time, and its bytes are in flight. A dropped packet has no answer; its bytes
 //! are in flight until a later packet is answered, by which a sender detects the loss (RFC 9002 section 6.1).
 
 use std::collections::VecDeque;
@@ -29,6 +30,8 @@ pub struct Timelines(Vec<Option<Timeline>>);
 /// One direction over time.
 #[derive(Debug)]
 pub struct Timeline {
+    /// The round trip beyond the link.
+    beyond: Nanos,
     width: Nanos,
     bins: Vec<Bin>,
     /// Delivered packets without an answer yet, in the order in which they left.
@@ -95,7 +98,7 @@ impl Timelines {
     /// Timelines of the directions that the links name.
     pub fn new(links: &[Link]) -> Self {
         let wanted = links.iter().flat_map(|link| link.timelines);
-        Self(wanted.map(|is_wanted| is_wanted.then(Timeline::default)).collect())
+        Self(wanted.map(|beyond| beyond.map(Timeline::new)).collect())
     }
 
     /// Notes a packet of a direction, which may be the answer to packets of the opposite one.
@@ -114,9 +117,10 @@ impl Timelines {
     }
 }
 
-impl Default for Timeline {
-    fn default() -> Self {
+impl Timeline {
+    const fn new(beyond: Nanos) -> Self {
         Self {
+            beyond,
             width: FIRST_WIDTH,
             bins: Vec::new(),
             delivered: VecDeque::new(),
@@ -124,9 +128,7 @@ impl Default for Timeline {
             answered: 0,
         }
     }
-}
 
-impl Timeline {
     fn carried(&mut self, packet: Settled) {
         self.bin(packet.arrived).sent_bytes += u64::from(packet.bytes);
         let bin = self.bin(packet.at);
@@ -151,7 +153,8 @@ impl Timeline {
     /// Notes a packet of the opposite direction that entered the link and was delivered at these times.
     fn answer(&mut self, entered: Nanos, at: Nanos) {
         let mut found = Bin::default();
-        while let Some(packet) = front(&self.delivered, |packet| packet.left <= entered) {
+        let last = entered.saturating_sub(self.beyond);
+        while let Some(packet) = front(&self.delivered, |packet| packet.left <= last) {
             self.delivered.pop_front();
             self.answered = self.answered.max(packet.arrived);
             found.answered_bytes += u64::from(packet.bytes);

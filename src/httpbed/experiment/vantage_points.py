@@ -1,11 +1,13 @@
 """Where on the network a download is watched over time.
 
-A sender's round trip begins on the link next to it, and what the client receives leaves its own
-link. A queue grows on the narrowest link. Where one link joins client and server, all are that one.
+What the client receives leaves its own link. A queue grows on the narrowest link: the links beyond
+it get no more than it lets through. So the time from a packet's leaving of the narrowest link until
+its answer comes back is that of the delays, and the round trip can be seen at that link.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from httpbed.experiment.scenario import Scenario
@@ -20,24 +22,33 @@ class VantagePoints:
 
     receiver: tuple[Place, ...]
     """The client's own links; with a hand-over several."""
-    queue: Place
-    """The narrowest link."""
-    sender: Place
-    """The link of the client's server, or of the first proxy."""
+    narrow: tuple[Place, ...]
+    """The narrowest link; several where it is the client's own and the client changes it."""
+    beyond_s: float
+    """Sum of the delays between the narrowest link and the client, in both directions."""
+    before_s: float
+    """Sum of the delays between the sender and the narrowest link, in both directions."""
 
-    def places(self) -> frozenset[Place]:
-        """Return all directions."""
-        return frozenset({*self.receiver, self.queue, self.sender})
+    def records(self) -> dict[Place, float]:
+        """Map each watched direction to the round trip beyond its link, in seconds."""
+        return dict.fromkeys(self.receiver, 0.0) | dict.fromkeys(self.narrow, self.beyond_s)
 
 
 def of(scenario: Scenario) -> VantagePoints:
-    """Return where a scenario's download is watched."""
-    towards_client = [(link, 1 - direction) for link, direction in scenario.access()]
-    host = scenario.hosts["client"]
+    """Return where a scenario's download is watched; of equal links the sender's is the narrow one.
+
+    The sender is the client's server, or the first proxy.
+    """
     links = scenario.topology.links
-    own = [(index, int(links[index].between[0] == host)) for index in scenario.access_links]
+    route = [(link, 1 - direction) for link, direction in scenario.access()]
+    rates = [links[link].directions()[way].mean_bit_s() or math.inf for link, way in route]
+    place = max(index for index, rate in enumerate(rates) if rate == min(rates))
+    host = scenario.hosts["client"]
+    own = [(link, int(links[link].between[0] == host)) for link in scenario.access_links]
+    receiver = tuple(own) or (route[0],)
     return VantagePoints(
-        receiver=tuple(own) or (towards_client[0],),
-        queue=scenario.bottleneck(),
-        sender=towards_client[-1],
+        receiver=receiver,
+        narrow=receiver if place == 0 else (route[place],),
+        beyond_s=sum(links[link].rtt_s() for link, _ in route[:place]),
+        before_s=sum(links[link].rtt_s() for link, _ in route[place + 1 :]),
     )

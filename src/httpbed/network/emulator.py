@@ -41,8 +41,9 @@ class PacketRecords:
     """Whether it writes every packet to :data:`~httpbed.experiment.kept.CAPTURE`."""
     log: str | None = None
     """The path inside the sandbox of a file with a line for each packet."""
-    timelines: Collection[tuple[int, int]] = ()
-    """Directions of which the result has a timeline, each with its link's index."""
+    timelines: Mapping[tuple[int, int], float] = field(default_factory=dict)
+    """Directions of which the result has a timeline, each with its link's index -> the round trip
+    beyond the link, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -101,9 +102,11 @@ def _link(link: Link, ends: tuple[End, End], draws: Draws, *, carried: bool) -> 
     }
 
 
-def _timelines(link: int, wanted: Collection[tuple[int, int]]) -> Table:
-    directions = [(link, direction) in wanted for direction in (0, 1)]
-    return {"timelines": directions} if any(directions) else {}
+def _timelines(link: int, wanted: Mapping[tuple[int, int], float]) -> Table:
+    beyond_s = [wanted.get((link, direction)) for direction in (0, 1)]
+    if beyond_s == [None, None]:
+        return {}
+    return {"timelines": [None if one is None else nanoseconds(one) for one in beyond_s]}
 
 
 def traces(links: Iterable[Link], draws: Draws) -> dict[str, str]:

@@ -253,7 +253,7 @@ def _records(scenario: Scenario, options: PlanOptions) -> PacketRecords:
     return PacketRecords(
         capture="pcap" in options.keep,
         log=f"{TRIAL_FOLDER}/{PACKET_LOG}" if needs_log else None,
-        timelines=vantage_points.of(scenario).places(),
+        timelines=vantage_points.of(scenario).records(),
     )
 
 

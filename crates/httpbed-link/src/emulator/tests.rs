@@ -270,7 +270,7 @@ fn a_timeline_counts_each_packet_once_and_no_copy() {
     let lossy = json!({"loss": {"model": "listed", "numbers": [1]}, "delay_ns": 100, "overhead_bytes": 38,
                        "duplication": {"probability": 1, "key": "1"}});
     let mut emulator =
-        Emulator::new(&config(&link(&lossy, &json!({"timelines": [true, false]}))), Records::default());
+        Emulator::new(&config(&link(&lossy, &json!({"timelines": [0, null]}))), Records::default());
     emulator.arrive(0, arrival(0, frame(100)));
     emulator.start(1000);
     for number in 0..3 {

@@ -6,7 +6,7 @@ use super::{FIRST_WIDTH, MOST_BINS, Settled, Timeline, Timelines};
 const MS: Nanos = 1_000_000;
 
 fn timelines() -> Timelines {
-    Timelines(vec![None, Some(Timeline::default())])
+    Timelines(vec![None, Some(Timeline::new(0))])
 }
 
 fn passing(arrived: Nanos, at: Nanos, bytes: u32) -> Settled {
@@ -41,6 +41,16 @@ fn the_answer_is_the_first_packet_that_entered_after_the_delivery() {
     seen.settled(0, passing(5 * MS, 8 * MS, 40));
     seen.settled(0, passing(6 * MS, 9 * MS, 40));
     assert_eq!(column(&seen, "answered_bytes"), json!([0, 0, 0, 0, 0, 0, 0, 0, 1500]));
+    assert_eq!(column(&seen, "rtt_us")[8], json!(8000));
+}
+
+#[test]
+fn what_was_under_way_beyond_the_link_is_no_answer() {
+    let mut seen = Timelines(vec![None, Some(Timeline::new(2 * MS))]);
+    seen.settled(1, passing(0, 5 * MS, 1500));
+    seen.settled(0, passing(6 * MS, 7 * MS, 40));
+    assert_eq!(sum(&seen, "answered_bytes"), 0);
+    seen.settled(0, passing(7 * MS, 8 * MS, 40));
     assert_eq!(column(&seen, "rtt_us")[8], json!(8000));
 }
 
