@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import recorded_series
-from campaigns import campaign
+from campaigns import VERSIONS, campaign
 from handover_campaigns import TrialCourse, handover_campaign
 from httpbed.analysis import time_series, timelines
 from httpbed.analysis.time_series import TimeSeries
@@ -64,14 +64,26 @@ def test_a_long_trial_has_few_bins_of_throughput_and_loses_no_byte(results: Resu
 
 
 def test_a_client_with_two_links_receives_over_both(tmp_path: Path) -> None:
-    """Their bins may differ in length; round trips are those of the server's link."""
+    """Their bins may differ in length, and a bin has the mean of the links with a value."""
     course = handover_campaign(lambda *_: TrialCourse(), tmp_path)
     fine, coarse = steady(bins=40, bin_ns=4_000_000), steady(bins=20)
-    server = {**steady(), "rtt_us": [70_000] * 20}
-    found = known(course, result([None, fine, None, coarse, None, server]))
+    fine["rtt_us"] = [40_000] * 20 + [None] * 20
+    found = known(course, result([None, fine, None, coarse, None, None]))
     total = (40 + 20) * 10_000 - 2 * 5000
     assert (found.throughput_bit_s.values * 0.008 / 8).sum() == pytest.approx(total)
-    assert found.rtt_s.median == pytest.approx(0.07)
+    assert found.rtt_s.values[4:11].tolist() == pytest.approx([0.04] + [0.13 / 3] * 5 + [0.05])
+    assert found.in_flight_bytes.values.size == 0
+    assert found.drops_s.size == 2
+
+
+def test_the_delays_before_the_narrowest_link_belong_to_the_round_trip(tmp_path: Path) -> None:
+    """It is seen at that link, and the sender is farther away."""
+    link = '[[topology.links]]\nbetween = ["client", "server"]'
+    far = '[[topology.links]]\nbetween = ["router", "server"]\ndelay = "15 ms"\n\n'
+    text = VERSIONS.replace(link, far + link.replace("server", "router"))
+    text = text.replace('hosts = ["client", "server"]', 'hosts = ["client", "router", "server"]')
+    two = campaign(lambda _levels, block: 1 + block / 100, text, tmp_path)
+    assert known(two, result([None, None, None, steady()])).rtt_s.median == pytest.approx(0.08)
 
 
 @pytest.mark.parametrize(

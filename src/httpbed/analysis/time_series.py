@@ -5,17 +5,19 @@ All four come from the packets that the emulator saw, at the vantage points of t
 for programs that report nothing. They count all packets of a link, those of competitors included.
 
 - Throughput: bytes of IP packets that leave the client's links.
-- Round trip: from a packet's arrival at the sender's link until the first packet that the other
-  side sends after its delivery has come back. It includes the time that the other side takes.
-- In flight: bytes that the sender has sent, less those that are answered. A dropped packet counts
-  until a later one is answered.
+- Round trip: from a packet's arrival at the narrowest link until the first packet that the client
+  sends after its delivery has come back to the link, and the delays between link and sender. It
+  includes the time that the client takes.
+- In flight: bytes that entered the narrowest link, less those that are answered. A dropped packet
+  counts until a later one is answered. Unknown for a client that changes its link, because nothing
+  answers on a link that was left.
 - Queue: the mean time that packets waited on the narrowest link.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -75,7 +77,7 @@ class TimeSeries:
     in_flight_bytes: Series
     queue_s: Series
     drops_s: Floats
-    """When the sender's link dropped packets: the middles of those bins."""
+    """When the narrowest link dropped packets: the middles of those bins."""
 
 
 def read(results: Results, row: Mapping[str, Any]) -> TimeSeries | None:
@@ -89,51 +91,76 @@ def read(results: Results, row: Mapping[str, Any]) -> TimeSeries | None:
         return None
     levels = {name: row[name] for name in results.experiment.factors}
     points = vantage_points.of(scenario(results, levels))
-    receivers = [found.of(*place) for place in points.receiver] if found else []
-    queue = found.of(*points.queue) if found else None
-    sender = found.of(*points.sender) if found else None
-    if found is None or queue is None or sender is None or None in receivers:
+    receiver, narrow = (
+        [one for place in places if found and (one := found.of(*place))]
+        for places in (points.receiver, points.narrow)
+    )
+    if found is None or not (receiver and narrow):
         return None
     origin_s = found.origin_ns / 1e9
+    queue = _means(narrow, "queue_us", origin_s)
+    rtt = _means(narrow, "rtt_us", origin_s)
     return TimeSeries(
         block=row["block"],
         trial=row["trial"],
         levels=levels,
         outcome=row["outcome"],
-        throughput_bit_s=_throughput([one for one in receivers if one], origin_s),
-        rtt_s=_means(sender, sender.rtt_us, origin_s),
-        in_flight_bytes=_in_flight(sender, origin_s),
-        queue_s=_means(queue, queue.queue_us, origin_s),
-        drops_s=_middles(sender.bin_ns, len(sender.sent_bytes), origin_s)[
-            np.array(sender.dropped_packets) > 0
-        ],
+        throughput_bit_s=_throughput(receiver, origin_s),
+        rtt_s=replace(rtt, values=rtt.values + points.before_s),
+        in_flight_bytes=_in_flight(narrow, origin_s),
+        queue_s=queue,
+        drops_s=_drops(narrow, origin_s),
     )
 
 
 def _throughput(receivers: Sequence[LinkTimeline], origin_s: float) -> Series:
     """Add up the bytes of all links, in bins as long as those of the longest timeline."""
-    bin_ns = max(one.bin_ns for one in receivers)
-    longest = max(len(one.delivered_bytes) * one.bin_ns for one in receivers)
-    bins = -(-longest // bin_ns)
-    bin_ns *= max(1, -(-bins // MOST_THROUGHPUT_BINS))
-    bins = -(-longest // bin_ns)
-    total = sum((_binned(one, bin_ns, bins) for one in receivers), np.zeros(bins))
+    bin_ns, bins = _grid(receivers)
+    longer = max(1, -(-bins // MOST_THROUGHPUT_BINS))
+    bin_ns, bins = bin_ns * longer, -(-bins // longer)
+    total = sum(
+        (_summed(one, one.delivered_bytes, bin_ns, bins) for one in receivers), np.zeros(bins)
+    )
     return Series(_middles(bin_ns, bins, origin_s), total * BITS / (bin_ns / 1e9))
 
 
-def _binned(timeline: LinkTimeline, bin_ns: int, bins: int) -> Floats:
-    """Return the delivered bytes in longer bins; their length is a multiple of the timeline's."""
-    places = np.arange(len(timeline.delivered_bytes)) // (bin_ns // timeline.bin_ns)
-    return np.bincount(places, timeline.delivered_bytes, bins).astype(np.float64)
+def _grid(timelines: Sequence[LinkTimeline]) -> tuple[int, int]:
+    """Return length and number of the bins that all timelines fit into: the longest ones."""
+    bin_ns = max(one.bin_ns for one in timelines)
+    return bin_ns, -(-max(len(one.sent_bytes) * one.bin_ns for one in timelines) // bin_ns)
 
 
-def _means(timeline: LinkTimeline, values_us: Iterable[int | None], origin_s: float) -> Series:
-    values = np.array([np.nan if one is None else one / 1e6 for one in values_us])
-    return Series(_middles(timeline.bin_ns, values.size, origin_s), values)
+def _summed(timeline: LinkTimeline, values: Sequence[float], bin_ns: int, bins: int) -> Floats:
+    """Add up values in longer bins; their length is a multiple of the timeline's."""
+    places = np.arange(len(values)) // (bin_ns // timeline.bin_ns)
+    return np.bincount(places, values, bins).astype(np.float64)
 
 
-def _in_flight(timeline: LinkTimeline, origin_s: float) -> Series:
-    """Return what is in flight at the end of each bin."""
+def _means(timelines: Sequence[LinkTimeline], column: str, origin_s: float) -> Series:
+    """Average a column of times over the bins of all links that have a value."""
+    bin_ns, bins = _grid(timelines)
+    total, count = np.zeros(bins), np.zeros(bins)
+    for one in timelines:
+        values: list[int | None] = getattr(one, column)
+        total += _summed(one, [value or 0 for value in values], bin_ns, bins)
+        count += _summed(one, [value is not None for value in values], bin_ns, bins)
+    known = np.divide(total, count, out=np.full(bins, np.nan), where=count > 0)
+    return Series(_middles(bin_ns, bins, origin_s), known / 1e6)
+
+
+def _drops(timelines: Sequence[LinkTimeline], origin_s: float) -> Floats:
+    bin_ns, bins = _grid(timelines)
+    dropped = sum(
+        (_summed(one, one.dropped_packets, bin_ns, bins) for one in timelines), np.zeros(bins)
+    )
+    return _middles(bin_ns, bins, origin_s)[dropped > 0]
+
+
+def _in_flight(timelines: Sequence[LinkTimeline], origin_s: float) -> Series:
+    """Return what is in flight at the end of each bin; nothing for several links."""
+    timeline, *others = timelines
+    if others:
+        return Series(np.zeros(0), np.zeros(0))
     sent, answered = np.array(timeline.sent_bytes), np.array(timeline.answered_bytes)
     ends = _middles(timeline.bin_ns, sent.size, origin_s) + timeline.bin_ns / 2e9
     return Series(ends, np.cumsum(sent - answered).astype(float))

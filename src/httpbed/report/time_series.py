@@ -157,8 +157,8 @@ class _Drawn:
 SIGNS = (
     "All from the emulator's packets. A round trip lasts until the first packet that is sent after"
     " a packet's delivery has come back. Bytes are in flight until then; of a dropped packet, until"
-    " a later one's round trip ends. A cross is a drop on the sender's link. The queue is the mean"
-    " time that packets waited on the narrowest link."
+    " a later one's round trip ends. A cross is a drop. Round trips, bytes in flight, drops and"
+    " queue, the mean time that packets waited, are those of the narrowest link."
 )
 
 
@@ -189,13 +189,13 @@ def values(trial: TimeSeries) -> dict[str, list[list[float | None]]]:
 def course(trial: TimeSeries) -> str:
     """Describe a trial's course in a line."""
     digits = units.SHORT_DIGITS
-    rtt = trial.rtt_s.median
+    rtt, in_flight = trial.rtt_s.median, trial.in_flight_bytes.largest
     texts = [
         f"throughput up to {trial.throughput_bit_s.largest / 1e6:.3g} Mbit/s",
         f"round trips of {units.format_duration(rtt, digits)} in the middle"
         if np.isfinite(rtt)
         else "no round trips",
-        f"up to {units.format_size(trial.in_flight_bytes.largest, digits)} in flight",
+        *([f"up to {units.format_size(in_flight, digits)} in flight"] if in_flight else []),
         f"up to {units.format_duration(trial.queue_s.largest, digits)} in the queue",
     ]
     return ", ".join(texts)
@@ -236,7 +236,7 @@ def _signs(axes: Axes, quantity: Quantity, trial: TimeSeries, style: tuple[str, 
     """Mark the drops of a trial that is drawn alone, and name some of its values."""
     name, colour = style
     series = quantity.series(trial)
-    if quantity.name == "in flight" and trial.drops_s.size <= FEW_DROPS:
+    if quantity.name == "in flight" and series.values.size and trial.drops_s.size <= FEW_DROPS:
         heights = np.interp(trial.drops_s, series.times_s, series.values) / quantity.factor
         axes.plot(trial.drops_s, heights, "x", color=colour, markersize=4.5)
     shown = series.joined()
