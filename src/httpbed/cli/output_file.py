@@ -33,6 +33,8 @@ def require(output: Path, kind: Kind, directory: Path | None = None, *, option: 
         directory: The campaign, whose own files must not be replaced.
         option: The option that names the file.
     """
+    if str(output) == "-":  # other programs write to stdout then
+        raise _refusal(output, "names no file", "name another one", option)
     if output.is_dir():
         raise _refusal(output, "is a folder", "name a file", option)
     if not output.parent.is_dir():
@@ -52,11 +54,12 @@ def require_folder(output: Path, directory: Path) -> None:
 
 def require_figure(option: str, file: Path) -> None:
     """Raise ConfigError if a figure cannot be written there, or its name says no known format."""
-    if file.suffix not in FIGURES:
-        remedy = f"write for example {file.with_suffix('.svg')}"
+    kind = FIGURES.get(file.suffix)
+    if kind is None:
+        remedy = f"write for example {file.parent / (file.stem or 'figure')}.svg"
         known = ", ".join(FIGURES)
         raise ConfigError([Mistake(f"{option} {file}", f"must end with one of {known}", remedy)])
-    require(file, FIGURES[file.suffix], option=option)
+    require(file, kind, option=option)
 
 
 def require_figures(folder: Path) -> None:

@@ -245,3 +245,11 @@ def test_settings_of_a_proxy_are_varied_behind_it_only(cc: dict[str, str]) -> No
     assert {one["udp_gso"] for one in direct} == {"on"}
     assert {one["udp_gso"] for one in found if one["proxy"] == "envoy"} == {"on", "off"}
     assert len(found) == (3 * 2 if not cc else 2 + 1 + 2 * 2 * 2)
+
+
+def test_words_that_are_not_utf_8_are_refused() -> None:
+    """Other bytes of a command line arrive as lone surrogates."""
+    assert mistakes_of("curl:h2", "curl\udcff", rate="1\udcff", knobs=()) == [
+        ("curl\udcff", "is not UTF-8"),
+        ("1\udcff", "is not UTF-8"),
+    ]

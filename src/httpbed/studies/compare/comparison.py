@@ -29,6 +29,7 @@ def comparison(line: CommandLine, catalog: Catalog) -> Comparison:
     Raises:
         ConfigError: With every mistake, each at its option.
     """
+    _require_utf_8(line)
     chosen, mistakes = options.parse(line, catalog)
     if not chosen.clients:
         raise ConfigError(mistakes)
@@ -42,6 +43,13 @@ def comparison(line: CommandLine, catalog: Catalog) -> Comparison:
     if mistakes:
         raise ConfigError(dict.fromkeys(mistakes))
     return Comparison(loaded, tuple(senders.skipped(offered)))
+
+
+def _require_utf_8(line: CommandLine) -> None:
+    """Refuse words with other bytes, which an experiment file cannot contain."""
+    strange = [word for word in line.words() if word != word.encode(errors="replace").decode()]
+    if strange:
+        raise ConfigError(Mistake(word, "is not UTF-8", "rename it") for word in strange)
 
 
 def _at_option(mistake: Mistake, draft: Draft) -> Mistake:
