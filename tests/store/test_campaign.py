@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from httpbed.campaign import executor
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.handover_event import HandoverEvent
 from httpbed.store import campaign as campaigns
-from httpbed.store import campaign_lock, layout, query
+from httpbed.store import campaign_lock, layout, query, resume
 
 
 def refusal(directory: Path, **changes: str) -> list[Mistake]:
@@ -190,6 +191,24 @@ def test_another_experiment_or_other_binaries_are_refused(
     (mistake,) = refusal(tmp_path, **changes)
     assert reason in mistake.reason
     assert "-o" in mistake.remedy
+
+
+def test_many_other_libraries_are_one_mistake() -> None:
+    """After an upgrade all libraries differ, and the program's own difference must not drown."""
+
+    def made_by(library: str, sha256: str) -> dict[str, Any]:
+        libraries = {f"/usr/lib/lib{number}.so": library * 64 for number in range(20)}
+        return {
+            "programs": [
+                {"name": "curl", "version": "8", "sha256": sha256 * 64, "libraries": libraries}
+            ]
+        }
+
+    program, libraries = resume.conflicts(made_by("a", "b"), made_by("c", "d"))
+    assert program == ("program curl", "8 (bbbbbbbbbbbb)", "8 (dddddddddddd)")
+    assert libraries[0] == "the set of libraries of curl"
+    assert libraries[1].startswith("20 files (")
+    assert libraries[1] != libraries[2]
 
 
 def test_another_site_is_refused(tmp_path: Path) -> None:

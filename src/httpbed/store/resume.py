@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -14,6 +16,8 @@ NOT_TREATMENTS = ("seed", "replicates", "question", "report", "claim", "figure")
 """Keys of an experiment file that change no treatment."""
 SELECTION = ("scale", "for_claims")
 """Which treatments of an experiment's design a campaign holds."""
+FEW_LIBRARIES = 3
+"""So many differing libraries of a program are listed."""
 OF_THE_FIRST_RUN = ("started", "httpbed", "host", "link")
 """What a manifest says of the campaign's first run, also after it grew."""
 
@@ -78,7 +82,7 @@ def differences(
     """Yield what differs between two manifests: name, old value and new value."""
     before, now = _subjects(made_by), _subjects(manifest)
     for subject in dict.fromkeys([*before, *now]):
-        yield from _differences(before.get(subject, {}), now.get(subject, {}))
+        yield from _of_subject(before.get(subject, {}), now.get(subject, {}))
     yield from _differences(_sites(made_by), _sites(manifest))
     yield from _differences(_machine(made_by), _machine(manifest))
 
@@ -102,12 +106,37 @@ def program_conflicts(
     before, now = _subjects(made_by), _subjects(manifest)
     for subject in before:
         if subject in now:
-            yield from _differences(before[subject], now[subject])
+            yield from _of_subject(before[subject], now[subject])
     sites = _sites(made_by), _sites(manifest)
     for name, old, new in _differences(*sites):
         of_each = [set(one.get(name, "").split()) for one in sites]
         if of_each[0] - of_each[1] and of_each[1] - of_each[0]:
             yield name, old, new
+
+
+def _of_subject(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    """Yield what differs in a subject; more than a few of its libraries are one difference.
+
+    After an upgrade of the distribution, all libraries of a program differ.
+    """
+    found = [*_differences(old, new)]
+    libraries = [name for name, _, _ in found if _is_library(name)]
+    if len(libraries) <= FEW_LIBRARIES:
+        yield from found
+        return
+    yield from (one for one in found if not _is_library(one[0]))
+    program = libraries[0].rpartition(" of ")[2]
+    yield f"the set of libraries of {program}", _summary(old), _summary(new)
+
+
+def _is_library(name: str) -> bool:
+    return name.startswith("/")
+
+
+def _summary(subject: Mapping[str, str]) -> str:
+    libraries = sorted(one for one in subject.items() if _is_library(one[0]))
+    digest = hashlib.sha256(json.dumps(libraries).encode()).hexdigest()
+    return f"{len(libraries)} files ({digest[:12]})"
 
 
 def _differences(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
