@@ -6,14 +6,13 @@ from pathlib import Path
 
 import click
 
+from httpbed.cli.checked_path import CAMPAIGN
 from httpbed.cli.json_option import json_option
 from httpbed.cli.verb import verb
 
 
 @verb("advise")
-@click.argument(
-    "directories", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path)
-)
+@click.argument("directories", metavar="DIR...", nargs=-1, required=True, type=CAMPAIGN)
 @click.option("--rate", metavar="10mbit", help="Smallest rate on the path to the client.")
 @click.option("--delay", metavar="25ms", help="One-way delay between client and server.")
 @click.option("--loss", metavar="2%", help="Share of the packets to the client that are lost.")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from httpbed.cli.checked_path import CAMPAIGN
 from httpbed.cli.json_option import json_option
 from httpbed.cli.one_of import OneOf
 from httpbed.cli.verb import verb
@@ -13,8 +14,8 @@ from httpbed.experiment.metric import METRICS
 
 
 @verb("diff")
-@click.argument("one", metavar="A", type=click.Path(path_type=Path))
-@click.argument("other", metavar="B", type=click.Path(path_type=Path))
+@click.argument("one", metavar="A", type=CAMPAIGN)
+@click.argument("other", metavar="B", type=CAMPAIGN)
 @click.option(
     "--metric",
     type=OneOf(list(METRICS)),

@@ -12,6 +12,7 @@ import click
 
 from httpbed.campaign import keeping, preparation
 from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.cli.checked_path import CheckedPath
 from httpbed.cli.echo import echo
 from httpbed.cli.json_option import json_option as json_option  # noqa: PLC0414 - for verbs with a file
 from httpbed.cli.one_of import OneOf, suggestion
@@ -31,7 +32,12 @@ Verb = TypeVar("Verb", bound=Callable[..., Any])
 MOST_BYTES = 16 * 2**20
 """Largest experiment file: enough for a million samples of jitter."""
 
-file_argument = click.argument("file", type=click.Path(path_type=Path))
+
+def _loaded(file: Path, context: click.Context) -> None:
+    load(file, context.params.get("recipe_folders") or ())
+
+
+file_argument = click.argument("file", type=CheckedPath(_loaded))
 _PROGRAMS = "httpbed.programs"
 """Key of the ``--program`` values in a command's context."""
 _RECIPES = "httpbed.recipes"

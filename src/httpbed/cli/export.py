@@ -7,14 +7,13 @@ from pathlib import Path
 import click
 
 from httpbed.cli import export_kinds
+from httpbed.cli.checked_path import CAMPAIGN
 from httpbed.cli.one_of import OneOf
 from httpbed.cli.verb import verb
 
 
 @verb("export")
-@click.argument(
-    "directories", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path)
-)
+@click.argument("directories", metavar="DIR...", nargs=-1, required=True, type=CAMPAIGN)
 @click.option(
     "--dataset",
     is_flag=True,

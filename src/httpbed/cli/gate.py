@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from httpbed.cli.checked_path import CAMPAIGN
 from httpbed.cli.json_option import json_option
 from httpbed.cli.one_of import OneOf
 from httpbed.cli.verb import verb
@@ -25,8 +26,8 @@ def _margin(context: click.Context, parameter: click.Parameter, text: str | None
 
 
 @verb("gate")
-@click.argument("baseline", metavar="BASELINE", type=click.Path(path_type=Path))
-@click.argument("campaign", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("baseline", metavar="BASELINE", type=CAMPAIGN)
+@click.argument("campaign", metavar="DIR", type=CAMPAIGN)
 @click.option(
     "--margin",
     callback=_margin,

@@ -6,14 +6,13 @@ from pathlib import Path
 
 import click
 
+from httpbed.cli.checked_path import CAMPAIGN
 from httpbed.cli.json_option import json_option
 from httpbed.cli.verb import verb
 
 
 @verb("merge")
-@click.argument(
-    "directories", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path)
-)
+@click.argument("directories", metavar="DIR...", nargs=-1, required=True, type=CAMPAIGN)
 @click.option(
     "-o",
     "--output",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from httpbed.cli import output_file
+from httpbed.cli.checked_path import CAMPAIGN
 from httpbed.cli.echo import echo
 from httpbed.cli.json_option import json_option
 from httpbed.cli.one_of import OneOf
@@ -32,7 +33,7 @@ _HTML = Kind(
 
 
 @verb("report")
-@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("directory", metavar="DIR", type=CAMPAIGN)
 @json_option
 @click.option(
     "--format",

@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from httpbed.cli.checked_path import CAMPAIGN
 from httpbed.cli.json_option import json_option
 from httpbed.cli.verb import verb
 from httpbed.experiment import units
@@ -28,7 +29,7 @@ FEW = 2
 
 
 @verb("status")
-@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("directory", metavar="DIR", type=CAMPAIGN)
 @json_option
 def command(*, directory: Path, as_json: bool) -> None:
     """Show how far the campaign in DIR is, and the outcomes of its trials.

@@ -7,12 +7,14 @@ and each mistake becomes one line with its place, the reason and the remedy.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 from click.core import iter_params_for_processing
 from click.exceptions import NoArgsIsHelpError, NoSuchCommand, NoSuchOption
 
+from httpbed.cli.checked_path import CheckedPath
 from httpbed.cli.one_of import suggestion
 from httpbed.experiment.errors import ConfigError, Mistake
 
@@ -81,15 +83,21 @@ def _all(command: click.Command, context: click.Context, words: list[str]) -> It
     except click.UsageError as error:
         yield _mistake(error, context)
         return
+    named: list[tuple[CheckedPath, Any]] = []
     for parameter in iter_params_for_processing(order, command.get_params(again)):
         try:
-            _, rest = parameter.handle_parse_result(again, values, rest)
+            value, rest = parameter.handle_parse_result(again, values, rest)
+            if isinstance(parameter.type, CheckedPath):
+                named.append((parameter.type, value))
         except click.UsageError as error:
             yield _mistake(error, context)
         except ConfigError as error:
             yield from error.mistakes
     for word in rest:
         yield Mistake(word, f"is more than {context.command_path} takes", _usage(context))
+    for kind, value in named:
+        for path in value if isinstance(value, tuple) else (value,):
+            yield from kind.mistakes(path, again) if isinstance(path, Path) else ()
 
 
 def _mistake(error: click.UsageError, context: click.Context) -> Mistake:

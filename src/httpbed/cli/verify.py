@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from httpbed.cli.checked_path import CAMPAIGN
 from httpbed.cli.json_option import json_option
 from httpbed.cli.verb import verb
 from httpbed.experiment.errors import visible
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @verb("verify")
-@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("directory", metavar="DIR", type=CAMPAIGN)
 @json_option
 @click.pass_context
 def command(context: click.Context, *, directory: Path, as_json: bool) -> None:
