@@ -10,6 +10,8 @@ import click
 
 _FEW = 8
 """So many words are listed when none is similar."""
+_VERY_SIMILAR = 0.75
+"""Two words are suggested if both are as similar as this; else the most similar one."""
 
 
 class OneOf(click.Choice[str]):
@@ -27,5 +29,7 @@ class OneOf(click.Choice[str]):
 
 def suggestion(word: str, known: Iterable[str]) -> str:
     """Return the question whether a similar known word is meant; empty if none is similar."""
-    close = difflib.get_close_matches(word, list(known), 2)
+    words = list(known)
+    close = difflib.get_close_matches(word, words, 2, _VERY_SIMILAR)
+    close = close or difflib.get_close_matches(word, words, 1)
     return f"did you mean {' or '.join(close)}?" if close else ""

@@ -75,9 +75,11 @@ def no_verb(context: click.Context, word: str, known: Sequence[str]) -> Mistake:
 
 
 def _all(command: click.Command, context: click.Context, words: list[str]) -> Iterator[Mistake]:
-    """Yield each mistake; only the first if the words cannot be assigned to parameters."""
+    """Yield each mistake: of the words, of the values, of the files that are named."""
     settings: Mapping[str, Any] = command.context_settings
     again = click.Context(command, context.parent, context.info_name, **settings)
+    unknown = [*_unknown_options(command, again, words)]
+    yield from (_no_option(error, context) for error in unknown)
     try:
         values, rest, order = command.make_parser(again).parse_args(words)
     except click.UsageError as error:
@@ -93,17 +95,42 @@ def _all(command: click.Command, context: click.Context, words: list[str]) -> It
             yield _mistake(error, context)
         except ConfigError as error:
             yield from error.mistakes
-    for word in rest:
-        yield Mistake(word, f"is more than {context.command_path} takes", _usage(context))
+    if not unknown:  # whose values are among the other words now
+        yield from (_too_many(word, context) for word in rest)
+        yield from _in_what_is_named(named, again)
+
+
+def _unknown_options(
+    command: click.Command, context: click.Context, words: list[str]
+) -> Iterator[NoSuchOption]:
+    """Yield each option that the verb does not have, and take it out of the words."""
+    while True:
+        try:
+            command.make_parser(context).parse_args([*words])
+        except NoSuchOption as error:
+            yield error
+            given = [one for one in words if one.partition("=")[0] == error.option_name]
+            if not given:  # one of several letters behind one dash
+                return
+            words.remove(given[0])
+        except click.UsageError:
+            return
+        else:
+            return
+
+
+def _in_what_is_named(
+    named: Sequence[tuple[CheckedPath, Any]], context: click.Context
+) -> Iterator[Mistake]:
     for kind, value in named:
         for path in value if isinstance(value, tuple) else (value,):
-            yield from kind.mistakes(path, again) if isinstance(path, Path) else ()
+            yield from kind.mistakes(path, context) if isinstance(path, Path) else ()
 
 
 def _mistake(error: click.UsageError, context: click.Context) -> Mistake:
     """Return click's error in our words."""
     if isinstance(error, NoSuchOption):
-        return _no_option(error.option_name, error.possibilities or (), context)
+        return _no_option(error, context)
     if isinstance(error, click.MissingParameter):
         return Mistake(_name(error.param, context), "is missing", _missing(error.param, context))
     if isinstance(error, click.BadOptionUsage):
@@ -114,9 +141,14 @@ def _mistake(error: click.UsageError, context: click.Context) -> Mistake:
     return Mistake(context.command_path, error.message)
 
 
-def _no_option(name: str, close: Sequence[str], context: click.Context) -> Mistake:
-    remedy = suggestion(name, close) or f"{context.command_path} --help lists them"
-    return Mistake(name, f"is no option of {context.command_path}", remedy)
+def _no_option(error: NoSuchOption, context: click.Context) -> Mistake:
+    close = suggestion(error.option_name, error.possibilities or ())
+    remedy = close or f"{context.command_path} --help lists them"
+    return Mistake(error.option_name, f"is no option of {context.command_path}", remedy)
+
+
+def _too_many(word: str, context: click.Context) -> Mistake:
+    return Mistake(word, f"is more than {context.command_path} takes", _usage(context))
 
 
 def _wrong_number_of_values(name: str, context: click.Context) -> Mistake:
