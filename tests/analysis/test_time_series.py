@@ -64,7 +64,7 @@ def test_a_long_trial_has_few_bins_of_throughput_and_loses_no_byte(results: Resu
 
 
 def test_a_client_with_two_links_receives_over_both(tmp_path: Path) -> None:
-    """Their bins may differ in length, and a bin has the mean of the links with a value."""
+    """Their bins may differ in length, and a bin has the mean over the bytes of both."""
     course = handover_campaign(lambda *_: TrialCourse(), tmp_path)
     fine, coarse = steady(bins=40, bin_ns=4_000_000), steady(bins=20)
     fine["rtt_us"] = [40_000] * 20 + [None] * 20
@@ -109,7 +109,8 @@ def test_a_trial_without_a_record_has_no_series(results: Results, text: str) -> 
 def test_a_long_pause_interrupts_a_line(results: Results) -> None:
     """A short one does not: between flights of packets there are bins without any."""
     values = [*range(5), *[None] * 3, *range(5), *[None] * 20, *range(5)]
-    series = {**steady(bins=len(values)), "rtt_us": values}
+    answered = [10_000] * len(values)
+    series = {**steady(bins=len(values)), "rtt_us": values, "answered_bytes": answered}
     joined = known(results, result([None, series])).rtt_s.joined()
     assert joined.values.size == 16
     assert np.flatnonzero(np.isnan(joined.values)).tolist() == [10]

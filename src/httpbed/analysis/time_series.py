@@ -30,6 +30,8 @@ from httpbed.store.link_timelines import LINK_RESULT, LinkTimeline
 from httpbed.store.results import Results
 
 Floats = NDArray[np.float64]
+Column = tuple[LinkTimeline, Sequence[int | None], Sequence[int]]
+"""A timeline, mean times in us of its bins, and the bytes that they are means over."""
 
 LONG_GAP_BINS = 12
 """Bins without a packet that end a line; a sender may pause for a round trip without one."""
@@ -98,8 +100,8 @@ def read(results: Results, row: Mapping[str, Any]) -> TimeSeries | None:
     if found is None or not (receiver and narrow):
         return None
     origin_s = found.origin_ns / 1e9
-    queue = _means(narrow, "queue_us", origin_s)
-    rtt = _means(narrow, "rtt_us", origin_s)
+    queue = _means([(one, one.queue_us, one.delivered_bytes) for one in narrow], origin_s)
+    rtt = _means([(one, one.rtt_us, one.answered_bytes) for one in narrow], origin_s)
     return TimeSeries(
         block=row["block"],
         trial=row["trial"],
@@ -136,16 +138,17 @@ def _summed(timeline: LinkTimeline, values: Sequence[float], bin_ns: int, bins: 
     return np.bincount(places, values, bins).astype(np.float64)
 
 
-def _means(timelines: Sequence[LinkTimeline], column: str, origin_s: float) -> Series:
-    """Average a column of times over the bins of all links that have a value."""
-    bin_ns, bins = _grid(timelines)
-    total, count = np.zeros(bins), np.zeros(bins)
-    for one in timelines:
-        values: list[int | None] = getattr(one, column)
-        total += _summed(one, [value or 0 for value in values], bin_ns, bins)
-        count += _summed(one, [value is not None for value in values], bin_ns, bins)
-    known = np.divide(total, count, out=np.full(bins, np.nan), where=count > 0)
-    return Series(_middles(bin_ns, bins, origin_s), known / 1e6)
+def _means(columns: Sequence[Column], origin_s: float) -> Series:
+    """Average times over all links, each weighted by its bytes."""
+    bin_ns, bins = _grid([timeline for timeline, _, _ in columns])
+    total, weight = np.zeros(bins), np.zeros(bins)
+    for timeline, values_us, sizes in columns:
+        known = [0 if one is None else size for one, size in zip(values_us, sizes, strict=True)]
+        products = [(one or 0) * size for one, size in zip(values_us, known, strict=True)]
+        total += _summed(timeline, products, bin_ns, bins)
+        weight += _summed(timeline, known, bin_ns, bins)
+    means = np.divide(total, weight, out=np.full(bins, np.nan), where=weight > 0)
+    return Series(_middles(bin_ns, bins, origin_s), means / 1e6)
 
 
 def _drops(timelines: Sequence[LinkTimeline], origin_s: float) -> Floats:

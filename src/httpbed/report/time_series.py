@@ -158,7 +158,8 @@ SIGNS = (
     "All from the emulator's packets. A round trip lasts until the first packet that is sent after"
     " a packet's delivery has come back. Bytes are in flight until then; of a dropped packet, until"
     " a later one's round trip ends. A cross is a drop. Round trips, bytes in flight, drops and"
-    " queue, the mean time that packets waited, are those of the narrowest link."
+    " queue, the mean time that packets waited, are those of the narrowest link. Of a client that"
+    " changes its link, the bytes in flight are not known."
 )
 
 
@@ -203,11 +204,11 @@ def course(trial: TimeSeries) -> str:
 
 def _figure(drawn: Mapping[str, tuple[Sequence[TimeSeries], str]]) -> VisibleFigure:
     """Draw the trials of each treatment in its colour."""
-    figure = VisibleFigure(
-        figsize=(WIDTH_IN, PANEL_IN * len(QUANTITIES) + 0.6), layout="constrained"
-    )
-    grid = figure.subplots(len(QUANTITIES), 1, sharex=True, squeeze=False)[:, 0]
-    for axes, quantity in zip(grid, QUANTITIES, strict=True):
+    every = [trial for trials, _ in drawn.values() for trial in trials]
+    known = [one for one in QUANTITIES if any(one.series(trial).values.size for trial in every)]
+    figure = VisibleFigure(figsize=(WIDTH_IN, PANEL_IN * len(known) + 0.6), layout="constrained")
+    grid = figure.subplots(len(known), 1, sharex=True, squeeze=False)[:, 0]
+    for axes, quantity in zip(grid, known, strict=True):
         for name, (trials, colour) in drawn.items():
             for trial in trials:
                 _line(axes, quantity, quantity.series(trial), colour, alone=len(trials) == 1)
