@@ -102,8 +102,10 @@ def test_many_treatments_are_spread_over_figures(tmp_path: Path) -> None:
     recorded_series.keep(found, recorded_series.one_link())
     made = time_series.make(find(found), found)
     assert len(made.plots) == time_series.MOST_FIGURES
-    assert made.undrawn.startswith("48 further treatments are not drawn")
-    assert sum(len(plot.svg()) for plot in made.plots) < 450_000
+    assert made.undrawn == "54 further treatments are not drawn."
+    assert sum(len(plot.svg()) for plot in made.plots) < 250_000
+    on_request = time_series.make(find(found), found, every_trial=True)
+    assert len(on_request.plots) == time_series.MOST_ON_REQUEST
 
 
 def test_the_report_has_a_section_and_its_files(results: Results) -> None:

@@ -27,7 +27,8 @@ from httpbed.report.phrasing import title, treatment
 from httpbed.report.visible_figure import VisibleFigure, name_points
 from httpbed.store.results import Results
 
-MOST_FIGURES = 12
+MOST_FIGURES, MOST_ON_REQUEST = 6, 24
+"""Of a report; on request of all trials."""
 MOST_TOGETHER = 6
 """Treatments in a figure; more are drawn in several figures."""
 MOST_LINES = 40
@@ -82,18 +83,14 @@ def make(findings: Findings, results: Results, *, every_trial: bool = False) -> 
     ]
     metric = of_trials(results, findings.metric)
     made = _Drawn(findings, results, rows, metric, every_trial=every_trial)
+    most = MOST_ON_REQUEST if every_trial else MOST_FIGURES
     plots = [
         made.plot(condition, group, number)
-        for number, (condition, group) in enumerate(groups[:MOST_FIGURES], start=1)
+        for number, (condition, group) in enumerate(groups[:most], start=1)
     ]
-    rest = sum(len(group) for _, group in groups[MOST_FIGURES:])
-    return OverTime(
-        [plot for plot in plots if plot is not None],
-        f"{rest} further treatments are not drawn; httpbed report DIR --trial BLOCK/TRIAL draws"
-        " one trial."
-        if rest
-        else "",
-    )
+    rest = sum(len(group) for _, group in groups[most:])
+    undrawn = f"{rest} further treatments are not drawn." if rest else ""
+    return OverTime([plot for plot in plots if plot is not None], undrawn)
 
 
 def _split(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
