@@ -135,6 +135,24 @@ def test_a_full_disk(experiment: Path, tmp_path: Path) -> None:
     assert "invalid" not in ended.stderr
 
 
+def test_a_disk_that_packets_fill(tmp_path: Path) -> None:
+    """A truncated capture is no attempt, and no failure of a program: the trial runs again."""
+    file, disk = tmp_path / "experiment.toml", tmp_path / "disk"
+    file.write_text(SmallExperiment(versions=("2",), rate="50 Mbit/s", size="8 MB").text())
+    disk.mkdir()
+    run = shlex.join([*HTTPBED, "run", str(file), "-o", str(disk / "c"), "--keep", "pcap"])
+    ended = in_own_mounts(
+        f"""
+        mount -t tmpfs -o size=6m tmpfs {disk}
+        code=0; {run} || code=$?
+        echo "code $code, kept $(find {disk}/c/trials -name trial.json | wc -l)"
+        """
+    )
+    assert ended.stdout == f"code {EXIT_HOST}, kept 0\n", ended.stderr
+    assert "remedy: free some space" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
 def test_a_sandbox_that_dies_before_the_first_trial(
     experiment: Path, in_process: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
