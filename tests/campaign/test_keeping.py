@@ -100,3 +100,4 @@ def test_a_dry_run_says_what_is_not_written() -> None:
     result = dry("curl:h3", "--keep", "qlog, pcap")
     assert result.stderr == "note: --keep qlog: not written by nginx as a server\n"
     assert result.stdout == dry("curl:h3").stdout
+    assert dry("curl:h3", "--keep", "pcap", "--keep", "qlog").stderr == result.stderr

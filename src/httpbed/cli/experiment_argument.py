@@ -124,25 +124,15 @@ until_option = click.option(
 )
 
 
-class _KeptType(click.ParamType[frozenset[str]]):
-    """Kinds of files that trials keep, with commas between them."""
-
-    name = "KIND,..."
-
-    def convert(
-        self,
-        value: str | frozenset[str],
-        param: click.Parameter | None,
-        ctx: click.Context | None,
-    ) -> frozenset[str]:
-        """Return the kinds; raise ConfigError with every other word."""
-        del param, ctx
-        if isinstance(value, frozenset):
-            return value
-        words = [word.strip() for word in value.split(",")]
-        if wrong := [_unknown_kind(word) for word in words if word not in kept.KINDS]:
-            raise ConfigError(wrong)
-        return frozenset(words)
+def _kept(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> frozenset[str]:
+    """Return the kinds of files to keep; raise ConfigError with every other word."""
+    del context, parameter
+    words = [word.strip() for value in values for word in value.split(",")]
+    if wrong := [_unknown_kind(word) for word in words if word not in kept.KINDS]:
+        raise ConfigError(wrong)
+    return frozenset(words)
 
 
 def _unknown_kind(word: str) -> Mistake:
@@ -155,9 +145,9 @@ def _unknown_kind(word: str) -> Mistake:
 
 keep_option = click.option(
     "--keep",
-    type=_KeptType(),
-    metavar=_KeptType.name,
-    default=frozenset(),
+    multiple=True,
+    callback=_kept,
+    metavar="KIND,...",
     help="Keep further files of every trial: "
     + "; ".join(f"{one.name}, {one.meaning}" for one in kept.KINDS.values())
     + ". Programs that cannot write what is asked for are named before the first trial.",
