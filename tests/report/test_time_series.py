@@ -48,7 +48,7 @@ def test_each_condition_has_a_figure_of_its_median_trials(results: Results) -> N
 def test_a_figure_describes_its_curves_in_words(results: Results) -> None:
     """For those who do not see it."""
     plot = time_series.make(find(results), results).plots[0]
-    assert "HTTP/2: throughput up to 10 Mbit/s, round trips of 50 ms" in plot.alternative
+    assert "HTTP/2: throughput up to 10 Mbit/s, median round trip 50 ms" in plot.alternative
     assert "up to 50 kB in flight, up to 2 ms in the queue" in plot.alternative
 
 

@@ -190,9 +190,9 @@ def course(trial: TimeSeries) -> str:
     rtt, in_flight = trial.rtt_s.median, trial.in_flight_bytes.largest
     texts = [
         f"throughput up to {trial.throughput_bit_s.largest / 1e6:.3g} Mbit/s",
-        f"round trips of {units.format_duration(rtt, digits)} in the middle"
+        f"median round trip {units.format_duration(rtt, digits)}"
         if np.isfinite(rtt)
-        else "no round trips",
+        else "no round trip",
         *([f"up to {units.format_size(in_flight, digits)} in flight"] if in_flight else []),
         f"up to {units.format_duration(trial.queue_s.largest, digits)} in the queue",
     ]
