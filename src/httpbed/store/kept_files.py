@@ -26,9 +26,6 @@ def lines(directory: Path, kept: Collection[str]) -> Iterator[str]:
 
 def _sizes(name: str, artifacts: Path) -> Iterator[int]:
     """Yield the sizes of the attempt's files of a kind; programs cannot leave links."""
-    if name != "qlog":
-        file = artifacts / KINDS[name].place
-        yield file.stat().st_size if file.is_file() else 0
-        return
-    for ending in QLOG_ENDINGS:
-        yield from (file.stat().st_size for file in artifacts.glob(f"*/*{ending}"))
+    patterns = [KINDS[name].place] if name != "qlog" else [f"*/*{one}" for one in QLOG_ENDINGS]
+    files = (file for pattern in patterns for file in artifacts.glob(pattern))
+    yield from (file.stat().st_size for file in files if file.is_file())
