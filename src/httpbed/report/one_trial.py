@@ -98,7 +98,7 @@ def lines(trial: Timeline) -> Iterator[tuple[str, str]]:
     if trial.series:
         yield "over time", time_series.course(trial.series)
     if not (trial.curve.end_s or trial.series):
-        yield "over time", "no record; a link that the kernel carries keeps none"
+        yield "over time", "no record; links of the kernel and earlier versions keep none"
     if trial.curve.end_s:
         links = ", ".join(f"{_size(size)} over {link}" for link, size in trial.by_link.items())
         yield "delivered", f"{links}; the last packet after {brief_duration(trial.curve.end_s)}"
