@@ -83,6 +83,8 @@ def test_format_json_is_what_json_prints(directory: Path) -> None:
         (["--format", "markdown", "--json"], ["--json"]),
         (["--format", "text", "--json"], ["--json"]),
         (["--format", "markdown", "-o", "r.html"], ["-o"]),
+        (["--format", "markdown", "--timeline"], ["--timeline"]),
+        (["--trial", "1/abc", "--timeline", "-o", "r.html"], ["-o", "--timeline"]),
         (["--format", "markdown", "-o", "r.html", "--json"], ["--json", "-o"]),
         (
             ["--format", "markdown", "--experiment", "e.toml", "--trial", "1/a"],
