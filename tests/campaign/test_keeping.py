@@ -59,6 +59,22 @@ def test_a_proxy_may_write_the_keys_of_one_transport_only(upstream: str, gaps: i
     assert len(notes(behind, "keylog", "pcap")) == gaps
 
 
+@pytest.mark.parametrize(("spoken", "gaps"), [("2", 0), ("3", 1)])
+def test_the_far_end_of_a_tunnel_needs_no_keys(spoken: str, gaps: int) -> None:
+    """Its packets are those of the client's own connection; the tunnel itself has keys over TCP."""
+    proxies = [
+        f'{{ implementation = "envoy-tunnel", http_version = "{spoken}", host = "near" }}',
+        '{ implementation = "envoy-masque", http_version = "3", host = "far" }',
+    ]
+    way = ("client", "near", "far", "server")
+    tunnel = SmallExperiment(versions=("3",), way=way, roles=f"proxies = [{', '.join(proxies)}]")
+    found = notes(tunnel, "keylog", "pcap")
+    assert found == ["--keep keylog: not written " + GAP] * gaps
+
+
+GAP = "by either of envoy-tunnel and envoy-masque over HTTP/3"
+
+
 def test_keys_without_packets_are_noted() -> None:
     """A key log is no mistake: its file may be wanted for its own sake."""
     (note,) = notes(SmallExperiment(), "keylog")

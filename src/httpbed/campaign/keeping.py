@@ -51,8 +51,10 @@ def _written(
 ) -> Iterator[tuple[str, bool]]:
     """Yield whether each record is written, by its name: a connection's keys, a program's qlog.
 
-    The keys of either end decrypt a connection.
+    The keys of either end decrypt a connection. Behind the far end of a tunnel there is none: the
+    packets are those of the client's connection with the next hop.
     """
+    far_ends = {one.next_proxy for one in catalog.recipes.values()}
 
     def writes(role: Role, hop: Hop, is_client: bool) -> bool:
         recipe, its = catalog[role.implementation], _ROLES[type(role)]
@@ -62,14 +64,17 @@ def _written(
         roles = {name: role for name, role, _ in scenario.parts()}
         for hop in scenario.hops():
             ends = roles[hop.client], roles[hop.server]
-            yield from (_keys if kind == "keylog" else _qlogs)(hop, ends, writes)
+            if kind == "qlog":
+                yield from _qlogs(hop, ends, writes)
+            elif ends[0].implementation not in far_ends:
+                yield _keys(hop, ends, writes)
 
 
-def _keys(hop: Hop, ends: tuple[Role, Role], writes: Writes) -> Iterator[tuple[str, bool]]:
+def _keys(hop: Hop, ends: tuple[Role, Role], writes: Writes) -> tuple[str, bool]:
     client, server = ends
     name = f"by either of {client.implementation} and {server.implementation}"
     is_written = writes(client, hop, True) or writes(server, hop, False)
-    yield f"{name} over HTTP/{hop.http_version}", is_written
+    return f"{name} over HTTP/{hop.http_version}", is_written
 
 
 def _qlogs(hop: Hop, ends: tuple[Role, Role], writes: Writes) -> Iterator[tuple[str, bool]]:
