@@ -213,3 +213,15 @@ def test_all_mistakes_in_a_base_are_reported_at_once(httpbed: Command, tmp_path:
     twice = "'loss' is given twice; give it once"
     assert code == 2
     assert stderr.splitlines() == [f"httpbed: --base: {one}" for one in (form, twice)]
+
+
+def test_a_mistake_in_an_environment_variable_names_it(
+    httpbed: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The command line has no such option; one on the command line wins."""
+    monkeypatch.setenv("HTTPBED_LINK_BACKEND", "dummynet")
+    code, _, err = httpbed("run", tmp_path)
+    assert code == 2
+    assert err.startswith("httpbed: $HTTPBED_LINK_BACKEND: 'dummynet' is unknown; known: ")
+    _, _, err = httpbed("run", tmp_path, "--link-backend", "ipfw")
+    assert err.startswith("httpbed: --link-backend: 'ipfw' is unknown; known: ")

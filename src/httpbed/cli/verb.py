@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.core import iter_params_for_processing
+from click.core import ParameterSource, iter_params_for_processing
 from click.exceptions import NoArgsIsHelpError, NoSuchCommand, NoSuchOption
 
 from httpbed.cli.checked_path import CheckedPath
@@ -137,7 +137,7 @@ def _mistake(error: click.UsageError, context: click.Context) -> Mistake:
         return _wrong_number_of_values(error.option_name, context)
     if isinstance(error, click.BadParameter):
         reason, _, remedy = error.message.partition("; ")
-        return Mistake(_name(error.param, context), reason, remedy)
+        return Mistake(_variable(error) or _name(error.param, context), reason, remedy)
     return Mistake(context.command_path, error.message)
 
 
@@ -160,6 +160,15 @@ def _wrong_number_of_values(name: str, context: click.Context) -> Mistake:
         return Mistake(name, "takes no value", f"write {name} alone")
     needed = "a value" if option.nargs == 1 else f"{option.nargs} values"
     return Mistake(name, f"needs {needed}", f"write {name} {option.make_metavar(context)}")
+
+
+def _variable(error: click.BadParameter) -> str:
+    """Return the environment variable that gave an option its value; empty if none did."""
+    option, context = error.param, error.ctx
+    if not (isinstance(option, click.Option) and isinstance(option.envvar, str) and context):
+        return ""
+    is_environment = context.get_parameter_source(option.name) is ParameterSource.ENVIRONMENT
+    return f"${option.envvar}" if is_environment else ""
 
 
 def _name(parameter: click.Parameter | None, context: click.Context) -> str:

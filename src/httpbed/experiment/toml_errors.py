@@ -9,11 +9,11 @@ LONGEST_LINE = 80
 _WORDS = (
     (r"Illegal character '\\n'", "a text has no closing quote"),
     (r"Cannot overwrite a value", "the key is given twice; keep one"),
-    (r"Cannot declare \('(.+)',\) twice", r"[\1] is given twice; write its keys below one of them"),
     (r"Invalid value", "the value is neither a number, true, false nor a text in quotes"),
     (r"Invalid statement", "a line is neither KEY = VALUE nor [TABLE]"),
 )
 """Messages of tomllib that do not name the mistake, each with ours."""
+_TABLE_TWICE = re.compile(r"Cannot (?:declare|mutate immutable|redefine).*? (\(.*?\))(?: twice)?")
 
 
 def in_line(error: Exception, text: str) -> str:
@@ -21,6 +21,7 @@ def in_line(error: Exception, text: str) -> str:
     message = str(error)
     for theirs, ours in _WORDS:
         message = re.sub(theirs, ours, message)
+    message = _TABLE_TWICE.sub(_given_twice, message)
     found = re.search(r"\(at line (\d+), column \d+\)", message)
     lines = text.splitlines()
     if not found or not 0 < int(found[1]) <= len(lines):
@@ -28,3 +29,8 @@ def in_line(error: Exception, text: str) -> str:
     line = lines[int(found[1]) - 1].strip()
     shown = line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]} ..."
     return f"{message}: {shown}"
+
+
+def _given_twice(found: re.Match[str]) -> str:
+    keys = re.findall(r"'([^']+)'", found[1])
+    return f"[{'.'.join(keys)}] is given twice; write its keys in one place"
