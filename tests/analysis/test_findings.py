@@ -39,6 +39,13 @@ def test_conditions_are_the_levels_of_the_topology() -> None:
     assert found.base == {"http_version": "2"}
 
 
+def test_conditions_keep_the_order_of_their_levels() -> None:
+    """The first treatment lacks the first level, which comes first nevertheless."""
+    excluded = '\n[[exclude]]\nlevels = { http_version = ["1.1"], loss = ["0 %"] }\nreason = "no"\n'
+    found = find(campaign(steady, VERSIONS + excluded))
+    assert [dict(one.levels) for one in found.conditions] == [{"loss": "0 %"}, {"loss": "2 %"}]
+
+
 def test_ratios_stay_within_a_condition() -> None:
     """HTTP/3 at 2 % loss is compared with HTTP/2 at 2 % loss."""
     ratio = row(find(campaign(steady)), http_version="3", loss="2 %").ratio

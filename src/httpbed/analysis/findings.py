@@ -8,7 +8,7 @@ and otherwise the same ones.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -163,7 +163,7 @@ def find(
         base=chosen,
         network=network,
         others=tuple(name for name in names if name not in network),
-        conditions=tuple(_conditions(network, rows)),
+        conditions=tuple(_conditions(results.experiment.factors, network, rows)),
         tally=_total(results, [row.tally for row in rows]),
         checks=check_summaries(results),
         invalid=invalid_attempts(results),
@@ -241,12 +241,18 @@ def _row(
     )
 
 
-def _conditions(network: tuple[str, ...], rows: list[Row]) -> Iterator[Condition]:
+def _conditions(
+    factors: Mapping[str, Sequence[str]], network: tuple[str, ...], rows: list[Row]
+) -> Iterator[Condition]:
+    """Yield the conditions in the order of the factors' levels; the first row may lack some."""
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         groups.setdefault(tuple(row.levels[name] for name in network), []).append(row)
-    for at, group in groups.items():
-        yield Condition(dict(zip(network, at, strict=True)), tuple(group))
+    ranks = [{level: rank for rank, level in enumerate(factors[name])} for name in network]
+    for at in sorted(
+        groups, key=lambda at: [rank[one] for rank, one in zip(ranks, at, strict=True)]
+    ):
+        yield Condition(dict(zip(network, at, strict=True)), tuple(groups[at]))
 
 
 def _total(results: Results, tallies: list[Tally]) -> Tally:
