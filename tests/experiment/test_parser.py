@@ -262,3 +262,17 @@ def test_a_mistake_in_the_header_does_not_hide_one_in_the_base() -> None:
         """
     places = {mistake.place for mistake in parser.read(text).mistakes}
     assert {"report.metric", "report.base.loss", "report.base.colour", "replicates"} <= places
+
+
+def test_nothing_follows_from_a_factor_with_a_mistake() -> None:
+    """Groups, figures, claims and the report name it rightly; only its own levels are wrong."""
+    groups = '[[groups]]\nname = "g"\nlevels = { http_version = ["2"] }\n'
+    figure = (
+        '[[figure]]\nid = "f"\ntitle = "F"\nkind = "bars"\nmetric = "request_time"\n'
+        'x = "http_version"\n'
+    )
+    text = DEMO.replace('["1.1", "2", "3"]', "[1, 2]") + groups + figure
+    assert [one.place for one in parser.read(text).mistakes] == [
+        "factors.http_version[0]",
+        "factors.http_version[1]",
+    ]

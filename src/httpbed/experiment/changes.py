@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, Tag, model_validator
 
+from httpbed.experiment import spellings
 from httpbed.experiment.alternatives import chosen
 from httpbed.experiment.impairments.delay import Delay
 from httpbed.experiment.units import BitRate, Bytes, Seconds, Share
@@ -94,7 +95,7 @@ When = Annotated[
 class Event(Action):
     """An event that is reported once, and may change a condition."""
 
-    name: str = Field(pattern=r"^[a-z][a-z0-9-]{0,40}$")
+    name: str = Field(pattern=spellings.LINK)
     """Its name in the evidence: lower-case letters, digits and hyphens."""
     when: When
     """The condition for the event."""

@@ -45,6 +45,8 @@ class PartialDesign:
     """Levels of the base treatments of the report."""
     whole: bool
     """Whether no group or exclusion was skipped."""
+    unreadable: Collection[str] = ()
+    """Factors with mistakes of their own; nothing else is said about them."""
 
     def most(self) -> int:
         """Return an upper bound on the number of treatments."""
@@ -58,7 +60,9 @@ class PartialDesign:
         return tuple(factorial.treatments(self.factors, groups, exclusions))
 
 
-def readable(document: Mapping[str, Any], factors: Factors) -> PartialDesign:
+def readable(
+    document: Mapping[str, Any], factors: Factors, unreadable: Collection[str] = ()
+) -> PartialDesign:
     """Return the readable part of a document's design."""
     groups, exclusions = (_entries(document.get(name, [])) for name in ("groups", "exclude"))
     scales, report = _table(document.get("scales")), _table(document.get("report"))
@@ -71,6 +75,7 @@ def readable(document: Mapping[str, Any], factors: Factors) -> PartialDesign:
         _readable(Scale, known_scales),
         _table(report.get("base")),
         whole=len(read_groups) == len(groups) and len(read_exclusions) == len(exclusions),
+        unreadable=unreadable,
     )
 
 
@@ -79,7 +84,8 @@ def mistakes(design: PartialDesign, treatments: Sequence[Treatment]) -> Iterator
     yield from _duplicate_names(design)
     known = {name: dict.fromkeys(levels) for name, levels in design.factors.items()}
     for place, levels in _choices(design):
-        yield from _unknown_levels(known, place, levels)
+        chosen = {name: one for name, one in levels.items() if name not in design.unreadable}
+        yield from _unknown_levels(known, place, chosen)
     if design.whole and design.most() and not treatments:
         yield Mistake("exclude", "leaves no treatment", "exclude less")
     elif treatments:

@@ -29,7 +29,7 @@ PageCapability = Literal[
 OriginName = Annotated[
     str,
     Field(
-        pattern=r"^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)+$",
+        pattern=spellings.ORIGIN,
         max_length=253,
     ),
 ]

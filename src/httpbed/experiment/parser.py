@@ -91,18 +91,20 @@ def _checked(document: ExperimentDocument) -> ParsedExperiment:
     experiment, header = _header(document)
     factors = _readable_factors(document)
     mistakes = [*header, *_factor_mistakes(document, factors)]
+    unreadable = _stated_factors(document).keys() - factors.keys()
     if factors or "factors" not in document:  # unreadable factors are reported on their own
-        unreadable = _stated_factors(document).keys() - factors.keys()
         mistakes += report_mistakes.mistakes(document.get("report"), factors, unreadable)
-    design = factorial_mistakes.readable(document, factors)
+    design = factorial_mistakes.readable(document, factors, unreadable)
     mistakes += _size_mistakes(experiment, design)
     treatments: tuple[dict[str, str], ...] = ()
     if design.most() <= MOST_TRIALS:
         treatments = design.treatments()
-        mistakes += _figure_mistakes(document, factors, treatments)
+        # Figures and claims select among treatments, which unreadable factors would distinguish.
+        whole = () if unreadable else treatments
+        mistakes += _figure_mistakes(document, factors, whole)
         mistakes += factorial_mistakes.mistakes(design, treatments)
         mistakes += _scenario_mistakes(document, experiment, treatments)
-        mistakes += _claim_mistakes(document, factors, treatments)
+        mistakes += _claim_mistakes(document, factors, whole)
     return ParsedExperiment(document, experiment, tuple(dict.fromkeys(mistakes)), treatments)
 
 
@@ -309,7 +311,7 @@ def _host_mistakes(document: Mapping[str, Any]) -> Iterator[Mistake]:
     topology = document.get("topology")
     hosts = topology.get("hosts") if isinstance(topology, Mapping) else None
     links = topology.get("links") if isinstance(topology, Mapping) else None
-    if not isinstance(hosts, list) or not isinstance(links, list):
+    if not isinstance(hosts, list) or not hosts or not isinstance(links, list):
         return
     for index, link in enumerate(links):
         between = link.get("between") if isinstance(link, Mapping) else None

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from httpbed.experiment import spellings
 from httpbed.experiment.topology import HostName
 from httpbed.experiment.value import Value
 
@@ -15,7 +16,7 @@ HttpVersion = Literal["1.1", "2", "3"]
 Transport = Literal["tcp", "quic"]
 Retry = Literal["none", "restart", "resume"]
 """The client's reaction to a failed download."""
-KnobName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,60}$")]
+KnobName = Annotated[str, Field(pattern=spellings.KNOB)]
 FIXED = "fixed"
 """The congestion control of a program that offers no choice."""
 TCP_CONTROLS = ("reno", "cubic", "bbr")

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, GetJsonSchemaHandler, model_validato
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from httpbed.experiment import profiles
+from httpbed.experiment import profiles, spellings
 from httpbed.experiment.changes import Action, Event, ScheduleEntry
 from httpbed.experiment.impairments import rate as rates
 from httpbed.experiment.impairments.loss import Listed, Replay
@@ -19,7 +19,7 @@ from httpbed.experiment.impairments.registry import Impaired, OneWay
 from httpbed.experiment.route import Route, shortest
 from httpbed.experiment.value import Value
 
-LinkName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,40}$")]
+LinkName = Annotated[str, Field(pattern=spellings.LINK)]
 
 
 class _KnownProfile:
@@ -182,7 +182,7 @@ class Link(Direction):
             yield f"two events are named {name!r}"
 
 
-HostName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9]{0,14}$")]
+HostName = Annotated[str, Field(pattern=spellings.HOST)]
 
 
 class Topology(Value):

@@ -64,7 +64,8 @@ def _expected(detail: ErrorDetails) -> str:
         return f"must be {spellings.WORDS[context['pattern']]}"
     if len(accepted := accepted_words(detail)) > MOST_LISTED:
         return f"must be one of {listed(accepted)}"
-    return _SUBJECTS.sub("must ", detail["msg"].removeprefix("Value error, "), count=1)
+    message = detail["msg"].removeprefix("Value error, ").replace(" after validation", "")
+    return _SUBJECTS.sub("must ", message, count=1)
 
 
 def accepted_words(detail: ErrorDetails) -> list[str]:
