@@ -8,7 +8,7 @@ from httpbed.report import figures, series
 from httpbed.report.pages import waterfall
 from httpbed.web.load.browser_load import PageRequest
 
-OF_PROTOCOLS = {"1.1": "#c78500", "2": "#0072b2", "3": "#d55e00"}
+OF_PROTOCOLS = {"1.1": "#009e73", "2": "#0072b2", "3": "#d55e00"}
 
 
 @pytest.mark.parametrize("version", OF_PROTOCOLS)

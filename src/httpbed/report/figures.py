@@ -40,9 +40,10 @@ from httpbed.store import whole_file
 
 INK = "#1b1b1b"
 QUIET = "#8a8a8a"
-PALETTE = ("#c78500", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#6a4c93", "#7a6a00")
+PALETTE = ("#009e73", "#0072b2", "#d55e00", "#c78500", "#cc79a7", "#6a4c93", "#7a6a00")
 """Okabe and Ito 2008; orange and yellow darkened to be seen on white, black kept for text.
 
+The first three are those of HTTP/1.1, HTTP/2 and HTTP/3, as far apart as the palette has them.
 Violet in place of sky blue, which is too near to the blue of HTTP/2.
 """
 MARKERS = ("o", "s", "D", "^", "v", "P", "X")
