@@ -60,7 +60,7 @@ def test_all_trials_are_drawn_on_request(results: Results) -> None:
     )
     assert lines(many) == [15] * 4
     assert lines(few) == [3, 3, 3 + 3, 3]  # with a cross for each drop
-    assert many.caption.startswith("All trials")
+    assert many.caption.startswith("Up to 13 trials of each treatment, those nearest")
 
 
 def lines(plot: Plot) -> list[int]:
@@ -92,6 +92,22 @@ def test_treatments_that_completed_nothing_are_drawn_too(tmp_path: Path) -> None
     assert "HTTP/2 " not in plot.caption
 
 
+def test_treatments_of_one_protocol_differ_in_their_dashes(tmp_path: Path) -> None:
+    """They have the protocol's colour, so only the dashes tell Cubic from BBR."""
+    text = VERSIONS.replace(
+        "[topology]", 'congestion_control = ["cubic", "bbr"]\n[topology]'
+    ).replace(
+        'implementation = "nginx"',
+        'implementation = "caddy"\ncongestion_control = { factor = "congestion_control" }',
+    )
+    found = campaign(lambda *_: timed(1.0), text, tmp_path)
+    recorded_series.keep(found, recorded_series.one_link())
+    plot = time_series.make(find(found), found).plots[0]
+    curves = plot.figure.get_axes()[0].get_lines()
+    signs = {(one.get_color(), one.get_linestyle()) for one in curves if one.get_alpha() != 0}
+    assert len(signs) == 6
+
+
 def test_many_treatments_are_spread_over_figures(tmp_path: Path) -> None:
     """Each figure has as many as can be told apart; what has no figure is said."""
     versions = VERSIONS.replace('["1.1", "2", "3"]', '["3"]').replace(
@@ -113,6 +129,8 @@ def test_the_report_has_a_section_and_its_files(results: Results) -> None:
     text = publish.report(results).read_text()
     assert '<a href="#over-time">Over time</a>' in text
     assert "httpbed report DIR --timeline" in text
+    whole = publish.report(results, every_trial=True).read_text()
+    assert "httpbed report DIR --timeline" not in whole
     assert (results.directory / "figures/over-time-2.pdf").is_file()
 
 

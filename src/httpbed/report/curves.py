@@ -12,6 +12,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.typing import LineStyleType
 from numpy.typing import NDArray
 
 from httpbed.analysis.timelines import Curve, Timeline, thinned
@@ -20,6 +21,8 @@ from httpbed.experiment.handover_event import HandoverEvent
 from httpbed.report.figures import INK, MARKERS, PALETTE, QUIET, WIDTH_IN, colours
 from httpbed.report.visible_figure import VisibleFigure, name_marks
 
+Sign = tuple[str, str, LineStyleType]
+"""What distinguishes a curve: its colour, its marker and its dashes."""
 WIDE_IN = 7.4
 PANEL_IN, ALONE_IN = 1.9, 2.5
 LINE_IN = 0.2
@@ -82,8 +85,10 @@ def overlay(panels: list[Panel]) -> VisibleFigure:
     figure.supxlabel(SINCE, fontsize=9)
     if len(names) > 1:
         hues, markers = colours(names), itertools.cycle(MARKERS)
-        looks = {name: (hues[name], marker) for name, marker in zip(names, markers, strict=False)}
-        legend(figure, looks, legend_columns)
+        signs: Mapping[str, Sign] = {
+            name: (hues[name], marker, "-") for name, marker in zip(names, markers, strict=False)
+        }
+        legend(figure, signs, legend_columns)
     return figure
 
 
@@ -170,24 +175,25 @@ def _label(grid: NDArray[Any], panels: int) -> None:
             axes.tick_params(labelbottom=True)
 
 
-def legend(figure: VisibleFigure, looks: Mapping[str, tuple[str, str]], columns: int) -> None:
-    """Write a legend above a figure: each name with its colour and marker."""
+def legend(figure: VisibleFigure, signs: Mapping[str, Sign], columns: int) -> None:
+    """Write a legend above a figure: each name with its sign."""
     lines = [
         Line2D(
             [],
             [],
             color=colour,
             marker=marker,
+            linestyle=dashes,
             markersize=4.5,
             linewidth=1.4,
             label=name,
         )
-        for name, (colour, marker) in looks.items()
+        for name, (colour, marker, dashes) in signs.items()
     ]
     figure.legend(
         handles=lines,
         loc="outside upper left",
-        ncols=min(columns, len(looks)),
+        ncols=min(columns, len(signs)),
         frameon=False,
         fontsize=9,
         handlelength=1.8,

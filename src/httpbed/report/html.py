@@ -116,7 +116,7 @@ def _series(shown: OverTime | None) -> dict[str, Any] | None:
     """Gather what the section on the course of trials shows; None without any record."""
     if shown is None or not shown.plots:
         return None
-    return {"plots": _drawn(shown.plots), "undrawn": shown.undrawn, "signs": SIGNS}
+    return {**vars(shown), "plots": _drawn(shown.plots), "signs": SIGNS}
 
 
 def _moves(

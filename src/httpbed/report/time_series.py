@@ -21,8 +21,10 @@ from httpbed.analysis.loads import typical
 from httpbed.analysis.sample import Key, by_treatment, of_trials
 from httpbed.analysis.time_series import Series, TimeSeries
 from httpbed.experiment import units
-from httpbed.report import curves, network
+from httpbed.report import curves, network, series
+from httpbed.report.curves import Sign
 from httpbed.report.figures import PALETTE, QUIET, STYLE, WIDTH_IN, Plot, looks
+from httpbed.report.pages.progress import DASHES
 from httpbed.report.phrasing import title, treatment
 from httpbed.report.visible_figure import VisibleFigure, name_points
 from httpbed.store.results import Results
@@ -36,8 +38,8 @@ MOST_LINES = 40
 PANEL_IN = 1.15
 FEW_DROPS = 40
 """More crosses on a curve would hide it."""
-ALONE = PALETTE[1]
-"""Colour of a trial that is drawn by itself."""
+ALONE: Sign = (PALETTE[1], "", "-")
+"""Of a trial that is drawn by itself."""
 NAMED = 8
 """Points of a line that have their values where the reader points."""
 
@@ -73,6 +75,8 @@ class OverTime:
     plots: Sequence[Plot]
     undrawn: str = ""
     """What has no figure; empty if all have one."""
+    every_trial: bool = False
+    """Whether all trials are drawn, not only the typical ones."""
 
 
 def make(findings: Findings, results: Results, *, every_trial: bool = False) -> OverTime:
@@ -90,7 +94,7 @@ def make(findings: Findings, results: Results, *, every_trial: bool = False) -> 
     ]
     rest = sum(len(group) for _, group in groups[most:])
     undrawn = f"{rest} further treatments are not drawn." if rest else ""
-    return OverTime([plot for plot in plots if plot is not None], undrawn)
+    return OverTime([plot for plot in plots if plot is not None], undrawn, every_trial)
 
 
 def _split(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
@@ -121,14 +125,14 @@ class _Drawn:
             return None
         at = network.condition(self.results.document, condition.levels)
         where = f", at {at}" if at else ""
-        look = looks(self.findings)
+        signs = _signs(self.findings)
         with mpl.rc_context(STYLE):
-            figure = _figure({name: (trials, look[name][0]) for name, trials in found.items()})
-            if len(look) > 1:
-                curves.legend(figure, {name: (look[name][0], "") for name in found}, columns=2)
+            figure = _figure({name: (trials, signs[name]) for name, trials in found.items()})
+            if len(signs) > 1:
+                curves.legend(figure, {name: signs[name] for name in found}, columns=2)
         return Plot(
             name=f"over-time-{number}",
-            caption=f"{self._chosen(found)}{where}.",
+            caption=f"{self._chosen(found, most)}{where}.",
             alternative=f"Throughput, round-trip time, bytes in flight and queue over time{where}. "
             + " ".join(f"{name}: {course(trials[0])}." for name, trials in found.items()),
             figure=figure,
@@ -142,11 +146,10 @@ class _Drawn:
             if found := time_series.read(self.results, one):
                 yield found
 
-    def _chosen(self, found: Mapping[str, Sequence[TimeSeries]]) -> str:
+    def _chosen(self, found: Mapping[str, Sequence[TimeSeries]], most: int) -> str:
         what = title(self.findings.metric)
         if self.every_trial:
-            most = max(map(len, found.values()))
-            return f"All trials, or of each treatment the {most} nearest to its median {what}"
+            return f"Up to {most} trials of each treatment, those nearest to its median {what}"
         named = ", ".join(f"{name} {one.block}/{one.trial}" for name, (one, *_) in found.items())
         return f"The trial of each treatment that is nearest to its median {what} ({named})"
 
@@ -177,10 +180,10 @@ def values(trial: TimeSeries) -> dict[str, list[list[float | None]]]:
     return {
         quantity.field: [
             [round(at, 6), round(value, 6) if np.isfinite(value) else None]
-            for at, value in zip(series.times_s.tolist(), series.values.tolist(), strict=True)
+            for at, value in zip(one.times_s.tolist(), one.values.tolist(), strict=True)
         ]
         for quantity in QUANTITIES
-        for series in [quantity.series(trial)]
+        for one in [quantity.series(trial)]
     }
 
 
@@ -199,30 +202,38 @@ def course(trial: TimeSeries) -> str:
     return ", ".join(texts)
 
 
-def _figure(drawn: Mapping[str, tuple[Sequence[TimeSeries], str]]) -> VisibleFigure:
-    """Draw the trials of each treatment in its colour."""
+def _signs(findings: Findings) -> dict[str, Sign]:
+    """Give each treatment its colour, and dashes where an earlier one has the same colour."""
+    hues = {name: colour for name, (colour, _) in looks(findings).items()}
+    ranks = series.ranks(hues, len(PALETTE))
+    return {name: (hue, "", DASHES[ranks[name] % len(DASHES)]) for name, hue in hues.items()}
+
+
+def _figure(drawn: Mapping[str, tuple[Sequence[TimeSeries], Sign]]) -> VisibleFigure:
+    """Draw the trials of each treatment by its sign."""
     every = [trial for trials, _ in drawn.values() for trial in trials]
     known = [one for one in QUANTITIES if any(one.series(trial).values.size for trial in every)]
     figure = VisibleFigure(figsize=(WIDTH_IN, PANEL_IN * len(known) + 0.6), layout="constrained")
     grid = figure.subplots(len(known), 1, sharex=True, squeeze=False)[:, 0]
     for axes, quantity in zip(grid, known, strict=True):
-        for name, (trials, colour) in drawn.items():
+        for name, (trials, sign) in drawn.items():
             for trial in trials:
-                _line(axes, quantity, quantity.series(trial), colour, alone=len(trials) == 1)
+                _line(axes, quantity, quantity.series(trial), sign, alone=len(trials) == 1)
             if len(trials) == 1:
-                _signs(axes, quantity, trials[0], (name, colour))
+                _marks(axes, quantity, trials[0], (name, sign[0]))
         _plain(axes, quantity)
     grid[-1].set_xlim(left=0)
     grid[-1].set_xlabel(curves.SINCE)
     return figure
 
 
-def _line(axes: Axes, quantity: Quantity, series: Series, colour: str, *, alone: bool) -> None:
-    shown = series.joined()
+def _line(axes: Axes, quantity: Quantity, values: Series, sign: Sign, *, alone: bool) -> None:
+    shown, (colour, _, dashes) = values.joined(), sign
     axes.plot(
         shown.times_s,
         shown.values / quantity.factor,
         color=colour,
+        linestyle=dashes,
         linewidth=1.3 if alone else 0.7,
         alpha=1.0 if alone else 0.6,
         drawstyle="steps-mid" if quantity.name == "throughput" else "default",
@@ -230,14 +241,14 @@ def _line(axes: Axes, quantity: Quantity, series: Series, colour: str, *, alone:
     )
 
 
-def _signs(axes: Axes, quantity: Quantity, trial: TimeSeries, style: tuple[str, str]) -> None:
+def _marks(axes: Axes, quantity: Quantity, trial: TimeSeries, style: tuple[str, str]) -> None:
     """Mark the drops of a trial that is drawn alone, and name some of its values."""
     name, colour = style
-    series = quantity.series(trial)
-    if quantity.name == "in flight" and series.values.size and trial.drops_s.size <= FEW_DROPS:
-        heights = np.interp(trial.drops_s, series.times_s, series.values) / quantity.factor
+    values = quantity.series(trial)
+    if quantity.name == "in flight" and values.values.size and trial.drops_s.size <= FEW_DROPS:
+        heights = np.interp(trial.drops_s, values.times_s, values.values) / quantity.factor
         axes.plot(trial.drops_s, heights, "x", color=colour, markersize=4.5)
-    shown = series.joined()
+    shown = values.joined()
     points = [*zip(shown.times_s.tolist(), (shown.values / quantity.factor).tolist(), strict=True)]
     before = f"{name}: " if name else ""
     name_points(
