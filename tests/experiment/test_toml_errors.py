@@ -7,6 +7,7 @@ import pytest
 from httpbed.experiment import parser
 
 TWICE = "is given twice; write its keys in one place"
+UNQUOTED = "the line goes on after its value or table; put a text in quotes"
 
 
 @pytest.mark.parametrize(
@@ -19,6 +20,7 @@ TWICE = "is given twice; write its keys in one place"
         ("a = b\n", "the value is neither a number, true, false nor a text in quotes", (1, 5)),
         ("{}\n", "a line is neither KEY = VALUE nor [TABLE]", (1, 1)),
         ('a = "b\n', "a text has no closing quote", (1, 7)),
+        ("a = 10 Mbit/s\n", UNQUOTED, (1, 8)),
     ],
 )
 def test_a_syntax_error_has_words_of_toml(text: str, words: str, place: tuple[int, int]) -> None:
@@ -27,6 +29,21 @@ def test_a_syntax_error_has_words_of_toml(text: str, words: str, place: tuple[in
     line, column = place
     where = f"(at line {line}, column {column}): {text.splitlines()[line - 1]}"
     assert mistake.reason == f"is not valid TOML: {words} {where}"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a = [1,\n", "a list or a table in braces is not closed"),
+        ('a = """\n', "a text has no closing quotes"),
+        ("a = 'b\n", "a text has no closing quote"),
+        ("\ufeffa = 1\n", "it begins with a byte order mark; save it as UTF-8 without one"),
+    ],
+)
+def test_a_mistake_without_a_line_is_named(text: str, words: str) -> None:
+    """The parser finds it at the end of the file, or in a character that is not shown."""
+    (mistake,) = parser.read(text).mistakes
+    assert mistake.reason == f"is not valid TOML: {words}"
 
 
 def test_a_long_line_is_cut() -> None:

@@ -18,14 +18,16 @@ FILE = r"^[^\x00-\x1f\x7f]+$"
 
 _HYPHENS = "lower-case letters, digits and hyphens, at most"
 WORDS = {
-    NAME: f"{_HYPHENS} 61, such as 'loss-by-version'",
-    FACTOR: "lower-case letters, digits and underscores, at most 41, such as 'http_version'",
+    NAME: f"{_HYPHENS} 61, the first no hyphen, such as 'loss-by-version'",
+    FACTOR: "lower-case letters, digits and underscores, at most 41, the first a letter, such as"
+    " 'http_version'",
     HOST: "lower-case letters and digits, at most 15, the first a letter, such as 'client2'",
     LINK: f"{_HYPHENS} 41, the first a letter, such as 'access-1'",
     KNOB: "lower-case letters, digits and underscores, at most 61, the first a letter",
     ORIGIN: "a host name with a dot, in lower case, such as 'www.example.org'",
-    FIGURE: f"{_HYPHENS} 41, such as 'time-by-loss'",
-    CLAIM: "letters, digits, '.', '_' and '-', at most 41, such as 'h3-at-4'",
+    FIGURE: f"{_HYPHENS} 41, the first no hyphen, such as 'time-by-loss'",
+    CLAIM: "letters, digits, '.', '_' and '-', at most 41, the first a letter or digit, such as"
+    " 'h3-at-4'",
     PAGE: "lower-case letters, digits, '.' and '-', at most 81, as httpbed pages lists them",
     SHA256: "a SHA-256: 64 digits and letters from a to f",
     URL_PATH: "a path that begins with '/'",

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import re
 
+BYTE_ORDER_MARK = "\ufeff"
 LONGEST_LINE = 80
 """Characters of a damaged line that a message repeats."""
 _WORDS = (
+    (r"Invalid value \(at end of document\)", "a list or a table in braces is not closed"),
+    (r"Unterminated string \(at end of document\)", "a text has no closing quotes"),
+    (r"Expected \"'\" \(at end of document\)", "a text has no closing quote"),
+    (
+        r"Expected newline or end of document after a statement",
+        "the line goes on after its value or table; put a text in quotes",
+    ),
     (r"Illegal character '\\n'", "a text has no closing quote"),
     (r"Cannot overwrite a value", "the key is given twice; keep one"),
     (r"Invalid value", "the value is neither a number, true, false nor a text in quotes"),
@@ -18,6 +26,8 @@ _TABLE_TWICE = re.compile(r"Cannot (?:declare|mutate immutable|redefine).*? (\(.
 
 def in_line(error: Exception, text: str) -> str:
     """Return tomllib's message with the line that it means."""
+    if text.startswith(BYTE_ORDER_MARK):
+        return "it begins with a byte order mark; save it as UTF-8 without one"
     message = str(error)
     for theirs, ours in _WORDS:
         message = re.sub(theirs, ours, message)
