@@ -28,6 +28,35 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Mon
     assert [*tmp_path.iterdir()] == [file]
 
 
+def test_a_file_keeps_its_permissions(tmp_path: Path) -> None:
+    """Others cannot read a private report after it was written again."""
+    file = tmp_path / "report.html"
+    whole_file.write(file, b"old")
+    file.chmod(0o600)
+    whole_file.write(file, b"new")
+    assert (file.read_bytes(), file.stat().st_mode & 0o777) == (b"new", 0o600)
+
+
+def test_a_write_protected_file_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rename needs only the folder's permission, but the user protected the file."""
+    file = tmp_path / "report.html"
+    file.write_bytes(b"old")
+    file.chmod(0o400)
+    monkeypatch.setattr(os, "access", lambda path, _mode: Path(path).stat().st_mode & 0o200)
+    with pytest.raises(PermissionError) as raised:
+        whole_file.write(file, b"new")
+    assert raised.value.filename == str(file)
+    assert file.read_bytes() == b"old"
+    assert [*tmp_path.iterdir()] == [file]
+
+
+def test_the_longest_name_can_be_written(tmp_path: Path) -> None:
+    """The unfinished file has a short name."""
+    file = tmp_path / ("r" * 255)
+    whole_file.write(file, b"new")
+    assert file.read_bytes() == b"new"
+
+
 def test_a_link_stays_and_its_target_is_replaced(tmp_path: Path) -> None:
     """The user put it there."""
     (tmp_path / "target").write_bytes(b"old")
