@@ -51,7 +51,6 @@ from httpbed.store.digests import DifferentError, FileDigest
 from httpbed.store.layout import (
     DESIGN,
     EXPERIMENT,
-    FILES,
     LINKS,
     MANIFEST,
     MANIFEST_SCHEMA,
@@ -363,9 +362,6 @@ def open_existing(directory: Path) -> Campaign:
     Raises:
         ConfigError: The folder is not a campaign.
     """
-    absent = [name for name in FILES if not os.path.lexists(directory / name)]
-    if absent:
-        reason = f"is not a campaign: {', '.join(absent)} not found"
-        raise ConfigError([Mistake(str(directory), reason, "httpbed run makes one")])
+    campaign_folder.require_campaign(directory)
     campaign_folder.require_own(directory)
     return Campaign(directory)

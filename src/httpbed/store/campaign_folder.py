@@ -10,6 +10,31 @@ from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.store import digests, durable_files, layout
 from httpbed.store.layout import FILES, LINKS
 
+FROM_A_COPY = "restore what is missing from a copy"
+
+
+def require_campaign(directory: Path) -> None:
+    """Raise ConfigError if a folder lacks files that every campaign has, or is no folder."""
+    absent = _absent(directory)
+    if not os.path.lexists(directory):
+        reason, remedy = "is not a campaign: there is no such folder", "httpbed run makes one"
+    elif not directory.is_dir():
+        reason, remedy = "is not a campaign: it is not a folder", "name the folder of a campaign"
+    elif absent:
+        reason = f"is not a campaign: {_not_found(absent)}"
+        remedy = FROM_A_COPY if len(absent) == 1 else "httpbed run makes one"
+    else:
+        return
+    raise ConfigError([Mistake(str(directory), reason, remedy)])
+
+
+def _absent(directory: Path) -> list[str]:
+    return [name for name in FILES if not os.path.lexists(directory / name)]
+
+
+def _not_found(names: list[str]) -> str:
+    return f"{', '.join(names)} not found"
+
 
 def require_own(directory: Path) -> None:
     """Refuse links in the places of a campaign's folders: their targets are not verified."""
@@ -38,8 +63,12 @@ def refuse_foreign(directory: Path) -> None:
     names = {path.name for path in directory.iterdir()} if directory.is_dir() else set()
     begun = "lock" in names and names <= {"lock", ".manifest", LINKS, *FILES}  # and then broken off
     if names and not names >= set(FILES) and not begun:
-        reason = "holds other files than a campaign's"
-        raise ConfigError([Mistake(str(directory), reason, "choose another folder with -o")])
+        reason, remedy = "holds other files than a campaign's", "choose another folder with -o"
+        absent = _absent(directory)
+        if len(absent) == 1:  # an author may have one file of such a name
+            reason = f"holds a part of a campaign: {_not_found(absent)}"
+            remedy = f"{FROM_A_COPY}, or {remedy}"
+        raise ConfigError([Mistake(str(directory), reason, remedy)])
     require_own(directory)
 
 
