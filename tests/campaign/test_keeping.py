@@ -86,13 +86,13 @@ def test_what_no_program_writes_is_a_mistake_of_each_kind() -> None:
     without = SmallExperiment(versions=("3",), client="chromium-headless-shell")
     (mistake,) = refused(without, "qlog", "keylog")
     assert "by chromium-headless-shell as a client, by nginx as a server" in mistake
-    assert "these write it: aioquic, caddy, curl" in mistake
+    assert "omit it, or use a program that writes it: aioquic, caddy, curl" in mistake
 
 
 def test_a_qlog_needs_quic() -> None:
     """HTTP/1.1 and 2 have no such events."""
     (mistake,) = refused(SmallExperiment(versions=("1.1", "2")), "qlog")
-    assert "no trial has a connection over it" in mistake
+    assert "no trial has a connection over it; omit qlog, or add HTTP/3" in mistake
 
 
 def dry(*words: str) -> Result:

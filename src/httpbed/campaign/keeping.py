@@ -86,8 +86,9 @@ def _qlogs(hop: Hop, ends: tuple[Role, Role], writes: Writes) -> Iterator[tuple[
 
 def _mistake(kind: ProgramRecord, missing: list[str], catalog: Catalog) -> Mistake:
     if not missing:
-        return Mistake(OPTION, f"{kind} is about QUIC, and no trial has a connection over it")
+        reason = f"{kind} is about QUIC, and no trial has a connection over it"
+        return Mistake(OPTION, reason, f"omit {kind}, or add HTTP/3")
     recipes = catalog.recipes.values()
     able = sorted(one.name for one in recipes if any(kind in one.run_in(r).keep for r in one.roles))
-    reason = f"{kind} is not written {', '.join(missing)}, and by no other program"
-    return Mistake(OPTION, reason, f"these write it: {', '.join(able)}")
+    reason = f"{kind} is not written {', '.join(missing)}"
+    return Mistake(OPTION, reason, f"omit it, or use a program that writes it: {', '.join(able)}")
