@@ -42,3 +42,16 @@ def test_the_first_error_ends_all_tasks_and_is_raised_alone() -> None:
     with pytest.raises(HostError, match="no sandbox"):
         asyncio.run(executor.side_by_side(["waits", "fails", "never starts"], act, jobs=2))
     assert cancelled == ["waits"]
+
+
+@pytest.mark.parametrize(
+    ("under_way", "what"),
+    [
+        (0, "no attempt is under way"),
+        (1, "finishing 1 attempt under way; Ctrl-C again breaks it off"),
+        (3, "finishing 3 attempts under way; Ctrl-C again breaks them off"),
+    ],
+)
+def test_a_first_interrupt_is_answered(under_way: int, what: str) -> None:
+    """Without an attempt, as in a wait for a quiet machine, there is nothing to break off."""
+    assert executor.finishing(under_way) == f"interrupted: {what}"

@@ -52,7 +52,7 @@ def test_a_second_run_and_an_interrupt(experiment: Path, tmp_path: Path) -> None
         assert "another run works on this campaign" in second.stderr
         until(lambda: first.sandbox() is not None or first.is_over())
         assert first.interrupt() == EXIT_INTERRUPTED, first.log
-        assert "finishing 1 attempt under way; Ctrl-C again breaks them off" in first.log
+        assert "finishing 1 attempt under way; Ctrl-C again breaks it off" in first.log
         assert "interrupted; finished work is kept" in first.log
         assert "Traceback" not in first.log
     kept, done = finished(directory), completed(directory)

@@ -71,7 +71,7 @@ async def execute(  # noqa: PLR0913 - all but the first three are keywords
     """
     admission = Admission(jobs)
     admission.learn_demands(earlier)
-    interruption = Interruption(lambda: say(_finishing(admission.under_way)))
+    interruption = Interruption(lambda: say(finishing(admission.under_way)))
 
     async def finish(task: Work) -> None:
         trial, first = task
@@ -95,9 +95,12 @@ async def execute(  # noqa: PLR0913 - all but the first three are keywords
         raise KeyboardInterrupt
 
 
-def _finishing(under_way: int) -> str:
-    attempts = f"{under_way} attempt{'s' * (under_way != 1)}"
-    return f"interrupted: finishing {attempts} under way; Ctrl-C again breaks them off"
+def finishing(under_way: int) -> str:
+    """Write what follows a first Ctrl-C."""
+    if not under_way:
+        return "interrupted: no attempt is under way"
+    attempts, them = ("1 attempt", "it") if under_way == 1 else (f"{under_way} attempts", "them")
+    return f"interrupted: finishing {attempts} under way; Ctrl-C again breaks {them} off"
 
 
 async def side_by_side(
