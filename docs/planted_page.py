@@ -16,15 +16,16 @@ ACCOUNT = {"bed": "invalid, and repeated", "subject": "failed, which is a result
 INTRODUCTION = """# Faults that are planted, and the checks that catch them
 
 Written by `make docs` from the tests in `tests/namespaces`. Each test plants one fault in a trial
-of real programs, and demands that the named check is broken in every attempt. `make test` runs
-them. [What every trial proves](evidence.md) explains the checks."""
+of real programs, or in the emulator's result of it, and demands that the named check is broken in
+every attempt. `make test` runs them. [What every trial proves](evidence.md) explains the checks."""
 OPEN = """## What no check catches
 
-- **A client that is slower than the link.** Its time is its own, and so a result. The report shows
-  the goodput beside the link's rate. `httpbed capacity` measures how many browsers this machine
-  carries.
-- **TCP metrics of an earlier trial.** No trial has any: the kernel keeps them for each network
-  namespace, and every trial has new ones. A test looks at them before two trials.
+No check catches a client that is slower than the link. Its time is its own, and so a result. The
+report shows the goodput beside the link's rate. `httpbed capacity` measures how many browsers this
+machine carries.
+
+TCP metrics of an earlier trial need no check. The kernel keeps them for each network namespace, and
+every trial has new ones. A test looks at them before two trials.
 
 Many more faults are planted in recorded evidence, without running programs
 (`tests/trial/test_verdict.py`). A test there demands that for every check of a download there is a

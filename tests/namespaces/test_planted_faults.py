@@ -94,7 +94,9 @@ def test_a_direction_without_its_losses_is_the_beds_fault(
     assert caught(stage(settings).run(campaign))
 
 
-@pytest.mark.planted("the clock is set back during the trial", by="frames as on a wire")
+@pytest.mark.planted(
+    "a frame is counted as from the future (clock set back)", by="frames as on a wire"
+)
 def test_a_frame_from_the_future_is_the_beds_fault(
     campaign: Path, monkeypatch: pytest.MonkeyPatch, caught: Caught
 ) -> None:
