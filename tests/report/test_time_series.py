@@ -135,9 +135,10 @@ def test_the_report_has_a_section_and_its_files(results: Results) -> None:
 
 
 def test_a_campaign_without_records_has_no_section(tmp_path: Path) -> None:
-    """Of an earlier version of httpbed, or an archive."""
+    """Of an earlier version of httpbed, or an archive; who asks for all trials is told so."""
     plain = campaign(lambda _levels, block: 1 + block / 100, directory=tmp_path)
     assert "over-time" not in publish.report(plain).read_text()
+    assert time_series.NO_RECORD in publish.report(plain, every_trial=True).read_text()
 
 
 def test_one_trial_over_time(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -114,7 +114,7 @@ def _declared(shown: DeclaredFigures | None) -> dict[str, Any] | None:
 
 def _series(shown: OverTime | None) -> dict[str, Any] | None:
     """Gather what the section on the course of trials shows; None without any record."""
-    if shown is None or not shown.plots:
+    if shown is None or not (shown.plots or shown.undrawn):
         return None
     return {**vars(shown), "plots": _drawn(shown.plots), "signs": SIGNS}
 

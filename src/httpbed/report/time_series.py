@@ -43,6 +43,11 @@ ALONE: Sign = (PALETTE[1], "", "-")
 NAMED = 8
 """Points of a line that have their values where the reader points."""
 
+NO_RECORD = (
+    "No trial has a record over time: archives, links of the kernel and earlier versions of httpbed"
+    " keep none."
+)
+
 
 @dataclass(frozen=True)
 class Quantity:
@@ -94,7 +99,8 @@ def make(findings: Findings, results: Results, *, every_trial: bool = False) -> 
     ]
     rest = sum(len(group) for _, group in groups[most:])
     undrawn = f"{rest} further treatments are not drawn." if rest else ""
-    return OverTime([plot for plot in plots if plot is not None], undrawn, every_trial)
+    drawn = [plot for plot in plots if plot is not None]
+    return OverTime(drawn, NO_RECORD if every_trial and not drawn else undrawn, every_trial)
 
 
 def _split(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
