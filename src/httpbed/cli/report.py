@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from httpbed.store.results import Results
 
 FORMATS = ("text", "markdown", "json")
+_NOT_WRITABLE = {errno.EACCES, errno.EROFS}
 _HTML = Kind(
     "a report that httpbed wrote",
     re.compile(rb'<!doctype html>.{0,400}<meta name="generator" content="httpbed ', re.DOTALL),
@@ -201,7 +203,13 @@ def _one_trial(results: Results, trial: str, *, as_json: bool) -> None:
     found = one_trial.find(results, trial)
     for one in results.artifacts.damaged:
         echo(f"note: left out: {visible(str(one))}", err=True)
-    paths = publish.one(results, found)
+    paths: list[Path] = []
+    try:
+        paths = publish.one(results, found)
+    except OSError as error:
+        if error.errno not in _NOT_WRITABLE:
+            raise
+        echo("note: no figures, because the campaign's folder is read-only; copy it", err=True)
     if as_json:
         echo(json.dumps(one_trial.values(found, paths)))
     else:

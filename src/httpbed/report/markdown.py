@@ -24,15 +24,15 @@ SETTLED = ("green", "yellow")
 
 
 def document(results: Results, findings: Findings) -> str:
-    """Write question, table, answer, notes and evidence."""
+    """Write question, answer, table, notes and evidence."""
     pages = metrics_table.make(results, findings)
     sections = (
         [f"**{escaped(results.experiment.question)}**"],
+        _list("Claims", filter(None, [claims_section.counted(results)])),
+        _list("Answer", map(str, answer(findings, results.document))),
         _treatments(findings),
         _page_metrics(pages, findings) if pages else (),
         _reasons(results, findings),
-        _list("Claims", filter(None, [claims_section.counted(results)])),
-        _list("Answer", map(str, answer(findings, results.document))),
         _list("Before relying on it", notes(findings, results)),
         _list("Evidence", _evidence(results, findings)),
     )

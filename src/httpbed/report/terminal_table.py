@@ -96,7 +96,9 @@ def evidence(findings: Findings) -> list[str]:
 
 
 def _listed(what: str, names: list[str]) -> list[str]:
-    return [f"{what}: {', '.join(names)}"] if names else []
+    """List names of checks; a comma in a name would look like the end of it."""
+    whole = [name.replace(", ", ": ") for name in names]
+    return [f"{what}: {', '.join(whole)}"] if names else []
 
 
 def _seen_in(check: CheckSummary) -> str:

@@ -78,7 +78,8 @@ def _other_programs(campaign: Campaign, manifest: Mapping[str, Any]) -> Iterator
     """Yield each program that is another one than in earlier runs."""
     for name, before, now in resume.conflicts(campaign.manifest, manifest):
         reason = f"{name} was {before or 'not there'} and is now {now or 'gone'}"
-        yield Mistake(str(campaign.directory), reason, ANOTHER)
+        remedy = f"give the same --keep, or {ANOTHER}" if name == resume.KEPT else ANOTHER
+        yield Mistake(str(campaign.directory), reason, remedy)
 
 
 def _write(campaign: Campaign, content: FirstFiles) -> None:

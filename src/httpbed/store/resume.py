@@ -20,6 +20,7 @@ FEW_LIBRARIES = 3
 """So many differing libraries of a program are listed."""
 OF_THE_FIRST_RUN = ("started", "httpbed", "host", "link")
 """What a manifest says of the campaign's first run, also after it grew."""
+KEPT = "what --keep asks of programs"
 
 
 def has_same_treatments(text: str, other: str) -> bool:
@@ -162,7 +163,7 @@ def _subjects(manifest: Mapping[str, Any]) -> dict[str, dict[str, str]]:
 def _kept(manifest: Mapping[str, Any]) -> dict[str, str]:
     """Return which records of programs are kept (``--keep``), if that costs the programs time."""
     names = frozenset(manifest.get("kept", ()))
-    return {"--keep (what costs programs time)": ", ".join(kept.disturbing(names)) or "nothing"}
+    return {KEPT: ", ".join(kept.disturbing(names)) or "nothing"}
 
 
 def _sites(manifest: Mapping[str, Any]) -> dict[str, str]:
