@@ -10,6 +10,7 @@ import pytest
 import experiment_page
 import planted_page
 import programs_page
+import results_page
 from httpbed.experiment.schema import experiment_schema
 
 REFERENCE = Path(__file__).parents[2] / "docs/reference"
@@ -24,6 +25,12 @@ def test_the_planted_faults_are_those_of_the_tests() -> None:
 def test_the_page_of_programs_is_that_of_the_recipes() -> None:
     """`make docs` writes it."""
     assert (REFERENCE / "programs.md").read_text() == programs_page.page()
+
+
+def test_the_page_of_results_is_that_of_the_archives() -> None:
+    """`make docs` writes it from the verdicts in ``results/``."""
+    written = (REFERENCE.parent / "results.md").read_text()
+    assert written == results_page.page(results_page.read())
 
 
 def test_the_page_of_the_experiment_file_is_that_of_its_models() -> None:

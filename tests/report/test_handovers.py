@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 from pathlib import Path
@@ -258,6 +259,21 @@ def directory(results: Results, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Provide the campaign's folder, which reads back as it."""
     monkeypatch.setattr(query, "read", lambda _path: results)
     return results.directory
+
+
+def test_one_trial_of_a_read_only_campaign(
+    directory: Path, results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is printed without its figures."""
+
+    def refused(*_: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(publish, "one", refused)
+    done = CliRunner().invoke(report.command, [str(directory), "--trial", changed(results)])
+    assert done.exit_code == 0, done.output
+    assert "no figures, because the campaign's folder is read-only" in done.stderr
+    assert "migrated: same connection" in done.stdout
 
 
 def changed(results: Results) -> str:
