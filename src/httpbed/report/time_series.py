@@ -164,9 +164,9 @@ SIGNS = (
     "All from the emulator's packets, in at most 256 steps: in a short step, a packet more or less"
     " may be a throughput above the rate. A round trip lasts until the first packet that is sent"
     " after a packet's delivery has come back. Bytes are in flight until then; of a dropped packet,"
-    " until a later one's round trip ends. A cross is a drop. Round trips, bytes in flight, drops and"
-    " queue, the mean time that packets waited, are those of the narrowest link. Of a client that"
-    " changes its link, the bytes in flight are not known."
+    " until a later one's round trip ends. A cross is a drop. Round trips, bytes in flight, drops"
+    " and queue, the mean time that packets waited, are those of the narrowest link. Of a client"
+    " that changes its link, the bytes in flight are not known."
 )
 
 
