@@ -129,9 +129,13 @@ def test_a_machine_that_computes_is_the_beds_fault(tmp_path: Path, caught: Caugh
 
 @contextlib.contextmanager
 def burning() -> Iterator[None]:
-    """Run processes that compute, four for each CPU."""
+    """Run processes that compute, four for each CPU.
+
+    Each has a session of its own: Linux' autogroups share the CPUs among sessions, and the trial is
+    one of them.
+    """
     loop = [sys.executable, "-c", "while True: pass"]
-    burners = [subprocess.Popen(loop) for _ in range(BURNERS)]
+    burners = [subprocess.Popen(loop, start_new_session=True) for _ in range(BURNERS)]
     try:
         yield
     finally:
