@@ -13,6 +13,7 @@ from typing import Any
 
 import results_senders
 from httpbed.analysis.sample import last_attempts
+from httpbed.report.claims import block_numbers
 from httpbed.store import query
 from httpbed.store.results import Results
 from markdown_table import table
@@ -214,17 +215,10 @@ def _row(claim: Mapping[str, Any]) -> list[str]:
         f"{claim['says']}{source}",
         claim["published"],
         claim["measured_briefly"],
-        _blocks(claim),
+        block_numbers(claim["estimate"]["blocks"]) if claim["estimate"] else "",
         "; ".join(filter(None, (f"**{claim['verdict']}**", claim["outlook"]))),
         _arms(claim),
     ]
-
-
-def _blocks(claim: Mapping[str, Any]) -> str:
-    if not claim["estimate"]:
-        return ""
-    fewest, most = claim["estimate"]["blocks"]
-    return str(fewest) if fewest == most else f"{fewest} to {most}"
 
 
 def _arms(claim: Mapping[str, Any]) -> str:

@@ -152,7 +152,7 @@ def measured(stated: StatedClaim, arm: ArmJudgement) -> str:
     found = arm.estimate
     value, low, high = numbers(stated, found)
     interval = f"{100 * found.coverage:.0f} % interval {low} .. {high}"
-    text = f"{value} ({interval}, n = {block_numbers(found)})"
+    text = f"{value} ({interval}, n = {block_numbers(found.blocks)})"
     if found.unit == CELLS and arm.cells:
         text += _exceptions(stated, arm)
     return "; ".join(filter(None, (text, outlook(arm))))
@@ -166,9 +166,9 @@ def briefly(stated: StatedClaim, arm: ArmJudgement) -> str:
     return f"{value} [{low}, {high}]"
 
 
-def block_numbers(found: ClaimEstimate) -> str:
-    """Write from how many blocks an estimate comes."""
-    fewest, most = found.blocks
+def block_numbers(blocks: Sequence[int]) -> str:
+    """Write from how many blocks an estimate comes: at least and at most."""
+    fewest, most = blocks
     return str(fewest) if fewest == most else f"{fewest} to {most}"
 
 

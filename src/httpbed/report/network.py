@@ -31,6 +31,8 @@ class Fact:
     """Whether a factor stands for it."""
     short: str
     """A shorter form of the text, for drawings."""
+    absent: bool = False
+    """Whether the direction lacks this impairment, which the text says."""
 
 
 @dataclass(frozen=True)
@@ -118,11 +120,10 @@ def fixed(document: Document) -> str:
     found = links(document)
     if len(found) != 1 or not found[0].symmetric:
         return ""
-    absent = {impairment.absent for impairment in ALL}
     texts = [
         fact.text
         for fact in found[0].up
-        if fact.name not in {"profile", "queue"} and not fact.varied and fact.text not in absent
+        if fact.name not in {"profile", "queue"} and not (fact.varied or fact.absent)
     ]
     at_first = ", at first" if texts and found[0].changes else ""
     return f"{listed(texts)} each way{at_first}" if texts else ""
@@ -233,7 +234,8 @@ def impairment_facts(document: Document, node: Document, *, known: bool) -> Iter
         if value is not None:
             yield _fact(document, impairment.field, impairment.text, value)
         elif known and impairment.absent:
-            yield Fact(impairment.field, impairment.absent, varied=False, short=impairment.absent)
+            text = impairment.absent
+            yield Fact(impairment.field, text, varied=False, short=text, absent=True)
 
 
 def _fact(document: Document, name: str, form: str, value: Any) -> Fact:
