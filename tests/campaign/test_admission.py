@@ -20,6 +20,12 @@ LIGHT, OTHER = (
     TRIALS[0],
     next(trial for trial in TRIALS if trial.document["roles"] != TRIALS[0].document["roles"]),
 )
+OTHER_NETWORK = next(
+    trial
+    for trial in TRIALS
+    if trial.document["roles"] == LIGHT.document["roles"]
+    and trial.document["topology"] != LIGHT.document["topology"]
+)
 CPUS = 4
 ADAPTED = Parallelism(32, adapts=True)
 
@@ -197,24 +203,26 @@ def test_demands_of_earlier_runs_are_known() -> None:
     assert asyncio.run(run()) == 1
 
 
-def test_demand_is_that_of_the_programs_and_the_workload() -> None:
-    """Another block or network is of the same kind; another client is not."""
+def test_a_treatment_of_unknown_demand_is_taken_for_one_of_its_kind() -> None:
+    """Another network is of the same kind; another client is not."""
     demands = Demands()
     assert demands.of(LIGHT) == admission.UNKNOWN_DEMAND
     demands.learn(record(LIGHT, 0.0, 1.5).attempt)
     demands.learn(record(LIGHT, 0.0, None).attempt)
-    same = next(
-        trial
-        for trial in TRIALS
-        if trial.id != LIGHT.id and trial.document["roles"] == LIGHT.document["roles"]
-    )
-    assert demands.of(same) == pytest.approx(1.5)
+    assert demands.of(OTHER_NETWORK) == pytest.approx(1.5)
     assert demands.of(OTHER) == admission.UNKNOWN_DEMAND
-    demands.learn(record(same, 0.0, 0.5).attempt)
-    assert 0.5 < demands.of(LIGHT) < 1.5
 
 
-def test_a_strained_attempt_raises_the_demand_of_its_kind_up_to_all_cpus() -> None:
+def test_each_treatment_has_its_own_demand_once_an_attempt_has_ended() -> None:
+    """A slow network takes the same page's CPU time over a longer time."""
+    demands = Demands()
+    demands.learn(record(LIGHT, 0.0, 1.5).attempt)
+    demands.learn(record(OTHER_NETWORK, 0.0, 0.1).attempt)
+    assert demands.of(LIGHT) == pytest.approx(1.5)
+    assert demands.of(OTHER_NETWORK) == pytest.approx(0.1)
+
+
+def test_a_strained_attempt_raises_the_demand_of_its_treatment_up_to_all_cpus() -> None:
     """With the CPUs that it got it was late."""
     demands = Demands()
     demands.learn(record(LIGHT, 2.0, 1.0).attempt)

@@ -4,13 +4,15 @@
 
 A download over an emulated link takes a twentieth of a CPU, the start of a browser more than a
 whole one. So what is limited is not the number of attempts but their demand: the CPUs that attempts
-of the same kind used, learnt from those that ended. A kind is all that a trial executes except its
-network and seed: roles and workload.
+at the same treatment used, learnt from those that ended. The network matters most: a page that
+loads in 1 s needs a CPU, the same page needs a fifteenth of one over a link on which it takes 50 s.
+Until an attempt at a treatment has ended, its kind tells: the same roles and workload over any
+network.
 
 How much demand the machine can carry is found as TCP finds its share of a link, by additive
 increase and multiplicative decrease (Chiu and Jain, "Analysis of the increase and decrease
 algorithms", 1989). The signal is each attempt's CPU pressure. An attempt with little of it raises
-the budget. One that is invalid because the machine was busy raises the demand of its kind, and
+the budget. One that is invalid because the machine was busy raises the demand of its treatment, and
 lowers the budget, once for all attempts that ran at that time.
 
 Attempts enter in order. One with much demand waits for room, and those behind it wait, too;
@@ -41,7 +43,7 @@ INCREASE_SHARE = 0.03
 DECREASE = 0.95
 """The budget is multiplied by it after a strained attempt."""
 STRAINED_DEMAND = 1.25
-"""The demand of a strained attempt's kind is multiplied by it: with what it got, it was late."""
+"""The demand of a strained attempt's treatment is multiplied by it: with what it got, it was late."""
 CALM_SHARE = 0.5
 """Up to this share of the limit of CPU pressure, an attempt is calm."""
 WIDEST_SHARE = 0.5
@@ -53,35 +55,37 @@ UNKNOWN_DEMAND = 0.2
 a browser. A transfer of minutes holds it until it ends."""
 LEAST_DEMAND = 0.05
 WEIGHT_OF_NEW = 0.3
-"""Of an attempt's demand in the running mean of its kind (exponential smoothing)."""
+"""Of an attempt's demand in the running mean of its treatment (exponential smoothing)."""
 
 
 @dataclass
 class Demands:
-    """How many CPUs attempts of each kind use."""
+    """How many CPUs attempts at each treatment, and of each kind, use."""
 
     _known: dict[str, float] = field(default_factory=dict)
 
     def of(self, trial: Trial) -> float:
         """Return the CPUs that an attempt at a trial will use."""
-        return max(self._known.get(_kind(trial), UNKNOWN_DEMAND), LEAST_DEMAND)
+        known = (self._known[key] for key in _keys(trial) if key in self._known)
+        return max(next(known, UNKNOWN_DEMAND), LEAST_DEMAND)
 
     def learn(self, attempt: Attempt) -> None:
         """Note what an attempt used, or that it needs more."""
         if attempt.cpus is None:
             return
-        kind = _kind(attempt.trial)
-        before = self._known.get(kind, attempt.cpus)
-        if verdict.is_strained(attempt):
-            more = STRAINED_DEMAND * max(before, attempt.cpus)
-            self._known[kind] = min(more, float(parallelism.cpus()))
-        else:
-            self._known[kind] = before + WEIGHT_OF_NEW * (attempt.cpus - before)
+        for key in _keys(attempt.trial):
+            before = self._known.get(key, attempt.cpus)
+            if verdict.is_strained(attempt):
+                more = STRAINED_DEMAND * max(before, attempt.cpus)
+                self._known[key] = min(more, float(parallelism.cpus()))
+            else:
+                self._known[key] = before + WEIGHT_OF_NEW * (attempt.cpus - before)
 
 
-def _kind(trial: Trial) -> str:
-    executed = {name: part for name, part in trial.document.items() if name != "topology"}
-    return json.dumps(executed, sort_keys=True)
+def _keys(trial: Trial) -> tuple[str, str]:
+    """Return what identifies a trial's treatment, and its kind."""
+    kind = {name: part for name, part in trial.document.items() if name != "topology"}
+    return json.dumps(trial.document, sort_keys=True), json.dumps(kind, sort_keys=True)
 
 
 class Admission:
