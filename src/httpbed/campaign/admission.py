@@ -43,7 +43,7 @@ INCREASE_SHARE = 0.03
 DECREASE = 0.95
 """The budget is multiplied by it after a strained attempt."""
 STRAINED_DEMAND = 1.25
-"""The demand of a strained attempt's treatment is multiplied by it: with what it got, it was late."""
+"""The demand of a strained attempt's treatment is multiplied by it: with less, it was late."""
 CALM_SHARE = 0.5
 """Up to this share of the limit of CPU pressure, an attempt is calm."""
 WIDEST_SHARE = 0.5
