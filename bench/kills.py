@@ -1,6 +1,6 @@
 """Kills processes of running campaigns at random: nothing may be left, no trial may be wrong.
 
-    make bench-kills ARGS="--kills 200 --seed 1"
+    make bench-kills ARGS="--kills 200 --seed 1 --jobs auto"
 
 Each round starts or resumes ``httpbed run``, waits for a trial's sandbox, then for a random time,
 and sends SIGKILL to one process chosen at random: the orchestrator, a first process of the sandbox
@@ -45,8 +45,8 @@ def main() -> int:
             SmallExperiment(replicates=words.kills, size="50 kB", time_limit="5 s").text()
         )
         while sum(killed.values()) < words.kills and not wrong:
-            wrong += _round(folder, draw, killed)
-        with Run(folder / "experiment.toml", folder / "campaign") as run:
+            wrong += _round(folder, draw, killed, words.jobs)
+        with Run(folder / "experiment.toml", folder / "campaign", jobs=words.jobs) as run:
             _until(lambda: bool(finished(folder / "campaign")) or run.is_over())
             run.interrupt()
         wrong += _wrong_trials(folder / "campaign")
@@ -56,12 +56,12 @@ def main() -> int:
     return bool(wrong)
 
 
-def _round(folder: Path, draw: random.Random, killed: Counter[str]) -> list[str]:
+def _round(folder: Path, draw: random.Random, killed: Counter[str], jobs: str) -> list[str]:
     """Run, kill until the orchestrator is the victim, and look."""
     directory = folder / "campaign"
     before = finished(directory)
     seen = list[Sandbox]()
-    with Run(folder / "experiment.toml", directory) as run:
+    with Run(folder / "experiment.toml", directory, jobs=jobs) as run:
         while True:
             sandbox = run.await_victim("init", {one.pids["outer"] for one in seen})
             if sandbox is None and seen:  # what asks programs for their versions is no trial
@@ -119,6 +119,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", default="1", help="trials side by side, as for httpbed run")
     return parser.parse_args()
 
 

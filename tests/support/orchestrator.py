@@ -34,10 +34,10 @@ class Sandbox:
 class Run:
     """A run in progress; as a context manager it ends the run."""
 
-    def __init__(self, experiment: Path, directory: Path, *words: str) -> None:
+    def __init__(self, experiment: Path, directory: Path, *words: str, jobs: str = "1") -> None:
         self.directory = directory
         self._log = directory.with_name(f"{directory.name}.log")
-        command = [*HTTPBED, "run", str(experiment), "-o", str(directory), *words]
+        command = [*HTTPBED, "run", str(experiment), "-o", str(directory), "--jobs", jobs, *words]
         self.temporary = directory.with_name("temporary")
         self.temporary.mkdir(exist_ok=True)
         with self._log.open("a") as log:
@@ -97,16 +97,24 @@ class Run:
         os.killpg(self.pid, signal.SIGINT)
         return self.wait()
 
+    def sandboxes(self) -> list[Sandbox]:
+        """Return the sandbox of each trial under way."""
+        outer = [
+            one
+            for one in process_tree.descendants(self.pid)
+            if one.name == _SANDBOX and one.parent == self.pid
+        ]
+        return [self._sandbox(one.pid) for one in outer]
+
     def sandbox(self) -> Sandbox | None:
-        """Return the sandbox of the current trial; None between trials."""
-        family = process_tree.descendants(self.pid)
-        outer = [p for p in family if p.name == _SANDBOX and p.parent == self.pid]
-        if not outer:
-            return None
-        pids = {p.name: p.pid for p in family if p.name in VICTIMS}
-        pids["outer"] = outer[0].pid
-        held = process_tree.namespaces(outer[0].pid)
-        for init in (p for p in family if p.name == _SANDBOX and p.parent == outer[0].pid):
+        """Return the sandbox of the trial that is longest under way; None between trials."""
+        return next(iter(self.sandboxes()), None)
+
+    def _sandbox(self, outer: int) -> Sandbox:
+        family = process_tree.descendants(outer)
+        pids = {p.name: p.pid for p in family if p.name in VICTIMS} | {"outer": outer}
+        held = process_tree.namespaces(outer)
+        for init in (p for p in family if p.name == _SANDBOX and p.parent == outer):
             pids["init"] = init.pid
             held |= process_tree.namespaces(init.pid)
         return Sandbox(pids, held - self._own)
@@ -120,9 +128,11 @@ class Run:
         found: list[Sandbox] = []
 
         def appeared() -> bool:
-            now = self.sandbox()
-            if now and kind in now.pids and now.pids["outer"] not in seen:
-                found.append(now)
+            found.extend(
+                one
+                for one in self.sandboxes()
+                if kind in one.pids and one.pids["outer"] not in seen
+            )
             return bool(found) or self.is_over()
 
         until(appeared)
