@@ -145,7 +145,7 @@ def experiments(study: str | None) -> list[Path]:
 def _run(experiment: Path, selection: Selection, campaign: Path) -> bool:
     """Run or resume a campaign; return whether each trial has a valid attempt."""
     campaign.parent.mkdir(parents=True, exist_ok=True)
-    options = [*selection.options(), "--jobs", "auto", "-o", str(campaign)]
+    options = [*selection.options(), "-o", str(campaign)]
     ended = subprocess.run([*HTTPBED, "run", str(experiment), *options], check=False)
     if ended.returncode not in {0, 1}:
         sys.exit(ended.returncode)

@@ -24,7 +24,7 @@ def test_a_hand_over_is_measured_as_shown(tmp_path: Path, monkeypatch: pytest.Mo
     once = experiment.replace("replicates = 6", "replicates = 1")
     (tmp_path / "leaving-wifi.toml").write_text(once)
     monkeypatch.chdir(tmp_path)
-    ran = httpbed("run", "leaving-wifi.toml", "-o", "leaving-wifi", "--jobs", "3", "--json")
+    ran = httpbed("run", "leaving-wifi.toml", "-o", "leaving-wifi", "--json")
     assert ran.returncode == 0, ran.stderr
     treatments = json.loads(ran.stdout)["treatments"]
     assert {one["trials"]["outcomes"].get("completed") for one in treatments} == {1}

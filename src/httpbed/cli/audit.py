@@ -8,7 +8,7 @@ import click
 
 from httpbed.campaign.parallelism import Parallelism
 from httpbed.cli import experiment_argument
-from httpbed.cli.jobs import JOBS
+from httpbed.cli.jobs import jobs_option
 from httpbed.cli.verb import verb
 from httpbed.experiment.factorial import ScaleName
 
@@ -16,11 +16,7 @@ from httpbed.experiment.factorial import ScaleName
 @verb("audit")
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @experiment_argument.scale_option
-@click.option(
-    "--jobs",
-    type=JOBS,
-    help="Trials side by side: a number, or auto. Default: auto.",
-)
+@jobs_option("Trials side by side: a number, or auto.")
 @click.option(
     "-o",
     "--output",
@@ -37,7 +33,7 @@ def command(
     *,
     file: Path | None,
     scale: ScaleName | None,
-    jobs: Parallelism | None,
+    jobs: Parallelism,
     output: Path | None,
     link_backend: str | None,
     recipe_folders: tuple[Path, ...],

@@ -9,10 +9,10 @@ from typing import Any
 import click
 
 from httpbed.campaign import capability
-from httpbed.campaign.parallelism import ONE, Parallelism
+from httpbed.campaign.parallelism import Parallelism
 from httpbed.cli import completion, experiment_argument, run
 from httpbed.cli.echo import echo
-from httpbed.cli.jobs import JOBS
+from httpbed.cli.jobs import jobs_option
 from httpbed.cli.verb import verb
 from httpbed.cli.wait_option import wait_option
 from httpbed.host import backend
@@ -51,13 +51,7 @@ def _options(function: Callable[..., Any]) -> Callable[..., Any]:
     metavar="DIR",
     help="The campaign's folder; default: compare- and a digest of the options.",
 )
-@click.option(
-    "--jobs",
-    type=JOBS,
-    default=ONE,
-    show_default="1",
-    help="Trials side by side, as for httpbed run.",
-)
+@jobs_option("Trials side by side, as for httpbed run.")
 @wait_option
 @experiment_argument.keep_option
 @click.option("--dry-run", is_flag=True, help="Print the experiment file and run nothing.")

@@ -1,6 +1,9 @@
-"""The option that says how many trials run at a time."""
+"""The option ``--jobs``: how many trials run at a time."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 import click
 
@@ -29,4 +32,6 @@ class JobsType(click.ParamType[Parallelism]):
         return Parallelism(int(value))
 
 
-JOBS = JobsType()
+def jobs_option(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declare the option with its help; the default is as many as the machine carries."""
+    return click.option("--jobs", type=JobsType(), default=AUTO, show_default=True, help=text)

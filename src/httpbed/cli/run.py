@@ -15,7 +15,7 @@ from httpbed.campaign.parallelism import ONE, Parallelism
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.cli import experiment_argument
 from httpbed.cli.echo import command_line, echo, say
-from httpbed.cli.jobs import JOBS
+from httpbed.cli.jobs import jobs_option
 from httpbed.cli.verb import verb
 from httpbed.cli.wait_option import wait_option
 from httpbed.experiment.factorial import ScaleName
@@ -43,12 +43,9 @@ if TYPE_CHECKING:  # statistics, which a run begins without
     help="The campaign's folder; default: the experiment's name, followed by the scale. An existing"
     " campaign is resumed or extended.",
 )
-@click.option(
-    "--jobs",
-    type=JOBS,
-    help="Trials side by side: a number, or auto for as many as this machine carries undisturbed;"
-    " default: 1, and for page loads the result of httpbed capacity. More trials are faster but"
-    " disturb the measurement; validity checks reject disturbed trials.",
+@jobs_option(
+    "Trials side by side: a number, or auto for as many as this machine carries undisturbed; checks"
+    " reject disturbed attempts, which are repeated."
 )
 @wait_option
 @experiment_argument.keep_option
@@ -70,7 +67,7 @@ def command(
     replicates: int | None,
     until: str | None,
     output: Path | None,
-    jobs: Parallelism | None,
+    jobs: Parallelism,
     wait_s: float,
     keep: frozenset[str],
     strict: bool,
@@ -104,8 +101,8 @@ def command(
 class RunFlags:
     """The options of a run."""
 
-    jobs: Parallelism | None
-    """Trials side by side; None: 1, or the capacity known for page loads."""
+    jobs: Parallelism
+    """Trials side by side."""
     keep: frozenset[str]
     """The kinds of :data:`~httpbed.experiment.kept.KINDS` that trials keep."""
     backend: Backend
@@ -141,38 +138,36 @@ def carry_out(
     ready.manifest |= experiment_argument.program_sources()
     ready.manifest["link_certificate"] = standing.as_json()
     ready.manifest["senders"] = senders.standings(loaded.scenarios(), catalog, ready.manifest)
-    jobs = _side_by_side(loaded, ready.manifest, options.jobs)
+    _warn_of_many_loads(loaded, ready.manifest, options.jobs)
     with (
-        campaign_run.opened(ready, directory, jobs=jobs, say=say) as run,
+        campaign_run.opened(ready, directory, jobs=options.jobs, say=say) as run,
         Reporter(len(run.pending), run.pending_per_block()) as reporter,
     ):
-        run.finish(jobs=jobs, tell=reporter.report, wait_s=options.wait_s)
+        run.finish(jobs=options.jobs, tell=reporter.report, wait_s=options.wait_s)
     for line in kept_files.lines(directory, options.keep):
         say(line)
     return _report(directory, as_json=as_json)
 
 
-def _side_by_side(
-    loaded: LoadedExperiment, made_by: Mapping[str, Any], wanted: Parallelism | None
-) -> Parallelism:
-    """Return the number of trials at a time: as wanted, else the capacity for page loads."""
-    if wanted == ONE or (wanted and wanted.adapts):
-        return wanted
+def _warn_of_many_loads(
+    loaded: LoadedExperiment, made_by: Mapping[str, Any], jobs: Parallelism
+) -> None:
+    """Say if more page loads run side by side than are known to be undisturbed here."""
+    if jobs == ONE or jobs.adapts:
+        return
     metric = loaded.experiment.report.metric
-    browsers = sorted(loaded.browsers())
-    known = {
-        browser: capacity_records.undisturbed(browser, made_by, metric) for browser in browsers
-    }
-    for browser in browsers:
-        if known[browser] is None:
+    for browser in sorted(loaded.browsers()):
+        most = capacity_records.undisturbed(browser, made_by, metric)
+        if most is None:
             say(
                 f"note: the number of undisturbed loads of {browser} side by side is unknown on"
                 " this machine; httpbed capacity measures it"
             )
-    most = min((one or 1 for one in known.values()), default=wanted.most if wanted else 1)
-    if wanted and wanted.most > most:
-        say(f"note: {wanted} side by side; at most {most} are known to be undisturbed here")
-    return wanted or Parallelism(most)
+        elif jobs.most > most:
+            say(
+                f"note: {jobs} loads of {browser} side by side; at most {most} are known to be"
+                " undisturbed here"
+            )
 
 
 def _report(directory: Path, *, as_json: bool) -> int:

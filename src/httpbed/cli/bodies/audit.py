@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from httpbed.campaign import capability, parallelism, preparation
+from httpbed.campaign import capability, preparation
 from httpbed.campaign.parallelism import Parallelism
 from httpbed.campaign.run import RunOptions
 from httpbed.cli import experiment_argument, output_file
@@ -27,7 +27,7 @@ def run(
     *,
     file: Path | None,
     scale: ScaleName | None,
-    jobs: Parallelism | None,
+    jobs: Parallelism,
     output: Path | None,
     link_backend: str | None,
     recipe_folders: tuple[Path, ...],
@@ -48,9 +48,7 @@ def run(
     options = RunOptions(backend.choose(link_backend), command_line())
     capability.require(loaded, options.backend)
     controls = frozenset[str]() if file else session.CONTROLS
-    audited = session.AuditedExperiment(
-        loaded, catalog, jobs or parallelism.adapted(), options, controls
-    )
+    audited = session.AuditedExperiment(loaded, catalog, jobs, options, controls)
     trials = len(loaded.trials) * len(session.RUNS)
     with _folder(output) as folder, Reporter(trials, {}) as reporter:
         found = session.run(audited, folder, tell=reporter.report, say=say)
