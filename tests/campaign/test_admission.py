@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 from functools import partial
 
@@ -14,6 +15,7 @@ from httpbed.campaign.admission import CALM_SHARE, DECREASE, Admission, Demands
 from httpbed.campaign.parallelism import Parallelism
 from httpbed.experiment.check import PRESSURE
 from httpbed.experiment.trial import Record, Trial
+from httpbed.host import pressure
 
 TRIALS = stored_campaigns.loaded().trials
 LIGHT, OTHER = (
@@ -31,8 +33,11 @@ ADAPTED = Parallelism(32, adapts=True)
 
 
 @pytest.fixture(autouse=True)
-def _four_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
+def _four_idle_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parallelism, "cpus", lambda: CPUS)
+    monkeypatch.setattr(pressure, "idle_s", lambda: CPUS * time.monotonic())
+    monkeypatch.setattr(admission, "START_S", 0.0)
+    monkeypatch.setattr(admission, "LOOK_S", 0.001)
 
 
 def record(trial: Trial, share: float, cpus: float | None = None) -> Record:
@@ -192,6 +197,34 @@ def test_an_attempt_does_not_wait_for_room_for_ever(monkeypatch: pytest.MonkeyPa
     assert asyncio.run(run()) > 1
 
 
+def test_an_attempt_that_needs_much_starts_while_a_cpu_is_idle(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its mean demand does not show that others are starting."""
+    monkeypatch.setattr(pressure, "idle_s", lambda: 0.0)
+
+    async def run() -> None:
+        admitted = Admission(ADAPTED)
+        admitted.learn_demands([record(OTHER, 0.0, 1.0).attempt])
+        light, heavy, gate = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+        async def attempt(trial: Trial, began: asyncio.Event) -> Record:
+            began.set()
+            await gate.wait()
+            return record(trial, 0.0)
+
+        async with asyncio.TaskGroup() as group:
+            for trial, began in ((LIGHT, light), (OTHER, heavy)):
+                group.create_task(admitted.run(trial, partial(attempt, trial, began)))
+            await asyncio.sleep(0.02)
+            assert (light.is_set(), heavy.is_set()) == (True, False)
+            monkeypatch.setattr(pressure, "idle_s", lambda: CPUS * time.monotonic())
+            await asyncio.wait_for(heavy.wait(), 5)
+            gate.set()
+
+    asyncio.run(run())
+
+
 def test_demands_of_earlier_runs_are_known() -> None:
     """A resumed campaign does not learn them anew."""
 
@@ -222,14 +255,14 @@ def test_each_treatment_has_its_own_demand_once_an_attempt_has_ended() -> None:
     assert demands.of(OTHER_NETWORK) == pytest.approx(0.1)
 
 
-def test_a_strained_attempt_raises_the_demand_of_its_treatment_up_to_all_cpus() -> None:
-    """With the CPUs that it got it was late."""
+def test_a_strained_attempt_lowers_no_demand() -> None:
+    """It had less of the CPUs than it needed."""
     demands = Demands()
-    demands.learn(record(LIGHT, 2.0, 1.0).attempt)
-    assert demands.of(LIGHT) == pytest.approx(admission.STRAINED_DEMAND)
-    for _ in range(20):
-        demands.learn(record(LIGHT, 2.0, 1.0).attempt)
-    assert demands.of(LIGHT) == CPUS
+    demands.learn(record(LIGHT, 0.0, 1.0).attempt)
+    demands.learn(record(LIGHT, 2.0, 0.5).attempt)
+    assert demands.of(LIGHT) == pytest.approx(1.0)
+    demands.learn(record(LIGHT, 2.0, 1.5).attempt)
+    assert demands.of(LIGHT) == pytest.approx(1.5)
 
 
 def test_a_failed_attempt_leaves_its_room() -> None:

@@ -18,12 +18,18 @@ lowers the budget, once for all attempts that ran at that time.
 Attempts enter in order. One with much demand waits for room, and those behind it wait, too;
 otherwise small ones would keep it out for ever. It waits for some seconds only, because transfers
 of minutes may keep the room; if it is then disturbed, that shows.
+
+A mean does not show that a page load needs all CPUs while the browser starts and lays out, and
+nearly none while it waits for the network. So an attempt of a kind with much demand starts only
+while a CPU is idle, and some time after the start before it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import math
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -33,6 +39,7 @@ from httpbed.campaign import parallelism
 from httpbed.campaign.parallelism import Parallelism
 from httpbed.experiment.check import PRESSURE
 from httpbed.experiment.trial import Attempt, Record, Trial
+from httpbed.host import pressure
 from httpbed.trial import verdict
 
 R = TypeVar("R", Record, Record | None)
@@ -42,12 +49,16 @@ INCREASE_SHARE = 0.03
 """Added after each calm attempt."""
 DECREASE = 0.95
 """The budget is multiplied by it after a strained attempt."""
-STRAINED_DEMAND = 1.25
-"""The demand of a strained attempt's treatment is multiplied by it: with less, it was late."""
 CALM_SHARE = 0.5
 """Up to this share of the limit of CPU pressure, an attempt is calm."""
 WIDEST_SHARE = 0.5
 """An attempt may start beside others that need up to half of the budget, whatever it needs."""
+HEAVY_DEMAND = 0.3
+"""An attempt of a kind that needs so many CPUs waits for an idle CPU before it starts."""
+START_S = 1.0
+"""Times the kind's demand: how long the CPUs may look idle although an attempt has started."""
+LOOK_S = 0.2
+"""Time between two looks at the idle time: twenty ticks of the kernel's clock."""
 MOST_WAIT_S = 10.0
 """Longest wait for room, about as long as a download of 10 MB at 10 Mbit/s."""
 UNKNOWN_DEMAND = 0.2
@@ -69,15 +80,19 @@ class Demands:
         known = (self._known[key] for key in _keys(trial) if key in self._known)
         return max(next(known, UNKNOWN_DEMAND), LEAST_DEMAND)
 
+    def of_kind(self, trial: Trial) -> float:
+        """Return the CPUs that attempts of the same kind use."""
+        _, kind = _keys(trial)
+        return self._known.get(kind, UNKNOWN_DEMAND)
+
     def learn(self, attempt: Attempt) -> None:
-        """Note what an attempt used, or that it needs more."""
+        """Note what an attempt used; a strained one had less than it needed."""
         if attempt.cpus is None:
             return
         for key in _keys(attempt.trial):
             before = self._known.get(key, attempt.cpus)
             if verdict.is_strained(attempt):
-                more = STRAINED_DEMAND * max(before, attempt.cpus)
-                self._known[key] = min(more, float(parallelism.cpus()))
+                self._known[key] = max(before, attempt.cpus)
             else:
                 self._known[key] = before + WEIGHT_OF_NEW * (attempt.cpus - before)
 
@@ -101,6 +116,7 @@ class Admission:
         self._started = 0
         self._lowered_at = 0
         """How many attempts had started when the budget was last lowered."""
+        self._started_heavy_at_s = -math.inf
         self._entrance = asyncio.Lock()
         self._changed = asyncio.Condition()
 
@@ -129,11 +145,15 @@ class Admission:
 
     @asynccontextmanager
     async def _admitted(self, trial: Trial) -> AsyncIterator[int]:
-        async with self._entrance, self._changed:
-            with suppress(TimeoutError):
-                room = self._changed.wait_for(lambda: self._has_room(trial))
-                await asyncio.wait_for(room, MOST_WAIT_S)
-            await self._changed.wait_for(lambda: len(self._running) < self._most)
+        async with self._entrance:
+            async with self._changed:
+                with suppress(TimeoutError):
+                    room = self._changed.wait_for(lambda: self._has_room(trial))
+                    await asyncio.wait_for(room, MOST_WAIT_S)
+                await self._changed.wait_for(lambda: len(self._running) < self._most)
+            demand = self._demands.of_kind(trial)
+            if self._adapts and demand >= HEAVY_DEMAND:
+                await self._until_a_cpu_is_idle(START_S * demand)
             self._started += 1
             number = self._started
             self._running[number] = self._demands.of(trial)
@@ -143,6 +163,17 @@ class Admission:
             async with self._changed:
                 del self._running[number]
                 self._changed.notify_all()
+
+    async def _until_a_cpu_is_idle(self, apart_s: float) -> None:
+        """Wait for an idle CPU, so long after the start before; not longer than for room."""
+        until_s = time.monotonic() + MOST_WAIT_S
+        await asyncio.sleep(self._started_heavy_at_s + apart_s - time.monotonic())
+        while self._running and time.monotonic() < until_s:
+            before_s, at_s = pressure.idle_s(), time.monotonic()
+            await asyncio.sleep(LOOK_S)
+            if pressure.idle_s() - before_s >= time.monotonic() - at_s:
+                break
+        self._started_heavy_at_s = time.monotonic()
 
     def _has_room(self, trial: Trial) -> bool:
         """Whether an attempt may start; a single one always may."""

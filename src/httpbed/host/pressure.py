@@ -1,7 +1,7 @@
-"""CPU pressure: the time during which at least one runnable task waited for a CPU.
+"""CPU pressure: the time during which at least one runnable task waited for a CPU; and idle time.
 
-Source: pressure stall information (Documentation/accounting/psi.rst, "some" of cpu). If the kernel
-has none: steal time from /proc/stat.
+Sources: pressure stall information (Documentation/accounting/psi.rst, "some" of cpu), and
+/proc/stat. If the kernel has no pressure stall information: steal time.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 
 _PSI = Path("/proc/pressure/cpu")
 _STAT = Path("/proc/stat")
+_IDLE_COLUMN = 4
 _STEAL_COLUMN = 8
 
 
@@ -40,8 +41,17 @@ def read() -> PressureReading:
                 return PressureReading("psi", seconds, time.monotonic())
     except OSError:
         pass
-    ticks = _STAT.read_text().splitlines()[0].split()[_STEAL_COLUMN]
-    return PressureReading("steal", int(ticks) / os.sysconf("SC_CLK_TCK"), time.monotonic())
+    return PressureReading("steal", _all_cpus_s(_STEAL_COLUMN), time.monotonic())
+
+
+def idle_s() -> float:
+    """Return for how long all CPUs together have been idle since boot."""
+    return _all_cpus_s(_IDLE_COLUMN)
+
+
+def _all_cpus_s(column: int) -> float:
+    ticks = _STAT.read_text().splitlines()[0].split()[column]
+    return int(ticks) / os.sysconf("SC_CLK_TCK")
 
 
 def killed_for_memory() -> int:
