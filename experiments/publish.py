@@ -4,7 +4,8 @@
     python experiments/publish.py results/*/*          # judge and report what is published again
 
 For each campaign, ``results/<study>/<experiment>/`` gets the archive of its tables, the verdicts on
-the claims that the experiment file makes today, the report, and the declared figures.
+the claims that the experiment file makes today, the report, and the declared figures. A claim that
+refers to another experiment of the study is judged with that one's published campaign.
 ``results/senders/`` gets the conformance tests of the campaign's senders that were tested here.
 """
 
@@ -47,7 +48,7 @@ def publish(campaign: Path) -> None:
             shutil.copytree(campaign, made)
         else:
             _httpbed("merge", campaign, "-o", made)
-        claims = judged(made, experiment, campaign.parent)
+        claims = judged(made, experiment, place.parent)
         (made / "claims.json").write_text(json.dumps({"claims": claims}, indent=1) + "\n")
         _httpbed("report", made, "--json", *_figures(experiment))
         for path in (made / "lock", *_undeclared(made)):
