@@ -19,7 +19,7 @@ from httpbed.network.emulator import PacketRecords
 from httpbed.network.files import Facts, LossRecord
 from httpbed.programs import catalog
 from httpbed.trial import plan
-from recorded import H2_LOSS, trial
+from recorded import CATALOG, H2_LOSS, trial
 
 GOLDEN = Path(__file__).parents[1] / "golden/plan-direct.txt"
 
@@ -369,6 +369,13 @@ def test_packets_are_kept_on_request_only() -> None:
     assert planned(said).emulator_config["pcapng"] is None
     captured = planned(said, capture=True).emulator_config["pcapng"]
     assert captured == "/trial/link.pcapng"
+
+
+def test_the_emulator_polls_as_long_as_the_options_say() -> None:
+    """On a virtual clock it sleeps: each poll would cost a system call, and timers are exact."""
+    options = plan.PlanOptions(spin_us=0)
+    planned = plan.plan(trial(H2_LOSS), CATALOG, options)
+    assert planned.network.emulator_config["spin_us"] == 0
 
 
 def test_a_topology_is_planned_whoever_uses_it() -> None:

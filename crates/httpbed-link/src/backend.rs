@@ -58,6 +58,16 @@ pub fn close(ports: Vec<Box<dyn Port>>) {
     });
 }
 
+/// What a backend's times are.
+pub const fn clock_text(backend: Backend) -> &'static str {
+    match backend {
+        Backend::AfPacket | Backend::Observer => {
+            "ns since the emulator's ready, CLOCK_MONOTONIC, from kernel receive stamps"
+        }
+        Backend::Tun => "ns since the emulator's ready, CLOCK_MONOTONIC, when frames were read",
+    }
+}
+
 /// The system's message, and what the error means here.
 fn explained(what: &str, error: &io::Error, hints: &[(i32, &str)]) -> String {
     let hint = hints.iter().find(|(code, _)| error.raw_os_error() == Some(*code));

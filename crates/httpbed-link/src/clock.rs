@@ -3,35 +3,61 @@
 //! # Theory of operation
 //!
 //! The kernel stamps received frames with `CLOCK_REALTIME`, which an administrator or a time daemon may set. Both
-//! clocks run at the same rate, so their difference is constant between two such changes. A reading of the realtime
-//! clock between two of the monotonic clock encloses the difference in an interval. The intersection of these
-//! intervals narrows to some tens of nanoseconds, even if readings are interrupted. An empty intersection means
-//! that the clock was set, and the measurement starts again.
+//! clocks run at the same rate, so their difference is constant until the realtime clock is set; the kernel reports
+//! that (`ClockWatch`), and the difference is measured again.
+//!
+//! A reading of the realtime clock between two of the monotonic clock encloses the difference in an interval. The
+//! intersection of several such intervals is some tens of nanoseconds long, even if readings are interrupted. An
+//! empty intersection means that the clock was set meanwhile, and the measurement starts again.
 
 use link_model::Nanos;
 
 use crate::sys::time;
 
+/// Readings of both clocks that measure their difference.
+const READINGS: usize = 16;
+
+/// Where the times come from.
+pub trait Source {
+    /// `CLOCK_MONOTONIC` in nanoseconds.
+    fn monotonic(&self) -> i64;
+    /// `CLOCK_REALTIME` in nanoseconds since 1970.
+    fn realtime(&self) -> i64;
+}
+
+/// The kernel's clocks.
+#[derive(Clone, Copy, Debug)]
+pub struct Kernel;
+
+impl Source for Kernel {
+    fn monotonic(&self) -> i64 {
+        time::monotonic()
+    }
+
+    fn realtime(&self) -> i64 {
+        time::realtime()
+    }
+}
+
 /// Reads the clock and translates the kernel's stamps to it.
-#[derive(Debug)]
 pub struct Clock {
+    source: Box<dyn Source>,
     origin: i64,
     offset: OffsetInterval,
 }
 
 impl Clock {
     /// A clock that reads 0 now.
-    pub fn start() -> Self {
-        let mut clock = Self { origin: time::monotonic(), offset: OffsetInterval::UNKNOWN };
-        for _ in 0..16 {
-            clock.track();
-        }
+    pub fn start(source: Box<dyn Source>) -> Self {
+        let origin = source.monotonic();
+        let mut clock = Self { source, origin, offset: OffsetInterval::UNKNOWN };
+        clock.compare();
         clock
     }
 
     /// The time now.
     pub fn now(&self) -> Nanos {
-        self.of_monotonic(time::monotonic())
+        self.of_monotonic(self.source.monotonic())
     }
 
     /// A time as the kernel's `CLOCK_MONOTONIC` reads it.
@@ -39,11 +65,14 @@ impl Clock {
         i64::try_from(time).unwrap_or(i64::MAX).saturating_add(self.origin)
     }
 
-    /// Measures the difference between the two clocks; call it now and then.
-    pub fn track(&mut self) {
-        let before = time::monotonic();
-        let realtime = time::realtime();
-        self.offset.observe(before, realtime, time::monotonic());
+    /// Measures the difference between the two clocks; call it when the realtime clock was set.
+    pub fn compare(&mut self) {
+        self.offset = OffsetInterval::UNKNOWN;
+        for _ in 0..READINGS {
+            let before = self.source.monotonic();
+            let realtime = self.source.realtime();
+            self.offset.observe(before, realtime, self.source.monotonic());
+        }
     }
 
     /// The time of a stamp taken from the realtime clock.
@@ -87,7 +116,34 @@ impl OffsetInterval {
 
 #[cfg(test)]
 mod tests {
-    use super::OffsetInterval;
+    use std::cell::Cell;
+    use std::rc::Rc;
+
+    use super::{Clock, OffsetInterval, Source};
+
+    /// A clock that stands still, and how far the realtime clock is ahead of it.
+    struct Ahead(Rc<Cell<i64>>);
+
+    impl Source for Ahead {
+        fn monotonic(&self) -> i64 {
+            1_000
+        }
+
+        fn realtime(&self) -> i64 {
+            1_000 + self.0.get()
+        }
+    }
+
+    #[test]
+    fn stamps_after_the_clock_was_set_are_translated_by_the_new_difference() {
+        let ahead = Rc::new(Cell::new(50_000));
+        let mut clock = Clock::start(Box::new(Ahead(Rc::clone(&ahead))));
+        assert_eq!(clock.of_stamp(51_007), 7);
+        ahead.set(20_000);
+        clock.compare();
+        assert_eq!(clock.of_stamp(21_007), 7);
+        assert_eq!(clock.stamp_of(7), 21_007);
+    }
 
     #[test]
     fn readings_narrow_the_difference() {
@@ -100,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_was_set_is_detected() {
+    fn a_clock_that_is_set_between_readings_is_detected() {
         let mut offset = OffsetInterval::UNKNOWN;
         offset.observe(0, 1_005, 10);
         offset.observe(100, 5_105, 110);

@@ -382,4 +382,4 @@ impl Oddities {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

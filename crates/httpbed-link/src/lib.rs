@@ -21,6 +21,7 @@ mod report;
 mod runner;
 mod spin;
 mod spool;
+mod stamps;
 mod sys;
 mod timeline;
 mod triggers;

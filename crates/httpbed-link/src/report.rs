@@ -138,6 +138,8 @@ pub struct Machine {
     pub cpu_ns: u64,
     /// Time in which it was ready to run but had no CPU.
     pub run_delay_ns: Option<u64>,
+    /// Time in which it polled for a due time in vain: a part of its CPU time, unless other processes had the CPU.
+    pub polled_ns: Nanos,
 }
 
 /// How late packets were.

@@ -8,6 +8,21 @@
 //! turn: once there are enough, no frame needs an allocation.
 //!
 //! Shortly before a due time the loop polls without waiting, as far as [`Spin`] and [`Pressure`] allow.
+//!
+//! # Readings of the clock
+//!
+//! Where reading the clock is a system call, as in User Mode Linux, a reading costs more than sending a frame. So a
+//! turn reads the clock once, and again only where an older reading would change what is sent or recorded:
+//!
+//! * *After the waiting frames were copied.* No frame arrived later than this reading, so a later stamp is wrong. What
+//!   is due by this reading is sent in this turn. The sending is later, so no frame is sent early.
+//! * *After each batch that was sent.* Every frame of the batch was sent before this reading, so no frame was later
+//!   than its recorded lateness. The next turn begins with this reading.
+//! * *After many frames or a command.* Handling them takes a while. What became due meanwhile is sent in this turn;
+//!   otherwise it would wait for the frames of the next turn.
+//!
+//! Records contain no reading: a packet's times are its stamp and its due time. An interface without stamps is an
+//! exception: each of its frames is stamped with a reading when it is copied.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -18,28 +33,37 @@ use link_model::{Distribution, Nanos};
 
 use crate::backend::{self, Port};
 use crate::changes::ChangeReport;
-use crate::clock::Clock;
+use crate::clock::{Clock, Kernel};
 use crate::command::{Command, CommandReader};
-use crate::config::{Backend, Config};
-use crate::emulator::{Arrival, Emulator, Happening, Outbox};
+use crate::config::Config;
+use crate::emulator::{Emulator, Happening, Outbox};
 use crate::pressure::Pressure;
 use crate::report::{Counters, Event, Lateness, Machine, Peers, Report};
 use crate::spin::Spin;
-use crate::sys::batch::{FRAMES, Intake, Outgoing, Received, Stamp};
+use crate::stamps::arrival;
+use crate::sys::batch::{FRAMES, Intake, Outgoing, Received};
 use crate::sys::poll::{Patience, Poll};
 use crate::sys::process as own;
+use crate::sys::timer::ClockWatch;
 use crate::usage::Usage;
+
+/// After more frames than these, the clock is read again. Handling one takes about a microsecond.
+const FEW_FRAMES: usize = 8;
 
 /// A running emulator.
 pub struct Runner<'a> {
     config: &'a Config,
     emulator: Emulator,
     clock: Clock,
+    /// Reports that the realtime clock was set.
+    watch: ClockWatch,
     ports: Vec<Box<dyn Port>>,
     poll: Poll,
+    /// Numbers of readable files: the ports, then stdin, then the watch.
     ready: Vec<usize>,
     intake: Intake,
-    received: Vec<Received>,
+    /// A batch of each port.
+    received: Vec<Vec<Received>>,
     outbox: Outbox,
     outgoing: Outgoing,
     stdin: File,
@@ -51,6 +75,8 @@ pub struct Runner<'a> {
     usage: Usage,
     spin: Spin,
     pressure: Pressure,
+    /// Time spent polling in vain.
+    polled: Nanos,
 }
 
 /// Whether to continue.
@@ -72,25 +98,37 @@ impl<'a> Runner<'a> {
         own::wake_precisely().map_err(naming("PR_SET_TIMERSLACK"))?;
         let ports = backend::open(config)?;
         let stdin = io::stdin().as_fd().try_clone_to_owned().map_err(naming("stdin"))?;
+        Self::new(config, emulator, ports, stdin.into(), Clock::start(Box::new(Kernel)))
+    }
+
+    fn new(
+        config: &'a Config,
+        emulator: Emulator,
+        ports: Vec<Box<dyn Port>>,
+        stdin: File,
+        clock: Clock,
+    ) -> Result<Self, String> {
         let poll = Poll::new().map_err(naming("epoll"))?;
         for (number, port) in ports.iter().enumerate() {
             poll.add(port.descriptor(), number).map_err(naming("epoll"))?;
         }
         poll.add(stdin.as_fd(), ports.len()).map_err(naming("stdin must be a pipe: epoll"))?;
-        let clock = Clock::start();
+        let watch = ClockWatch::new().map_err(naming("TFD_TIMER_CANCEL_ON_SET"))?;
+        poll.add(watch.as_fd(), ports.len() + 1).map_err(naming("epoll"))?;
         let pressure = Pressure::new(clock.now());
         Ok(Self {
             config,
             emulator,
             clock,
-            ports,
+            watch,
             poll,
             ready: Vec::new(),
             intake: Intake::new(usize::from(config.mtu) + wire::ETHERNET_HEADER_BYTES),
-            received: Vec::with_capacity(FRAMES),
+            received: ports.iter().map(|_| Vec::with_capacity(FRAMES)).collect(),
+            ports,
             outbox: Outbox::default(),
             outgoing: Outgoing::new(),
-            stdin: stdin.into(),
+            stdin,
             commands: CommandReader::default(),
             lateness: Distribution::new(),
             early: 0,
@@ -98,6 +136,7 @@ impl<'a> Runner<'a> {
             usage: Usage::default(),
             spin: Spin::new(config.spin_us.saturating_mul(1000), config.links.len()),
             pressure,
+            polled: 0,
         })
     }
 
@@ -107,8 +146,11 @@ impl<'a> Runner<'a> {
     /// When something fails that was open before.
     pub fn run(&mut self) -> Result<(), String> {
         emit(&Event::Ready { pid: process::id() })?;
+        let mut last = self.clock.now();
         loop {
-            match self.turn()? {
+            let (next, at) = self.turn(last)?;
+            last = at;
+            match next {
                 Next::Turn => {}
                 Next::Stop => return self.stop(),
                 Next::Abandon => return Ok(()),
@@ -116,54 +158,78 @@ impl<'a> Runner<'a> {
         }
     }
 
-    fn turn(&mut self) -> Result<Next, String> {
-        let began = self.clock.now();
-        let patience = self.patience(began);
+    /// One turn after the reading `last` of the clock; also returns its own last reading.
+    fn turn(&mut self, last: Nanos) -> Result<(Next, Nanos), String> {
+        let patience = self.patience(last);
         self.poll.wait(patience, &mut self.ready).map_err(|error| naming("epoll")(error))?;
-        self.account(patience, self.clock.now() - began);
-        self.clock.track();
-        self.pressure.look(began);
-        let mut ordered = false;
-        for place in 0..self.ready.len() {
-            let number = self.ready[place];
-            if number == self.ports.len() {
-                ordered = true;
-            } else {
-                self.receive(number)?;
-            }
-        }
+        self.read_ready()?;
+        let mut now = self.clock.now();
+        self.account(patience, last, now);
+        self.pressure.look(now);
+        let frames = self.accept_all(now);
         // A command applies to what comes after it: frames that have arrived are read first.
+        let ordered = self.ready.contains(&self.ports.len());
         let next = if ordered { self.obey()? } else { Next::Turn };
-        self.send_due()?;
+        if ordered || frames > FEW_FRAMES {
+            now = self.clock.now();
+        }
+        let sent = self.send_due(now)?;
         self.report_happenings()?;
-        Ok(next)
+        Ok((next, sent))
     }
 
     /// Until the next due time less the lead; without a lead while other processes need the CPUs.
     fn patience(&self, now: Nanos) -> Patience {
         let Some(due) = self.emulator.next_due() else { return Patience::Endless };
-        let lead = if self.pressure.busy() { 0 } else { self.spin.lead() };
+        let lead = if self.pressure.busy(now) { 0 } else { self.spin.lead() };
         let wake = due.saturating_sub(lead);
         if wake <= now { Patience::None } else { Patience::Until(self.clock.monotonic(wake)) }
     }
 
-    /// A turn that finds nothing ready has polled in vain; the rest of the turn costs about as much again.
-    fn account(&mut self, patience: Patience, waited: Nanos) {
+    /// A turn that finds nothing ready and nothing due has polled in vain, from one reading of the clock to the next.
+    fn account(&mut self, patience: Patience, last: Nanos, now: Nanos) {
+        let passed = now - last;
         match patience {
-            Patience::None if self.ready.is_empty() => self.spin.looked(2 * waited),
+            Patience::None if self.ready.is_empty() && self.emulator.next_due() > Some(now) => {
+                self.spin.looked(passed);
+                self.polled += passed;
+            }
             Patience::None => {}
-            Patience::Until(_) | Patience::Endless => self.spin.slept(waited),
+            Patience::Until(_) | Patience::Endless => self.spin.slept(passed),
         }
     }
 
-    /// Reads at most one batch; the number of frames.
-    fn receive(&mut self, interface: usize) -> Result<usize, String> {
-        let Self { config, emulator, clock, ports, intake, received, .. } = self;
-        ports[interface].receive(intake, received).map_err(|error| {
+    /// Copies at most one batch from each readable interface.
+    fn read_ready(&mut self) -> Result<(), String> {
+        for place in 0..self.ready.len() {
+            let number = self.ready[place];
+            if number < self.ports.len() {
+                self.read(number)?;
+            }
+        }
+        if self.ready.contains(&(self.ports.len() + 1)) && self.watch.was_set() {
+            self.clock.compare();
+        }
+        Ok(())
+    }
+
+    /// Copies at most one batch.
+    fn read(&mut self, interface: usize) -> Result<(), String> {
+        let Self { config, ports, intake, received, .. } = self;
+        ports[interface].receive(intake, &mut received[interface]).map_err(|error| {
             format!("interface {}: {error}", config.links[interface / 2].interfaces[interface % 2])
-        })?;
-        let (count, now) = (received.len(), clock.now());
-        for frame in received.drain(..) {
+        })
+    }
+
+    /// Hands all frames that were copied before `now` to the emulator; returns their number.
+    fn accept_all(&mut self, now: Nanos) -> usize {
+        (0..self.ports.len()).map(|interface| self.accept(interface, now)).sum()
+    }
+
+    fn accept(&mut self, interface: usize, now: Nanos) -> usize {
+        let Self { emulator, clock, intake, received, .. } = self;
+        let count = received[interface].len();
+        for frame in received[interface].drain(..) {
             let leaving = frame.leaving;
             let arrival = arrival(clock, now, frame);
             let done = if leaving {
@@ -175,29 +241,29 @@ impl<'a> Runner<'a> {
                 intake.recycle(buffer);
             }
         }
-        Ok(count)
+        count
     }
 
-    /// Sends what is due now; what becomes due meanwhile waits for the next turn.
-    fn send_due(&mut self) -> Result<(), String> {
-        let now = self.clock.now();
+    /// Sends what is due at `now`; what becomes due meanwhile waits for the next turn. Returns the last reading of
+    /// the clock.
+    fn send_due(&mut self, now: Nanos) -> Result<Nanos, String> {
+        let mut last = now;
         while let Some(direction) = self.emulator.look(now) {
             let Self { emulator, ports, outbox, outgoing, .. } = self;
             emulator.depart(direction, now, FRAMES, outbox).map_err(|error| error.to_string())?;
             if !outbox.frames.is_empty() {
                 self.send_failures += ports[Emulator::exit(direction)].send(outgoing, &outbox.frames);
+                last = self.clock.now();
             }
-            self.settle(now);
+            self.settle(now, last);
         }
-        Ok(())
+        Ok(last)
     }
 
-    /// The clock is read after the whole batch, so no frame was later than its recorded lateness. It was also read
-    /// before the batch, at `before`, so no frame was sent earlier than recorded.
-    fn settle(&mut self, before: Nanos) {
-        let sent = self.clock.now();
+    /// Records the lateness of a batch that was sent between the readings `before` and `after` of the clock.
+    fn settle(&mut self, before: Nanos, after: Nanos) {
         for due in self.outbox.due.drain(..) {
-            self.lateness.record(sent.saturating_sub(due));
+            self.lateness.record(after.saturating_sub(due));
             self.early = self.early.max(due.saturating_sub(before));
         }
         for buffer in self.outbox.frames.drain(..).chain(self.outbox.returned.drain(..)) {
@@ -235,28 +301,29 @@ impl<'a> Runner<'a> {
         self.lateness = Distribution::new();
         self.early = 0;
         self.send_failures = 0;
+        self.polled = 0;
         self.usage = Usage::now();
         self.emulator.start(self.clock.now());
         emit(&Event::Started)
     }
 
     fn count(&mut self) -> Result<(), String> {
-        self.send_due()?;
-        let at_ns = self.emulator.since_start(self.clock.now());
+        let sent = self.send_due(self.clock.now())?;
+        let at_ns = self.emulator.since_start(sent);
         emit(&Event::Counters { at_ns, directions: Counters::all(self.config, &self.emulator) })
     }
 
     fn stop(&mut self) -> Result<(), String> {
         let stopped = self.clock.now();
         self.drain()?;
-        self.send_due()?;
+        self.send_due(self.clock.now())?;
         self.emulator.catch_up(stopped);
         self.report_happenings()?;
         self.emulator.finish().map_err(|error| error.to_string())?;
         let usage = Usage::now();
         let machine = Machine {
             scheduling: own::scheduling_class(),
-            clock: clock_text(self.config.backend),
+            clock: backend::clock_text(self.config.backend),
             origin_ns: self.clock.monotonic(0),
             started_ns: self.emulator.started().unwrap_or(stopped),
             stopped_ns: stopped,
@@ -266,6 +333,7 @@ impl<'a> Runner<'a> {
             early_ns: self.early,
             cpu_ns: usage.cpu_since(self.usage),
             run_delay_ns: usage.run_delay_since(self.usage),
+            polled_ns: self.polled,
         };
         emit(&Event::Result(Box::new(Report::new(self.config, &self.emulator, machine))))?;
         backend::close(std::mem::take(&mut self.ports));
@@ -277,7 +345,8 @@ impl<'a> Runner<'a> {
         const MOST_BATCHES: usize = 1000;
         for interface in 0..self.ports.len() {
             for _ in 0..MOST_BATCHES {
-                if self.receive(interface)? < FRAMES {
+                self.read(interface)?;
+                if self.accept(interface, self.clock.now()) < FRAMES {
                     break;
                 }
             }
@@ -309,35 +378,6 @@ impl<'a> Runner<'a> {
     }
 }
 
-const fn clock_text(backend: Backend) -> &'static str {
-    match backend {
-        Backend::AfPacket | Backend::Observer => {
-            "ns since the emulator's ready, CLOCK_MONOTONIC, from kernel receive stamps"
-        }
-        Backend::Tun => "ns since the emulator's ready, CLOCK_MONOTONIC, when frames were read",
-    }
-}
-
-/// How far a stamp may be ahead of the clock, because the difference between the two clocks is not known exactly.
-const CLOCK_DOUBT: Nanos = 1_000_000;
-
-/// A stamp in the future, from a clock that was set back, is no better than none.
-fn arrival(clock: &Clock, now: Nanos, received: Received) -> Arrival {
-    let stamp = match received.stamp {
-        Stamp::Kernel(stamp) => clock.of_stamp(stamp),
-        Stamp::Reading(reading) => clock.of_monotonic(reading),
-    };
-    let at = stamp.min(now);
-    Arrival {
-        at,
-        stamp: clock.stamp_of(at),
-        stamped: stamp - at <= CLOCK_DOUBT,
-        finished: received.finished,
-        length: received.length,
-        frame: received.frame,
-    }
-}
-
 /// Writes an event as one line.
 ///
 /// # Errors
@@ -356,23 +396,4 @@ pub fn naming(what: &str) -> impl Fn(io::Error) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{CLOCK_DOUBT, Stamp, arrival};
-    use crate::clock::Clock;
-    use crate::sys::batch::Received;
-
-    #[test]
-    fn a_stamp_in_the_future_is_ignored() {
-        let clock = Clock::start();
-        let now = 7_000_000_000;
-        let arrived = |at| {
-            let stamp = Stamp::Kernel(clock.stamp_of(at));
-            let frame = Received { frame: vec![], length: 0, stamp, finished: true, leaving: false };
-            let arrival = arrival(&clock, now, frame);
-            (arrival.at, arrival.stamped)
-        };
-        assert_eq!(arrived(now - 5), (now - 5, true));
-        assert_eq!(arrived(now + CLOCK_DOUBT), (now, true));
-        assert_eq!(arrived(now + CLOCK_DOUBT + 1), (now, false));
-    }
-}
+mod tests;

@@ -13,6 +13,9 @@
 //!
 //! Each link has its own due times and would poll for each of them. With *n* links a nanosecond of polling costs
 //! *n*, so that a chain of three links does not take CPU time from the programs at its ends.
+//!
+//! Both times lie between two readings of the clock (see `runner`). A turn that polled in vain does nothing else. A
+//! turn that slept may have handled a few frames too, which is little beside the sleep.
 
 use link_model::Nanos;
 
@@ -72,7 +75,6 @@ mod tests {
     proptest! {
         /// Polling never exceeds sleep plus the initial credit, and several links get no more than the share of
         /// one.
-        /// of several links no more than the share of one.
         #[test]
         fn looking_is_paid_for(steps in vec((0..400_000_u64, any::<bool>()), 0..500), links in 1..9_u64) {
             let mut spin = Spin::new(LONGEST, usize::try_from(links).expect("few"));

@@ -7,6 +7,7 @@ pub mod poll;
 pub mod process;
 pub mod receive_ring;
 pub mod tap;
+pub mod timer;
 
 use linux_calls::check;
 pub use linux_calls::time;

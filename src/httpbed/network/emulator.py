@@ -27,6 +27,7 @@ from httpbed.network.files import Facts, LossRecord
 
 SCHEMA = 2
 SPIN_US = 150
+"""How long before a due time the emulator may wake up and poll, in microseconds."""
 LINK_FILES = "/links"
 """Folder in the sandbox with the files that an experiment names, each by its digest."""
 
@@ -66,18 +67,19 @@ def config(  # noqa: PLR0913 - optional arguments have names
     records: PacketRecords,
     *,
     nat: Collection[int] = (),
+    spin_us: int = SPIN_US,
 ) -> Table:
     """Write the emulator's configuration; where the kernel carries the packets, it observes.
 
     ``nat`` are the indices of the links with a network address translator at their second end,
     which preserves ports until the change ``{"rebind": true}``. An observer has neither a NAT nor a
-    log or timelines.
+    log or timelines. ``spin_us`` is how long it may poll for a due time.
     """
     carried = backend in kernel.KINDS
     return {
         "schema": SCHEMA,
         "mtu": MTU_BYTES,
-        "spin_us": SPIN_US,
+        "spin_us": spin_us,
         "backend": "observer" if carried else backend,
         "links": [
             _link(link, both, draws, carried=carried)

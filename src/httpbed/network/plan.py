@@ -144,6 +144,7 @@ def plan(  # noqa: PLR0913 - optional arguments have names
     client: str = "client",
     access: Sequence[int] = (),
     nat: Collection[int] = (),
+    spin_us: int = emulator.SPIN_US,
 ) -> NetworkPlan:
     """Plan the network of a topology in one block.
 
@@ -154,7 +155,8 @@ def plan(  # noqa: PLR0913 - optional arguments have names
     ``netem_seeded`` says whether the kernel's netem takes a seed, ``live`` whether conditions may
     change by command.
     ``access`` are the links, by their indices, between which the host ``client`` goes, from the
-    first on; ``nat`` those with a NAT at their second host.
+    first on; ``nat`` those with a NAT at their second host. ``spin_us`` is how long the emulator
+    may poll for a due time; with 0 it sleeps.
 
     Raises:
         ValueError: The topology names a recorded run that is not in ``files``, or has more links
@@ -162,8 +164,8 @@ def plan(  # noqa: PLR0913 - optional arguments have names
     """
     ends = _ends(topology, first_network)
     draws = Draws(seed, block, files or {}, live)
-    recorded = records or PacketRecords()
-    config = emulator.config(topology.links, ends, draws, backend, recorded, nat=nat)
+    noted = records or PacketRecords()
+    config = emulator.config(topology.links, ends, draws, backend, noted, nat=nat, spin_us=spin_us)
     made = _Made(topology, ends, frozenset(forwarding), senders, backend, client, access)
     shaped = tuple(made.shaped(draws if netem_seeded else None))
     return NetworkPlan(

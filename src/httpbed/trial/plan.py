@@ -16,7 +16,7 @@ from httpbed.host.backend import Backend
 from httpbed.host.sandbox.spec import TRIAL_FOLDER, PartSpec, ProcessSpec
 from httpbed.network import idle_rtt
 from httpbed.network import plan as network
-from httpbed.network.emulator import LINK_FILES, PacketRecords
+from httpbed.network.emulator import LINK_FILES, SPIN_US, PacketRecords
 from httpbed.network.kernel import KINDS
 from httpbed.network.link_file import LinkFile
 from httpbed.network.plan import NetworkPlan
@@ -50,6 +50,11 @@ class PlanOptions:
     """How the emulator gets packets from the kernel, or the discipline that replaces it."""
     netem_seeded: bool = False
     """Whether the kernel's netem takes a seed."""
+    spin_us: int = SPIN_US
+    """How long the emulator may poll for a due time, in microseconds.
+
+    It is 0 on a virtual clock, whose timers are exact.
+    """
 
 
 @dataclass(frozen=True)
@@ -218,6 +223,7 @@ def plan(
         backend=options.backend,
         files={digest: file.facts for digest, file in (files or {}).items()},
         netem_seeded=options.netem_seeded,
+        spin_us=options.spin_us,
         **_client_access(scenario),
     )
     located = hops.locate(scenario, net)

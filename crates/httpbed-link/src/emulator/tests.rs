@@ -44,7 +44,7 @@ fn delayed() -> Emulator {
 }
 
 /// A UDP datagram from 10.0.0.1 to 10.0.0.2 in a frame of `length` bytes.
-fn frame(length: usize) -> Vec<u8> {
+pub fn frame(length: usize) -> Vec<u8> {
     let mut frame = vec![0; length];
     let total = u16::try_from(length - 14).expect("small").to_be_bytes();
     let udp = u16::try_from(length - 34).expect("small").to_be_bytes();

@@ -6,9 +6,9 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::ptr;
 
 use super::check;
+use super::timer::Alarm;
 
 /// Further ready files are reported by the next call.
 const MOST_EVENTS: u8 = 64;
@@ -30,9 +30,7 @@ pub enum Patience {
 /// An epoll instance; each file has the number with which it was registered.
 pub struct Poll {
     epoll: OwnedFd,
-    timer: OwnedFd,
-    /// The time to which the timer is set; 0 means off.
-    alarm: i64,
+    alarm: Alarm,
     events: Vec<libc::epoll_event>,
 }
 
@@ -40,12 +38,12 @@ impl Poll {
     /// An instance without files.
     pub fn new() -> io::Result<Self> {
         // SAFETY: no memory is involved.
-        let epoll = owned(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
-        // SAFETY: no memory is involved.
-        let timer = owned(unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_CLOEXEC) })?;
+        let epoll = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
+        // SAFETY: the kernel has just returned this descriptor, and nothing else owns it.
+        let epoll = unsafe { OwnedFd::from_raw_fd(epoll) };
         let events = vec![libc::epoll_event { events: 0, u64: 0 }; MOST_EVENTS.into()];
-        let poll = Self { epoll, timer, alarm: 0, events };
-        poll.add(poll.timer.as_fd(), TIMER)?;
+        let poll = Self { epoll, alarm: Alarm::new()?, events };
+        poll.add(poll.alarm.as_fd(), TIMER)?;
         Ok(poll)
     }
 
@@ -62,8 +60,8 @@ impl Poll {
     pub fn wait(&mut self, patience: Patience, ready: &mut Vec<usize>) -> io::Result<()> {
         let timeout = match patience {
             Patience::None => 0,
-            Patience::Until(time) => self.set_alarm(time).map(|()| -1)?,
-            Patience::Endless => self.set_alarm(0).map(|()| -1)?,
+            Patience::Until(time) => self.alarm.set(time).map(|()| -1)?,
+            Patience::Endless => self.alarm.set(0).map(|()| -1)?,
         };
         let (epoll, events) = (self.epoll.as_raw_fd(), self.events.as_mut_ptr());
         // SAFETY: `events` has room for as many entries as stated.
@@ -78,25 +76,6 @@ impl Poll {
         );
         Ok(())
     }
-
-    /// Setting the timer also clears its expiration.
-    fn set_alarm(&mut self, time: i64) -> io::Result<()> {
-        if self.alarm == time {
-            return Ok(());
-        }
-        self.alarm = time;
-        let once = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        let at = libc::timespec { tv_sec: time / 1_000_000_000, tv_nsec: time % 1_000_000_000 };
-        let setting = libc::itimerspec { it_interval: once, it_value: at };
-        let (timer, flags) = (self.timer.as_raw_fd(), libc::TFD_TIMER_ABSTIME);
-        // SAFETY: `setting` lives through the call; the pointer for the old setting is null.
-        check(unsafe { libc::timerfd_settime(timer, flags, &raw const setting, ptr::null_mut()) }).map(drop)
-    }
-}
-
-fn owned(descriptor: libc::c_int) -> io::Result<OwnedFd> {
-    // SAFETY: the kernel has just returned this descriptor, and nothing else owns it.
-    check(descriptor).map(|fd| unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 fn none_if_interrupted(error: io::Error) -> io::Result<libc::c_int> {
