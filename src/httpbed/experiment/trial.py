@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import Field
 
@@ -34,11 +34,18 @@ class Trial(Value):
     time_limit_s: float
     """Seconds after which the trial has timed out."""
 
-    @property
+    @cached_property
     def id(self) -> str:
         """Hash of all that is executed: equal trials have equal ids on every machine."""
         content = json.dumps(self.model_dump(exclude={"position"}), sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()[:12]
+
+    def __copy__(self) -> Self:
+        """Return a copy that computes its identifier and its scenario itself."""
+        copied = super().__copy__()
+        for name in ("id", "_scenario"):
+            copied.__dict__.pop(name, None)
+        return copied
 
     def scenario(self) -> Scenario:
         """Return the scenario of :attr:`document`, which is validated once."""

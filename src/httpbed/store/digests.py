@@ -131,10 +131,10 @@ def _walk(top: Path, folder: Path, files: list[str], folders: list[Path], depth:
                 files.append(quote(os.fsencode(path.relative_to(top)), safe=_PLAIN))
 
 
-def is_folder(path: Path) -> bool:
+def is_folder(path: str | Path) -> bool:
     """Whether the path is a folder, not a link to one."""
     try:
-        return stat.S_ISDIR(path.lstat().st_mode)
+        return stat.S_ISDIR(os.lstat(path).st_mode)
     except OSError:
         return False
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.experiment.trial import Trial
-from httpbed.store import digests, durable_files
+from httpbed.store import design_file, digests, durable_files
 from httpbed.store.digests import FileDigest
 from httpbed.store.layout import DESIGN, EXPERIMENT, LINKS, MANIFEST
 
@@ -25,8 +25,8 @@ class FirstFiles:
 
     def texts(self) -> dict[str, bytes]:
         """Return the content of the experiment and of the design, by file name."""
-        lines = (f"{trial.model_dump_json()}\n" for trial in self.design)
-        return {EXPERIMENT: self.experiment_text.encode(), DESIGN: "".join(lines).encode()}
+        design = design_file.text(self.design)
+        return {EXPERIMENT: self.experiment_text.encode(), DESIGN: design.encode()}
 
 
 def write(directory: Path, content: FirstFiles) -> None:

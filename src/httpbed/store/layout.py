@@ -52,16 +52,17 @@ def trials_with_attempts(directory: Path) -> frozenset[str]:
 
 
 def _below(directory: Path, place: str, level: int) -> Iterator[str]:
-    for name in sorted(_names(directory / place, _LEVELS[level]), key=lambda one: (len(one), one)):
-        inner = f"{place}/{name}"
-        if level + 1 < len(_LEVELS) and digests.is_folder(directory / inner):
+    named = _named(f"{directory}/{place}", _LEVELS[level])
+    for entry in sorted(named, key=lambda one: (len(one.name), one.name)):
+        inner = f"{place}/{entry.name}"
+        if level + 1 < len(_LEVELS) and entry.is_dir(follow_symlinks=False):
             yield from _below(directory, inner, level + 1)
         else:
             yield inner
 
 
-def _names(folder: Path, pattern: re.Pattern[str]) -> list[str]:
-    return [name for name in _listed(folder) if pattern.fullmatch(name)]
+def _named(folder: str | Path, pattern: re.Pattern[str]) -> list[os.DirEntry[str]]:
+    return [entry for entry in _listed(folder) if pattern.fullmatch(entry.name)]
 
 
 def unexpected(directory: Path) -> Iterator[str]:
@@ -73,29 +74,33 @@ def unexpected(directory: Path) -> Iterator[str]:
 def _unexpected(directory: Path, place: str, level: int) -> Iterator[str]:
     yield from _others(directory, place, _LEVELS[level])
     if level + 1 < len(_LEVELS):
-        for name in _names(directory / place, _LEVELS[level]):
-            yield from _unexpected(directory, f"{place}/{name}", level + 1)
+        for entry in _named(directory / place, _LEVELS[level]):
+            yield from _unexpected(directory, f"{place}/{entry.name}", level + 1)
 
 
 def _others(directory: Path, place: str, pattern: re.Pattern[str]) -> Iterator[str]:
-    names = (name for name in _listed(directory / place) if not pattern.fullmatch(name))
-    yield from (f"{place}/{name}" for name in sorted(names))
+    names = sorted(entry.name for entry in _listed(directory / place))
+    yield from (f"{place}/{name}" for name in names if not pattern.fullmatch(name))
 
 
 def under_way(directory: Path) -> list[Path]:
     """Return the folders of unfinished attempts."""
-    folder = directory / UNFINISHED
-    return [path for name in _names(folder, _UNDER_WAY) if digests.is_folder(path := folder / name)]
+    named = _named(directory / UNFINISHED, _UNDER_WAY)
+    return [Path(entry.path) for entry in named if entry.is_dir(follow_symlinks=False)]
 
 
 def set_aside(directory: Path) -> list[str]:
     """Return the damaged attempts that were set aside."""
-    return [f"{DAMAGED}/{name}" for name in sorted(_listed(directory / DAMAGED))]
+    names = sorted(entry.name for entry in _listed(directory / DAMAGED))
+    return [f"{DAMAGED}/{name}" for name in names]
 
 
-def _listed(folder: Path) -> list[str]:
-    """Return the names in a folder; nothing for a link or a file."""
-    return [path.name for path in folder.iterdir()] if digests.is_folder(folder) else []
+def _listed(folder: str | Path) -> list[os.DirEntry[str]]:
+    """Return the entries of a folder, which know their types; nothing for a link or a file."""
+    if not digests.is_folder(folder):
+        return []
+    with os.scandir(folder) as entries:
+        return list(entries)
 
 
 def is_own_file(directory: Path, file: Path) -> bool:
