@@ -22,6 +22,7 @@ from httpbed.campaign import executor
 from httpbed.experiment.errors import ConfigError
 from httpbed.experiment.trial import Record
 from httpbed.store import campaign as campaigns
+from httpbed.store import finished
 
 MOST_S = 20
 """Longest time in seconds of a verb that does not hang."""
@@ -194,16 +195,14 @@ def test_a_damaged_attempt_is_named_and_counts_as_missing(
 
 def _resumed(folder: Path) -> None:
     """Resume the campaign as a run does, with finished attempts."""
-    with campaigns.opened(
-        folder, stored_campaigns.SMALL, TRIALS, stored_campaigns.manifest()
-    ) as campaign:
+    now = stored_campaigns.manifest()
+    with campaigns.opened(folder, stored_campaigns.SMALL, TRIALS, now) as campaign:
         campaign.clear_unfinished()
-        campaign.set_aside_damaged()
+        done = finished.read(campaign)
+        campaign.set_aside_damaged(done.damaged)
         campaign.note_run(datetime.now(UTC), "httpbed run", "1")
-        work = executor.pending(campaign.attempts(), TRIALS)
-        stored_campaigns.keep(
-            campaign, *(stored_campaigns.record(trial, number) for trial, number in work)
-        )
+        work = executor.pending(done.last, TRIALS)
+        stored_campaigns.keep(campaign, *(stored_campaigns.record(*one) for one in work))
 
 
 @pytest.mark.parametrize("damage", DAMAGES)

@@ -34,7 +34,8 @@ TRANSCRIPTS = sorted((Path(__file__).parent / "mistakes").glob("*.txt"))
 FEWEST = 60
 PROMPT, EDIT, GIVEN, EXIT = "$ httpbed ", "loss.toml: ", "given: ", "exit "
 MORE, HERE = "...", "{here}"
-CACHES = {"checks.parquet", "observations.parquet", "tables.json", "trials.parquet"}
+TABLES = ("attempts", "checks", "observations", "trials")
+CACHES = {"tables.json", *(f"{name}.parquet" for name in TABLES)}
 """Tables of a campaign that its first reader writes."""
 
 

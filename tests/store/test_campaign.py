@@ -14,7 +14,7 @@ from httpbed.campaign import executor
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.handover_event import HandoverEvent
 from httpbed.store import campaign as campaigns
-from httpbed.store import campaign_lock, layout, query, resume
+from httpbed.store import campaign_lock, finished, layout, query, resume
 
 
 def refusal(directory: Path, **changes: str) -> list[Mistake]:
@@ -88,7 +88,7 @@ def test_a_commit_is_one_rename(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
                 campaign, stored_campaigns.record(stored_campaigns.loaded().trials[0])
             )
     assert list(campaign.records()) == []
-    assert executor.pending(campaign.attempts(), campaign.design()) == [
+    assert executor.pending(finished.read(campaign).last, campaign.design()) == [
         (one, 1) for one in campaign.design()
     ]
     assert campaign.clear_unfinished() == 1
@@ -105,7 +105,7 @@ def test_what_is_left_is_the_design_minus_what_is_finished(tmp_path: Path) -> No
     campaign = stored_campaigns.make(
         tmp_path, [*records, stored_campaigns.record(trials[4], 2, "invalid")]
     )
-    left = executor.pending(campaign.attempts(), campaign.design())
+    left = executor.pending(finished.read(campaign).last, campaign.design())
     assert left == [(trials[4], 3), *((trial, 1) for trial in trials[5:])]
 
 
@@ -129,7 +129,7 @@ def test_a_torn_attempt_counts_as_never_made(
     else:
         file.write_bytes(content)
     assert list(campaign.records()) == []
-    assert (trial, 1) in executor.pending(campaign.attempts(), campaign.design())
+    assert (trial, 1) in executor.pending(finished.read(campaign).last, campaign.design())
 
 
 def test_a_torn_attempt_gives_way_to_the_next(tmp_path: Path) -> None:

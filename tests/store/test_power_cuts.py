@@ -22,7 +22,7 @@ from httpbed.campaign import executor
 from httpbed.experiment.handover_event import HandoverEvent
 from httpbed.experiment.trial import Record
 from httpbed.store import campaign as campaigns
-from httpbed.store import query, verification
+from httpbed.store import finished, query, verification
 from httpbed.store.campaign import Campaign
 
 CUTS = 100
@@ -165,7 +165,10 @@ def test_a_disk_that_does_not_keep_its_word_makes_no_trial_wrong(tmp_path: Path)
         found = believed(campaign)
         assert all(found[name] == truth[name] for name in found)
         assert not set(found) & spoilt["read"]
-        again = {trial.id for trial, _ in executor.pending(campaign.attempts(), campaign.design())}
+        again = {
+            trial.id
+            for trial, _ in executor.pending(finished.read(campaign).last, campaign.design())
+        }
         assert again == {trial.id for trial in campaign.design()} - set(found)
         named = {one.place.split("/")[2] for one in verification.verify(campaign).damaged}
         assert named == spoilt["read"] | spoilt["artifacts"]
@@ -200,7 +203,7 @@ def test_a_run_after_the_cut_makes_what_was_lost_again(tmp_path: Path) -> None:
         stored_campaigns.loaded().trials,
         stored_campaigns.manifest(),
     ) as resumed:
-        trial, number = executor.pending(resumed.attempts(), resumed.design())[1]
+        trial, number = executor.pending(finished.read(resumed).last, resumed.design())[1]
         assert (trial, number) == (record.attempt.trial, 1)
         stored_campaigns.keep(resumed, record, leave=leave)
     assert list(campaign.records()) == [record]

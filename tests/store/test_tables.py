@@ -160,7 +160,7 @@ def test_tables_without_trials_are_read_and_kept(tmp_path: Path) -> None:
     """As they are published; reading must not replace them by empty ones."""
     directory = published(tmp_path / "results")
     before = {file.name: file.read_bytes() for file in directory.glob("*.parquet")}
-    assert len(before) == 3
+    assert len(before) == 4
     assert seconds(directory) == [1.0] * 12
     assert {file.name: file.read_bytes() for file in directory.glob("*.parquet")} == before
 

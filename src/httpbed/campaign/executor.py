@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from httpbed.campaign import quiet_machine
 from httpbed.campaign.admission import Admission
@@ -26,6 +26,9 @@ from httpbed.trial.plan import CampaignSetup
 from httpbed.trial.run import runner
 from httpbed.trial.verdict import AttemptId
 
+if TYPE_CHECKING:  # it imports pyarrow
+    from httpbed.store.finished import LastAttempt
+
 T = TypeVar("T")
 Work = tuple[Trial, int]
 """A trial, and the number of its next attempt."""
@@ -33,7 +36,7 @@ MOST_RETRIES = 3
 """Retries of a trial in one run, each after an invalid attempt and each reported."""
 
 
-def pending(last: Mapping[str, Attempt], design: Iterable[Trial]) -> list[Work]:
+def pending(last: Mapping[str, LastAttempt], design: Iterable[Trial]) -> list[Work]:
     """List the trials without a valid attempt, each with the number of its next attempt.
 
     A trial whose attempts were all invalid is retried when its campaign is resumed. ``last`` has
@@ -42,7 +45,7 @@ def pending(last: Mapping[str, Attempt], design: Iterable[Trial]) -> list[Work]:
     work = []
     for trial in design:
         attempt = last.get(trial.id)
-        if attempt is None or attempt.outcome.kind == "invalid":
+        if attempt is None or attempt.outcome == "invalid":
             work.append((trial, attempt.number + 1 if attempt else 1))
     return work
 

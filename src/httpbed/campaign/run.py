@@ -77,7 +77,7 @@ class OpenRun:
     setup: CampaignSetup
     pending: Sequence[Work]
     earlier: Sequence[Attempt]
-    """The last attempt of earlier runs at each trial."""
+    """The latest attempts of earlier runs."""
     content: FirstFiles
     """What the run asked of the campaign."""
     rule: Replicates | None
@@ -125,8 +125,13 @@ class OpenRun:
         for _, work in groupby(self.pending, key=lambda one: one[0].block):
             done = stopping.settled(directory, self.rule)
             if needed := [one for one in work if stopping.of(one[0].levels) not in done]:
-                asyncio.run(execute(needed, earlier=self.campaign.attempts().values()))
+                asyncio.run(execute(needed, earlier=self._recent()))
         self._forget_what_is_not_needed(self.rule)
+
+    def _recent(self) -> list[Attempt]:
+        from httpbed.store import finished  # noqa: PLC0415 - it imports pyarrow
+
+        return finished.recent(self.campaign, finished.read(self.campaign))
 
     def _forget_what_is_not_needed(self, rule: Replicates) -> None:
         """Take the trials that never ran of settled treatments out of the design."""
@@ -172,17 +177,21 @@ def opened(ready: Prepared, directory: Path, *, jobs: Parallelism, say: Say) -> 
     with campaigns.opened(directory, loaded.text, trials, ready.manifest, files) as campaign:
         broken_off = campaign.clear_unfinished()
         campaign.note_run(datetime.now(UTC), ready.manifest.get("command", ""), str(jobs))
-        for line in damage.lines(campaign.set_aside_damaged(), directory):
+        from httpbed.store import finished  # noqa: PLC0415 - it imports pyarrow
+
+        done = finished.read(campaign)
+        campaign.set_aside_damaged(done.damaged)
+        for line in damage.lines(done.damaged, directory):
             say(line)
         if campaign.growth:
             for line in growth_lines.lines(campaign.growth, directory):
                 say(line)
-        last = campaign.attempts()
         wanted = {trial.id for trial in trials}
-        pending = executor.pending(last, (one for one in campaign.design() if one.id in wanted))
-        total, done = len(trials), len(trials) - len(pending)
-        if done or broken_off:
+        design = (one for one in campaign.design() if one.id in wanted)
+        pending = executor.pending(done.last, design)
+        total, ended = len(trials), len(trials) - len(pending)
+        if ended or broken_off:
             again = f", {broken_off} broken off and run again" if broken_off else ""
-            say(f"resuming {directory}: {done} of {total} trials are finished{again}")
-        earlier = [*last.values()]
+            say(f"resuming {directory}: {ended} of {total} trials are finished{again}")
+        earlier = finished.recent(campaign, done)
         yield OpenRun(campaign, ready.setup, pending, earlier, content, loaded.stopping, say)

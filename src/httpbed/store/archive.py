@@ -52,7 +52,6 @@ class Source:
     manifest: Mapping[str, Any]
     design: Sequence[Trial]
     made: CampaignTables
-    factors: Sequence[str]
 
     @property
     def place(self) -> str:
@@ -128,10 +127,7 @@ def _source(directory: Path) -> Source:
     read = parser.read_valid(campaign.experiment_text)
     if read.experiment is None:
         raise ConfigError(read.mistakes)
-    manifest = campaign.manifest
-    factors = read.experiment.at_scale(manifest.get("scale")).factors
-    made = tables.compact(campaign, factors)
-    return Source(campaign, manifest, campaign.design(), made, list(factors))
+    return Source(campaign, campaign.manifest, campaign.design(), tables.compact(campaign))
 
 
 def _demand(mistakes: Sequence[Mistake]) -> None:
@@ -229,6 +225,6 @@ def _provenance(source: Source, merged: Merged) -> dict[str, Any]:
     kept = ("started", "command", "httpbed", "host", "link_certificate", SOURCES)
     return {
         "blocks": blocks,
-        "made_from": tables.made_from(source.campaign, source.factors),
+        "made_from": source.made.made_from,
         **{name: source.manifest[name] for name in kept if name in source.manifest},
     }

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +31,8 @@ ARTIFACTS = "artifacts"
 _FILES = TypeAdapter(dict[str, FileDigest])
 _READ = (TRIAL, OBSERVATIONS, HANDOVERS)
 """Files that every reader of a campaign reads and verifies; artifacts are verified separately."""
+SETTLED_NS = 2 * 10**9
+"""Longest tick of a file system's clock (FAT), and more than that of any other."""
 MALFORMED = (ValueError, KeyError, TypeError, RecursionError)
 """Exceptions of reading a document of unknown form."""
 
@@ -73,6 +77,31 @@ class AttemptFiles:
         held = {name: hashlib.sha256(one).hexdigest() for name, one in self.contents.items()}
         text = json.dumps([self.place, sorted(held.items()), sorted(self.unread.items())])
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+def state(directory: Path, place: str) -> str:
+    """Return a digest that changes when a program changes an attempt's files; none is opened.
+
+    It is empty if one was changed a moment ago: a clock of a file system has ticks, and a second
+    change within the same tick does not show.
+    """
+    folder = f"{directory}/{place}"
+    changes = [_last_change(path) for path in (folder, *(f"{folder}/{name}" for name in _READ))]
+    if max(max(one[:2], default=0) for one in changes) > time.time_ns() - SETTLED_NS:
+        return ""
+    return hashlib.sha256(repr(changes).encode()).hexdigest()
+
+
+def _last_change(path: str) -> tuple[int, ...]:
+    """Return what the file system knows of a file's last change; nothing for a missing file.
+
+    A program cannot set the time of the inode's change (``st_ctime``), as it can set the other.
+    """
+    try:
+        about = os.lstat(path)
+    except OSError:
+        return ()
+    return about.st_ctime_ns, about.st_mtime_ns, about.st_ino, about.st_size, about.st_mode
 
 
 def read_files(directory: Path, place: str) -> AttemptFiles:

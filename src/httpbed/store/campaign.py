@@ -40,6 +40,7 @@ from httpbed.store import (
     attempts,
     campaign_folder,
     campaign_lock,
+    design_file,
     digests,
     durable_files,
     first_files,
@@ -70,6 +71,8 @@ class Campaign:
         self.directory = directory
         self.growth: Growth | None = None
         """How this run changed the campaign's files; None if it did not."""
+        self._design: tuple[FileDigest, list[Trial]] | None = None
+        """The design, parsed once, with the digest of its file."""
 
     @property
     def manifest(self) -> dict[str, Any]:
@@ -101,10 +104,16 @@ class Campaign:
         """Return every trial in order."""
 
         def parse(content: bytes) -> list[Trial]:
-            lines = self._as_written(DESIGN, content).splitlines()
-            return [Trial.model_validate_json(line) for line in lines]
+            text, digest = self._as_written(DESIGN, content), self.files()[DESIGN]
+            if self._design is None or self._design[0] != digest:
+                self._design = digest, design_file.parse(text)
+            return self._design[1]
 
         return self._parsed(DESIGN, parse)
+
+    def trials_by_id(self) -> dict[str, Trial]:
+        """Return every trial in order, by its identifier."""
+        return {trial.id: trial for trial in self.design()}
 
     def files(self) -> dict[str, FileDigest]:
         """Return the digests of the files beside the manifest and of links, by their names."""
@@ -130,30 +139,21 @@ class Campaign:
             return staged.decode()
         return content.decode()
 
-    def examined(self) -> Iterator[Record | Damage]:
-        """Yield every finished attempt by block, trial and number, or its damage."""
-        design = {trial.id: trial for trial in self.design()}
-        real = self.directory.resolve()
-        for place in layout.attempts(real):
-            yield attempts.parse(attempts.read_files(real, place), design)
-
     def records(self) -> Iterator[Record]:
-        """Yield every finished attempt that is not damaged."""
-        return (one for one in self.examined() if isinstance(one, Record))
+        """Yield every finished attempt that is not damaged, by block, trial and number."""
+        design, real = self.trials_by_id(), self.directory.resolve()
+        for place in layout.attempts(real):
+            one = attempts.parse(attempts.read_files(real, place), design)
+            if isinstance(one, Record):
+                yield one
 
-    def damages(self) -> list[Damage]:
-        """Return the damaged attempts, which count as missing."""
-        return [one for one in self.examined() if isinstance(one, Damage)]
-
-    def set_aside_damaged(self) -> list[Damage]:
-        """Move damaged attempts to ``damaged``; return them.
+    def set_aside_damaged(self, damaged: Iterable[Damage]) -> None:
+        """Move damaged attempts to ``damaged``.
 
         Only the run that holds the campaign (:func:`opened`) may do so.
         """
-        found = self.damages()
-        for one in found:
+        for one in damaged:
             self._set_aside(self.directory / one.place)
-        return found
 
     def attempts(self) -> dict[str, Attempt]:
         """Return the last finished attempt at each trial, by the trial's identifier."""

@@ -37,7 +37,7 @@ def read(directory: Path) -> Results:
     design = campaign.design()
     experiment = _of_design(whole, design, manifest)
     factors = experiment.factors
-    compacted = tables.compact(campaign, factors)
+    compacted = tables.compact(campaign)
     return Results(
         directory=directory,
         experiment=experiment,

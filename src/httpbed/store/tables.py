@@ -1,45 +1,66 @@
 """Tidy tables of a campaign, cached as Parquet; the directories remain the truth.
 
-Each reader reads and hashes the files of every attempt, which is cheap; the cache saves parsing
-them. ``tables.json`` ties the cache to what it was made from: it has the digest of all of that, and
-the digest of each Parquet file. A cache of other files, or one that was edited, is made again.
-Results that were published without the folder of trials have only the tables, which then count if
-they have their digests.
+# Theory of operation
+
+A table has the rows of attempts whose files had their digests when they were read. The cache names
+these attempts, each with the fingerprint of its files' content and with their state: inodes, sizes
+and times of the last change. A reader asks for the state of every attempt, which opens no file:
+
+- An attempt in the same state keeps its rows.
+- Of an attempt in another state the files are read. If they have the same fingerprint, because the
+  campaign was copied, it keeps its rows, too.
+- All other attempts are parsed and verified: new ones, changed ones, and those that were damaged.
+
+So the time that a report takes to read a campaign that grew depends on what is new. The rows stay
+what was verified if a disk later loses bytes without changing a file's times; ``httpbed verify``
+reads all bytes.
 """
 
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.parquet as pq
+import pyarrow.compute as pc
 
 from httpbed.experiment.errors import ConfigError, Mistake
-from httpbed.experiment.trial import Record
-from httpbed.host.sandbox import untrusted_files
-from httpbed.store import attempts, digests, durable_files, layout
+from httpbed.experiment.trial import Record, Trial
+from httpbed.store import attempts, layout, table_cache
 from httpbed.store.campaign import Campaign
 from httpbed.store.damage import Damage
 from httpbed.store.layout import DESIGN
 from httpbed.store.results import CHECK_FIELDS, OBSERVATION_FIELDS, TRIAL_FIELDS
+from httpbed.store.table_cache import INDEX, StoredTables
 
+TRIALS = "trials"
 TABLES: Mapping[str, Mapping[str, pa.DataType]] = {
-    "trials": TRIAL_FIELDS,
+    TRIALS: TRIAL_FIELDS,
     "observations": OBSERVATION_FIELDS,
     "checks": CHECK_FIELDS,
 }
-INDEX = "tables.json"
-ARCHIVE = "archive"
-"""What an archive's index names in place of a digest: its tables are all there is."""
-SCHEMA = 1
+ATTEMPTS = "attempts"
+"""The table of the attempts that have rows."""
+BATCH = 500
+"""Records that are made into tables at a time: as objects they take several times the memory."""
+ORDER = [("block", "ascending"), ("trial", "ascending"), ("attempt", "ascending")]
+"""The order of :func:`httpbed.store.layout.attempts`."""
+
+
+class KnownAttempt(NamedTuple):
+    """An attempt that has rows."""
+
+    place: str
+    state: str
+    """As :func:`httpbed.store.attempts.state` returned it before the files were read."""
+    fingerprint: str
 
 
 @dataclass(frozen=True)
@@ -50,73 +71,181 @@ class CampaignTables:
     """By the names in :data:`TABLES`."""
     damaged: tuple[Damage, ...]
     """Attempts that are not as they were written, and so in no table."""
+    made_from: str
+    """Digest of all that the tables are made from."""
 
 
-def compact(campaign: Campaign, factors: Iterable[str]) -> CampaignTables:
-    """Return the tables, from the cache where it was made from what is there now.
+@dataclass
+class _Found:
+    """The attempts of a campaign, compared with what the cache has."""
+
+    kept: list[KnownAttempt] = field(default_factory=list)
+    """Attempts whose cached rows hold."""
+    added: list[KnownAttempt] = field(default_factory=list)
+    """Attempts that were parsed."""
+    parts: list[Mapping[str, pa.Table]] = field(default_factory=list)
+    """Tables of the parsed attempts."""
+    damaged: list[Damage] = field(default_factory=list)
+
+    def every(self) -> list[KnownAttempt]:
+        """Return all attempts that have rows, in order."""
+        return sorted([*self.kept, *self.added], key=lambda one: _order(one.place))
+
+
+def compact(campaign: Campaign, wanted: Sequence[str] = tuple(TABLES)) -> CampaignTables:
+    """Return some of the tables; parse only attempts of which the cache has no rows.
 
     Raises:
         ConfigError: There are no attempts, and the tables lack their digests.
     """
-    columns, real = list(factors), campaign.directory.resolve()
-    index = _index(real)
-    without_attempts = index is not None and not os.path.lexists(real / layout.TRIALS)
+    real = campaign.directory.resolve()
+    without_attempts = os.path.lexists(real / INDEX) and not os.path.lexists(real / layout.TRIALS)
     if campaign.is_archive or without_attempts:
-        return _tables_alone(campaign, index)
-    if index is not None:
-        now = _made_from(campaign, columns, map(_fingerprint, _found(real)))
-        cached = _cached(real, index) if index["made_from"] == now else None
-        if cached is not None:
-            return cached
-    design = {trial.id: trial for trial in campaign.design()}
-    seen, records, damaged = list[str](), list[Record](), list[Damage]()
-    for found in _found(real):
-        seen.append(_fingerprint(found))  # again: an attempt may have been added meanwhile
-        one = attempts.parse(found, design)
-        records.append(one) if isinstance(one, Record) else damaged.append(one)
-    made = CampaignTables(tabulate(records, columns), tuple(damaged))
-    _keep(campaign.directory, made, _made_from(campaign, columns, seen))
-    return made
+        return _tables_alone(campaign, wanted)
+    factors = _factors(campaign)
+    made_from = {"columns": _columns(factors), "design": _design_digest(campaign)}
+    ledger = table_cache.read(real, [ATTEMPTS])
+    found = _compare(campaign, _known(campaign, ledger, made_from), factors)
+    is_current = ledger is not None and _describes(ledger, found, made_from)
+    cached = table_cache.read(real, wanted if is_current else [*TABLES])
+    if cached is not None and is_current:
+        return CampaignTables(cached.tables, cached.damaged, _digest(made_from, found.kept))
+    if cached is None and found.kept:  # a table is damaged
+        found = _compare(campaign, {}, factors)
+    made = StoredTables(_joined(cached, found, factors), tuple(found.damaged), made_from)
+    every = found.every()
+    if every or made.damaged:
+        _keep(campaign.directory, made, every)
+    return CampaignTables(made.tables, made.damaged, _digest(made_from, every))
 
 
 def archive(directory: Path, made: Mapping[str, pa.Table]) -> None:
     """Write the tables of a campaign that has no attempts."""
-    _write(directory, CampaignTables(made, ()), ARCHIVE)
+    table_cache.write(directory, StoredTables(made, (), {}))
 
 
-def made_from(campaign: Campaign, factors: Iterable[str]) -> str:
-    """Return the digest of all that the tables of a campaign are made from."""
-    real = campaign.directory.resolve()
-    return _made_from(campaign, list(factors), map(_fingerprint, _found(real)))
-
-
-def _tables_alone(campaign: Campaign, index: Mapping[str, Any] | None) -> CampaignTables:
-    real = campaign.directory.resolve()
-    found = _cached(real, index) if index else None
+def _tables_alone(campaign: Campaign, wanted: Sequence[str]) -> CampaignTables:
+    found = table_cache.read(campaign.directory.resolve(), wanted)
     if found is None:
         reason = f"the tables differ from the digests in {INDEX}"
         remedy = f"restore its tables and {INDEX} from a copy"
         raise ConfigError([Mistake(str(campaign.directory), reason, remedy)])
-    return found
+    made_from = {"design": _design_digest(campaign)}
+    return CampaignTables(found.tables, found.damaged, _digest(made_from, ()))
 
 
-def _found(real: Path) -> Iterator[attempts.AttemptFiles]:
-    return (attempts.read_files(real, place) for place in layout.attempts(real))
+def _factors(campaign: Campaign) -> list[str]:
+    return list(tomllib.loads(campaign.experiment_text).get("factors", {}))
 
 
-def _fingerprint(found: attempts.AttemptFiles) -> str:
-    return found.fingerprint
-
-
-def _made_from(campaign: Campaign, factors: list[str], fingerprints: Iterable[str]) -> str:
-    """Return the digest of all that tables are made from, and of how."""
+def _columns(factors: Sequence[str]) -> str:
+    """Return the digest of the columns of all tables."""
     columns = [list(fields) for fields in TABLES.values()]
-    design = campaign.files().get(DESIGN)
-    parts = [SCHEMA, columns, factors, design.sha256 if design else "", *fingerprints]
+    return hashlib.sha256(json.dumps([columns, list(factors)]).encode()).hexdigest()
+
+
+def _design_digest(campaign: Campaign) -> str:
+    listed = campaign.files().get(DESIGN)
+    return listed.sha256 if listed else ""
+
+
+def _digest(made_from: Mapping[str, str], every: Iterable[KnownAttempt]) -> str:
+    parts = [dict(made_from), [(one.place, one.fingerprint) for one in every]]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def tabulate(records: Iterable[Record], factors: list[str]) -> dict[str, pa.Table]:
+def _known(
+    campaign: Campaign, ledger: StoredTables | None, made_from: Mapping[str, str]
+) -> dict[str, KnownAttempt]:
+    """Return the attempts in the cache, by place, whose trials the campaign's design has."""
+    if ledger is None or ledger.made_from.get("columns") != made_from["columns"]:
+        return {}
+    known = {one.place: one for one in _listed(ledger)}
+    if ledger.made_from.get("design") == made_from["design"]:
+        return known
+    design = campaign.trials_by_id()
+    return {place: one for place, one in known.items() if place.split("/")[2] in design}
+
+
+def _listed(ledger: StoredTables) -> list[KnownAttempt]:
+    columns = (ledger.tables[ATTEMPTS][name].to_pylist() for name in KnownAttempt._fields)
+    return [KnownAttempt(*one) for one in zip(*columns, strict=True)]
+
+
+def _describes(ledger: StoredTables, found: _Found, made_from: Mapping[str, str]) -> bool:
+    """Whether the cache was made from what was found, and nothing else."""
+    same = ledger.made_from == made_from and ledger.damaged == tuple(found.damaged)
+    return same and not found.added and _listed(ledger) == found.kept
+
+
+def _compare(
+    campaign: Campaign, known: Mapping[str, KnownAttempt], factors: Sequence[str]
+) -> _Found:
+    """Find the attempts whose cached rows hold, and parse the others."""
+    found, records, real = _Found(), list[Record](), campaign.directory.resolve()
+    design: Mapping[str, Trial] = {}
+    for place in layout.attempts(real):
+        before, state = known.get(place), attempts.state(real, place)
+        if before and state and before.state == state:
+            found.kept.append(before)
+            continue
+        files = attempts.read_files(real, place)
+        now = KnownAttempt(place, state, files.fingerprint)
+        if before and before.fingerprint == now.fingerprint:
+            found.kept.append(now)
+            continue
+        design = design or campaign.trials_by_id()
+        one = attempts.parse(files, design)
+        if isinstance(one, Record):
+            found.added.append(now)
+            records.append(one)
+        else:
+            found.damaged.append(one)
+        if len(records) == BATCH:
+            found.parts.append(tabulate(records, factors))
+            records.clear()
+    if records:
+        found.parts.append(tabulate(records, factors))
+    return found
+
+
+def _joined(
+    cached: StoredTables | None, found: _Found, factors: Sequence[str]
+) -> dict[str, pa.Table]:
+    """Return the cached rows that hold and the new ones, in the order of the attempts."""
+    parts = found.parts or [tabulate([], factors)]
+    joined = {name: pa.concat_tables(part[name] for part in parts) for name in TABLES}
+    if cached is None or not found.kept:
+        return joined
+    for name, new in joined.items():
+        rows = _rows_of(cached.tables[name], found.kept)
+        joined[name] = pa.concat_tables([rows, new]).sort_by(ORDER) if len(new) else rows
+    return joined
+
+
+def _rows_of(table: pa.Table, kept: Sequence[KnownAttempt]) -> pa.Table:
+    """Return the rows of some attempts."""
+    keys = [one.place.partition("/")[2].partition("/")[2] for one in kept]
+    own = pc.binary_join_element_wise(table["trial"], pc.cast(table["attempt"], pa.string()), "/")
+    return table.filter(pc.is_in(own, pa.array(keys, pa.string())))
+
+
+def _keep(directory: Path, made: StoredTables, every: Sequence[KnownAttempt]) -> None:
+    """Write the cache if the campaign's folder is writable; reading needs no such right."""
+    columns = zip(*every, strict=True) if every else ([] for _ in KnownAttempt._fields)
+    arrays = [pa.array(column, pa.string()) for column in columns]
+    ledger = pa.table(dict(zip(KnownAttempt._fields, arrays, strict=True)))
+    with suppress(OSError):
+        tables = {**made.tables, ATTEMPTS: ledger}
+        table_cache.write(directory, StoredTables(tables, made.damaged, made.made_from))
+
+
+def _order(place: str) -> tuple[int, str, int]:
+    _, block, trial, number = place.split("/")
+    return int(block), trial, int(number)
+
+
+def tabulate(records: Iterable[Record], factors: Sequence[str]) -> dict[str, pa.Table]:
     """Return records as tables."""
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in TABLES}
     for record in records:
@@ -130,10 +259,10 @@ def tabulate(records: Iterable[Record], factors: list[str]) -> dict[str, pa.Tabl
         }
         rows["trials"].append(common | _trial_columns(record))
         rows["observations"] += [
-            common | observation.model_dump() | {"unit": observation.unit}
+            common | vars(observation) | {"unit": observation.unit}
             for observation in record.observations
         ]
-        rows["checks"] += [common | check.model_dump() for check in attempt.checks]
+        rows["checks"] += [common | vars(check) for check in attempt.checks]
     return {name: _table(rows[name], TABLES[name], factors) for name in TABLES}
 
 
@@ -149,68 +278,7 @@ def _trial_columns(record: Record) -> dict[str, Any]:
 
 
 def _table(
-    rows: list[dict[str, Any]], fields: Mapping[str, pa.DataType], factors: list[str]
+    rows: list[dict[str, Any]], fields: Mapping[str, pa.DataType], factors: Sequence[str]
 ) -> pa.Table:
     schema = pa.schema([*fields.items(), *((name, pa.string()) for name in factors)])
     return pa.Table.from_pylist(rows, schema=schema)
-
-
-def _index(real: Path) -> dict[str, Any] | None:
-    """Read the index of the cache; None if it is missing or damaged."""
-    try:
-        found = digests.unsealed(untrusted_files.data(real / INDEX))
-    except (OSError, ValueError):
-        return None
-    return found if "made_from" in found else None
-
-
-def _cached(real: Path, index: Mapping[str, Any]) -> CampaignTables | None:
-    """Read the cache; None if it is damaged."""
-    try:
-        read = {name: _table_of(real / f"{name}.parquet", index["tables"][name]) for name in TABLES}
-        damaged = tuple(Damage(place, tuple(reasons)) for place, reasons in index["damaged"])
-    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException):
-        return None
-    return CampaignTables(read, damaged)
-
-
-def _table_of(file: Path, sha256: str) -> pa.Table:
-    content = untrusted_files.data(file, most=untrusted_files.OWN_BYTES)
-    if hashlib.sha256(content).hexdigest() != sha256:
-        raise ValueError("was edited")
-    return pq.read_table(pa.BufferReader(content))
-
-
-def _keep(directory: Path, made: CampaignTables, made_from: str) -> None:
-    """Write the cache if the campaign's folder is writable; reading needs no such right."""
-    with suppress(OSError):
-        _write(directory, made, made_from)
-
-
-def _write(directory: Path, made: CampaignTables, made_from: str) -> None:
-    written = {name: _parquet(table) for name, table in made.tables.items()}
-    index = {
-        "schema": SCHEMA,
-        "made_from": made_from,
-        "tables": {name: hashlib.sha256(one).hexdigest() for name, one in written.items()},
-        "damaged": [[one.place, one.reasons] for one in made.damaged],
-    }
-    for name, content in written.items():
-        _replace(directory / f"{name}.parquet", content)
-    _replace(directory / INDEX, digests.sealed(index))
-
-
-def _parquet(table: pa.Table) -> bytes:
-    content = io.BytesIO()
-    pq.write_table(table, content)
-    return content.getvalue()
-
-
-def _replace(file: Path, content: bytes) -> None:
-    unnamed = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        durable_files.write(unnamed, content)
-        unnamed.replace(file)
-    finally:
-        with suppress(OSError):
-            unnamed.unlink(missing_ok=True)

@@ -12,7 +12,7 @@ from httpbed.store import attempts, digests, growth, layout, tables
 from httpbed.store.campaign import Campaign
 from httpbed.store.damage import Damage
 from httpbed.store.layout import DESIGN, EXPERIMENT, LINKS, RUNS
-from httpbed.store.tables import INDEX
+from httpbed.store.table_cache import INDEX
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def _of_archive(campaign: Campaign) -> Verification:
     planned = len(campaign.design())
     notes = ("it is an archive, made without the files of its attempts",)
     try:
-        trials = tables.compact(campaign, ()).tables["trials"]
+        trials = tables.compact(campaign).tables["trials"]
     except ConfigError as error:
         damaged = tuple(Damage(INDEX, (one.reason,)) for one in error.mistakes)
         return Verification(planned, 0, planned, damaged, notes)
@@ -84,7 +84,7 @@ def _own_files(campaign: Campaign) -> Iterator[Damage]:
 
 def _design(campaign: Campaign) -> Mapping[str, Trial] | None:
     try:
-        return {trial.id: trial for trial in campaign.design()}
+        return campaign.trials_by_id()
     except ConfigError:
         return None
 
