@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import results_senders
-from httpbed.analysis.sample import last_attempts
 from httpbed.report.claims import block_numbers
 from httpbed.store import query
 from httpbed.store.results import Results
@@ -144,7 +143,7 @@ def _how(found: Sequence[PublishedExperiment]) -> Iterator[str]:
 
 def _campaign(one: PublishedExperiment) -> list[str]:
     results, rows = one.results, one.results.trials.to_pylist()
-    last = last_attempts(results.trials)
+    last = results.last_attempts
     outcomes = Counter(row["outcome"] for row in last)
     repeated = sum(row["outcome"] == "invalid" for row in rows)
     missing = results.planned - len(last) + outcomes["invalid"]

@@ -10,7 +10,6 @@ from collections import defaultdict
 from datetime import datetime, timedelta
 from itertools import pairwise
 
-from httpbed.analysis.sample import last_attempts
 from httpbed.store.results import Results
 
 LEAST_PAUSE_S = 3600.0
@@ -19,7 +18,7 @@ LEAST_PAUSE_S = 3600.0
 def pauses_s(results: Results) -> dict[int, float]:
     """Return the longest pause between trials of a block, of each block that has a long one."""
     times = defaultdict[int, list[tuple[datetime, datetime]]](list)
-    for row in last_attempts(results.trials):
+    for row in results.last_attempts:
         if row["outcome"] != "invalid":
             began = datetime.fromisoformat(row["started"])
             times[row["block"]].append((began, began + timedelta(seconds=row["wall_s"])))

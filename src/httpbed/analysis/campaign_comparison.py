@@ -120,7 +120,7 @@ def _levels(sample: Sample) -> Levels:
 
 def _trials(results: Results) -> Mapping[Levels, Mapping[int, str]]:
     """Return the identifiers of each treatment's trials by block."""
-    rows = samples.by_treatment(results, samples.last_attempts(results.trials))
+    rows = samples.by_treatment(results, results.last_attempts)
     names = [*results.experiment.factors]
     return {
         frozenset(zip(names, key, strict=True)): {row["block"]: row["trial"] for row in own}

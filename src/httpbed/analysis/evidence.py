@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from httpbed.analysis.sample import last_attempts
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from httpbed.analysis import sample
 from httpbed.experiment.check import CHECK_BY_ID
 from httpbed.store.results import Results
 
@@ -64,21 +65,22 @@ class InvalidAttempt:
 
 def check_summaries(results: Results) -> tuple[CheckSummary, ...]:
     """Summarise each check, in the order in which trials list them."""
-    counted = {
-        (row["trial"], row["attempt"])
-        for row in last_attempts(results.trials)
-        if row["outcome"] != "invalid"
-    }
-    groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for row in results.checks.to_pylist():
-        if (row["trial"], row["attempt"]) in counted:
-            groups[row["name"]].append(row)
-    return tuple(map(_summary, groups.values()))
+    rows = results.checks.filter(_of_counted_trials(results, results.checks))
+    names = rows["name"].unique()
+    return tuple(_summary(rows.filter(pc.equal(rows["name"], name))) for name in names)
+
+
+def _of_counted_trials(results: Results, table: pa.Table) -> pa.ChunkedArray:
+    """Return for each row whether its attempt is the last of a trial, and valid."""
+    counted = [row for row in results.last_attempts if row["outcome"] != "invalid"]
+    keys = pa.array([f"{row['trial']}/{row['attempt']}" for row in counted], pa.string())
+    attempts = pc.cast(table["attempt"], pa.string())
+    return pc.is_in(pc.binary_join_element_wise(table["trial"], attempts, "/"), keys)
 
 
 def invalid_attempts(results: Results) -> tuple[InvalidAttempt, ...]:
     """List every invalid attempt, in order of block and trial."""
-    last = {row["trial"]: row["attempt"] for row in last_attempts(results.trials)}
+    last = {row["trial"]: row["attempt"] for row in results.last_attempts}
     found = [
         InvalidAttempt(
             block=row["block"],
@@ -88,18 +90,17 @@ def invalid_attempts(results: Results) -> tuple[InvalidAttempt, ...]:
             reason=row["reason"] or "no reason given",
             retried=row["attempt"] < last[row["trial"]],
         )
-        for row in results.trials.to_pylist()
-        if row["outcome"] == "invalid"
+        for row in sample.invalid_rows(results)
     ]
     return tuple(sorted(found, key=lambda one: (one.block, one.trial, one.attempt)))
 
 
-def _summary(rows: list[dict[str, Any]]) -> CheckSummary:
-    limits = {row["limit"] for row in rows}
-    failed = [row for row in rows if row["passed"] is False]
-    observed = [row for row in rows if row["passed"]]
-    shown = failed or observed or rows
-    most = max(shown, key=_measured)
+def _summary(rows: pa.Table) -> CheckSummary:
+    limits = rows["limit"].unique()
+    failed = rows.filter(pc.equal(rows["passed"], False))
+    observed = rows.filter(rows["passed"])
+    shown = next((one for one in (failed, observed) if len(one)), rows)
+    most = _largest(shown)
     return CheckSummary(
         check=most["check"],
         item=most["item"],
@@ -109,16 +110,20 @@ def _summary(rows: list[dict[str, Any]]) -> CheckSummary:
         failed=len(failed),
         not_observed=len(rows) - len(observed) - len(failed),
         figure=_figure(shown, most),
-        limit=limits.pop() if len(limits) == 1 else "differs by trial",
+        limit=str(limits[0]) if len(limits) == 1 else "differs by trial",
         measured=most["measured"],
         unit=most["unit"],
     )
 
 
-def _measured(row: Mapping[str, Any]) -> float:
-    return -math.inf if row["measured"] is None else float(row["measured"])
+def _largest(rows: pa.Table) -> dict[str, Any]:
+    """Return the first row with the largest value; the first one if none measured anything."""
+    largest = pc.max(rows["measured"])
+    place = pc.index(rows["measured"], largest).as_py() if largest.is_valid else 0
+    (row,) = rows.slice(place, 1).to_pylist()
+    return dict(row)
 
 
-def _figure(rows: Iterable[Mapping[str, Any]], most: Mapping[str, Any]) -> str:
-    figures = sorted({str(row["figure"]) for row in rows})
-    return "; ".join(figures) if len(figures) <= FEW_FIGURES else str(most["figure"])
+def _figure(rows: pa.Table, most: Mapping[str, Any]) -> str:
+    figures = rows["figure"].unique()
+    return "; ".join(sorted(figures.to_pylist())) if len(figures) <= FEW_FIGURES else most["figure"]

@@ -127,6 +127,15 @@ class Findings:
         """What each factor with several levels did."""
         return effects.of_factors([row.sample for _, row in self.rows()], self.base)
 
+    def first(self, most: int) -> Findings:
+        """Return the same findings of the first treatments only."""
+        conditions, left = list[Condition](), most
+        for condition in self.conditions:
+            rows = condition.rows[: max(0, left)]
+            conditions += [Condition(condition.levels, rows)] if rows else []
+            left -= len(rows)
+        return replace(self, conditions=tuple(conditions))
+
     def rows(self) -> Iterator[tuple[Condition, Row]]:
         """Yield every treatment with its condition."""
         for condition in self.conditions:

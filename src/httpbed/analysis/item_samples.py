@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow.compute as pc
 
-from httpbed.analysis.sample import Floats, Key, Sample, by_treatment, last_attempts, samples
+from httpbed.analysis.sample import Floats, Key, Sample, by_treatment, samples
 from httpbed.experiment.metric import ItemStatistic
 from httpbed.store.results import Results
 
@@ -40,7 +40,7 @@ def named_items(results: Results, metric: str) -> dict[Key, dict[int, dict[str, 
     columns = (rows[name].to_pylist() for name in ("trial", "attempt", "item", "value"))
     for trial, attempt, item, value in zip(*columns, strict=True):
         by_attempt[trial, attempt][item] = value
-    completed = [row for row in last_attempts(results.trials) if row["outcome"] == "completed"]
+    completed = [row for row in results.last_attempts if row["outcome"] == "completed"]
     return {
         key: {
             row["block"]: by_attempt[row["trial"], row["attempt"]]

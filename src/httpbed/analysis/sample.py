@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
@@ -112,20 +111,19 @@ def bounded(statistic: Callable[[Floats], float], at_bound: Floats, far: Floats)
     return Bounded(value, ">" if moved > value else "<")
 
 
-def last_attempts(table: pa.Table) -> list[dict[str, Any]]:
-    """Rows of the trials table that count: the last attempt of each trial."""
-    last: dict[str, dict[str, Any]] = {}
-    for row in table.to_pylist():
-        known = last.get(row["trial"])
-        if known is None or row["attempt"] > known["attempt"]:
-            last[row["trial"]] = row
-    return list(last.values())
+def at_even_ranks(values: Mapping[int, float], most: int) -> dict[int, float]:
+    """Return all values by block; of too many, some from the smallest to the largest."""
+    if len(values) <= most:
+        return dict(values)
+    ranked = sorted(values.items(), key=lambda one: one[1])
+    step = (len(ranked) - 1) / (most - 1)
+    return dict(ranked[round(at * step)] for at in range(most))
 
 
 def samples(results: Results, metric: str) -> dict[Key, Sample]:
     """Gather the sample of each treatment, in the order of the experiment."""
     observed = of_trials(results, metric)
-    rows = by_treatment(results, last_attempts(results.trials))
+    rows = by_treatment(results, results.last_attempts)
     planned = planned_blocks(results)  # computed once, because it examines all treatments
     found = {}
     for levels in results.experiment.treatments():
@@ -142,6 +140,14 @@ def of_trials(results: Results, metric: str) -> dict[tuple[str, int], float]:
     rows = table.filter(wanted)
     columns = (rows[name].to_pylist() for name in ("trial", "attempt", "value"))
     return {(trial, attempt): value for trial, attempt, value in zip(*columns, strict=True)}
+
+
+def invalid_rows(results: Results) -> list[dict[str, Any]]:
+    """Return the rows of invalid attempts in the table of trials."""
+    found: list[dict[str, Any]] = results.trials.filter(
+        pc.equal(results.trials["outcome"], "invalid")
+    ).to_pylist()
+    return found
 
 
 def by_treatment(

@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from httpbed.analysis.sample import last_attempts
 from httpbed.analysis.time_series import TimeSeries
 from httpbed.experiment.handover_event import HandoverEvent
 from httpbed.store import artifacts, handover_files, layout
@@ -75,7 +74,7 @@ NO_CURVE = Curve(np.zeros(0), np.zeros(0))
 
 def attempts(results: Results) -> list[dict[str, Any]]:
     """Rows of the attempts that count and whose bed held, by block and position."""
-    rows = [row for row in last_attempts(results.trials) if row["outcome"] != "invalid"]
+    rows = [row for row in results.last_attempts if row["outcome"] != "invalid"]
     return sorted(rows, key=lambda row: (row["block"], row["position"]))
 
 

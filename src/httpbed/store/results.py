@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -87,3 +88,13 @@ class Results:
     def stated_experiment(self) -> Experiment:
         """The experiment with all its scales."""
         return self.whole_experiment or self.experiment
+
+    @cached_property
+    def last_attempts(self) -> list[dict[str, Any]]:
+        """The rows of the table of trials that count: the last attempt of each trial."""
+        last: dict[str, dict[str, Any]] = {}
+        for row in self.trials.to_pylist():
+            known = last.get(row["trial"])
+            if known is None or row["attempt"] > known["attempt"]:
+                last[row["trial"]] = row
+        return list(last.values())

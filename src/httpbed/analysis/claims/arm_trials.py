@@ -33,9 +33,8 @@ class ArmTrialsReader:
     """Counts the trials of treatments in one campaign."""
 
     def __init__(self, results: Results) -> None:
-        self._last = samples.by_treatment(results, samples.last_attempts(results.trials))
-        invalid = (row for row in results.trials.to_pylist() if row["outcome"] == "invalid")
-        self._invalid = samples.by_treatment(results, invalid)
+        self._last = samples.by_treatment(results, results.last_attempts)
+        self._invalid = samples.by_treatment(results, samples.invalid_rows(results))
         self._blocks = samples.planned_blocks(results)
         self._known = {tuple(one.values()) for one in results.experiment.treatments()}
 

@@ -78,9 +78,7 @@ def _trials(name: str, results: Results) -> Iterator[Cells]:
     observed, checked = _by_attempt(results.observations), _by_attempt(results.checks)
     machine = trial_columns.machine(results.manifest)
     features: dict[sample.Key, Cells] = {}
-    for row in sorted(
-        sample.last_attempts(results.trials), key=lambda one: (one["block"], one["position"])
-    ):
+    for row in sorted(results.last_attempts, key=lambda one: (one["block"], one["position"])):
         key = tuple(row[factor] for factor in experiment.factors)
         if key not in features:
             features[key] = _features(results, dict(zip(experiment.factors, key, strict=True)))
