@@ -32,6 +32,8 @@ IMPORTED = {
 }
 """What ``httpbed import`` writes, by kind."""
 
+ROWS_AT_ONCE = 10_000
+"""Rows that are Python objects at the same time, which take a hundred times their memory."""
 _FORMULA = re.compile(r"[=+\-@\uff1d\uff0b\uff0d\uff20]")
 """First character of a formula; some spreadsheets accept the full-width forms, too."""
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -40,7 +42,8 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 def write(table: pa.Table, file: IO[bytes], kind: str) -> None:
     """Write a table as ``csv`` or ``parquet``, or as ``json`` with an object on each line."""
     if kind == JSON:
-        file.write("".join(f"{json.dumps(row)}\n" for row in table.to_pylist()).encode())
+        for part in table.to_batches(max_chunksize=ROWS_AT_ONCE):
+            file.write("".join(f"{json.dumps(row)}\n" for row in part.to_pylist()).encode())
     elif kind == "csv":
         pa.csv.write_csv(_for_csv(table), file)
     else:

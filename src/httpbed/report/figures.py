@@ -22,6 +22,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, NullLoc
 from matplotlib.transforms import blended_transform_factory
 
 from httpbed.analysis.findings import Condition, Findings, Row
+from httpbed.analysis.sample import at_even_ranks
 from httpbed.experiment.numeric_levels import NumericLevels, numeric_levels
 from httpbed.report import curve_names, marks, network, series
 from httpbed.report.curve_names import MOST_NAME, CurveEnd
@@ -52,6 +53,8 @@ ROW_IN = 0.27
 FIGURE_DPI = 100
 MOST_LINES = 120
 """Of a distribution."""
+MOST_DOTS = 50
+"""Of a treatment in a distribution."""
 MOST_CURVES, MOST_PANELS = 12, 6
 """Of a figure against a factor: so many names find room beside a panel."""
 MOST_HEADING, MOST_AXIS = 60, 30
@@ -145,6 +148,8 @@ def distribution(findings: Findings, document: Mapping[str, Any]) -> Plot:
     what = title(findings.metric)
     censored = any(row.sample.censored for _, row in findings.rows())
     beyond = " A triangle is a trial that timed out: its value lies beyond." if censored else ""
+    if any(len(row.sample.observed) > MOST_DOTS for _, row in lines if row):
+        beyond += f" Of many trials of a treatment, {MOST_DOTS} at even ranks are drawn."
     more = sum(row is not None for _, row in every[MOST_LINES:])
     if more:
         beyond += f" {more} further treatments are not drawn; the table has all."
@@ -153,7 +158,7 @@ def distribution(findings: Findings, document: Mapping[str, Any]) -> Plot:
         caption=f"Each dot is one trial's {what}; the tall tick is the median, the bar its"
         f" {covering(intervals)}.{beyond}",
         alternative=f"Distribution of {what} for each treatment. "
-        + " ".join(_medians(findings, document, form)),
+        + " ".join(_medians(findings.first(MOST_LINES), document, form)),
         figure=figure,
     )
 
@@ -256,13 +261,16 @@ def _lines(findings: Findings, document: Mapping[str, Any]) -> Iterator[tuple[st
 
 def _strip(axes: Axes, y: float, row: Row, form: NumberFormat, style: tuple[str, str, str]) -> None:
     name, color, _ = style
-    dots = [value / form.factor for value in row.sample.observed.values()]
+    values = at_even_ranks(row.sample.observed, MOST_DOTS)
+    dots = [value / form.factor for value in values.values()]
     offsets = list(itertools.islice(itertools.cycle((0.0, -0.14, 0.14, -0.07, 0.07)), len(dots)))
     heights = [y + offset for offset in offsets]
     (marked,) = axes.plot(dots, heights, "o", ms=4.5, color=color, alpha=0.6, markeredgewidth=0)
-    values = row.sample.observed.items()
-    name_marks(marked, (f"{name}, block {at}: {form.number(v)} {form.unit}" for at, v in values))
-    beyond = [bound / form.factor for bound in row.sample.censored.values()]
+    texts = (f"{name}, block {at}: {form.number(v)} {form.unit}" for at, v in values.items())
+    name_marks(marked, texts)
+    beyond = [
+        bound / form.factor for bound in at_even_ranks(row.sample.censored, MOST_DOTS).values()
+    ]
     marker = "<" if row.sample.side == "<" else ">"
     axes.plot(beyond, [y] * len(beyond), marker, markersize=5, color=color, fillstyle="none")
     if row.estimate is None:

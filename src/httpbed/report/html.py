@@ -37,6 +37,7 @@ from httpbed.report.figures import Plot
 from httpbed.report.pages import bands, thumbnails
 from httpbed.report.pages.film import Film
 from httpbed.report.pages.section import Section
+from httpbed.report.phrasing import listed as in_words
 from httpbed.report.phrasing import percent
 from httpbed.report.time_series import SIGNS, OverTime
 from httpbed.store.results import Results
@@ -68,12 +69,15 @@ def render(
     shown: SectionFigures = SectionFigures(),
 ) -> str:
     """Render the report."""
+    listed = findings.first(html_tables.MOST_LISTED)
     return templating.render(
         TEMPLATE,
         **_answer(results, findings),
+        **_tables(results, listed),
         **_evidence(results, findings),
+        unlisted=_unlisted(findings),
         plots=_drawn(plots, folded=_long(findings, plots)),
-        moves=_moves(findings, results, shown.over_time),
+        moves=_moves(listed, results, shown.over_time),
         pages=_pages(findings, shown.pages),
         most_unfolded=MOST_UNFOLDED,
         **_script(),
@@ -178,27 +182,51 @@ def _answer(results: Results, findings: Findings) -> dict[str, Any]:
         "question": results.experiment.question,
         "claims": claims_section.make(results),
         "answer": answer(findings, document),
-        "sentences": every_comparison(findings, document) if sums_up(findings) else [],
         "notes": notes.notes(findings, results),
-        "head": html_tables.headings(findings),
-        "groups": html_tables.groups(findings, document),
-        "matrix": matrix.matrix(findings, results.experiment.report),
         "drawings": [drawing.topology(document, upright=upright) for upright in (False, True)],
         "conditions": html_tables.conditions(findings, results),
         "legends": levels.legends(document),
         "margin": percent(EQUAL_MARGIN),
         "completion": html_tables.completion(findings),
-        "reasons": html_tables.reasons(findings, document),
     }
+
+
+def _tables(results: Results, listed: Findings) -> dict[str, Any]:
+    """Gather what has a line for each of the listed treatments."""
+    document = results.document
+    return {
+        "sentences": every_comparison(listed, document) if sums_up(listed) else [],
+        "head": html_tables.headings(listed),
+        "groups": html_tables.groups(listed, document),
+        "matrix": matrix.matrix(listed, results.experiment.report),
+        "reasons": html_tables.reasons(listed, document)[: html_tables.MOST_LISTED],
+        "treatments": sum(1 for _ in listed.rows()),
+    }
+
+
+def _unlisted(findings: Findings) -> str:
+    """Say how much the tables leave out; empty if they have everything."""
+    most = html_tables.MOST_LISTED
+    counts = {
+        "treatments": sum(1 for _ in findings.rows()) - most,
+        "invalid attempts": len(findings.invalid) - most,
+    }
+    texts = [f"{count} further {what}" for what, count in counts.items() if count > 0]
+    if not texts:
+        return ""
+    return (
+        f"This page lists the first {most} of a kind, and leaves out {in_words(texts)}. The answer"
+        " and the notes count all of them."
+    )
 
 
 def _evidence(results: Results, findings: Findings) -> dict[str, Any]:
     made_by = results.manifest
     return {
         "checks": findings.checks,
-        "invalid": findings.invalid,
+        "invalid": findings.invalid[: html_tables.MOST_LISTED],
+        "invalid_count": len(findings.invalid),
         "recorded": findings.tally.recorded,
-        "treatments": sum(1 for _ in findings.rows()),
         "facts": manifest.facts(results),
         "host": list(manifest.host(made_by)),
         "programs": manifest.programs(made_by),

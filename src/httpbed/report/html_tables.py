@@ -16,6 +16,7 @@ from httpbed.report.matrix import tone
 from httpbed.report.phrasing import (
     DASH,
     FEW_BLOCKS,
+    NumberFormat,
     agreeing_blocks,
     base_name,
     ceiling,
@@ -31,6 +32,8 @@ from httpbed.report.phrasing import (
 )
 from httpbed.store.results import Results
 
+MOST_LISTED = 500
+"""Treatments, or rows of another table: a browser takes seconds to lay out thousands."""
 MOST_CHANGES = 100
 """Of a link, that the page lists."""
 JUDGEMENTS: Mapping[Judgement, str] = {
@@ -105,10 +108,14 @@ def groups(findings: Findings, document: Mapping[str, Any]) -> list[ConditionRow
     """Lay out every condition with its treatments."""
     texts = _shared(findings).values()
     beside = zip(*texts, strict=True) if texts else itertools.repeat(())
+    scale, common = table_format(findings), _shared_ceiling(findings)
     return [
         ConditionRows(
             network.condition(document, condition.levels) or "the one condition",
-            tuple(_line(findings, row, next(beside)) for row in condition.rows),
+            tuple(
+                _line(findings, row, next(beside), scale, has_common_ceiling=bool(common))
+                for row in condition.rows
+            ),
         )
         for condition in findings.conditions
     ]
@@ -174,21 +181,28 @@ def _shared(findings: Findings) -> dict[str, list[str]]:
     return {name: cells for name, cells in shared(findings).items() if name != findings.metric}
 
 
-def _line(findings: Findings, row: Row, beside: tuple[str, ...]) -> TreatmentRow:
-    scale, estimate, ratio = table_format(findings), row.estimate, row.ratio
+def _line(
+    findings: Findings,
+    row: Row,
+    beside: tuple[str, ...],
+    scale: NumberFormat,
+    *,
+    has_common_ceiling: bool,
+) -> TreatmentRow:
+    estimate, ratio = row.estimate, row.ratio
     return TreatmentRow(
         treatment=treatment(row.levels, findings.others),
         n=str(row.sample.n),
         median=scale.bounded(estimate.median) if estimate else DASH,
         interval=scale.interval(estimate.interval) if estimate else DASH,
-        mean=_mean(findings, row),
+        mean=_mean(scale.finer(), row),
         ratio="base" if row.is_base else ratio_text(ratio.value) if ratio else DASH,
         ratio_interval=ratio_interval(ratio.interval) if ratio else "",
         of_medians=_of_medians(ratio) if ratio else "",
         blocks=agreeing_blocks(ratio) if ratio and ratio.judgement in {"less", "more"} else "",
         judgement=_judgement(ratio) if ratio else "",
         tone=tone(findings.metric, ratio) if ratio else "",
-        goodput=_goodput(findings, row),
+        goodput=_goodput(row, has_common_ceiling=has_common_ceiling),
         shared=beside,
         done=f"{row.tally.completed}/{row.tally.planned}",
         endings=_endings(row),
@@ -207,8 +221,8 @@ def _judgement(ratio: Ratio) -> str:
     return JUDGEMENTS[ratio.judgement]
 
 
-def _mean(findings: Findings, row: Row) -> str:
-    found, scale = row.estimate, table_format(findings).finer()
+def _mean(scale: NumberFormat, row: Row) -> str:
+    found = row.estimate
     if found is None or found.mean is None:
         return DASH
     text = scale.number(found.mean)
@@ -217,11 +231,11 @@ def _mean(findings: Findings, row: Row) -> str:
     return f"{text} ({found.left_out} left out)" if found.left_out else text
 
 
-def _goodput(findings: Findings, row: Row) -> str:
+def _goodput(row: Row, *, has_common_ceiling: bool) -> str:
     if row.goodput is None:
         return DASH
     text = goodput_number(row.goodput, row.ceiling_bit_s, 2)
-    return text if _shared_ceiling(findings) else f"{text} {ceiling(row)}"
+    return text if has_common_ceiling else f"{text} {ceiling(row)}"
 
 
 def _shared_ceiling(findings: Findings) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from httpbed.analysis.comparison import EQUAL_MARGIN, Judgement, Ratio
@@ -33,6 +33,8 @@ MOST_PAGES = 6
 """Matrices that are shown unfolded."""
 SHAPES: Mapping[Judgement, str] = {"less": "▼", "more": "▲", "equal": "=", "open": "○"}
 Levels = tuple[str, ...]
+Ranks = Mapping[str, Mapping[str, int]]
+"""The place of each level among those of its factor."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ class Matrix:
 def matrix(findings: Findings, options: ReportOptions) -> Matrix:
     """Arrange all treatments."""
     axes = choose(findings, options)
-    pages = [_page(findings, axes, at) for at in _combinations(findings, axes.pages)]
+    pages = list(_pages(findings, axes))
     rule = f"{FEW_BLOCKS} settle nothing"
     why = [rule if word.startswith("n <") else "within noise" for word in sorted(_why(findings))]
     meanings: dict[Judgement, str] = {
@@ -177,23 +179,42 @@ def _levels(findings: Findings) -> dict[str, list[str]]:
 
 def _combinations(findings: Findings, names: Sequence[str]) -> list[Levels]:
     """Return the combinations of levels that occur, in the order of the levels."""
-    levels = _levels(findings)
-    found = dict.fromkeys(tuple(row.levels[name] for name in names) for _, row in findings.rows())
+    ranks = _ranks(findings)
+    return _in_order({_of(row, names) for _, row in findings.rows()}, names, ranks)
+
+
+def _ranks(findings: Findings) -> Ranks:
+    return {
+        name: {level: rank for rank, level in enumerate(some)}
+        for name, some in _levels(findings).items()
+    }
+
+
+def _in_order(found: Iterable[Levels], names: Sequence[str], ranks: Ranks) -> list[Levels]:
+    """Sort combinations of levels in the order of the levels."""
     return sorted(
-        found, key=lambda at: [levels[name].index(one) for name, one in zip(names, at, strict=True)]
+        found, key=lambda at: [ranks[name][one] for name, one in zip(names, at, strict=True)]
     )
 
 
-def _page(findings: Findings, axes: Axes, at: Levels) -> Page:
-    here = dict(zip(axes.pages, at, strict=True))
-    every = [row for _, row in findings.rows() if here.items() <= row.levels.items()]
-    cells = {(_of(row, axes.rows), _of(row, axes.columns)): _cell(findings, row) for row in every}
-    rows, columns = (
-        [one for one in _combinations(findings, names) if any(key[axis] == one for key in cells)]
-        for axis, names in ((0, axes.rows), (1, axes.columns))
-    )
+def _pages(findings: Findings, axes: Axes) -> Iterator[Page]:
+    """Yield the matrices; each treatment is looked at once, because there may be thousands."""
+    ranks, write = _ranks(findings), _CellWriter(findings)
+    pages: dict[Levels, dict[tuple[Levels, Levels], MatrixCell]] = {}
+    for _, row in findings.rows():
+        cells = pages.setdefault(_of(row, axes.pages), {})
+        cells[_of(row, axes.rows), _of(row, axes.columns)] = write.cell(row)
+    for at in _in_order(pages, axes.pages, ranks):
+        yield _page(axes, at, pages[at], ranks)
+
+
+def _page(
+    axes: Axes, at: Levels, cells: Mapping[tuple[Levels, Levels], MatrixCell], ranks: Ranks
+) -> Page:
+    rows = _in_order({row for row, _ in cells}, axes.rows, ranks)
+    columns = _in_order({column for _, column in cells}, axes.columns, ranks)
     return Page(
-        name=treatment(here, axes.pages) if at else "",
+        name=treatment(dict(zip(axes.pages, at, strict=True)), axes.pages) if at else "",
         columns=tuple(_name(axes.columns, one) for one in columns),
         rows=tuple(
             MatrixRow(headings, tuple(cells.get((row, column)) for column in columns))
@@ -227,24 +248,34 @@ def _alike(rows: list[Levels], depth: int) -> Iterator[Levels]:
     return itertools.takewhile(lambda row: row[:depth] == rows[0][:depth], rows)
 
 
-def _cell(findings: Findings, row: Row) -> MatrixCell:
-    scale, ratio = table_format(findings), row.ratio
-    name = treatment(row.levels, (*findings.network, *findings.others))
-    median = scale.bounded(row.estimate.median) if row.estimate else DASH
-    interval = bracketed(scale, row.estimate.interval) if row.estimate else ""
-    missing = done(row) if row.tally.completed < row.tally.planned else ""
-    about = f"{name}: {title(findings.metric)} {median} {interval}".rstrip()
-    if ratio is None:
-        return MatrixCell("", median, interval, missing, "base" if row.is_base else "", about)
-    reason = f" {open_word(ratio)}" if ratio.judgement == "open" and len(_why(findings)) > 1 else ""
-    return MatrixCell(
-        shape=SHAPES[ratio.judgement],
-        main=ratio_text(ratio.value),
-        aside=f"{ratio_brackets(ratio.interval)}{reason}".strip(),
-        missing=missing,
-        tone=tone(findings.metric, ratio),
-        about=about,
-    )
+class _CellWriter:
+    """Writes treatments in the number format and with the words that all of them share."""
+
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self._scale = table_format(findings)
+        self._gives_reason = len(_why(findings)) > 1
+
+    def cell(self, row: Row) -> MatrixCell:
+        """Write a treatment."""
+        findings, scale, ratio = self._findings, self._scale, row.ratio
+        name = treatment(row.levels, (*findings.network, *findings.others))
+        median = scale.bounded(row.estimate.median) if row.estimate else DASH
+        interval = bracketed(scale, row.estimate.interval) if row.estimate else ""
+        missing = done(row) if row.tally.completed < row.tally.planned else ""
+        about = f"{name}: {title(findings.metric)} {median} {interval}".rstrip()
+        if ratio is None:
+            return MatrixCell("", median, interval, missing, "base" if row.is_base else "", about)
+        gives_reason = ratio.judgement == "open" and self._gives_reason
+        reason = f" {open_word(ratio)}" if gives_reason else ""
+        return MatrixCell(
+            shape=SHAPES[ratio.judgement],
+            main=ratio_text(ratio.value),
+            aside=f"{ratio_brackets(ratio.interval)}{reason}".strip(),
+            missing=missing,
+            tone=tone(findings.metric, ratio),
+            about=about,
+        )
 
 
 def _why(findings: Findings) -> set[str]:

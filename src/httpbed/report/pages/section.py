@@ -20,6 +20,7 @@ from httpbed.analysis.findings import METRIC_OF_PAGES, Findings
 from httpbed.analysis.sample import Sample, samples
 from httpbed.experiment.metric import METRICS
 from httpbed.report.figures import STYLE, Plot
+from httpbed.report.html_tables import MOST_LISTED
 from httpbed.report.pages import (
     cumulative,
     film,
@@ -84,7 +85,7 @@ def make(findings: Findings, results: Results) -> Section | None:
     chosen = scenes.choose(findings, results)
     with mpl.rc_context(STYLE):
         return Section(
-            metrics=metrics_table.make(results, findings),
+            metrics=metrics_table.make(results, findings.first(MOST_LISTED)),
             plots=tuple(_of_all(findings, results)),
             parts=tuple(_part(scene, number) for number, scene in enumerate(chosen, start=1)),
             left_out=scenes.left_out(findings, chosen),
