@@ -1,6 +1,6 @@
 # The verbs of httpbed: people and CI use these, and nothing else. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help prepare demo test check types rust-lints rust-tests quiche-tests build calibrate bench bench-link bench-quiche bench-replay bench-speed-index bench-kills reproduce docs
+.PHONY: help prepare demo test check types rust-lints rust-tests quiche-tests build calibrate bench bench-link bench-quiche bench-replay bench-speed-index bench-kills bench-campaign reproduce docs
 MAKEFLAGS += --no-print-directory
 # cargo would look for make's job server, which make gives to other makes only.
 unexport MAKEFLAGS MFLAGS
@@ -73,6 +73,9 @@ bench-speed-index: prepare  ## Speed Index of recorded traces beside speedline-c
 
 bench-kills: prepare  ## kill processes of running campaigns at random; ARGS="--kills 200 --seed 1"
 	python -m bench.kills $(ARGS)
+
+bench-campaign: prepare  ## what each verb costs on a large campaign; ARGS="--trials 100000"
+	python -m bench.campaign.size $(ARGS)
 
 reproduce: prepare  ## run the studies and compare with results/; STUDY=zhang2023 SCALE=smoke
 	python experiments/reproduce.py $(if $(STUDY),--study $(STUDY)) $(if $(SCALE),--scale $(SCALE))
