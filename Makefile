@@ -1,6 +1,6 @@
 # The verbs of httpbed: people and CI use these, and nothing else. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help prepare demo test check types rust-lints rust-tests quiche-tests build calibrate bench bench-link bench-quiche bench-replay bench-speed-index bench-kills bench-campaign reproduce docs
+.PHONY: help prepare demo test check types rust-lints rust-tests quiche-tests build calibrate bench bench-link bench-quiche bench-replay bench-speed-index bench-kills bench-campaign bench-side-by-side reproduce docs
 MAKEFLAGS += --no-print-directory
 # cargo would look for make's job server, which make gives to other makes only.
 unexport MAKEFLAGS MFLAGS
@@ -76,6 +76,9 @@ bench-kills: prepare  ## kill processes of running campaigns at random; ARGS="--
 
 bench-campaign: prepare  ## what each verb costs on a large campaign; ARGS="--trials 100000"
 	python -m bench.campaign.size $(ARGS)
+
+bench-side-by-side: prepare  ## how many trials this machine carries at a time; ARGS="--kinds curl,aioquic"
+	python -m bench.campaign.side_by_side $(ARGS)
 
 reproduce: prepare  ## run the studies and compare with results/; STUDY=zhang2023 SCALE=smoke
 	python experiments/reproduce.py $(if $(STUDY),--study $(STUDY)) $(if $(SCALE),--scale $(SCALE))

@@ -75,8 +75,13 @@ def write(directory: Path, stored: StoredTables) -> None:
 
 
 def _parquet(table: pa.Table) -> bytes:
+    # Measured values rarely repeat: a dictionary of them would be as long as they are.
+    values = [one.name for one in table.schema if pa.types.is_floating(one.type)]
+    texts = [name for name in table.column_names if name not in values]
     content = io.BytesIO()
-    pq.write_table(table, content)
+    pq.write_table(
+        table, content, compression="zstd", use_dictionary=texts, use_byte_stream_split=values
+    )
     return content.getvalue()
 
 
