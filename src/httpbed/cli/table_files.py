@@ -33,7 +33,7 @@ IMPORTED = {
 """What ``httpbed import`` writes, by kind."""
 
 ROWS_AT_ONCE = 10_000
-"""Rows that are Python objects at the same time, which take a hundred times their memory."""
+"""Rows that are Python objects at the same time, which take ten times their memory."""
 _FORMULA = re.compile(r"[=+\-@\uff1d\uff0b\uff0d\uff20]")
 """First character of a formula; some spreadsheets accept the full-width forms, too."""
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")

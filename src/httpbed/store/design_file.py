@@ -18,8 +18,8 @@ def text(design: Iterable[Trial]) -> str:
 def parse(content: str) -> list[Trial]:
     """Return the trials in a file's content; all trials of a treatment share one document.
 
-    The blocks of a campaign repeat the same documents. A copy for each of 100,000 trials would take
-    0.6 GB.
+    The blocks of a campaign repeat the same documents. Copies of them would take most of the memory
+    of a large design.
     """
     documents: dict[Levels, dict[str, Any]] = {}
     return [_sharing(Trial.model_validate_json(line), documents) for line in content.splitlines()]
