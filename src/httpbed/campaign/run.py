@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -121,17 +121,39 @@ class OpenRun:
         if self.rule is None:
             asyncio.run(execute(self.pending, earlier=self.earlier))
             return
-        directory = self.campaign.directory
-        for _, work in groupby(self.pending, key=lambda one: one[0].block):
-            done = stopping.settled(directory, self.rule)
-            if needed := [one for one in work if stopping.of(one[0].levels) not in done]:
-                asyncio.run(execute(needed, earlier=self._recent()))
+        for work in self._blocks():
+            asyncio.run(execute(work, earlier=self._recent()))
         self._forget_what_is_not_needed(self.rule)
 
     def _recent(self) -> list[Attempt]:
         from httpbed.store import finished  # noqa: PLC0415 - it imports pyarrow
 
         return finished.recent(self.campaign, finished.read(self.campaign))
+
+    def finish_by(
+        self, execute: Callable[[Iterator[list[Work]]], Coroutine[Any, Any, None]]
+    ) -> None:
+        """Let another executor run the pending trials, block by block.
+
+        Raises:
+            HostError: The executor cannot run them.
+            KeyboardInterrupt: The user interrupted the run.
+        """
+        if self.pending:
+            asyncio.run(execute(self._blocks()))
+        if self.rule:
+            self._forget_what_is_not_needed(self.rule)
+
+    def _blocks(self) -> Iterator[list[Work]]:
+        """Yield the pending trials of each block; those of settled treatments are left out.
+
+        Which are settled is found out when a block is asked for.
+        """
+        directory, rule = self.campaign.directory, self.rule
+        for _, work in groupby(self.pending, key=lambda one: one[0].block):
+            done = stopping.settled(directory, rule) if rule else ()
+            if needed := [one for one in work if stopping.of(one[0].levels) not in done]:
+                yield needed
 
     def _forget_what_is_not_needed(self, rule: Replicates) -> None:
         """Take the trials that never ran of settled treatments out of the design."""

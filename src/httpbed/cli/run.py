@@ -14,6 +14,7 @@ from httpbed.campaign import capability, link_certificate
 from httpbed.campaign.parallelism import ONE, Parallelism
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.cli import experiment_argument
+from httpbed.cli.cluster_option import cluster_option, require_dask
 from httpbed.cli.echo import command_line, echo, say
 from httpbed.cli.jobs import jobs_option
 from httpbed.cli.verb import verb
@@ -24,6 +25,7 @@ from httpbed.host.backend import Backend
 from httpbed.programs.catalog import Catalog
 from httpbed.store import capacity_records, kept_files
 from httpbed.store import sender_records as records
+from httpbed.store.layout import CLUSTER
 
 if TYPE_CHECKING:  # statistics, which a run begins without
     from httpbed.analysis.sample import Tally
@@ -45,8 +47,9 @@ if TYPE_CHECKING:  # statistics, which a run begins without
 )
 @jobs_option(
     "Trials side by side: a number, or auto for as many as this machine carries undisturbed; checks"
-    " reject disturbed attempts, which are repeated."
+    " reject disturbed attempts, which are repeated. With --cluster: on each machine."
 )
+@cluster_option
 @wait_option
 @experiment_argument.keep_option
 @click.option(
@@ -68,6 +71,7 @@ def command(
     until: str | None,
     output: Path | None,
     jobs: Parallelism,
+    cluster: str | None,
     wait_s: float,
     keep: frozenset[str],
     strict: bool,
@@ -84,15 +88,17 @@ def command(
     figure or report section is taken over. A file that would run its treatments differently is
     rejected, with each key that differs.
     """
+    if cluster:
+        require_dask()
     loaded, catalog = experiment_argument.load(
         file, recipe_folders, scale, for_claims=for_claims, replicates=replicates, until=until
     )
     words = [loaded.experiment.name, scale, "for-claims" if for_claims else None]
     directory = output or Path("-".join(filter(None, words)))
-    options = RunFlags(jobs, keep, backend.choose(link_backend), wait_s)
+    options = RunFlags(jobs, keep, backend.choose(link_backend), wait_s, cluster, strict)
     capability.require(loaded, options.backend)
     experiment_argument.print_gaps(loaded, catalog, keep)
-    if strict:
+    if strict and not cluster:  # else the workers' certificates count
         link_certificate.require(link_certificate.standing(loaded, options.backend))
     context.exit(carry_out(loaded, catalog, directory, options, as_json=as_json))
 
@@ -109,6 +115,10 @@ class RunFlags:
     """How packets cross the link."""
     wait_s: float = 0.0
     """Longest wait for a quiet machine."""
+    cluster: str | None = None
+    """Address of the scheduler of a cluster; None: this machine runs the trials."""
+    strict: bool = False
+    """Whether a certificate has to cover the links."""
 
 
 def carry_out(
@@ -125,28 +135,46 @@ def carry_out(
     from httpbed.campaign import senders  # noqa: PLC0415
     from httpbed.cli.progress import Reporter  # noqa: PLC0415
 
+    if options.cluster:
+        from httpbed.cli.bodies import cluster_run  # noqa: PLC0415
+
     run_options = campaign_run.RunOptions(
         backend=options.backend, command=command_line(), keep=options.keep
     )
     campaign_run.require_place(loaded, directory)
     ready = campaign_run.prepare(loaded, catalog, run_options, say=say)
-    standing = link_certificate.standing(loaded, options.backend)
     ready.manifest["scale"] = loaded.scale
     ready.manifest["for_claims"] = loaded.for_claims is not None
     ready.manifest["replicates"] = loaded.replicates
     ready.manifest["until"] = loaded.stopping.until if loaded.stopping else None
     ready.manifest |= experiment_argument.program_sources()
-    ready.manifest["link_certificate"] = standing.as_json()
+    _note_machine(ready.manifest, loaded, options)
     ready.manifest["senders"] = senders.standings(loaded.scenarios(), catalog, ready.manifest)
-    _warn_of_many_loads(loaded, ready.manifest, options.jobs)
     with (
         campaign_run.opened(ready, directory, jobs=options.jobs, say=say) as run,
         Reporter(len(run.pending), run.pending_per_block()) as reporter,
     ):
-        run.finish(jobs=options.jobs, tell=reporter.report, wait_s=options.wait_s)
+        if options.cluster:
+            cluster_run.finish(run, loaded, options, options.cluster, tell=reporter.report)
+        else:
+            run.finish(jobs=options.jobs, tell=reporter.report, wait_s=options.wait_s)
     for line in kept_files.lines(directory, options.keep):
         say(line)
     return _report(directory, as_json=as_json)
+
+
+def _note_machine(manifest: dict[str, Any], loaded: LoadedExperiment, options: RunFlags) -> None:
+    """Cite this machine's link certificate; or say that the machines of a cluster run the trials.
+
+    Those have certificates of their own, and this machine measures nothing.
+    """
+    if options.cluster:
+        manifest[CLUSTER] = True
+        del manifest["host"]
+        return
+    standing = link_certificate.standing(loaded, options.backend)
+    manifest["link_certificate"] = standing.as_json()
+    _warn_of_many_loads(loaded, manifest, options.jobs)
 
 
 def _warn_of_many_loads(

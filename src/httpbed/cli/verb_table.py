@@ -23,6 +23,7 @@ VERBS = {
     "gate": "Fail if a campaign is worse than a baseline, or contradicts its claims.",
     "diff": "Compare two campaigns, treatment by treatment.",
     "export": "Write campaigns as a table, as a dataset with dictionary, or as HAR files.",
+    "worker": "Run blocks of campaigns on this machine, as one of several.",
     "merge": "Write campaigns without their artifacts, as one small archive.",
     "verify": "Compare every file of a campaign with its digest.",
     "import": "Turn HAR files into observations, and audit claims on them.",

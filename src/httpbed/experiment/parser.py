@@ -45,7 +45,7 @@ RESERVED_FACTORS = frozenset(
     (
         *("block", "position", "trial", "attempt", "outcome", "reason", "time_limit_s", "started"),
         *("wall_s", "metric", "value", "unit", "source", "item", "name", "of", "passed", "figure"),
-        "limit",
+        *("limit", "machine"),
     )
 )
 """Columns of every exported table, which a factor of that name would collide with."""

@@ -106,6 +106,8 @@ class Attempt(Value):
     """Seconds that each phase of the attempt took."""
     cpus: float | None = None
     """How many CPUs its processes used while the client ran; None: unknown."""
+    machine: str | None = None
+    """Name of the cluster's machine that ran it; None: the machine of the campaign's manifest."""
 
     @property
     def id(self) -> str:

@@ -102,6 +102,17 @@ def require_namespaces(findings: Mapping[str, Any]) -> None:
             )
 
 
+def require_disk() -> None:
+    """Check that the cache's disk has room for trials.
+
+    Raises:
+        HostError: It has not; with the remedy.
+    """
+    found = _disk_capability()
+    if not found.ok:
+        raise HostError(f"{found.name}: {found.figure}", found.remedy)
+
+
 def require_qdisc(kind: str, root: Root) -> bool:
     """Check that the kernel has a queueing discipline; return whether it accepts a seed.
 

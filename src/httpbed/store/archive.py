@@ -27,9 +27,9 @@ from httpbed.experiment import parser
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.trial import Trial
 from httpbed.store import campaign as campaigns
-from httpbed.store import resume, sender_records, tables
+from httpbed.store import machine_log, resume, sender_records, tables
 from httpbed.store.campaign import Campaign
-from httpbed.store.layout import SOURCES
+from httpbed.store.layout import MACHINE_LINES, SOURCES
 from httpbed.store.tables import TABLES, CampaignTables
 
 _ABSOLUTE = re.compile(r"(?<![^\s=])/\S*/")
@@ -101,7 +101,9 @@ def merge(directories: Sequence[Path], output: Path) -> Merged:
     generation = max(resume.generation(source.manifest) for source in sources)
     grown = {"generation": generation} if generation > 1 else {}
     manifest = sender_records.refreshed(sources[0].manifest)
-    public = _public({**manifest, **grown, SOURCES: provenance})
+    lines = [line for source in sources for line in _machine_lines(source, merged)]
+    machines = {MACHINE_LINES: lines} if lines else {}
+    public = _public({**manifest, **grown, SOURCES: provenance, **machines})
     files = {Path(name).name: first.directory / name for name in first.link_names()}
     with campaigns.made(output, first.experiment_text, merged.design, public, files) as made:
         for source in sources:
@@ -172,6 +174,15 @@ def _merged(sources: Sequence[Source]) -> Merged:
         merged.finished += finished[id(best)][number]
         _add(merged, best, number)
     return merged
+
+
+def _machine_lines(source: Source, merged: Merged) -> Iterator[dict[str, Any]]:
+    """Yield the lines on the machines of a cluster, with the archive's numbers of blocks."""
+    ours = {theirs: ours for ours, (one, theirs) in merged.blocks.items() if one is source}
+    earlier = source.manifest.get(MACHINE_LINES, ())
+    for line in machine_log.read(source.campaign.directory) or earlier:
+        if line["block"] in ours:
+            yield {**line, "block": ours[line["block"]]}
 
 
 def _first_number(manifest: Mapping[str, Any], block: int) -> int:

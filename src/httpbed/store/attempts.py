@@ -143,6 +143,15 @@ def parse(files: AttemptFiles, design: Mapping[str, Trial] | None) -> Record | D
         return Damage(files.place, (f"{TRIAL} {error}",))
 
 
+def listed(content: bytes) -> Mapping[str, FileDigest]:
+    """Return the digest of each file that a ``trial.json`` names, by its percent-encoded name.
+
+    Raises:
+        DifferentError: It is not what :func:`write` wrote.
+    """
+    return _trial_document(content).files
+
+
 @dataclass(frozen=True)
 class TrialDocument:
     """The content of ``trial.json``."""

@@ -8,6 +8,7 @@
     earlier/<n>/          these three as they were before the campaign grew for the n-th time
     links/<SHA-256>       copies of the traces and records that the experiment names
     runs.jsonl            a line per run
+    machines.jsonl        a line per block that a machine of a cluster ran
     trials/<block>/<trial>/<attempt>/{trial.json, observations.jsonl, handovers.json, artifacts/}
     unfinished/           attempts that are running; cleared by the next run
     damaged/              damaged attempts that were set aside

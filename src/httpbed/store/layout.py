@@ -15,6 +15,11 @@ LINKS = "links"
 SOURCES = "sources"
 """The manifest's member in which an archive says from which campaigns it was made."""
 RUNS = "runs.jsonl"
+MACHINES = "machines.jsonl"
+MACHINE_LINES = "machines"
+"""The member of a manifest, as it is read, with the lines of :data:`MACHINES`."""
+CLUSTER = "cluster"
+"""The member of a manifest that is true if the machines of a cluster ran the campaign."""
 TRIALS, UNFINISHED, DAMAGED = "trials", "unfinished", "damaged"
 EARLIER = "earlier"
 """What a campaign was before it grew: a numbered folder for each time."""
@@ -106,5 +111,5 @@ def _listed(folder: str | Path) -> list[os.DirEntry[str]]:
 def is_own_file(directory: Path, file: Path) -> bool:
     """Whether a path leads to a file or folder that a campaign consists of, links followed."""
     real = Path(os.path.realpath(file))  # which accepts loops of links
-    own = (*FILES, LINKS, RUNS, LOCK, *FOLDERS)
+    own = (*FILES, LINKS, RUNS, MACHINES, LOCK, *FOLDERS)
     return any(real.is_relative_to(directory.resolve() / name) for name in own)

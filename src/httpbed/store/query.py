@@ -16,9 +16,10 @@ from httpbed.experiment.errors import ConfigError
 from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.trial import Trial
 from httpbed.store import campaign as campaigns
-from httpbed.store import resume, tables
+from httpbed.store import machine_log, resume, tables
 from httpbed.store.artifacts import Artifacts
 from httpbed.store.campaign import Campaign
+from httpbed.store.layout import MACHINE_LINES
 from httpbed.store.results import Results
 
 
@@ -42,7 +43,7 @@ def read(directory: Path) -> Results:
         directory=directory,
         experiment=experiment,
         document=narrowed(read_back.document, factors),
-        manifest=manifest | {"jobs": _jobs(campaign)},
+        manifest=manifest | {"jobs": _jobs(campaign)} | _machines(campaign),
         planned=len(design),
         scenarios={
             tuple(trial.levels[name] for name in factors): trial.document for trial in design
@@ -75,6 +76,14 @@ def _of_design(
 def _jobs(campaign: Campaign) -> str:
     """Return how many trials ran side by side in each run, as text."""
     return ", then ".join(run["jobs"] for run in campaign.runs())
+
+
+def _machines(campaign: Campaign) -> dict[str, Any]:
+    """Return the log of a cluster's machines with their certificates; nothing for one machine."""
+    lines = machine_log.read(campaign.directory)
+    if not lines:
+        return {}
+    return {MACHINE_LINES: lines, "link_certificate": machine_log.certificate(lines)}
 
 
 def tidy(results: Results) -> pa.Table:

@@ -24,6 +24,7 @@ TRIAL_FIELDS: Mapping[str, pa.DataType] = {
     "time_limit_s": pa.float64(),
     "started": pa.string(),
     "wall_s": pa.float64(),
+    "machine": pa.string(),
 }
 OBSERVATION_FIELDS: Mapping[str, pa.DataType] = {
     "block": pa.int32(),

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from httpbed.experiment import kept
+from httpbed.store.layout import CLUSTER
 
 MACHINE = ("kernel", "architecture", "cpu", "cores", "memory_bytes")
 """Facts of the machine; comparisons stay within one machine."""
@@ -85,7 +86,7 @@ def differences(
     for subject in dict.fromkeys([*before, *now]):
         yield from _of_subject(before.get(subject, {}), now.get(subject, {}))
     yield from _differences(_sites(made_by), _sites(manifest))
-    yield from _differences(_machine(made_by), _machine(manifest))
+    yield from _machine_differences(made_by, manifest)
 
 
 def conflicts(
@@ -93,7 +94,7 @@ def conflicts(
 ) -> Iterator[tuple[str, str, str]]:
     """Yield what keeps a run out of a campaign: name, old value and new value."""
     yield from program_conflicts(made_by, manifest)
-    yield from _differences(_machine(made_by), _machine(manifest))
+    yield from _machine_differences(made_by, manifest)
 
 
 def program_conflicts(
@@ -138,6 +139,20 @@ def _summary(subject: Mapping[str, str]) -> str:
     libraries = sorted(one for one in subject.items() if _is_library(one[0]))
     digest = hashlib.sha256(json.dumps(libraries).encode()).hexdigest()
     return f"{len(libraries)} files ({digest[:12]})"
+
+
+def _machine_differences(
+    made_by: Mapping[str, Any], manifest: Mapping[str, Any]
+) -> Iterator[tuple[str, str, str]]:
+    """Yield how machines differ; those of a cluster may, because each block stays on one."""
+    if made_by.get(CLUSTER) or manifest.get(CLUSTER):
+        yield from _differences(_place_of_run(made_by), _place_of_run(manifest))
+    else:
+        yield from _differences(_machine(made_by), _machine(manifest))
+
+
+def _place_of_run(manifest: Mapping[str, Any]) -> dict[str, str]:
+    return {"place of its trials": "a cluster" if manifest.get(CLUSTER) else "this machine"}
 
 
 def _differences(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:

@@ -131,7 +131,16 @@ def _tables_alone(campaign: Campaign, wanted: Sequence[str]) -> CampaignTables:
         remedy = f"restore its tables and {INDEX} from a copy"
         raise ConfigError([Mistake(str(campaign.directory), reason, remedy)])
     made_from = {"design": _design_digest(campaign)}
-    return CampaignTables(found.tables, found.damaged, _digest(made_from, ()))
+    complete = {name: _completed(table, name) for name, table in found.tables.items()}
+    return CampaignTables(complete, found.damaged, _digest(made_from, ()))
+
+
+def _completed(table: pa.Table, name: str) -> pa.Table:
+    """Add the columns that an archive of an earlier version lacks, without values."""
+    for place, (column, kind) in enumerate(TABLES[name].items()):
+        if column not in table.column_names:
+            table = table.add_column(place, pa.field(column, kind), pa.nulls(len(table), kind))
+    return table
 
 
 def _factors(campaign: Campaign) -> list[str]:
@@ -274,6 +283,7 @@ def _trial_columns(record: Record) -> dict[str, Any]:
         "time_limit_s": attempt.trial.time_limit_s,
         "started": attempt.started,
         "wall_s": sum(attempt.phases_s.values()),
+        "machine": attempt.machine,
     }
 
 

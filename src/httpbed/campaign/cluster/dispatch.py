@@ -1,0 +1,354 @@
+"""Gives the blocks of a campaign to workers, and takes back what they return.
+
+A block goes to a worker with a free slot, and stays there: its comparisons are within one machine.
+If the worker is lost, every attempt of the block that it had is an invalid one, and the block runs
+again on another worker, up to :data:`MOST_LOSSES` times more. A worker that refuses a block gets no
+further one; that costs no attempt. While no worker can run a block, the campaign waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, BinaryIO, Protocol
+
+from httpbed.campaign.cluster import workers as fitness
+from httpbed.campaign.cluster.homecoming import Arrival, Homecoming, mismatch
+from httpbed.campaign.cluster.messages import (
+    BlockEnd,
+    BlockRequest,
+    CodeIdentity,
+    PackedAttempt,
+    RunSelection,
+    WantedTrial,
+)
+from httpbed.campaign.cluster.workers import ConnectedWorker, LostError, UselessError
+from httpbed.campaign.executor import Work
+from httpbed.campaign.interruption import Interruption
+from httpbed.campaign.progress import AttemptProgress
+from httpbed.experiment import units
+from httpbed.experiment.errors import HostError
+from httpbed.experiment.trial import Attempt
+from httpbed.store.machine_log import LOST, RETURNED
+
+MOST_LOSSES = 3
+"""How often a block runs again in one run after its worker was lost."""
+PATIENCE_S = 600.0
+"""How long a campaign waits for a worker that can run a block, or for a scheduler that vanished."""
+
+Say = Callable[[str], None]
+Tell = Callable[[AttemptProgress], None]
+
+
+class Cluster(Protocol):
+    """Workers behind a scheduler."""
+
+    async def connect(self) -> None:
+        """Connect, or connect again; raises HostError if the scheduler does not answer."""
+
+    async def look(self) -> list[ConnectedWorker]:
+        """Return the workers that are connected now; raises LostError without a scheduler."""
+
+    async def run(self, request: BlockRequest, worker: ConnectedWorker) -> BlockEnd:
+        """Run a block and wait for its end; raises LostError if the worker is gone."""
+
+    async def fetch(
+        self, request: BlockRequest, worker: ConnectedWorker, packed: PackedAttempt, to: BinaryIO
+    ) -> None:
+        """Fetch an archive; raises LostError and DamagedArchiveError."""
+
+    async def forget(self, request: BlockRequest, worker: ConnectedWorker) -> None:
+        """Let the worker remove what the block left."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """What all requests of a run have in common."""
+
+    text: str
+    selection: RunSelection
+    manifest: dict[str, Any]
+    code: CodeIdentity
+
+    def request(self, work: Sequence[Work], incarnation: str) -> BlockRequest:
+        """Return the request for a block."""
+        return BlockRequest(
+            key=f"httpbed-{uuid.uuid4().hex}",
+            incarnation=incarnation,
+            block=work[0][0].block,
+            text=self.text,
+            selection=self.selection,
+            wanted=[WantedTrial(id=trial.id, number=number) for trial, number in work],
+            manifest=self.manifest,
+        )
+
+
+@dataclass(frozen=True)
+class PendingBlock:
+    """The pending trials of a block."""
+
+    work: Sequence[Work]
+    losses: int = 0
+    """How often it was lost in this run."""
+
+    @property
+    def number(self) -> int:
+        """The block's number."""
+        return self.work[0][0].block
+
+    def again(self) -> PendingBlock:
+        """Return the block after it was lost: with the numbers of its next attempts."""
+        return PendingBlock([(trial, number + 1) for trial, number in self.work], self.losses + 1)
+
+
+@dataclass
+class BlockQueue:
+    """The blocks that have not begun; a block is needed or not when its turn comes."""
+
+    _blocks: Iterator[PendingBlock]
+    _began_on: Mapping[int, str]
+    """The machine that ran other trials of a block, in earlier runs."""
+    _first: list[PendingBlock] = field(default_factory=list)
+
+    def take(self, machine: str, present: Collection[str]) -> PendingBlock | None:
+        """Return the next block for a machine; None if there is none.
+
+        A block that began on another machine is left to that one, if it is present.
+        """
+        for block in self._upcoming():
+            began_on = self._began_on.get(block.number, machine)
+            if began_on == machine or began_on not in present:
+                self._first.remove(block)
+                return block
+        return None
+
+    def _upcoming(self) -> Iterator[PendingBlock]:
+        yield from list(self._first)
+        for block in self._blocks:
+            self._first.append(block)
+            yield block
+
+    def put_back(self, block: PendingBlock) -> None:
+        """Let a block run before all that follow."""
+        self._first.append(block)
+
+    def is_empty(self) -> bool:
+        """Whether no block is left."""
+        return next(self._upcoming(), None) is None
+
+
+@dataclass
+class Dispatch:
+    """One run of a campaign's blocks on a cluster."""
+
+    cluster: Cluster
+    order: Order
+    home: Homecoming
+    tell: Tell
+    say: Say
+    look_s: float = 1.0
+    """Time between two looks at the workers."""
+    patience_s: float = PATIENCE_S
+    _queue: BlockQueue = field(default_factory=lambda: BlockQueue(iter(()), {}))
+    _running: dict[asyncio.Task[None], ConnectedWorker] = field(default_factory=dict)
+    _present: Collection[str] = ()
+    """Names of the workers that may get blocks."""
+    _set_aside: dict[str, str] = field(default_factory=dict)
+    """Why workers get no blocks, by their incarnation."""
+    _idle_since_s: float | None = None
+    """Since when nothing runs although blocks are left."""
+
+    async def run(self, blocks: Iterator[list[Work]]) -> None:
+        """Run blocks on the cluster's workers, and commit every attempt.
+
+        After the user's first interrupt no block begins; those under way are finished.
+
+        Raises:
+            HostError: No scheduler or no worker is there for too long.
+            KeyboardInterrupt: The user interrupted the run, and the blocks under way have ended.
+        """
+        await self.cluster.connect()
+        interruption = Interruption(lambda: self.say(finishing(len(self._running))))
+        try:
+            with interruption.handled():
+                self._queue = BlockQueue(map(PendingBlock, blocks), self.home.began_on())
+                await self._all(interruption)
+        finally:
+            await _cancelled(self._running)
+        if interruption.requested:
+            raise KeyboardInterrupt
+
+    async def _all(self, interruption: Interruption) -> None:
+        while True:
+            free = await self._free_slots()
+            for worker in () if interruption.requested else free:
+                block = self._queue.take(worker.name, self._present)
+                if block:
+                    self._begin(block, worker)
+            if not self._running:
+                if interruption.requested or self._queue.is_empty():
+                    return
+                self._require_patience()
+            await self._wait()
+
+    async def _free_slots(self) -> list[ConnectedWorker]:
+        """Return the worker of each free slot, the first slots of all workers first."""
+        fit = [worker for worker in await self._look() if self._is_fit(worker)]
+        self._present = {worker.name for worker in fit}
+        used = Counter(one.address for one in self._running.values())
+        free = [
+            (slot, worker) for worker in fit for slot in range(used[worker.address], worker.slots)
+        ]
+        return [worker for _, worker in sorted(free, key=lambda one: one[0])]
+
+    async def _look(self) -> list[ConnectedWorker]:
+        """Return the connected workers, after the scheduler has come back if it is gone."""
+        while True:
+            try:
+                return await self.cluster.look()
+            except LostError as error:
+                await self._reconnect(str(error))
+
+    def _is_fit(self, worker: ConnectedWorker) -> bool:
+        """Whether a worker may get blocks; say once why not."""
+        known = worker.incarnation in self._set_aside
+        if not known and (reason := fitness.unfit(worker, self.order.code)):
+            self._put_aside(worker, reason)
+        return worker.incarnation not in self._set_aside
+
+    def _put_aside(self, worker: ConnectedWorker, reason: str) -> None:
+        self._set_aside[worker.incarnation] = f"{worker.name} {reason}"
+        self.say(f"worker {worker.name} gets no blocks: it {reason}")
+
+    def _begin(self, block: PendingBlock, worker: ConnectedWorker) -> None:
+        self._idle_since_s = None
+        trials = f"{len(block.work)} trial{'s' * (len(block.work) != 1)}"
+        self.say(f"block {block.number} ({trials}) begins on {worker.name}")
+        self._running[asyncio.ensure_future(self._run_block(block, worker))] = worker
+
+    async def _wait(self) -> None:
+        """Wait for the end of a block, or for the time of the next look; raise its failure."""
+        if not self._running:
+            await asyncio.sleep(self.look_s)
+            return
+        done, _ = await asyncio.wait(
+            self._running, timeout=self.look_s, return_when=asyncio.FIRST_COMPLETED
+        )
+        for task in done:
+            del self._running[task]
+            task.result()
+
+    def _require_patience(self) -> None:
+        """Raise HostError if blocks have waited too long for a worker that can run them."""
+        if self._idle_since_s is None:
+            self._idle_since_s = time.monotonic()
+            limit = units.format_long_duration(self.patience_s)
+            self.say(f"no worker is there to run a block: waiting for one, at most {limit}")
+        if time.monotonic() - self._idle_since_s > self.patience_s:
+            why = "; ".join(dict.fromkeys(self._set_aside.values())) or "none is connected"
+            remedy = "start httpbed worker on a machine; the same command goes on"
+            raise HostError(f"no worker can run a block: {why}", remedy)
+
+    async def _reconnect(self, reason: str) -> None:
+        """Wait for a scheduler that vanished; blocks under way find out that they are lost."""
+        limit = units.format_long_duration(self.patience_s)
+        self.say(f"{reason}; waiting for it, at most {limit}")
+        end_s = time.monotonic() + self.patience_s
+        while True:
+            try:
+                await self.cluster.connect()
+            except HostError:
+                if time.monotonic() > end_s:
+                    raise
+                await asyncio.sleep(self.look_s)
+            else:
+                self.say("the scheduler is back")
+                return
+
+    async def _run_block(self, block: PendingBlock, worker: ConnectedWorker) -> None:
+        started = datetime.now(UTC)
+        request = self.order.request(block.work, worker.incarnation)
+        try:
+            end = await self.cluster.run(request, worker)
+            if end.kind == "refused":
+                self._put_aside(worker, f"refused block {block.number}: {end.reason}")
+                self._queue.put_back(block)
+                return
+            arrivals = await self._arrivals(request, block, worker, end)
+        except LostError as error:
+            await self._lose(block, worker, str(error), started)
+            return
+        except UselessError as error:
+            self._put_aside(worker, f"failed in block {block.number}: {error}")
+            await self._lose(block, worker, f"worker {worker.name} failed: {error}", started)
+            return
+        finally:
+            await self.cluster.forget(request, worker)
+        attempts = await asyncio.to_thread(self.home.commit, arrivals)
+        self.home.note(worker, block.number, RETURNED, end)
+        self._report(attempts, goes_on=False)
+
+    async def _arrivals(
+        self, request: BlockRequest, block: PendingBlock, worker: ConnectedWorker, end: BlockEnd
+    ) -> list[Arrival]:
+        """Fetch and unpack all attempts of a block, or none.
+
+        Raises:
+            LostError: The worker is gone.
+            UselessError: The block failed, or an attempt is missing or damaged.
+        """
+        reason = end.reason if end.kind == "failed" else mismatch(block.work, end.attempts)
+        if reason:
+            raise UselessError(reason)
+        works = {trial.id: (trial, number) for trial, number in block.work}
+        arrivals = list[Arrival]()
+        try:
+            for packed in sorted(end.attempts, key=lambda one: one.number):
+                with tempfile.TemporaryFile() as archive:
+                    await self.cluster.fetch(request, worker, packed, archive)
+                    unpacked = asyncio.to_thread(
+                        self.home.unpack, works[packed.trial], packed, archive, worker.name
+                    )
+                    arrivals.append(await unpacked)
+        except BaseException:
+            self.home.discard(arrivals)
+            raise
+        return arrivals
+
+    async def _lose(
+        self, block: PendingBlock, worker: ConnectedWorker, reason: str, started: datetime
+    ) -> None:
+        """Commit invalid attempts for a lost block, and let it run again unless it was enough."""
+        text = f"block {block.number} was lost: {reason}"
+        lost = await asyncio.to_thread(self.home.lose, block.work, text, worker.name, started)
+        self.home.note(worker, block.number, LOST, None)
+        goes_on = block.losses < MOST_LOSSES
+        if goes_on:
+            self._queue.put_back(block.again())
+        self._report(lost, goes_on=goes_on)
+
+    def _report(self, attempts: Sequence[Attempt], *, goes_on: bool) -> None:
+        last = {attempt.id: attempt.number for attempt in attempts}
+        for attempt in attempts:
+            self.tell(AttemptProgress(attempt, goes_on or attempt.number < last[attempt.id]))
+
+
+def finishing(under_way: int) -> str:
+    """Write what follows a first Ctrl-C."""
+    if not under_way:
+        return "interrupted: no block is under way"
+    blocks, them = ("1 block", "it") if under_way == 1 else (f"{under_way} blocks", "them")
+    return f"interrupted: finishing {blocks} under way; Ctrl-C again breaks {them} off"
+
+
+async def _cancelled(running: dict[asyncio.Task[None], ConnectedWorker]) -> None:
+    """Break blocks off, and wait until their tasks have ended."""
+    for task in running:
+        task.cancel()
+    await asyncio.gather(*running, return_exceptions=True)

@@ -1,0 +1,39 @@
+"""Executes the blocks of an open run on a cluster, in place of this machine's own executor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from httpbed.campaign.cluster import messages
+from httpbed.campaign.cluster.connection import Connection
+from httpbed.campaign.cluster.dispatch import Dispatch, Order, Tell
+from httpbed.campaign.cluster.homecoming import Homecoming
+from httpbed.campaign.cluster.messages import RunSelection
+from httpbed.campaign.executor import Work
+from httpbed.campaign.run import OpenRun
+
+COMPARED = ("programs", "recipes", "sites", "link", "kept")
+"""What of the campaign's manifest has to be the same on the machine of a worker."""
+
+
+async def execute(
+    blocks: Iterator[list[Work]],
+    run: OpenRun,
+    address: str,
+    selection: RunSelection,
+    *,
+    tell: Tell,
+) -> None:
+    """Run blocks on the workers of the scheduler at ``address``, and commit every attempt.
+
+    Raises:
+        HostError: No scheduler or no worker is there for too long.
+        KeyboardInterrupt: The user interrupted the run.
+    """
+    made_by: dict[str, Any] = dict(run.content.manifest)
+    compared = {name: made_by[name] for name in COMPARED if name in made_by}
+    order = Order(run.content.experiment_text, selection, compared, messages.own_code())
+    async with Connection(address) as cluster:
+        home = Homecoming(run.campaign)
+        await Dispatch(cluster, order, home, tell, run.say).run(blocks)

@@ -1,0 +1,124 @@
+"""Makes the attempts that a worker ran part of the campaign, or notes that they were lost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from httpbed.campaign.cluster import attempt_archive
+from httpbed.campaign.cluster.messages import BlockEnd, PackedAttempt
+from httpbed.campaign.cluster.workers import ConnectedWorker, UselessError
+from httpbed.campaign.executor import MOST_RETRIES, Work
+from httpbed.experiment.trial import Attempt, Record, Trial
+from httpbed.host.sandbox import removal
+from httpbed.store import attempts, layout, machine_log
+from httpbed.store.campaign import Campaign
+from httpbed.store.damage import Damage
+from httpbed.trial import verdict
+from httpbed.trial.verdict import AttemptId
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """An attempt that came back, in a folder that is not part of the campaign yet."""
+
+    record: Record
+    folder: Path
+
+
+class Homecoming:
+    """Commits to one campaign; its methods wait for the disk and run in threads."""
+
+    def __init__(self, campaign: Campaign) -> None:
+        self._campaign = campaign
+
+    def began_on(self) -> dict[int, str]:
+        """Return the machine that ran a block's trials in earlier runs, by the block."""
+        valid = (one for one in self._campaign.attempts().values() if one.outcome.kind != "invalid")
+        return {one.trial.block: one.machine for one in valid if one.machine}
+
+    def unpack(self, work: Work, packed: PackedAttempt, archive: BinaryIO, machine: str) -> Arrival:
+        """Unpack an attempt at a trial, and compare it with its digests.
+
+        Raises:
+            UselessError: It is not as it was written, or of another trial.
+        """
+        trial, _ = work
+        folder = self._campaign.unfinished(trial, packed.number)
+        try:
+            attempt_archive.unpack(archive, folder)
+            record = self._read(trial, packed.number, folder)
+        except BaseException:
+            removal.remove(folder)
+            raise
+        attempt = record.attempt.model_copy(update={"machine": machine})
+        return Arrival(record.model_copy(update={"attempt": attempt}), folder)
+
+    def _read(self, trial: Trial, number: int, folder: Path) -> Record:
+        real = self._campaign.directory.resolve()
+        place = f"{layout.UNFINISHED}/{folder.name}"
+        own = layout.attempt(trial.block, trial.id, number)
+        found = attempts.parse(
+            replace(attempts.read_files(real, place), place=own), {trial.id: trial}
+        )
+        if isinstance(found, Damage):
+            raise UselessError(str(found))
+        if reasons := attempts.altered(real, place):
+            raise UselessError(f"{own}: {'; '.join(reasons)}")
+        return found
+
+    def commit(self, arrivals: Sequence[Arrival]) -> list[Attempt]:
+        """Make attempts part of the campaign."""
+        for one in arrivals:
+            self._campaign.commit(one.record, one.folder)
+        return [one.record.attempt for one in arrivals]
+
+    def discard(self, arrivals: Sequence[Arrival]) -> None:
+        """Remove attempts of a block that did not come back whole."""
+        for one in arrivals:
+            removal.remove(one.folder)
+
+    def lose(
+        self, work: Sequence[Work], reason: str, machine: str, started: datetime
+    ) -> list[Attempt]:
+        """Commit an invalid attempt at each trial of a block that was lost."""
+        lost = []
+        for trial, number in work:
+            record = verdict.broken_bed(AttemptId(trial, number, started), reason)
+            attempt = record.attempt.model_copy(update={"machine": machine})
+            record = record.model_copy(update={"attempt": attempt})
+            folder = self._campaign.unfinished(trial, number)
+            (folder / attempts.ARTIFACTS).mkdir()
+            lost += self.commit([Arrival(record, folder)])
+        return lost
+
+    def note(self, worker: ConnectedWorker, block: int, ending: str, end: BlockEnd | None) -> None:
+        """Append how a block ended on a machine to the campaign's log of machines."""
+        facts = worker.facts
+        about: dict[str, Any] = {"ended": datetime.now(UTC).isoformat(timespec="seconds")}
+        if facts:
+            about |= {"httpbed": facts.code.version, "host": facts.host.as_json()}
+        if end:
+            about["link_certificate"] = end.certificate
+        machine_log.append(self._campaign.directory, worker.name, block, ending, about)
+
+
+def mismatch(work: Sequence[Work], packed: Sequence[PackedAttempt]) -> str:
+    """Return how the attempts that a worker announces differ from those that were wanted.
+
+    Each trial has attempts with the numbers from the wanted one on, without a gap.
+    """
+    numbers: dict[str, list[int]] = {trial.id: [] for trial, _ in work}
+    for one in packed:
+        if one.trial not in numbers:
+            return f"it returned an attempt at {one.trial}, which was not wanted"
+        numbers[one.trial].append(one.number)
+    for trial, first in work:
+        found = sorted(numbers[trial.id])
+        expected = list(range(first, first + len(found)))
+        if not found or len(found) > MOST_RETRIES + 1 or found != expected:
+            return f"it returned the attempts {found} at {trial.id}, not those from {first} on"
+    return ""

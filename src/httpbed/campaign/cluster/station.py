@@ -1,0 +1,101 @@
+"""``httpbed worker``: a worker of Dask that connects again after its scheduler vanished."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from distributed import Worker
+
+from httpbed.campaign.cluster import dask_settings, machine_facts, scratch, worker
+from httpbed.campaign.cluster.messages import RESOURCE, WorkerFacts
+from httpbed.experiment import units
+from httpbed.experiment.errors import HostError
+
+FIRST_PATIENCE_S = 30.0
+"""How long a worker waits for its scheduler at first: the address may be wrong."""
+PATIENCE_S = 600.0
+"""How long it waits for a scheduler that vanished."""
+AGAIN_S = 2.0
+"""Time between two attempts to reach it."""
+HEARTBEAT = "5s"
+
+Say = Callable[[str], None]
+Connected = Callable[[WorkerFacts], None]
+"""Called when the worker has registered, with what it said about itself."""
+
+
+@dataclass(frozen=True)
+class Station:
+    """Where and how a worker works."""
+
+    scheduler: str
+    """The scheduler's address, such as ``tcp://10.0.0.1:8786``."""
+    name: str
+    slots: int = 1
+    host: str | None = None
+    """Address at which it listens; None: the one from which it reaches the scheduler."""
+    first_patience_s: float = FIRST_PATIENCE_S
+    patience_s: float = PATIENCE_S
+
+
+def run(station: Station, *, connected: Connected, say: Say) -> None:
+    """Work until the scheduler is gone for good.
+
+    Raises:
+        HostError: No scheduler answers, or another worker has this name.
+        KeyboardInterrupt: The user ended it; blocks under way are broken off.
+    """
+    dask_settings.apply()
+    asyncio.run(_work(station, connected, say))
+
+
+async def _work(station: Station, connected: Connected, say: Say) -> None:
+    folder = scratch.make()
+    patience_s = station.first_patience_s
+    last_s = time.monotonic()
+    while True:
+        try:
+            await _serve(station, folder, connected)
+        except (OSError, TimeoutError, ValueError, RuntimeError) as error:
+            if time.monotonic() - last_s > patience_s:
+                raise _gone(station, patience_s, error) from None
+            await asyncio.sleep(AGAIN_S)
+            continue
+        patience_s, last_s = station.patience_s, time.monotonic()
+        waits = units.format_long_duration(patience_s)
+        say(f"the scheduler at {station.scheduler} is gone: waiting for it, at most {waits}")
+
+
+async def _serve(station: Station, folder: Path, connected: Connected) -> None:
+    """Work while the scheduler is there."""
+    facts = machine_facts.gather(station.name, station.slots)
+    serving = Worker(
+        station.scheduler,
+        name=station.name,
+        nthreads=station.slots,
+        resources={RESOURCE: station.slots},
+        host=station.host,
+        memory_limit=0,  # httpbed bounds what a trial uses
+        heartbeat_interval=HEARTBEAT,
+        dashboard_address="127.0.0.1:0",
+        startup_information=worker.startup_information(facts),
+        plugins=(worker.BlockRunner(folder, facts),),
+        death_timeout=dask_settings.CONNECT_S,
+    )
+    async with serving:
+        connected(facts)
+        await serving.finished()
+
+
+def _gone(station: Station, patience_s: float, error: Exception) -> HostError:
+    cause = str(error.__cause__ or error).splitlines() or [type(error).__name__]
+    if "name taken" in cause[0]:
+        reason = f"the scheduler already has a worker called {station.name}"
+        return HostError(reason, "give this one another name (--name), or more slots to the other")
+    waited = units.format_long_duration(patience_s)
+    reason = f"no scheduler answers at {station.scheduler} for {waited}: {cause[0]}"
+    return HostError(reason, "start one with dask scheduler, or give its address")

@@ -1,0 +1,20 @@
+"""What ``httpbed worker`` does."""
+
+from __future__ import annotations
+
+from httpbed.campaign.cluster import machine_facts, station
+from httpbed.campaign.cluster.messages import WorkerFacts
+from httpbed.campaign.cluster.station import Station
+from httpbed.cli.echo import echo, say
+
+
+def run(where: Station, *, as_json: bool) -> None:
+    """Test this machine, then work for a scheduler until it is gone."""
+    machine_facts.require_able()
+
+    def connected(facts: WorkerFacts) -> None:
+        if as_json:
+            echo(facts.model_dump_json())
+        say(f"{facts.name} is connected to {where.scheduler}; Ctrl-C ends it")
+
+    station.run(where, connected=connected, say=say)

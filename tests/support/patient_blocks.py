@@ -1,0 +1,15 @@
+"""Lets workers run their blocks without the limits on a busy machine (:mod:`patience`)."""
+
+from __future__ import annotations
+
+import sys
+
+from httpbed.campaign.cluster import worker
+
+_MAIN = """
+import patience
+patience.lift()
+from httpbed.campaign.cluster import block_process
+block_process.main()
+"""
+worker.PROGRAM = (sys.executable, "-c", _MAIN)
