@@ -13,7 +13,7 @@ from httpbed.analysis.findings import FAIRNESS, Findings, Row
 from httpbed.analysis.sample import Tally
 from httpbed.experiment import units
 from httpbed.experiment.metric import METRICS, Censoring
-from httpbed.report import ceilings, handovers, senders
+from httpbed.report import ceilings, handovers, machines, senders
 from httpbed.report.answer import named
 from httpbed.report.manifest import uncovered
 from httpbed.report.phrasing import (
@@ -41,6 +41,7 @@ def notes(findings: Findings, results: Results) -> list[str]:
         *_endings(findings, document),
         *_gaps(findings, document),
         *_pauses(results),
+        *machines.notes(results, findings),
         *_blocks(findings, document),
         *_without_base(findings, document),
         *_ceilings(findings, document),

@@ -76,7 +76,6 @@ def campaign_names(directories: Sequence[Path]) -> list[str]:
 def _trials(name: str, results: Results) -> Iterator[Cells]:
     experiment = results.experiment
     observed, checked = _by_attempt(results.observations), _by_attempt(results.checks)
-    machine = trial_columns.machine(results.manifest)
     features: dict[sample.Key, Cells] = {}
     for row in sorted(results.last_attempts, key=lambda one: (one["block"], one["position"])):
         key = tuple(row[factor] for factor in experiment.factors)
@@ -87,7 +86,7 @@ def _trials(name: str, results: Results) -> Iterator[Cells]:
         yield {
             **trial_columns.identity(name, experiment, row),
             **features[key],
-            **machine,
+            **trial_columns.machine(results.manifest, row["machine"]),
             **trial_columns.outcome(row),
             **(trial_columns.metrics(observed[attempt]) if is_data else {}),
             **trial_columns.checks(checked[attempt]),

@@ -14,6 +14,8 @@ from httpbed.experiment.impairments.descriptor import FeatureKind
 from httpbed.experiment.machine import MachineFacts
 from httpbed.experiment.metric import METRICS
 from httpbed.experiment.trial import Attempt, Outcome, Trial
+from httpbed.store import machine_log
+from httpbed.store.layout import MACHINE_LINES
 
 MANIFEST, TRIAL = "manifest", "trial record"
 _MACHINE: Mapping[str, tuple[FeatureKind, str]] = {
@@ -61,11 +63,15 @@ def identity(campaign: str, experiment: Experiment, row: Mapping[str, Any]) -> C
     return found
 
 
-def machine(manifest: Mapping[str, Any]) -> Cells:
-    """Return the machine and the version of httpbed."""
-    host = manifest.get("host", {})
+def machine(manifest: Mapping[str, Any], ran_by: str | None) -> Cells:
+    """Return the machine and the version of httpbed; ``ran_by`` names a cluster's machine."""
+    lines = manifest.get(MACHINE_LINES, ())
+    host = machine_log.hosts(lines).get(ran_by, {}) if ran_by else manifest.get("host", {})
     at = place("machine")
-    found: Cells = {
+    own = described(Attempt, "machine")
+    named: Cells = {DatasetColumn("machine", "string", own, TRIAL, place=at): ran_by}
+    found: Cells = named if ran_by else {}
+    found |= {
         DatasetColumn(
             f"machine_{name}", kind, described(MachineFacts, name), MANIFEST, unit, at
         ): host.get(name)

@@ -1,0 +1,131 @@
+"""Which machines ran the blocks of a campaign, and how much they differ.
+
+A block stays on one machine, so what makes a machine slow is the same for all treatments of the
+block, and ratios within blocks are free of it. Here the machines are compared with each other. The
+**level** of a block is the geometric mean, over its treatments, of the value divided by the
+treatment's median over all blocks. A machine's level is the median of the levels of its blocks.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from httpbed.analysis.comparison import EQUAL_MARGIN
+from httpbed.analysis.estimate import Interval, median_interval
+from httpbed.analysis.findings import Findings
+from httpbed.analysis.sample import Sample, last_attempts
+from httpbed.store import machine_log, resume
+from httpbed.store.layout import MACHINE_LINES, SOURCES
+from httpbed.store.results import Results
+
+
+@dataclass(frozen=True)
+class MachineShare:
+    """What one machine ran of a campaign."""
+
+    name: str
+    blocks: tuple[int, ...]
+    """The machine ran their valid attempts."""
+    lost: int
+    """Blocks that were lost with it, each time that it happened."""
+    host: Mapping[str, Any]
+    """Its facts; empty if they are unknown."""
+    level: float | None
+    """Median level of its blocks; None without a value."""
+    interval: Interval | None
+    """Of the level; None for fewer than two blocks."""
+
+    @property
+    def differs(self) -> bool:
+        """Whether its level certainly differs from that of all blocks, by more than 1 %."""
+        ends = self.interval
+        if ends is None or not ends.reaches_confidence:
+            return False
+        return ends.low.value > 1 + EQUAL_MARGIN or ends.high.value < 1 - EQUAL_MARGIN
+
+
+def shares(results: Results, findings: Findings) -> list[MachineShare]:
+    """Return what each machine ran; nothing for a campaign of one machine that has no name."""
+    ran = _machines_of_blocks(results)
+    lines = results.manifest.get(MACHINE_LINES, ())
+    lost = Counter(one["machine"] for one in lines if one["ending"] == machine_log.LOST)
+    names = sorted({*lost, *(name for several in ran.values() for name in several)})
+    levels = block_levels(row.sample for _, row in findings.rows())
+    hosts = _hosts(results.manifest)
+    return [_share(name, ran, lost[name], levels, hosts.get(name, {})) for name in names]
+
+
+def _share(
+    name: str,
+    ran: Mapping[int, set[str]],
+    lost: int,
+    levels: Mapping[int, float],
+    host: Mapping[str, Any],
+) -> MachineShare:
+    blocks = tuple(sorted(block for block, names in ran.items() if name in names))
+    whole = [levels[block] for block in blocks if ran[block] == {name} and block in levels]
+    own = np.array(whole)
+    level = float(np.median(own)) if own.size else None
+    return MachineShare(name, blocks, lost, host, level, median_interval(own))
+
+
+def mixed_blocks(results: Results) -> list[int]:
+    """Return the blocks whose trials ran on several machines."""
+    ran = _machines_of_blocks(results)
+    return sorted(block for block, names in ran.items() if len(names) > 1)
+
+
+def block_levels(samples: Iterable[Sample]) -> dict[int, float]:
+    """Return the level of each block with a positive value."""
+    logarithms = defaultdict[int, list[float]](list)
+    for sample in samples:
+        known = {block: value for block, value in sample.observed.items() if value > 0}
+        if known:
+            median = float(np.median(list(known.values())))
+            for block, value in known.items():
+                logarithms[block].append(float(np.log(value / median)))
+    return {block: float(np.exp(np.mean(own))) for block, own in logarithms.items()}
+
+
+def _machines_of_blocks(results: Results) -> dict[int, set[str]]:
+    """Return the names of the machines that ran each block's valid attempts."""
+    found = defaultdict[int, set[str]](set)
+    of_sources = _machines_of_sources(results.manifest)
+    for row in last_attempts(results.trials):
+        name = row["machine"] or of_sources.get(row["block"])
+        if name and row["outcome"] != "invalid":
+            found[row["block"]].add(name)
+    return dict(found)
+
+
+def _machines_of_sources(manifest: Mapping[str, Any]) -> dict[int, str]:
+    """Return a name for the machine of each block of an archive of runs on several machines."""
+    sources = [one for one in manifest.get(SOURCES, ()) if one.get("host")]
+    known = list(dict.fromkeys(_key(one["host"]) for one in sources))
+    if len(known) < 2:  # noqa: PLR2004 - a single machine needs no name
+        return {}
+    return {
+        int(block): f"machine {known.index(_key(one['host'])) + 1}"
+        for one in sources
+        for block in one["blocks"]
+    }
+
+
+def _key(host: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(str(host.get(name)) for name in resume.MACHINE)
+
+
+def _hosts(manifest: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Return the facts of each machine, by its name."""
+    of_blocks = _machines_of_sources(manifest)
+    found: dict[str, Mapping[str, Any]] = {}
+    for one in manifest.get(SOURCES, ()):
+        for block in one["blocks"]:
+            if int(block) in of_blocks:
+                found[of_blocks[int(block)]] = one["host"]
+    return {**found, **machine_log.hosts(manifest.get(MACHINE_LINES, ()))}
