@@ -52,11 +52,13 @@ def test_checking_an_experiment_imports_no_slow_library(verb: str) -> None:
     assert imported(verb, EXPERIMENT) == []
 
 
-def test_the_status_of_a_campaign_imports_only_what_reads_its_tables(tmp_path: Path) -> None:
-    """Scripts call it again and again during a run."""
-    trial = stored_campaigns.loaded().trials[0]
-    stored_campaigns.make(tmp_path / "campaign", [stored_campaigns.record(trial)])
-    assert set(imported("status", tmp_path / "campaign")) <= {"numpy", "pyarrow"}
+def test_the_progress_of_a_run_imports_no_slow_library() -> None:
+    """The process beside the run computes the statistics that the terminal shows."""
+    modules = "httpbed.cli.progress, httpbed.cli.live_view"
+    program = f"import sys, {modules}; print(*sorted({set(SLOW)} & set(sys.modules)))"
+    argv = [sys.executable, "-c", program]
+    ended = subprocess.run(argv, capture_output=True, text=True, check=True)
+    assert ended.stdout.split() == []
 
 
 def test_importing_httpbed_link_builds_no_model() -> None:

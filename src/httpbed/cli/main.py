@@ -31,6 +31,8 @@ WRONG_PATHS = frozenset(
     | {errno.ELOOP, errno.EEXIST, errno.ENXIO}
 )
 """Errors of a path that the user wrote, not of the machine."""
+KEEPING_NOTHING = (["link"], ["status"])
+"""Verbs that no later call resumes."""
 PLACE_REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.ENOSPC)
 
 
@@ -87,7 +89,7 @@ def _run(termination: Termination) -> int:
 def _terminated(termination: Termination) -> int:
     kept = "; finished work is kept, and the same command resumes"
     with suppress(OSError):  # after SIGHUP the terminal may be gone
-        _complain(str(termination) + ("" if sys.argv[1:2] == ["link"] else kept))
+        _complain(str(termination) + ("" if sys.argv[1:2] in KEEPING_NOTHING else kept))
     if termination.received == signal.SIGHUP:
         _discard_output()
     return termination.exit_code

@@ -1,19 +1,23 @@
-"""Progress of a run: a bar on a terminal, else a line per block."""
+"""Progress of a run: a bar with the campaign's status on a terminal, else a line per block."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from typing import Any
 
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 
 from httpbed.campaign.progress import AttemptProgress, Pace, RunProgress
 from httpbed.cli.echo import echo
 from httpbed.cli.progress_bar import LiveBar
 from httpbed.experiment import units
+from httpbed.report.live import terminal
 
 MOST_SILENCE_S = 60.0
 """Longest time without a line where there is no terminal."""
+ROWS_OF_BAR = 3
+"""Rows of a terminal that the status leaves to the bar and to the line above it."""
 
 
 class Reporter(LiveBar):
@@ -26,9 +30,10 @@ class Reporter(LiveBar):
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
-            TimeRemainingColumn(),
+            TextColumn("{task.fields[left]}"),
         )
-        super().__init__(*columns, description="trials", total=total)
+        super().__init__(*columns, description="trials", total=total, left="")
+        self._has_status = False
         self._expected = expected | {"completed"}  # outcomes without a line of their own
         self._printed = time.monotonic()
         self._pace = Pace(total, per_block, self._printed)
@@ -50,9 +55,17 @@ class Reporter(LiveBar):
         how_far = self._pace.finish(attempt, now)
         if self.is_live:
             self.advance()
+            if not self._has_status:
+                self.write(left=_left(how_far.left_s))
         elif how_far.block is not None or now - self._printed >= MOST_SILENCE_S:
             self._printed = now
             self._print_line(_line(how_far))
+
+    def show_status(self, status: Mapping[str, Any]) -> None:
+        """Show how the campaign's trials ended and its estimates so far, below the bar."""
+        self._has_status = True
+        self.write(left=_left(status["left_s"]))
+        self.put_below(terminal.beside_a_run(status, self.height - ROWS_OF_BAR))
 
     def _print_line(self, text: str) -> None:
         if self.is_live:
@@ -65,8 +78,12 @@ def _line(how_far: RunProgress) -> str:
     block = "" if how_far.block is None else f"block {how_far.block} done, "
     lasted = units.format_long_duration(how_far.lasted_s)
     is_left = how_far.done < how_far.total
-    rest = f"about {units.format_long_duration(how_far.left_s)} left" if is_left else "all done"
+    rest = _left(how_far.left_s) if is_left else "all done"
     return f"{block}{how_far.done} of {how_far.total} trials in {lasted}, {rest}"
+
+
+def _left(seconds: float | None) -> str:
+    return "" if seconds is None else f"about {units.format_long_duration(seconds)} left"
 
 
 def _consequence(progress: AttemptProgress) -> str:

@@ -17,6 +17,7 @@ from httpbed.cli import experiment_argument
 from httpbed.cli.cluster_option import cluster_option, require_dask
 from httpbed.cli.echo import command_line, echo, say
 from httpbed.cli.jobs import jobs_option
+from httpbed.cli.serve_option import serve_option
 from httpbed.cli.verb import verb
 from httpbed.cli.wait_option import wait_option
 from httpbed.experiment.factorial import ScaleName
@@ -29,6 +30,8 @@ from httpbed.store.layout import CLUSTER
 
 if TYPE_CHECKING:  # statistics, which a run begins without
     from httpbed.analysis.sample import Tally
+    from httpbed.campaign.run import Prepared
+    from httpbed.cli.live_view import LiveView
 
 
 @verb("run")
@@ -51,6 +54,7 @@ if TYPE_CHECKING:  # statistics, which a run begins without
 )
 @cluster_option
 @wait_option
+@serve_option
 @experiment_argument.keep_option
 @click.option(
     "--strict",
@@ -73,6 +77,7 @@ def command(
     jobs: Parallelism,
     cluster: str | None,
     wait_s: float,
+    port: int | None,
     keep: frozenset[str],
     strict: bool,
     link_backend: str | None,
@@ -95,7 +100,7 @@ def command(
     )
     words = [loaded.experiment.name, scale, "for-claims" if for_claims else None]
     directory = output or Path("-".join(filter(None, words)))
-    options = RunFlags(jobs, keep, backend.choose(link_backend), wait_s, cluster, strict)
+    options = RunFlags(jobs, keep, backend.choose(link_backend), wait_s, cluster, strict, port)
     capability.require(loaded, options.backend)
     experiment_argument.print_gaps(loaded, catalog, keep)
     if strict and not cluster:  # else the workers' certificates count
@@ -119,6 +124,8 @@ class RunFlags:
     """Address of the scheduler of a cluster; None: this machine runs the trials."""
     strict: bool = False
     """Whether a certificate has to cover the links."""
+    port: int | None = None
+    """The port of the live page; 0: a free one; None: no page."""
 
 
 def carry_out(
@@ -133,10 +140,7 @@ def carry_out(
     # What runs trials takes half of the time to import, and --help and mistakes need none of it.
     from httpbed.campaign import run as campaign_run  # noqa: PLC0415
     from httpbed.campaign import senders  # noqa: PLC0415
-    from httpbed.cli.progress import Reporter  # noqa: PLC0415
-
-    if options.cluster:
-        from httpbed.cli.bodies import cluster_run  # noqa: PLC0415
+    from httpbed.cli.live_view import LiveView  # noqa: PLC0415
 
     run_options = campaign_run.RunOptions(
         backend=options.backend, command=command_line(), keep=options.keep
@@ -150,17 +154,30 @@ def carry_out(
     ready.manifest |= experiment_argument.program_sources()
     _note_machine(ready.manifest, loaded, options)
     ready.manifest["senders"] = senders.standings(loaded.scenarios(), catalog, ready.manifest)
+    with LiveView(options.port) as view:
+        _run_trials(ready, directory, options, view)
+        for line in kept_files.lines(directory, options.keep):
+            say(line)
+        return _report(directory, as_json=as_json)
+
+
+def _run_trials(ready: Prepared, directory: Path, options: RunFlags, view: LiveView) -> None:
+    from httpbed.campaign import run as campaign_run  # noqa: PLC0415 - as above
+    from httpbed.cli.progress import Reporter  # noqa: PLC0415
+
+    if options.cluster:
+        from httpbed.cli.bodies import cluster_run  # noqa: PLC0415
+
     with (
         campaign_run.opened(ready, directory, jobs=options.jobs, say=say) as run,
         Reporter(len(run.pending), run.pending_per_block()) as reporter,
     ):
+        if run.pending:
+            view.start(directory, reporter.show_status if reporter.is_live else None)
         if options.cluster:
-            cluster_run.finish(run, loaded, options, options.cluster, tell=reporter.report)
+            cluster_run.finish(run, ready.loaded, options, options.cluster, tell=reporter.report)
         else:
             run.finish(jobs=options.jobs, tell=reporter.report, wait_s=options.wait_s)
-    for line in kept_files.lines(directory, options.keep):
-        say(line)
-    return _report(directory, as_json=as_json)
 
 
 def _note_machine(manifest: dict[str, Any], loaded: LoadedExperiment, options: RunFlags) -> None:

@@ -14,8 +14,9 @@ A client that times out is a result (SubjectError); an emulator that was late is
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True, order=True)
@@ -52,6 +53,15 @@ def visible(text: str) -> str:
 def visible_lines(text: str) -> str:
     """Apply :func:`visible` to a text of several lines; line ends and tabs stay."""
     return "".join(part if part in "\n\t" else visible(part) for part in _LAYOUT.split(text))
+
+
+def visible_values(node: Any) -> Any:
+    """Apply :func:`visible` to every text in values for JSON, names included."""
+    if isinstance(node, Mapping):
+        return {visible(name): visible_values(value) for name, value in node.items()}
+    if isinstance(node, list | tuple):
+        return [visible_values(one) for one in node]
+    return visible(node) if isinstance(node, str) else node
 
 
 _LAYOUT = re.compile(r"([\n\t])")

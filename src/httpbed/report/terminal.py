@@ -9,6 +9,7 @@ from typing import IO
 from rich import console as rich
 from rich.console import ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.text import Text
 
 from httpbed.experiment.errors import visible_lines
 
@@ -38,3 +39,14 @@ def console(stream: IO[str] | None = None) -> Console:
     if not made.is_terminal:
         made.width = max(PIPED_WIDTH, made.width)
     return made
+
+
+def show(out: Console, parts: Iterable[RenderableType]) -> None:
+    """Print parts below each other; into a pipe without blanks at the ends of lines."""
+    if out.is_terminal:
+        out.print(*parts, sep="\n")
+        return
+    with out.capture() as captured:
+        out.print(*parts, sep="\n")
+    for line in captured.get().splitlines():
+        out.print(Text.from_ansi(line.rstrip()), soft_wrap=True)

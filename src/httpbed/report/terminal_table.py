@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from rich.console import Group, RenderableType
+from rich.console import Group
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -22,6 +22,7 @@ from httpbed.report import (
     levels,
     network,
     roles,
+    terminal,
     terminal_columns,
     terminal_matrix,
 )
@@ -55,10 +56,7 @@ def show(results: Results, findings: Findings, report: Path | None, out: Console
         tables += ["", *cells]
     table = Padding(Group(*tables), (0, 0, 0, INDENT))
     parts = (_facts(_heading(results)), "", table, "", _facts(texts))
-    if out.is_terminal:
-        out.print(*parts, sep="\n")
-    else:
-        _print_unpadded(out, parts)
+    terminal.show(out, parts)
     if report is not None:
         out.print(Text(f"{'report':<{KEY_WIDTH}}  {report}"), soft_wrap=True)
 
@@ -68,14 +66,6 @@ def _for_want_of_room(names: Sequence[str], width: int) -> str:
         f"{listed(names)} left out, because {width} columns have no room for it; a wider terminal"
         " and the HTML report show it"
     )
-
-
-def _print_unpadded(out: Console, parts: Iterable[RenderableType]) -> None:
-    """Print without the blanks at the ends of lines, which only a terminal hides."""
-    with out.capture() as captured:
-        out.print(*parts, sep="\n")
-    for line in captured.get().splitlines():
-        out.print(Text.from_ansi(line.rstrip()), soft_wrap=True)
 
 
 def evidence(findings: Findings) -> list[str]:

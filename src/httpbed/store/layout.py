@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from httpbed.store import digests
@@ -40,12 +40,17 @@ def artifacts(directory: Path, block: int, trial: str, number: int) -> Path:
     return directory / attempt(block, trial, number) / "artifacts"
 
 
-def attempts(directory: Path) -> Iterator[str]:
+def _no_place(_: str) -> bool:
+    return False
+
+
+def attempts(directory: Path, is_known: Callable[[str], bool] = _no_place) -> Iterator[str]:
     """Yield the places of attempts by block, trial and number, without following links.
 
-    A file or link with the name of a block, trial or attempt is one of the places, too.
+    A file or link with the name of a block, trial or attempt is one of the places, too. Of a
+    block, trial or attempt that ``is_known``, by its place, nothing is yielded or read.
     """
-    yield from _below(directory, TRIALS, 0)
+    yield from _below(directory, TRIALS, 0, is_known)
 
 
 def trials_with_attempts(directory: Path) -> frozenset[str]:
@@ -56,12 +61,16 @@ def trials_with_attempts(directory: Path) -> frozenset[str]:
     )
 
 
-def _below(directory: Path, place: str, level: int) -> Iterator[str]:
+def _below(
+    directory: Path, place: str, level: int, is_known: Callable[[str], bool]
+) -> Iterator[str]:
     named = _named(f"{directory}/{place}", _LEVELS[level])
     for entry in sorted(named, key=lambda one: (len(one.name), one.name)):
         inner = f"{place}/{entry.name}"
+        if is_known(inner):
+            continue
         if level + 1 < len(_LEVELS) and entry.is_dir(follow_symlinks=False):
-            yield from _below(directory, inner, level + 1)
+            yield from _below(directory, inner, level + 1, is_known)
         else:
             yield inner
 

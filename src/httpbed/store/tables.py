@@ -11,6 +11,9 @@ and times of the last change. A reader asks for the state of every attempt, whic
   campaign was copied, it keeps its rows, too.
 - All other attempts are parsed and verified: new ones, changed ones, and those that were damaged.
 
+While a run works on the campaign no cache is written: the next attempt would outdate it, and the
+writing would disturb the trial under way.
+
 So the time that a report takes to read a campaign that grew depends on what is new. The rows stay
 what was verified if a disk later loses bytes without changing a file's times; ``httpbed verify``
 reads all bytes.
@@ -33,7 +36,7 @@ import pyarrow.compute as pc
 
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.trial import Record, Trial
-from httpbed.store import attempts, layout, table_cache
+from httpbed.store import attempts, campaign_lock, layout, table_cache
 from httpbed.store.campaign import Campaign
 from httpbed.store.damage import Damage
 from httpbed.store.layout import DESIGN
@@ -241,6 +244,8 @@ def _rows_of(table: pa.Table, kept: Sequence[KnownAttempt]) -> pa.Table:
 
 def _keep(directory: Path, made: StoredTables, every: Sequence[KnownAttempt]) -> None:
     """Write the cache if the campaign's folder is writable; reading needs no such right."""
+    if campaign_lock.is_held(directory):
+        return
     columns = zip(*every, strict=True) if every else ([] for _ in KnownAttempt._fields)
     arrays = [pa.array(column, pa.string()) for column in columns]
     ledger = pa.table(dict(zip(KnownAttempt._fields, arrays, strict=True)))

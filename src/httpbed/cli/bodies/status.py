@@ -1,0 +1,103 @@
+"""What ``httpbed status`` does."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.live import Live
+from rich.text import Text
+
+from httpbed.cli import serve_option
+from httpbed.cli.campaign_folders import named_twice
+from httpbed.cli.echo import echo, say
+from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.host import idle
+from httpbed.report.live import server, terminal, watch
+from httpbed.report.live.terminal import Document
+from httpbed.report.terminal import Console, console, show
+from httpbed.store import campaign_lock
+
+LINE_EVERY_S = 60.0
+"""Between two lines of a watch that is not on a terminal."""
+
+
+def run(*, directories: Sequence[Path], watches: bool, port: int | None, as_json: bool) -> None:
+    """Show how far campaigns are, once, during a run, or on a page."""
+    if any(map(campaign_lock.is_held, directories)):
+        idle.become_idle()
+    mistakes = [*named_twice(directories)]
+    if len(directories) > 1:
+        given = (("--watch", watches), ("--serve", port is not None))
+        reason, remedy = "shows one campaign", "name one folder"
+        mistakes += [Mistake(option, reason, remedy) for option, is_given in given if is_given]
+    if mistakes or not (watches or port is not None):
+        _show(_read(directories, mistakes), as_json=as_json)
+    elif port is not None:
+        _serve(directories[0], port, as_json=as_json)
+    elif as_json:
+        for document in watch.documents(directories[0]):
+            echo(json.dumps(document))
+    else:
+        _watch(directories[0], console())
+
+
+def _read(directories: Sequence[Path], mistakes: list[Mistake]) -> list[Document]:
+    """Read every campaign; raise ConfigError with the mistakes of all."""
+    found = list[Document]()
+    for directory in dict.fromkeys(directories):
+        try:
+            found.append(watch.once(directory))
+        except ConfigError as error:
+            mistakes += error.mistakes
+    if mistakes:
+        raise ConfigError(mistakes)
+    return found
+
+
+def _show(documents: Sequence[Document], *, as_json: bool) -> None:
+    if as_json:
+        for one in documents:
+            echo(json.dumps(one))
+        return
+    for number, one in enumerate(documents):
+        if number:
+            echo()
+        _print(one, console())
+
+
+def _print(document: Document, out: Console) -> None:
+    """Print a status; its first line is one line in a pipe, for scripts."""
+    out.print(Text(terminal.heading(document)), soft_wrap=not out.is_terminal)
+    show(out, [terminal.details(document)])
+
+
+def _serve(directory: Path, port: int, *, as_json: bool) -> None:
+    """Serve the page until the user interrupts it, whatever runs begin and end."""
+    listening = serve_option.listen(port)
+    with server.serving(listening) as serving:
+        say(f"live: {serve_option.address(listening)}")
+        while True:
+            for document in watch.documents(directory):
+                serving.show(document)
+                if as_json:
+                    echo(json.dumps(document))
+            while not campaign_lock.is_held(directory):
+                time.sleep(watch.GLANCE_S)
+            idle.become_idle()
+
+
+def _watch(directory: Path, out: Console) -> None:
+    """Show the status again after each change; off a terminal, a line at most every minute."""
+    last: Document = {}
+    printed_s = -LINE_EVERY_S
+    with Live(console=out, auto_refresh=False, transient=True) as live:
+        for last in watch.documents(directory):
+            if out.is_terminal:
+                live.update(terminal.whole(last, out.height), refresh=True)
+            elif last["running"] and time.monotonic() - printed_s >= LINE_EVERY_S:
+                printed_s = time.monotonic()
+                out.print(Text(terminal.heading(last)), soft_wrap=True)
+    _print(last, out)

@@ -1,0 +1,157 @@
+"""``httpbed status`` and the process beside a run, on campaigns in which nothing runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import stored_campaigns
+from command_line import Command
+from httpbed.cli import serve_option
+from httpbed.cli.live_view import LiveView
+from httpbed.cli.progress import Reporter
+from httpbed.report.live import watch
+from httpbed.store import campaign as campaigns
+from httpbed.store.campaign import Campaign
+
+TRIALS = stored_campaigns.loaded().trials
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Make a campaign with a failed trial, an invalid attempt, and a damaged one."""
+    records = [
+        stored_campaigns.record(TRIALS[0]),
+        stored_campaigns.record(TRIALS[1], 1, "invalid"),
+        stored_campaigns.record(TRIALS[1], 2, seconds=2.0),
+        stored_campaigns.record(TRIALS[2], 1, "failed"),
+        stored_campaigns.record(TRIALS[3]),
+    ]
+    made = stored_campaigns.make(tmp_path / "campaign", records)
+    (made.directory / f"trials/0001/{TRIALS[3].id}/1/trial.json").write_text("{}")
+    return made.directory
+
+
+@pytest.fixture
+def held(folder: Path) -> Iterator[Campaign]:
+    """Hold the campaign, as a run does."""
+    text, manifest = stored_campaigns.SMALL, stored_campaigns.manifest()
+    with campaigns.opened(folder, text, TRIALS, manifest) as campaign:
+        yield campaign
+
+
+def test_a_status_is_one_screen(httpbed: Command, folder: Path) -> None:
+    """Progress, outcomes, reasons, the damaged attempt, and the estimates."""
+    code, out, err = httpbed("status", folder)
+    lines = out.splitlines()
+    assert (code, err) == (0, "")
+    assert lines[0].startswith(
+        f"{folder}: 3 of 12 trials ended: 2 completed, 1 failed; 1 invalid attempt kept aside;"
+        " no run is in progress"
+    )
+    assert "1 attempt differs from what was written" in out
+    assert "failures   1x curl, nginx: as planned" in lines
+    assert "invalid    1x as planned" in lines
+    assert sum("1/2" in line for line in lines) == 2
+    assert len(lines) < 25
+    assert not any(line.endswith(" ") for line in lines)
+
+
+def test_several_campaigns_have_a_status_each(
+    httpbed: Command, folder: Path, tmp_path: Path
+) -> None:
+    """As text below each other, and as a line of JSON each."""
+    other = stored_campaigns.make(tmp_path / "other").directory
+    code, out, _ = httpbed("status", folder, other)
+    assert code == 0
+    assert f"{folder}: 3 of 12 trials" in out
+    assert f"{other}: 0 of 12 trials" in out
+    found = [
+        json.loads(line) for line in httpbed("status", folder, other, "--json")[1].splitlines()
+    ]
+    assert [(one["directory"], one["ended"]) for one in found] == [
+        (str(folder), 3),
+        (str(other), 0),
+    ]
+
+
+def test_a_status_says_that_a_run_is_in_progress(httpbed: Command, held: Campaign) -> None:
+    """It reads the kernel's locks, and does not take the run's."""
+    found = json.loads(httpbed("status", held.directory, "--json")[1])
+    assert (found["running"], found["note"][:9]) == (True, "Estimates")
+
+
+@pytest.mark.parametrize("words", [(), ("--json",)])
+def test_a_watch_of_a_campaign_without_run_ends_at_once(
+    httpbed: Command, folder: Path, words: tuple[str, ...]
+) -> None:
+    """With the status, once."""
+    code, out, _ = httpbed("status", folder, "--watch", *words)
+    assert code == 0
+    assert out.count("3 of 12 trials ended") == 1
+
+
+def test_a_port_in_use_is_a_mistake_beside_others(httpbed: Command, tmp_path: Path) -> None:
+    """Nothing is read or run."""
+    with serve_option.listen(0) as listening:
+        port = listening.getsockname()[1]
+        code, _, err = httpbed("status", tmp_path / "nothing", "--serve", str(port))
+        lines = err.splitlines()
+        assert (code, len(lines)) == (2, 2)
+        assert lines[0].startswith(f"httpbed: --serve: port {port} is in use; choose another port")
+        assert "nothing: is not a campaign" in lines[1]
+        code, _, err = httpbed("run", tmp_path / "loss.toml", "--serve", str(port))
+        assert (code, f"port {port} is in use" in err) == (2, True)
+
+
+def test_the_process_beside_a_run_tells_what_changes(folder: Path) -> None:
+    """It shows each status, at idle priority, and ends after the run."""
+    shown: list[dict[str, object]] = []
+    text, manifest = stored_campaigns.SMALL, stored_campaigns.manifest()
+    with LiveView(0) as view:
+        with campaigns.opened(folder, text, TRIALS, manifest) as campaign:
+            view.start(folder, shown.append)
+            assert view._process is not None
+            assert os.sched_getscheduler(view._process.pid) == os.SCHED_IDLE
+            stored_campaigns.keep(campaign, stored_campaigns.record(TRIALS[4]))
+        process = view._process
+    assert process.wait() == 0
+    assert (shown[-1]["ended"], shown[-1]["running"]) == (4, False)
+
+
+def test_a_process_that_loses_its_run_ends_by_itself(folder: Path) -> None:
+    """A killed run leaves none behind: without the campaign's lock it says the last status."""
+    argv = [sys.executable, "-m", "httpbed.cli.watcher", str(folder)]
+    ended = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=120)
+    (only,) = map(json.loads, ended.stdout.splitlines())
+    assert (only["ended"], only["running"]) == (3, False)
+
+
+def test_no_view_starts_no_process(folder: Path) -> None:
+    """Without terminal and page, nothing is taken from the trials."""
+    with LiveView(None) as view:
+        view.start(folder, None)
+        assert view._process is None
+
+
+def test_a_terminal_shows_the_status_below_the_bar(
+    folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time left is that of the status; the treatments fit the height."""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("LINES", "12")
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    with Reporter(9, {}) as reporter:
+        assert reporter.is_live
+        reporter.show_status({**watch.once(folder), "left_s": 60.0})
+    out = capfd.readouterr().err
+    assert "about 60 s left" in out
+    assert "2 completed, 1 failed; 1 invalid attempt kept aside" in out
+    assert "\x1b[3" not in out.replace("\x1b[3A", "")

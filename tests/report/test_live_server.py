@@ -1,0 +1,176 @@
+"""The server of the live page: who may ask, for what, and what it answers."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import socket
+from collections.abc import Iterator, Mapping
+from http.client import HTTPConnection, HTTPResponse
+from pathlib import Path
+
+import pytest
+
+from httpbed.cli import serve_option
+from httpbed.experiment.errors import ConfigError
+from httpbed.report.live import server
+from httpbed.report.live.server import StatusServer
+
+STATUS = {"question": "<script>alert(1)</script>\x1b\u202e", "ended": 1}
+
+
+@pytest.fixture
+def listening() -> Iterator[socket.socket]:
+    """Provide a socket on a free port."""
+    with serve_option.listen(0) as made:
+        yield made
+
+
+@pytest.fixture
+def serving(listening: socket.socket) -> Iterator[StatusServer]:
+    """Serve a status."""
+    with server.serving(listening) as made:
+        made.show(STATUS)
+        yield made
+
+
+def ask(
+    serving: StatusServer, path: str, method: str = "GET", headers: Mapping[str, str] | None = None
+) -> tuple[HTTPResponse, bytes]:
+    """Send a request; return the answer and its body."""
+    connection = HTTPConnection("127.0.0.1", serving.socket.getsockname()[1], timeout=20)
+    connection.request(method, path, headers={"Connection": "close", **(headers or {})})
+    answer = connection.getresponse()
+    body = answer.read()
+    connection.close()
+    return answer, body
+
+
+def port(serving: StatusServer) -> int:
+    """Return the port of the page."""
+    return int(serving.socket.getsockname()[1])
+
+
+def test_the_page_has_one_script_and_one_style_that_the_policy_names(serving: StatusServer) -> None:
+    """By their digests; and nothing else may run, load, frame or be sent elsewhere."""
+    answer, body = ask(serving, "/")
+    policy = answer.headers["Content-Security-Policy"]
+    for element, rule in (("script", "script-src"), ("style", "style-src")):
+        (text,) = re.findall(rf"<{element}>(.*?)</{element}>".encode(), body, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(text).digest()).decode()
+        assert f"{rule} 'sha256-{digest}';" in policy
+    assert policy.startswith("default-src 'none'; ")
+    for rule in ("connect-src 'self'", "frame-ancestors 'none'", "base-uri 'none'"):
+        assert rule in policy
+    assert b"http://" not in body.replace(b"http://www.w3.org/2000/svg", b"")
+    assert b"https://" not in body
+
+
+@pytest.mark.parametrize("path", ["/", "/status.json", "/nothing"])
+def test_every_answer_has_the_policy_and_may_not_be_guessed(
+    serving: StatusServer, path: str
+) -> None:
+    """The status, too: a browser may be led to it."""
+    answer, _ = ask(serving, path)
+    assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin"
+    assert "Access-Control-Allow-Origin" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "evil.example",
+        "evil.example:{port}",
+        "127.0.0.1",
+        "127.0.0.1:1",
+        "localhost.evil.example:{port}",
+        "[::1]:{port}",
+        "",
+    ],
+)
+def test_a_request_for_another_host_is_refused(serving: StatusServer, name: str) -> None:
+    """A foreign name that was given the loopback address reads nothing."""
+    for path in ("/", "/status.json"):
+        answer, body = ask(serving, path, headers={"Host": name.format(port=port(serving))})
+        assert (answer.status, body) == (421, b"wrong host\n")
+
+
+def test_two_hosts_are_refused(serving: StatusServer) -> None:
+    """Even if one of them is right."""
+    host = f"127.0.0.1:{port(serving)}"
+    with socket.create_connection(("127.0.0.1", port(serving))) as client:
+        client.sendall(
+            f"GET /status.json HTTP/1.1\r\nHost: {host}\r\nHost: evil\r\n"
+            "Connection: close\r\n\r\n".encode()
+        )
+        assert client.makefile("rb").readline().startswith(b"HTTP/1.1 421 ")
+
+
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
+def test_the_own_names_are_answered(serving: StatusServer, name: str) -> None:
+    """As a browser writes them, with the port."""
+    answer, _ = ask(serving, "/status.json", headers={"Host": f"{name}:{port(serving)}"})
+    assert answer.status == 200
+
+
+def test_an_unchanged_status_has_no_body(serving: StatusServer) -> None:
+    """The browser has it already; a changed one is sent."""
+    answer, body = ask(serving, "/status.json")
+    assert (answer.status, body[:1]) == (200, b"{")
+    known = {"If-None-Match": answer.headers["ETag"]}
+    again, nothing = ask(serving, "/status.json", headers=known)
+    assert (again.status, nothing) == (304, b"")
+    serving.show({**STATUS, "ended": 2})
+    changed, body = ask(serving, "/status.json", headers=known)
+    assert (changed.status, b'"ended": 2' in body) == (200, True)
+
+
+def test_characters_that_do_not_print_are_escaped(serving: StatusServer) -> None:
+    """In names that programs choose."""
+    _, body = ask(serving, "/status.json")
+    assert rb"\\x1b\\u202e" in body
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "PATCH"])
+def test_only_reading_is_possible(serving: StatusServer, method: str) -> None:
+    """Nothing can be sent to a run."""
+    assert ask(serving, "/", method)[0].status == 501
+
+
+def test_a_head_request_has_no_body(serving: StatusServer) -> None:
+    """With the headers of the page."""
+    answer, body = ask(serving, "/", "HEAD")
+    assert (answer.status, body) == (200, b"")
+    assert int(answer.headers["Content-Length"]) > 1000
+
+
+def test_before_the_first_status_the_page_waits(listening: socket.socket) -> None:
+    """A large campaign takes a while to read."""
+    with server.serving(listening) as made:
+        assert ask(made, "/")[0].status == 200
+        assert ask(made, "/status.json")[0].status == 503
+
+
+@pytest.mark.parametrize("path", ["/../../etc/passwd", "/status.json/", "/%2e%2e/"])
+def test_no_other_path_exists(serving: StatusServer, path: str) -> None:
+    """No file is served."""
+    assert ask(serving, path)[0].status == 404
+
+
+def test_only_this_machine_can_connect(listening: socket.socket) -> None:
+    """The socket has the loopback address; a port in use is a mistake with its remedy."""
+    host, number = listening.getsockname()
+    assert host == "127.0.0.1"
+    assert serve_option.address(listening) == f"http://127.0.0.1:{number}/"
+    with pytest.raises(ConfigError, match=f"--serve: port {number} is in use; choose another port"):
+        serve_option.listen(number)
+
+
+def test_the_own_files_hold_nothing_that_would_end_their_element() -> None:
+    """They are put into the page as they are."""
+    folder = Path(server.__file__).parents[1] / "templates"
+    for name in ("live.js", "live.css", "style.css"):
+        assert "</" not in (folder / name).read_text()
