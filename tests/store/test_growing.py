@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -76,13 +76,13 @@ def test_a_complete_block_is_not_listed_again(
     made = stored_campaigns.make(tmp_path / "campaign", map(stored_campaigns.record, first))
     growing = GrowingCampaign(made.directory)
     listed: list[str] = []
-    iterdir = Path.iterdir
+    scandir = os.scandir
 
-    def noted(path: Path) -> Iterator[Path]:
-        listed.append(path.name)
-        return iterdir(path)
+    def noted(folder: str) -> object:
+        listed.append(Path(folder).name)
+        return scandir(folder)
 
-    monkeypatch.setattr(Path, "iterdir", noted)
+    monkeypatch.setattr(os, "scandir", noted)
     stored_campaigns.keep(made, stored_campaigns.record(TRIALS[len(first)]))
     assert growing.refresh()
     assert "0002" in listed

@@ -18,7 +18,7 @@ import numpy as np
 from httpbed.analysis.comparison import EQUAL_MARGIN
 from httpbed.analysis.estimate import Interval, median_interval
 from httpbed.analysis.findings import Findings
-from httpbed.analysis.sample import Sample, last_attempts
+from httpbed.analysis.sample import Sample
 from httpbed.store import machine_log, resume
 from httpbed.store.layout import MACHINE_LINES, SOURCES
 from httpbed.store.results import Results
@@ -96,7 +96,7 @@ def _machines_of_blocks(results: Results) -> dict[int, set[str]]:
     """Return the names of the machines that ran each block's valid attempts."""
     found = defaultdict[int, set[str]](set)
     of_sources = _machines_of_sources(results.manifest)
-    for row in last_attempts(results.trials):
+    for row in results.last_attempts:
         name = row["machine"] or of_sources.get(row["block"])
         if name and row["outcome"] != "invalid":
             found[row["block"]].add(name)

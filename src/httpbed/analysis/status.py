@@ -22,7 +22,6 @@ from httpbed.analysis.sample import (
     Key,
     Sample,
     by_treatment,
-    last_attempts,
     planned_blocks,
     samples,
     scenario,
@@ -113,7 +112,7 @@ class Status:
 def of(results: Results, metric: str) -> Status:
     """Return how far a campaign is, with estimates of one metric."""
     rows = sorted(results.trials.to_pylist(), key=itemgetter("started", "attempt"))
-    last = last_attempts(results.trials)
+    last = results.last_attempts
     spoilt = [row for row in rows if row["outcome"] == "invalid"]
     events = [_ended(results, row) for row in reversed(rows[-MOST_EVENTS:])]
     found = samples(results, metric).values()
