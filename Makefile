@@ -1,6 +1,6 @@
 # The verbs of httpbed: people and CI use these, and nothing else. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help prepare demo test check types rust-lints rust-tests quiche-tests build calibrate bench bench-link bench-quiche bench-replay bench-speed-index bench-kills bench-campaign bench-side-by-side reproduce docs
+.PHONY: help prepare demo test test-virtual check types rust-lints rust-tests quiche-tests build calibrate bench bench-link bench-quiche bench-replay bench-speed-index bench-kills bench-campaign bench-side-by-side bench-virtual reproduce docs
 MAKEFLAGS += --no-print-directory
 # cargo would look for make's job server, which make gives to other makes only.
 unexport MAKEFLAGS MFLAGS
@@ -49,6 +49,10 @@ test: check  ## check, then every test once; root runs them as the user nobody
 	setup/run-tests as_root tests/namespaces && \
 	setup/as-nobody sh -euc '"$$EMULATOR_TEST" --quiet; setup/run-tests'
 
+test-virtual: prepare  ## build the kernel of guests, and run the tests of virtual time in them
+	@httpbed toolbox kernel >/dev/null
+	python -m pytest --quiet -p no:cacheprovider tests/virtual
+
 calibrate: prepare  ## run the emulated link against arithmetic, and certify this machine
 	@httpbed calibrate
 
@@ -79,6 +83,9 @@ bench-campaign: prepare  ## what each verb costs on a large campaign; ARGS="--tr
 
 bench-side-by-side: prepare  ## how many trials this machine carries at a time; ARGS="--kinds curl,aioquic"
 	python -m bench.campaign.side_by_side $(ARGS)
+
+bench-virtual: prepare  ## trials in virtual beside real time, repeated on a busy machine; ARGS="--blocks 3"
+	python -m bench.virtual_time $(ARGS)
 
 reproduce: prepare  ## run the studies and compare with results/; STUDY=zhang2023 SCALE=smoke
 	python experiments/reproduce.py $(if $(STUDY),--study $(STUDY)) $(if $(SCALE),--scale $(SCALE))

@@ -38,6 +38,7 @@ class SmallExperiment:
     loss: str = "0 %"
     size: str = "100 kB"
     time_limit: str = "20 s"
+    clock: str = "real"
     congestion_control: str = "cubic"
     client: str = "curl"
     server: str = "nginx"
@@ -67,6 +68,7 @@ question = "Does the bed do what its label says?"
 replicates = {self.replicates}
 seed = {self.seed}
 time_limit = "{self.time_limit}"
+clock = "{self.clock}"
 
 [factors]
 http_version = {json.dumps(self.versions)}

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.experiment.clock import GUEST_STARTS, Clock
 from httpbed.experiment.errors import HostError
 from httpbed.experiment.roles import DEFAULT_CONTROL
 from httpbed.host import doctor
+from httpbed.host.guest import capability as guests
+from httpbed.host.packages import guest_kernel
+from httpbed.host.packages.guest_kernel import GuestKernel
 from httpbed.host.packages.toolbox import Root
 from httpbed.network.kernel import KINDS
 from httpbed.programs.catalog import Catalog
@@ -53,15 +58,36 @@ def make_setup(
     origins = loaded.recorded_origins()
     names = loaded.implementations()
     installed = program_roots.ensure(catalog, names, say=say, replays=bool(origins))
-    if others := loaded.tcp_controls() - {DEFAULT_CONTROL}:
-        doctor.require_congestion(others, installed.tools)
+    _require_congestion(loaded, installed.tools)
     seed = loaded.experiment.seed
     return CampaignSetup(
         catalog=catalog,
         programs=installed,
-        certificates=tls_certificates.ensure(datetime.now(UTC), origins),
+        certificates=_certificates(loaded.experiment.clock, origins),
         contents=content.ensure_all(seed, loaded.workloads()),
         sites=loaded.sites or pages.ensure_all(loaded.workloads(), seed, loaded.folder, say),
         options=plan_options(options or PlanOptions(), installed.tools),
         files=link_files.kept(loaded.files),
+        kernel=_kernel(say) if loaded.experiment.clock == "virtual" else None,
     )
+
+
+def _require_congestion(loaded: LoadedExperiment, tools: Root) -> None:
+    """Check that the kernel of the trials, this machine's or a guest's, has the controls."""
+    if loaded.experiment.clock == "virtual":
+        guest_kernel.require_congestion(loaded.tcp_controls())
+    elif others := loaded.tcp_controls() - {DEFAULT_CONTROL}:
+        doctor.require_congestion(others, tools)
+
+
+def _kernel(say: Say) -> GuestKernel:
+    kernel = guest_kernel.ensure(say)
+    guests.require(kernel)
+    return kernel
+
+
+def _certificates(clock: Clock, origins: Collection[str]) -> Path:
+    """Return certificates that are valid by the clock of the trials."""
+    if clock == "virtual":
+        return tls_certificates.ensure(GUEST_STARTS, origins, kind="virtual-")
+    return tls_certificates.ensure(datetime.now(UTC), origins)

@@ -11,6 +11,7 @@ from httpbed.experiment.document import fill, level_values
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.trial import Trial
 from httpbed.host.backend import Backend, require_ip
+from httpbed.host.packages import guest_kernel
 from httpbed.network import kernel
 from httpbed.network.kernel import UnsupportedKey
 
@@ -21,9 +22,12 @@ def require(loaded: LoadedExperiment, backend: Backend) -> None:
     """Refuse what the kernel's disciplines do not support; the emulator supports everything.
 
     Raises:
-        ConfigError: With every place in every treatment.
-        HostError: The kernel does not support the IP version.
+        ConfigError: With every place in every treatment; or the trials are in virtual time.
+        HostError: The kernel does not support the IP version, or the processor has no guests.
     """
+    if loaded.experiment.clock == "virtual":
+        _require_guests(backend)
+        return
     for version in sorted({scenario.topology.ip_version for scenario in loaded.scenarios()}):
         require_ip(version)
     if backend in {"af_packet", "tun"}:
@@ -31,6 +35,15 @@ def require(loaded: LoadedExperiment, backend: Backend) -> None:
     found = [*_mistakes(loaded, "tbf" if backend == "tbf" else "netem")]
     if found:
         raise ConfigError(dict.fromkeys(found))
+
+
+def _require_guests(backend: Backend) -> None:
+    """Refuse another processor, and the disciplines of the guest's kernel: they were not tested."""
+    guest_kernel.require_processor()
+    if backend in kernel.KINDS:
+        reason = f"{backend} is not supported in virtual time"
+        remedy = "run without --link-backend, or with --clock real"
+        raise ConfigError([Mistake("--link-backend", reason, remedy)])
 
 
 def _mistakes(loaded: LoadedExperiment, kind: kernel.Kind) -> Iterator[Mistake]:

@@ -18,11 +18,13 @@ from httpbed.campaign.interruption import Interruption
 from httpbed.campaign.parallelism import Parallelism
 from httpbed.campaign.progress import AttemptProgress
 from httpbed.campaign.quiet_machine import Patience
+from httpbed.experiment.check import CARRIED_OUT
 from httpbed.experiment.errors import BedError
 from httpbed.experiment.trial import Attempt, Record, Trial
 from httpbed.store.campaign import Campaign
 from httpbed.trial import verdict
-from httpbed.trial.plan import CampaignSetup
+from httpbed.trial.guest import outside
+from httpbed.trial.plan import CampaignSetup, TrialPlan
 from httpbed.trial.run import runner
 from httpbed.trial.verdict import AttemptId
 
@@ -137,7 +139,7 @@ async def _finish(
         attempt = await commit(number)
         if attempt is None:
             return
-        retry = attempt.outcome.kind == "invalid" and number < numbers[-1]
+        retry = _may_end_otherwise(attempt) and number < numbers[-1]
         nth = number - numbers[0] + 1
         patience_s = patience.after_s(attempt, nth) if retry else 0.0
         tell(AttemptProgress(attempt, retry, patience_s))
@@ -145,6 +147,14 @@ async def _finish(
             return
         if patience_s:
             await quiet_machine.until_quiet(patience_s, ended=patience.ended)
+
+
+def _may_end_otherwise(attempt: Attempt) -> bool:
+    """Whether another attempt makes sense: in virtual time, a judged one gives the same again."""
+    if attempt.outcome.kind != "invalid":
+        return False
+    broken_off = any(check.check == CARRIED_OUT.id for check in attempt.checks)
+    return attempt.trial.clock == "real" or broken_off
 
 
 async def commit_attempt(
@@ -182,7 +192,15 @@ async def judged(
     """
     planned = setup.plan(this.trial)
     judged_by = planned if judging is None else judging.plan(this.trial)
-    phases = await runner.run(planned, setup, artifacts)
+    phases_s = await _made(planned, setup, artifacts)
     return await asyncio.to_thread(
-        verdict.judge, this, judged_by, judging or setup, artifacts, phases.seconds
+        verdict.judge, this, judged_by, judging or setup, artifacts, phases_s
     )
+
+
+async def _made(planned: TrialPlan, setup: CampaignSetup, artifacts: Path) -> Mapping[str, float]:
+    """Make an attempt, here or in a guest; return each phase's seconds by the trial's clock."""
+    if planned.trial.clock == "virtual":
+        return await outside.run(planned, setup, artifacts)
+    phases = await runner.run(planned, setup, artifacts)
+    return phases.seconds

@@ -11,7 +11,8 @@ from typing import Any
 from httpbed.campaign import program_versions
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.host import facts, file_digest
-from httpbed.host.packages import identity
+from httpbed.host.packages import guest_kernel, identity
+from httpbed.host.packages.guest_kernel import GuestKernel
 from httpbed.host.packages.identity import ProgramIdentity
 from httpbed.host.sandbox.binaries import LINK, SANDBOX, executable
 from httpbed.store.layout import MANIFEST_SCHEMA
@@ -45,6 +46,7 @@ def manifest(loaded: LoadedExperiment, setup: CampaignSetup, *, command: str) ->
         for name, program in identities.items()
     ]
     programs += [_own(name) for name in (LINK, SANDBOX)]
+    programs += [_kernel(setup.kernel)] if setup.kernel else []
     return {
         "schema": MANIFEST_SCHEMA,
         "httpbed": metadata.version("httpbed"),
@@ -52,6 +54,7 @@ def manifest(loaded: LoadedExperiment, setup: CampaignSetup, *, command: str) ->
         "command": command,
         "seed": loaded.experiment.seed,
         "link": _link(setup),
+        "clock": loaded.experiment.clock,
         "kept": sorted(setup.options.keep),
         "host": facts.gather().as_json(),
         "programs": programs,
@@ -79,6 +82,17 @@ def _program(
         "sha256": program.sha256,
         "libraries": dict(program.libraries),
         **({"wheels": dict(wheels)} if wheels else {}),
+    }
+
+
+def _kernel(kernel: GuestKernel) -> dict[str, Any]:
+    """Identify the kernel of guests, which is linked statically."""
+    return {
+        "name": guest_kernel.NAME,
+        "version": kernel.version,
+        "path": guest_kernel.NAME,
+        "sha256": kernel.sha256,
+        "libraries": {},
     }
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from httpbed.campaign import claim_trials
 from httpbed.campaign.claim_trials import ClaimTrials
 from httpbed.experiment import parser, replication
+from httpbed.experiment.clock import Clock
 from httpbed.experiment.design import design
 from httpbed.experiment.document import SCENARIO_PARTS, fill, level_values
 from httpbed.experiment.errors import ConfigError, Mistake
@@ -102,12 +103,14 @@ def load(  # noqa: PLR0913 - the last two are keywords
     for_claims: bool = False,
     replicates: int | None = None,
     until: str | None = None,
+    clock: Clock | None = None,
 ) -> LoadedExperiment:
     """Load an experiment's text; file names in it are relative to ``folder``.
 
     With ``for_claims``, the design has only the trials that its claims need. ``replicates`` is the
     number of blocks in place of the file's own, at every scale; ``until`` is a width of interval
     (:func:`~httpbed.experiment.replication.parse_width`) at which a treatment stops before.
+    ``clock`` replaces the file's own.
 
     Raises:
         ConfigError: With every mistake in it and in its files, or if it has no such scale.
@@ -118,7 +121,7 @@ def load(  # noqa: PLR0913 - the last two are keywords
     mistakes = tuple(dict.fromkeys(every_mistake))
     if mistakes or read.experiment is None:
         raise ConfigError(mistakes)
-    whole = _with_replicates(read.experiment, replicates)
+    whole = _with_replicates(read.experiment, replicates).with_clock(clock)
     experiment = _at(whole, scale)
     needed = claim_trials.of(whole, experiment) if for_claims else None
     if needed:

@@ -15,6 +15,7 @@ from httpbed.cli.echo import echo
 from httpbed.cli.jobs import jobs_option
 from httpbed.cli.verb import verb
 from httpbed.cli.wait_option import wait_option
+from httpbed.experiment.clock import Clock
 from httpbed.host import backend
 from httpbed.studies.compare import comparison
 from httpbed.studies.compare.options import OPTIONS, CommandLine
@@ -52,6 +53,7 @@ def _options(function: Callable[..., Any]) -> Callable[..., Any]:
     help="The campaign's folder; default: compare- and a digest of the options.",
 )
 @jobs_option("Trials side by side, as for httpbed run.")
+@experiment_argument.clock_option
 @wait_option
 @experiment_argument.keep_option
 @click.option("--dry-run", is_flag=True, help="Print the experiment file and run nothing.")
@@ -68,6 +70,7 @@ def command(
     seed: str,
     output: Path | None,
     jobs: Parallelism,
+    clock: Clock | None,
     wait_s: float,
     keep: frozenset[str],
     dry_run: bool,
@@ -88,7 +91,7 @@ def command(
     words = {name.replace("_", "-"): value for name, value in values.items()}
     folders = [word for folder in recipe_folders for word in ("--recipes", str(folder))]
     further = (*folders, *experiment_argument.program_words())
-    line = CommandLine(clients, words, knobs, replicates, seed, further)
+    line = CommandLine(clients, words, knobs, replicates, seed, further, clock or "real")
     compared = comparison.comparison(line, catalog)
     loaded = compared.loaded
     for one in compared.skipped:

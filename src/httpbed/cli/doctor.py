@@ -12,7 +12,8 @@ from httpbed.cli.verb import verb
 from httpbed.experiment.errors import HostError
 from httpbed.experiment.machine import MachineFacts
 from httpbed.host import doctor, facts
-from httpbed.host.packages import passt, toolbox
+from httpbed.host.guest import capability as guests
+from httpbed.host.packages import guest_kernel, passt, toolbox
 from httpbed.host.sandbox import binaries
 from httpbed.programs import catalog
 from httpbed.trial import program_roots
@@ -33,15 +34,19 @@ def command(context: click.Context, *, as_json: bool) -> None:
     marked "less". They cannot run without one marked "NO"; the exit code is then 3.
     """
     machine = facts.gather()
-    points = doctor.examine(
-        machine,
-        executables={name: _executable(name) for name in binaries.ALL},
-        tools=toolbox.find(toolbox.TOOLS),
-        programs={
-            name: program_roots.state(recipe)[0] for name, recipe in catalog.load().recipes.items()
-        },
-        pasta=passt.find(),
-    )
+    points = [
+        *doctor.examine(
+            machine,
+            executables={name: _executable(name) for name in binaries.ALL},
+            tools=toolbox.find(toolbox.TOOLS),
+            programs={
+                name: program_roots.state(recipe)[0]
+                for name, recipe in catalog.load().recipes.items()
+            },
+            pasta=passt.find(),
+        ),
+        guests.test(guest_kernel.find()),
+    ]
     if as_json:
         values = {
             "schema": 1,

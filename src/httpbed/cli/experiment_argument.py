@@ -18,6 +18,7 @@ from httpbed.cli.json_option import json_option as json_option  # noqa: PLC0414 
 from httpbed.cli.one_of import OneOf, suggestion
 from httpbed.cli.whole_number import WholeNumber
 from httpbed.experiment import buckets, kept, replication
+from httpbed.experiment.clock import Clock
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.factorial import ScaleName
 from httpbed.experiment.parser import WHOLE_FILE
@@ -121,6 +122,15 @@ until_option = click.option(
     help="Stop a treatment, from its sixth block on, once the half-width of its 95 % interval is at"
     ' most this share of its median, such as "ci 5 %". The number of replicates is then the most.'
     " Such intervals miss the true median in up to 7 % of cases, not in 5 %.",
+)
+
+
+clock_option = click.option(
+    "--clock",
+    type=OneOf(get_args(Clock)),
+    help="The clock of the trials, in place of the file's own. With virtual, each trial runs in a"
+    " guest in which computing takes no time: it gives the same numbers on any machine, however"
+    " busy. The first such run builds the guest's kernel (10 min of one CPU).",
 )
 
 
@@ -232,6 +242,7 @@ def load(
     for_claims: bool = False,
     replicates: int | None = None,
     until: str | None = None,
+    clock: Clock | None = None,
 ) -> tuple[LoadedExperiment, Catalog]:
     """Read an experiment file and all recipes.
 
@@ -249,6 +260,7 @@ def load(
             for_claims=for_claims,
             replicates=replicates,
             until=until,
+            clock=clock,
         )
     except ConfigError as error:
         raise ConfigError(

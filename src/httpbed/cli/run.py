@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from httpbed.campaign import capability, link_certificate
+from httpbed.campaign import capability, link_certificate, parallelism
 from httpbed.campaign.parallelism import ONE, Parallelism
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.cli import experiment_argument
@@ -20,6 +20,7 @@ from httpbed.cli.jobs import jobs_option
 from httpbed.cli.serve_option import serve_option
 from httpbed.cli.verb import verb
 from httpbed.cli.wait_option import wait_option
+from httpbed.experiment.clock import Clock
 from httpbed.experiment.factorial import ScaleName
 from httpbed.host import backend
 from httpbed.host.backend import Backend
@@ -40,6 +41,7 @@ if TYPE_CHECKING:  # statistics, which a run begins without
 @experiment_argument.for_claims_option
 @experiment_argument.replicates_option
 @experiment_argument.until_option
+@experiment_argument.clock_option
 @click.option(
     "-o",
     "--output",
@@ -50,7 +52,8 @@ if TYPE_CHECKING:  # statistics, which a run begins without
 )
 @jobs_option(
     "Trials side by side: a number, or auto for as many as this machine carries undisturbed; checks"
-    " reject disturbed attempts, which are repeated. With --cluster: on each machine."
+    " reject disturbed attempts, which are repeated. In virtual time, auto is one for each CPU. With"
+    " --cluster: on each machine."
 )
 @cluster_option
 @wait_option
@@ -73,6 +76,7 @@ def command(
     for_claims: bool,
     replicates: int | None,
     until: str | None,
+    clock: Clock | None,
     output: Path | None,
     jobs: Parallelism,
     cluster: str | None,
@@ -96,7 +100,13 @@ def command(
     if cluster:
         require_dask()
     loaded, catalog = experiment_argument.load(
-        file, recipe_folders, scale, for_claims=for_claims, replicates=replicates, until=until
+        file,
+        recipe_folders,
+        scale,
+        for_claims=for_claims,
+        replicates=replicates,
+        until=until,
+        clock=clock,
     )
     words = [loaded.experiment.name, scale, "for-claims" if for_claims else None]
     directory = output or Path("-".join(filter(None, words)))
@@ -168,8 +178,9 @@ def _run_trials(ready: Prepared, directory: Path, options: RunFlags, view: LiveV
     if options.cluster:
         from httpbed.cli.bodies import cluster_run  # noqa: PLC0415
 
+    jobs = _by_clock(options.jobs, ready.loaded.experiment.clock)
     with (
-        campaign_run.opened(ready, directory, jobs=options.jobs, say=say) as run,
+        campaign_run.opened(ready, directory, jobs=jobs, say=say) as run,
         Reporter(len(run.pending), run.pending_per_block()) as reporter,
     ):
         if run.pending:
@@ -177,7 +188,7 @@ def _run_trials(ready: Prepared, directory: Path, options: RunFlags, view: LiveV
         if options.cluster:
             cluster_run.finish(run, ready.loaded, options, options.cluster, tell=reporter.report)
         else:
-            run.finish(jobs=options.jobs, tell=reporter.report, wait_s=options.wait_s)
+            run.finish(jobs=jobs, tell=reporter.report, wait_s=options.wait_s)
 
 
 def _note_machine(manifest: dict[str, Any], loaded: LoadedExperiment, options: RunFlags) -> None:
@@ -194,11 +205,16 @@ def _note_machine(manifest: dict[str, Any], loaded: LoadedExperiment, options: R
     _warn_of_many_loads(loaded, manifest, options.jobs)
 
 
+def _by_clock(jobs: Parallelism, clock: Clock) -> Parallelism:
+    """Return the number of trials at a time; guests need a CPU each, and do not disturb others."""
+    return Parallelism(parallelism.cpus()) if clock == "virtual" and jobs.adapts else jobs
+
+
 def _warn_of_many_loads(
     loaded: LoadedExperiment, made_by: Mapping[str, Any], jobs: Parallelism
 ) -> None:
     """Say if more page loads run side by side than are known to be undisturbed here."""
-    if jobs == ONE or jobs.adapts:
+    if jobs == ONE or jobs.adapts or loaded.experiment.clock == "virtual":
         return
     metric = loaded.experiment.report.metric
     for browser in sorted(loaded.browsers()):

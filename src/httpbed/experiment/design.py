@@ -48,6 +48,7 @@ def design(
                 document=documents[index],
                 seed=experiment.seed,
                 time_limit_s=limits[index],
+                clock=experiment.clock,
             )
             for position, index in enumerate(order, start=1)
         ]

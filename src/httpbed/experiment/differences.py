@@ -88,6 +88,7 @@ def _of_treatments(old: Version, new: Version) -> Iterator[Difference]:
         yield from _compared(before.document, now.document)
         if before.time_limit_s != now.time_limit_s:  # by the file, or by the scenario
             yield from _time_limit(old, new)
+        yield from _compared(before.clock, now.clock, ("clock",))
 
 
 def _of_dropped(old: Version, new: Version, ran: Collection[str]) -> Iterator[Difference]:

@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from httpbed.experiment import factorial, spellings
 from httpbed.experiment.claims.stated import StatedClaim
+from httpbed.experiment.clock import Clock
 from httpbed.experiment.factorial import Exclusion, FactorName, Group, LevelText, Scale, ScaleName
 from httpbed.experiment.figures.stated import FactorNames, StatedFigure
 from httpbed.experiment.metric import METRICS
@@ -70,6 +71,9 @@ class Experiment(Value):
     seed: int = Field(ge=0, lt=2**63, strict=True)
     """Determines the order within blocks, the random stream of every impairment, and the content of
     generated files."""
+    clock: Clock = "real"
+    """``virtual`` runs each trial in a guest whose clock stands still while a program computes, so
+    that a trial gives the same numbers on any machine, however busy."""
     time_limit: Annotated[Seconds, Field(gt=0, le=LONGEST_TIME_LIMIT_S)] | None = None
     """Time after which a trial has timed out. Default: 20 times the ideal transfer time, at least
     600 s."""
@@ -135,6 +139,10 @@ class Experiment(Value):
         scales = {name: one.model_copy(update=update) for name, one in self.scales.items()}
         own = self.stopping.at_most(replicates) if self.stopping else replicates
         return self.model_copy(update={"replicates": own, "scales": scales})
+
+    def with_clock(self, clock: Clock | None) -> Experiment:
+        """Return the experiment by another clock; None keeps its own."""
+        return self.model_copy(update={"clock": clock}) if clock else self
 
     def reduced_to(self, treatments: Collection[Mapping[str, str]], replicates: int) -> Experiment:
         """Return the experiment with only some treatments of its factors, and so many blocks."""

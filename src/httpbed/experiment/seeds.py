@@ -27,6 +27,11 @@ def block_order(seed: int, block: int) -> random.Random:
     return random.Random(derive(seed, "order", block))  # noqa: S311 - not a secret
 
 
+def guest(seed: int, block: int) -> int:
+    """Return the seed of all randomness of the kernel of a trial in virtual time."""
+    return derive(seed, "guest", block)
+
+
 def content(seed: int, size: int, number: int) -> int:
     """Return the seed of the content of the ``number``-th file of ``size`` bytes."""
     return derive(seed, "text", size, number)

@@ -7,8 +7,9 @@ import json
 from functools import cached_property
 from typing import Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
+from httpbed.experiment.clock import Clock
 from httpbed.experiment.handover_event import HandoverEvent
 from httpbed.experiment.metric import Observation
 from httpbed.experiment.scenario import Scenario
@@ -33,6 +34,16 @@ class Trial(Value):
     """The experiment's seed."""
     time_limit_s: float
     """Seconds after which the trial has timed out."""
+    clock: Clock = "real"
+    """Whose clock it runs by; files leave ``real`` out."""
+
+    @model_serializer(mode="wrap")
+    def _without_the_default_clock(self, content: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave the real clock out, so that trials keep the ids that they had without the key."""
+        written: dict[str, Any] = content(self)
+        if self.clock == "real":
+            written.pop("clock", None)
+        return written
 
     @cached_property
     def id(self) -> str:

@@ -16,7 +16,7 @@ from httpbed.experiment.errors import HostError
 
 NOBODY = (65534, 65534)
 """User and group id: the kernel's overflow ids."""
-_OF_THE_KERNEL = Path("/proc/sys/kernel/core_pattern")
+_OF_THE_KERNEL = Path("/proc/sys/kernel/ostype")
 """A file of the machine's root, whatever its id is in this user namespace."""
 
 

@@ -238,4 +238,5 @@ def _evidence(results: Results, findings: Findings) -> dict[str, Any]:
         "command": made_by.get("command", ""),
         "httpbed": made_by.get("httpbed", ""),
         "started": made_by.get("started", ""),
+        "clock": manifest.clock(made_by),
     }

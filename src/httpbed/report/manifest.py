@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from httpbed.experiment.clock import MEANING
 from httpbed.report.phrasing import title
 from httpbed.store.results import Results
 
@@ -39,8 +40,15 @@ def under_test(manifest: Manifest) -> list[UsedProgram]:
     return [one for one in programs(manifest) if not tested or one.name in tested]
 
 
+def clock(manifest: Manifest) -> str:
+    """Return what stands beside results in virtual time; empty in real time."""
+    return MEANING if manifest.get("clock") == "virtual" else ""
+
+
 def certificate(manifest: Manifest) -> str:
     """Name the link certificate, or how to get one."""
+    if clock(manifest):
+        return "no link certificate covers virtual time"
     cited = manifest.get("link_certificate")
     if not cited:
         return "no link certificate: httpbed calibrate"
@@ -59,6 +67,7 @@ def facts(results: Results) -> list[tuple[str, str]]:
     found = [
         ("httpbed", str(manifest.get("httpbed", ""))),
         ("started", str(manifest.get("started", ""))),
+        ("clock", clock(manifest)),
         ("seed", str(results.experiment.seed)),
         ("blocks", str(results.experiment.blocks)),
         ("trials side by side", str(manifest.get("jobs", ""))),

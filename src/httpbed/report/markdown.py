@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from httpbed.analysis.findings import Findings
 from httpbed.report import claims_section, html_tables, terminal_columns, terminal_table
 from httpbed.report.answer import answer
-from httpbed.report.manifest import under_test
+from httpbed.report.manifest import clock, under_test
 from httpbed.report.markdown_text import escaped, table
 from httpbed.report.notes import notes
 from httpbed.report.pages import metrics_table
@@ -110,6 +110,7 @@ def _list(title: str, texts: Iterable[str]) -> Iterator[str]:
 def _evidence(results: Results, findings: Findings) -> Iterator[str]:
     yield from terminal_table.evidence(findings)
     made_by = results.manifest
+    yield from filter(None, [clock(made_by)])
     programs = [f"{one.name} {one.version}".strip() for one in under_test(made_by)]
     if programs:
         yield f"programs: {', '.join(programs)}"

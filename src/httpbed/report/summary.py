@@ -27,6 +27,7 @@ def summary(results: Results, findings: Findings, report: Path | None) -> dict[s
         "schema": 1,
         "name": results.experiment.name,
         "question": results.experiment.question,
+        "clock": results.manifest.get("clock", "real"),
         "metric": findings.metric,
         "unit": METRICS[findings.metric].unit,
         "base": dict(findings.base),

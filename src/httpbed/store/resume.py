@@ -19,7 +19,7 @@ SELECTION = ("scale", "for_claims")
 """Which treatments of an experiment's design a campaign holds."""
 FEW_LIBRARIES = 3
 """So many differing libraries of a program are listed."""
-OF_THE_FIRST_RUN = ("started", "httpbed", "host", "link")
+OF_THE_FIRST_RUN = ("started", "httpbed", "host", "link", "clock")
 """What a manifest says of the campaign's first run, also after it grew."""
 KEPT = "what --keep asks of programs"
 
@@ -172,7 +172,8 @@ def _subjects(manifest: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     for name, digest in manifest.get("recipes", {}).items():
         found[f"recipe {name}"] = {f"recipe {name}": digest}
     backend = manifest.get("link", {}).get("backend", "af_packet")  # the first had no other
-    return {**found, "link": {"link's backend": backend}, "kept": _kept(manifest)}
+    clock = {"clock": manifest.get("clock", "real")}
+    return {**found, "link": {"link's backend": backend}, "clock": clock, "kept": _kept(manifest)}
 
 
 def _kept(manifest: Mapping[str, Any]) -> dict[str, str]:

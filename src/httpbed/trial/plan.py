@@ -13,6 +13,7 @@ from httpbed.experiment.page import PageLoad
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Trial
 from httpbed.host.backend import Backend
+from httpbed.host.packages.guest_kernel import GuestKernel
 from httpbed.host.sandbox.spec import TRIAL_FOLDER, PartSpec, ProcessSpec
 from httpbed.network import idle_rtt
 from httpbed.network import plan as network
@@ -72,6 +73,8 @@ class CampaignSetup:
     """The files that the experiment names, by digest."""
     sites: Mapping[str, CachedSite] = field(default_factory=dict)
     """The sites of its pages, by their keys."""
+    kernel: GuestKernel | None = None
+    """The kernel of guests; None where no trial is in virtual time."""
 
     def plan(self, trial: Trial) -> TrialPlan:
         """Validate a trial's scenario and plan its attempt."""
@@ -214,6 +217,8 @@ def plan(
     """Validate a trial's scenario and plan its attempt; ``files`` are keyed by digest."""
     scenario = trial.scenario()
     options = options or PlanOptions()
+    if trial.clock == "virtual":  # while the emulator polls, the clock stands still
+        options = replace(options, spin_us=0)
     net = network.plan(
         steps.with_trigger(scenario) if scenario.handover else scenario.topology,
         scenario.senders(),

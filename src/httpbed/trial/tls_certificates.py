@@ -28,16 +28,17 @@ READABLE = 0o755
 RENEW_BEFORE = timedelta(days=30)
 
 
-def ensure(now: datetime, origins: Collection[str] = ()) -> Path:
+def ensure(now: datetime, origins: Collection[str] = (), kind: str = "") -> Path:
     """Return a folder with the files of a server and its clients, valid for a month more.
 
     The files are ca.pem, server.pem, server.key and server.spki. Each of the ``origins`` has its
     own certificate for the same key: with one certificate for all names, a browser would reuse a
-    connection for several of them (RFC 9113 section 9.1.1).
+    connection for several of them (RFC 9113 section 9.1.1). Certificates of one ``kind`` share a
+    clock: what is valid in virtual time may not be valid today.
     """
     parent = folders.cache() / "certificates"
     digest = hashlib.sha256(" ".join(sorted(origins)).encode()).hexdigest()[:16]
-    stem = f"of-{digest}-until-" if origins else "until-"
+    stem = f"{kind}of-{digest}-until-" if origins else f"{kind}until-"
     for folder in sorted(parent.glob(f"{stem}*"), reverse=True):
         until = datetime.strptime(folder.name, f"{stem}%Y%m%d").replace(tzinfo=UTC)
         if until > now + RENEW_BEFORE:

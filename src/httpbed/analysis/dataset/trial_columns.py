@@ -86,6 +86,10 @@ def machine(manifest: Mapping[str, Any], ran_by: str | None) -> Cells:
             "What carried the packets: the emulator or a queueing discipline of the kernel.",
             manifest.get("link", {}).get("backend"),
         ),
+        "clock": (
+            "Whose clock the trials ran by: `real`, the machine's, or `virtual`, a guest's.",
+            manifest.get("clock", "real"),
+        ),
         "httpbed_version": ("Version of httpbed that ran the trials.", manifest.get("httpbed")),
     }
     for name, (words, value) in others.items():

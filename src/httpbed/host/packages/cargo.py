@@ -1,7 +1,4 @@
-"""Running cargo from a root filesystem of the toolbox.
-
-cargo runs in a mount namespace whose /usr is that of the root filesystem. Home, sources, /tmp and
-certificates remain the machine's.
+"""Running cargo from a root filesystem of the toolbox, whose /usr covers this machine's.
 
 Standard library only: set-up uses it before anything is installed.
 """
@@ -9,8 +6,9 @@ Standard library only: set-up uses it before anything is installed.
 from __future__ import annotations
 
 import os
-import shlex
 from pathlib import Path
+
+from httpbed.host.packages import usr_cover
 
 
 def triple() -> str:
@@ -24,11 +22,7 @@ def variable() -> str:
 
 
 def script(root: Path) -> str:
-    """Return a shell script that runs cargo.
-
-    /bin, /sbin, /lib and /lib64 are covered, too, unless they are links into /usr.
-    """
-    usr = shlex.quote(str(root / "usr"))
+    """Return a shell script that runs cargo."""
     return f"""#!/bin/sh
 # Runs the cargo of another root filesystem's /usr.
 user=$(id -u) group=$(id -g)
@@ -37,11 +31,7 @@ export user group CC=gcc CXX=g++ CARGO_TARGET_{variable()}_LINKER=gcc
 # looks for subcommands in its home first, unless that comes later on the PATH.
 export PATH="/usr/bin:$PATH:${{CARGO_HOME:-$HOME/.cargo}}/bin:/usr/sbin:/sbin"
 export RUSTC=/usr/bin/rustc RUSTDOC=/usr/bin/rustdoc RUSTFMT=/usr/bin/rustfmt
-cover='
-for place in bin sbin lib lib64; do
-    if [ -d /$place ] && [ ! -L /$place ]; then mount --rbind {usr}/$place /$place || exit; fi
-done
-mount --rbind {usr} /usr || exit'
+cover='{usr_cover.commands(root)}'
 if [ "$user" = 0 ]; then
     exec unshare --mount sh -c "$cover"'; exec /usr/bin/cargo "$@"' cargo "$@"
 fi

@@ -224,6 +224,7 @@ def _header(options: ComparisonOptions) -> dict[str, Any]:
         "question": f"{question} when {size} is fetched from {server}?",
         "replicates": _number(options.line.replicates),
         "seed": _number(options.line.seed),
+        **({} if options.line.clock == "real" else {"clock": options.line.clock}),
     }
 
 

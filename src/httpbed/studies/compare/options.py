@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from httpbed.experiment.clock import Clock
 from httpbed.experiment.errors import Mistake
 from httpbed.experiment.units import QUANTITY
 from httpbed.network.shell.tc_quantities import spelled
@@ -140,6 +141,7 @@ OPTIONS = (
 )
 BY_NAME: Mapping[str, PlacedOption] = {option.name: option for option in OPTIONS}
 CLIENT, KNOB, REPLICATES, SEED = "CLIENT", "--knob", "--replicates", "--seed"
+CLOCK = "--clock"
 
 
 @dataclass(frozen=True)
@@ -177,6 +179,7 @@ class CommandLine:
     seed: str
     further: Sequence[str] = ()
     """Words that decide which programs exist."""
+    clock: Clock = "real"
 
     def words(self) -> Iterator[str]:
         """Yield the words of a command line that does the same."""
@@ -187,6 +190,8 @@ class CommandLine:
         for knob in self.knobs:
             yield from (KNOB, knob)
         yield from (REPLICATES, self.replicates, SEED, self.seed, *self.further)
+        if self.clock != "real":
+            yield from (CLOCK, self.clock)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,60 @@
+"""Whether guests can run on this machine, tested by booting one that does nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+from pathlib import Path
+
+from httpbed.experiment.errors import BedError, HostError
+from httpbed.host import doctor
+from httpbed.host.doctor import Capability
+from httpbed.host.guest import boot
+from httpbed.host.guest.command import INIT, POWER_OFF, Guest, init
+from httpbed.host.packages import guest_kernel
+from httpbed.host.packages.guest_kernel import GuestKernel
+
+NAME = "guests in virtual time"
+_MEMORY_BYTES = 256 * 2**20
+_LIMIT_S = 120.0
+
+
+def test(kernel: GuestKernel | None) -> Capability:
+    """Boot a guest; without a kernel, test the processor only."""
+    try:
+        guest_kernel.require_processor()
+    except HostError as error:
+        return Capability(NAME, None, error.reason, error.remedy)
+    if kernel is None:
+        remedy = "the first run that needs it builds it; to build it now: httpbed toolbox kernel"
+        return Capability(NAME, None, "not tested: the kernel is not built yet", remedy)
+    try:
+        _boot(kernel)
+    except (BedError, HostError) as error:
+        remedy = f'{doctor.namespace_remedy()}; clock = "real" needs no guest'
+        return Capability(NAME, None, str(error), remedy)
+    return Capability(NAME, True, f"boot with Linux {kernel.version}")
+
+
+def require(kernel: GuestKernel) -> None:
+    """Check that guests can run.
+
+    Raises:
+        HostError: They cannot; with the reason and the remedy.
+    """
+    tested = test(kernel)
+    if tested.ok is not True:
+        raise HostError(f"this machine runs no guests: {tested.figure}", tested.remedy)
+
+
+def _boot(kernel: GuestKernel) -> None:
+    """Boot a guest that powers off at once."""
+    with tempfile.TemporaryDirectory(prefix="httpbed-guest-") as name, boot.processor() as cpu:
+        shared = Path(name).resolve()
+        program = shared / INIT
+        end = f"import ctypes; ctypes.CDLL(None).reboot({POWER_OFF})"
+        program.write_text(init((sys.executable, "-I", "-c", end), {}))
+        program.chmod(0o755)
+        guest = Guest(kernel.path, shared, seed=1, memory_bytes=_MEMORY_BYTES, cpu=cpu)
+        asyncio.run(boot.run(guest, limit_s=_LIMIT_S))

@@ -1,0 +1,248 @@
+"""Builds the kernel of guests when one is first needed.
+
+Guests run User Mode Linux, a kernel that is an ordinary program. Debian's own build of it lacks
+virtual time. So this module compiles Debian's ``linux-source`` with the patch and the options in
+``linux/`` and with the compiler of a root filesystem of the toolbox. No root rights are needed.
+
+::
+
+    <cache>/programs/httpbed-linux-4c1f...       the kernel, named by a digest of its build
+                     httpbed-linux-4c1f....json  its version, the digests of source and kernel
+                     httpbed-linux.log           make's last output
+    <cache>/build/httpbed-linux-4c1f.../         the sources while they are compiled
+
+An interrupted build goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import functools
+import hashlib
+import json
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from httpbed.experiment.errors import HostError
+from httpbed.host import atomic_record, file_digest, folders, guard
+from httpbed.host.packages import signs_of_life, toolbox, usr_cover
+from httpbed.host.packages.toolbox import Root
+
+NAME = "httpbed-linux"
+SOURCE = "linux-source-7.2"
+"""Debian's package of sources. ``seccomp=on`` needs Linux 6.16 or newer."""
+TESTED = "7.2.13-1"
+TESTED_SHA256 = "30a8c5fc63f9028a62e6d7b3f7f43bee67425dbce2a05fceba83f9b87c92083d"
+"""Version and digest of the package that httpbed was tested with."""
+TOOLS = toolbox.Contents(
+    "sid",
+    frozenset(
+        (
+            *(SOURCE, "gcc", "libc6-dev", "make", "flex", "bison", "bc"),
+            *("bash", "dash", "coreutils", "diffutils", "findutils", "gawk", "grep", "sed"),
+            *("gzip", "patch", "perl-base", "tar", "xz-utils", "util-linux", "mount"),
+        )
+    ),
+)
+"""The sources, the compiler and what the kernel's Makefiles call."""
+PROCESSOR = "x86_64"
+CONTROLS = frozenset(("bbr", "bic", "cubic", "htcp", "reno", "vegas", "westwood"))
+"""TCP congestion controls, as in ``linux/guest.config``."""
+LEAST_DISK_BYTES = 4_000_000_000
+
+_FILES = Path(__file__).with_name("linux")
+_STEPS = re.compile(r"^ +(?:CC|AS|AR|LD|HOSTCC|GEN) ", re.MULTILINE)
+_ALL_STEPS = 1124
+"""Steps of make whose names :data:`_STEPS` counts, in a whole build."""
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class GuestKernel:
+    """A finished kernel."""
+
+    path: Path
+    version: str
+    """Version of Debian's package."""
+    source_sha256: str
+    """Digest of that package's file."""
+    sha256: str
+
+
+def require_processor() -> None:
+    """Check that guests exist for this processor.
+
+    Raises:
+        HostError: They do not.
+    """
+    if (processor := os.uname().machine) != PROCESSOR:
+        raise HostError(
+            f"virtual time needs a processor of type {PROCESSOR}; this one is {processor}",
+            'use clock = "real", or another machine',
+        )
+
+
+def require_congestion(names: Collection[str]) -> None:
+    """Check that the kernel has these congestion controls.
+
+    Raises:
+        HostError: It lacks one.
+    """
+    if missing := sorted({*names} - CONTROLS):
+        raise HostError(
+            f"the kernel of guests has no TCP {' and no TCP '.join(missing)}",
+            f"use one of {', '.join(sorted(CONTROLS))}, or --clock real",
+        )
+
+
+def find() -> GuestKernel | None:
+    """Return the kernel with this patch and these options; None if it is not built."""
+    try:
+        record = json.loads(_record().read_text())
+    except FileNotFoundError:
+        return None
+    return GuestKernel(path=_target(), **record) if _target().exists() else None
+
+
+def ensure(say: Say) -> GuestKernel:
+    """Return the kernel; build it if it is missing.
+
+    Raises:
+        HostError: This machine cannot build or run it, or the archive is unavailable.
+    """
+    require_processor()
+    if kernel := find():
+        return kernel
+    with _locked(say) as lock:
+        return find() or _build(lock, say)
+
+
+def _build(lock: int, say: Say) -> GuestKernel:
+    _require_disk()
+    root = toolbox.ensure(TOOLS, say=say)
+    if root.digests.get(SOURCE) != TESTED_SHA256:
+        found = root.versions[SOURCE]
+        say(f"note: building the guest's kernel from {SOURCE} {found}; tested is {TESTED}")
+    jobs = len(os.sched_getaffinity(0))
+    say(f"building the guest's kernel, once (usually {_minutes(11 / jobs)} on {jobs} CPUs)")
+    log, began = _target().with_name(f"{NAME}.log"), time.monotonic()
+    folder = folders.cache() / "build" / _target().name
+    folder.mkdir(parents=True, exist_ok=True)
+    with (
+        log.open("w") as output,
+        signs_of_life.reported(
+            "building the guest's kernel",
+            say,
+            how_far=lambda: how_far(log.read_text(errors="replace"), time.monotonic() - began),
+        ),
+    ):
+        command = _command(root, folder, jobs)
+        if guard.run(command, holding=[lock], environment=_environment(), output=output) != 0:
+            raise _failure(log)
+    kernel = _keep(folder / "linux.stripped", root)
+    shutil.rmtree(folder)
+    return kernel
+
+
+def _command(root: Root, folder: Path, jobs: int) -> list[str]:
+    """Return the command that runs ``linux/build`` with the tools of the root filesystem."""
+    inside = f'{usr_cover.commands(root.path)}\nexec sh "$@"'
+    archive = f"/usr/src/{SOURCE}.tar.xz"
+    words = [str(_FILES / "build"), archive, str(folder), str(jobs)]
+    namespaces = ["unshare", "--user", "--map-root-user", "--mount"]
+    return [*namespaces, "sh", "-c", inside, "sh", *words]
+
+
+def _environment() -> dict[str, str]:
+    return {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL": "C.UTF-8"}
+
+
+def _keep(built: Path, root: Root) -> GuestKernel:
+    """Move a built kernel to its place, with its record, which is written last."""
+    target = _target()
+    fresh = target.with_name(f".{target.name}")
+    shutil.copy2(built, fresh)
+    kernel = GuestKernel(
+        path=target,
+        version=root.versions[SOURCE],
+        source_sha256=root.digests.get(SOURCE, ""),
+        sha256=file_digest.sha256(fresh),
+    )
+    fresh.rename(target)
+    atomic_record.write(
+        _record(), {name: one for name, one in asdict(kernel).items() if name != "path"}
+    )
+    return kernel
+
+
+def how_far(log: str, seconds: float) -> str:
+    """Say how much of the build is done after so many seconds, and how long the rest may take."""
+    steps = len(_STEPS.findall(log))
+    if not steps:
+        return "unpacking the sources"
+    share = min(steps / _ALL_STEPS, 0.99)
+    return f"{share:.0%}, about {_minutes(seconds * (1 - share) / share / 60)} left"
+
+
+def _minutes(minutes: float) -> str:
+    return "1 min" if minutes <= 1 else f"{minutes:.0f} min"
+
+
+def _require_disk() -> None:
+    place = folders.cache()
+    while not place.is_dir():
+        place = place.parent
+    free = shutil.disk_usage(place).free
+    if free < LEAST_DISK_BYTES:
+        raise HostError(
+            f"the guest's kernel needs {LEAST_DISK_BYTES / 1e9:g} GB of disk while it is built;"
+            f" {place} has {free / 1e9:.1f} GB",
+            "free some, or set HTTPBED_CACHE to another folder",
+        )
+
+
+def _failure(log: Path) -> HostError:
+    lines = log.read_text(errors="replace").splitlines()
+    errors = [line.strip() for line in lines if re.search(r"\berror\b|\*\*\*", line)] or lines[-1:]
+    return HostError(
+        f"the guest's kernel could not be built: {'; '.join(errors[:3]) or 'make was killed'}",
+        f"read {log}; check the free disk space; the same command goes on where this one stopped",
+    )
+
+
+@contextlib.contextmanager
+def _locked(say: Say) -> Iterator[int]:
+    """Hold the lock of all builds of the kernel; yield its descriptor."""
+    folder = _target().parent
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / f".{NAME}.lock").open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("waiting for another process that builds the guest's kernel")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield lock.fileno()
+
+
+def _target() -> Path:
+    return folders.cache() / "programs" / f"{NAME}-{_digest()}"
+
+
+def _record() -> Path:
+    return _target().with_name(f"{_target().name}.json")
+
+
+@functools.cache
+def _digest() -> str:
+    """Return a digest of the patch, the options, the build's steps and its tools."""
+    digest = hashlib.sha256(TOOLS.name.encode())
+    for name in ("time-travel.patch", "guest.config", "build"):
+        digest.update((_FILES / name).read_bytes())
+    return digest.hexdigest()[:12]

@@ -1,0 +1,115 @@
+"""How guests end, with a script in the place of the kernel: it gets the kernel's words."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from families import living, until
+from httpbed.experiment.errors import BedError
+from httpbed.host.guest import boot
+from httpbed.host.guest.command import Guest
+
+pytestmark = pytest.mark.namespaces
+
+
+def guest(folder: Path, kernel: str) -> Guest:
+    """Return a guest whose kernel is a shell script."""
+    program, shared = folder / "kernel", folder / "shared"
+    program.write_text(f"#!/bin/sh\n{kernel}\n")
+    program.chmod(0o755)
+    shared.mkdir()
+    return Guest(program, shared, seed=7, memory_bytes=2**28, cpu=min(os.sched_getaffinity(0)))
+
+
+def run(folder: Path, kernel: str, limit_s: float = 60.0) -> str:
+    """Run a guest to its end; return its console."""
+    one = guest(folder, kernel)
+    asyncio.run(boot.run(one, limit_s=limit_s))
+    return (one.shared / boot.CONSOLE).read_text()
+
+
+def test_a_kernel_sees_one_processor_its_seed_and_the_shared_folder(tmp_path: Path) -> None:
+    """The folder is where the command line says, and what is written there stays."""
+    script = 'nproc; echo "$UML_SEED $*"; id -u; touch /dev/shm/httpbed/left; : >/dev/shm/own'
+    processors, words, user = run(tmp_path, script).splitlines()
+    assert (processors, user) == ("1", "0")
+    assert words.startswith("7 mem=256M root=/dev/root")
+    assert (tmp_path / "shared/left").exists()
+    assert not Path("/dev/shm/own").exists()  # noqa: S108 - of the guest's namespace
+
+
+def test_the_shared_memory_of_a_guest_may_hold_programs(tmp_path: Path) -> None:
+    """The kernel maps the guest's memory executable, whatever this machine's /dev/shm forbids."""
+    script = "cp /usr/bin/true /dev/shm/true && /dev/shm/true && echo ran"
+    assert run(tmp_path, script) == "ran\n"
+
+
+def test_a_kernel_that_dies_is_quoted(tmp_path: Path) -> None:
+    """With the last lines of its console, in which no character moves a terminal's cursor."""
+    script = "echo first; echo; echo second; printf 'Kernel panic: \\033[31mno init\\n'; exit 3"
+    with pytest.raises(BedError) as error:
+        run(tmp_path, script)
+    assert str(error.value) == (
+        "the guest ended with exit status 3: second; Kernel panic: \\x1b[31mno init"
+    )
+
+
+def test_a_kernel_that_hangs_is_ended(tmp_path: Path) -> None:
+    """By this machine's clock, with all its processes."""
+    with pytest.raises(BedError, match=r"did not end within 1 s .*: entering the loop"):
+        run(tmp_path, "echo entering the loop; sleep 1000 & while :; do :; done", limit_s=1.0)
+
+
+def test_a_cancelled_guest_leaves_no_process(tmp_path: Path) -> None:
+    """A second Ctrl-C breaks attempts off."""
+    one = guest(tmp_path, "setsid sleep 1000 & echo ready; wait")
+
+    async def cancelled() -> None:
+        running = asyncio.create_task(boot.run(one, limit_s=60.0))
+        console = one.shared / boot.CONSOLE
+        while not (console.exists() and console.read_text()):  # noqa: ASYNC110 - a file
+            await asyncio.sleep(0.01)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+    asyncio.run(cancelled())
+
+
+_ORCHESTRATOR = """
+import asyncio, sys
+from pathlib import Path
+from httpbed.host.guest import boot
+from httpbed.host.guest.command import Guest
+kernel, shared, cpu = sys.argv[1:]
+asyncio.run(boot.run(Guest(Path(kernel), Path(shared), 7, 2**28, int(cpu)), limit_s=60.0))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_killed_orchestrator_takes_its_guest_along(tmp_path: Path, number: int) -> None:
+    """The kernel ends the guest's namespace, so also processes that left the group."""
+    one = guest(tmp_path, f"setsid sh -c 'sleep 1000; : {tmp_path}' & echo ready; wait")
+    console = one.shared / boot.CONSOLE
+    words = [str(one.kernel), str(one.shared), str(one.cpu)]
+    orchestrator = subprocess.Popen([sys.executable, "-c", _ORCHESTRATOR, *words])
+    until(lambda: console.exists() and bool(console.read_text()))
+    orchestrator.send_signal(number)
+    orchestrator.wait()
+    until(lambda: not living(str(tmp_path)))
+
+
+def test_guests_of_one_process_take_different_processors() -> None:
+    """As long as there are any; then they share them evenly."""
+    usable = sorted(os.sched_getaffinity(0))
+    with boot.processor() as first, boot.processor() as second:
+        assert first == usable[0]
+        assert second == usable[1 % len(usable)]
+    with boot.processor() as again:
+        assert again == first

@@ -1,0 +1,141 @@
+"""Trials in virtual time, in real guests. `make test-virtual` builds their kernel and runs these.
+
+`make test` leaves this folder out: the kernel takes ten minutes of CPU, which CI has not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import process_tree
+from families import until
+from httpbed.experiment.trial import Record
+from httpbed.host.guest import capability
+from httpbed.host.packages import guest_kernel
+from httpbed.store import campaign as campaigns
+from httpbed.store.link_timelines import LINK_RESULT
+from real_runs import SmallExperiment, Stage, stage, values
+
+LOSSY = SmallExperiment(
+    versions=("2", "3"), delay="25 ms", loss="4 %", size="1 MB", clock="virtual", time_limit="600 s"
+)
+
+
+@pytest.fixture(scope="module")
+def lossy() -> Stage:
+    """Prepare two downloads over a lossy link."""
+    return stage(LOSSY)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left() -> Iterator[None]:
+    """Fail every test after which a process is left."""
+    with process_tree.adopting():
+        yield
+        until(lambda: not process_tree.descendants(os.getpid()))
+
+
+@contextlib.contextmanager
+def burning() -> Iterator[None]:
+    """Keep every processor busy with two programs that compute."""
+    count = 2 * len(os.sched_getaffinity(0))
+    burners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for one in burners:
+            one.kill()
+            one.wait()
+
+
+def evidence(directory: Path) -> dict[str, tuple[bytes, bytes]]:
+    """Return the observations and the emulator's result of every completed trial, as bytes."""
+    campaign = campaigns.open_existing(directory)
+    found = {}
+    for record in campaign.records():
+        artifacts = campaign.artifacts(record.attempt)
+        observed = (artifacts.parent / "observations.jsonl").read_bytes()
+        if record.attempt.outcome.kind == "completed":
+            found[record.attempt.id] = (observed, (artifacts / LINK_RESULT).read_bytes())
+    return found
+
+
+def kill_one(kernel: Path) -> None:
+    """Wait for a guest, and kill its kernel."""
+    found = list[int]()
+
+    def there() -> bool:
+        for process in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if (process / "exe").readlink() == kernel:
+                    found.append(int(process.name))
+        return bool(found)
+
+    until(there)
+    os.kill(found[0], signal.SIGKILL)
+
+
+def completed(records: list[Record]) -> bool:
+    """Whether every attempt was the only one of its trial, and completed."""
+    return all(
+        record.attempt.outcome.kind == "completed" and record.attempt.number == 1
+        for record in records
+    )
+
+
+def test_this_machine_runs_guests() -> None:
+    """All other tests here need it."""
+    capability.require(guest_kernel.ensure(print))
+
+
+def test_the_same_trial_gives_the_same_bytes_alone_and_on_a_busy_machine(
+    lossy: Stage, tmp_path: Path
+) -> None:
+    """HTTP/2 and HTTP/3 lose the same packets at the same nanoseconds."""
+    assert completed(lossy.run(tmp_path / "alone"))
+    with burning():
+        assert completed(lossy.run(tmp_path / "a folder with a longer name", jobs=2))
+    once, again = evidence(tmp_path / "alone"), evidence(tmp_path / "a folder with a longer name")
+    assert len(once) == len(LOSSY.versions)
+    assert once == again
+
+
+def test_blocks_differ(tmp_path: Path) -> None:
+    """An interval over blocks measures what chance does."""
+    records = stage(replace(LOSSY, versions=("2",), replicates=3)).run(tmp_path / "campaign")
+    assert completed(records)
+    assert len({values(record)["request_time"] for record in records}) == len(records)
+
+
+def test_a_transfer_takes_the_time_that_its_link_needs(tmp_path: Path) -> None:
+    """Without loss and delay, 1 MB at 10 Mbit/s takes what its bytes on the wire take."""
+    settings = replace(LOSSY, versions=("2",), delay="0 ms", loss="0 %")
+    (record,) = stage(settings).run(tmp_path / "campaign")
+    least_s = 8e6 / 10e6
+    assert least_s < values(record)["request_time"] < 1.1 * least_s
+
+
+def test_a_killed_guest_is_an_invalid_attempt_and_the_campaign_goes_on(
+    lossy: Stage, tmp_path: Path
+) -> None:
+    """The next attempt gives the number that the trial always gives."""
+    assert lossy.setup.kernel is not None
+    killer = threading.Thread(target=kill_one, args=(lossy.setup.kernel.path,))
+    killer.start()
+    records = lossy.run(tmp_path / "killed")
+    killer.join()
+    (invalid,) = [one for one in records if one.attempt.outcome.kind == "invalid"]
+    assert "the guest ended with" in invalid.attempt.outcome.reason
+    lossy.run(tmp_path / "whole")
+    whole = evidence(tmp_path / "whole")
+    assert evidence(tmp_path / "killed") == whole
