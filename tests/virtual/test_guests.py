@@ -24,8 +24,24 @@ from httpbed.host.guest import capability
 from httpbed.host.packages import guest_kernel
 from httpbed.store import campaign as campaigns
 from httpbed.store.link_timelines import LINK_RESULT
+from httpbed.trial.guest import outside
 from real_runs import SmallExperiment, Stage, stage, values
 
+CLIENT = """
+schema = 1
+name = "planted-client"
+roles = ["client"]
+http_versions = ["1.1"]
+workloads = ["download"]
+install = {{ suite = "trixie", packages = ["ngtcp2-client", "python3"] }}
+version = {{ argv = ["python3", "--version"], pattern = 'Python (?P<version>\\S+)' }}
+parse = {{ parser = "curl-json", file = "said.jsonl" }}
+
+[run]
+argv = ["python3", "-c", "{script}"]
+stdout = "said.jsonl"
+stderr = "errors.txt"
+"""
 LOSSY = SmallExperiment(
     versions=("2", "3"), delay="25 ms", loss="4 %", size="1 MB", clock="virtual", time_limit="600 s"
 )
@@ -139,3 +155,29 @@ def test_a_killed_guest_is_an_invalid_attempt_and_the_campaign_goes_on(
     lossy.run(tmp_path / "whole")
     whole = evidence(tmp_path / "whole")
     assert evidence(tmp_path / "killed") == whole
+
+
+def planted(folder: Path, script: str) -> Stage:
+    """Prepare a download by a client that runs a Python script."""
+    (folder / "recipes").mkdir()
+    (folder / "recipes/planted-client.toml").write_text(CLIENT.format(script=script))
+    settings = replace(LOSSY, versions=("1.1",), client="planted-client", time_limit="60 s")
+    return stage(settings, [folder / "recipes"])
+
+
+def test_a_program_that_computes_without_end_is_ended_by_the_watchdog(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It stops the guest's clock, and with it the time limit of the trial."""
+    monkeypatch.setattr(outside, "LEAST_LIMIT_S", 30.0)
+    monkeypatch.setattr(outside, "LIMIT_PER_S", 0.0)
+    (record,) = planted(tmp_path, "while True: pass").run(tmp_path / "campaign", retries=0)
+    assert record.attempt.outcome.kind == "invalid"
+    assert "the guest did not end within 30 s" in record.attempt.outcome.reason
+
+
+def test_a_program_that_sleeps_for_a_year_times_out_at_once(tmp_path: Path) -> None:
+    """The time limit is in virtual time, in which nothing is waited for."""
+    script = "import time; time.sleep(31536000)"
+    (record,) = planted(tmp_path, script).run(tmp_path / "campaign")
+    assert record.attempt.outcome.kind == "timed out"

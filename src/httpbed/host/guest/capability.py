@@ -1,4 +1,4 @@
-"""Whether guests can run on this machine, tested by booting one that does nothing."""
+"""Tests whether guests can run on this machine: boots one, which powers off at once."""
 
 from __future__ import annotations
 

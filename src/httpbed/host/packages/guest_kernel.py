@@ -1,8 +1,8 @@
 """Builds the kernel of guests when one is first needed.
 
 Guests run User Mode Linux, a kernel that is an ordinary program. Debian's own build of it lacks
-virtual time. So this module compiles Debian's ``linux-source`` with the patch and the options in
-``linux/`` and with the compiler of a root filesystem of the toolbox. No root rights are needed.
+virtual time. So this module compiles Debian's ``linux-source``, with the patch and the options in
+``linux/``. Compiler and sources are in a root filesystem of the toolbox. No root rights are needed.
 
 ::
 

@@ -144,7 +144,7 @@ def _pressure(evidence: AttemptEvidence) -> Check:
 
 
 def _no_pressure() -> Check:
-    """Return the check in a guest: whoever waits for its processor waits for no time."""
+    """Return the check in a guest: a task that waits for its processor waits for no time."""
     return PRESSURE.result(passed=None, figure=clock.MEANING, limit=f"at most {PRESSURE.limit:.0%}")
 
 
