@@ -113,7 +113,7 @@ def main() -> None:
 def _campaigns(text: str, folder: Path, repeat: int) -> list[list[Timed]]:
     """Run an experiment by the real clock, in virtual time, and again on a busy machine."""
     quiet = [_run(text, clock, folder / clock) for clock in ("real", "virtual")]
-    with _burning():
+    with burning():
         return quiet + [_run(text, "virtual", folder / f"again-{one}") for one in range(repeat)]
 
 
@@ -149,7 +149,7 @@ def _now() -> tuple[float, float]:
 
 
 @contextlib.contextmanager
-def _burning() -> Iterator[None]:
+def burning() -> Iterator[None]:
     """Keep every processor busy with two programs that compute."""
     count = 2 * len(os.sched_getaffinity(0))
     burners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]

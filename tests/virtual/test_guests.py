@@ -8,14 +8,13 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from bench.virtual_time import burning
 
 import process_tree
 from families import until
@@ -59,19 +58,6 @@ def _nothing_left() -> Iterator[None]:
     with process_tree.adopting():
         yield
         until(lambda: not process_tree.descendants(os.getpid()))
-
-
-@contextlib.contextmanager
-def burning() -> Iterator[None]:
-    """Keep every processor busy with two programs that compute."""
-    count = 2 * len(os.sched_getaffinity(0))
-    burners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
-    try:
-        yield
-    finally:
-        for one in burners:
-            one.kill()
-            one.wait()
 
 
 def evidence(directory: Path) -> dict[str, tuple[bytes, bytes]]:

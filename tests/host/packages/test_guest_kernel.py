@@ -97,11 +97,22 @@ def test_a_full_disk_is_found_before_the_build(
 
 
 def test_the_progress_is_the_share_of_make_s_steps() -> None:
-    """The rest is assumed to take as long per step."""
-    half = "  CC      fs/open.o\n" * (guest_kernel._ALL_STEPS // 2)
-    assert guest_kernel.how_far("step: unpacking\n", 5.0) == "unpacking the sources"
-    assert guest_kernel.how_far(half, 300.0) == "50%, about 5 min left"
-    assert guest_kernel.how_far(4 * half, 600.0) == "99%, about 1 min left"
+    """The rest is assumed to take as long per step as those that were watched."""
+    half = guest_kernel._ALL_STEPS // 2
+    assert guest_kernel.progress(half, 0, 0.0) == "50%"
+    assert guest_kernel.progress(half, half, 300.0) == "50%, about 5 min left"
+    assert guest_kernel.progress(half, half // 2, 300.0) == "50%, about 10 min left"
+    assert guest_kernel.progress(4 * half, half, 600.0) == "99%, about 1 min left"
+
+
+def test_the_pace_is_read_from_the_log_of_make(tmp_path: Path) -> None:
+    """Until the first step, the sources are unpacked."""
+    log = tmp_path / "log"
+    log.write_text("step: unpacking\n")
+    pace = guest_kernel.Pace(log)
+    assert pace.how_far() == "unpacking the sources"
+    log.write_text("step: compiling\n" + "  CC      fs/open.o\n" * guest_kernel._ALL_STEPS)
+    assert pace.how_far() == "99%"
 
 
 def test_the_kernel_has_every_congestion_control_that_is_offered() -> None:

@@ -90,6 +90,8 @@ def init(command: Sequence[str], environment: Mapping[str, str]) -> str:
     return f"""#!/bin/sh
 export PATH={_PATH}
 set -e
+# An ordinary user's root is nobody here, so mount, a setuid program, would run as nobody.
+[ "$1" = bounded ] || exec setpriv --no-new-privs sh "$0" bounded
 mount -t proc proc /proc
 mount --bind {SHARED} {SHARED}
 mount -o remount,bind,ro /

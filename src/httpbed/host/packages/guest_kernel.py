@@ -16,8 +16,6 @@ An interrupted build goes on where it stopped.
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import functools
 import hashlib
 import json
@@ -25,13 +23,14 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from httpbed.experiment.errors import HostError
 from httpbed.host import atomic_record, file_digest, folders, guard
-from httpbed.host.packages import signs_of_life, toolbox, usr_cover
+from httpbed.host.packages import build_lock, signs_of_life, toolbox, usr_cover
 from httpbed.host.packages.toolbox import Root
 
 NAME = "httpbed-linux"
@@ -132,7 +131,7 @@ def _build(lock: int, say: Say) -> GuestKernel:
         say(f"note: building the guest's kernel from {SOURCE} {found}; tested is {TESTED}")
     jobs = len(os.sched_getaffinity(0))
     say(f"building the guest's kernel, once (usually {_minutes(11 / jobs)} on {jobs} CPUs)")
-    log, began = _target().with_name(f"{NAME}.log"), time.monotonic()
+    log = _target().with_name(f"{NAME}.log")
     folder = folders.cache() / "build" / _target().name
     folder.mkdir(parents=True, exist_ok=True)
     with (
@@ -140,7 +139,7 @@ def _build(lock: int, say: Say) -> GuestKernel:
         signs_of_life.reported(
             "building the guest's kernel",
             say,
-            how_far=lambda: how_far(log.read_text(errors="replace"), time.monotonic() - began),
+            how_far=Pace(log).how_far,
         ),
     ):
         command = _command(root, folder, jobs)
@@ -182,13 +181,30 @@ def _keep(built: Path, root: Root) -> GuestKernel:
     return kernel
 
 
-def how_far(log: str, seconds: float) -> str:
-    """Say how much of the build is done after so many seconds, and how long the rest may take."""
-    steps = len(_STEPS.findall(log))
-    if not steps:
-        return "unpacking the sources"
-    share = min(steps / _ALL_STEPS, 0.99)
-    return f"{share:.0%}, about {_minutes(seconds * (1 - share) / share / 60)} left"
+@dataclass
+class Pace:
+    """How fast make goes, by its log."""
+
+    log: Path
+    first: tuple[int, float] | None = None
+    """Steps and time when the first step was seen."""
+
+    def how_far(self) -> str:
+        """Say how much of the build is done now."""
+        steps, now = len(_STEPS.findall(self.log.read_text(errors="replace"))), time.monotonic()
+        if not steps:
+            return "unpacking the sources"
+        self.first = self.first or (steps, now)
+        return progress(steps, steps - self.first[0], now - self.first[1])
+
+
+def progress(steps: int, lately: int, seconds: float) -> str:
+    """Say how much is done after ``steps``, of which the last ``lately`` took so many seconds."""
+    share = f"{min(steps / _ALL_STEPS, 0.99):.0%}"
+    if not lately:
+        return share
+    left = max(_ALL_STEPS - steps, 0)
+    return f"{share}, about {_minutes(seconds * left / lately / 60)} left"
 
 
 def _minutes(minutes: float) -> str:
@@ -217,18 +233,9 @@ def _failure(log: Path) -> HostError:
     )
 
 
-@contextlib.contextmanager
-def _locked(say: Say) -> Iterator[int]:
-    """Hold the lock of all builds of the kernel; yield its descriptor."""
-    folder = _target().parent
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / f".{NAME}.lock").open("a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            say("waiting for another process that builds the guest's kernel")
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield lock.fileno()
+def _locked(say: Say) -> AbstractContextManager[int]:
+    """Hold the lock of all builds of the kernel."""
+    return build_lock.held(_target().with_name(f".{NAME}.lock"), "the guest's kernel", say)
 
 
 def _target() -> Path:

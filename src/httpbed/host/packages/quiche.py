@@ -17,7 +17,6 @@ Standard library only: set-up uses it before anything is installed.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import functools
 import hashlib
 import os
@@ -25,12 +24,13 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import IO
 
 from httpbed.experiment.errors import HostError
 from httpbed.host import folders, guard
-from httpbed.host.packages import cargo, signs_of_life, toolbox
+from httpbed.host.packages import build_lock, cargo, signs_of_life, toolbox
 
 NAME = "httpbed-quiche"
 
@@ -152,18 +152,9 @@ def _failure(log: Path) -> HostError:
     )
 
 
-@contextlib.contextmanager
-def _locked(say: Say) -> Iterator[int]:
-    """Hold the lock of all builds of httpbed-quiche; yield its descriptor."""
-    folder = _target().parent
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / f".{NAME}.lock").open("a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            say(f"waiting for another process that builds {NAME}")
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield lock.fileno()
+def _locked(say: Say) -> AbstractContextManager[int]:
+    """Hold the lock of all builds of httpbed-quiche."""
+    return build_lock.held(_target().with_name(f".{NAME}.lock"), NAME, say)
 
 
 def _target() -> Path:

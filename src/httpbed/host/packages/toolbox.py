@@ -18,21 +18,20 @@ Standard library only: set-up uses it before anything is installed.
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import hashlib
 import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 from httpbed.experiment.errors import HostError
 from httpbed.host import folders, guard
-from httpbed.host.packages import mmdebstrap, package_index, pypi, signs_of_life
+from httpbed.host.packages import build_lock, mmdebstrap, package_index, pypi, signs_of_life
 
 BASE = ("base-files", "ca-certificates", "libc-bin")
 """Packages of every root."""
@@ -154,17 +153,9 @@ def _read(home: Path) -> Root | None:
     )
 
 
-@contextlib.contextmanager
-def _locked(target: Path, say: Callable[[str], None]) -> Iterator[int]:
-    """Hold the target's lock; yield its descriptor."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with target.with_name(f".{target.name}.lock").open("a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            say("waiting for another process that builds the same toolbox")
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield lock.fileno()
+def _locked(target: Path, say: Callable[[str], None]) -> AbstractContextManager[int]:
+    """Hold the target's lock."""
+    return build_lock.held(target.with_name(f".{target.name}.lock"), "the same toolbox", say)
 
 
 def _build(target: Path, contents: Contents, lock: int, say: Callable[[str], None]) -> Root:
