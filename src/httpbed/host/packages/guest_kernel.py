@@ -57,6 +57,7 @@ LEAST_DISK_BYTES = 4_000_000_000
 
 _FILES = Path(__file__).with_name("linux")
 _STEPS = re.compile(r"^ +(?:CC|AS|AR|LD|HOSTCC|GEN) ", re.MULTILINE)
+_BUILD_CPU_MIN = 10
 _ALL_STEPS = 1124
 """Steps of make whose names :data:`_STEPS` counts, in a whole build."""
 
@@ -130,7 +131,8 @@ def _build(lock: int, say: Say) -> GuestKernel:
         found = root.versions[SOURCE]
         say(f"note: building the guest's kernel from {SOURCE} {found}; tested is {TESTED}")
     jobs = len(os.sched_getaffinity(0))
-    say(f"building the guest's kernel, once (usually {_minutes(11 / jobs)} on {jobs} CPUs)")
+    cpus = f"{jobs} CPU{'s' * (jobs > 1)}"
+    say(f"building the guest's kernel, once (usually {_minutes(_BUILD_CPU_MIN / jobs)} on {cpus})")
     log = _target().with_name(f"{NAME}.log")
     folder = folders.cache() / "build" / _target().name
     folder.mkdir(parents=True, exist_ok=True)
