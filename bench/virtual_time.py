@@ -61,7 +61,7 @@ congestion_control = "{control}"
 kind = "download"
 size = "{size}"
 """
-SENDERS = (("2", "cubic"), ("2", "bbr"), ("3", "reno"))
+SENDERS = (("2", "cubic"), ("2", "bbr"), ("3", "cubic"))
 LOSSES = ("0 %", "4 %")
 
 
@@ -82,7 +82,7 @@ class Costs:
     """What each attempt cost: CPU and wall seconds since the one before."""
 
     found: list[tuple[float, float]] = field(default_factory=list)
-    _since: tuple[float, float] = field(default_factory=lambda: _now())  # noqa: PLW0108 - defined below
+    _since: tuple[float, float] = field(default_factory=lambda: _now())  # noqa: PLW0108 - later
 
     def note(self, _: AttemptProgress) -> None:
         """Note the costs of the attempt that has just ended."""

@@ -129,8 +129,8 @@ clock_option = click.option(
     "--clock",
     type=OneOf(get_args(Clock)),
     help="The clock of the trials, in place of the file's own. With virtual, each trial runs in a"
-    " guest in which computing takes no time: it gives the same numbers on any machine, however"
-    " busy. The first such run builds the guest's kernel (10 min of one CPU).",
+    " guest in which computing takes no time: it gives the same numbers again, however busy the"
+    " machine. The first such run builds the guest's kernel (10 min of one CPU).",
 )
 
 

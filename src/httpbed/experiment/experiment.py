@@ -73,7 +73,7 @@ class Experiment(Value):
     generated files."""
     clock: Clock = "real"
     """``virtual`` runs each trial in a guest whose clock stands still while a program computes, so
-    that a trial gives the same numbers on any machine, however busy."""
+    that a trial gives the same numbers again, however busy the machine."""
     time_limit: Annotated[Seconds, Field(gt=0, le=LONGEST_TIME_LIMIT_S)] | None = None
     """Time after which a trial has timed out. Default: 20 times the ideal transfer time, at least
     600 s."""
