@@ -48,7 +48,7 @@ class Guest:
     seed: int
     memory_bytes: int
     cpu: int
-    """The processor that it runs on: with one, it needs a third less time than with several."""
+    """The processor that it runs on: between several, its processes would only move."""
 
     def argv(self) -> list[str]:
         """Return the command that runs the guest until it powers off."""
