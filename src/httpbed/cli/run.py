@@ -21,6 +21,7 @@ from httpbed.cli.serve_option import serve_option
 from httpbed.cli.verb import verb
 from httpbed.cli.wait_option import wait_option
 from httpbed.experiment.clock import Clock
+from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.factorial import ScaleName
 from httpbed.host import backend
 from httpbed.host.backend import Backend
@@ -52,8 +53,8 @@ if TYPE_CHECKING:  # statistics, which a run begins without
 )
 @jobs_option(
     "Trials side by side: a number, or auto for as many as this machine carries undisturbed; checks"
-    " reject disturbed attempts, which are repeated. In virtual time, auto is one for each CPU. With"
-    " --cluster: on each machine."
+    " reject disturbed attempts, which are repeated. In virtual time, auto is one for each CPU."
+    " With --cluster: on each machine."
 )
 @cluster_option
 @wait_option
@@ -108,6 +109,9 @@ def command(
         until=until,
         clock=clock,
     )
+    if cluster and loaded.experiment.clock == "virtual":
+        remedy = "run without --cluster, or with --clock real"
+        raise ConfigError([Mistake("--cluster", "virtual time has no cluster yet", remedy)])
     words = [loaded.experiment.name, scale, "for-claims" if for_claims else None]
     directory = output or Path("-".join(filter(None, words)))
     options = RunFlags(jobs, keep, backend.choose(link_backend), wait_s, cluster, strict, port)
