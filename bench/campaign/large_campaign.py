@@ -1,8 +1,8 @@
 """Steps of the bench on size that are no verb.
 
-``write FILE TRIALS`` writes an experiment of so many trials, ``synthesise FILE DIR PENDING`` makes
-its campaign, in which some trials are pending, and ``resume FILE DIR PENDING`` resumes it until the
-first of them would start.
+``write FILE TRIALS`` writes an experiment of so many trials. ``synthesise FILE DIR PENDING`` makes
+its campaign, in which some trials are pending. ``resume FILE DIR PENDING`` resumes the campaign
+until the first of them would start.
 """
 
 from __future__ import annotations

@@ -8,7 +8,8 @@ artifacts of a recorded one. Each verb is a process of its own. *compact* is ``h
 the first reader: it parses all attempts and writes the tables. All verbs after it read the tables,
 and ``httpbed verify`` all files. *resume* is ``httpbed run`` until its first trial would start.
 
-Each verb has a goal for 100,000 trials: CPU seconds, and 2 GB. The bench fails if a verb exceeds it.
+Each verb has a goal for 100,000 trials, in CPU seconds, and may take 2 GB. The bench fails if a
+verb exceeds them.
 """
 
 from __future__ import annotations
