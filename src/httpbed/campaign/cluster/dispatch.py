@@ -117,7 +117,7 @@ class BlockQueue:
     _first: list[PendingBlock] = field(default_factory=list)
 
     def take(self, machine: str, present: Collection[str]) -> PendingBlock | None:
-        """Return the next block for a machine; None if there is none.
+        """Return the next block for a machine; None if all are for others.
 
         A block that began on another machine is left to that one, if it is present.
         """

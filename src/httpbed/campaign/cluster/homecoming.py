@@ -14,7 +14,7 @@ from httpbed.campaign.cluster.workers import ConnectedWorker, UselessError
 from httpbed.campaign.executor import MOST_RETRIES, Work
 from httpbed.experiment.trial import Attempt, Record, Trial
 from httpbed.host.sandbox import removal
-from httpbed.store import attempts, layout, machine_log
+from httpbed.store import attempts, finished, layout, machine_log
 from httpbed.store.campaign import Campaign
 from httpbed.store.damage import Damage
 from httpbed.trial import verdict
@@ -37,8 +37,13 @@ class Homecoming:
 
     def began_on(self) -> dict[int, str]:
         """Return the machine that ran a block's trials in earlier runs, by the block."""
-        valid = (one for one in self._campaign.attempts().values() if one.outcome.kind != "invalid")
-        return {one.trial.block: one.machine for one in valid if one.machine}
+        trials = finished.read(self._campaign).trials
+        rows = zip(
+            *(trials[one].to_pylist() for one in ("block", "outcome", "machine")), strict=True
+        )
+        return {
+            block: machine for block, outcome, machine in rows if machine and outcome != "invalid"
+        }
 
     def unpack(self, work: Work, packed: PackedAttempt, archive: BinaryIO, machine: str) -> Arrival:
         """Unpack an attempt at a trial, and compare it with its digests.
