@@ -34,6 +34,7 @@ class GrowingCampaign:
         Raises:
             ConfigError: The folder is not a campaign.
         """
+        campaigns.open_existing(directory)
         self.directory = directory
         self.results: Results
         self._read()
