@@ -184,7 +184,7 @@ class Connection:
             await self._ask(worker.address, far.forget, request.key)
 
 
-async def _result(task: Future[str]) -> BlockEnd:
+async def _result(task: Future[Any]) -> BlockEnd:
     try:
         return BlockEnd.model_validate_json(await task)
     except (FutureCancelledError, KilledWorker, OSError, TimeoutError) as error:

@@ -30,7 +30,7 @@ NAME = "httpbed"
 """Of the plugin in Dask's worker, and of the facts among what Dask knows of a worker."""
 LOOK_S = 0.5
 """Time between two looks at whether a block is still wanted."""
-PROGRAM = (sys.executable, "-P", "-m", block_process.__name__)
+PROGRAM: tuple[str, ...] = (sys.executable, "-P", "-m", block_process.__name__)
 """Command line of the process of a block, which the block's folder follows."""
 MOST_PIECE_BYTES = 2**24
 
