@@ -7,7 +7,8 @@ import re
 
 import click
 
-from httpbed.experiment.errors import HostError
+from httpbed.experiment.clock import Clock
+from httpbed.experiment.errors import ConfigError, HostError, Mistake
 
 _ADDRESS = re.compile(r"(tcp|tls)://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
 _LAST_PORT = 65535
@@ -34,6 +35,19 @@ cluster_option = click.option(
     help="Run the blocks on other machines, through this Dask scheduler; start httpbed worker on"
     " each machine. Use it if one machine is too slow. The campaign's folder stays here.",
 )
+
+
+def require_cluster(clock: Clock) -> None:
+    """Check that a cluster can run trials by this clock, and that Dask, an extra, is installed.
+
+    Raises:
+        ConfigError: Virtual time was never tried on a cluster.
+        HostError: Dask is not installed; with the remedy.
+    """
+    if clock == "virtual":
+        remedy = "run without --cluster, or with --clock real"
+        raise ConfigError([Mistake("--cluster", "has no virtual time yet", remedy)])
+    require_dask()
 
 
 def require_dask() -> None:

@@ -14,14 +14,13 @@ from httpbed.campaign import capability, link_certificate, parallelism
 from httpbed.campaign.parallelism import ONE, Parallelism
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.cli import experiment_argument
-from httpbed.cli.cluster_option import cluster_option, require_dask
+from httpbed.cli.cluster_option import cluster_option, require_cluster
 from httpbed.cli.echo import command_line, echo, say
 from httpbed.cli.jobs import jobs_option
 from httpbed.cli.serve_option import serve_option
 from httpbed.cli.verb import verb
 from httpbed.cli.wait_option import wait_option
 from httpbed.experiment.clock import Clock
-from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.factorial import ScaleName
 from httpbed.host import backend
 from httpbed.host.backend import Backend
@@ -98,8 +97,6 @@ def command(
     figure or report section is taken over. A file that would run its treatments differently is
     rejected, with each key that differs.
     """
-    if cluster:
-        require_dask()
     loaded, catalog = experiment_argument.load(
         file,
         recipe_folders,
@@ -109,9 +106,8 @@ def command(
         until=until,
         clock=clock,
     )
-    if cluster and loaded.experiment.clock == "virtual":
-        remedy = "run without --cluster, or with --clock real"
-        raise ConfigError([Mistake("--cluster", "virtual time has no cluster yet", remedy)])
+    if cluster:
+        require_cluster(loaded.experiment.clock)
     words = [loaded.experiment.name, scale, "for-claims" if for_claims else None]
     directory = output or Path("-".join(filter(None, words)))
     options = RunFlags(jobs, keep, backend.choose(link_backend), wait_s, cluster, strict, port)
