@@ -109,7 +109,7 @@ def test_the_pace_is_read_from_the_log_of_make(tmp_path: Path) -> None:
     """Until the first step, the sources are unpacked."""
     log = tmp_path / "log"
     log.write_text("step: unpacking\n")
-    pace = guest_kernel.Pace(log)
+    pace = guest_kernel.BuildPace(log)
     assert pace.how_far() == "unpacking the sources"
     log.write_text("step: compiling\n" + "  CC      fs/open.o\n" * guest_kernel._ALL_STEPS)
     assert pace.how_far() == "99%"

@@ -141,7 +141,7 @@ def _build(lock: int, say: Say) -> GuestKernel:
         signs_of_life.reported(
             "building the guest's kernel",
             say,
-            how_far=Pace(log).how_far,
+            how_far=BuildPace(log).how_far,
         ),
     ):
         command = _command(root, folder, jobs)
@@ -184,7 +184,7 @@ def _keep(built: Path, root: Root) -> GuestKernel:
 
 
 @dataclass
-class Pace:
+class BuildPace:
     """How fast make goes, by its log."""
 
     log: Path

@@ -69,8 +69,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(HTTPStatus.OK, self.server.page.html, "text/html")
         elif self.path == "/status.json" and self.server.status:
             self._answer(HTTPStatus.OK, self.server.status, "application/json")
-        elif self.path == "/status.json":
-            self._answer(HTTPStatus.SERVICE_UNAVAILABLE, b"the campaign is being read\n")
+        elif self.path == "/status.json":  # the campaign is being read
+            self._answer(HTTPStatus.NO_CONTENT, b"")
         else:
             self._answer(HTTPStatus.NOT_FOUND, b"not found\n")
 
@@ -80,17 +80,18 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, status: HTTPStatus, body: bytes, kind: str = "text/plain") -> None:
         tag = f'"{hashlib.sha256(body).hexdigest()[:16]}"'
-        known = status == HTTPStatus.OK and self.headers.get("If-None-Match") == tag
-        self.send_response(HTTPStatus.NOT_MODIFIED if known else status)
+        if status == HTTPStatus.OK and self.headers.get("If-None-Match") == tag:
+            status, body = HTTPStatus.NOT_MODIFIED, b""
+        self.send_response(status)
         for name, value in HEADERS.items():
             self.send_header(name, value)
         self.send_header("Content-Security-Policy", self.server.page.policy)
         self.send_header("ETag", tag)
-        if not known:
+        if body:
             self.send_header("Content-Type", f"{kind}; charset=utf-8")
             self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        if not known and self.command != "HEAD":
+        if self.command != "HEAD":
             self.wfile.write(body)
 
     def log_message(self, *_: Any) -> None:

@@ -11,7 +11,7 @@ async function ask() {
       const answer = await fetch("status.json", { cache: "no-cache" });
       const text = await answer.text();
       if (!answer.ok) throw new Error(text);
-      if (text !== shown) show(JSON.parse(text));
+      if (text && text !== shown) show(JSON.parse(text)); // empty: the campaign is being read
       shown = text;
       missed = 0;
     } catch {
