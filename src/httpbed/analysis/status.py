@@ -32,7 +32,7 @@ from httpbed.store.results import Results
 FEW = 2
 """So many attempts give no usual distance between starts."""
 MOST_EVENTS = 8
-"""How many attempts that ended last a status has."""
+"""How many attempts that started last a status has."""
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 Row = Mapping[str, Any]
 """Of the table of trials."""

@@ -12,8 +12,8 @@ network.
 How much demand the machine can carry is found as TCP finds its share of a link, by additive
 increase and multiplicative decrease (Chiu and Jain, "Analysis of the increase and decrease
 algorithms", 1989). The signal is each attempt's CPU pressure. An attempt with little of it raises
-the budget. One that is invalid because the machine was busy raises the demand of its treatment, and
-lowers the budget, once for all attempts that ran at that time.
+the budget. One that is invalid because the machine was busy lowers it, once for all attempts that
+ran at that time. It had fewer CPUs than it needed, so it lowers no demand.
 
 Attempts enter in order. One with much demand waits for room, and those behind it wait, too;
 otherwise small ones would keep it out for ever. It waits for some seconds only, because transfers

@@ -26,8 +26,8 @@ ONE = Parallelism(1)
 
 
 def cpus() -> int:
-    """Return the number of CPUs of this machine."""
-    return os.cpu_count() or 1
+    """Return the number of CPUs that this process may use."""
+    return len(os.sched_getaffinity(0))
 
 
 def adapted() -> Parallelism:

@@ -41,7 +41,7 @@ def require_cluster(clock: Clock) -> None:
     """Check that a cluster can run trials by this clock, and that Dask, an extra, is installed.
 
     Raises:
-        ConfigError: Virtual time was never tried on a cluster.
+        ConfigError: The clock is virtual, which clusters do not support.
         HostError: Dask is not installed; with the remedy.
     """
     if clock == "virtual":

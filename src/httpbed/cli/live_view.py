@@ -86,4 +86,5 @@ class LiveView:
 def _pass_on(lines: IO[str], show: Show) -> None:
     with lines:
         for line in lines:
-            show(json.loads(line))
+            if line.endswith("\n"):  # else the process was killed within it
+                show(json.loads(line))

@@ -52,7 +52,7 @@ def unpack(source: BinaryIO, folder: Path) -> None:
     try:
         with tarfile.open(fileobj=source, mode="r:") as tar:
             _unpack(tar, folder)
-    except (tarfile.TarError, DifferentError, OSError) as error:
+    except (tarfile.TarError, ValueError, OverflowError, EOFError, OSError) as error:
         if isinstance(error, OSError) and error.errno in OUR_DISK:
             raise
         raise UselessError(f"the archive is damaged: {error}") from None
@@ -72,15 +72,23 @@ def _unpack(tar: tarfile.TarFile, folder: Path) -> None:
 
 
 def _first(tar: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> dict[str, FileDigest]:
-    if member.name != TRIAL or not member.isreg() or member.size > untrusted_files.OWN_BYTES:
+    if (
+        member.name != TRIAL
+        or not member.isreg()
+        or member.issparse()
+        or member.size > untrusted_files.OWN_BYTES
+    ):
         raise DifferentError(f"it does not begin with {TRIAL}")
     _write(tar, member, folder / TRIAL)
-    return dict(attempts.listed((folder / TRIAL).read_bytes()))
+    listed = dict(attempts.listed((folder / TRIAL).read_bytes()))
+    if sum(one.bytes for one in listed.values()) > MOST_BYTES:
+        raise DifferentError(f"its files are longer than {MOST_BYTES} bytes")
+    return listed
 
 
 def _require_listed(member: tarfile.TarInfo, missing: Mapping[str, FileDigest]) -> None:
     digest = missing.get(member.name)
-    if digest is None or not member.isreg():
+    if digest is None or not member.isreg() or member.issparse():
         raise DifferentError(f"{member.name!r} is no file that {TRIAL} names")
     if digest.bytes != member.size:
         raise DifferentError(f"{member.name!r} has {member.size} bytes, not {digest.bytes}")

@@ -89,6 +89,7 @@ def prepared(request: BlockRequest) -> tuple[Prepared, list[Work]]:
         chosen.scale,
         for_claims=chosen.for_claims,
         replicates=chosen.replicates,
+        clock="real",  # whatever the file says: a cluster has no other
     )
     work = wanted(request, loaded)
     capability.require(loaded, chosen.backend)

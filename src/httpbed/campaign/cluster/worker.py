@@ -22,7 +22,7 @@ from pathlib import Path
 
 from distributed import Worker, WorkerPlugin, get_worker
 
-from httpbed.campaign.cluster import block_process, machine_facts, scratch
+from httpbed.campaign.cluster import block_process, dask_settings, machine_facts, scratch
 from httpbed.campaign.cluster.messages import RESOURCE, BlockEnd, BlockRequest, WorkerFacts
 from httpbed.host.sandbox import removal
 
@@ -37,6 +37,7 @@ MOST_PIECE_BYTES = 2**24
 
 async def dask_setup(worker: Worker) -> None:
     """Equip a worker that Dask starts, before it registers; Dask calls this after a preload."""
+    dask_settings.apply()
     slots = int(worker.state.total_resources.get(RESOURCE, 0))
     facts = machine_facts.gather(platform.node(), slots)
     worker.startup_information |= startup_information(facts)

@@ -45,6 +45,9 @@ def run(
         loaded = preparation.load(session.text(), catalog)
     else:
         loaded, catalog = experiment_argument.load(file, recipe_folders, scale)
+    if loaded.experiment.clock == "virtual":
+        reason = "cannot be audited: in virtual time trials do not disturb each other"
+        raise ConfigError([Mistake("clock", reason, "audit an experiment with the real clock")])
     options = RunOptions(backend.choose(link_backend), command_line())
     capability.require(loaded, options.backend)
     controls = frozenset[str]() if file else session.CONTROLS

@@ -49,9 +49,10 @@ async def run(guest: Guest, *, limit_s: float) -> None:
         reason = f"the guest did not end within {limit_s:.0f} s of this machine's clock"
         raise BedError(f"{reason}: {last_words(guest.shared)}") from None
     finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
     if code:
         raise BedError(f"the guest ended with exit status {code}: {last_words(guest.shared)}")
 

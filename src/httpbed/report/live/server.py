@@ -1,6 +1,6 @@
 """Serves the page of a campaign under way to browsers on this machine, and to nobody else.
 
-It is given a socket that listens on 127.0.0.1 alone. A page of a foreign site could give its own
+Its socket listens on 127.0.0.1 alone. A page of a foreign site could give its own
 name this address (DNS rebinding) and read the status, so requests for any other name are refused.
 It answers GET and HEAD, and reads nothing from a request but its path and a few headers.
 """

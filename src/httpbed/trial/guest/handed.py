@@ -1,4 +1,4 @@
-"""What a guest is handed in the shared folder, and what it leaves there."""
+"""Files in the shared folder: the host writes the work, the guest writes the result."""
 
 from __future__ import annotations
 
