@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import subprocess
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -54,6 +55,18 @@ def test_an_unpacked_attempt_has_the_files_that_its_digests_cover(
     attempt_archive.unpack(packed(attempt), tmp_path / "home")
     assert files(tmp_path / "home") == files(attempt)
     assert not any(one.is_symlink() for one in (tmp_path / "home").rglob("*"))
+
+
+def test_a_sparse_file_is_refused(tmp_path: Path) -> None:
+    """A few bytes of an archive would expand to any length."""
+    with (tmp_path / "trial.json").open("wb") as file:
+        file.truncate(1_000_000)
+    archive = tmp_path / "sparse.tar"
+    line = ["tar", "--sparse", "--create", "--file", str(archive), "-C", str(tmp_path)]
+    subprocess.run([*line, "trial.json"], check=True)
+    (tmp_path / "home").mkdir()
+    with archive.open("rb") as source, pytest.raises(UselessError, match=r"begin with trial\.json"):
+        attempt_archive.unpack(source, tmp_path / "home")
 
 
 Change = Callable[[list[tuple[tarfile.TarInfo, bytes]]], None]

@@ -72,12 +72,7 @@ def _unpack(tar: tarfile.TarFile, folder: Path) -> None:
 
 
 def _first(tar: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> dict[str, FileDigest]:
-    if (
-        member.name != TRIAL
-        or not member.isreg()
-        or member.issparse()
-        or member.size > untrusted_files.OWN_BYTES
-    ):
+    if member.name != TRIAL or not _is_plain(member) or member.size > untrusted_files.OWN_BYTES:
         raise DifferentError(f"it does not begin with {TRIAL}")
     _write(tar, member, folder / TRIAL)
     listed = dict(attempts.listed((folder / TRIAL).read_bytes()))
@@ -86,9 +81,14 @@ def _first(tar: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> dict[
     return listed
 
 
+def _is_plain(member: tarfile.TarInfo) -> bool:
+    """Whether a member has all its bytes in the archive; a sparse one expands to any length."""
+    return member.isreg() and not member.issparse()
+
+
 def _require_listed(member: tarfile.TarInfo, missing: Mapping[str, FileDigest]) -> None:
     digest = missing.get(member.name)
-    if digest is None or not member.isreg() or member.issparse():
+    if digest is None or not _is_plain(member):
         raise DifferentError(f"{member.name!r} is no file that {TRIAL} names")
     if digest.bytes != member.size:
         raise DifferentError(f"{member.name!r} has {member.size} bytes, not {digest.bytes}")
