@@ -37,7 +37,7 @@ def _four_idle_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parallelism, "cpus", lambda: CPUS)
     monkeypatch.setattr(pressure, "idle_s", lambda: CPUS * time.monotonic())
     monkeypatch.setattr(admission, "START_S", 0.0)
-    monkeypatch.setattr(admission, "LOOK_S", 0.001)
+    monkeypatch.setattr(admission, "LOOK_S", 0.0)
 
 
 def record(trial: Trial, share: float, cpus: float | None = None) -> Record:
@@ -69,7 +69,7 @@ async def most_at_once(admitted: Admission, trials: Sequence[Trial]) -> int:
         nonlocal running, most
         running += 1
         most = max(most, running)
-        await asyncio.sleep(0.005)
+        await asyncio.sleep(0.02)
         running -= 1
         return record(trial, CALM_SHARE * 1.1)  # which teaches nothing
 
