@@ -77,19 +77,18 @@ class Demands:
 
     def of(self, trial: Trial) -> float:
         """Return the CPUs that an attempt at a trial will use."""
-        known = (self._known[key] for key in _keys(trial) if key in self._known)
-        return max(next(known, UNKNOWN_DEMAND), LEAST_DEMAND)
+        demand = self._known.get(_treatment(trial))
+        return max(self.of_kind(trial) if demand is None else demand, LEAST_DEMAND)
 
     def of_kind(self, trial: Trial) -> float:
         """Return the CPUs that attempts of the same kind use."""
-        _, kind = _keys(trial)
-        return self._known.get(kind, UNKNOWN_DEMAND)
+        return self._known.get(_kind(trial), UNKNOWN_DEMAND)
 
     def learn(self, attempt: Attempt) -> None:
         """Note what an attempt used; a strained one had less than it needed."""
         if attempt.cpus is None:
             return
-        for key in _keys(attempt.trial):
+        for key in (_treatment(attempt.trial), _kind(attempt.trial)):
             before = self._known.get(key, attempt.cpus)
             if verdict.is_strained(attempt):
                 self._known[key] = max(before, attempt.cpus)
@@ -97,10 +96,13 @@ class Demands:
                 self._known[key] = before + WEIGHT_OF_NEW * (attempt.cpus - before)
 
 
-def _keys(trial: Trial) -> tuple[str, str]:
-    """Return what identifies a trial's treatment, and its kind."""
-    kind = {name: part for name, part in trial.document.items() if name != "topology"}
-    return json.dumps(trial.document, sort_keys=True), json.dumps(kind, sort_keys=True)
+def _treatment(trial: Trial) -> str:
+    return json.dumps(trial.document, sort_keys=True)
+
+
+def _kind(trial: Trial) -> str:
+    executed = {name: part for name, part in trial.document.items() if name != "topology"}
+    return json.dumps(executed, sort_keys=True)
 
 
 class Admission:

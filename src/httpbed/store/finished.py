@@ -43,12 +43,6 @@ class Finished:
         columns = (rows[name].to_pylist() for name in ("trial", "attempt", "outcome"))
         return {trial: LastAttempt(*rest) for trial, *rest in zip(*columns, strict=True)}
 
-    @property
-    def started(self) -> list[str]:
-        """Time at which each attempt started: UTC, ISO 8601."""
-        times: list[str] = self.trials["started"].to_pylist()
-        return times
-
 
 def read(campaign: Campaign) -> Finished:
     """Return what a campaign has finished."""
