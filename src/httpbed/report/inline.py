@@ -2,7 +2,8 @@
 
 Inside HTML an SVG needs no namespaces, and its ids must differ from those of other figures. Ink
 becomes ``currentColor`` and each series a CSS variable, so that dark mode and print choose them.
-docs/decisions/0016 says why the text is edited.
+A report has many figures, so ids that nothing refers to, digits beyond a hundredth of a point and
+indentation are left out. docs/decisions/0016 says why the text is edited.
 """
 
 from __future__ import annotations
@@ -21,7 +22,12 @@ _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _METADATA = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)
 """Says in a file that httpbed drew it; its elements have namespaces of their own."""
 _NAMESPACE = re.compile(r'\s+xmlns(?::\w+)?="[^"]*"')
-_NAME = re.compile(r'\bid="([^"]+)"')
+_NAME = re.compile(r'\s+id="([^"]+)"')
+_REFERENCE = re.compile(r'(href="#|url\(#)([^")]+)')
+_COORDINATES = re.compile(r'\b(?:d|x|y)="[^"]*"')
+_SMALL_DIGITS = re.compile(r"(\.\d\d)\d+")
+_NO_ROTATION = re.compile(r'\s+transform="rotate\(-0 [^"]*"')
+_INDENTATION = re.compile(r"\n\s+(?=<)")
 _FONT = re.compile(r"(font: (?:\w+ )?[\d.]+px) [^;\"]+")
 _SIZE = re.compile(r'<svg\b[^>]*?\bviewBox="0 0 ([\d.]+) ([\d.]+)"[^>]*>')
 
@@ -29,9 +35,10 @@ _SIZE = re.compile(r'<svg\b[^>]*?\bviewBox="0 0 ([\d.]+) ([\d.]+)"[^>]*>')
 def svg(plot: Plot) -> Markup:
     """Turn a plot into SVG for an HTML report."""
     text = _PROLOGUE.sub("", plot.svg())
-    for pattern in (_METADATA, _COMMENT, _NAMESPACE):
+    for pattern in (_METADATA, _COMMENT, _NAMESPACE, _NO_ROTATION):
         text = pattern.sub("", text)
-    text = _own_names(text.replace("xlink:href", "href"), plot.name)
+    text = _COORDINATES.sub(lambda found: _SMALL_DIGITS.sub(r"\1", found[0]), text)
+    text = _own_names(_INDENTATION.sub("\n", text).replace("xlink:href", "href"), plot.name)
     text = _report_colours(_FONT.sub(r"\1 var(--sans)", text))
     # Made by matplotlib, which escapes what it is given; nothing is added but our own words.
     return Markup(_SIZE.sub(lambda size: _opening(plot, size[1], size[2]), text, count=1))  # noqa: S704
@@ -46,13 +53,9 @@ def _opening(plot: Plot, width: str, height: str) -> str:
 
 
 def _own_names(text: str, prefix: str) -> str:
-    for name in set(_NAME.findall(text)):
-        own = f"{prefix}-{name}"
-        text = text.replace(f'id="{name}"', f'id="{own}"')
-        text = text.replace(f'href="#{name}"', f'href="#{own}"').replace(
-            f"url(#{name})", f"url(#{own})"
-        )
-    return text
+    needed = {reference[2] for reference in _REFERENCE.finditer(text)}
+    text = _NAME.sub(lambda name: f' id="{prefix}-{name[1]}"' if name[1] in needed else "", text)
+    return _REFERENCE.sub(rf"\1{prefix}-\2", text)
 
 
 def _report_colours(text: str) -> str:

@@ -1,7 +1,13 @@
-"""``design.jsonl``: the trials of a campaign in order, one on each line."""
+"""``design.jsonl``: the trials of a campaign in order, one on each line.
+
+The blocks of a campaign repeat the documents of their treatments, which are most of a design. So a
+document stands in the first line with its levels, and lines with the same levels and document leave
+it out. In memory, too, trials of a treatment share one document.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -12,19 +18,26 @@ Levels = tuple[tuple[str, str], ...]
 
 def text(design: Iterable[Trial]) -> str:
     """Return the file's content."""
-    return "".join(f"{trial.model_dump_json()}\n" for trial in design)
+    written: dict[Levels, dict[str, Any]] = {}
+    return "".join(f"{_line(trial, written)}\n" for trial in design)
+
+
+def _line(trial: Trial, written: dict[Levels, dict[str, Any]]) -> str:
+    levels = tuple(trial.levels.items())
+    repeated = written.get(levels) == trial.document
+    written[levels] = trial.document
+    return trial.model_dump_json(exclude={"document"} if repeated else None)
 
 
 def parse(content: str) -> list[Trial]:
-    """Return the trials in a file's content; all trials of a treatment share one document.
-
-    The blocks of a campaign repeat the same documents. Copies of them would take most of the memory
-    of a large design.
-    """
-    documents: dict[Levels, dict[str, Any]] = {}
-    return [_sharing(Trial.model_validate_json(line), documents) for line in content.splitlines()]
+    """Return the trials in a file's content; those of a treatment share one document."""
+    read: dict[Levels, dict[str, Any]] = {}
+    return [_trial(json.loads(line), read) for line in content.splitlines()]
 
 
-def _sharing(trial: Trial, documents: dict[Levels, dict[str, Any]]) -> Trial:
-    known = documents.setdefault(tuple(trial.levels.items()), trial.document)
-    return trial.model_copy(update={"document": known}) if known == trial.document else trial
+def _trial(content: dict[str, Any], read: dict[Levels, dict[str, Any]]) -> Trial:
+    levels = tuple(content["levels"].items())
+    known = read.get(levels)
+    document = content.get("document", known)
+    read[levels] = known if document == known else document
+    return Trial.model_validate({**content, "document": read[levels]})
