@@ -234,4 +234,4 @@ def test_figures_in_the_page_need_no_namespace(text: str) -> None:
 def test_marks_of_figures_have_their_values(text: str) -> None:
     """Readers see them where they point, without a script."""
     assert "<title>HTTP/2, block 1: 1.02 s</title></use>" in text
-    assert re.search(r'<g><title>HTTP/2: median 1.06 s \[', text)
+    assert re.search(r"<g><title>HTTP/2: median 1.06 s \[", text)
