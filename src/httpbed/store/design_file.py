@@ -37,7 +37,6 @@ def parse(content: str) -> list[Trial]:
 
 def _trial(content: dict[str, Any], read: dict[Levels, dict[str, Any]]) -> Trial:
     levels = tuple(content["levels"].items())
-    known = read.get(levels)
-    document = content.get("document", known)
-    read[levels] = known if document == known else document
-    return Trial.model_validate({**content, "document": read[levels]})
+    if content.get("document") not in (None, read.get(levels)):
+        read[levels] = content["document"]
+    return Trial.model_validate({**content, "document": read.get(levels)})
