@@ -11,7 +11,6 @@ from httpbed.analysis.claims.arm_trials import ArmTrials, ArmTrialsReader
 from httpbed.analysis.claims.judging import ArmJudgement
 from httpbed.experiment.claims.quantity import TreatmentKey
 from httpbed.report.claim_senders import ClaimSenders
-from httpbed.report.phrasing import listed
 from httpbed.report.remark import few
 from httpbed.store import resume
 from httpbed.store.results import Results
@@ -42,7 +41,7 @@ class ClaimEvidence:
             ):
                 yield f"campaign of {name}: {text}"
             if differing := other.differing(self._own):
-                yield f"not the same in the campaign of {name}: {listed(differing)}"
+                yield f"not the same in the campaign of {name}: {', '.join(differing)}"
 
 
 class _CampaignEvidence:

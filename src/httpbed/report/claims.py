@@ -107,7 +107,8 @@ def _sentences(judged: JudgedClaim) -> Iterator[str]:
     context = [f"published {stated.published}"] if stated.published else []
     context += [f"expected {stated.expect}"] if stated.expect else []
     context += [stated.source] if stated.source else []
-    yield "; ".join([f"measured {measured(stated, judged.main)}", *context])
+    found = "measured" if judged.main.estimate else "because"
+    yield "; ".join([f"{found} {measured(stated, judged.main)}", *context])
     for arm in judged.arms:
         yield f"{_where([arm.name])}: {arm.verdict}, {measured(stated, arm)}"
 
