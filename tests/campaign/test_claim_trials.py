@@ -128,9 +128,28 @@ def test_forms_that_need_more_blocks(keys: str, region: str, expected: int) -> N
     assert fewest(text) == [expected]
 
 
-def fewest(claims: str) -> list[int]:
+@pytest.mark.parametrize(
+    ("cells", "region", "expected"),
+    [
+        (12, "> 50 %", 5),  # twelve cells together bear one
+        (6, "> 50 %", 6),
+        (4, "> 50 %", 8),
+        (4, "> 75 %", 5),  # all four, so none may be an exception
+        (2, "> 50 %", 5),  # one of two is an exception of half of them
+    ],
+)
+def test_a_share_with_room_for_an_exception_needs_blocks_for_it(
+    cells: int, region: str, expected: int
+) -> None:
+    """With five blocks one of a few cells, on the other side, may leave any share possible."""
+    levels = ", ".join(f'"{percent} %"' for percent in range(cells))
+    text = RATIO.replace('where = { loss = "2 %" }', 'over = ["loss"]\nshare_in = "< 0.8"')
+    assert fewest(text.replace("< 1", region), BLOCKS.replace('"0 %", "2 %"', levels)) == [expected]
+
+
+def fewest(claims: str, experiment_text: str = BLOCKS) -> list[int]:
     """Return the fewest blocks of each claim."""
-    experiment = stored_campaigns.loaded(BLOCKS + claims).experiment
+    experiment = stored_campaigns.loaded(experiment_text + claims).experiment
     design = judging.design_of(experiment)
     return [
         least_blocks.to_settle(one.claim) for one in needed.of_claims(experiment.claims, design)

@@ -57,8 +57,12 @@ def of(whole: Experiment, at_scale: Experiment) -> ClaimTrials:
     return ClaimTrials(
         blocks=_blocks(wanted, whole.blocks),
         left_out=tuple(sorted(_ids(every) - _ids(run))),
-        short={one.id: count for one, count in wanted if count > whole.blocks},
+        short={one.id: count for one, count in sorted(wanted, key=_count) if count > whole.blocks},
     )
+
+
+def _count(wanted: tuple[NeededTreatments, int]) -> int:
+    return wanted[1]
 
 
 def _keys(experiment: Experiment) -> frozenset[TreatmentKey]:

@@ -3,6 +3,10 @@
 Exact intervals of few blocks are wide however well the blocks agree. The fewest blocks are found on
 ideal campaigns, whose cells all lie far on one side of their region's edge: some such campaign must
 be judged reproduced, and some contradicted. Real blocks agree less, so this is a lower bound.
+
+A share or a number of cells mostly leaves room for a cell that lies on the other side. With five
+blocks a single such cell may leave the bounds on the number open, however clear the other cells
+are. So one cell of an ideal campaign is such a cell, if the claim's region has room for it.
 """
 
 from __future__ import annotations
@@ -68,13 +72,29 @@ def _ideal_values(claim: CompiledClaim) -> Iterator[list[CellValues]]:
         for distance in distances:
             yield [_all(claim.cells, base + distance), _all(claim.subtracted, base)]
         return
+    other = {inside: outside, outside: inside} if _has_room(claim) else {}
     for first, second in itertools.product((inside, outside), repeat=2):
-        one = _all(claim.cells, first)
-        yield [one, _all(claim.subtracted, second)] if claim.subtracted else [one]
+        one = _all(claim.cells, first, other.get(first))
+        rest = _all(claim.subtracted, second, other.get(second))
+        yield [one, rest] if claim.subtracted else [one]
 
 
-def _all(wanted: Sequence[ClaimCell], value: float) -> CellValues:
-    return wanted, [value] * len(wanted)
+def _all(wanted: Sequence[ClaimCell], value: float, last: float | None = None) -> CellValues:
+    """Return cells with one value; the last cell with another one, if it is given."""
+    values = [value] * len(wanted)
+    return wanted, values if last is None else [*values[:-1], last][: len(wanted)]
+
+
+def _has_room(claim: CompiledClaim) -> bool:
+    """Whether a cell on the other side leaves the statistic on its side of the region's edge."""
+    if claim.aggregate not in {"share", "count"}:
+        return False
+    sets = [one for one in (claim.cells, claim.subtracted) if one]
+    scale = [1 / len(one) if claim.aggregate == "share" else 1 for one in sets]
+    most, one_cell = len(sets[0]) * scale[0] + claim.offset, sum(scale)
+    least = claim.offset - (len(sets[1]) * scale[1] if claim.subtracted else 0)
+    holds = claim.region.contains
+    return holds(most) == holds(most - one_cell) and holds(least) == holds(least + one_cell)
 
 
 def _pairs(claim: CompiledClaim, ratio: float) -> list[float]:
