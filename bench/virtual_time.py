@@ -124,7 +124,7 @@ def _run(text: str, clock: Clock, directory: Path) -> list[Timed]:
     ready = run.prepare(loaded, catalog, run.RunOptions("af_packet", "bench"), say=_say)
     with run.opened(ready, directory, jobs=ONE, say=_say) as campaign_run:
         costs = Costs()
-        campaign_run.finish(jobs=ONE, tell=costs.note, retries=0)
+        campaign_run.finish(tell=costs.note, retries=0)
         campaign = campaign_run.campaign
         records = sorted(campaign.records(), key=lambda record: record.attempt.trial.block)
         return [

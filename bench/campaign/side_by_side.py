@@ -234,7 +234,7 @@ def _run(kind: Kind, catalog: Catalog, folder: Path, trials: int, jobs: Parallel
     ended: list[Attempt] = []
     with campaign_run.opened(ready, folder, jobs=jobs, say=_silent) as opened:
         began = time.monotonic()
-        opened.finish(jobs=jobs, tell=lambda progress: ended.append(progress.attempt))
+        opened.finish(tell=lambda progress: ended.append(progress.attempt))
         lasted_s = time.monotonic() - began
     return Ran(lasted_s, Counter(attempt.outcome.kind for attempt in ended))
 

@@ -66,7 +66,7 @@ def run(
     setup: Any = SimpleNamespace(files={})
     ready = campaign_run.Prepared(loaded, setup, manifest)
     with campaign_run.opened(ready, directory, jobs=ONE, say=said.append) as work:
-        work.finish(jobs=ONE, tell=lambda _: None)
+        work.finish(tell=lambda _: None)
     return [*said, f"{len(ran)} ran"]
 
 

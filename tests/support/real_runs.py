@@ -128,7 +128,7 @@ class Stage:
         at_once = Parallelism(jobs)
         ready = campaign_run.Prepared(self.loaded, self.setup, manifest)
         with campaign_run.opened(ready, directory, jobs=at_once, say=lambda _: None) as run:
-            run.finish(jobs=at_once, tell=lambda _: None, retries=retries)
+            run.finish(tell=lambda _: None, retries=retries)
             return list(run.campaign.records())
 
     def results(self, directory: Path) -> list[Record]:

@@ -139,7 +139,7 @@ async def _finish(
         attempt = await commit(number)
         if attempt is None:
             return
-        retry = _may_end_otherwise(attempt) and number < numbers[-1]
+        retry = may_end_otherwise(attempt) and number < numbers[-1]
         nth = number - numbers[0] + 1
         patience_s = patience.after_s(attempt, nth) if retry else 0.0
         tell(AttemptProgress(attempt, retry, patience_s))
@@ -149,12 +149,12 @@ async def _finish(
             await quiet_machine.until_quiet(patience_s, ended=patience.ended)
 
 
-def _may_end_otherwise(attempt: Attempt) -> bool:
+def may_end_otherwise(attempt: Attempt) -> bool:
     """Whether another attempt makes sense: in virtual time, a judged one gives the same again."""
     if attempt.outcome.kind != "invalid":
         return False
     broken_off = any(check.check == CARRIED_OUT.id for check in attempt.checks)
-    return attempt.trial.clock == "real" or broken_off
+    return broken_off or attempt.trial.clock == "real"
 
 
 async def commit_attempt(

@@ -15,11 +15,14 @@ from httpbed.network.calibration.certificate import COMMAND, Standing
 from httpbed.network.files import Facts
 from httpbed.network.plan import plan
 
+VIRTUAL = Standing(None, ("no link certificate covers virtual time",))
+"""Of every experiment in virtual time: calibration measures links in real time."""
+
 
 def standing(loaded: LoadedExperiment, backend: Backend) -> Standing:
     """Compare every condition of an experiment with the certificate."""
     if loaded.experiment.clock == "virtual":
-        return Standing(None, ("no link certificate covers virtual time",))
+        return VIRTUAL
     seed = loaded.experiment.seed
     files = {digest: file.facts for digest, file in loaded.files.items()}
     topologies = {one.topology.digest(): one.topology for one in loaded.scenarios()}
@@ -47,5 +50,7 @@ def require(standing: Standing) -> None:
         ConfigError: With every reason.
     """
     remedy = f"calibrate this machine: {COMMAND}, with --scale full for more conditions"
+    if standing is VIRTUAL:
+        remedy = "run without --strict, or with --clock real"
     if standing.reasons:
         raise ConfigError(Mistake("--strict", reason, remedy) for reason in standing.reasons)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+from httpbed.experiment.clock import Clock
+
 MOST_PER_CPU = 8
 """Upper bound of adapted parallelism: the start and the end of a trial take a CPU for some tenths
 of a second, which its demand while the client runs does not show."""
@@ -17,6 +19,10 @@ class Parallelism:
     most: int
     adapts: bool = False
     """Whether it follows the machine's pressure; ``most`` is then the upper bound."""
+
+    def by_clock(self, clock: Clock) -> Parallelism:
+        """Return the parallelism for this clock; guests take a CPU each and disturb nothing."""
+        return Parallelism(cpus()) if clock == "virtual" and self.adapts else self
 
     def __str__(self) -> str:
         return f"auto, at most {self.most}" if self.adapts else str(self.most)

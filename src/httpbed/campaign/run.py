@@ -4,7 +4,7 @@
 
     ready = run.prepare(loaded, catalog, options, say=say)
     with run.opened(ready, directory, jobs=jobs, say=say) as work:
-        work.finish(jobs=jobs, tell=tell)
+        work.finish(tell=tell)
         ... read work.campaign ...
 """
 
@@ -38,7 +38,7 @@ from httpbed.experiment.trial import Attempt
 from httpbed.host.backend import Backend
 from httpbed.programs.catalog import Catalog
 from httpbed.store import campaign as campaigns
-from httpbed.store import damage, growth
+from httpbed.store import damage, growth, layout
 from httpbed.store.campaign import Campaign
 from httpbed.store.first_files import FirstFiles
 from httpbed.trial.plan import CampaignSetup, PlanOptions
@@ -82,6 +82,7 @@ class OpenRun:
     """What the run asked of the campaign."""
     rule: Replicates | None
     """When a treatment gets no further block; None: after the last one."""
+    jobs: Parallelism
     say: Say
 
     def pending_per_block(self) -> Counter[int]:
@@ -91,12 +92,11 @@ class OpenRun:
     def finish(
         self,
         *,
-        jobs: Parallelism,
         tell: Callable[[AttemptProgress], None],
         retries: int = MOST_RETRIES,
         wait_s: float = 0.0,
     ) -> None:
-        """Run the pending trials, so many at a time.
+        """Run the pending trials, as many at a time as :attr:`jobs` says.
 
         With ``wait_s``, wait up to so long for a quiet machine, before the first trial and after
         each attempt that a busy machine made invalid. With a range of replicates, trials run block
@@ -110,7 +110,7 @@ class OpenRun:
             executor.execute,
             self.campaign,
             self.setup,
-            jobs=jobs,
+            jobs=self.jobs,
             tell=tell,
             say=self.say,
             retries=retries,
@@ -190,10 +190,13 @@ def require_place(loaded: LoadedExperiment, directory: Path) -> None:
 def opened(ready: Prepared, directory: Path, *, jobs: Parallelism, say: Say) -> Iterator[OpenRun]:
     """Hold a campaign, new or resumed, and clear away what an earlier run left unfinished.
 
+    ``jobs`` is what the user asked for; guests run one on each CPU rather than adapt.
+
     Raises:
         ConfigError: The folder holds another campaign or other files, or another run holds it.
     """
     loaded, files = ready.loaded, {key: file.path for key, file in ready.setup.files.items()}
+    jobs = jobs.by_clock(loaded.experiment.clock)
     trials = stopping.needed(directory, loaded.stopping, loaded.trials)
     content = FirstFiles(loaded.text, trials, ready.manifest, files)
     with campaigns.opened(directory, loaded.text, trials, ready.manifest, files) as campaign:
@@ -210,10 +213,32 @@ def opened(ready: Prepared, directory: Path, *, jobs: Parallelism, say: Say) -> 
                 say(line)
         wanted = {trial.id for trial in trials}
         design = (one for one in campaign.design() if one.id in wanted)
-        pending = executor.pending(done.last, design)
+        pending = _without_the_same_again(campaign, executor.pending(done.last, design), say)
         total, ended = len(trials), len(trials) - len(pending)
         if ended or broken_off:
             again = f", {broken_off} broken off and run again" if broken_off else ""
             say(f"resuming {directory}: {ended} of {total} trials are finished{again}")
         earlier = finished.recent(campaign, done)
-        yield OpenRun(campaign, ready.setup, pending, earlier, content, loaded.stopping, say)
+        yield OpenRun(campaign, ready.setup, pending, earlier, content, loaded.stopping, jobs, say)
+
+
+def _without_the_same_again(campaign: Campaign, work: list[Work], say: Say) -> list[Work]:
+    """Leave out the trials whose next attempt would end as the last one did."""
+    from httpbed.store import finished  # noqa: PLC0415 - it imports pyarrow
+
+    tried = [(trial, number - 1) for trial, number in work if number > 1]
+    virtual = [(one.block, one.id, last) for one, last in tried if one.clock == "virtual"]
+    attempts = finished.attempts_at(campaign, (layout.attempt(*key) for key in virtual))
+    same = {one.id for one in attempts if not executor.may_end_otherwise(one)}
+    if same:
+        say(same_again(len(same)))
+    return [one for one in work if one[0].id not in same]
+
+
+def same_again(count: int) -> str:
+    """Write why so many invalid trials are not repeated."""
+    trials, they = ("1 trial is", "it") if count == 1 else (f"{count} trials are", "they")
+    return (
+        f"note: {trials} invalid and not repeated: in virtual time {they} would give the same;"
+        " after a change of httpbed or of a program, choose a new folder with -o"
+    )

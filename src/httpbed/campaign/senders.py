@@ -7,9 +7,10 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from httpbed.experiment.roles import HttpVersion, Role, transport_below
+from httpbed.experiment.roles import HttpVersion, Role, Transport, transport_below
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.sender import SenderKey
+from httpbed.host.packages import guest_kernel
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.recipe import Recipe
 from httpbed.programs.settings import settings
@@ -23,7 +24,6 @@ def key(recipe: Recipe, role: Role, version: HttpVersion, manifest: Manifest) ->
     programs = {program["name"]: program for program in manifest.get("programs", ())}
     program = programs.get(recipe.name, {})
     transport = transport_below(version)
-    kernel = manifest.get("host", {}).get("kernel", "")
     control = recipe.congestion_control.resolved(transport, role.congestion_control)
     return SenderKey(
         implementation=recipe.name,
@@ -34,8 +34,19 @@ def key(recipe: Recipe, role: Role, version: HttpVersion, manifest: Manifest) ->
         transport=transport,
         congestion_control=control or "unknown",
         knobs=tuple(sorted(settings(recipe.knobs, role.knobs).items())),
-        kernel=str(kernel) if transport == "tcp" else "",
+        kernel=_kernel(manifest, transport),
     )
+
+
+def _kernel(manifest: Manifest, transport: Transport) -> str:
+    """Return the kernel that sends over TCP; in virtual time the guest's, also over QUIC.
+
+    There a program's timers are exact and its computing takes no time, so it is another sender.
+    """
+    if manifest.get("clock") != "virtual":
+        return str(manifest.get("host", {}).get("kernel", "")) if transport == "tcp" else ""
+    guests = [one for one in manifest.get("programs", ()) if one["name"] == guest_kernel.NAME]
+    return " ".join(f"{one['name']} {one['version']} {one['sha256'][:12]}" for one in guests)
 
 
 def _digest(libraries: Mapping[str, str]) -> str:

@@ -20,6 +20,7 @@ from httpbed.cli.one_of import OneOf
 from httpbed.cli.progress import Reporter
 from httpbed.cli.verb import verb
 from httpbed.cli.whole_number import WholeNumber
+from httpbed.experiment.clock import Clock
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.roles import HttpVersion
 from httpbed.experiment.sender import SCALES, Scale
@@ -93,6 +94,7 @@ RECORD = "conformance.json"
 @click.option(
     "--jobs", type=WholeNumber(1, 16), default=2, show_default=True, help="Trials side by side."
 )
+@experiment_argument.clock_option
 @click.option(
     "-o",
     "--output",
@@ -116,6 +118,7 @@ def command(
     client: str,
     scale: Scale,
     jobs: int,
+    clock: Clock | None,
     output: Path | None,
     recipe_folders: tuple[Path, ...],
     as_json: bool,
@@ -131,12 +134,12 @@ def command(
     Exit codes: 0 every property passed (with --against: every trial could be read); 1 some did
     not; 2 usage; 3 this machine cannot.
     """
-    options = ConformanceOptions(scale, jobs, output, as_json=as_json)
+    options = ConformanceOptions(scale, jobs, output, clock or "real", as_json=as_json)
     catalog = experiment_argument.catalog(recipe_folders)
     if campaign is not None:
         own = (implementation, congestion_control, http_version, *knobs, judged_as, *against)
         _refuse_a_sender_beside_a_campaign(given=any(own))
-        context.exit(_test_campaign(campaign, client, catalog, options))
+        context.exit(_test_campaign(campaign, client, catalog, options, clock))
     if implementation is None:
         remedy = "name one, or a campaign with --campaign DIR"
         raise ConfigError([Mistake("IMPLEMENTATION", "is missing", remedy)])
@@ -151,8 +154,7 @@ def command(
     sender = choose(catalog, sender_options)
     if against:
         competitors = [choose(catalog, competitor(word, client)) for word in against]
-        code = _compete([sender, *competitors], catalog, scale, output, as_json=as_json)
-        context.exit(code)
+        context.exit(_compete([sender, *competitors], catalog, options))
     context.exit(_test([sender], catalog, options))
 
 
@@ -164,6 +166,7 @@ class ConformanceOptions:
     jobs: int
     output: Path | None
     """Folder of the evidence; None keeps none."""
+    clock: Clock
     as_json: bool
 
 
@@ -174,9 +177,15 @@ def _refuse_a_sender_beside_a_campaign(*, given: bool) -> None:
 
 
 def _test_campaign(
-    directory: Path, client: str, catalog: Catalog, options: ConformanceOptions
+    directory: Path,
+    client: str,
+    catalog: Catalog,
+    options: ConformanceOptions,
+    clock: Clock | None,
 ) -> int:
+    """Test a campaign's senders, by its own clock if ``clock`` is None."""
     manifest = campaigns.open_existing(directory).manifest
+    options = replace(options, clock=clock or manifest.get("clock", "real"))
     lacking = untested(manifest, client)
     if not lacking:
         say("every sender of this campaign that can be tested has been tested on this machine")
@@ -214,6 +223,7 @@ def _carry_out(sender: Sender, catalog: Catalog, folder: Path, options: Conforma
         sender,
         catalog,
         scale=options.scale,
+        clock=options.clock,
         backend=backend.choose(None),
         jobs=options.jobs,
         command=command_line(),
@@ -241,15 +251,13 @@ def _exit_code(judgement: Judgement) -> int:
     return EXIT_HOST if not judgement.failed and judgement.hindered else 1
 
 
-def _compete(
-    senders: list[Sender], catalog: Catalog, scale: Scale, output: Path | None, *, as_json: bool
-) -> int:
+def _compete(senders: list[Sender], catalog: Catalog, options: ConformanceOptions) -> int:
     from httpbed.report import competition as report  # noqa: PLC0415
     from httpbed.report import terminal  # noqa: PLC0415
     from httpbed.studies.conformance import session  # noqa: PLC0415
 
-    loaded = session.prepare_competition(senders, catalog, scale)
-    with _folder(output) as folder, _reporter(loaded) as reporter:
+    loaded = session.prepare_competition(senders, catalog, options.scale, options.clock)
+    with _folder(options.output) as folder, _reporter(loaded) as reporter:
         outcome = session.compete(
             senders,
             loaded,
@@ -259,7 +267,7 @@ def _compete(
             tell=reporter.report,
             say=say,
         )
-    if as_json:
+    if options.as_json:
         echo(json.dumps(outcome.as_json(), indent=1))
     else:
         report.show(outcome, terminal.console())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from httpbed.campaign import capability, link_certificate, parallelism
+from httpbed.campaign import capability, link_certificate
 from httpbed.campaign.parallelism import ONE, Parallelism
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.cli import experiment_argument
@@ -178,9 +178,8 @@ def _run_trials(ready: Prepared, directory: Path, options: RunFlags, view: LiveV
     if options.cluster:
         from httpbed.cli.bodies import cluster_run  # noqa: PLC0415
 
-    jobs = _by_clock(options.jobs, ready.loaded.experiment.clock)
     with (
-        campaign_run.opened(ready, directory, jobs=jobs, say=say) as run,
+        campaign_run.opened(ready, directory, jobs=options.jobs, say=say) as run,
         Reporter(len(run.pending), run.pending_per_block()) as reporter,
     ):
         if run.pending:
@@ -188,7 +187,7 @@ def _run_trials(ready: Prepared, directory: Path, options: RunFlags, view: LiveV
         if options.cluster:
             cluster_run.finish(run, ready.loaded, options, options.cluster, tell=reporter.report)
         else:
-            run.finish(jobs=jobs, tell=reporter.report, wait_s=options.wait_s)
+            run.finish(tell=reporter.report, wait_s=options.wait_s)
 
 
 def _note_machine(manifest: dict[str, Any], loaded: LoadedExperiment, options: RunFlags) -> None:
@@ -203,11 +202,6 @@ def _note_machine(manifest: dict[str, Any], loaded: LoadedExperiment, options: R
     standing = link_certificate.standing(loaded, options.backend)
     manifest["link_certificate"] = standing.as_json()
     _warn_of_many_loads(loaded, manifest, options.jobs)
-
-
-def _by_clock(jobs: Parallelism, clock: Clock) -> Parallelism:
-    """Return the number of trials at a time; guests need a CPU each, and do not disturb others."""
-    return Parallelism(parallelism.cpus()) if clock == "virtual" and jobs.adapts else jobs
 
 
 def _warn_of_many_loads(

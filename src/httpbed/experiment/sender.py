@@ -34,7 +34,8 @@ class SenderKey:
     knobs: tuple[tuple[str, str], ...] = ()
     """Every knob that is set, sorted by name."""
     kernel: str = ""
-    """The kernel's release, over TCP; empty over QUIC."""
+    """The kernel's release, over TCP; empty over QUIC. In virtual time the kernel of guests, over
+    both."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the key as JSON values."""

@@ -43,16 +43,22 @@ def untested(manifest: Mapping[str, Any]) -> Iterator[str]:
 
 def _tests(manifest: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], str]]:
     """Yield what is known of each sender, with the command that tests it."""
-    sources = _sources(manifest)
     for text in manifest.get("senders", ()):
-        yield text, _command(text, sources)
+        name = text["sender"]["implementation"]
+        build = manifest.get("second_builds", {}).get(name)
+        own = {build["of"]: build["path"]} if build else {}
+        yield text, _command(build["of"] if build else name, text, _sources(manifest, own))
 
 
-def _sources(manifest: Mapping[str, Any]) -> list[str]:
-    """Return the options that name the campaign's own recipes and programs."""
-    options = [f"--recipes={folder}" for folder in manifest.get("recipe_folders", ())]
-    programs = manifest.get("own_programs", {}).items()
-    return options + [f"--program={name}={path}" for name, path in programs]
+def _sources(manifest: Mapping[str, Any], second: Mapping[str, str] | None = None) -> list[str]:
+    """Return the options that name the campaign's clock and its own recipes and programs.
+
+    A ``second`` build takes the place of its program.
+    """
+    options = ["--clock=virtual"] if manifest.get("clock") == "virtual" else []
+    options += [f"--recipes={folder}" for folder in manifest.get("recipe_folders", ())]
+    programs = {**manifest.get("own_programs", {}), **(second or {})}
+    return options + [f"--program={name}={path}" for name, path in programs.items()]
 
 
 def _reasons(node: Mapping[str, Any]) -> str:
@@ -75,11 +81,11 @@ def _control(sender: Mapping[str, Any]) -> str:
     return str(sender["congestion_control"])
 
 
-def _command(node: Mapping[str, Any], options: Sequence[str]) -> str:
+def _command(name: str, node: Mapping[str, Any], options: Sequence[str]) -> str:
     """Write the command of the missing test; knobs at upstream's default are left out."""
     sender = node["sender"]
     version = sender.get("http_version", "3" if sender["transport"] == "quic" else "1.1")
-    words = ["httpbed", "conformance", sender["implementation"], "--http-version", version]
+    words = ["httpbed", "conformance", name, "--http-version", version]
     if sender["transport"] == "tcp" or node.get("chosen"):
         words += ["--congestion-control", _control(sender)]
     words += [f"--knob={name}={value}" for name, value in node.get("set", {}).items()]

@@ -5,6 +5,7 @@ It comes from the tables, so an attempt that an earlier reader verified is not p
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -55,7 +56,11 @@ def recent(campaign: Campaign, found: Finished) -> list[Attempt]:
     rows = found.trials.sort_by("started")
     rows = rows.slice(max(0, len(rows) - MOST_RECENT))
     columns = (rows[name].to_pylist() for name in ("block", "trial", "attempt"))
-    places = [layout.attempt(*key) for key in zip(*columns, strict=True)]
+    return attempts_at(campaign, (layout.attempt(*key) for key in zip(*columns, strict=True)))
+
+
+def attempts_at(campaign: Campaign, places: Iterable[str]) -> list[Attempt]:
+    """Return the sound attempts among these folders of a campaign."""
     real = campaign.directory.resolve()
     parsed = (attempts.parse(attempts.read_files(real, place), None) for place in places)
     return [one.attempt for one in parsed if isinstance(one, Record)]

@@ -59,6 +59,12 @@ def test_a_documented_command_can_be_planned(line: str) -> None:
         assert session.prepare_competition([sender, *others], CATALOG, said["scale"]).trials
     else:
         test = session.prepare(
-            sender, CATALOG, scale=said["scale"], backend="af_packet", jobs=1, command=line
+            sender,
+            CATALOG,
+            scale=said["scale"],
+            clock=said["clock"] or "real",
+            backend="af_packet",
+            jobs=1,
+            command=line,
         )
         assert test.loaded.trials

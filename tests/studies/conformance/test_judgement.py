@@ -169,6 +169,16 @@ def test_reports_warn_of_failed_and_untested_senders() -> None:
     assert "did not pass: growth; not seen: start" in told[1]
 
 
+def test_the_test_of_a_second_build_names_its_program() -> None:
+    """No recipe has the name of a second build; and its clock is the campaign's."""
+    second = {"own-new": {"of": "own", "path": "/bin/new"}}
+    made = {"clock": "virtual", "own_programs": {"own": "/bin/old"}, "second_builds": second}
+    sender = replace(key(), implementation="own-new").as_json()
+    (note,) = senders.untested({"senders": [{"sender": sender, "passed": None}], **made})
+    assert "httpbed conformance own --http-version 3" in note
+    assert note.endswith("--clock=virtual --program=own=/bin/new")
+
+
 def test_several_untested_senders_have_one_command() -> None:
     """It tests every sender of the campaign."""
     node = {"sender": key().as_json(), "passed": None}

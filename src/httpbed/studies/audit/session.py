@@ -84,7 +84,7 @@ def _run(ready: Prepared, folder: Path, jobs: Parallelism, tell: Tell, say: Say)
     """Run all trials; return how many seconds that took."""
     with campaign_run.opened(ready, folder, jobs=jobs, say=say) as opened:
         began = time.monotonic()
-        opened.finish(jobs=jobs, tell=tell)
+        opened.finish(tell=tell)
         return time.monotonic() - began
 
 

@@ -26,6 +26,7 @@ from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.campaign.progress import AttemptProgress
 from httpbed.campaign.run import RunOptions
 from httpbed.experiment import check
+from httpbed.experiment.clock import Clock
 from httpbed.experiment.sender import Scale, SenderKey
 from httpbed.experiment.trial import Attempt, Check
 from httpbed.host.backend import Backend
@@ -73,7 +74,14 @@ class ConformanceTest:
 
 
 def prepare(  # noqa: PLR0913 - all but the first two are keywords
-    sender: Sender, catalog: Catalog, *, scale: Scale, backend: Backend, jobs: int, command: str
+    sender: Sender,
+    catalog: Catalog,
+    *,
+    scale: Scale,
+    clock: Clock,
+    backend: Backend,
+    jobs: int,
+    command: str,
 ) -> ConformanceTest:
     """Return the test of a sender, with its experiment loaded.
 
@@ -82,7 +90,7 @@ def prepare(  # noqa: PLR0913 - all but the first two are keywords
     """
     planned = networks.networks(scale, sender.judged_as)
     text = networks.experiment(sender, planned, replicates=REPLICATES[scale], seed=SEED)
-    loaded = preparation.load(text, catalog)
+    loaded = preparation.load(text, catalog, clock=clock)
     return ConformanceTest(sender, scale, planned, loaded, catalog, backend, jobs, command)
 
 
@@ -97,7 +105,7 @@ def run(test: ConformanceTest, folder: Path, *, tell: Tell, say: Say) -> Judgeme
     options = RunOptions(test.backend, test.command, packet_log=True)
     ready = campaign_run.prepare(test.loaded, test.catalog, options, say=say)
     with campaign_run.opened(ready, folder, jobs=Parallelism(test.jobs), say=say) as work:
-        work.finish(jobs=Parallelism(test.jobs), tell=tell, retries=RETRIES)
+        work.finish(tell=tell, retries=RETRIES)
         evidence = read(work.campaign, test.networks)
     return reach(test.sender, _key(test, ready.manifest), test.scale, evidence)
 
@@ -151,14 +159,15 @@ class NoDataError(ValueError):
 
 
 def prepare_competition(
-    competitors: Sequence[Sender], catalog: Catalog, scale: Scale
+    competitors: Sequence[Sender], catalog: Catalog, scale: Scale, clock: Clock = "real"
 ) -> LoadedExperiment:
     """Load the experiment of a competition.
 
     Raises:
         ConfigError: With every reason why it cannot run.
     """
-    return preparation.load(competition.experiment(competitors, scale, seed=SEED), catalog)
+    text = competition.experiment(competitors, scale, seed=SEED)
+    return preparation.load(text, catalog, clock=clock)
 
 
 def compete(  # noqa: PLR0913 - all but the first three are keywords
@@ -180,7 +189,7 @@ def compete(  # noqa: PLR0913 - all but the first three are keywords
     campaign_run.require_place(loaded, folder)
     ready = campaign_run.prepare(loaded, catalog, options, say=say)
     with campaign_run.opened(ready, folder, jobs=ONE, say=say) as work:
-        work.finish(jobs=ONE, tell=tell, retries=RETRIES)
+        work.finish(tell=tell, retries=RETRIES)
         return read_competition(work.campaign, competition.names(competitors))
 
 
