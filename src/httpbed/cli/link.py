@@ -10,6 +10,7 @@ import click
 from httpbed.cli import completion
 from httpbed.cli.one_of import OneOf
 from httpbed.cli.verb import verb
+from httpbed.experiment.clock import Clock
 from httpbed.experiment.impairments.registry import OPTIONS
 from httpbed.host.backend import Backend
 from httpbed.network.shell import options
@@ -73,6 +74,15 @@ def _impairments(function: Callable[..., Any]) -> Callable[..., Any]:
     show_envvar=True,
     help="As for httpbed run, but without the kernel's tbf and netem.",
 )
+@click.option(
+    "--clock",
+    type=OneOf(get_args(Clock)),
+    default="real",
+    show_default=True,
+    help="With virtual, COMMAND and link are in a guest in which computing takes no time. It has"
+    " your files, keeps what is written below the working folder, and has no input and no outside"
+    " network.",
+)
 @click.option("--isolated", is_flag=True, help="No outside network.")
 @click.option(
     "--outside",
@@ -103,6 +113,7 @@ def command(
     isolated: bool,
     outside: bool,
     metered: bool | None,
+    clock: Clock,
     as_json: bool,
     **values: Any,
 ) -> None:
@@ -124,6 +135,12 @@ def command(
         body.change(by_flag, argv, as_json=as_json)
         return
     code = body.run(
-        argv, by_flag, isolated=isolated, outside=outside, metered=metered, as_json=as_json
+        argv,
+        by_flag,
+        isolated=isolated,
+        outside=outside,
+        metered=metered,
+        clock=clock,
+        as_json=as_json,
     )
     context.exit(code)

@@ -65,3 +65,13 @@ def test_the_guest_finds_the_shared_folder_where_its_kernel_finds_it() -> None:
     """The path is the same before and after the change of the root."""
     assert f"mount --bind {SHARED} .{SHARED}" in init(["true"], {})
     assert f"init={SHARED}/init" in GUEST.kernel_words()
+
+
+def test_a_folder_that_is_written_through_keeps_its_path() -> None:
+    """It is bound before the root becomes read-only, and again into the new root."""
+    lines = init(["true"], {}, [Path("/home/a user/work")]).splitlines()
+    kept, joined = (
+        lines.index(f"mount --bind '/home/a user/work' {place}'/home/a user/work'")
+        for place in ("", ".")
+    )
+    assert kept < lines.index("mount -o remount,bind,ro /") < lines.index("cd /sys/root") < joined

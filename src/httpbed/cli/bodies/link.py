@@ -7,12 +7,13 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from httpbed.cli import library_settings
 from httpbed.cli.echo import echo
+from httpbed.experiment.clock import Clock
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.impairments.registry import OPTIONS
 from httpbed.host import backend
@@ -38,18 +39,30 @@ def run(
     isolated: bool,
     outside: bool,
     metered: bool | None,
+    clock: Clock,
     as_json: bool,
 ) -> int:
     """Run a command behind the link that ``values`` describe by flag; return its exit code."""
     _open_streams()
+    impossible: Sequence[Mistake] = ()
+    if clock == "virtual":
+        from httpbed.cli.bodies import link_in_a_guest  # noqa: PLC0415 - a real link needs none
+
+        asked = {"isolated": isolated, "outside": outside, "metered": bool(metered)}
+        impossible, metered = link_in_a_guest.mistakes(argv, **asked), False
     argv = argv or (os.environ.get("SHELL", "/bin/sh"),)
-    request = _request(argv, values, isolated=isolated, outside=outside, metered=metered)
+    request = _request(
+        argv, values, impossible, clock=clock, isolated=isolated, outside=outside, metered=metered
+    )
     if not shutil.which(argv[0]):
         return _refuse(argv)
     library_settings.remove()
     if not as_json:
         _say(f"link: {description.sentence(request.described)}")
-    outcome = asyncio.run(run_behind(request, _say))
+    if clock == "virtual":
+        outcome = link_in_a_guest.run(request, _say)
+    else:
+        outcome = asyncio.run(run_behind(request, _say))
     if as_json and request.meter:
         echo(err=True)  # end the meter's line before the counters
     summary = _json(request, outcome) if as_json else _table(request, outcome, values["seed"])
@@ -77,15 +90,22 @@ def change(values: Mapping[str, Any], argv: tuple[str, ...], *, as_json: bool) -
 def _request(
     argv: tuple[str, ...],
     values: Mapping[str, Any],
+    impossible: Sequence[Mistake],
     *,
+    clock: Clock,
     isolated: bool,
     outside: bool,
     metered: bool | None,
 ) -> LinkRequest:
-    """Read the values of all options, by name without dashes; raise ConfigError with mistakes."""
+    """Read the values of all options, by name without dashes.
+
+    Raises:
+        ConfigError: With every mistake, the ``impossible`` ones too.
+    """
     seed, trace, name = values["seed"], values["trace"], values["link-backend"]
     outputs = {f"--{name}": values[name] for name in ("pcap", "log")}
     mistakes = [
+        *impossible,
         *_seed_mistakes(seed),
         *output_files.mistakes(outputs, _inputs(values, trace)),
         *_text_mistakes(argv),
@@ -104,6 +124,7 @@ def _request(
         pcap=pcap,
         log=log,
         meter=_meter_is_shown(metered),
+        clock=clock,
     )
 
 
@@ -191,7 +212,9 @@ def _status(outcome: LinkRun) -> int:
 
 def _table(request: LinkRequest, outcome: LinkRun, seed: str | None) -> str:
     chosen = "" if seed else f"\n  seed {request.seed}, chosen: --seed {request.seed} repeats it"
-    return counters.table(outcome.result) + chosen
+    is_virtual = request.clock == "virtual"
+    took = f"\n  command took {outcome.exit.wall_s:.6f} s of virtual time" if is_virtual else ""
+    return counters.table(outcome.result) + took + chosen
 
 
 def _json(request: LinkRequest, outcome: LinkRun) -> str:
@@ -203,6 +226,8 @@ def _json(request: LinkRequest, outcome: LinkRun) -> str:
         "emulates": dict(zip(options.WAYS, request.described.written, strict=True)),
         "peer": outcome.peer,
         "outside": outcome.outside,
+        "clock": request.clock,
+        "lasted_s": outcome.exit.wall_s,
         "real_time": outcome.real_time,
         "link": outcome.result,
     }

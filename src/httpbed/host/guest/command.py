@@ -79,12 +79,18 @@ class Guest:
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-def init(command: Sequence[str], environment: Mapping[str, str]) -> str:
+def init(
+    command: Sequence[str], environment: Mapping[str, str], writable: Sequence[Path] = ()
+) -> str:
     """Return the guest's first program: it makes a root, and becomes ``command``.
 
     The root is this machine's, under a memory file system that takes every change. The shared
-    folder alone is written through. When the first process ends, the kernel panics and ends.
+    folder and the ``writable`` ones are written through. When the first process ends, the kernel
+    panics and ends.
     """
+    through = [shlex.quote(str(path)) for path in (SHARED, *writable)]
+    kept = "\n".join(f"mount --bind {path} {path}" for path in through)
+    joined = "\n".join(f"mount --bind {path} .{path}" for path in through)
     settings = {"PATH": _PATH, "HOME": "/root", "LC_ALL": "C.UTF-8", **environment}
     words = shlex.join(f"{name}={value}" for name, value in settings.items())
     return f"""#!/bin/sh
@@ -93,14 +99,15 @@ set -e
 # An ordinary user's root is nobody here, so mount, a setuid program, would run as nobody.
 [ "$1" = bounded ] || exec setpriv --no-new-privs sh "$0" bounded
 mount -t proc proc /proc
-mount --bind {SHARED} {SHARED}
+{kept}
 mount -o remount,bind,ro /
-mount -t tmpfs -o size=90% tmpfs /tmp
-mkdir /tmp/dev /tmp/upper /tmp/work /tmp/root
-mount -t devtmpfs devtmpfs /tmp/dev
-exec >/tmp/dev/console 2>&1  # this machine's /dev may have none
-mount -t overlay -o lowerdir=/,upperdir=/tmp/upper,workdir=/tmp/work overlay /tmp/root
-cd /tmp/root
+# On /sys, which hides no folder that is written through.
+mount -t tmpfs -o size=90% tmpfs /sys
+mkdir /sys/dev /sys/upper /sys/work /sys/root
+mount -t devtmpfs devtmpfs /sys/dev
+exec >/sys/dev/console 2>&1  # this machine's /dev may have none
+mount -t overlay -o lowerdir=/,upperdir=/sys/upper,workdir=/sys/work overlay /sys/root
+cd /sys/root
 mount -t proc proc proc
 mount -t sysfs sysfs sys
 mount -t devtmpfs devtmpfs dev
@@ -108,7 +115,7 @@ mkdir dev/pts dev/shm
 mount -t devpts devpts dev/pts
 mount -t tmpfs tmpfs dev/shm
 mkdir .former .{SHARED}
-mount --bind {SHARED} .{SHARED}
+{joined}
 pivot_root . .former
 cd /
 umount --lazy /.former

@@ -19,11 +19,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from httpbed.experiment.clock import Clock
 from httpbed.experiment.impairments.rate import MTU_BYTES
 from httpbed.experiment.kept import CAPTURE
 from httpbed.host.backend import Backend
 from httpbed.host.sandbox.binaries import PROBE
 from httpbed.host.sandbox.spec import TRIAL_FOLDER, ProcessSpec
+from httpbed.network import emulator
 from httpbed.network import plan as network
 from httpbed.network.emulator import PacketRecords
 from httpbed.network.plan import HOST_SYSCTLS, TOOLS, NetworkPlan
@@ -70,7 +72,7 @@ class ShellPlan:
         return self.network.end_of(COMMAND).address
 
 
-def plan(  # noqa: PLR0913 - the last four have names
+def plan(  # noqa: PLR0913 - the last five have names
     described: DescribedLink,
     seed: int,
     congestion_control: str,
@@ -79,6 +81,7 @@ def plan(  # noqa: PLR0913 - the last four have names
     number: int = 0,
     capture: bool = False,
     log: bool = False,
+    clock: Clock = "real",
 ) -> ShellPlan:
     """Plan the link; ``number`` is its network's, 0 unless it is nested."""
     net = network.plan(
@@ -91,6 +94,7 @@ def plan(  # noqa: PLR0913 - the last four have names
         files={file.sha256: file.facts for file in described.files},
         first_network=number,
         live=True,
+        spin_us=0 if clock == "virtual" else emulator.SPIN_US,
     )
     far, own = net.end_of(FAR), net.end_of(COMMAND)
     return ShellPlan(

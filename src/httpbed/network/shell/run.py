@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from httpbed.experiment.clock import Clock
 from httpbed.experiment.errors import BedError, HostError
 from httpbed.host import folders, realtime
 from httpbed.host.backend import Backend
@@ -50,6 +51,8 @@ class LinkRequest:
     pcap: Path | None = None
     log: Path | None = None
     meter: bool = False
+    clock: Clock = "real"
+    """Whose clock it runs by; in virtual time this machine is a guest."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,7 @@ async def run(request: LinkRequest, say: Say) -> LinkRun:
             number=number,
             capture=request.pcap is not None,
             log=request.log is not None,
+            clock=request.clock,
         )
         way_out = None if uplink else outside.way_out(wanted=request.outside, say=say)
         spec = _sandbox_spec(request, way_out, say)

@@ -8,21 +8,18 @@ interrupted.
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 from httpbed.experiment import seeds
 from httpbed.experiment.errors import HostError
 from httpbed.experiment.trial import Trial
-from httpbed.host import folders
-from httpbed.host.guest import boot
-from httpbed.host.guest.command import INIT, Guest, init
+from httpbed.host.guest import boot, job
+from httpbed.host.guest.command import Guest
 from httpbed.host.packages.guest_kernel import GuestKernel
-from httpbed.trial.guest import handed
-from httpbed.trial.guest.handed import ARTIFACTS, Work
+from httpbed.trial.guest import inside
+from httpbed.trial.guest.work import ARTIFACTS, PHASES, Work
 from httpbed.trial.plan import CampaignSetup, TrialPlan
 
 SHARED = "guest"
@@ -50,13 +47,15 @@ async def run(planned: TrialPlan, setup: CampaignSetup, artifacts: Path) -> Mapp
     shared = artifacts.parent / SHARED
     shared.mkdir(mode=0o700)
     try:
-        await asyncio.to_thread(_hand_over, shared, Work(planned.trial, setup))
+        work = Work(planned.trial, setup)
+        await asyncio.to_thread(job.hand_over, shared, inside.__name__, work)
         with boot.processor() as cpu:
             guest = _guest(planned, _kernel(setup), shared, cpu)
             await boot.run(guest, limit_s=limit_s(planned.trial))
         if (shared / ARTIFACTS).exists():
             (shared / ARTIFACTS).rename(artifacts)
-        return handed.read_result(shared)
+        phases = job.read_result(shared)[PHASES]
+        return {name: float(seconds) for name, seconds in phases.items()}
     finally:
         await asyncio.to_thread(shutil.rmtree, shared)
 
@@ -81,23 +80,3 @@ def _guest(planned: TrialPlan, kernel: GuestKernel, shared: Path, cpu: int) -> G
         memory_bytes=MEMORY_BYTES + COPIES * bodies,
         cpu=cpu,
     )
-
-
-def _hand_over(shared: Path, work: Work) -> None:
-    handed.write_work(shared, work)
-    program = shared / INIT
-    program.write_text(init((sys.executable, "-P", "-m", _INSIDE), _environment()))
-    program.chmod(0o755)
-
-
-_INSIDE = "httpbed.trial.guest.inside"
-
-
-def _environment() -> dict[str, str]:
-    """Return the environment of Python in the guest."""
-    return {
-        "PYTHONPATH": os.pathsep.join(os.path.abspath(place) for place in sys.path if place),  # noqa: PTH100
-        "PYTHONHASHSEED": "0",
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "HTTPBED_CACHE": str(folders.cache()),
-    }

@@ -1,16 +1,14 @@
-"""What host and guest hand each other through the shared folder."""
+"""An attempt that is handed over to a guest."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from httpbed.experiment.errors import BedError
+from httpbed.host.guest import job
 from httpbed.host.packages.toolbox import Root
 from httpbed.programs import catalog
-from httpbed.trial.guest import handed, outside
-from httpbed.trial.guest.handed import Work
+from httpbed.trial.guest import outside
+from httpbed.trial.guest.work import Work
 from httpbed.trial.plan import CampaignSetup
 from httpbed.trial.program_roots import Programs
 from recorded import H2_LOSS, trial
@@ -25,29 +23,10 @@ def setup(place: Path) -> CampaignSetup:
 def test_a_guest_plans_the_same_attempt(tmp_path: Path) -> None:
     """Trial, recipes and programs arrive as they were."""
     work = Work(trial(H2_LOSS).model_copy(update={"clock": "virtual"}), setup(tmp_path))
-    handed.write_work(tmp_path, work)
-    arrived = handed.read_work(tmp_path)
+    job.write_work(tmp_path, work)
+    arrived = job.read_work(tmp_path)
     assert arrived.trial == work.trial
     assert arrived.setup.plan(arrived.trial).specs() == work.setup.plan(work.trial).specs()
-
-
-def test_the_phases_come_back(tmp_path: Path) -> None:
-    """In the guest's seconds."""
-    handed.write_result(tmp_path, {"phases_s": {"client": 142.6}})
-    assert handed.read_result(tmp_path) == {"client": 142.6}
-
-
-def test_an_attempt_that_broke_off_in_the_guest_is_broken_off_here(tmp_path: Path) -> None:
-    """With the reason that the bed gave there."""
-    handed.write_result(tmp_path, {"broken": "the emulator ended"})
-    with pytest.raises(BedError, match=r"^the emulator ended$"):
-        handed.read_result(tmp_path)
-
-
-def test_a_guest_that_left_nothing_broke_off(tmp_path: Path) -> None:
-    """A kernel may power off before Python has written anything."""
-    with pytest.raises(BedError, match="powered off without a result"):
-        handed.read_result(tmp_path)
 
 
 def test_the_watchdog_waits_longer_for_a_trial_with_a_longer_time_limit() -> None:

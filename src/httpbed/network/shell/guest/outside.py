@@ -1,0 +1,124 @@
+"""Runs a command behind a link in a guest, and passes on what the command prints.
+
+The guest has this machine's files. What the command writes below its working folder stays; what it
+writes elsewhere ends with the guest. The command gets no input and reaches no other network:
+neither has virtual time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from httpbed.experiment import seeds
+from httpbed.experiment.errors import Mistake
+from httpbed.host.guest import boot, job
+from httpbed.host.guest.command import Guest
+from httpbed.host.packages.guest_kernel import GuestKernel
+from httpbed.host.sandbox.spec import Exit
+from httpbed.network.shell import output_files
+from httpbed.network.shell.guest import inside
+from httpbed.network.shell.guest.work import LOG, PCAP, STDERR, STDOUT, Work
+from httpbed.network.shell.run import LinkRequest, LinkRun
+
+MEMORY_BYTES = 2 * 2**30
+"""Memory of a guest; this machine gives what is used."""
+LOOK_S = 0.05
+"""Time between two looks at what the command has printed."""
+_OWN = ("/dev", "/proc", "/sys")
+"""Folders that every guest has of its own."""
+_PIECE = 2**20
+
+
+def mistakes(environment: Mapping[str, str], folder: Path, *, isolated: bool) -> Iterator[Mistake]:
+    """Yield what keeps a command in this folder and environment out of a guest."""
+    if folder == Path("/") or any(folder.is_relative_to(own) for own in _OWN):
+        reason = f"a guest cannot write into the working folder {folder}"
+        yield Mistake("--clock", reason, "change to a folder of yours")
+    if environment.get("HTTPBED_UPLINK") and not isolated:
+        reason = "a guest cannot reach the link around this command"
+        yield Mistake("--clock", reason, "give --isolated, or use --clock real")
+
+
+async def run(request: LinkRequest, kernel: GuestKernel, folder: Path) -> LinkRun:
+    """Run the command in ``folder`` in a guest; it prints to this process's stdout and stderr.
+
+    Raises:
+        BedError: The link failed in the guest, or the guest died.
+    """
+    output_files.empty((request.pcap, request.log))
+    with tempfile.TemporaryDirectory(prefix="httpbed-link-") as name, ExitStack() as stack:
+        shared = Path(name).resolve()  # noqa: ASYNC240 - nothing else runs yet
+        work = Work(replace(request, outside=False, meter=False), folder, dict(os.environ))
+        job.hand_over(shared, inside.__name__, work, [folder])
+        printed = stack.enter_context(_printed(shared))
+        guest = Guest(
+            kernel=kernel.path,
+            shared=shared,
+            seed=seeds.guest(request.seed, 0),
+            memory_bytes=MEMORY_BYTES,
+            cpu=stack.enter_context(boot.processor()),
+        )
+        try:
+            await _passing_on(printed, asyncio.create_task(boot.run(guest, limit_s=math.inf)))
+        finally:
+            _keep({PCAP: request.pcap, LOG: request.log}, shared)
+        return _link_run(job.read_result(shared))
+
+
+@dataclass(frozen=True)
+class _Stream:
+    """What the command prints, and where it goes."""
+
+    file: BinaryIO
+    descriptor: int
+
+    def pass_on(self) -> None:
+        """Write what has come since the last call."""
+        while piece := self.file.read(_PIECE):
+            while piece:
+                piece = piece[os.write(self.descriptor, piece) :]
+
+
+@contextmanager
+def _printed(shared: Path) -> Iterator[list[_Stream]]:
+    """Make the files of both streams, open to be read."""
+    with ExitStack() as stack:
+        yield [
+            _Stream(stack.enter_context((shared / name).open("w+b")), descriptor)
+            for descriptor, name in enumerate((STDOUT, STDERR), start=1)
+        ]
+
+
+async def _passing_on(printed: list[_Stream], guest: asyncio.Task[None]) -> None:
+    """Wait for the guest's end, and pass on what the command prints meanwhile."""
+    try:
+        while not (await asyncio.wait([guest], timeout=LOOK_S))[0]:
+            for stream in printed:
+                stream.pass_on()
+        await guest
+    finally:
+        guest.cancel()
+        with suppress(asyncio.CancelledError, Exception):
+            await guest
+        for stream in printed:
+            stream.pass_on()
+
+
+def _keep(outputs: Mapping[str, Path | None], shared: Path) -> None:
+    """Copy what the emulator recorded, as far as it came, to where the user wants it."""
+    for name, path in outputs.items():
+        if path and (shared / name).exists():
+            shutil.copyfile(shared / name, path)
+
+
+def _link_run(result: Mapping[str, Any]) -> LinkRun:
+    return LinkRun(**{**result, "exit": Exit(**result["exit"])})

@@ -1,0 +1,43 @@
+"""What host and guest hand each other through the shared folder."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from httpbed.experiment.errors import BedError
+from httpbed.host.guest import job
+from httpbed.host.guest.command import INIT
+
+
+def test_the_first_program_runs_the_module_with_this_python(tmp_path: Path) -> None:
+    """And the work is beside it."""
+    job.hand_over(tmp_path, "httpbed.some.module", {"seed": 7})
+    script = (tmp_path / INIT).read_text()
+    assert script.splitlines()[-1].endswith(
+        f"{sys.executable} -P -m httpbed.some.module </dev/null"
+    )
+    assert os.access(tmp_path / INIT, os.X_OK)
+    assert job.read_work(tmp_path) == {"seed": 7}
+
+
+def test_the_result_comes_back(tmp_path: Path) -> None:
+    """As JSON has it."""
+    job.write_result(tmp_path, {"phases_s": {"client": 142.6}})
+    assert job.read_result(tmp_path) == {"phases_s": {"client": 142.6}}
+
+
+def test_a_job_that_broke_off_in_the_guest_is_broken_off_here(tmp_path: Path) -> None:
+    """With the reason that the bed gave there."""
+    job.write_result(tmp_path, {"broken": "the emulator ended"})
+    with pytest.raises(BedError, match=r"^the emulator ended$"):
+        job.read_result(tmp_path)
+
+
+def test_a_guest_that_left_nothing_broke_off(tmp_path: Path) -> None:
+    """A kernel may power off before Python has written anything."""
+    with pytest.raises(BedError, match="powered off without a result"):
+        job.read_result(tmp_path)
