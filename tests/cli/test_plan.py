@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import stored_campaigns
-from httpbed.campaign import campaign_setup
+from httpbed.campaign import campaign_setup, parallelism
 from httpbed.cli import plan as verb
 from httpbed.host import backend as backends
 from httpbed.host import doctor
@@ -76,3 +76,44 @@ def test_without_an_option_plan_chooses_the_backend_of_this_machine(
     file.write_text(RATE_ONLY)
     result = CliRunner().invoke(verb.command, [str(file), "--commands"], catch_exceptions=False)
     assert '"backend": "tun"' in result.stdout
+
+
+def summed_up(text: str, *words: str, folder: Path) -> list[str]:
+    """Return what plan says of a whole experiment."""
+    file = folder / "experiment.toml"
+    file.write_text(text)
+    result = CliRunner().invoke(verb.command, [str(file), *words], catch_exceptions=False)
+    return result.stderr.splitlines()
+
+
+def test_plan_estimates_both_clocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A guest takes a CPU, whatever the link; several run side by side."""
+    monkeypatch.setattr(parallelism, "cpus", lambda: 4)
+    real, virtual, *_ = summed_up(stored_campaigns.SMALL, folder=tmp_path)
+    assert real.startswith("12 trials: 6 treatments in 2 blocks; about ")
+    assert virtual.startswith("in virtual time (--clock virtual): about ")
+    assert virtual.endswith(" on 4 CPUs, roughly")
+
+
+def test_plan_names_the_treatments_that_virtual_time_makes_slower(tmp_path: Path) -> None:
+    """A guest computes every packet, and a fast link does not wait for it."""
+    fast = stored_campaigns.SMALL.replace("10 Mbit/s", "1 Gbit/s").replace("1 MB", "100 MB")
+    assert "1 Gbit/s" in fast
+    assert "100 MB" in fast
+    (note,) = [one for one in summed_up(fast, folder=tmp_path) if "slower than real" in one]
+    assert note.startswith("note: virtual time is slower than real time for ")
+    assert "of CPU in place of" in note
+    assert not any("slower" in one for one in summed_up(stored_campaigns.SMALL, folder=tmp_path))
+
+
+def test_a_trial_has_another_identifier_by_another_clock(tmp_path: Path) -> None:
+    """The plan lists those of the clock that run will use."""
+    file = tmp_path / "experiment.toml"
+    file.write_text(stored_campaigns.SMALL)
+    listed = [
+        CliRunner().invoke(verb.command, [str(file), "--json", "--clock", clock]).stdout
+        for clock in ("real", "virtual")
+    ]
+    ids = [{trial["id"] for trial in json.loads(one)} for one in listed]
+    assert len(ids[0]) == len(ids[1]) == 12
+    assert not ids[0] & ids[1]

@@ -11,18 +11,16 @@ from typing import Any
 
 import click
 
-from httpbed.analysis import duration
 from httpbed.campaign import campaign_setup, capability
 from httpbed.campaign.claim_trials import ClaimTrials
 from httpbed.campaign.preparation import LoadedExperiment
-from httpbed.cli import experiment_argument
+from httpbed.cli import expected_durations, experiment_argument
 from httpbed.cli.echo import echo
 from httpbed.cli.verb import verb
 from httpbed.experiment import units
+from httpbed.experiment.clock import Clock
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.factorial import ScaleName
-from httpbed.experiment.roles import ClientRole, Transport
-from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Trial
 from httpbed.host import backend
 from httpbed.host.packages import toolbox
@@ -35,8 +33,6 @@ from httpbed.trial.plan import PlanOptions, TrialPlan
 
 Planner = Callable[[Trial], TrialPlan]
 
-A_YEAR_S = 365 * 86_400.0
-
 
 @verb("plan")
 @experiment_argument.file_argument
@@ -44,6 +40,7 @@ A_YEAR_S = 365 * 86_400.0
 @experiment_argument.for_claims_option
 @experiment_argument.replicates_option
 @experiment_argument.until_option
+@experiment_argument.clock_option
 @click.option("--commands", is_flag=True, help="Print every command of each trial.")
 @experiment_argument.keep_option
 @experiment_argument.link_backend_option
@@ -57,6 +54,7 @@ def command(
     for_claims: bool,
     replicates: int | None,
     until: str | None,
+    clock: Clock | None,
     commands: bool,
     keep: frozenset[str],
     link_backend: str | None,
@@ -66,31 +64,32 @@ def command(
 ) -> None:
     """Show the trials of the experiment in FILE, in the order of the run.
 
-    Use it before a long run, to see its duration and, with --commands, the exact commands: give
-    --keep and --link-backend as to httpbed run.
+    Use it before a long run, to see its duration by both clocks and, with --commands, the exact
+    commands: give --clock, --keep and --link-backend as to httpbed run.
     """
     loaded, catalog = experiment_argument.load(
-        file, recipe_folders, scale, for_claims=for_claims, replicates=replicates, until=until
+        file,
+        recipe_folders,
+        scale,
+        for_claims=for_claims,
+        replicates=replicates,
+        until=until,
+        clock=clock,
     )
     planner = _planner(loaded, catalog, link_backend, keep) if commands else None
     trials = [trial for trial in loaded.trials if wanted in {None, trial.id}]
     if not trials:
         raise ConfigError([Mistake("--trial", f"no trial {wanted!r}", "httpbed plan lists them")])
     if as_json:
-        echo(
-            json.dumps(
-                [_as_json(trial, planner) for trial in trials],
-                indent=1,
-            )
-        )
+        echo(json.dumps([_as_json(trial, planner) for trial in trials], indent=1))
         return
     for trial in trials:
         _print(trial, planner)
-    echo(_summary(loaded, catalog), err=True)
+    lines = [*_durations(loaded, catalog)]
     if loaded.for_claims:
         whole, _ = experiment_argument.load(file, recipe_folders, scale, replicates=replicates)
-        for line in _saving(loaded, loaded.for_claims, whole, catalog):
-            echo(line, err=True)
+        lines += _saving(loaded, loaded.for_claims, whole, catalog)
+    echo("\n".join(lines), err=True)
     experiment_argument.print_notes(loaded)
     experiment_argument.print_gaps(loaded, catalog, keep)
 
@@ -187,33 +186,21 @@ def _indented(text: str, by: int = 8) -> str:
     return "\n".join(" " * by + line for line in text.splitlines())
 
 
-def _summary(loaded: LoadedExperiment, catalog: Catalog) -> str:
+def _durations(loaded: LoadedExperiment, catalog: Catalog) -> Iterator[str]:
+    """Write how long the design takes by each clock."""
+    found = expected_durations.expected(loaded, catalog)
+    yield f"{_counts(loaded)}; {expected_durations.real(found)} one after another, roughly"
+    yield from expected_durations.virtual(found)
+
+
+def _counts(loaded: LoadedExperiment) -> str:
     treatments, blocks = len(loaded.scenarios()), loaded.experiment.blocks
     in_blocks = f"{blocks} block{'s' * (blocks > 1)}"
     if len(loaded.trials) != treatments * blocks:
         fewest = min(Counter(tuple(one.levels.values()) for one in loaded.trials).values())
         in_blocks = f"{fewest} to {in_blocks}"
     counts = f"{len(loaded.trials)} trials: {treatments} treatments in {in_blocks}"
-    counts = f"at most {counts}" if loaded.stopping else counts
-    return f"{counts}; {_about(_expected_s(loaded, catalog))} one after another, roughly"
-
-
-def _expected_s(loaded: LoadedExperiment, catalog: Catalog) -> float:
-    """Return the expected duration of all trials, one after another."""
-
-    def control(name: str, transport: Transport, wanted: str | None) -> str:
-        return catalog[name].congestion_control.resolved(transport, wanted)
-
-    def notices(client: ClientRole, transport: Transport) -> float:
-        return catalog[client.implementation].notices_s(client, transport)
-
-    def seconds(one: Scenario) -> float:
-        limit_s = loaded.experiment.time_limit_s(one)
-        return min(duration.expected_s(one, control, notices), limit_s)
-
-    blocks = Counter(tuple(one.levels.values()) for one in loaded.trials)
-    first = [one for one in loaded.trials if one.block == 1]
-    return sum(blocks[tuple(one.levels.values())] * seconds(one.scenario()) for one in first)
+    return f"at most {counts}" if loaded.stopping else counts
 
 
 def _saving(
@@ -223,13 +210,9 @@ def _saving(
     at = f"scale {loaded.scale}" if loaded.scale else "the whole design"
     saved = len(whole.trials) - len(loaded.trials)
     change = f"saves {saved}" if saved >= 0 else f"adds {-saved}"
-    took = _about(_expected_s(whole, catalog))
+    took = expected_durations.real(expected_durations.expected(whole, catalog))
     yield f"--for-claims {change} trials: {at} has {len(whole.trials)} ({took})"
     if needed.left_out:
         yield f"note: {at} does not run all treatments of {', '.join(needed.left_out)}"
     for name, blocks in needed.short.items():
         yield f"note: {name} needs at least {blocks} blocks to be settled; the experiment has fewer"
-
-
-def _about(seconds: float) -> str:
-    return "years" if seconds > A_YEAR_S else f"about {units.format_long_duration(seconds)}"

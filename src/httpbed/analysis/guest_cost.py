@@ -1,0 +1,58 @@
+"""Estimates what a trial in virtual time costs: CPU seconds of this machine, and not virtual ones.
+
+A guest computes every packet and waits for nothing. So the cost of a trial is that of its boot and
+of its packets, whatever rate and delay they have, and a trial with few packets over a long time is
+cheap. ``make bench-virtual`` measures the constants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from httpbed.analysis.duration import SEGMENT_BYTES
+from httpbed.experiment.roles import Transport
+from httpbed.experiment.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class GuestCost:
+    """CPU seconds of the parts of a trial in a guest."""
+
+    boot_s: float
+    """Kernel, Python, sandbox, programs, and taking the evidence."""
+    proxy_s: float
+    """To start a proxy."""
+    visit_s: float
+    """A browser's start and its visit of a page, beside the page's packets."""
+    packet_s: Mapping[Transport, float]
+    """For a full packet of a body on one hop, with what acknowledges it: sender, link, receiver."""
+    link_s: float
+    """The same for each further link of the hop."""
+
+
+COST = GuestCost(
+    boot_s=1.9,
+    proxy_s=0.3,
+    visit_s=13.0,
+    packet_s={"tcp": 0.8e-3, "quic": 1.4e-3},
+    link_s=0.3e-3,
+)
+
+
+def cpu_s(scenario: Scenario, share: float = 1.0) -> float:
+    """Return a trial's estimated CPU seconds in a guest, if this share of the transfer happens."""
+    visits = (scenario.workload.visit != "cold") + 1 if scenario.workload.kind == "page" else 0
+    fixed_s = COST.boot_s + COST.proxy_s * len(scenario.roles.proxies) + COST.visit_s * visits
+    return fixed_s + share * max(1, visits) * _packets_s(scenario)
+
+
+def _packets_s(scenario: Scenario) -> float:
+    """Return the seconds that the packets of all clients' bodies take, hop by hop."""
+    seconds = 0.0
+    for group in scenario.client_groups:
+        packets = group.workload.body_bytes() / SEGMENT_BYTES
+        for hop in group.hops():
+            further = len(scenario.route(hop.client, hop.server)) - 1
+            seconds += packets * (COST.packet_s[hop.transport] + further * COST.link_s)
+    return seconds
