@@ -6,8 +6,11 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import shutil
 import signal
+import subprocess
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,11 +23,12 @@ import process_tree
 from families import until
 from httpbed.experiment.trial import Record
 from httpbed.host.guest import capability
-from httpbed.host.packages import guest_kernel
+from httpbed.host.packages import guest_kernel, quiche
 from httpbed.store import campaign as campaigns
 from httpbed.store.link_timelines import LINK_RESULT
 from httpbed.trial.guest import outside
-from real_runs import SmallExperiment, Stage, stage, values
+from link_command import LINK, PING, SEND, link, python
+from real_runs import SmallExperiment, Stage, httpbed, stage, values
 
 CLIENT = """
 schema = 1
@@ -167,3 +171,69 @@ def test_a_program_that_sleeps_for_a_year_times_out_at_once(tmp_path: Path) -> N
     script = "import time; time.sleep(31536000)"
     (record,) = planted(tmp_path, script).run(tmp_path / "campaign")
     assert record.attempt.outcome.kind == "timed out"
+
+
+def in_a_guest(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command behind a link in a guest, which takes a few seconds."""
+    return link("--clock", "virtual", "--seed", "7", *words, cwd=folder)
+
+
+def test_a_command_behind_a_link_gives_the_same_output_and_counters_again(tmp_path: Path) -> None:
+    """Pings over a lossy link take what the link takes, to the nanosecond."""
+    words = ("--delay", "50ms", "--jitter", "5ms", "--json", *python(PING, 5))
+    once = in_a_guest(*words, folder=tmp_path)
+    assert once.returncode == 0, once.stderr
+    assert all(0.09 < float(line) < 0.111 for line in once.stdout.split())
+    with burning():
+        again = in_a_guest(*words, folder=tmp_path)
+    assert (again.stdout, again.stderr) == (once.stdout, once.stderr)
+
+
+def test_a_command_in_a_guest_keeps_what_it_writes_in_its_folder_alone(tmp_path: Path) -> None:
+    """Its exit status, its arguments and its environment are those of any command."""
+    elsewhere, folder = tmp_path / "elsewhere", tmp_path / "a folder"
+    folder.mkdir()
+    script = f'echo "$PWD" "$1" >here; touch {elsewhere}; cat; echo complaint >&2; exit 3'
+    ended = in_a_guest("--", "sh", "-c", script, "sh", "two words", folder=folder)
+    assert ended.returncode == 3
+    assert "complaint" in ended.stderr
+    assert (folder / "here").read_text() == f"{folder} two words\n"
+    assert not elsewhere.exists()
+
+
+def test_a_capture_of_a_guest_is_written_here(tmp_path: Path) -> None:
+    """And the log; both again byte for byte."""
+    found = []
+    for number in "12":
+        words = ("--pcap", f"{number}.pcapng", "--log", f"{number}.log", "--loss", "20%")
+        ended = in_a_guest(*words, "--", *python(SEND, 50), folder=tmp_path)
+        assert ended.returncode == 0, ended.stderr
+        assert "s of virtual time" in ended.stderr
+        found.append([(tmp_path / f"{number}.{kind}").read_bytes() for kind in ("pcapng", "log")])
+    assert found[0] == found[1]
+    assert b"lost" in found[0][1]
+
+
+def test_an_interrupted_command_leaves_no_guest(tmp_path: Path) -> None:
+    """Ctrl-C reaches httpbed alone, which ends the guest."""
+    words = (*LINK, "--clock", "virtual", "--", "sh", "-c", "touch begun; while :; do :; done")
+    running = subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE)
+    until((tmp_path / "begun").exists)
+    running.send_signal(signal.SIGINT)
+    running.communicate()
+    assert running.returncode == 130
+
+
+def test_a_program_against_itself_is_identical_in_all_blocks(tmp_path: Path) -> None:
+    """Its copies have other names and folders, which no number may show."""
+    builds = [tmp_path / name / "client" for name in ("base", "a folder for the head")]
+    for build in builds:
+        build.parent.mkdir()
+        shutil.copy2(quiche.ensure(print), build)
+    words = ["quiche:h3", "--server", "nginx", "--loss", "4%", "--size", "200kB", "--json"]
+    words += ["--replicates", "3", "--clock", "virtual", "-o", str(tmp_path / "campaign")]
+    for option, build in zip(("--program", "--against"), builds, strict=True):
+        words.append(f"{option}=httpbed-quiche={build}")
+    ended = httpbed("compare", *words)
+    assert ended.returncode == 0, ended.stderr
+    assert "identical in all 3 blocks." in json.loads(ended.stdout)["answer"][-1]

@@ -85,13 +85,13 @@ class _Evidence:
 def compare(old: Results, new: Results, metric: str) -> tuple[TreatmentDifference, ...]:
     """Compare each treatment that both campaigns hold."""
     before = {_levels(one): one for one in samples.samples(old, metric).values()}
-    trials = _trials(old), _trials(new)
     both = [
         (before[_levels(one)], one)
         for one in samples.samples(new, metric).values()
         if _levels(one) in before
     ]
-    return of_samples(both, [_same_blocks(_levels(one), *trials) for one, _ in both])
+    same = same_blocks(old, new)
+    return of_samples(both, [same.get(_levels(one), ()) for one, _ in both])
 
 
 def of_samples(
@@ -128,14 +128,13 @@ def _trials(results: Results) -> Mapping[Levels, Mapping[int, str]]:
     }
 
 
-def _same_blocks(
-    levels: Levels,
-    old: Mapping[Levels, Mapping[int, str]],
-    new: Mapping[Levels, Mapping[int, str]],
-) -> list[int]:
-    """Return the blocks in which both campaigns ran the same trial of a treatment."""
-    now = new.get(levels, {})
-    return [block for block, trial in old.get(levels, {}).items() if now.get(block) == trial]
+def same_blocks(old: Results, new: Results) -> Mapping[Levels, Sequence[int]]:
+    """Return for each treatment the blocks in which both campaigns ran the same trial."""
+    before, now = _trials(old), _trials(new)
+    return {
+        levels: [block for block, trial in own.items() if now.get(levels, {}).get(block) == trial]
+        for levels, own in before.items()
+    }
 
 
 def _evidence(old: Sample, new: Sample, same: Sequence[int]) -> _Evidence | None:

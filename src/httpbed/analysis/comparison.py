@@ -38,6 +38,16 @@ EFFICIENCY = math.sqrt(math.pi / 3)
 
 
 @dataclass(frozen=True)
+class Differences:
+    """A treatment's values minus its base's, block by block, in the metric's unit."""
+
+    least: float
+    most: float
+    none: int
+    """Number of blocks in which both values are equal to the last digit."""
+
+
+@dataclass(frozen=True)
 class Ratio:
     """A treatment's metric over its base's, paired by block."""
 
@@ -57,6 +67,14 @@ class Ratio:
     judgement: Judgement
     blocks_to_settle: int | None
     """About how many blocks would settle an open judgement; None when settled or hopeless."""
+    differences: Differences | None
+    """None if any value is a bound only."""
+
+    @property
+    def identical(self) -> bool:
+        """Whether all shared blocks have the same value twice."""
+        gaps = self.differences
+        return gaps is not None and not self.undefined and gaps.none == self.n
 
 
 def compare(sample: Sample, base: Sample) -> Ratio | None:
@@ -82,6 +100,7 @@ def compare(sample: Sample, base: Sample) -> Ratio | None:
         undefined=len(shared) - len(pairs),
         judgement=judgement,
         blocks_to_settle=blocks_to_settle(at_bound) if judgement == "open" else None,
+        differences=_differences(sample, base, pairs),
     )
 
 
@@ -148,6 +167,14 @@ def _ratios(values: dict[int, float], base: dict[int, float], pairs: list[int]) 
 def _both(values: dict[int, float], base: dict[int, float], pairs: list[int]) -> Floats:
     """Return the values and the base's values of the blocks, shape (2, blocks)."""
     return np.array([[one[block] for block in pairs] for one in (values, base)])
+
+
+def _differences(sample: Sample, base: Sample, pairs: list[int]) -> Differences | None:
+    if any(block in one.censored for one in (sample, base) for block in pairs):
+        return None
+    now, before = _both(sample.at_bound(), base.at_bound(), pairs)
+    gaps = now - before
+    return Differences(float(gaps.min()), float(gaps.max()), int(np.sum(gaps == 0)))
 
 
 def _of_medians(both: Floats) -> float:

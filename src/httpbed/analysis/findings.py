@@ -33,6 +33,7 @@ from httpbed.analysis.sample import (
 )
 from httpbed.experiment import buckets
 from httpbed.experiment.buckets import BucketLoad
+from httpbed.experiment.clock import Clock
 from httpbed.experiment.document import network_factors
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.experiment import Experiment
@@ -111,6 +112,8 @@ class Findings:
     """Over all treatments."""
     checks: tuple[CheckSummary, ...]
     invalid: tuple[InvalidAttempt, ...]
+    clock: Clock
+    """Of the trials; in virtual time a difference is never the machine's."""
 
     @property
     def has_handovers(self) -> bool:
@@ -176,6 +179,7 @@ def find(
         tally=_total(results, [row.tally for row in rows]),
         checks=check_summaries(results),
         invalid=invalid_attempts(results),
+        clock=results.manifest.get("clock", "real"),
     )
 
 

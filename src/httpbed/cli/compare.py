@@ -10,13 +10,16 @@ import click
 
 from httpbed.campaign import capability
 from httpbed.campaign.parallelism import Parallelism
+from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.cli import completion, experiment_argument, run
 from httpbed.cli.echo import echo
 from httpbed.cli.jobs import jobs_option
+from httpbed.cli.run import RunFlags
 from httpbed.cli.verb import verb
 from httpbed.cli.wait_option import wait_option
 from httpbed.experiment.clock import Clock
 from httpbed.host import backend
+from httpbed.programs.catalog import Catalog
 from httpbed.studies.compare import comparison
 from httpbed.studies.compare.options import OPTIONS, CommandLine
 
@@ -56,6 +59,7 @@ def _options(function: Callable[..., Any]) -> Callable[..., Any]:
 @experiment_argument.clock_option
 @wait_option
 @experiment_argument.keep_option
+@experiment_argument.against_option
 @click.option("--dry-run", is_flag=True, help="Print the experiment file and run nothing.")
 @experiment_argument.recipes_option
 @experiment_argument.json_option
@@ -73,6 +77,7 @@ def command(
     clock: Clock | None,
     wait_s: float,
     keep: frozenset[str],
+    against: tuple[str, str] | None,
     dry_run: bool,
     recipe_folders: tuple[Path, ...],
     as_json: bool,
@@ -84,14 +89,17 @@ def command(
     that the program has. An option may have several values, separated by commas; all of them run.
     The same line resumes an interrupted comparison.
 
-    Use it for a quick answer. The campaign's folder contains the experiment file: to go further,
-    copy it, edit it, and use httpbed run.
+    Use it for a quick answer, and with --against to compare two builds of your program. The
+    campaign's folder contains the experiment file: to go further, copy it, edit it, and use httpbed
+    run.
     """
     catalog = experiment_argument.catalog(recipe_folders)
+    if against:
+        catalog = catalog.with_second_build(*against)
     words = {name.replace("_", "-"): value for name, value in values.items()}
     folders = [word for folder in recipe_folders for word in ("--recipes", str(folder))]
     further = (*folders, *experiment_argument.program_words())
-    line = CommandLine(clients, words, knobs, replicates, seed, further, clock or "real")
+    line = CommandLine(clients, words, knobs, replicates, seed, further, clock or "real", against)
     compared = comparison.comparison(line, catalog)
     loaded = compared.loaded
     for one in compared.skipped:
@@ -100,9 +108,20 @@ def command(
     if dry_run:
         echo(loaded.text, nl=False)
         return
-    options = run.RunFlags(jobs=jobs, keep=keep, backend=backend.choose(None), wait_s=wait_s)
+    options = RunFlags(jobs=jobs, keep=keep, backend=backend.choose(None), wait_s=wait_s)
+    context.exit(_carry_out(loaded, catalog, output, options, as_json=as_json))
+
+
+def _carry_out(
+    loaded: LoadedExperiment,
+    catalog: Catalog,
+    output: Path | None,
+    options: RunFlags,
+    *,
+    as_json: bool,
+) -> int:
     capability.require(loaded, options.backend)
     directory = output or Path(loaded.experiment.name)
     code = run.carry_out(loaded, catalog, directory, options, as_json=as_json)
     echo(f"experiment file: {directory / 'experiment.toml'}", err=True)
-    context.exit(code)
+    return code

@@ -26,7 +26,7 @@ from httpbed.host import user_file
 from httpbed.host.backend import Backend
 from httpbed.host.user_file import NotAFileError
 from httpbed.programs import catalog as catalogs
-from httpbed.programs.catalog import Catalog
+from httpbed.programs.catalog import Catalog, second_build
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 
@@ -41,6 +41,8 @@ def _loaded(file: Path, context: click.Context) -> None:
 file_argument = click.argument("file", type=CheckedPath(_loaded))
 _PROGRAMS = "httpbed.programs"
 """Key of the ``--program`` values in a command's context."""
+_AGAINST = "httpbed.against"
+"""Key of the second builds in a command's context, by the names of their recipes."""
 _RECIPES = "httpbed.recipes"
 """Key of the ``--recipes`` values in a command's context."""
 
@@ -69,21 +71,56 @@ def recipes_option(function: Verb) -> Verb:
 def _keep_programs(context: click.Context, _: click.Parameter, values: tuple[str, ...]) -> None:
     mistakes, programs = [], dict[str, str]()
     for word in values:
-        name, equals, path = word.partition("=")
-        if not (name and equals and path):
-            mistakes.append(Mistake("--program", f"{word!r} does not have the form NAME=PATH"))
+        name, _equals, path = word.partition("=")
+        if mistake := _program_mistake("--program", word):
+            mistakes.append(mistake)
         elif name in programs:
             reason = f"{name} is given twice"
             mistakes.append(Mistake("--program", reason, "one executable for each name"))
-        elif "/" not in path and Path(path).is_file():
-            installed = shutil.which(path)
-            reason = f"{path!r} may mean ./{path}" + (f" or {installed}" if installed else "")
-            mistakes.append(Mistake("--program", reason, f"write {name}=./{path}, or a full path"))
         else:
-            programs[name] = str(Path(path).expanduser().absolute()) if "/" in path else path
+            programs[name] = _program_path(path)
     if mistakes:
         raise ConfigError(mistakes)
     context.meta[_PROGRAMS] = programs
+
+
+def _program_mistake(option: str, word: str) -> Mistake | None:
+    """Return why a word does not name a program's executable; None if it does."""
+    name, equals, path = word.partition("=")
+    if not (name and equals and path):
+        return Mistake(option, f"{word!r} does not have the form NAME=PATH")
+    if "/" in path or not Path(path).is_file():
+        return None
+    installed = shutil.which(path)
+    reason = f"{path!r} may mean ./{path}" + (f" or {installed}" if installed else "")
+    return Mistake(option, reason, f"write {name}=./{path}, or a full path")
+
+
+def _program_path(path: str) -> str:
+    return str(Path(path).expanduser().absolute()) if "/" in path else path
+
+
+def _against(
+    context: click.Context, parameter: click.Parameter, word: str | None
+) -> tuple[str, str] | None:
+    """Return the name of a program and the path of its second build."""
+    del parameter
+    if word is None:
+        return None
+    if mistake := _program_mistake("--against", word):
+        raise ConfigError([mistake])
+    name, _, path = word.partition("=")
+    context.meta[_AGAINST] = {second_build(name): {"of": name, "path": _program_path(path)}}
+    return name, _program_path(path)
+
+
+against_option = click.option(
+    "--against",
+    callback=_against,
+    metavar="NAME=PATH",
+    help="Run every treatment with a second build of this program, too, and compare the two: build"
+    " old is that of --program, or the toolbox's, and build new is PATH.",
+)
 
 
 scale_option = click.option(
@@ -128,9 +165,10 @@ until_option = click.option(
 clock_option = click.option(
     "--clock",
     type=OneOf(get_args(Clock)),
-    help="The clock of the trials, in place of the file's own. With virtual, each trial runs in a"
-    " guest in which computing takes no time: it gives the same numbers again, however busy the"
-    " machine. The first such run builds the guest's kernel (10 min of one CPU).",
+    help="The clock of the trials; default: the experiment's or campaign's, else real. In virtual"
+    " time, each trial runs in a guest in which computing takes no time: it gives the same numbers"
+    " again, however busy the machine. The first such run builds the guest's kernel (10 min of one"
+    " CPU).",
 )
 
 
@@ -213,9 +251,13 @@ def program_words() -> list[str]:
 
 
 def program_sources() -> dict[str, Any]:
-    """Return the values of ``--recipes`` and ``--program`` for a campaign's manifest."""
-    folders = click.get_current_context().meta.get(_RECIPES, ())
-    return {"recipe_folders": list(map(str, folders)), "own_programs": own_programs()}
+    """Return where a campaign's recipes and programs come from, for its manifest."""
+    given = click.get_current_context().meta
+    return {
+        "recipe_folders": list(map(str, given.get(_RECIPES, ()))),
+        "own_programs": own_programs(),
+        "second_builds": given.get(_AGAINST, {}),
+    }
 
 
 def catalog(recipe_folders: tuple[Path, ...]) -> Catalog:

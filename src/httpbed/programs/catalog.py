@@ -53,27 +53,42 @@ class Catalog:
                 needed.setdefault(contents, []).append(name)
         return needed
 
-    def with_programs(self, programs: Mapping[str, str]) -> Catalog:
+    def with_programs(self, programs: Mapping[str, str], option: str = "--program") -> Catalog:
         """Return a catalog in which the user's executables replace recipes' programs.
 
         Raises:
             ConfigError: A recipe does not exist or starts a script, or an executable cannot run.
         """
         mistakes = [
-            Mistake("--program", *unknown(name, self.recipes))
+            Mistake(option, *unknown(name, self.recipes))
             for name in programs
             if name not in self.recipes
         ]
         mistakes += [
             mistake
             for name in programs
-            if name in self.recipes and (mistake := _script("--program", self[name]))
+            if name in self.recipes and (mistake := _script(option, self[name]))
         ]
         if mistakes:
             raise ConfigError(mistakes)
         changed = {name: self[name].with_program(path) for name, path in programs.items()}
         user_program.require(changed.values())
         return Catalog({**self.recipes, **changed}, self.replaced)
+
+    def with_second_build(self, name: str, path: str) -> Catalog:
+        """Return a catalog in which a program has a second build, the user's executable.
+
+        Raises:
+            ConfigError: As :meth:`with_programs`.
+        """
+        own = self.with_programs({name: path}, "--against")[name]
+        twin = own.model_copy(update={"name": second_build(name)})
+        return Catalog({**self.recipes, twin.name: twin}, self.replaced)
+
+
+def second_build(name: str) -> str:
+    """Return the name of the recipe of a program's second build."""
+    return f"{name}-new"
 
 
 def require(catalog: Catalog, names: Iterable[str]) -> None:

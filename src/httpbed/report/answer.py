@@ -9,7 +9,7 @@ from httpbed.analysis.comparison import EQUAL_MARGIN, LEAST_BLOCKS, Ratio
 from httpbed.analysis.estimate import CONFIDENCE
 from httpbed.analysis.findings import Condition, Findings, Row
 from httpbed.experiment.metric import METRICS
-from httpbed.report import factor_sentences, network
+from httpbed.report import exact_differences, factor_sentences, network
 from httpbed.report.phrasing import (
     FEW_BLOCKS,
     agreeing_blocks,
@@ -43,14 +43,16 @@ def answer(
     link = network.fixed(document) if with_link else ""
     opening = [Sentence(f"The link: {link}")] if link else []
     if sums_up(findings):
-        return [*opening, *factor_sentences.sentences(findings.metric, findings.effects)]
+        same = [Sentence(text) for text in exact_differences.summed_up(findings)]
+        return [*opening, *same, *factor_sentences.sentences(findings.metric, findings.effects)]
     others = [
         one
         for one in findings.effects
         if one.levels and one.factor not in {*findings.base, *findings.network}
     ]
     beside = factor_sentences.sentences(findings.metric, others)
-    if len(compared) > 1 and all(ratio.judgement == "open" for _, _, ratio in compared):
+    undecided = [ratio for _, _, ratio in compared if _is_noisy(findings, ratio)]
+    if len(compared) > 1 and len(undecided) == len(compared):
         return [*opening, _nothing_settled(findings, document, compared), *beside]
     return [*opening, *every_comparison(findings, document), *beside]
 
@@ -97,7 +99,7 @@ def _of_condition(
     at = network.condition(document, condition.levels)
     place = f"At {at}, " if at else ""
     compared = [(row, row.ratio) for row in condition.rows if row.ratio]
-    noisy = [(row, ratio) for row, ratio in compared if ratio.judgement == "open"]
+    noisy = [(row, ratio) for row, ratio in compared if _is_noisy(findings, ratio)]
     together = noisy if len(noisy) > 1 and all(ratio.interval for _, ratio in noisy) else []
     for row, ratio in compared:
         if (row, ratio) not in together:
@@ -112,7 +114,7 @@ def _within_noise(findings: Findings, place: str, comparisons: list[tuple[Row, R
     sizes = listed(ratio_text(ratio.value) for _, ratio in comparisons)
     metric = title(findings.metric)
     text = f"{place}the {metric} of {subjects} is {sizes} that of {base_in_sentence(findings)}"
-    return Sentence(f"{sentence_case(text)}{_reservation(comparisons[0][1])}")
+    return Sentence(f"{sentence_case(text)}{_reservation(comparisons[0][1], is_exact=False)}")
 
 
 def _comparison(findings: Findings, row: Row, ratio: Ratio) -> Sentence:
@@ -127,18 +129,33 @@ def _comparison(findings: Findings, row: Row, ratio: Ratio) -> Sentence:
     else:
         metric = title(findings.metric)
         verb, same = f"had {size} the {metric} of {base}", f"had the same {metric} as {base}"
+    exactly = exact_differences.words(findings, ratio)
+    if exact_differences.found_none(findings, ratio):
+        return Sentence(f"{subject} {same}{exactly}")
     if ratio.judgement == "equal":
-        return Sentence(f"{subject} {same}, to within {percent(EQUAL_MARGIN)}", _evidence(ratio))
-    return Sentence(f"{subject} {verb}{_reservation(ratio)}", _evidence(ratio))
+        margin = f"to within {percent(EQUAL_MARGIN)}"
+        return Sentence(f"{subject} {same}, {margin}{exactly}", _evidence(ratio))
+    settles_nothing = _reservation(ratio, is_exact=findings.clock == "virtual")
+    return Sentence(f"{subject} {verb}{settles_nothing}{exactly}", _evidence(ratio))
 
 
-def _reservation(ratio: Ratio) -> str:
-    """Return why a comparison settles nothing; empty if it does."""
+def _is_noisy(findings: Findings, ratio: Ratio) -> bool:
+    """Whether several such comparisons share a sentence; in virtual time each is exact."""
+    return findings.clock == "real" and ratio.judgement == "open"
+
+
+def _reservation(ratio: Ratio, *, is_exact: bool) -> str:
+    """Return why a comparison settles nothing; empty if it does.
+
+    Exact values have no noise, but other blocks may differ more or less.
+    """
     if ratio.judgement != "open":
         return ""
     if ratio.interval is None:
-        return " in a single block, which may be noise"
-    return ", which is within noise" if ratio.n >= LEAST_BLOCKS else f", {by_rule(ratio)}"
+        return " in a single block" if is_exact else " in a single block, which may be noise"
+    if ratio.n < LEAST_BLOCKS:
+        return f", {by_rule(ratio)}"
+    return ", which the blocks do not settle" if is_exact else ", which is within noise"
 
 
 def _evidence(ratio: Ratio) -> str:

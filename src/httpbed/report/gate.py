@@ -40,7 +40,7 @@ def show(changes: Sequence[TreatmentChange], metric: str, out: Console) -> None:
             Text(visible(treatment(one.levels, tuple(one.levels)))),
             f"{one.ratio:.3f}" if is_known else DASH,
             _interval(one),
-            " and ".join(map(str, one.blocks)),
+            f"{one.pairs} paired" if one.pairs else " and ".join(map(str, one.blocks)),
             Text(": ".join(filter(None, (one.verdict, one.reason))), COLOURS[one.verdict]),
         )
     out.print(table)
@@ -86,6 +86,7 @@ def _values(one: TreatmentChange) -> Mapping[str, Any]:
         "reason": one.reason,
         **{name: value if math.isfinite(value) else None for name, value in numbers.items()},
         "blocks": list(one.blocks),
+        "pairs": one.pairs,
         "completed": [one.baseline.completed, one.now.completed],
     }
 

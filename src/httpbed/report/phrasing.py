@@ -104,6 +104,14 @@ def shared(findings: Findings) -> dict[str, list[str]]:
     }
 
 
+def signed(metric: str, value: float) -> str:
+    """Write a difference with its sign, in a unit of its own: ``+12.4 ms``, ``-0.256 us``."""
+    if not value:
+        return "0"
+    size = number_format(metric, [value]).bounded(Bounded(abs(value)))
+    return f"{'+' if value > 0 else '-'}{size}"
+
+
 def mark(value: Bounded) -> str:
     """Return the mark of a bound: ``> `` or ``< ``; empty for an exact value."""
     return f"{value.beyond} " if value.beyond else ""

@@ -113,6 +113,7 @@ def _ratio(found: Ratio | None) -> dict[str, Any] | None:
         "undefined": found.undefined,
         "judgement": found.judgement,
         "blocks_to_settle": found.blocks_to_settle,
+        "differences": found.differences and asdict(found.differences),
     }
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from scipy import stats
 
@@ -115,3 +117,61 @@ def test_only_shared_treatments_are_compared() -> None:
     other = campaigns.campaign(lambda *_: 1.0, campaigns.VERSIONS.replace('"2 %"', '"3 %"'))
     assert {one.levels["loss"] for one in compared(old, other)} == {"0 %"}
     assert regression.verdict(()) == "inconclusive"
+
+
+def virtual(seconds: Seconds, blocks: int = 8, clock: str = "virtual") -> Results:
+    """Make a campaign in virtual time."""
+    return replace(campaign(seconds, blocks), manifest={"clock": clock})
+
+
+def by_block(factor: float = 1.0, odd: float = 1.0) -> Seconds:
+    """Return times that differ much from block to block, as lossy transfers do."""
+
+    def seconds(levels: Mapping[str, str], block: int) -> float:
+        own = factor * (odd if block % 2 else 1.0) if levels["http_version"] == "3" else 1.0
+        return own * 2.0 ** (block % 5)
+
+    return seconds
+
+
+def test_a_build_that_gives_the_same_values_passes_from_one_block_on() -> None:
+    """In virtual time any difference would be the program's."""
+    for blocks, words in ((1, "identical in the only block"), (3, "identical in all 3 blocks")):
+        changes = compared(virtual(by_block(), blocks), virtual(by_block(), blocks))
+        assert {(one.verdict, one.reason) for one in changes} == {("pass", words)}
+
+
+def test_blocks_are_pairs_in_virtual_time_alone() -> None:
+    """Times that vary 16-fold hide 5 % from ranks of all values, and not from pairs."""
+    found = {}
+    for clock in ("real", "virtual"):
+        old, now = (virtual(by_block(one), clock=clock) for one in (1.0, 1.05))
+        found[clock] = [one for one in compared(old, now) if one.levels["http_version"] == "3"]
+    assert {one.verdict for one in found["real"]} == {"inconclusive"}
+    assert {one.verdict for one in found["virtual"]} == {"regression"}
+    assert [one.pairs for one in (*found["real"], *found["virtual"])] == [0, 0, 8, 8]
+
+
+def test_another_trial_is_no_pair() -> None:
+    """Another seed meets other losses, whatever the clock."""
+    old, now = virtual(by_block()), virtual(by_block())
+    others = pa.array([f"other-{one}" for one in now.trials["trial"].to_pylist()])
+    place = now.trials.column_names.index("trial")
+    now = replace(now, trials=now.trials.set_column(place, "trial", others))
+    assert not any(one.pairs for one in compared(old, now))
+
+
+def test_a_build_that_fails_in_one_block_is_not_identical() -> None:
+    """Its other values are."""
+
+    def crashes(levels: Mapping[str, str], block: int) -> Ending | float | None:
+        return Ending({}, "failed", "crashed") if block == 2 else by_block()(levels, block)
+
+    changes = compared(virtual(by_block()), virtual(crashes))
+    assert not any("identical" in one.reason for one in changes)
+
+
+def test_a_mixed_difference_is_judged_by_its_interval() -> None:
+    """Faster in one half of the blocks and slower in the other: no verdict without more blocks."""
+    changes = compared(virtual(by_block()), virtual(by_block(0.95, odd=1.2)))
+    assert {one.verdict for one in changes if one.levels["http_version"] == "3"} == {"inconclusive"}

@@ -253,3 +253,57 @@ def test_words_that_are_not_utf_8_are_refused() -> None:
         ("curl\udcff", "is not UTF-8"),
         ("1\udcff", "is not UTF-8"),
     ]
+
+
+def builds(*clients: str, of: str = "curl", **said: str) -> Comparison:
+    """Compare two builds of a program; options with underscores."""
+    options = {name.replace("_", "-"): value for name, value in said.items()}
+    line = CommandLine(clients, options, (), "2", "1", clock="virtual", against=(of, "/bin/true"))
+    return comparison.comparison(line, CATALOG.with_second_build(of, "/bin/true"))
+
+
+@pytest.mark.parametrize(
+    ("of", "clients", "said"),
+    [
+        ("curl", ("curl:h2", "curl:h3"), {"server": "nginx,caddy"}),
+        ("caddy", ("curl:h2", "curl:h3"), {"server": "caddy", "loss": "0%,4%"}),
+        ("httpbed-quiche", ("quiche:h3",), {"server": "quiche", "cc": "cubic,bbr"}),
+        ("envoy", ("curl:h2",), {"proxy": "envoy,envoy:h2"}),
+    ],
+)
+def test_each_treatment_has_both_builds_and_the_old_one_as_its_base(
+    of: str, clients: tuple[str, ...], said: dict[str, str]
+) -> None:
+    """The build is a factor of its own, so every other level is compared with itself."""
+    made = builds(*clients, of=of, **said)
+    found = treatments(made)
+    assert [one["build"] for one in found].count("new") == len(found) / 2
+    assert made.loaded.experiment.report.base == {"build": "old"}
+    for trial in made.loaded.trials:
+        names = set(trial.scenario().implementations.values())
+        assert (f"{of}-new" in names) == (trial.levels["build"] == "new") != (of in names)
+
+
+def test_both_builds_meet_the_same_randomness() -> None:
+    """The seed of a guest and of its link depends on the block, and on no treatment."""
+    trials = builds("curl:h3").loaded.trials
+    assert {(trial.clock, trial.seed) for trial in trials} == {("virtual", 1)}
+    assert sorted(trial.block for trial in trials) == [1, 1, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("clients", "said"), [(("quiche:h3",), {}), (("curl:h2", "h2load:h2"), {})]
+)
+def test_a_treatment_without_the_program_cannot_have_both_builds(
+    clients: tuple[str, ...], said: dict[str, str]
+) -> None:
+    """Else it would run twice, for nothing."""
+    with pytest.raises(ConfigError, match="some of the treatments do not use curl"):
+        builds(*clients, **said)
+
+
+def test_the_file_says_how_its_second_build_becomes_a_recipe() -> None:
+    """Else ``httpbed run`` of a copy would not know it."""
+    text = builds("curl:h3").loaded.text
+    assert '# schema = 1, name = "curl-new", like = "curl", and in [install]' in text
+    assert '# binary = "/bin/true"; --recipes DIR names its folder.' in text

@@ -6,6 +6,10 @@ than the baseline by more than the margin, or that completes less often (Fisher'
 p-values are adjusted together by Benjamini and Hochberg (1995): if nothing is worse, the
 probability of any regression is 5 % at most. A treatment **passes** if it is certain to be within
 the margin, also at 5 %; that all treatments pass needs no adjustment.
+
+In virtual time, no machine comes between the campaigns. The blocks in which both ran the same trial
+are pairs then, compared by signed ranks (Wilcoxon 1945); a treatment with the same value twice in
+every block passes, whatever their number.
 """
 
 from __future__ import annotations
@@ -18,10 +22,11 @@ from typing import Literal
 import numpy as np
 from scipy import stats
 
-from httpbed.analysis import false_discovery, location
+from httpbed.analysis import campaign_comparison, false_discovery, location
 from httpbed.analysis import sample as samples
+from httpbed.analysis.campaign_comparison import Levels
 from httpbed.analysis.location import OrderStatistics
-from httpbed.analysis.sample import Floats, Sample, Tally
+from httpbed.analysis.sample import Sample, Tally
 from httpbed.experiment.metric import METRICS
 from httpbed.store.results import Results
 
@@ -47,6 +52,8 @@ class TreatmentChange:
     """Number of values in the baseline, and now."""
     baseline: Tally
     now: Tally
+    pairs: int
+    """Number of blocks that are pairs; 0 in real time."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +68,8 @@ class _Tests:
     """Of the hypothesis that it completes as often as before."""
     fine: float
     """Of the hypothesis that it is worse by the margin or more."""
+    pairs: Sequence[int]
+    """Blocks that are pairs; empty in real time."""
 
 
 def compare(
@@ -80,7 +89,8 @@ def compare(
         for one in samples.samples(campaign, metric).values()
         if _levels(one) in old
     ]
-    tests = [_tests(one, now, margin) for one, now in pairs]
+    paired = _paired_blocks(baseline, campaign)
+    tests = [_tests(one, now, margin, paired.get(_levels(now), ())) for one, now in pairs]
     return tuple(_judged(pairs, tests, margin))
 
 
@@ -100,38 +110,57 @@ def verdict(changes: Sequence[TreatmentChange]) -> GateVerdict:
     return "pass" if found == {"pass"} else "inconclusive"
 
 
-def _levels(sample: Sample) -> frozenset[tuple[str, str]]:
+def _paired_blocks(old: Results, now: Results) -> Mapping[Levels, Sequence[int]]:
+    """Return each treatment's blocks with the same trial in virtual time."""
+    is_virtual = all(one.manifest.get("clock") == "virtual" for one in (old, now))
+    return campaign_comparison.same_blocks(old, now) if is_virtual else {}
+
+
+def _levels(sample: Sample) -> Levels:
     return frozenset(sample.levels.items())
 
 
-def _tests(old: Sample, now: Sample, margin: float) -> _Tests:
+def _tests(old: Sample, now: Sample, margin: float, pairs: Sequence[int]) -> _Tests:
+    pairs = [one for one in pairs if one in old.at_bound() and one in now.at_bound()]
     table = [[one.tally.completed, one.tally.recorded - one.tally.completed] for one in (old, now)]
     fails_more = float(stats.fisher_exact(np.array(table), alternative="greater")[1])
-    ratios = _log_ratios(old, now)
+    ratios = _log_ratios(old, now, pairs)
     if ratios is None:
-        return _Tests(None, worse=1.0, fails_more=fails_more, fine=1.0)
+        return _Tests(None, worse=1.0, fails_more=fails_more, fine=1.0, pairs=pairs)
     lows, highs = ratios
     edge = math.log1p(margin)
     if METRICS[old.metric].better == "lower":
-        return _Tests(ratios, lows.p_above(edge), fails_more, highs.p_below(edge))
-    return _Tests(ratios, highs.p_below(-edge), fails_more, lows.p_above(-edge))
+        return _Tests(ratios, lows.p_above(edge), fails_more, highs.p_below(edge), pairs)
+    return _Tests(ratios, highs.p_below(-edge), fails_more, lows.p_above(-edge), pairs)
 
 
-def _log_ratios(old: Sample, now: Sample) -> tuple[OrderStatistics, OrderStatistics] | None:
+def _log_ratios(
+    old: Sample, now: Sample, pairs: Sequence[int]
+) -> tuple[OrderStatistics, OrderStatistics] | None:
     """Return the location of the log ratio by the lower and by the upper bounds of its values."""
     parts = [_logs(values) for one in (now, old) for values in (one.at_bound(), one.far())]
     if any(part is None for part in parts):
         return None
     known, far, base, base_far = (part for part in parts if part is not None)
     is_below = now.side == "<"  # censored values then lie below their bound
-    lows = location.shift(far if is_below else known, base if is_below else base_far)
-    highs = location.shift(known if is_below else far, base_far if is_below else base)
+    lows = _location(far if is_below else known, base if is_below else base_far, pairs)
+    highs = _location(known if is_below else far, base_far if is_below else base, pairs)
     return lows, highs
 
 
-def _logs(values: Mapping[int, float]) -> Floats | None:
-    found = np.array([*values.values()])
-    return np.log(found) if found.size and np.all(found > 0) else None
+def _location(
+    now: Mapping[int, float], old: Mapping[int, float], pairs: Sequence[int]
+) -> OrderStatistics:
+    """Locate the difference of logarithms by block, within the pairs if there are any."""
+    if pairs:
+        return location.centre(np.array([now[block] - old[block] for block in pairs]))
+    return location.shift(np.array([*now.values()]), np.array([*old.values()]))
+
+
+def _logs(values: Mapping[int, float]) -> Mapping[int, float] | None:
+    if not values or min(values.values()) <= 0:
+        return None
+    return {block: math.log(value) for block, value in values.items()}
 
 
 def _judged(
@@ -166,16 +195,19 @@ def _change(
     if ratios is not None:
         low, high = ratios[0].low(ERROR_RATE), ratios[1].high(ERROR_RATE)
         ratio, low, high = (math.exp(one) for one in (ratios[0].value, low, high))
+    same = _identical(old, now, test.pairs)
+    passes = same or test.fine <= ERROR_RATE
     change = TreatmentChange(
         levels=now.levels,
-        verdict="pass" if test.fine <= ERROR_RATE else "inconclusive",
-        reason="" if test.fine <= ERROR_RATE else _why_open(old, now, ratios),
+        verdict="pass" if passes else "inconclusive",
+        reason=same if passes else _why_open(old, now, test),
         ratio=ratio,
         low=low,
         high=high,
         blocks=(old.n, now.n),
         baseline=old.tally,
         now=now.tally,
+        pairs=len(test.pairs),
     )
     slower, fails_more = is_worse
     if not slower and not fails_more:
@@ -186,14 +218,21 @@ def _change(
     return replace(change, verdict="regression", reason=" and ".join(reasons))
 
 
-def _why_open(
-    old: Sample, now: Sample, ratios: tuple[OrderStatistics, OrderStatistics] | None
-) -> str:
+def _identical(old: Sample, now: Sample, pairs: Sequence[int]) -> str:
+    """Say that both have the same value in every block; empty if they have not."""
+    if not pairs or old.at_bound() != now.at_bound() or old.censored or now.censored:
+        return ""
+    blocks = f"all {len(pairs)} blocks" if len(pairs) > 1 else "the only block"
+    return f"identical in {blocks}"
+
+
+def _why_open(old: Sample, now: Sample, test: _Tests) -> str:
     for name, one in (("the baseline", old), ("the campaign", now)):
         if not one.n:
             return f"{name} has no values"
-    if ratios is None:
+    if test.ratios is None:
         return "a value is zero, so there is no ratio"
-    if ratios[0].least_p > ERROR_RATE:
-        return "too few blocks for any verdict; run at least 4 in each campaign"
+    if test.ratios[0].least_p > ERROR_RATE:
+        least = 5 if test.pairs else 4
+        return f"too few blocks for any verdict; run at least {least} in each campaign"
     return "the interval contains the margin; more blocks would narrow it"

@@ -8,6 +8,7 @@ packets in treatments in which no proxy runs on it.
 from __future__ import annotations
 
 import hashlib
+import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,8 +16,9 @@ from typing import Any
 
 from httpbed.experiment.document import KeyPath
 from httpbed.experiment.roles import FIXED
-from httpbed.programs.catalog import Catalog
+from httpbed.programs.catalog import Catalog, second_build
 from httpbed.studies.compare.options import (
+    AGAINST,
     CLIENT,
     KNOB,
     NONE,
@@ -34,6 +36,8 @@ Factors = dict[str, list[str] | dict[str, Any]]
 ROLES = ("client", "proxy", "server")
 """Factors that choose programs, in the order of a cell."""
 CONTROL = "congestion_control"
+BUILD, BUILDS = "build", ("old", "new")
+"""Factor of a program's two builds, and its levels."""
 FIRST_LINK: KeyPath = ("topology", "links", 0)
 
 
@@ -98,7 +102,7 @@ class _Builder:
         knobs = self._knobs()
         clients = {
             client.level: {
-                "implementation": program(client.name, self._catalog),
+                "implementation": self._build(program(client.name, self._catalog)),
                 "http_version": client.http_version,
                 **knobs["client"],
             }
@@ -107,7 +111,10 @@ class _Builder:
         client = self._value_or_factor("client", clients, CLIENT)
         for level in clients:
             self._set_by(("factors", "client", level), "client", f"{CLIENT} {level}")
-        servers = {name: program(name, self._catalog) for name in self._options.values["server"]}
+        servers = {
+            name: self._build(program(name, self._catalog))
+            for name in self._options.values["server"]
+        }
         server = {"implementation": self._value_or_factor("server", servers, "--server")}
         control = self._control()
         direct, behind = {**server, **control, **knobs["server"]}, {**server, **knobs["server"]}
@@ -117,11 +124,19 @@ class _Builder:
                 levels[level] = {"client": client, "server": direct}
                 continue
             name, version = proxy(level, self._catalog)
-            between = {"implementation": name, "http_version": version, **control, **knobs["proxy"]}
+            between = {"implementation": self._build(name), "http_version": version}
+            between |= {**control, **knobs["proxy"]}
             levels[level] = {"client": client, "proxies": [between], "server": behind}
         for level in levels:
             self._set_roles_by(("factors", "proxy", level) if len(levels) > 1 else ("roles",))
         return dict(self._value_or_factor("proxy", levels, "--proxy"))
+
+    def _build(self, name: str) -> Any:
+        """Return a program, or a reference to the factor of its two builds."""
+        if self._options.line.against is None or self._options.line.against[0] != name:
+            return name
+        builds = dict(zip(BUILDS, (name, second_build(name)), strict=True))
+        return self._value_or_factor(BUILD, builds, AGAINST)
 
     def _set_roles_by(self, place: KeyPath) -> None:
         alone = (
@@ -151,7 +166,7 @@ class _Builder:
         """Return the knobs of each role, as far as it has any."""
         knobs: dict[str, dict[str, Any]] = {role: {} for role in ROLES}
         for knob in self._options.knobs:
-            taken = {*self._factors, *(option.factor for option in OPTIONS), *ROLES}
+            taken = {*self._factors, *(option.factor for option in OPTIONS), *ROLES, BUILD}
             factor = f"{knob.role}_{knob.name}" if knob.name in taken else knob.name
             levels = {value: value for value in knob.values}
             value = self._value_or_factor(factor, levels, f"{KNOB} {knob.role}.{knob.name}")
@@ -196,6 +211,7 @@ class _Builder:
                 f"Written by: {shlex.join(self._options.line.words())}",
                 "To change the experiment, copy this file, edit its name and anything else,",
                 "and use httpbed run; httpbed validate lists all mistakes.",
+                *self._remarks_on_builds(),
             ],
             ("factors", CONTROL): [
                 "Of the program that sends to the client, not of a server behind a proxy.",
@@ -211,12 +227,21 @@ class _Builder:
             ],
         }
 
+    def _remarks_on_builds(self) -> Iterator[str]:
+        if self._options.line.against:
+            name, path = self._options.line.against
+            yield f"{second_build(name)} is a recipe of your own with these lines:"
+            yield f'schema = 1, name = "{second_build(name)}", like = "{name}", and in [install]'
+            yield f"binary = {json.dumps(path)}; --recipes DIR names its folder."
+
 
 def _header(options: ComparisonOptions) -> dict[str, Any]:
     digest = hashlib.sha256(shlex.join(options.line.words()).encode()).hexdigest()[:6]
     clients = [client.level for client in options.clients]
     names = " and ".join([", ".join(clients[:-1]), clients[-1]] if clients[1:] else clients)
     question = f"How do {names} compare" if clients[1:] else f"How fast is {names}"
+    if options.line.against:
+        question = f"How does the new build of {options.line.against[0]} differ from the old"
     size, server = " or ".join(options.values["size"]), " or ".join(options.values["server"])
     return {
         "schema": 1,
@@ -286,7 +311,12 @@ def _crossings(
 def _base(
     options: ComparisonOptions, offered: Mapping[Cell, Offer], factors: Factors
 ) -> dict[str, str]:
-    """Choose the treatment that all others are compared with: the first of everything."""
+    """Choose the treatment that all others are compared with: the first of everything.
+
+    With two builds, each treatment is compared with the same of the old build.
+    """
+    if BUILD in factors:
+        return {BUILD: BUILDS[0]}
     first = (options.clients[0].level, options.values["proxy"][0], options.values["server"][0])
     base = {name: level for name, level in zip(ROLES, first, strict=True) if name in factors}
     if CONTROL in factors:

@@ -142,6 +142,7 @@ OPTIONS = (
 BY_NAME: Mapping[str, PlacedOption] = {option.name: option for option in OPTIONS}
 CLIENT, KNOB, REPLICATES, SEED = "CLIENT", "--knob", "--replicates", "--seed"
 CLOCK = "--clock"
+AGAINST = "--against"
 
 
 @dataclass(frozen=True)
@@ -180,6 +181,8 @@ class CommandLine:
     further: Sequence[str] = ()
     """Words that decide which programs exist."""
     clock: Clock = "real"
+    against: tuple[str, str] | None = None
+    """A program, and the path of its second build."""
 
     def words(self) -> Iterator[str]:
         """Yield the words of a command line that does the same."""
@@ -192,6 +195,8 @@ class CommandLine:
         yield from (REPLICATES, self.replicates, SEED, self.seed, *self.further)
         if self.clock != "real":
             yield from (CLOCK, self.clock)
+        if self.against:
+            yield from (AGAINST, "=".join(self.against))
 
 
 @dataclass(frozen=True)
@@ -227,12 +232,26 @@ def parse(line: CommandLine, catalog: Catalog) -> tuple[ComparisonOptions, list[
     mistakes += _list_mistakes(CLIENT, [*empty, *(one.level for one in clients)])
     knobs = [_knob(word, mistakes) for word in line.knobs]
     mistakes += _proxy_knobs_without_proxy(knobs, values["proxy"])
-    return ComparisonOptions(
+    chosen = ComparisonOptions(
         line=line,
         clients=tuple(dict.fromkeys(clients)),
         values={name: one for name, one in values.items() if one},
         knobs=tuple(knob for knob in knobs if knob),
-    ), mistakes
+    )
+    return chosen, [*mistakes, *_idle_second_build(chosen, catalog)]
+
+
+def _idle_second_build(options: ComparisonOptions, catalog: Catalog) -> Iterator[Mistake]:
+    """Yield a mistake if some treatment does not use the program that has a second build."""
+    if options.line.against is None:
+        return
+    name, _ = options.line.against
+    clients = {program(one.name, catalog) for one in options.clients}
+    proxies = {NONE if one == NONE else proxy(one, catalog)[0] for one in options.values["proxy"]}
+    servers = {program(one, catalog) for one in options.values["server"]}
+    if {name} not in (clients, proxies, servers):
+        reason = f"some of the treatments do not use {name}"
+        yield Mistake(AGAINST, reason, f"compare {name} alone as client, proxy or server")
 
 
 def _proxy_knobs_without_proxy(
