@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from rich.table import Table
 from rich.text import Text
 
+from httpbed.analysis.equivalence import MARGIN
 from httpbed.analysis.sample import Bounded
 from httpbed.experiment.experiment import Experiment
 from httpbed.report import phrasing
 from httpbed.report.terminal import Console
-from httpbed.studies.audit.judgement import MARGIN, Audit, AuditedTreatment, Verdict
+from httpbed.studies.audit.judgement import Audit, AuditedTreatment, Verdict
 
 KEY_WIDTH = 9
 STYLES: dict[Verdict, str] = {"same": "green", "disturbed": "red", "open": "yellow"}

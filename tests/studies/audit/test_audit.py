@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from campaigns import VERSIONS, Ending, Ends, campaign
+from httpbed.analysis import equivalence
 from httpbed.analysis.sample import Floats, Key, Sample, Tally
 from httpbed.report import audit as report
 from httpbed.report.terminal import console
@@ -119,7 +120,7 @@ def test_disturbances_are_called_so_by_chance_as_rarely_as_stated() -> None:
         noise = 0.01 * generator.standard_normal((6, 10))
         alone: dict[Key, Sample] = {(str(cell),): by_block(np.ones(10)) for cell in range(6)}
         beside: dict[Key, Sample] = {
-            (str(cell),): by_block((1 + judgement.MARGIN) * np.exp(noise[cell]))
+            (str(cell),): by_block((1 + equivalence.MARGIN) * np.exp(noise[cell]))
             for cell in range(6)
         }
         found = judgement.treatments(beside, alone, beside)

@@ -2,10 +2,10 @@
 
 The same trials, with the same seeds, run three times: side by side, one at a time, and side by side
 again, so that a drift of the machine falls on both alike. In each block, the geometric mean of both
-values side by side over the value one at a time is one ratio. The verdict on a treatment follows
-from the interval of its pseudo-median, as verdicts on claims do:
+values side by side over the value one at a time is one ratio. The verdict on a treatment is that of
+:mod:`~httpbed.analysis.equivalence`:
 
-same        the 90 % interval lies within 2 % of 1: two one-sided tests at 5 % (Schuirmann 1987)
+same        the 90 % interval lies within 2 % of 1
 disturbed   the interval lies outside. Its confidence is such that in 5 % of audits at most some
             treatment is called so by chance (Bonferroni)
 open        neither. Where losses are random, ten blocks do not settle 2 %
@@ -26,16 +26,14 @@ from typing import Any, Literal
 import numpy as np
 from scipy import stats
 
-from httpbed.analysis import comparison, location
+from httpbed.analysis import comparison, equivalence
+from httpbed.analysis.equivalence import ERROR, MARGIN
 from httpbed.analysis.sample import Floats, Key, Sample
 
 Verdict = Literal["same", "disturbed", "open"]
 ClaimVerdicts = Mapping[str, tuple[str, str]]
 """By a claim's id: its verdict one at a time, and side by side."""
 
-MARGIN = 0.02
-ERROR = 0.05
-"""Probability of a wrong ``same`` for one treatment, and of any wrong ``disturbed``."""
 NULL_ERROR = 0.01
 """Probability that the null control fails by chance."""
 OPPOSITE = {"reproduced": "contradicted", "contradicted": "reproduced"}
@@ -165,30 +163,18 @@ def _treatment(first: Sample, alone: Sample, second: Sample, each: float) -> Aud
     beside = np.sqrt(_values(first, blocks) * _values(second, blocks))
     base = _values(alone, blocks)
     known = (base > 0) & (beside > 0)
-    logs = np.log(beside[known] / base[known])
-    found = location.centre(logs) if logs.size else None
-    low, high = (found.low(ERROR), found.high(ERROR)) if found else (-math.inf, math.inf)
+    found = equivalence.of_logs(np.log(beside[known] / base[known]), each)
     return AuditedTreatment(
         levels=alone.levels,
-        n=int(logs.size),
+        n=found.n,
         alone=float(np.median([*alone.observed.values()])) if alone.observed else math.nan,
-        ratio=math.exp(found.value) if found else math.nan,
-        low=math.exp(low),
-        high=math.exp(high),
+        ratio=found.ratio,
+        low=found.low,
+        high=found.high,
         lost=len(set(alone.observed) - set(blocks)),
-        verdict=_verdict(found, each),
+        verdict="disturbed" if found.verdict == "different" else found.verdict,
         differs_from_itself=_differ(second, first),
     )
-
-
-def _verdict(found: location.OrderStatistics | None, each: float) -> Verdict:
-    if found is None:
-        return "open"
-    near = math.log1p(MARGIN)
-    if -near <= found.low(ERROR) and found.high(ERROR) <= near:
-        return "same"
-    side = each / 2
-    return "disturbed" if found.low(side) > near or found.high(side) < -near else "open"
 
 
 def _differ(sample: Sample, base: Sample) -> bool:
