@@ -212,8 +212,8 @@ async def _bound(setup: CampaignSetup, trial: Trial, directory: Path) -> Phases:
     artifacts.parent.mkdir()
     began = time.monotonic()
     planned = setup.plan(trial)
-    scratch = runner._folders(artifacts, planned.folders())  # noqa: SLF001 - the bound is made of the runner's parts
-    spec = runner._sandbox_spec(setup, planned, scratch, artifacts)  # noqa: SLF001
+    spec = runner.sandbox_spec(setup, planned, artifacts)
+    runner._make_folders(spec.scratch, artifacts, planned.folders())  # noqa: SLF001 - a part of the runner
     async with sandbox(replace(spec, hosts={}, parts={})):
         pass
     bare = time.monotonic() - began

@@ -11,6 +11,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+BY_TASK = "schedstat"
+"""The source of CPU pressure that counts the trial's own tasks."""
 _PSI = Path("/proc/pressure/cpu")
 _STAT = Path("/proc/stat")
 _IDLE_COLUMN = 4

@@ -33,8 +33,6 @@ _PING_TIME = re.compile(r"time=(?P<ms>[0-9.]+) ms")
 _PING_LEAST = re.compile(r"^rtt min/\S+ = (?P<ms>[0-9.]+)/", re.MULTILINE)
 _SOCKET_ALGORITHM = re.compile(r"^\s+(?:\S+ )*?(?P<name>reno|cubic|bbr\d?)\b")
 
-BY_TASK = "schedstat"
-"""The source of CPU pressure that counts the trial's own tasks."""
 Body = Mapping[str, Any]
 """``bytes`` and ``sha256``."""
 

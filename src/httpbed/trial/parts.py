@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from httpbed.experiment.page import PageLoad, RecordedPage
 from httpbed.experiment.roles import ClientRole, Hop, Role
@@ -15,7 +16,6 @@ from httpbed.experiment.scenario import ClientGroup, Scenario
 from httpbed.experiment.workload import Workload
 from httpbed.host.sandbox.spec import ProcessSpec
 from httpbed.network.plan import NetworkPlan
-from httpbed.programs.catalog import Catalog
 from httpbed.programs.protocol import (
     FileToFetch,
     Implementation,
@@ -26,6 +26,9 @@ from httpbed.programs.protocol import (
 )
 from httpbed.trial.content import PRIOR, ContentFile, targets
 from httpbed.trial.tls_certificates import SERVER_NAME
+
+if TYPE_CHECKING:  # it imports every parser of files, and a guest begins without
+    from httpbed.programs.catalog import Catalog
 
 PORT = 443
 QLOG_SHARE = 2

@@ -6,22 +6,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from httpbed.experiment import vantage_points
 from httpbed.experiment.page import PageLoad
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Trial
 from httpbed.host.backend import Backend
-from httpbed.host.packages.guest_kernel import GuestKernel
 from httpbed.host.sandbox.spec import TRIAL_FOLDER, PartSpec, ProcessSpec
 from httpbed.network import idle_rtt
 from httpbed.network import plan as network
 from httpbed.network.emulator import LINK_FILES, SPIN_US, PacketRecords
 from httpbed.network.kernel import KINDS
-from httpbed.network.link_file import LinkFile
 from httpbed.network.plan import NetworkPlan
-from httpbed.programs.catalog import Catalog
 from httpbed.programs.protocol import Implementation, Part
 from httpbed.trial import hops, parts, replay_origin
 from httpbed.trial.artifacts import PACKET_LOG
@@ -29,9 +26,13 @@ from httpbed.trial.content import Content
 from httpbed.trial.handover import steps
 from httpbed.trial.handover.steps import HandoverPlan
 from httpbed.trial.hops import Chain, HopPath, NetworkHop, ping_file, sockets_file
-from httpbed.trial.program_roots import Programs
-from httpbed.web.sites.catalog import CachedSite
-from httpbed.web.sites.site import FILES
+
+if TYPE_CHECKING:  # they import what prepares a campaign, and a guest begins without
+    from httpbed.host.packages.guest_kernel import GuestKernel
+    from httpbed.network.link_file import LinkFile
+    from httpbed.programs.catalog import Catalog
+    from httpbed.trial.program_roots import Programs
+    from httpbed.web.sites.catalog import CachedSite
 
 PINGS = 3
 PING_INTERVAL_S = 0.005
@@ -86,6 +87,8 @@ class CampaignSetup:
 
     def shared_sites(self, scenario: Scenario) -> dict[str, Path]:
         """Map the paths in the sandbox of a scenario's sites to their paths here."""
+        from httpbed.web.sites.site import FILES  # noqa: PLC0415 - see above
+
         pages = [one for one in scenario.workloads() if isinstance(one, PageLoad)]
         return {parts.site_folder(page): self.sites[page.key].folder / FILES for page in pages}
 

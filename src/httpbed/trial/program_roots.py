@@ -25,6 +25,8 @@ from httpbed.programs.catalog import Catalog
 from httpbed.programs.recipe import Recipe
 from httpbed.trial import replay_origin
 
+_REPLAY_ORIGIN = Contents("trixie", frozenset({"python3"}))
+"""What the program that answers for recorded sites needs."""
 _AT_ONCE = 4
 """Roots that are built at once: a build mostly waits for the network or uses one core."""
 
@@ -97,13 +99,13 @@ def ensure(catalog: Catalog, names: Iterable[str], *, say: Say, replays: bool = 
     wanted = [catalog[name] for name in sorted(set(names))]
     places = _places_here((one for one in wanted if one.install.suite is None), say)
     installs = catalog.installs(recipe.name for recipe in wanted)
-    own = [toolbox.TOOLS, *([replay_origin.CONTENTS] if replays else [])]
+    own = [toolbox.TOOLS, *([_REPLAY_ORIGIN] if replays else [])]
     roots, failures = build([*own, *installs], say=say)
     for contents, failure in failures.items():
         raise _unavailable(installs.get(contents, []), failure)
     for contents, recipes in installs.items():
         places |= dict.fromkeys(recipes, Place(roots[contents]))
-    return Programs(roots[toolbox.TOOLS], places, roots.get(replay_origin.CONTENTS))
+    return Programs(roots[toolbox.TOOLS], places, roots.get(_REPLAY_ORIGIN))
 
 
 def _unavailable(recipes: list[str], failure: HostError) -> HostError:

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from httpbed.host.packages.toolbox import Contents
 from httpbed.host.sandbox import untrusted_files
 from httpbed.host.sandbox.spec import TRIAL_FOLDER, Ports, ProcessSpec
 from httpbed.programs.invocation import PROGRAMS
@@ -20,7 +19,6 @@ from httpbed.programs.protocol import REPLAY_PORT, Part
 
 ROOT = "replay-origin"
 """Name of its root filesystem."""
-CONTENTS = Contents("trixie", frozenset({"python3"}))
 LOG = "replay.jsonl"
 _PROGRAM = "replay_origin.py"
 _OUTPUT = "output.txt"

@@ -18,7 +18,7 @@ def test_the_first_program_runs_the_module_with_this_python(tmp_path: Path) -> N
     job.hand_over(tmp_path, "httpbed.some.module", {"seed": 7})
     script = (tmp_path / INIT).read_text()
     assert script.splitlines()[-1].endswith(
-        f"{sys.executable} -P -m httpbed.some.module </dev/null"
+        f"{sys.executable} -P -m httpbed.host.guest.first_process httpbed.some.module"
     )
     assert os.access(tmp_path / INIT, os.X_OK)
     assert job.read_work(tmp_path) == {"seed": 7}

@@ -61,7 +61,7 @@ def test_a_guest_gets_the_command_its_folder_and_its_environment(
     assert (work.request.argv, work.folder) == (("server", "--slow"), tmp_path)
     assert work.environment == dict(os.environ)
     assert (work.request.outside, work.request.meter) == (False, False)
-    assert f"mount --bind {tmp_path} .{tmp_path}" in script
+    assert script.endswith(f" {tmp_path}\n")
     assert not guest.shared.exists()
     assert capfd.readouterr() == ("early stdout\nlate stdout\n", "early stderr\nlate stderr\n")
     assert (tmp_path / "capture.pcapng").read_bytes() == b"packets"

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 from httpbed.host.guest import job
 from httpbed.host.packages.toolbox import Root
 from httpbed.programs import catalog
-from httpbed.trial.guest import outside
-from httpbed.trial.guest.work import Work
+from httpbed.trial.guest import inside, outside
+from httpbed.trial.guest.work import ARTIFACTS, ATTEMPT
 from httpbed.trial.plan import CampaignSetup
 from httpbed.trial.program_roots import Programs
+from httpbed.trial.run import runner
 from recorded import H2_LOSS, trial
 
 
@@ -20,13 +23,30 @@ def setup(place: Path) -> CampaignSetup:
     return CampaignSetup(catalog.load(), Programs(root, {}), place / "certificates", {})
 
 
-def test_a_guest_plans_the_same_attempt(tmp_path: Path) -> None:
-    """Trial, recipes and programs arrive as they were."""
-    work = Work(trial(H2_LOSS).model_copy(update={"clock": "virtual"}), setup(tmp_path))
-    job.write_work(tmp_path, work)
+def test_the_plan_of_an_attempt_arrives_as_it_was_made(tmp_path: Path) -> None:
+    """With its sandbox, whose folders are the guest's."""
+    prepared = setup(tmp_path)
+    planned = prepared.plan(trial(H2_LOSS).model_copy(update={"clock": "virtual"}))
+    job.write_work(tmp_path, outside.handed(planned, prepared))
     arrived = job.read_work(tmp_path)
-    assert arrived.trial == work.trial
-    assert arrived.setup.plan(arrived.trial).specs() == work.setup.plan(work.trial).specs()
+    assert arrived.planned == planned
+    assert arrived.planned.specs() == planned.specs()
+    assert arrived.sandbox == runner.sandbox_spec(prepared, planned, ATTEMPT / ARTIFACTS)
+
+
+def test_a_guest_begins_without_what_prepares_campaigns() -> None:
+    """Each import costs every trial in virtual time."""
+    script = f"import sys, {inside.__name__}; print(*sys.modules)"
+    listed = subprocess.run(
+        [sys.executable, "-c", script], check=True, capture_output=True, text=True
+    )
+    unneeded = {
+        "httpbed.programs.catalog",
+        "httpbed.host.packages.toolbox",
+        "httpbed.experiment.parser",
+        "numpy",
+    }
+    assert not unneeded & set(listed.stdout.split())
 
 
 def test_the_watchdog_waits_longer_for_a_trial_with_a_longer_time_limit() -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import sys
+import os
 import tempfile
 from pathlib import Path
 
 from httpbed.experiment.errors import BedError, HostError
 from httpbed.host import doctor
 from httpbed.host.doctor import Capability
-from httpbed.host.guest import boot
-from httpbed.host.guest.command import INIT, POWER_OFF, Guest, init
+from httpbed.host.guest import boot, empty_job, job
+from httpbed.host.guest.command import Guest
 from httpbed.host.packages import guest_kernel
 from httpbed.host.packages.guest_kernel import GuestKernel
 
@@ -29,6 +29,9 @@ def test(kernel: GuestKernel | None) -> Capability:
     if kernel is None:
         remedy = "the first run that needs it builds it; to build it now: httpbed toolbox kernel"
         return Capability(NAME, None, "not tested: the kernel is not built yet", remedy)
+    if os.statvfs(kernel.path).f_flag & os.ST_NOEXEC:
+        remedy = "set HTTPBED_CACHE to a folder on a file system that allows programs"
+        return Capability(NAME, None, f"{kernel.path} may not be executed", remedy)
     try:
         _boot(kernel)
     except (BedError, HostError) as error:
@@ -52,9 +55,7 @@ def _boot(kernel: GuestKernel) -> None:
     """Boot a guest that powers off at once."""
     with tempfile.TemporaryDirectory(prefix="httpbed-guest-") as name, boot.processor() as cpu:
         shared = Path(name).resolve()
-        program = shared / INIT
-        end = f"import ctypes; ctypes.CDLL(None).reboot({POWER_OFF})"
-        program.write_text(init((sys.executable, "-I", "-c", end), {}))
-        program.chmod(0o755)
+        job.hand_over(shared, empty_job.__name__, None)
         guest = Guest(kernel.path, shared, seed=1, memory_bytes=_MEMORY_BYTES, cpu=cpu)
         asyncio.run(boot.run(guest, limit_s=_LIMIT_S))
+        job.read_result(shared)

@@ -13,6 +13,7 @@ The guest's processes live in namespaces of their own:
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,8 +24,6 @@ SHARED = Path("/dev/shm/httpbed")  # noqa: S108 - in a mount namespace of its ow
 """The shared folder, as seen by the guest's kernel and by its processes."""
 INIT = "init"
 """Name in the shared folder of the first program."""
-POWER_OFF = 0x4321FEDC
-"""``LINUX_REBOOT_CMD_POWER_OFF`` of reboot(2), which ends a guest."""
 SEED = "UML_SEED"
 """Environment variable of the kernel: the seed of all its randomness."""
 
@@ -76,48 +75,17 @@ class Guest:
         return {"PATH": _PATH, "TMPDIR": str(SHARED.parent), SEED: str(self.seed)}
 
 
+_FIRST = "httpbed.host.guest.first_process"
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-def init(
-    command: Sequence[str], environment: Mapping[str, str], writable: Sequence[Path] = ()
-) -> str:
-    """Return the guest's first program: it makes a root, and becomes ``command``.
+def init(module: str, environment: Mapping[str, str], writable: Sequence[Path] = ()) -> str:
+    """Return the guest's first program: this Python, which runs the ``main`` of a module.
 
-    The root is this machine's, under a memory file system that takes every change. The shared
-    folder and the ``writable`` ones are written through. When the first process ends, the kernel
-    panics and ends.
+    Its further arguments are the folders of this machine that it writes through, beside the shared
+    one. When it ends without powering the guest off, the kernel panics and ends.
     """
-    through = [shlex.quote(str(path)) for path in (SHARED, *writable)]
-    kept = "\n".join(f"mount --bind {path} {path}" for path in through)
-    joined = "\n".join(f"mount --bind {path} .{path}" for path in through)
     settings = {"PATH": _PATH, "HOME": "/root", "LC_ALL": "C.UTF-8", **environment}
-    words = shlex.join(f"{name}={value}" for name, value in settings.items())
-    return f"""#!/bin/sh
-export PATH={_PATH}
-set -e
-# An ordinary user's root is nobody here, so mount, a setuid program, would run as nobody.
-[ "$1" = bounded ] || exec setpriv --no-new-privs sh "$0" bounded
-mount -t proc proc /proc
-{kept}
-mount -o remount,bind,ro /
-# On /sys, which hides no folder that is written through.
-mount -t tmpfs -o size=90% tmpfs /sys
-mkdir /sys/dev /sys/upper /sys/work /sys/root
-mount -t devtmpfs devtmpfs /sys/dev
-exec >/sys/dev/console 2>&1  # this machine's /dev may have none
-mount -t overlay -o lowerdir=/,upperdir=/sys/upper,workdir=/sys/work overlay /sys/root
-cd /sys/root
-mount -t proc proc proc
-mount -t sysfs sysfs sys
-mount -t devtmpfs devtmpfs dev
-mkdir dev/pts dev/shm
-mount -t devpts devpts dev/pts
-mount -t tmpfs tmpfs dev/shm
-mkdir .former .{SHARED}
-{joined}
-pivot_root . .former
-cd /
-umount --lazy /.former
-exec env -i {words} {shlex.join(command)} </dev/null
-"""
+    named = (f"{name}={value}" for name, value in settings.items())
+    words = ("env", "-i", *named, sys.executable, "-P", "-m", _FIRST, module, *map(str, writable))
+    return f"#!/bin/sh\nexec {shlex.join(words)}\n"

@@ -6,22 +6,28 @@ leaves the result there. Nothing is asked of the host meanwhile.
 
 from __future__ import annotations
 
-import ctypes
+import functools
 import json
 import os
 import pickle
+import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from httpbed.experiment.errors import BedError
+from httpbed.experiment.errors import BedError, HostError
 from httpbed.host import folders
-from httpbed.host.guest.command import INIT, POWER_OFF, SHARED, init
+from httpbed.host.guest import first_process
+from httpbed.host.guest.command import INIT, SHARED, init
 from httpbed.host.sandbox import untrusted_files
 
 _WORK, _RESULT = "work.pickle", "result.json"
+_BROKEN = "broken"
+"""Key of a result: why the job was broken off."""
+_COMPILED, _READ_ONLY = "PYTHONPYCACHEPREFIX", "PYTHONDONTWRITEBYTECODE"
+"""Variables of Python: the folder of what is compiled, and that nothing is to be written there."""
 _BEGINS_S = 1.0
 """When the work begins, in seconds since boot. Each reading of the clock takes virtual time, and
 how often Python reads it until then depends on its files: whether they are compiled, and where."""
@@ -34,7 +40,8 @@ def hand_over(shared: Path, module: str, work: object, writable: Sequence[Path] 
     """
     write_work(shared, work)
     program = shared / INIT
-    program.write_text(init((sys.executable, "-P", "-m", module), _environment(), writable))
+    environment = {**_environment(), _COMPILED: str(_compiled(module))}
+    program.write_text(init(module, environment, writable))
     program.chmod(0o755)
 
 
@@ -43,21 +50,31 @@ def write_work(shared: Path, work: object) -> None:
     (shared / _WORK).write_bytes(pickle.dumps(work))
 
 
-def read_work(shared: Path = SHARED) -> Any:
-    """Read a guest's work, in the guest."""
+def read_work(shared: Path) -> Any:
+    """Read a guest's work."""
     return pickle.loads((shared / _WORK).read_bytes())  # noqa: S301 - see write_work
+
+
+def perform(act: Callable[[Any], dict[str, Any]]) -> None:
+    """Be the first process of a guest: do the work, leave what ``act`` returns, and power off.
+
+    An exception is left as the reason why the job was broken off. Without that the kernel would
+    panic, and its messages would hide the reason.
+    """
+    first_process.make_root()
+    try:
+        result = act(read_work(SHARED))
+    except (BedError, HostError) as error:
+        result = {_BROKEN: str(error)}
+    except Exception as error:  # noqa: BLE001 - see above
+        result = {_BROKEN: f"httpbed failed in the guest: {type(error).__name__}: {error}"}
+    write_result(SHARED, result)
+    first_process.power_off()
 
 
 def begin() -> None:
     """Wait in the guest until the time at which every job begins."""
     time.sleep(_BEGINS_S - time.monotonic())
-
-
-def end(result: dict[str, Any]) -> None:
-    """Write the job's result, or why it was ``broken`` off, and power the guest off."""
-    write_result(SHARED, result)
-    os.sync()
-    ctypes.CDLL(None).reboot(POWER_OFF)
 
 
 def write_result(shared: Path, result: dict[str, Any]) -> None:
@@ -75,9 +92,29 @@ def read_result(shared: Path) -> dict[str, Any]:
     if not text:
         raise BedError("the guest powered off without a result")
     result: dict[str, Any] = json.loads(text)
-    if "broken" in result:
-        raise BedError(result["broken"])
+    if _BROKEN in result:
+        raise BedError(result[_BROKEN])
     return result
+
+
+@functools.cache
+def _compiled(module: str) -> Path:
+    """Compile a module and all that it imports; return the folder of what was compiled.
+
+    A guest, which keeps nothing, would compile each time what this machine has not. That is
+    everything where this user may not write beside the modules.
+    """
+    folder = folders.cache() / "bytecode"
+    environment = {**os.environ, **_environment(), _COMPILED: str(folder)}
+    del environment[_READ_ONLY]
+    subprocess.run(  # whether it succeeds, the guest says
+        [sys.executable, "-P", "-c", f"import {module}"],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+    )
+    return folder
 
 
 def _environment() -> dict[str, str]:
@@ -85,6 +122,7 @@ def _environment() -> dict[str, str]:
     return {
         "PYTHONPATH": os.pathsep.join(os.path.abspath(place) for place in sys.path if place),  # noqa: PTH100
         "PYTHONHASHSEED": "0",
-        "PYTHONDONTWRITEBYTECODE": "1",
+        _READ_ONLY: "1",
+        "PYDANTIC_DISABLE_PLUGINS": "__all__",  # it would look for some in every package
         "HTTPBED_CACHE": str(folders.cache()),
     }

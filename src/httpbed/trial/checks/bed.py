@@ -20,11 +20,12 @@ from httpbed.experiment.check import (
 )
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Check
+from httpbed.host import pressure
 from httpbed.network import idle_rtt
 from httpbed.network.plan import NetworkPlan
 from httpbed.programs.catalog import Catalog
 from httpbed.trial.checks import kernel
-from httpbed.trial.evidence import BY_TASK, AttemptEvidence
+from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.hops import HopPath, NetworkHop
 from httpbed.trial.plan import TrialPlan
 
@@ -138,7 +139,7 @@ def _pressure(evidence: AttemptEvidence) -> Check:
     share = min(waited / lasted, 1.0)
     source = evidence.pressure["source"]
     figure = f"{share:.0%} of {lasted:.2f} s with a task waiting, by {source}"
-    most = PRESSURE.limit if source == BY_TASK else MOST_PRESSURE_OF_MACHINE
+    most = PRESSURE.limit if source == pressure.BY_TASK else MOST_PRESSURE_OF_MACHINE
     limit = f"at most {most:.0%}"
     return PRESSURE.result(passed=share <= most, figure=figure, limit=limit, measured=share)
 

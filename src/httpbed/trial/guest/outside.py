@@ -13,14 +13,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from httpbed.experiment import seeds
-from httpbed.experiment.errors import HostError
+from httpbed.experiment.errors import BedError, HostError
 from httpbed.experiment.trial import Trial
 from httpbed.host.guest import boot, job
 from httpbed.host.guest.command import Guest
 from httpbed.host.packages.guest_kernel import GuestKernel
 from httpbed.trial.guest import inside
-from httpbed.trial.guest.work import ARTIFACTS, PHASES, Work
+from httpbed.trial.guest.work import ARTIFACTS, ATTEMPT, PHASES, Work
 from httpbed.trial.plan import CampaignSetup, TrialPlan
+from httpbed.trial.run import runner
 
 SHARED = "guest"
 """Name beside the artifacts of the folder that host and guest share."""
@@ -43,11 +44,12 @@ async def run(planned: TrialPlan, setup: CampaignSetup, artifacts: Path) -> Mapp
     Raises:
         BedError: The bed failed in the guest, or the guest hung or died.
         HostError: There is no kernel for guests.
+        OSError: The disk is full.
     """
     shared = artifacts.parent / SHARED
     shared.mkdir(mode=0o700)
     try:
-        work = Work(planned.trial, setup)
+        work = handed(planned, setup)
         await asyncio.to_thread(job.hand_over, shared, inside.__name__, work)
         with boot.processor() as cpu:
             guest = _guest(planned, _kernel(setup), shared, cpu)
@@ -56,8 +58,16 @@ async def run(planned: TrialPlan, setup: CampaignSetup, artifacts: Path) -> Mapp
             (shared / ARTIFACTS).rename(artifacts)
         phases = job.read_result(shared)[PHASES]
         return {name: float(seconds) for name, seconds in phases.items()}
+    except BedError:
+        runner.refuse_full_disk(artifacts.parent)
+        raise
     finally:
         await asyncio.to_thread(shutil.rmtree, shared)
+
+
+def handed(planned: TrialPlan, setup: CampaignSetup) -> Work:
+    """Return the work of the guest that makes an attempt at a planned trial."""
+    return Work(runner.sandbox_spec(setup, planned, ATTEMPT / ARTIFACTS), planned, setup.options)
 
 
 def limit_s(trial: Trial) -> float:

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
-from httpbed.experiment.trial import Trial
-from httpbed.trial.plan import CampaignSetup
+from httpbed.host.sandbox.supervisor import SandboxSpec
+from httpbed.trial.plan import PlanOptions, TrialPlan
 
+ATTEMPT = Path("/run/httpbed-attempt")
+"""The attempt's folder in the guest: in its memory, as the shared folder has no owners."""
 ARTIFACTS = "artifacts"
-"""Name in the shared folder of what the attempt left."""
+"""Name in both folders of what the attempt left."""
 PHASES = "phases_s"
 """Key of the result: the virtual seconds of each phase."""
 
 
 @dataclass(frozen=True)
 class Work:
-    """An attempt to be made in a guest."""
+    """An attempt to be made in a guest, planned to the last detail.
 
-    trial: Trial
-    setup: CampaignSetup
+    It has nothing of recipes, toolbox and sites: a guest would need 0.2 s of CPU to import them.
+    """
+
+    sandbox: SandboxSpec
+    planned: TrialPlan
+    options: PlanOptions

@@ -23,7 +23,6 @@ from httpbed.host import pressure
 from httpbed.host.pressure import PressureReading
 from httpbed.host.sandbox.cpu_times import CpuTimes
 from httpbed.host.sandbox.supervisor import Supervisor
-from httpbed.trial.evidence import BY_TASK
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ class CpuPressure:
         times = await self.supervisor.end_cpu_watch()
         waited_s = some_task_waited_s(times) * others_share(times)
         seconds = {"seconds": waited_s, "over_s": times.over_s, "ran_s": times.ran_s}
-        return {"source": BY_TASK, **seconds}
+        return {"source": pressure.BY_TASK, **seconds}
 
 
 def some_task_waited_s(times: CpuTimes) -> float:

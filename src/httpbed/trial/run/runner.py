@@ -42,7 +42,13 @@ from httpbed.trial.artifacts import EVIDENCE, PACKET_LOG, read_object
 from httpbed.trial.handover import deliveries
 from httpbed.trial.handover.execution import Signals, execute, read_clocks
 from httpbed.trial.parts import BODIES, CERTIFICATES, CONTENT
-from httpbed.trial.plan import SANDBOX_BYTES, CampaignSetup, PlannedClient, TrialPlan
+from httpbed.trial.plan import (
+    SANDBOX_BYTES,
+    CampaignSetup,
+    PlannedClient,
+    PlanOptions,
+    TrialPlan,
+)
 from httpbed.trial.run import part_folders
 from httpbed.trial.run.clients import ClientRuns, run_clients, until_done
 from httpbed.trial.run.cpu_pressure import CpuPressure
@@ -77,18 +83,25 @@ async def run(planned: TrialPlan, setup: CampaignSetup, artifacts: Path) -> Phas
         BedError: The bed failed; the attempt is invalid.
         HostError: This machine cannot make a sandbox.
     """
+    return await run_in(sandbox_spec(setup, planned, artifacts), planned, setup.options, artifacts)
+
+
+async def run_in(
+    spec: SandboxSpec, planned: TrialPlan, options: PlanOptions, artifacts: Path
+) -> Phases:
+    """Run a planned trial as :func:`run` does, in the sandbox of ``spec``."""
     phases = Phases()
-    scratch = _folders(artifacts, planned.folders())
+    _make_folders(spec.scratch, artifacts, planned.folders())
     try:
-        async with sandbox(_sandbox_spec(setup, planned, scratch, artifacts)) as supervisor:
+        async with sandbox(spec) as supervisor:
             phases.end("sandbox")
             evidence = await _Run(planned, supervisor, artifacts, phases).perform()
     finally:
-        scratch.rmdir()
+        spec.scratch.rmdir()
         disorder = await asyncio.to_thread(part_folders.claim, artifacts, planned.most_bytes())
     _write_json(artifacts, EVIDENCE, {**evidence, "disorder": disorder})
-    await asyncio.to_thread(_reduce, planned, artifacts, keep_log=setup.options.log)
-    if "keylog" in setup.options.keep:
+    await asyncio.to_thread(_reduce, planned, artifacts, keep_log=options.log)
+    if "keylog" in options.keep:
         await asyncio.to_thread(key_log.gather, artifacts, planned.folders())
     phases.end("tear-down")
     return phases
@@ -115,19 +128,16 @@ def _reduce(planned: TrialPlan, artifacts: Path, *, keep_log: bool) -> None:
         file.unlink(missing_ok=True)
 
 
-def _folders(artifacts: Path, parts: Iterable[str]) -> Path:
-    """Make the attempt's folders; return the one that the sandbox mounts its root on."""
-    scratch = artifacts.parent / "sandbox"
+def _make_folders(scratch: Path, artifacts: Path, parts: Iterable[str]) -> None:
+    """Make the attempt's folders; the sandbox mounts its root on ``scratch``."""
     scratch.mkdir()
     artifacts.mkdir()
     for part in parts:
         (artifacts / part).mkdir()
-    return scratch
 
 
-def _sandbox_spec(
-    setup: CampaignSetup, planned: TrialPlan, scratch: Path, artifacts: Path
-) -> SandboxSpec:
+def sandbox_spec(setup: CampaignSetup, planned: TrialPlan, artifacts: Path) -> SandboxSpec:
+    """Return the sandbox of an attempt that leaves its evidence in the folder ``artifacts``."""
     scenario = planned.scenario
     fetched = {fetch.path for one in planned.all_clients() for fetch in one.part.fetches}
     contents = {path: content for path, content in setup.contents.items() if path in fetched}
@@ -138,7 +148,7 @@ def _sandbox_spec(
     bodies = [workload.body_bytes() for workload in scenario.workloads()]
     proxies = len(scenario.roles.proxies)
     return SandboxSpec(
-        scratch=scratch,
+        scratch=artifacts.parent / "sandbox",
         trial=artifacts,
         parts={
             name: setup.programs.part(replace(spec, shared=_shown(name, planned, setup, served)))
@@ -249,7 +259,7 @@ class _Run:
             self.phases.end("client")
             bodies = {one.part.name: await self._bodies(one) for one in self.planned.clients}
             survivors = servers.survivors()
-        self._refuse_full_disk()
+        refuse_full_disk(self.artifacts)
         # Not earlier: a server that ends resets the connections it still has open.
         ended = await servers.end()
         self.phases.end("evidence")
@@ -353,10 +363,11 @@ class _Run:
             return None
         return {"bytes": length, "sha256": sha256}
 
-    def _refuse_full_disk(self) -> None:
-        """Raise OSError on a full disk: a truncated log would look like a failed program."""
-        if shutil.disk_usage(self.artifacts).free < LEAST_FREE_BYTES:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.artifacts))
+
+def refuse_full_disk(folder: Path) -> None:
+    """Raise OSError on a full disk: a truncated log would look like a failed program."""
+    if shutil.disk_usage(folder).free < LEAST_FREE_BYTES:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
 
 
 def _write_json(artifacts: Path, name: str, value: Any) -> None:

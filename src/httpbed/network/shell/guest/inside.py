@@ -1,4 +1,4 @@
-"""The first process of a guest: it runs the command that was handed over, and powers off."""
+"""The job of a guest that runs a command behind a link."""
 
 from __future__ import annotations
 
@@ -8,41 +8,32 @@ import sys
 from dataclasses import asdict, replace
 from typing import Any
 
-from httpbed.experiment.errors import BedError, HostError
 from httpbed.host.guest import job
 from httpbed.host.guest.command import SHARED
 from httpbed.network.shell import run as shell
 from httpbed.network.shell.guest.work import LOG, PCAP, STDERR, STDOUT, Work
-from httpbed.network.shell.run import LinkRequest
 
 
 def main() -> None:
-    """Run the command in its folder and environment, and power off."""
-    work: Work = job.read_work()
+    """Run the command, and power off."""
+    job.perform(_command)
+
+
+def _command(work: Work) -> dict[str, Any]:
+    """Run the command in its folder and environment; return how it ended."""
     for descriptor, name in enumerate((STDOUT, STDERR), start=1):
         os.dup2(os.open(SHARED / name, os.O_WRONLY | os.O_APPEND), descriptor)
     os.environ.clear()
     os.environ.update(work.environment)
     os.chdir(work.folder)
     job.begin()
-    job.end(_result(work.request))
-
-
-def _result(request: LinkRequest) -> dict[str, Any]:
     here = replace(
-        request,
-        pcap=SHARED / PCAP if request.pcap else None,
-        log=SHARED / LOG if request.log else None,
+        work.request,
+        pcap=SHARED / PCAP if work.request.pcap else None,
+        log=SHARED / LOG if work.request.log else None,
     )
-    try:
-        return asdict(asyncio.run(shell.run(here, _print)))
-    except (BedError, HostError) as error:
-        return {"broken": str(error)}
+    return asdict(asyncio.run(shell.run(here, _print)))
 
 
 def _print(line: str) -> None:
     sys.stderr.write(f"httpbed: {line}\n")
-
-
-if __name__ == "__main__":
-    main()
