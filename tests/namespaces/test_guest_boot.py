@@ -53,12 +53,19 @@ def test_the_shared_memory_of_a_guest_may_hold_programs(tmp_path: Path) -> None:
 
 def test_a_kernel_that_dies_is_quoted(tmp_path: Path) -> None:
     """With the last lines of its console, in which no character moves a terminal's cursor."""
-    script = "echo first; echo; echo second; printf 'Kernel panic: \\033[31mno init\\n'; exit 3"
+    said = "echo lost; echo first; echo; echo second; printf 'Kernel panic: \\033[31mno init\\n'"
     with pytest.raises(BedError) as error:
-        run(tmp_path, script)
+        run(tmp_path, f"{said}; exit 3")
     assert str(error.value) == (
-        "the guest ended with exit status 3: second; Kernel panic: \\x1b[31mno init"
+        "the guest ended with exit status 3: first; second; Kernel panic: \\x1b[31mno init"
     )
+
+
+def test_a_panic_is_quoted_without_the_registers_that_follow(tmp_path: Path) -> None:
+    """They say nothing to a user."""
+    script = "echo lost; echo 'Kernel panic - no init'; echo RIP: 0033; echo RAX: 0; exit 134"
+    with pytest.raises(BedError, match=r"exit status 134: lost; Kernel panic - no init$"):
+        run(tmp_path, script)
 
 
 def test_a_kernel_that_hangs_is_ended(tmp_path: Path) -> None:
@@ -103,6 +110,47 @@ def test_a_killed_orchestrator_takes_its_guest_along(tmp_path: Path, number: int
     orchestrator.send_signal(number)
     orchestrator.wait()
     until(lambda: not living(str(tmp_path)))
+
+
+_TESTED = """
+import sys
+from pathlib import Path
+from httpbed.host.guest import capability
+from httpbed.host.packages.guest_kernel import GuestKernel
+found = capability.test(GuestKernel(Path(sys.argv[1]), "7.2", "", ""))
+print(found.ok, found.figure, found.remedy, sep="; ")
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "reason", "remedy"),
+    [
+        (
+            "echo 0 >/proc/sys/user/max_user_namespaces",
+            "the guest ended with exit status 1: unshare:",
+            "sysctl user.max_user_namespaces=10000",
+        ),
+        (
+            "mount -o remount,bind,noexec .",
+            "may not be executed",
+            "set HTTPBED_CACHE to a folder",
+        ),
+    ],
+)
+def test_a_machine_without_the_rights_says_which(
+    tmp_path: Path, change: str, reason: str, remedy: str
+) -> None:
+    """It has no user namespaces, or the kernel is where no programs may run."""
+    kernel = guest(tmp_path, "exit 0").kernel
+    mounted = f'mount --bind . . && cd "$PWD" && {change}'
+    command = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-ec"]
+    words = [f'{mounted}; exec "$@"', "sh", sys.executable, "-c", _TESTED, str(kernel)]
+    found = subprocess.run(
+        [*command, *words], check=True, capture_output=True, text=True, cwd=tmp_path
+    )
+    assert found.stdout.startswith("None; ")
+    assert reason in found.stdout
+    assert remedy in found.stdout
 
 
 def test_guests_of_one_process_take_different_processors() -> None:

@@ -5,49 +5,26 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from bench.virtual_time import burning
 
-import process_tree
 from families import until
+from guest_trials import LOSSY, evidence, kernels
+from httpbed.experiment.check import AS_DRAWN
 from httpbed.experiment.trial import Record
 from httpbed.host.guest import capability
 from httpbed.host.packages import guest_kernel, quiche
-from httpbed.store import campaign as campaigns
-from httpbed.store.link_timelines import LINK_RESULT
-from httpbed.trial.guest import outside
 from link_command import LINK, PING, SEND, link, python
-from real_runs import SmallExperiment, Stage, httpbed, stage, values
-
-CLIENT = """
-schema = 1
-name = "planted-client"
-roles = ["client"]
-http_versions = ["1.1"]
-workloads = ["download"]
-install = {{ suite = "trixie", packages = ["ngtcp2-client", "python3"] }}
-version = {{ argv = ["python3", "--version"], pattern = 'Python (?P<version>\\S+)' }}
-parse = {{ parser = "curl-json", file = "said.jsonl" }}
-
-[run]
-argv = ["python3", "-c", "{script}"]
-stdout = "said.jsonl"
-stderr = "errors.txt"
-"""
-LOSSY = SmallExperiment(
-    versions=("2", "3"), delay="25 ms", loss="4 %", size="1 MB", clock="virtual", time_limit="600 s"
-)
+from real_runs import Stage, httpbed, stage, values
 
 
 @pytest.fixture(scope="module")
@@ -56,38 +33,15 @@ def lossy() -> Stage:
     return stage(LOSSY)
 
 
-@pytest.fixture(autouse=True)
-def _nothing_left() -> Iterator[None]:
-    """Fail every test after which a process is left."""
-    with process_tree.adopting():
-        yield
-        until(lambda: not process_tree.descendants(os.getpid()))
-
-
-def evidence(directory: Path) -> dict[str, tuple[bytes, bytes]]:
-    """Return the observations and the emulator's result of every completed trial, as bytes."""
-    campaign = campaigns.open_existing(directory)
-    found = {}
-    for record in campaign.records():
-        artifacts = campaign.artifacts(record.attempt)
-        observed = (artifacts.parent / "observations.jsonl").read_bytes()
-        if record.attempt.outcome.kind == "completed":
-            found[record.attempt.id] = (observed, (artifacts / LINK_RESULT).read_bytes())
-    return found
-
-
 def kill_one(kernel: Path) -> None:
-    """Wait for a guest, and kill its kernel."""
+    """Wait for a guest of this process, and kill its kernel."""
     found = list[int]()
 
-    def there() -> bool:
-        for process in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):
-                if (process / "exe").readlink() == kernel:
-                    found.append(int(process.name))
+    def is_there() -> bool:
+        found.extend(kernels(os.getpid(), kernel))
         return bool(found)
 
-    until(there)
+    until(is_there)
     os.kill(found[0], signal.SIGKILL)
 
 
@@ -114,6 +68,17 @@ def test_the_same_trial_gives_the_same_bytes_alone_and_on_a_busy_machine(
     once, again = evidence(tmp_path / "alone"), evidence(tmp_path / "a folder with a longer name")
     assert len(once) == len(LOSSY.versions)
     assert once == again
+
+
+def test_the_fate_of_every_packet_is_the_one_that_its_seed_gives(
+    lossy: Stage, tmp_path: Path
+) -> None:
+    """The link loses packets in a guest as it does in real time, and the check sees it."""
+    records = lossy.run(tmp_path / "campaign")
+    drawn = [one for record in records for one in record.attempt.checks if one.check == AS_DRAWN.id]
+    assert drawn
+    assert all(one.passed for one in drawn)
+    assert all(values(record)["packet_loss"] > 0 for record in records)
 
 
 def test_blocks_differ(tmp_path: Path) -> None:
@@ -145,32 +110,6 @@ def test_a_killed_guest_is_an_invalid_attempt_and_the_campaign_goes_on(
     lossy.run(tmp_path / "whole")
     whole = evidence(tmp_path / "whole")
     assert evidence(tmp_path / "killed") == whole
-
-
-def planted(folder: Path, script: str) -> Stage:
-    """Prepare a download by a client that runs a Python script."""
-    (folder / "recipes").mkdir()
-    (folder / "recipes/planted-client.toml").write_text(CLIENT.format(script=script))
-    settings = replace(LOSSY, versions=("1.1",), client="planted-client", time_limit="60 s")
-    return stage(settings, [folder / "recipes"])
-
-
-def test_a_program_that_computes_without_end_is_ended_by_the_watchdog(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It stops the guest's clock, and with it the time limit of the trial."""
-    monkeypatch.setattr(outside, "LEAST_LIMIT_S", 30.0)
-    monkeypatch.setattr(outside, "LIMIT_PER_S", 0.0)
-    (record,) = planted(tmp_path, "while True: pass").run(tmp_path / "campaign", retries=0)
-    assert record.attempt.outcome.kind == "invalid"
-    assert "the guest did not end within 30 s" in record.attempt.outcome.reason
-
-
-def test_a_program_that_sleeps_for_a_year_times_out_at_once(tmp_path: Path) -> None:
-    """The time limit is in virtual time, in which nothing is waited for."""
-    script = "import time; time.sleep(31536000)"
-    (record,) = planted(tmp_path, script).run(tmp_path / "campaign")
-    assert record.attempt.outcome.kind == "timed out"
 
 
 def in_a_guest(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:

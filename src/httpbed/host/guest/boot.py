@@ -16,7 +16,8 @@ from httpbed.host.sandbox import untrusted_files
 
 CONSOLE = "console"
 """Name in the shared folder of the kernel's messages and what its first process prints."""
-_LAST_LINES = 3
+_LAST_LINES, _SEARCHED_LINES = 3, 60
+_PANIC = "Kernel panic"
 _guests_on = Counter[int]()
 """How many guests of this process run on each processor."""
 
@@ -74,7 +75,11 @@ async def _started(guest: Guest) -> asyncio.subprocess.Process:
 
 
 def last_words(shared: Path) -> str:
-    """Return the last lines of a guest's console, in printable characters."""
-    lines = untrusted_files.last_lines(shared, CONSOLE, _LAST_LINES)
-    words = (visible(line.strip()) for line in lines)
-    return "; ".join(filter(None, words)) or "its console is empty"
+    """Return the last lines of a guest's console, in printable characters.
+
+    After a panic, the processor's registers follow, which are left out.
+    """
+    lines = untrusted_files.last_lines(shared, CONSOLE, _SEARCHED_LINES)
+    words = [visible(line.strip()) for line in lines if line.strip()]
+    panic = next((end for end, line in enumerate(words, 1) if _PANIC in line), len(words))
+    return "; ".join(words[:panic][-_LAST_LINES:]) or "its console is empty"

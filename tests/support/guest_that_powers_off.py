@@ -1,0 +1,7 @@
+"""The job of a guest that leaves nothing."""
+
+from __future__ import annotations
+
+from httpbed.host.guest.first_process import power_off as main
+
+__all__ = ["main"]
