@@ -63,7 +63,7 @@ def taken(
     cell = bucket_queue()
     for attempt in range(ATTEMPTS):
         place = folder / f"{backend}-{attempt}"
-        asyncio.run(cell_runner.run(cell, Bench(root, SEED, backend, tamper), place))
+        asyncio.run(cell_runner.run(cell, Bench(root, SEED, backend, tamper=tamper), place))
         seen = judgement.read(cell, place, {}, SEED)
         found = judgement.judge(cell, seen)
         if found.measured:

@@ -27,7 +27,7 @@ from httpbed.network.calibration.evidence import (
     received_file,
     sent_file,
 )
-from httpbed.network.emulator import LINK_FILES
+from httpbed.network.emulator import LINK_FILES, SPIN_US
 from httpbed.network.files import read_trace
 from httpbed.network.plan import HOST_SYSCTLS, NO_NEIGHBOUR_DISCOVERY, TOOLS, NetworkPlan, plan
 
@@ -48,6 +48,9 @@ class Bench:
     """A root filesystem with ip and ethtool."""
     seed: int
     backend: Backend = "af_packet"
+    polls: bool = True
+    """Whether emulator and senders may poll for a due time. In virtual time they may not: the clock
+    stands still meanwhile."""
     tamper: Callable[[NetworkPlan], NetworkPlan] = lambda planned: planned
     """Changes the planned network, to plant a fault."""
 
@@ -65,7 +68,15 @@ async def run(cell: Cell, bench: Bench, folder: Path) -> None:
         (folder / name).write_text(text)
     facts = {digest: read_trace(text.encode()) for digest, text in cell.files.items()}
     topology = cell.topology()
-    planned = plan(topology, {}, bench.seed, BLOCK, backend=bench.backend, files=facts)
+    planned = plan(
+        topology,
+        {},
+        bench.seed,
+        BLOCK,
+        backend=bench.backend,
+        files=facts,
+        spin_us=SPIN_US if bench.polls else 0,
+    )
     spec = SandboxSpec(
         scratch=scratch,
         trial=folder,
@@ -77,7 +88,8 @@ async def run(cell: Cell, bench: Bench, folder: Path) -> None:
         tmpfs_bytes=MEMORY_BYTES,
     )
     async with sandbox(spec) as supervisor:
-        await _Run(cell, bench.tamper(planned), supervisor, folder).perform()
+        run = _Run(cell, bench.tamper(planned), supervisor, folder, polls=bench.polls)
+        await run.perform()
     scratch.rmdir()
 
 
@@ -87,6 +99,7 @@ class _Run:
     planned: NetworkPlan
     supervisor: Supervisor
     folder: Path
+    polls: bool
 
     async def perform(self) -> None:
         """Make the network, send, wait, and collect the evidence."""
@@ -142,7 +155,7 @@ class _Run:
             "checksum": flow.checksum,
             "ecn": flow.ecn,
             "segments": flow.segments,
-            "spin_ns": round(flow.spin_s * 1e9),
+            "spin_ns": round(flow.spin_s * 1e9) if self.polls else 0,
             "begin_ns": round(BEGIN_S * 1e9),
             "trains": trains,
             "out": f"{TRIAL_FOLDER}/{sent_file(flow.direction)}",

@@ -1,0 +1,46 @@
+"""The emulated link against arithmetic, in a guest: its clock is as good as the machine's."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import guest_calibration
+from httpbed.host.guest import boot, job
+from httpbed.host.guest.command import Guest
+from httpbed.host.packages import guest_kernel, toolbox
+from httpbed.network.calibration import session
+
+LIMIT_S = 3600.0
+MEMORY_BYTES = 2**31
+
+
+def test_every_cell_of_the_calibration_passes_in_a_guest(tmp_path: Path) -> None:
+    """Rates, delays, losses, queues and the rest, with the limits of real time."""
+    names = [cell.name for cell in session.cells("smoke")]
+    found = verdicts(tmp_path, names)
+    assert [one["cell"] for one in found] == names
+    assert {one["cell"]: failures(one) for one in found if not one["passed"]} == {}
+
+
+def verdicts(folder: Path, names: list[str]) -> list[dict[str, Any]]:
+    """Run cells in a guest; return the verdicts."""
+    root = toolbox.ensure(toolbox.TOOLS, say=print).path
+    job.hand_over(folder, guest_calibration.__name__, guest_calibration.Work(root, names))
+    kernel = guest_kernel.ensure(print)
+    with boot.processor() as cpu:
+        guest = Guest(kernel.path, folder, seed=1, memory_bytes=MEMORY_BYTES, cpu=cpu)
+        asyncio.run(boot.run(guest, limit_s=LIMIT_S))
+    found: list[dict[str, Any]] = job.read_result(folder)["verdicts"]
+    return found
+
+
+def failures(verdict: dict[str, Any]) -> list[str]:
+    """Return why a cell failed."""
+    broken = [verdict["broken"]] if verdict["broken"] else []
+    return broken + [
+        f"{one['what']}: {one['achieved']}, not {one['expected']} within {one['tolerance']}"
+        for one in verdict["findings"]
+        if not one["passed"]
+    ]
