@@ -1,0 +1,56 @@
+"""The first process of a guest that marks the end of each phase.
+
+A mark is a file in the shared folder. This machine's file system stamps it with this machine's
+time, which nothing in a guest can read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+
+from httpbed.host.guest import first_process, job
+from httpbed.host.guest.command import SHARED
+from httpbed.trial.guest import inside
+from httpbed.trial.run import runner
+
+MARKS = "marks"
+
+
+def mark(name: str) -> None:
+    """Mark that a phase ends now; the phases of one name count together."""
+    folder = SHARED / MARKS
+    (folder / f"{len([*folder.iterdir()]):02d} {name}").touch()
+
+
+class MarkedPhases(runner.Phases):
+    """The phases of an attempt, each marked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        mark("plan")
+
+    def end(self, name: str) -> None:
+        """End a phase, and mark it."""
+        super().end(name)
+        mark(name)
+
+
+def marked(name: str, act: Callable[..., None]) -> Callable[..., None]:
+    """Return a function that marks its end."""
+
+    @wraps(act)
+    def acts(*arguments: object) -> None:
+        act(*arguments)
+        mark(name)
+
+    return acts
+
+
+def main() -> None:
+    """Do what the first process of a guest does."""
+    mark("Python and its modules")
+    first_process.make_root = marked("root", first_process.make_root)
+    job.write_result = marked("copy", job.write_result)
+    runner.Phases = MarkedPhases  # type: ignore[assignment, misc]
+    inside.main()

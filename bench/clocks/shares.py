@@ -1,0 +1,170 @@
+"""What a trial in virtual time costs, by phases: boot, Python, sandbox, programs, transfer, end.
+
+    make bench-guest ARGS='--sizes "100 kB,10 MB" --times 5'    or: python -m bench.clocks.shares
+
+curl fetches a file from nginx at 10 Mbit/s. Each guest has a processor of its own and nothing else
+runs, so that the seconds of a phase are those of this machine's CPU. The phases are those of
+``trial.json``, with what comes before and after them. The memory is what the machine lacks at the
+most while the guest runs; the page cache does not count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import itertools
+import os
+import statistics
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.campaign.side_by_side import available_mb
+from bench.clocks import costs, marked
+from bench.clocks.marked import MARKS
+from bench.virtual_time import EXPERIMENT
+
+from httpbed.campaign import campaign_setup, preparation
+from httpbed.experiment.trial import Trial
+from httpbed.host.guest import boot, job
+from httpbed.host.guest.command import INIT, SHARED
+from httpbed.programs import catalog as catalogs
+from httpbed.trial.guest import outside
+from httpbed.trial.guest.work import PHASES
+from httpbed.trial.plan import CampaignSetup
+
+BOOT, END = "kernel", "power off"
+LOOK_S = 0.05
+
+
+@dataclass(frozen=True)
+class GuestCost:
+    """What one guest cost."""
+
+    phases_s: Mapping[str, float]
+    cpu_s: float
+    memory_mb: float
+    virtual_s: float
+
+    def whole_s(self) -> float:
+        """Return the seconds of all phases."""
+        return sum(self.phases_s.values())
+
+
+def main() -> None:
+    """Run the trials, and print a column for each."""
+    words = _arguments()
+    load = " ".join(f"{value:.2f}" for value in os.getloadavg())
+    print(f"medians of {words.times} guests; ms of this machine's clock; load average {load}")
+    columns = {}
+    for version, size in itertools.product(words.versions, words.sizes):
+        trial, setup = _prepared(version, size, words.loss)
+        found = [asyncio.run(_cost(trial, setup)) for _ in range(1 + words.times)]
+        columns[f"H{version}, {size}"] = found[1:]  # the first one fills the page cache
+    _print(columns)
+
+
+def _prepared(version: str, size: str, loss: str) -> tuple[Trial, CampaignSetup]:
+    text = EXPERIMENT.format(blocks=1, loss=loss, version=version, control="cubic", size=size)
+    catalog = catalogs.load()
+    loaded = preparation.load(text, catalog, clock="virtual")
+    return loaded.trials[0], campaign_setup.make_setup(loaded, catalog, say=print)
+
+
+async def _cost(trial: Trial, setup: CampaignSetup) -> GuestCost:
+    """Run a guest; return what it cost."""
+    with tempfile.TemporaryDirectory(prefix="httpbed-bench-") as name:
+        shared = Path(name)
+        (shared / MARKS).mkdir()
+        job.hand_over(shared, marked.__name__, outside.handed(setup.plan(trial), setup))
+        program = shared / INIT
+        first, then = program.read_text().split("\n", 1)
+        program.write_text(f"{first}\n: >'{SHARED}/{MARKS}/00 {BOOT}'\n{then}")
+        guest_of = (setup.plan(trial), outside._kernel(setup), shared)  # noqa: SLF001 - its guest
+        cpu_s, began_s = costs.cpu_s(), time.time()
+        with boot.processor() as cpu, _memory() as lacking_mb:
+            await boot.run(outside._guest(*guest_of, cpu), limit_s=outside.limit_s(trial))  # noqa: SLF001
+        ended_s, cpu_s = time.time(), costs.cpu_s() - cpu_s
+        virtual_s = sum(job.read_result(shared)[PHASES].values())
+        phases_s = _phases(shared / MARKS, began_s, ended_s)
+    return GuestCost(phases_s, cpu_s, max(lacking_mb, default=0.0), virtual_s)
+
+
+def _phases(marks: Path, began_s: float, ended_s: float) -> dict[str, float]:
+    """Return the seconds between the marks, by the phase that each mark ended."""
+    found, since = dict[str, float](), began_s
+    for file in sorted(marks.iterdir()):
+        at_s = file.stat().st_ctime_ns / 1e9
+        name = file.name.partition(" ")[2]
+        found[name] = found.get(name, 0.0) + at_s - since
+        since = at_s
+    found[END] = ended_s - since
+    return found
+
+
+@contextmanager
+def _memory() -> Iterator[list[float]]:
+    """Look at the machine's memory while the context lasts; what it lacks is appended, in MB."""
+    before, lacking, over = available_mb(), list[float](), threading.Event()
+
+    def look() -> None:
+        while not over.wait(LOOK_S):
+            lacking.append(before - available_mb())
+
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    try:
+        yield lacking
+    finally:
+        over.set()
+        watcher.join()
+
+
+def _print(columns: Mapping[str, Sequence[GuestCost]]) -> None:
+    print(f"\n{'':26}" + "".join(f"{name:>18}" for name in columns))
+    for phase in dict.fromkeys(name for one in columns.values() for name in one[0].phases_s):
+        cells = (_share(found, phase) for found in columns.values())
+        print(f"{phase:26}" + "".join(f"{cell:>18}" for cell in cells))
+    figures: Mapping[str, Callable[[GuestCost], float]] = {
+        "together, ms": lambda guest: 1e3 * guest.whole_s(),
+        "CPU, ms": lambda guest: 1e3 * guest.cpu_s,
+        "virtual, ms": lambda guest: 1e3 * guest.virtual_s,
+        "memory, MB": lambda guest: guest.memory_mb,
+    }
+    for name, figure in figures.items():
+        cells = (f"{_median(map(figure, found)):.0f}" for found in columns.values())
+        print(f"{name:26}" + "".join(f"{cell:>18}" for cell in cells))
+
+
+def _share(found: Sequence[GuestCost], phase: str) -> str:
+    """Return the median of a phase in ms, and as a share of the whole."""
+    lasted = _median(guest.phases_s[phase] for guest in found)
+    whole = _median(guest.whole_s() for guest in found)
+    return f"{1e3 * lasted:.0f} {lasted / whole:>5.0%}"
+
+
+def _median(values: Iterable[float]) -> float:
+    return statistics.median(values)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.clocks.shares", description=(__doc__ or "").partition("\n")[0]
+    )
+    parser.add_argument("--versions", type=_words, default=["2", "3"], help="of HTTP")
+    parser.add_argument("--sizes", type=_words, default=["100 kB", "10 MB"])
+    parser.add_argument("--loss", default="0 %")
+    parser.add_argument("--times", type=int, default=5, help="guests of each kind")
+    return parser.parse_args()
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",")]
+
+
+if __name__ == "__main__":
+    main()
