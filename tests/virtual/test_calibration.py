@@ -6,6 +6,8 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import guest_calibration
 from httpbed.host.guest import boot, job
 from httpbed.host.guest.command import Guest
@@ -16,6 +18,7 @@ LIMIT_S = 3600.0
 MEMORY_BYTES = 2**31
 
 
+@pytest.mark.timeout(LIMIT_S)
 def test_every_cell_of_the_calibration_passes_in_a_guest(tmp_path: Path) -> None:
     """Rates, delays, losses, queues and the rest, with the limits of real time."""
     names = [cell.name for cell in session.cells("smoke")]
