@@ -141,7 +141,7 @@ def test_a_claim_about_two_experiments_needs_a_campaign_of_each(
     assert f"{other}:" not in out
     out = " ".join(out.split())
     assert "L-7 reproduced" in out
-    assert "note: campaign of elsewhere: 1 invalid attempt was repeated: as planned" in out
+    assert "note: campaign of elsewhere: 1 invalid attempt was repeated: round-trip time" in out
     assert "not the same in the campaign of elsewhere: program curl" in out
     file = tmp_path / "later.toml"
     file.write_text(text)

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from httpbed.experiment import units
+from httpbed.experiment.errors import RejectedValueError
 from httpbed.experiment.impairments.queue import QueueLimit, parse_queue_limit
 from httpbed.experiment.units import (
     parse_duration,
@@ -143,6 +144,14 @@ def test_a_malformed_quantity_is_rejected_with_its_reason(
     """Wrong units, signs and magnitudes; a huge exponent is rejected without being expanded."""
     with pytest.raises(ValueError, match=reason):
         parse(text)
+
+
+def test_a_rejected_quantity_has_its_remedy_apart_from_the_reason() -> None:
+    """An option is written otherwise than a key of the file, so its reader gives the example."""
+    with pytest.raises(RejectedValueError) as caught:
+        parse_rate("fast", example="10mbit")
+    assert caught.value.reason == "'fast' is not a number with a unit"
+    assert caught.value.remedy == "write it like '10mbit'"
 
 
 @pytest.mark.parametrize(

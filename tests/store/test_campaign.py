@@ -206,7 +206,7 @@ def test_many_other_libraries_are_one_mistake() -> None:
 
     program, libraries = resume.conflicts(made_by("a", "b"), made_by("c", "d"))
     assert program == ("program curl", "8 (bbbbbbbbbbbb)", "8 (dddddddddddd)")
-    assert libraries[0] == "the set of libraries of curl"
+    assert libraries[0] == "the set of libraries of program curl"
     assert libraries[1].startswith("20 files (")
     assert libraries[1] != libraries[2]
 

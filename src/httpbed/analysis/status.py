@@ -42,7 +42,7 @@ Row = Mapping[str, Any]
 class Reason:
     """Why some attempts or trials did not complete.
 
-    Reasons that differ in their numbers alone, such as a lateness, are one.
+    Reasons that differ only in their numbers, such as a lateness, count as one.
     """
 
     latest: str

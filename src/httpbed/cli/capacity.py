@@ -20,6 +20,7 @@ DEFAULT_TURNS = 6
 @verb("capacity")
 @click.option(
     "--browser",
+    metavar="NAME",
     default="chromium-headless-shell",
     show_default=True,
     help="The implementation that loads the page.",

@@ -8,7 +8,7 @@ import re
 import click
 
 from httpbed.experiment.clock import Clock
-from httpbed.experiment.errors import ConfigError, HostError, Mistake
+from httpbed.experiment.errors import ConfigError, HostError, Mistake, RejectedValueError
 
 _ADDRESS = re.compile(r"(tcp|tls)://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
 _LAST_PORT = 65535
@@ -20,11 +20,12 @@ class SchedulerAddress(click.ParamType[str]):
     name = "tcp://HOST:PORT"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the address; click reports any other word."""
+        """Return the address; reject any other word."""
+        del param, ctx
         found = _ADDRESS.fullmatch(value)
         if found is None or not 1 <= int(found[3]) <= _LAST_PORT:
             remedy = "write it like tcp://10.0.0.1:8786 or tls://10.0.0.1:8786"
-            self.fail(f"{value!r} is not the address of a scheduler; {remedy}", param, ctx)
+            raise RejectedValueError(f"{value!r} is not the address of a scheduler", remedy)
         return value
 
 
@@ -32,6 +33,7 @@ ADDRESS = SchedulerAddress()
 cluster_option = click.option(
     "--cluster",
     type=ADDRESS,
+    metavar=SchedulerAddress.name,
     help="Run the blocks on other machines, through this Dask scheduler; start httpbed worker on"
     " each machine. Use it if one machine is too slow. The campaign's folder stays here.",
 )

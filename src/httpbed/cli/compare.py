@@ -46,8 +46,10 @@ def _options(function: Callable[..., Any]) -> Callable[..., Any]:
     metavar="ROLE.NAME=VALUE,...",
     help="A setting of the programs in a role, such as server.http3_stream_buffer_size=64k,1m.",
 )
-@click.option("--replicates", default="6", show_default=True, help="Number of blocks.")
-@click.option("--seed", default="1", show_default=True, help="Seed of everything random.")
+@click.option("--replicates", metavar="N", default="6", show_default=True, help="Number of blocks.")
+@click.option(
+    "--seed", metavar="N", default="1", show_default=True, help="Seed of everything random."
+)
 @click.option(
     "-o",
     "--output",

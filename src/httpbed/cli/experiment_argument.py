@@ -146,10 +146,7 @@ replicates_option = click.option(
 
 def _until(context: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
     del context, parameter
-    try:
-        return text if text is None or replication.parse_width(text) else None
-    except ValueError as error:
-        raise ConfigError([Mistake("--until", str(error))]) from None
+    return text if text is None or replication.parse_width(text) else None
 
 
 until_option = click.option(

@@ -11,7 +11,6 @@ from httpbed.cli.json_option import json_option
 from httpbed.cli.one_of import OneOf
 from httpbed.cli.verb import verb
 from httpbed.experiment import units
-from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.metric import METRICS
 
 MARGIN = "3 %"
@@ -19,10 +18,7 @@ MARGIN = "3 %"
 
 def _margin(context: click.Context, parameter: click.Parameter, text: str | None) -> float | None:
     del context, parameter
-    try:
-        return None if text is None else units.parse_share(text)
-    except ValueError as error:
-        raise ConfigError([Mistake("--margin", str(error))]) from None
+    return None if text is None else units.parse_share(text)
 
 
 @verb("gate")

@@ -9,6 +9,7 @@ import click
 
 from httpbed.campaign import parallelism
 from httpbed.campaign.parallelism import Parallelism
+from httpbed.experiment.errors import RejectedValueError
 
 AUTO = "auto"
 MOST = 64
@@ -22,16 +23,25 @@ class JobsType(click.ParamType[Parallelism]):
     def convert(
         self, value: str | Parallelism, param: click.Parameter | None, ctx: click.Context | None
     ) -> Parallelism:
-        """Return the parallelism; click reports any other word."""
+        """Return the parallelism; reject any other word."""
+        del param, ctx
         if isinstance(value, Parallelism):
             return value
         if value == AUTO:
             return parallelism.adapted()
         if not value.isdecimal() or not 1 <= int(value) <= MOST:
-            self.fail(f"{value!r} is neither a number from 1 to {MOST} nor {AUTO}", param, ctx)
+            reason = f"{value!r} is neither a number from 1 to {MOST} nor {AUTO}"
+            raise RejectedValueError(reason)
         return Parallelism(int(value))
 
 
 def jobs_option(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare the option with its help; the default is as many as the machine carries."""
-    return click.option("--jobs", type=JobsType(), default=AUTO, show_default=True, help=text)
+    return click.option(
+        "--jobs",
+        type=JobsType(),
+        metavar=JobsType.name,
+        default=AUTO,
+        show_default=True,
+        help=text,
+    )

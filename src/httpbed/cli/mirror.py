@@ -31,6 +31,7 @@ from httpbed.studies.mirror.crawler import MirrorLimits
 )
 @click.option(
     "--entry",
+    metavar="FILE",
     default="index.html",
     show_default=True,
     help="The page's file within a folder.",
@@ -65,12 +66,17 @@ from httpbed.studies.mirror.crawler import MirrorLimits
 )
 @click.option(
     "--browser",
+    metavar="NAME",
     default="chromium-headless-shell",
     show_default=True,
     help="The implementation that loads the page.",
 )
 @click.option(
-    "--server", default="nginx", show_default=True, help="The implementation that serves the page."
+    "--server",
+    metavar="NAME",
+    default="nginx",
+    show_default=True,
+    help="The implementation that serves the page.",
 )
 @recipes_option
 @json_option

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import click
+
+from httpbed.experiment.errors import RejectedValueError
 
 _FEW = 8
 """So many words are listed when none is similar."""
@@ -17,14 +19,19 @@ _VERY_SIMILAR = 0.75
 class OneOf(click.Choice[str]):
     """One of the known words."""
 
-    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
-        """Return the reason for a rejected word, with similar words or the first few."""
-        del ctx
-        words = list(map(str, self.choices))
-        if remedy := suggestion(str(value), words):
-            return f"{value!r} is unknown; {remedy}"
-        rest = " ..." if len(words) > _FEW else ""
-        return f"{value!r} is unknown; known: {', '.join(words[:_FEW])}{rest}"
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the word; reject an unknown one with similar words, or the first few."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            words = list(map(str, self.choices))
+            remedy = suggestion(str(value), words) or _first(words)
+            raise RejectedValueError(f"{value!r} is unknown", remedy) from None
+
+
+def _first(words: Sequence[str]) -> str:
+    rest = " ..." if len(words) > _FEW else ""
+    return f"known: {', '.join(words[:_FEW])}{rest}"
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:

@@ -77,8 +77,20 @@ def make(*, names: tuple[str, ...], every: bool) -> None:
 @command.command()
 @_names
 @click.option("--all", "every", is_flag=True, help="Check all pages.")
-@click.option("--browser", default="chromium-headless-shell", show_default=True)
-@click.option("--server", default="nginx", show_default=True)
+@click.option(
+    "--browser",
+    metavar="NAME",
+    default="chromium-headless-shell",
+    show_default=True,
+    help="The implementation that loads the pages.",
+)
+@click.option(
+    "--server",
+    metavar="NAME",
+    default="nginx",
+    show_default=True,
+    help="The implementation that serves the pages.",
+)
 @recipes_option
 def check(
     *,

@@ -13,7 +13,7 @@ from httpbed.cli.echo import echo
 from httpbed.cli.json_option import json_option
 from httpbed.cli.verb import verb
 from httpbed.experiment import profiles
-from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.experiment.errors import ConfigError, Mistake, RejectedValueError
 
 
 @verb("profiles")
@@ -44,8 +44,8 @@ def _existing(names: Iterable[str]) -> list[str]:
     for name in names:
         try:
             existing.append(profiles.known(name))
-        except ValueError as error:
-            mistakes.append(Mistake("NAME", str(error)))
+        except RejectedValueError as error:
+            mistakes.append(Mistake("NAME", error.reason, error.remedy))
     if mistakes:
         raise ConfigError(mistakes)
     return existing

@@ -92,7 +92,9 @@ def _row(recipe: Recipe) -> list[str]:
     help="Every client with every server in every version, direct and through every proxy; default:"
     " each declared ability once.",
 )
-@click.option("--jobs", type=WholeNumber(1, 64), default=1, show_default=True)
+@click.option(
+    "--jobs", type=WholeNumber(1, 64), default=1, show_default=True, help="Trials side by side."
+)
 @click.option(
     "-o",
     "--output",

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.experiment.errors import ConfigError, Mistake, RejectedValueError
 
 ADDRESS = "127.0.0.1"
 MOST_PORT = 65535
@@ -42,10 +42,11 @@ class _Port(click.ParamType[int]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Return the port; raise ConfigError if it is in use."""
+        del param, ctx
         text = str(value)
         if not text.isdecimal() or int(text) > MOST_PORT:
             accepted = f"write a number from 1 to {MOST_PORT} after --serve, or --serve last"
-            self.fail(f"{text!r} is not a port; {accepted}", param, ctx)
+            raise RejectedValueError(f"{text!r} is not a port", accepted)
         listen(int(text)).close()
         return int(text)
 

@@ -108,7 +108,7 @@ def path(*, names: tuple[str, ...], recipe_folders: tuple[Path, ...], as_json: b
 
 
 @command.command()
-@click.argument("names", nargs=-1)
+@click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--all", "every", is_flag=True, help="Remove all root filesystems.")
 @json_option
 def remove(names: tuple[str, ...], *, every: bool, as_json: bool) -> None:

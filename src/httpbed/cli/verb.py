@@ -16,7 +16,7 @@ from click.exceptions import NoArgsIsHelpError, NoSuchCommand, NoSuchOption
 
 from httpbed.cli.checked_path import CheckedPath
 from httpbed.cli.one_of import suggestion
-from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.experiment.errors import ConfigError, Mistake, RejectedValueError
 
 
 class Verb(click.Command):
@@ -29,7 +29,7 @@ class Verb(click.Command):
             return super().parse_args(ctx, args)
         except NoArgsIsHelpError:
             raise
-        except (click.UsageError, ConfigError) as error:
+        except (click.UsageError, ConfigError, RejectedValueError) as error:
             found = dict.fromkeys(_all(self, ctx, words))
             raise (ConfigError(found) if found else error) from None
 
@@ -93,6 +93,8 @@ def _all(command: click.Command, context: click.Context, words: list[str]) -> It
                 named.append((parameter.type, value))
         except click.UsageError as error:
             yield _mistake(error, context)
+        except RejectedValueError as error:
+            yield Mistake(_place(parameter, again), error.reason, error.remedy)
         except ConfigError as error:
             yield from error.mistakes
     if not unknown:  # whose values are among the other words now
@@ -136,8 +138,7 @@ def _mistake(error: click.UsageError, context: click.Context) -> Mistake:
     if isinstance(error, click.BadOptionUsage):
         return _wrong_number_of_values(error.option_name, context)
     if isinstance(error, click.BadParameter):
-        reason, _, remedy = error.message.partition("; ")
-        return Mistake(_variable(error) or _name(error.param, context), reason, remedy)
+        return Mistake(_place(error.param, error.ctx or context), error.message)
     return Mistake(context.command_path, error.message)
 
 
@@ -162,13 +163,11 @@ def _wrong_number_of_values(name: str, context: click.Context) -> Mistake:
     return Mistake(name, f"needs {needed}", f"write {name} {option.make_metavar(context)}")
 
 
-def _variable(error: click.BadParameter) -> str:
-    """Return the environment variable that gave an option its value; empty if none did."""
-    option, context = error.param, error.ctx
-    if not (isinstance(option, click.Option) and isinstance(option.envvar, str) and context):
-        return ""
-    is_environment = context.get_parameter_source(option.name) is ParameterSource.ENVIRONMENT
-    return f"${option.envvar}" if is_environment else ""
+def _place(parameter: click.Parameter | None, context: click.Context) -> str:
+    """Return the environment variable that gave an option its value, or the parameter's name."""
+    if parameter and context.get_parameter_source(parameter.name) is ParameterSource.ENVIRONMENT:
+        return f"${parameter.envvar}"
+    return _name(parameter, context)
 
 
 def _name(parameter: click.Parameter | None, context: click.Context) -> str:

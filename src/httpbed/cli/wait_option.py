@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from httpbed.experiment import units
-from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.experiment.errors import RejectedValueError
 from httpbed.network.shell.tc_quantities import spelled
 
 MOST_S = 24 * 3600.0
@@ -15,13 +15,9 @@ def _seconds(context: click.Context, parameter: click.Parameter, text: str | Non
     del context, parameter
     if text is None:
         return 0.0
-    try:
-        seconds = units.parse_duration(spelled("duration", text))
-    except ValueError as error:
-        reason, _, _ = str(error).partition("; write it like")  # in an experiment file
-        raise ConfigError([Mistake("--wait", reason, "write it like --wait 10min")]) from None
+    seconds = units.parse_duration(spelled("duration", text), example="10min")
     if seconds > MOST_S:
-        raise ConfigError([Mistake("--wait", f"{text!r} is above 24 h", "use 24h or less")])
+        raise RejectedValueError(f"{text!r} is above 24 h", "use 24h or less")
     return seconds
 
 
@@ -30,7 +26,7 @@ wait_option = click.option(
     "wait_s",
     callback=_seconds,
     metavar="10min",
-    help="Wait so long at most until the machine is quiet: before the first trial, and after each"
+    help="Wait at most this long for a quiet machine: before the first trial, and after each"
     " attempt that a busy machine made invalid. Default: begin at once, and wait some seconds after"
     " such an attempt.",
 )

@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from httpbed.experiment.errors import RejectedValueError
+
 
 class WholeNumber(click.IntRange):
     """A whole number from ``least`` to ``most``; errors say what is accepted."""
@@ -18,14 +20,15 @@ class WholeNumber(click.IntRange):
         self._bounds = (least, most)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the number; raise click.BadParameter for anything else."""
+        """Return the number; reject anything else."""
+        del param, ctx
         least, most = self._bounds
         try:
             number = int(value)
         except ValueError:
-            self.fail(f"{value!r} is not a whole number; {self._accepted}", param, ctx)
+            raise RejectedValueError(f"{value!r} is not a whole number", self._accepted) from None
         if number < least:
-            self.fail(f"{number} is below {least}; {self._accepted}", param, ctx)
+            raise RejectedValueError(f"{number} is below {least}", self._accepted)
         if number > most:
-            self.fail(f"{number} is above {most}; {self._accepted}", param, ctx)
+            raise RejectedValueError(f"{number} is above {most}", self._accepted)
         return number

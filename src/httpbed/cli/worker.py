@@ -50,6 +50,6 @@ def command(*, address: str, name: str, slots: int, host: str | None, as_json: b
     """
     require_dask()
     from httpbed.campaign.cluster.station import Station  # noqa: PLC0415 - not for --help
-    from httpbed.cli.bodies import worker as body  # noqa: PLC0415 - likewise
+    from httpbed.cli.bodies import worker as body  # noqa: PLC0415 - as above
 
     body.run(Station(address, name, slots, host), as_json=as_json)

@@ -8,6 +8,7 @@ from pydantic import Field, Tag, model_validator
 
 from httpbed.experiment import spellings
 from httpbed.experiment.alternatives import chosen
+from httpbed.experiment.errors import RejectedValueError
 from httpbed.experiment.impairments.delay import Delay
 from httpbed.experiment.units import BitRate, Bytes, Seconds, Share
 from httpbed.experiment.value import Value
@@ -34,7 +35,7 @@ class Action(Value):
     def _changes_one_thing(self) -> Action:
         changed = self.changed_fields()
         if len(changed) > 1:
-            raise ValueError(f"changes {' and '.join(changed)}; write an entry for each")
+            raise RejectedValueError(f"changes {' and '.join(changed)}", "write an entry for each")
         return self
 
     def changed_fields(self) -> list[str]:
@@ -51,7 +52,7 @@ class ScheduleEntry(Action):
     @model_validator(mode="after")
     def _changes_something(self) -> ScheduleEntry:
         if not self.changed_fields():
-            raise ValueError(f"changes nothing; give one of {', '.join(ACTIONS)}")
+            raise RejectedValueError("changes nothing", f"give one of {', '.join(ACTIONS)}")
         return self
 
 

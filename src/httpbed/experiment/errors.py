@@ -87,6 +87,17 @@ class HostError(HttpbedError):
         super().__init__(f"{reason}; {remedy}")
 
 
+class RejectedValueError(ValueError):
+    """A value that the user wrote is rejected; the caller, which knows its place, names it.
+
+    pydantic collects it from validators, as it collects every ValueError.
+    """
+
+    def __init__(self, reason: str, remedy: str = "") -> None:
+        self.reason, self.remedy = reason, remedy
+        super().__init__("; ".join(filter(None, (reason, remedy))))
+
+
 class SubjectError(HttpbedError):
     """The program under test failed, which is an outcome."""
 

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, Tag
 
 from httpbed.experiment import spellings
 from httpbed.experiment.alternatives import chosen
+from httpbed.experiment.errors import RejectedValueError
 from httpbed.experiment.units import Bytes
 from httpbed.experiment.value import Value
 
@@ -59,16 +60,15 @@ def _count(value: object) -> object:
 
 def _image_size(size: int) -> int:
     if not SMALLEST_IMAGE <= size <= LARGEST_IMAGE:
-        bounds = f"{SMALLEST_IMAGE} B to {LARGEST_IMAGE // 10**6} MB"
-        raise ValueError(f"{size} B is out of range for an image; use {bounds}")
+        bounds = f"use {SMALLEST_IMAGE} B to {LARGEST_IMAGE // 10**6} MB"
+        raise RejectedValueError(f"{size} B is out of range for an image", bounds)
     return size
 
 
 def _viewport(value: object) -> object:
     if not isinstance(value, str) or not _VIEWPORT.fullmatch(value):
-        raise ValueError(
-            'is not a width and a height in pixels, 10 to 9999; write it like "1366x768"'
-        )
+        reason = "is not a width and a height in pixels, 10 to 9999"
+        raise RejectedValueError(reason, 'write it like "1366x768"')
     return value
 
 

@@ -338,8 +338,7 @@ def _mistake(
     at = detail["loc"][:-1] if detail["loc"][-1:] == ("[key]",) else detail["loc"]
     if detail["type"] == NO_SUCH_KIND:  # pydantic reports it for the whole table
         at = (*at, "kind")
-    reason = validation_messages.reason(detail)
-    remedy = ""
+    reason, remedy = validation_messages.reason_and_remedy(detail)
     if detail["type"] == "extra_forbidden":
         key = str(detail["loc"][-1])
         is_misplaced = key in _known_keys()  # not misspelled

@@ -14,6 +14,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, Literal
 
+from httpbed.experiment.errors import RejectedValueError
 from httpbed.experiment.value import Value
 
 Table = dict[str, Any]
@@ -49,13 +50,13 @@ def known(name: str) -> str:
     """Return ``name`` if a profile has this name.
 
     Raises:
-        ValueError: No profile has this name; the message suggests similar names.
+        RejectedValueError: No profile has this name; the remedy suggests similar names.
     """
     names = list(all_profiles())
     if name not in names:
         close = difflib.get_close_matches(name, names, n=3)
         hint = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(names)}"
-        raise ValueError(f"{name!r} is not a profile; {hint}")
+        raise RejectedValueError(f"{name!r} is not a profile", hint)
     return name
 
 

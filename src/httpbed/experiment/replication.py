@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, Tag, model_validator
 
 from httpbed.experiment import units
 from httpbed.experiment.alternatives import TEXT, chosen
+from httpbed.experiment.errors import RejectedValueError
 from httpbed.experiment.value import Value
 
 MOST_BLOCKS = 10_000
@@ -21,14 +22,14 @@ def parse_width(text: str) -> float:
     """Return the share in ``ci 5 %``: the half-width of an interval over its estimate.
 
     Raises:
-        ValueError: The text is none, or the share is not between 0 % and 100 %.
+        RejectedValueError: The text is none, or the share is not between 0 % and 100 %.
     """
     match = _WIDTH.fullmatch(text)
     if match is None:
-        raise ValueError(f'{text!r} does not have the form "ci 5 %"')
+        raise RejectedValueError(f'{text!r} does not have the form "ci 5 %"')
     share = units.parse_share(match["share"])
     if not 0 < share < 1:
-        raise ValueError(f"{match['share']} is not between 0 % and 100 %")
+        raise RejectedValueError(f"{match['share']} is not between 0 % and 100 %")
     return share
 
 

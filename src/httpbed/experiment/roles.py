@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from httpbed.experiment import spellings
+from httpbed.experiment.errors import RejectedValueError
 from httpbed.experiment.topology import HostName
 from httpbed.experiment.value import Value
 
@@ -88,8 +89,8 @@ class Roles(Value):
     @model_validator(mode="after")
     def _balances_at_a_proxy(self) -> Roles:
         if self.server.also_on and not self.proxies:
-            msg = "server.also_on needs a proxy that balances over the servers; add one to proxies"
-            raise ValueError(msg)
+            reason = "server.also_on needs a proxy that balances over the servers"
+            raise RejectedValueError(reason, "add one to proxies")
         return self
 
     def parts(self) -> Iterator[tuple[str, Role, str]]:

@@ -3,7 +3,7 @@
 Every quantity in an experiment file has a unit ("10 Mbit/s", "25 ms", "4 %"); a bare number is
 rejected. Inside the program a rate is in bit/s, a duration in seconds, a size in bytes, and a share
 is between 0 and 1. Decimal prefixes are powers of ten (MB), binary ones powers of two (MiB, IEC
-80000-13).
+80000-13). A rejected quantity is a RejectedValueError, whose remedy may name an ``example``.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from decimal import Decimal, InvalidOperation
 from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
+
+from httpbed.experiment.errors import RejectedValueError
 
 NS = 1e9
 """Nanoseconds in a second."""
@@ -54,29 +56,26 @@ def split(text: object, units: Mapping[str, int | Decimal], example: str) -> tup
     """Split ``text`` into a number and one of ``units``.
 
     Raises:
-        ValueError: The number or the unit is missing, out of range, or unknown.
+        RejectedValueError: The number or the unit is missing, out of range, or unknown.
     """
+    remedy = f"write it like {example!r}"
     if not isinstance(text, str):
-        msg = f"{text!r} is not a text with a number and a unit; write it like {example!r}"
-        raise ValueError(msg)  # noqa: TRY004 - pydantic collects ValueError, not TypeError
+        raise RejectedValueError(f"{text!r} is not a text with a number and a unit", remedy)
     if len(text) > _MOST_LETTERS:
-        msg = f"{text[:20]!r}... is too long for a quantity; write it like {example!r}"
-        raise ValueError(msg)
+        raise RejectedValueError(f"{text[:20]!r}... is too long for a quantity", remedy)
     match = QUANTITY.fullmatch(text)
     try:
         number = Decimal(match["number"]) if match else None
     except InvalidOperation:
         number = None
     if match is None or number is None:
-        msg = f"{text!r} is not a number with a unit; write it like {example!r}"
-        raise ValueError(msg)
+        raise RejectedValueError(f"{text!r} is not a number with a unit", remedy)
     if match["unit"] not in units:
         named = f"unknown unit {match['unit']!r}" if match["unit"] else "the unit is missing"
-        msg = f"{named} in {text!r}; known: {', '.join(units)}"
-        raise ValueError(msg)
+        raise RejectedValueError(f"{named} in {text!r}", f"known: {', '.join(units)}")
     if abs(number.adjusted()) > _MOST_DIGITS:
-        msg = f"{text!r} is out of range: it has more than {_MOST_DIGITS} digits"
-        raise ValueError(msg)
+        reason = f"{text!r} is out of range: it has more than {_MOST_DIGITS} digits"
+        raise RejectedValueError(reason)
     return number, match["unit"]
 
 
@@ -85,8 +84,7 @@ def _scaled(
 ) -> Decimal:
     number, unit = split(text, units, example)
     if number < 0:
-        msg = f"{text!r} is negative; use {least} or more"
-        raise ValueError(msg)
+        raise RejectedValueError(f"{text!r} is negative", f"use {least} or more")
     return number * Decimal(units[unit])
 
 
@@ -95,20 +93,20 @@ SLOWEST_BIT_S = 200
 FASTEST_BIT_S = 10**11
 
 
-def parse_rate(text: object) -> int:
+def parse_rate(text: object, *, example: str = "10 Mbit/s") -> int:
     """Return the bits per second of ``"10 Mbit/s"``: from 200 bit/s to 100 Gbit/s."""
-    bit_s = int(_scaled(text, RATES, "10 Mbit/s", f"{SLOWEST_BIT_S} bit/s"))
+    bit_s = int(_scaled(text, RATES, example, f"{SLOWEST_BIT_S} bit/s"))
     if bit_s < SLOWEST_BIT_S:
-        msg = f"{text!r} is below {SLOWEST_BIT_S} bit/s, the rate of one packet per minute"
-        raise ValueError(msg)
+        reason = f"{text!r} is below {SLOWEST_BIT_S} bit/s, the rate of one packet per minute"
+        raise RejectedValueError(reason)
     if bit_s > FASTEST_BIT_S:
-        raise ValueError(f"{text!r} is above 100 Gbit/s")
+        raise RejectedValueError(f"{text!r} is above 100 Gbit/s")
     return bit_s
 
 
-def parse_duration(text: object) -> float:
+def parse_duration(text: object, *, example: str = "25 ms") -> float:
     """Return the seconds of ``"25 ms"``."""
-    return float(_scaled(text, DURATIONS, "25 ms"))
+    return float(_scaled(text, DURATIONS, example))
 
 
 def parse_signed_duration(text: object) -> float:
@@ -117,21 +115,19 @@ def parse_signed_duration(text: object) -> float:
     return float(number * Decimal(DURATIONS[unit]))
 
 
-def parse_share(text: object) -> float:
+def parse_share(text: object, *, example: str = "4 %") -> float:
     """Return ``"4 %"`` as a fraction between 0 and 1."""
-    share = _scaled(text, SHARES, "4 %")
+    share = _scaled(text, SHARES, example)
     if share > 1:
-        msg = f"{text!r} is above 100 %; use 0 % to 100 %"
-        raise ValueError(msg)
+        raise RejectedValueError(f"{text!r} is above 100 %", "use 0 % to 100 %")
     return float(share)
 
 
-def parse_size(text: object) -> int:
+def parse_size(text: object, *, example: str = "1 MB") -> int:
     """Return the bytes of ``"1 MB"`` (10^6) or ``"1 MiB"`` (2^20)."""
-    size = _scaled(text, SIZES, "1 MB")
+    size = _scaled(text, SIZES, example)
     if size != int(size):
-        msg = f"{text!r} is not a whole number of bytes"
-        raise ValueError(msg)
+        raise RejectedValueError(f"{text!r} is not a whole number of bytes")
     return int(size)
 
 
@@ -185,8 +181,8 @@ def at_most(most_s: float) -> AfterValidator:
 
     def check(seconds: float) -> float:
         if abs(seconds) > most_s:
-            msg = f"{format_duration(seconds)} is longer than {format_duration(most_s)}"
-            raise ValueError(msg)
+            reason = f"{format_duration(seconds)} is longer than {format_duration(most_s)}"
+            raise RejectedValueError(reason)
         return seconds
 
     return AfterValidator(check)

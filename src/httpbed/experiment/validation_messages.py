@@ -7,6 +7,7 @@ import re
 from pydantic_core import ErrorDetails
 
 from httpbed.experiment import spellings
+from httpbed.experiment.errors import RejectedValueError
 from httpbed.experiment.factorial_mistakes import MOST_LISTED, listed
 
 _EXPECTED = {
@@ -39,7 +40,15 @@ _LONGEST_VALUE = 40
 _SUBJECTS = re.compile(r"^(Input|String|List|Tuple|Dictionary|Value) should ")
 
 
-def reason(detail: ErrorDetails) -> str:
+def reason_and_remedy(detail: ErrorDetails) -> tuple[str, str]:
+    """Return what is wrong with a value, and what to do; no remedy if the reason says it."""
+    error = detail.get("ctx", {}).get("error")
+    if isinstance(error, RejectedValueError):
+        return error.reason, error.remedy
+    return _reason(detail), ""
+
+
+def _reason(detail: ErrorDetails) -> str:
     """Return what is wrong with a value, and the rejected value if it is short."""
     value, kind = detail["input"], detail["type"]
     is_number = isinstance(value, int | float) and not isinstance(value, bool)

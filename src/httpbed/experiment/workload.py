@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag, TypeAdapter, ValidationInfo, field_validator
 
+from httpbed.experiment.errors import RejectedValueError
 from httpbed.experiment.page import PageCapability, PageLoad
 from httpbed.experiment.units import Bytes
 from httpbed.experiment.value import Value
@@ -46,7 +47,7 @@ class Download(Value):
         files = info.data.get("files", connections)  # files that are rejected are reported
         if connections > files:
             have = f"{connections} connections for {files} file{'s' * (files > 1)}"
-            raise ValueError(f"{have}; use at most one per file")
+            raise RejectedValueError(have, "use at most one per file")
         return connections
 
     def needs(self) -> Iterator[DownloadCapability]:

@@ -218,7 +218,7 @@ def _recipe(
 def _reason_and_remedy(detail: ErrorDetails) -> tuple[str, str]:
     """Return reason and remedy of a validation error, in the words of all other mistakes."""
     known = {"missing": ("is missing", ""), "extra_forbidden": ("unknown key", "delete it")}
-    return known.get(detail["type"], (validation_messages.reason(detail), ""))
+    return known.get(detail["type"], validation_messages.reason_and_remedy(detail))
 
 
 def _script(place: str, recipe: Recipe) -> Mistake | None:

@@ -9,6 +9,7 @@ from typing import Annotated
 from packaging.utils import is_normalized_name, parse_wheel_filename
 from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
+from httpbed.experiment.errors import RejectedValueError
 from httpbed.experiment.value import Value
 from httpbed.host.packages import pypi
 from httpbed.host.packages.toolbox import Contents
@@ -31,11 +32,11 @@ def _names_wheels(requirement: str, wheels: Iterable[str]) -> None:
     if not equals or not is_normalized_name(name):
         raise ValueError(f"{requirement!r} is not NAME==VERSION, with the name as pip writes it")
     if not wheels:
-        raise ValueError(f"{requirement} has no wheel; {_HOW}")
+        raise RejectedValueError(f"{requirement} has no wheel", _HOW)
     for wheel in wheels:
         its_name, its_version, _, _ = parse_wheel_filename(wheel)
         if (its_name, str(its_version)) != (name, version):
-            raise ValueError(f"{wheel!r} is not a wheel of {requirement}; {_HOW}")
+            raise RejectedValueError(f"{wheel!r} is not a wheel of {requirement}", _HOW)
 
 
 class Install(Value):

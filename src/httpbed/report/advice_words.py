@@ -44,7 +44,8 @@ def _difference(one: AdviceDifference) -> str:
     text = f"{one.factor} {write(one.measured)} instead of {write(one.wanted)}"
     if one.factor == "loss":
         points = 100 * (one.measured - one.wanted)
-        how = f"{abs(points):.3g} points {'more' if points > 0 else 'less'}"
+        number = f"{abs(points):.3g}"
+        how = f"{number} point{'s' * (number != '1')} {'more' if points > 0 else 'less'}"
     elif one.wanted > 0 and one.measured > 0:
         how = f"{one.measured / one.wanted:.3g} times"
     else:

@@ -34,9 +34,13 @@ def less_and_more(metric: str) -> tuple[str, str]:
 
 def unsettled(ratios: Sequence[Ratio]) -> str:
     """Return ``not settled with 4 blocks``."""
+    return f"not {_settled(ratios)}"
+
+
+def _settled(ratios: Sequence[Ratio]) -> str:
     sizes = sorted({ratio.n for ratio in ratios})
     n = " to ".join(dict.fromkeys(map(str, (sizes[0], sizes[-1]))))
-    return f"not settled with {n} block{'s' * (sizes[-1] > 1)}"
+    return f"settled with {n} block{'s' * (sizes[-1] > 1)}"
 
 
 def extremes(ratios: Sequence[Ratio]) -> str:
@@ -55,7 +59,7 @@ def _sentence(metric: str, effect: FactorEffect) -> Sentence:
     if judgements == {"open"}:
         none = {1: "the one cell is", 2: "neither cell is"}.get(len(every))
         text = f"{against}, {none or f'none of {len(every)} cells is'} "
-        settled = unsettled(every).removeprefix("not " * (len(every) > 1))
+        settled = _settled(every) if len(every) > 1 else unsettled(every)
         return Sentence(f"{text}{settled} ({extremes(every)})", about=about)
     if judgements <= {"equal", "open"}:
         text = f"changed nothing that is settled {against}: {', '.join(_undirected(every))}"

@@ -75,7 +75,7 @@ def differences(top: Path, expected: Mapping[str, FileDigest]) -> dict[str, str]
         except FileNotFoundError:
             return digest.difference(None)
         except untrusted_files.UnreadableError as error:
-            return str(error).removeprefix(f"{Path(path(name)).name} ")
+            return error.reason
 
     return {name: how for name in expected if (how := difference(name))}
 

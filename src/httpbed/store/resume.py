@@ -84,7 +84,7 @@ def differences(
     """Yield what differs between two manifests: name, old value and new value."""
     before, now = _subjects(made_by), _subjects(manifest)
     for subject in dict.fromkeys([*before, *now]):
-        yield from _of_subject(before.get(subject, {}), now.get(subject, {}))
+        yield from _of_subject(subject, before.get(subject, {}), now.get(subject, {}))
     yield from _differences(_sites(made_by), _sites(manifest))
     yield from _machine_differences(made_by, manifest)
 
@@ -108,7 +108,7 @@ def program_conflicts(
     before, now = _subjects(made_by), _subjects(manifest)
     for subject in before:
         if subject in now:
-            yield from _of_subject(before[subject], now[subject])
+            yield from _of_subject(subject, before[subject], now[subject])
     sites = _sites(made_by), _sites(manifest)
     for name, old, new in _differences(*sites):
         of_each = [set(one.get(name, "").split()) for one in sites]
@@ -116,7 +116,9 @@ def program_conflicts(
             yield name, old, new
 
 
-def _of_subject(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+def _of_subject(
+    subject: str, old: Mapping[str, str], new: Mapping[str, str]
+) -> Iterator[tuple[str, str, str]]:
     """Yield what differs in a subject; more than a few of its libraries are one difference.
 
     After an upgrade of the distribution, all libraries of a program differ.
@@ -127,8 +129,7 @@ def _of_subject(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[tupl
         yield from found
         return
     yield from (one for one in found if not _is_library(one[0]))
-    program = libraries[0].rpartition(" of ")[2]
-    yield f"the set of libraries of {program}", _summary(old), _summary(new)
+    yield f"the set of libraries of {subject}", _summary(old), _summary(new)
 
 
 def _is_library(name: str) -> bool:

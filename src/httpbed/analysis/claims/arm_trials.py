@@ -7,14 +7,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow.compute as pc
+
 from httpbed.analysis import sample as samples
 from httpbed.analysis.claims.judging import ArmJudgement
+from httpbed.experiment.check import CHECKS
 from httpbed.experiment.claims.quantity import TreatmentKey
 from httpbed.store.results import Results
 
 ENDINGS = ("failed", "timed out", "unsupported")
 MOST_REASON = 100
 """Characters of a reason."""
+EXPLICIT = frozenset(one.id for one in CHECKS if one.is_explicit)
+"""Checks whose figure says by itself what is wrong."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,7 @@ class ArmTrialsReader:
     def __init__(self, results: Results) -> None:
         self._last = samples.by_treatment(results, results.last_attempts)
         self._invalid = samples.by_treatment(results, samples.invalid_rows(results))
+        self._broken = _broken_checks(results)
         self._blocks = samples.planned_blocks(results)
         self._known = {tuple(one.values()) for one in results.experiment.treatments()}
 
@@ -48,10 +54,25 @@ class ArmTrialsReader:
             outcomes=Counter(row["outcome"] for row in last),
             invalid_attempts=len(invalid),
             reasons={
-                "invalid": Counter(_check(row) for row in invalid),
+                "invalid": Counter(map(self._why_invalid, invalid)),
                 **{kind: Counter(_reasons(last, kind)) for kind in ENDINGS},
             },
         )
+
+    def _why_invalid(self, row: Mapping[str, Any]) -> str:
+        """Return the first broken check of an attempt; the attempt's reason if it has no check."""
+        return self._broken.get((row["trial"], row["attempt"]), row["reason"] or "no reason given")
+
+
+def _broken_checks(results: Results) -> dict[tuple[str, int], str]:
+    """Return the first broken check of the bed by trial and attempt: its name, or its figure."""
+    checks = results.checks
+    broken = pc.and_(pc.equal(checks["of"], "bed"), pc.equal(checks["passed"], False))
+    found: dict[tuple[str, int], str] = {}
+    for row in checks.filter(broken).to_pylist():
+        says = row["figure"] if row["check"] in EXPLICIT else row["name"]
+        found.setdefault((row["trial"], row["attempt"]), says)
+    return found
 
 
 def warnings(arm: ArmJudgement, trials: ArmTrials) -> Iterator[str]:
@@ -91,11 +112,6 @@ def _why(trials: ArmTrials, kind: str) -> str:
     (first, _), *others = reasons.most_common()
     more = f", and {len(others)} other reason{'s' * (len(others) > 1)}" if others else ""
     return f": {first[:MOST_REASON]}{more}"
-
-
-def _check(row: Mapping[str, Any]) -> str:
-    """Return the name of the check that made an attempt invalid, without its figure."""
-    return str(row["reason"]).partition(":")[0]
 
 
 def _reasons(rows: Iterable[Mapping[str, Any]], kind: str) -> Iterator[str]:

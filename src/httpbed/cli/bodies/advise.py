@@ -13,7 +13,7 @@ from httpbed.cli import campaign_folders
 from httpbed.cli.echo import echo
 from httpbed.cli.one_of import suggestion
 from httpbed.experiment import units
-from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.experiment.errors import ConfigError, Mistake, RejectedValueError
 from httpbed.experiment.metric import METRICS
 from httpbed.experiment.page import NamedPage
 from httpbed.network.shell.tc_quantities import spelled
@@ -21,7 +21,7 @@ from httpbed.report import advice, terminal
 from httpbed.web.sites import catalog
 
 METRIC_OF_FILES, METRIC_OF_PAGES = "request_time", "page_load_time"
-_READ: Mapping[str, tuple[str, Callable[[object], float], str]] = {
+_READ: Mapping[str, tuple[str, Callable[..., float], str]] = {
     "rate": ("rate", units.parse_rate, "10mbit"),
     "delay": ("duration", units.parse_duration, "25ms"),
     "loss": ("share", units.parse_share, "2%"),
@@ -80,10 +80,9 @@ def _wanted(
             mistakes.append(Mistake(flag, "is missing", add))
             continue
         try:
-            found[name] = read(spelled(kind, text))
-        except ValueError as error:
-            reason, _, _ = str(error).partition("; write it like")  # in an experiment file
-            mistakes.append(Mistake(flag, reason, f"write it like {flag} {example}"))
+            found[name] = read(spelled(kind, text), example=example)
+        except RejectedValueError as error:
+            mistakes.append(Mistake(flag, error.reason, error.remedy))
     return found, mistakes
 
 

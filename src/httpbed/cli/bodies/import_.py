@@ -17,7 +17,7 @@ from httpbed.analysis.har_import import ImportedLoad
 from httpbed.cli import output_file, table_files
 from httpbed.cli.echo import echo
 from httpbed.experiment import units
-from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.experiment.errors import ConfigError, Mistake, RejectedValueError
 from httpbed.experiment.roles import HttpVersion
 from httpbed.host.user_file import Kind
 from httpbed.report import har_text
@@ -60,7 +60,7 @@ def _kinds(kind: str) -> dict[str, Kind]:
 def _one_of(known: Sequence[str]) -> Callable[[str], str]:
     def check(value: str) -> str:
         if value not in known:
-            raise ValueError(f"{value!r} is unknown; choose from {', '.join(known)}")
+            raise RejectedValueError(f"{value!r} is unknown", f"choose from {', '.join(known)}")
         return value
 
     return check
@@ -98,8 +98,8 @@ def _claims(texts: Mapping[str, str]) -> Claims:
         field, parse = _CLAIMS[name]
         try:
             values[field] = parse(text)
-        except ValueError as error:
-            mistakes.append(Mistake(f"--claim {name}", str(error)))
+        except RejectedValueError as error:
+            mistakes.append(Mistake(f"--claim {name}", error.reason, error.remedy))
     if mistakes:
         raise ConfigError(mistakes)
     return Claims(**values)

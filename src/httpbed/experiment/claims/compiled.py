@@ -18,6 +18,7 @@ from httpbed.experiment.claims.cell_builder import CellBuilder, ClaimCell, Claim
 from httpbed.experiment.claims.quantity import ContrastValue, leaves
 from httpbed.experiment.claims.region import PLAIN, Region, parse_region
 from httpbed.experiment.claims.stated import StatedClaim
+from httpbed.experiment.errors import RejectedValueError
 from httpbed.experiment.table_problem import TableProblem, TableProblemsError, require_none
 
 Aggregate = Literal["every", "share", "count", "largest", "smallest"]
@@ -160,8 +161,8 @@ def _regions(stated: StatedClaim, cells: int) -> tuple[Region, Region]:
 def _parsed(key: str, text: str, unit: str, values: Region) -> tuple[Region, list[TableProblem]]:
     try:
         region = parse_region(text, unit)
-    except ValueError as error:
-        return Region(), [TableProblem((key,), str(error))]
+    except RejectedValueError as error:
+        return Region(), [TableProblem((key,), error.reason, error.remedy)]
     return region, list(possible.problems(key, region, values, text))
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from httpbed.experiment import units
+from httpbed.experiment.errors import RejectedValueError
 
 PLAIN = "1"
 """The unit of ratios, counts, ranks and correlations: a number, with or without ``%``."""
@@ -67,7 +68,7 @@ def parse_region(text: str, unit: str) -> Region:
             ``s/GB``, or ``1``.
 
     Raises:
-        ValueError: It has another form, another unit, or no value.
+        RejectedValueError: It has another form, another unit, or no value.
     """
     if match := _RANGE.fullmatch(text):
         low, high = (_number(part, unit) for part in match.groups())
@@ -78,9 +79,9 @@ def parse_region(text: str, unit: str) -> Region:
         high = value if sign in {"<", "<=", "="} else math.inf
         region = Region(low, high, low_open=sign == ">", high_open=sign == "<")
     else:
-        raise ValueError(f"{text!r} is not a region; write {FORMS}")
+        raise RejectedValueError(f"{text!r} is not a region", f"write {FORMS}")
     if region.empty:
-        raise ValueError(f"no value lies in {text!r}; write the smaller end first")
+        raise RejectedValueError(f"no value lies in {text!r}", "write the smaller end first")
     return region
 
 
@@ -93,6 +94,7 @@ def _number(text: str, unit: str) -> float:
         return float(number / 100)
     match = units.QUANTITY.fullmatch(text)
     if match is None or match["unit"]:
-        raise ValueError(f"{text!r} is not a number or a percentage; write it like '1.2' or '80 %'")
+        reason = f"{text!r} is not a number or a percentage"
+        raise RejectedValueError(reason, "write it like '1.2' or '80 %'")
     number, _ = units.split(f"{text} %", units.SHARES, "1.2")
     return float(number)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from httpbed.experiment import units
 from httpbed.experiment.document import KeyPath
+from httpbed.experiment.errors import RejectedValueError
 from httpbed.experiment.factorial_mistakes import listed
 from httpbed.experiment.figures.placed import Factors, PlacedFigure, place
 from httpbed.experiment.figures.published import parse_published
@@ -202,8 +203,8 @@ def _published_texts(stated: StatedFigure) -> Iterator[TableProblem]:
     for index, published in enumerate(stated.published):
         try:
             parse_published(published.value, stated.unit)
-        except ValueError as error:
-            yield TableProblem(("published", index, "value"), str(error))
+        except RejectedValueError as error:
+            yield TableProblem(("published", index, "value"), error.reason, error.remedy)
         if published.share is None:
             continue
         if stated.kind != "cdf":
@@ -211,8 +212,8 @@ def _published_texts(stated: StatedFigure) -> Iterator[TableProblem]:
             yield TableProblem(("published", index, "share"), reason, "delete it")
         try:
             units.parse_share(published.share)
-        except ValueError as error:
-            yield TableProblem(("published", index, "share"), str(error))
+        except RejectedValueError as error:
+            yield TableProblem(("published", index, "share"), error.reason, error.remedy)
 
 
 def _published_places(placed: PlacedFigure) -> Iterator[TableProblem]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from httpbed.experiment import units
+from httpbed.experiment.errors import RejectedValueError
 
 _READERS: Mapping[str, Callable[[str], float]] = {
     "s": units.parse_duration,
@@ -19,18 +20,19 @@ def parse_published(text: str, unit: str) -> tuple[float, float]:
     """Return the ends of a published value or range, in the metric's unit; a value's are equal.
 
     Raises:
-        ValueError: It is no number with such a unit, or the range's larger end comes first.
+        RejectedValueError: It is no number with such a unit, or the range's larger end comes first.
     """
     ends = [_number(part.strip(), unit) for part in text.split("..")]
     if len(ends) > 2 or ends != sorted(ends):  # noqa: PLR2004 - a range has two ends
-        raise ValueError(f"{text!r} is not a range; write the smaller end first")
+        raise RejectedValueError(f"{text!r} is not a range", "write the smaller end first")
     return ends[0], ends[-1]
 
 
 def _number(text: str, unit: str) -> float:
     if unit in _READERS:
         if unit == "byte/s" and not text.endswith("/s"):
-            raise ValueError(f"{text!r} has no rate's unit; write it like '{_EXAMPLES[unit]}'")
+            remedy = f"write it like {_EXAMPLES[unit]!r}"
+            raise RejectedValueError(f"{text!r} has no rate's unit", remedy)
         return float(_READERS[unit](text))
     if text.endswith("%"):
         return units.parse_share(text)
@@ -38,5 +40,5 @@ def _number(text: str, unit: str) -> float:
     match = units.QUANTITY.fullmatch(number)
     if match is None or match["unit"] or match["number"].count(".") > 1:
         example = "0.8" if unit == "1" else f"2 {unit}"
-        raise ValueError(f"{text!r} is not a number; write it like '{example}'")
+        raise RejectedValueError(f"{text!r} is not a number", f"write it like {example!r}")
     return float(match["number"])

@@ -9,6 +9,7 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from httpbed.experiment import units
+from httpbed.experiment.errors import RejectedValueError
 from httpbed.experiment.impairments.descriptor import (
     Cause,
     Emulated,
@@ -64,11 +65,12 @@ def parse_queue_limit(text: object) -> QueueLimit:
     amount = number * known[named]
     unit = _unit(named)
     if unit == "packets" and amount != int(amount):
-        raise ValueError(f"{text!r} is not a whole number of packets")
+        raise RejectedValueError(f"{text!r} is not a whole number of packets")
     if amount < _LEAST[unit]:
-        raise ValueError(f"{text!r} holds no packet; the least is {_LEAST[unit]:f} {unit}")
+        least = f"the least is {_LEAST[unit]:f} {unit}"
+        raise RejectedValueError(f"{text!r} holds no packet", least)
     if amount > _MOST[unit]:
-        raise ValueError(f"{text!r} is too large: more than {_MOST[unit]} {unit}")
+        raise RejectedValueError(f"{text!r} is too large: more than {_MOST[unit]} {unit}")
     return QueueLimit(float(amount), unit)
 
 
@@ -130,9 +132,8 @@ class Queue(Value):
             name for name in given - _PARAMETERS[self.discipline] if getattr(self, name)
         )
         if foreign:
-            raise ValueError(
-                f"{self.discipline} has no {', '.join(foreign)}; choose another discipline"
-            )
+            reason = f"{self.discipline} has no {', '.join(foreign)}"
+            raise RejectedValueError(reason, "choose another discipline")
         return self
 
     @property

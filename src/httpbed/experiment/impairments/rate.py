@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, Tag, field_validator, model_validator
 
 from httpbed.experiment.alternatives import TEXT, chosen
+from httpbed.experiment.errors import RejectedValueError
 from httpbed.experiment.impairments.descriptor import (
     Emulated,
     Feature,
@@ -132,12 +133,11 @@ class CellularModel(Value):
     def _is_of_bearable_length(self) -> CellularModel:
         expected = self.mean * self.duration / 8 / OPPORTUNITY_BYTES
         if expected > MOST_OPPORTUNITIES:
-            raise ValueError(
-                f"{expected:.0f} delivery opportunities are more than {MOST_OPPORTUNITIES};"
-                " give it a shorter duration or a lower mean"
-            )
+            reason = f"{expected:.0f} delivery opportunities are more than {MOST_OPPORTUNITIES}"
+            raise RejectedValueError(reason, "give it a shorter duration or a lower mean")
         if expected < 1:
-            raise ValueError("the trace would deliver no packet; give it a longer duration")
+            reason = "the trace would deliver no packet"
+            raise RejectedValueError(reason, "give it a longer duration")
         return self
 
 

@@ -29,6 +29,10 @@ _FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 class UnreadableError(ValueError):
     """The file is not a regular file, or longer than the limit."""
 
+    def __init__(self, name: str, reason: str) -> None:
+        self.reason = reason
+        super().__init__(f"{name} {reason}")
+
 
 @contextmanager
 def opened(
@@ -56,14 +60,14 @@ def _handle(file: Path, top: Path) -> int:
     except FileNotFoundError:
         raise
     except OSError as error:  # a link, a socket or a device without a driver
-        raise UnreadableError(f"{file.name} cannot be read: {error.strerror}") from None
+        raise UnreadableError(file.name, f"cannot be read: {error.strerror}") from None
 
 
 def _refuse(name: str, about: os.stat_result, most: int) -> None:
     if not stat.S_ISREG(about.st_mode):
-        raise UnreadableError(f"{name} is not a regular file")
+        raise UnreadableError(name, "is not a regular file")
     if about.st_size > most:
-        raise UnreadableError(f"{name} is longer than {most / 1e6:.0f} MB")
+        raise UnreadableError(name, f"is longer than {most / 1e6:.0f} MB")
 
 
 def text(file: Path, *, errors: str = "replace", most: int = MOST_BYTES) -> str:

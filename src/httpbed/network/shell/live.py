@@ -86,8 +86,8 @@ def requested(options: Mapping[str, str | bool | None]) -> list[RequestedChange]
         try:
             Action.model_validate(each.entry)
         except ValidationError as error:
-            reasons = map(validation_messages.reason, error.errors())
-            mistakes += (Mistake(each.flag, reason) for reason in reasons)
+            reasons = map(validation_messages.reason_and_remedy, error.errors())
+            mistakes += (Mistake(each.flag, *reason) for reason in reasons)
     if mistakes:
         raise ConfigError(dict.fromkeys(mistakes))
     return changes

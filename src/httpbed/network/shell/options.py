@@ -250,4 +250,4 @@ def _mistake(detail: ErrorDetails, given: Mapping[str, dict[Place, OptionValue]]
     lacking = next((option for option in OPTIONS if option.path == inside), None)
     if detail["type"] == "missing" and lacking:
         return Mistake(flag, f"needs {lacking.flag(way)}", f"give {lacking.flag(way)} too")
-    return Mistake(flag, validation_messages.reason(detail))
+    return Mistake(flag, *validation_messages.reason_and_remedy(detail))

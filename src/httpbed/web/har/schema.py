@@ -19,6 +19,8 @@ from urllib.parse import urlsplit
 
 from pydantic import AliasChoices, AliasPath, BaseModel, BeforeValidator, ConfigDict, Field
 
+from httpbed.experiment.errors import RejectedValueError
+
 MOST_MS = 1e9
 """Eleven days; no load takes that long."""
 MOST_BYTES = 2**50
@@ -54,7 +56,7 @@ def _seconds(value: object) -> float | None:
     if milliseconds == -1:
         return None
     if milliseconds < -1:
-        raise ValueError(f"{milliseconds:g} ms is negative; an unknown time is -1")
+        raise RejectedValueError(f"{milliseconds:g} ms is negative", "an unknown time is -1")
     if milliseconds > MOST_MS:
         raise ValueError(f"{milliseconds:g} ms is longer than {MOST_MS:g} ms")
     return max(0.0, milliseconds) * _MS

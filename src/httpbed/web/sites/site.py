@@ -203,7 +203,10 @@ def read(folder: Path) -> Site:
         raise ConfigError([Mistake(place, f"cannot be read: {error.strerror}", remedy)]) from None
     except ValidationError as error:
         wrong = [
-            Mistake(f"{place}: {format_path(detail['loc'])}", validation_messages.reason(detail))
+            Mistake(
+                f"{place}: {format_path(detail['loc'])}",
+                *validation_messages.reason_and_remedy(detail),
+            )
             for detail in error.errors()
         ]
         raise ConfigError(wrong) from None
