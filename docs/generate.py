@@ -16,8 +16,11 @@ from pathlib import Path
 import click
 
 import experiment_page
+import marked
 import planted_page
+import printed
 import programs_page
+import readme_results
 import results_page
 from httpbed import cli
 from httpbed.experiment import profiles
@@ -28,8 +31,7 @@ from httpbed.report import network, pages_figure
 from httpbed.web.sites import content_types, corpus
 
 REFERENCE = Path(__file__).resolve().parent / "reference"
-
-
+GUIDES = REFERENCE.parent / "guides"
 EVIDENCE = REFERENCE.parent / "concepts/evidence.md"
 
 
@@ -41,7 +43,13 @@ def main() -> None:
     (REFERENCE / "profiles.md").write_text(networks())
     (REFERENCE / "corpus.md").write_text(corpus_pages())
     (REFERENCE / "metrics.md").write_text(metrics())
-    (REFERENCE.parent / "results.md").write_text(results_page.page(results_page.read()))
+    published = results_page.read()
+    (REFERENCE.parent / "results.md").write_text(results_page.page(published))
+    readme_results.README.write_text(
+        readme_results.page(readme_results.README.read_text(), published)
+    )
+    for guide in sorted(GUIDES.glob("*.md")):
+        guide.write_text(printed.page(guide.read_text()))
     pages_figure.write(corpus.read().sites, REFERENCE.parent / "corpus.svg")
     (EVIDENCE.parent / "planted-faults.md").write_text(planted_page.page())
     (REFERENCE / "programs.md").write_text(programs_page.page())
@@ -60,6 +68,8 @@ def commands() -> str:
     return "\n\n".join(sections) + "\n"
 
 
+COLUMNS = 96
+"""Width of the help: a code block of the site shows 100 columns."""
 KINDS = {
     "paper": "a paper's own test network",
     "preset": "a tool's preset",
@@ -119,11 +129,8 @@ def _row_of_metric(one: Metric) -> list[str]:
 def with_checks(page: str) -> str:
     """Return a page with its tables of checks, each between two comments, made anew."""
     for kind, wanted in CHECK_TABLES.items():
-        begin, end = f"<!-- checks: {kind} -->", "<!-- end of checks -->"
-        before, _, rest = page.partition(begin)
-        after = rest.partition(end)[2]
         table = table_of_checks([one for one in CHECKS if wanted(one)])
-        page = f"{before}{begin}\n{table}\n{end}{after}"
+        page = marked.replaced(page, f"checks: {kind}", "checks", table)
     return page
 
 
@@ -196,7 +203,7 @@ PATH = {"between": ["client", "server"]}
 def help_of(command: click.Command, words: list[str]) -> Iterator[str]:
     """Give a command's section, and those of the commands below it."""
     name = " ".join(words)
-    context = click.Context(command, info_name=name, max_content_width=96)
+    context = click.Context(command, info_name=name, terminal_width=COLUMNS)
     yield f"## {name}"
     yield f"```text\n{command.get_help(context)}\n```"
     if isinstance(command, click.Group):

@@ -13,10 +13,10 @@ from markdown_table import table
 ROOT = Path(__file__).resolve().parent.parent
 TESTS = ROOT / "tests" / "namespaces"
 ACCOUNT = {"bed": "invalid, and repeated", "subject": "failed, which is a result"}
-INTRODUCTION = """# Faults that are planted, and the checks that catch them
+INTRODUCTION = """# Planted faults, and the checks that catch them
 
 Written by `make docs` from the tests in `tests/namespaces`. Each test plants one fault in a trial
-of real programs, or in the emulator's result of it, and demands that the named check is broken in
+of real programs, or in the emulator's result of it, and asserts that the named check breaks in
 every attempt. `make test` runs them. [What every trial proves](evidence.md) explains the checks."""
 OPEN = """## What no check catches
 
@@ -25,11 +25,11 @@ report shows the goodput beside the link's rate. `httpbed capacity` measures how
 machine carries.
 
 TCP metrics of an earlier trial need no check. The kernel keeps them for each network namespace, and
-every trial has new ones. A test looks at them before two trials.
+every trial has new ones. A test reads them before each of two trials.
 
 Many more faults are planted in recorded evidence, without running programs
-(`tests/trial/test_verdict.py`). A test there demands that for every check of a download there is a
-fault that breaks it."""
+(`tests/trial/test_verdict.py`). A test there asserts that for each check of a download
+some planted fault breaks it."""
 
 
 @dataclass(frozen=True)

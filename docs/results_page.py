@@ -22,12 +22,13 @@ PUBLISHED = ROOT / "results"
 REMARKS = "remarks.toml"
 """What the evidence suggests where a claim does not come out, by the claim's id."""
 VERDICTS = ("reproduced", "contradicted", "inconclusive", "not judged")
-TITLES = {
-    "liu2024": "Liu et al. 2024 and 2025: HTTP/3 and HTTP/2, with and without a proxy",
-    "biswal2016": "Biswal and Gnawali 2016: does QUIC make the web faster?",
-    "zhang2023": "Zhang and Song 2023: QUIC on gigabit links and lossy links",
-    "ranjan2019": "Ranjan et al. 2019: pages of few and many images",
+PAPERS = {
+    "liu2024": ("Liu et al. 2024 and 2025", "HTTP/3 and HTTP/2, with and without a proxy"),
+    "biswal2016": ("Biswal and Gnawali 2016", "does QUIC make the web faster?"),
+    "zhang2023": ("Zhang and Song 2023", "QUIC on gigabit links and lossy links"),
+    "ranjan2019": ("Ranjan et al. 2019", "pages of few and many images"),
 }
+"""Authors and years of a study's papers, and its subject."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def page(found: Sequence[PublishedExperiment], published: Path = PUBLISHED) -> s
     if not found:
         return "# Results\n\nNo results are published yet.\n"
     remarks = tomllib.loads((published / REMARKS).read_text())
-    parts = ["# Results", *_opening(found), _overview(found), *_how(found)]
+    parts = ["# Results", *_opening(found), overview(found), *_how(found)]
     for study in dict.fromkeys(one.study for one in found):
         parts += _study([one for one in found if one.study == study], remarks)
     parts += results_senders.section(published / "senders")
@@ -108,17 +109,19 @@ def _whole_id(id_: str) -> str:
     return re.sub(r"(?<=\d)[a-z]$", "", id_)
 
 
-def _overview(found: Sequence[PublishedExperiment]) -> str:
-    head = ["study", "claims", "reproduced", "of these robust", *VERDICTS[1:]]
+def overview(found: Sequence[PublishedExperiment], page: str = "") -> str:
+    """Return a table of each study's verdicts; ``page`` is the path to the results."""
+    every = Counter(claim["verdict"] for one in found for claim in _whole(one.claims))
+    others = [verdict for verdict in VERDICTS[1:] if every[verdict]]
     rows = []
     for study in dict.fromkeys(one.study for one in found):
         claims = _whole([claim for one in found if one.study == study for claim in one.claims])
         verdicts = Counter(claim["verdict"] for claim in claims)
         robust = sum(claim["robustness"] == "robust" for claim in claims)
-        others = [str(verdicts[verdict]) for verdict in VERDICTS[1:]]
-        link = f"[{study}](#{_slug(_title(study))})"
-        rows.append([link, str(len(claims)), str(verdicts["reproduced"]), str(robust), *others])
-    return table(head, rows)
+        counts = (len(claims), verdicts["reproduced"], robust, *(verdicts[one] for one in others))
+        link = f"[{PAPERS.get(study, (study,))[0]}]({page}#{_slug(_title(study))})"
+        rows.append([link, *map(str, counts)])
+    return table(["study", "claims", "reproduced", "of these robust", *others], rows)
 
 
 def _how(found: Sequence[PublishedExperiment]) -> Iterator[str]:
@@ -133,12 +136,14 @@ def _how(found: Sequence[PublishedExperiment]) -> Iterator[str]:
         "without a valid attempt",
         "invalid attempts",
         "blocks",
-        "trials side by side",
         "begun",
     ]
     yield table(head, [_campaign(one) for one in found])
     hosts = {_host(one.results.manifest) for one in found}
-    yield f"Machine: {'; '.join(sorted(hosts))}."
+    yield (
+        f"Machine: {'; '.join(sorted(hosts))}. The manifest in each report says how many trials ran"
+        " side by side."
+    )
 
 
 def _campaign(one: PublishedExperiment) -> list[str]:
@@ -156,7 +161,6 @@ def _campaign(one: PublishedExperiment) -> list[str]:
         str(missing),
         str(repeated),
         str(len(set(valid))),
-        str(results.manifest.get("jobs", "")),
         str(results.manifest.get("started", ""))[:10],
     ]
 
@@ -199,7 +203,7 @@ def _study(found: Sequence[PublishedExperiment], remarks: Mapping[str, str]) -> 
 
 
 def _title(study: str) -> str:
-    return TITLES.get(study, study)
+    return ": ".join(PAPERS.get(study, (study,)))
 
 
 def _slug(title: str) -> str:

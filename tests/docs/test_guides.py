@@ -12,9 +12,12 @@ import pytest
 from click.testing import CliRunner
 
 import campaigns
+import printed
+import results_page
 import stored_campaigns
 from httpbed.campaign import claim_trials
 from httpbed.cli import compare, merge
+from httpbed.cli.main import cli
 from httpbed.experiment import parser, workload
 from httpbed.experiment.claims.stated import OtherCells, RankTrend, StatedClaim
 from httpbed.experiment.document import scenario_document
@@ -126,14 +129,47 @@ def test_the_experiment_of_the_traces_guide_is_accepted() -> None:
     assert len(read.treatments) == 3 * 2
 
 
-def test_the_lines_of_the_guides_that_compare_are_accepted() -> None:
+def test_the_lines_of_the_guides_that_compare_are_accepted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each prints an experiment, without the options that name a build."""
+    monkeypatch.chdir(tmp_path)
+    (recipe,) = blocks("ci.md", "toml")
+    Path("ci/recipes").mkdir(parents=True)
+    Path("ci/recipes/my-server.toml").write_text(recipe)
     for guide in ("first-comparison.md", "own-binary.md", "ci.md"):
         lines = "".join(blocks(guide, "sh")).replace("\\\n", " ").splitlines()
         for line in (line for line in lines if line.startswith("httpbed compare")):
             words = shlex.split(line.partition(" --program")[0].partition(" > ")[0])[2:]
             result = CliRunner().invoke(compare.command, [*words, "--dry-run"])
             assert result.exit_code == 0, result.output
+
+
+def test_what_lines_on_published_archives_print_is_what_the_guides_show() -> None:
+    """`make docs` runs these lines."""
+    pages = {guide: guide.read_text() for guide in GUIDES.glob("*.md")}
+    shown = {guide: text for guide, text in pages.items() if printed.BLOCK.search(text)}
+    assert shown
+    for guide, text in shown.items():
+        assert printed.page(text) == text, guide.name
+
+
+def test_the_query_of_the_dataset_guide_prints_what_it_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On the dataset of the published campaigns that the guide writes first."""
+    monkeypatch.chdir(tmp_path)
+    Path("results").symlink_to(results_page.PUBLISHED)
+    line = blocks("dataset.md", "console")[0].splitlines()[0]
+    assert CliRunner().invoke(cli, shlex.split(line.removeprefix("$ httpbed "))).exit_code == 0
+    exec(blocks("dataset.md", "python")[0], {})  # noqa: S102 - the guide's own code
+    assert capsys.readouterr().out.strip() == blocks("dataset.md", "text")[0].strip()
+
+
+def test_the_report_guide_explains_the_table_of_the_first_comparison() -> None:
+    """Both guides show one campaign."""
+    table = blocks("report.md", "text")[0]
+    assert table in blocks("first-comparison.md", "text")[0]
 
 
 def test_the_har_file_of_the_pages_guide_is_a_page() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import experiment_page
+import generate
 import planted_page
 import programs_page
 import results_page
@@ -25,6 +26,11 @@ def test_the_planted_faults_are_those_of_the_tests() -> None:
 def test_the_page_of_programs_is_that_of_the_recipes() -> None:
     """`make docs` writes it."""
     assert (REFERENCE / "programs.md").read_text() == programs_page.page()
+
+
+def test_the_page_of_commands_is_their_help() -> None:
+    """`make docs` writes it from the commands."""
+    assert (REFERENCE / "commands.md").read_text() == generate.commands()
 
 
 def test_the_page_of_results_is_that_of_the_archives() -> None:
