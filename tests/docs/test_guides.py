@@ -118,7 +118,7 @@ def test_the_line_of_the_comparison_guide_is_accepted() -> None:
     assert result.exit_code == 0, result.output
     name = re.search(r'^name = "(compare-\w+)"', result.output, re.MULTILINE)
     assert name
-    assert f"cp {name[1]}/experiment.toml" in blocks("compare.md", "sh")[1]
+    assert f"cp {name[1]}/experiment.toml" in "".join(blocks("compare.md", "sh"))
 
 
 def test_the_experiment_of_the_traces_guide_is_accepted() -> None:

@@ -1,4 +1,4 @@
-"""The README says of the studies what their archives say."""
+"""The README agrees with the archives of the studies."""
 
 from __future__ import annotations
 
