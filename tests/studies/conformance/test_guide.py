@@ -18,6 +18,8 @@ from httpbed.studies.conformance.sender_selection import SenderOptions, choose
 ROOT = Path(__file__).parents[3]
 CATALOG = catalog.load()
 LINE = re.compile(r"httpbed conformance [^`&\n]+")
+OF_A_NOTE = " shows why"
+"""What follows a command in a printed note."""
 ELSEWHERE = {"--recipes", "--program", "--campaign"}
 """Options whose values only the reader has."""
 
@@ -28,7 +30,7 @@ def lines() -> Iterator[str]:
     for document in documents:
         if "reference" not in document.parts:
             for line in LINE.findall(document.read_text()):
-                yield line.split(" > ")[0].strip()
+                yield line.split(" > ")[0].strip().removesuffix(OF_A_NOTE)
 
 
 def options(line: str) -> dict[str, Any]:
