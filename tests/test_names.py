@@ -23,6 +23,9 @@ RETIRED = frozenset(
         "miscast",
         "whoever",
         "somebody",
+        "homecoming",
+        "station",
+        "incarnation",
     }
 )
 """Words that name no class, function, parameter, attribute or variable (GLOSSARY.md has their

@@ -48,7 +48,7 @@ def facts(**changes: Any) -> WorkerFacts:
     """Return the facts of a good worker, with changes."""
     good = {
         "name": "alpha",
-        "incarnation": "first",
+        "registration": "first",
         "slots": 1,
         "code": CODE,
         "host": HOST,
@@ -59,7 +59,7 @@ def facts(**changes: Any) -> WorkerFacts:
 
 def worker(name: str, **changes: Any) -> ConnectedWorker:
     """Return a connected worker."""
-    own = facts(name=name, incarnation=f"{name}-1", **changes)
+    own = facts(name=name, registration=f"{name}-1", **changes)
     return ConnectedWorker(f"tcp://{name}:4000", own, 0.0)
 
 

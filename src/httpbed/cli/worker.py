@@ -49,7 +49,7 @@ def command(*, address: str, name: str, slots: int, host: str | None, as_json: b
     private network, or use tls://.
     """
     require_dask()
-    from httpbed.campaign.cluster.station import Station  # noqa: PLC0415 - not for --help
+    from httpbed.campaign.cluster.worker_service import WorkerOptions  # noqa: PLC0415 - not for --help
     from httpbed.cli.bodies import worker as body  # noqa: PLC0415 - as above
 
-    body.run(Station(address, name, slots, host), as_json=as_json)
+    body.run(WorkerOptions(address, name, slots, host), as_json=as_json)

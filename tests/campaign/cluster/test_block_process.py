@@ -20,7 +20,7 @@ def request(*wanted: WantedTrial) -> BlockRequest:
     """Return a request for these trials of block 2."""
     return BlockRequest(
         key=f"httpbed-{'0' * 32}",
-        incarnation="first",
+        registration="first",
         block=2,
         text=stored_campaigns.SMALL,
         selection=RunSelection(folder="/"),

@@ -16,7 +16,7 @@ import stored_campaigns
 from cluster_workers import CODE, RefusedError, Run, ScriptedCluster, completed, worker
 from httpbed.campaign import executor
 from httpbed.campaign.cluster.dispatch import MOST_LOSSES, Dispatch, Order, finishing
-from httpbed.campaign.cluster.homecoming import Homecoming
+from httpbed.campaign.cluster.returned_blocks import ReturnedBlocks
 from httpbed.campaign.cluster.messages import BlockRequest, RunSelection
 from httpbed.campaign.cluster.workers import LostError
 from httpbed.campaign.executor import Work
@@ -60,7 +60,7 @@ class ScriptedRun:
         dispatch = Dispatch(
             self.cluster,
             order,
-            Homecoming(self.campaign),
+            ReturnedBlocks(self.campaign),
             self.told.append,
             self.said.append,
             look_s=0.0,
@@ -94,8 +94,8 @@ def blocks(campaign: Campaign) -> Iterator[list[Work]]:
 @contextmanager
 def running(tmp_path: Path, **scripts: list[Run]) -> Iterator[ScriptedRun]:
     """Open a campaign of two blocks, and a cluster of these workers."""
-    (tmp_path / "far").mkdir()
-    cluster = ScriptedCluster(tmp_path / "far", scripts, [worker(name) for name in scripts])
+    (tmp_path / "remote").mkdir()
+    cluster = ScriptedCluster(tmp_path / "remote", scripts, [worker(name) for name in scripts])
     directory, text = tmp_path / "campaign", stored_campaigns.SMALL
     manifest = stored_campaigns.manifest()
     with campaigns.opened(directory, text, TRIALS, manifest) as campaign:

@@ -56,7 +56,7 @@ def test_another_worker_of_dask_gets_no_block() -> None:
     """It registered without the facts of this version."""
     stranger = ConnectedWorker("tcp://10.0.0.3:4000", None)
     assert workers.unfit(stranger, CODE).startswith("is no worker of this httpbed")
-    assert stranger.name == stranger.incarnation == "tcp://10.0.0.3:4000"
+    assert stranger.name == stranger.registration == "tcp://10.0.0.3:4000"
     assert stranger.slots == 0
 
 

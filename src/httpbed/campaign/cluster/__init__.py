@@ -4,10 +4,10 @@
 
     httpbed run --cluster                 scheduler          httpbed worker, on each machine
     dispatch  -> connection  -> task -> (dask scheduler) -> worker -> block_process
-    homecoming <- attempt_archive  <------ pieces ----------- worker <- ordinary executor
+    returned_blocks <- attempt_archive <-- pieces ----------- worker <- ordinary executor
 
 The side of the campaign: ``dispatch`` decides which block goes where, ``connection`` speaks with
-the scheduler, ``homecoming`` commits what comes back. The side of a machine: ``worker`` takes
+the scheduler, ``returned_blocks`` commits what comes back. The side of a machine: ``worker`` takes
 tasks, and starts one ``block_process`` for each block. ``messages`` has what both exchange.
 
 Only this package imports Dask, which is an extra (``httpbed[cluster]``).

@@ -19,7 +19,7 @@ from distributed.client import FutureCancelledError
 from distributed.scheduler import KilledWorker
 
 from httpbed.campaign.cluster import block_process, dask_settings, workers
-from httpbed.campaign.cluster import worker as far
+from httpbed.campaign.cluster import worker as remote
 from httpbed.campaign.cluster.attempt_archive import MOST_BYTES
 from httpbed.campaign.cluster.messages import (
     RESOURCE,
@@ -101,20 +101,20 @@ class Connection:
 
     async def _worker(self, address: str, about: Mapping[str, Any]) -> ConnectedWorker:
         try:
-            facts = WorkerFacts.model_validate_json(about[far.NAME])
+            facts = WorkerFacts.model_validate_json(about[remote.NAME])
         except (KeyError, ValueError):
             return ConnectedWorker(address, None)
-        return ConnectedWorker(address, facts, await self._offset_s(address, facts.incarnation))
+        return ConnectedWorker(address, facts, await self._offset_s(address, facts.registration))
 
-    async def _offset_s(self, address: str, incarnation: str) -> float | None:
+    async def _offset_s(self, address: str, registration: str) -> float | None:
         """Return how far a worker's clock is ahead, asked once."""
-        if incarnation not in self._offsets_s:
+        if registration not in self._offsets_s:
             sent_s = time.time()
             with suppress(LostError):
                 theirs_s = await self._ask(address, time.time)
                 offset_s = workers.clock_offset_s(sent_s, theirs_s, time.time())
-                self._offsets_s[incarnation] = offset_s
-        return self._offsets_s.get(incarnation)
+                self._offsets_s[registration] = offset_s
+        return self._offsets_s.get(registration)
 
     async def _ask(self, address: str, function: Any, *words: Any) -> Any:
         """Call a function in a worker, beside its tasks."""
@@ -131,7 +131,7 @@ class Connection:
             LostError: The worker is gone, or the scheduler.
         """
         task = self._connected().submit(
-            far.run_block,
+            remote.run_block,
             request.model_dump_json(),
             key=request.key,
             workers=[worker.address],
@@ -168,7 +168,7 @@ class Connection:
         name = block_process.file_name(packed.trial, packed.number)
         digest, offset = hashlib.sha256(), 0
         while offset < packed.bytes:
-            content = await self._ask(worker.address, far.piece, request.key, name, offset)
+            content = await self._ask(worker.address, remote.piece, request.key, name, offset)
             if not content or offset + len(content) > packed.bytes:
                 raise UselessError(f"{name} has another length than announced")
             digest.update(content)
@@ -181,7 +181,7 @@ class Connection:
     async def forget(self, request: BlockRequest, worker: ConnectedWorker) -> None:
         """Let a worker remove what a block left there."""
         with suppress(LostError):
-            await self._ask(worker.address, far.forget, request.key)
+            await self._ask(worker.address, remote.forget, request.key)
 
 
 async def _result(task: Future[Any]) -> BlockEnd:

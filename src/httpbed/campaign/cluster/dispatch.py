@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from typing import Any, BinaryIO, Protocol
 
 from httpbed.campaign.cluster import workers as fitness
-from httpbed.campaign.cluster.homecoming import Arrival, Homecoming, mismatch
+from httpbed.campaign.cluster.returned_blocks import ReturnedAttempt, ReturnedBlocks, mismatch
 from httpbed.campaign.cluster.messages import (
     BlockEnd,
     BlockRequest,
@@ -76,11 +76,11 @@ class Order:
     manifest: dict[str, Any]
     code: CodeIdentity
 
-    def request(self, work: Sequence[Work], incarnation: str) -> BlockRequest:
+    def request(self, work: Sequence[Work], registration: str) -> BlockRequest:
         """Return the request for a block."""
         return BlockRequest(
             key=f"httpbed-{uuid.uuid4().hex}",
-            incarnation=incarnation,
+            registration=registration,
             block=work[0][0].block,
             text=self.text,
             selection=self.selection,
@@ -149,7 +149,7 @@ class Dispatch:
 
     cluster: Cluster
     order: Order
-    home: Homecoming
+    returned: ReturnedBlocks
     tell: Tell
     say: Say
     look_s: float = 1.0
@@ -159,8 +159,8 @@ class Dispatch:
     _running: dict[asyncio.Task[None], ConnectedWorker] = field(default_factory=dict)
     _present: Collection[str] = ()
     """Names of the workers that may get blocks."""
-    _set_aside: dict[str, str] = field(default_factory=dict)
-    """Why workers get no blocks, by their incarnation."""
+    _excluded: dict[str, str] = field(default_factory=dict)
+    """Why workers get no blocks, by their registration."""
     _idle_since_s: float | None = None
     """Since when nothing runs although blocks are left."""
 
@@ -177,7 +177,7 @@ class Dispatch:
         interruption = Interruption(lambda: self.say(finishing(len(self._running))))
         try:
             with interruption.handled():
-                self._queue = BlockQueue(map(PendingBlock, blocks), self.home.began_on())
+                self._queue = BlockQueue(map(PendingBlock, blocks), self.returned.began_on())
                 await self._all(interruption)
         finally:
             await _cancelled(self._running)
@@ -217,13 +217,13 @@ class Dispatch:
 
     def _is_fit(self, worker: ConnectedWorker) -> bool:
         """Whether a worker may get blocks; say once why not."""
-        known = worker.incarnation in self._set_aside
+        known = worker.registration in self._excluded
         if not known and (reason := fitness.unfit(worker, self.order.code)):
-            self._put_aside(worker, reason)
-        return worker.incarnation not in self._set_aside
+            self._exclude(worker, reason)
+        return worker.registration not in self._excluded
 
-    def _put_aside(self, worker: ConnectedWorker, reason: str) -> None:
-        self._set_aside[worker.incarnation] = f"{worker.name} {reason}"
+    def _exclude(self, worker: ConnectedWorker, reason: str) -> None:
+        self._excluded[worker.registration] = f"{worker.name} {reason}"
         self.say(f"worker {worker.name} gets no blocks: it {reason}")
 
     def _begin(self, block: PendingBlock, worker: ConnectedWorker) -> None:
@@ -251,7 +251,7 @@ class Dispatch:
             limit = units.format_long_duration(self.patience_s)
             self.say(f"no worker is there to run a block: waiting for one, at most {limit}")
         if time.monotonic() - self._idle_since_s > self.patience_s:
-            why = "; ".join(dict.fromkeys(self._set_aside.values())) or "none is connected"
+            why = "; ".join(dict.fromkeys(self._excluded.values())) or "none is connected"
             remedy = "start httpbed worker on a machine; the same command goes on"
             raise HostError(f"no worker can run a block: {why}", remedy)
 
@@ -273,30 +273,30 @@ class Dispatch:
 
     async def _run_block(self, block: PendingBlock, worker: ConnectedWorker) -> None:
         started = datetime.now(UTC)
-        request = self.order.request(block.work, worker.incarnation)
+        request = self.order.request(block.work, worker.registration)
         try:
             end = await self.cluster.run(request, worker)
             if end.kind == "refused":
-                self._put_aside(worker, f"refused block {block.number}: {end.reason}")
+                self._exclude(worker, f"refused block {block.number}: {end.reason}")
                 self._queue.put_back(block)
                 return
-            arrivals = await self._arrivals(request, block, worker, end)
+            fetched = await self._fetched(request, block, worker, end)
         except LostError as error:
             await self._lose(block, worker, str(error), started)
             return
         except UselessError as error:
-            self._put_aside(worker, f"failed in block {block.number}: {error}")
+            self._exclude(worker, f"failed in block {block.number}: {error}")
             await self._lose(block, worker, f"worker {worker.name} failed: {error}", started)
             return
         finally:
             await self.cluster.forget(request, worker)
-        attempts = await asyncio.to_thread(self.home.commit, arrivals)
-        self.home.note(worker, block.number, RETURNED, end)
+        attempts = await asyncio.to_thread(self.returned.commit, fetched)
+        self.returned.note(worker, block.number, RETURNED, end)
         self._report(attempts, goes_on=False)
 
-    async def _arrivals(
+    async def _fetched(
         self, request: BlockRequest, block: PendingBlock, worker: ConnectedWorker, end: BlockEnd
-    ) -> list[Arrival]:
+    ) -> list[ReturnedAttempt]:
         """Fetch and unpack all attempts of a block, or none.
 
         Raises:
@@ -307,27 +307,27 @@ class Dispatch:
         if reason:
             raise UselessError(reason)
         works = {trial.id: (trial, number) for trial, number in block.work}
-        arrivals = list[Arrival]()
+        fetched = list[ReturnedAttempt]()
         try:
             for packed in sorted(end.attempts, key=lambda one: one.number):
                 with tempfile.TemporaryFile() as archive:
                     await self.cluster.fetch(request, worker, packed, archive)
                     unpacked = asyncio.to_thread(
-                        self.home.unpack, works[packed.trial], packed, archive, worker.name
+                        self.returned.unpack, works[packed.trial], packed, archive, worker.name
                     )
-                    arrivals.append(await unpacked)
+                    fetched.append(await unpacked)
         except BaseException:
-            self.home.discard(arrivals)
+            self.returned.discard(fetched)
             raise
-        return arrivals
+        return fetched
 
     async def _lose(
         self, block: PendingBlock, worker: ConnectedWorker, reason: str, started: datetime
     ) -> None:
         """Commit invalid attempts for a lost block, and let it run again unless it was enough."""
         text = f"block {block.number} was lost: {reason}"
-        lost = await asyncio.to_thread(self.home.lose, block.work, text, worker.name, started)
-        self.home.note(worker, block.number, LOST, None)
+        lost = await asyncio.to_thread(self.returned.lose, block.work, text, worker.name, started)
+        self.returned.note(worker, block.number, LOST, None)
         goes_on = block.losses < MOST_LOSSES
         if goes_on:
             self._queue.put_back(block.again())

@@ -8,7 +8,7 @@ from typing import Any
 from httpbed.campaign.cluster import messages
 from httpbed.campaign.cluster.connection import Connection
 from httpbed.campaign.cluster.dispatch import Dispatch, Order, Tell
-from httpbed.campaign.cluster.homecoming import Homecoming
+from httpbed.campaign.cluster.returned_blocks import ReturnedBlocks
 from httpbed.campaign.cluster.messages import RunSelection
 from httpbed.campaign.executor import Work
 from httpbed.campaign.run import OpenRun
@@ -35,5 +35,5 @@ async def execute(
     compared = {name: made_by[name] for name in COMPARED if name in made_by}
     order = Order(run.content.experiment_text, selection, compared, messages.own_code())
     async with Connection(address) as cluster:
-        home = Homecoming(run.campaign)
-        await Dispatch(cluster, order, home, tell, run.say).run(blocks)
+        returned = ReturnedBlocks(run.campaign)
+        await Dispatch(cluster, order, returned, tell, run.say).run(blocks)

@@ -17,7 +17,7 @@ def gather(name: str, slots: int) -> WorkerFacts:
     """Test this machine, and return the facts of a worker that registers now."""
     return WorkerFacts(
         name=name,
-        incarnation=uuid.uuid4().hex,
+        registration=uuid.uuid4().hex,
         slots=slots,
         code=messages.own_code(),
         host=facts.gather(),

@@ -53,7 +53,7 @@ class WorkerFacts(Value):
     """What a worker says about itself when it registers."""
 
     name: str
-    incarnation: str
+    registration: str
     """Differs each time that it registers, so that a worker which comes back is another one."""
     slots: int
     """Blocks that it runs at a time."""
@@ -97,7 +97,7 @@ class BlockRequest(Value):
     """A block for a worker: what it runs, and what it has to run it with."""
 
     key: str = Field(pattern=f"^{KEY}$")
-    incarnation: str
+    registration: str
     """Of the worker that is meant."""
     block: int
     text: str

@@ -6,8 +6,9 @@ it off or its process is gone, Dask marks the task as cancelled, and the process
 
 The archives of a block stay on the worker's disk until the campaign has fetched them by pieces.
 
-``httpbed worker`` starts such a worker (:mod:`~httpbed.campaign.cluster.station`). Any other worker
-of Dask becomes one with ``--preload httpbed.campaign.cluster.worker --resources measurement=1``.
+``httpbed worker`` starts such a worker (:mod:`~httpbed.campaign.cluster.worker_service`). Any other
+worker of Dask becomes one with ``--preload httpbed.campaign.cluster.worker --resources
+measurement=1``.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class BlockRunner(WorkerPlugin):
 
     async def run(self, request: BlockRequest, is_wanted: Callable[[], bool]) -> BlockEnd:
         """Run a block in its own process, and kill that once the campaign no longer wants it."""
-        if request.incarnation != self._facts.incarnation:
+        if request.registration != self._facts.registration:
             return BlockEnd(kind="failed", reason="the worker was lost, and has come back")
         folder = self.place(request.key)
         folder.mkdir()

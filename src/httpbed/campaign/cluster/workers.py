@@ -31,9 +31,9 @@ class ConnectedWorker:
     """By how much its clock is ahead of the campaign's, at least; None: unknown."""
 
     @property
-    def incarnation(self) -> str:
+    def registration(self) -> str:
         """What differs each time that a worker registers."""
-        return self.facts.incarnation if self.facts else self.address
+        return self.facts.registration if self.facts else self.address
 
     @property
     def slots(self) -> int:

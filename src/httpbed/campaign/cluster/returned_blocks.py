@@ -1,4 +1,4 @@
-"""Makes the attempts that a worker ran part of the campaign, or notes that they were lost."""
+"""Commits the attempts of a block that a worker returned, or notes that the block was lost."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from httpbed.trial.verdict import AttemptId
 
 
 @dataclass(frozen=True)
-class Arrival:
+class ReturnedAttempt:
     """An attempt that came back, in a folder that is not part of the campaign yet."""
 
     record: Record
     folder: Path
 
 
-class Homecoming:
+class ReturnedBlocks:
     """Commits to one campaign; its methods wait for the disk and run in threads."""
 
     def __init__(self, campaign: Campaign) -> None:
@@ -45,7 +45,9 @@ class Homecoming:
             block: machine for block, outcome, machine in rows if machine and outcome != "invalid"
         }
 
-    def unpack(self, work: Work, packed: PackedAttempt, archive: BinaryIO, machine: str) -> Arrival:
+    def unpack(
+        self, work: Work, packed: PackedAttempt, archive: BinaryIO, machine: str
+    ) -> ReturnedAttempt:
         """Unpack an attempt at a trial, and compare it with its digests.
 
         Raises:
@@ -60,7 +62,7 @@ class Homecoming:
             removal.remove(folder)
             raise
         attempt = record.attempt.model_copy(update={"machine": machine})
-        return Arrival(record.model_copy(update={"attempt": attempt}), folder)
+        return ReturnedAttempt(record.model_copy(update={"attempt": attempt}), folder)
 
     def _read(self, trial: Trial, number: int, folder: Path) -> Record:
         real = self._campaign.directory.resolve()
@@ -75,15 +77,15 @@ class Homecoming:
             raise UselessError(f"{own}: {'; '.join(reasons)}")
         return found
 
-    def commit(self, arrivals: Sequence[Arrival]) -> list[Attempt]:
+    def commit(self, returned: Sequence[ReturnedAttempt]) -> list[Attempt]:
         """Make attempts part of the campaign."""
-        for one in arrivals:
+        for one in returned:
             self._campaign.commit(one.record, one.folder)
-        return [one.record.attempt for one in arrivals]
+        return [one.record.attempt for one in returned]
 
-    def discard(self, arrivals: Sequence[Arrival]) -> None:
+    def discard(self, returned: Sequence[ReturnedAttempt]) -> None:
         """Remove attempts of a block that did not come back whole."""
-        for one in arrivals:
+        for one in returned:
             removal.remove(one.folder)
 
     def lose(
@@ -97,7 +99,7 @@ class Homecoming:
             record = record.model_copy(update={"attempt": attempt})
             folder = self._campaign.unfinished(trial, number)
             (folder / attempts.ARTIFACTS).mkdir()
-            lost += self.commit([Arrival(record, folder)])
+            lost += self.commit([ReturnedAttempt(record, folder)])
         return lost
 
     def note(self, worker: ConnectedWorker, block: int, ending: str, end: BlockEnd | None) -> None:

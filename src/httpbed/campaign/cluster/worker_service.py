@@ -29,8 +29,8 @@ Connected = Callable[[WorkerFacts], None]
 
 
 @dataclass(frozen=True)
-class Station:
-    """Where and how a worker works."""
+class WorkerOptions:
+    """How a worker registers, and how long it waits for its scheduler."""
 
     scheduler: str
     """The scheduler's address, such as ``tcp://10.0.0.1:8786``."""
@@ -42,7 +42,7 @@ class Station:
     patience_s: float = PATIENCE_S
 
 
-def run(station: Station, *, connected: Connected, say: Say) -> None:
+def run(options: WorkerOptions, *, connected: Connected, say: Say) -> None:
     """Work until the scheduler is gone for good.
 
     Raises:
@@ -50,35 +50,35 @@ def run(station: Station, *, connected: Connected, say: Say) -> None:
         KeyboardInterrupt: The user ended it; blocks under way are broken off.
     """
     dask_settings.apply()
-    asyncio.run(_work(station, connected, say))
+    asyncio.run(_work(options, connected, say))
 
 
-async def _work(station: Station, connected: Connected, say: Say) -> None:
+async def _work(options: WorkerOptions, connected: Connected, say: Say) -> None:
     folder = scratch.make()
-    patience_s = station.first_patience_s
+    patience_s = options.first_patience_s
     last_s = time.monotonic()
     while True:
         try:
-            await _serve(station, folder, connected)
+            await _serve(options, folder, connected)
         except (OSError, TimeoutError, ValueError, RuntimeError) as error:
             if time.monotonic() - last_s > patience_s:
-                raise _gone(station, patience_s, error) from None
+                raise _gone(options, patience_s, error) from None
             await asyncio.sleep(AGAIN_S)
             continue
-        patience_s, last_s = station.patience_s, time.monotonic()
+        patience_s, last_s = options.patience_s, time.monotonic()
         waits = units.format_long_duration(patience_s)
-        say(f"the scheduler at {station.scheduler} is gone: waiting for it, at most {waits}")
+        say(f"the scheduler at {options.scheduler} is gone: waiting for it, at most {waits}")
 
 
-async def _serve(station: Station, folder: Path, connected: Connected) -> None:
+async def _serve(options: WorkerOptions, folder: Path, connected: Connected) -> None:
     """Work while the scheduler is there."""
-    facts = machine_facts.gather(station.name, station.slots)
+    facts = machine_facts.gather(options.name, options.slots)
     serving = Worker(
-        station.scheduler,
-        name=station.name,
-        nthreads=station.slots,
-        resources={RESOURCE: station.slots},
-        host=station.host,
+        options.scheduler,
+        name=options.name,
+        nthreads=options.slots,
+        resources={RESOURCE: options.slots},
+        host=options.host,
         memory_limit=0,  # httpbed bounds what a trial uses
         heartbeat_interval=HEARTBEAT,
         dashboard_address="127.0.0.1:0",
@@ -91,11 +91,11 @@ async def _serve(station: Station, folder: Path, connected: Connected) -> None:
         await serving.finished()
 
 
-def _gone(station: Station, patience_s: float, error: Exception) -> HostError:
+def _gone(options: WorkerOptions, patience_s: float, error: Exception) -> HostError:
     cause = str(error.__cause__ or error).splitlines() or [type(error).__name__]
     if "name taken" in cause[0]:
-        reason = f"the scheduler already has a worker called {station.name}"
+        reason = f"the scheduler already has a worker called {options.name}"
         return HostError(reason, "give this one another name (--name), or more slots to the other")
     waited = units.format_long_duration(patience_s)
-    reason = f"no scheduler answers at {station.scheduler} for {waited}: {cause[0]}"
+    reason = f"no scheduler answers at {options.scheduler} for {waited}: {cause[0]}"
     return HostError(reason, "start one with dask scheduler, or give its address")
