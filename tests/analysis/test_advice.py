@@ -16,8 +16,9 @@ import campaigns
 from campaigns import Ending
 from httpbed.analysis.advice import answers, conditions, question, ranking
 from httpbed.analysis.advice.question import AdviceConditions, PageFacts
-from httpbed.analysis.sample import Key, Sample, Tally
+from httpbed.analysis.sample import Sample, Tally
 from httpbed.experiment.claims.quantity import MetricValue
+from httpbed.experiment.treatment import TreatmentKey
 from httpbed.report import advice_words
 
 WANTED = AdviceConditions(10**7, 0.025, 0.02, 10**6)
@@ -26,10 +27,12 @@ WANTED = AdviceConditions(10**7, 0.025, 0.02, 10**6)
 class Planted:
     """Samples with chosen values by block."""
 
-    def __init__(self, values: Mapping[Any, Sequence[float]], late: Sequence[Key] = ()) -> None:
+    def __init__(
+        self, values: Mapping[Any, Sequence[float]], late: Sequence[TreatmentKey] = ()
+    ) -> None:
         self._values, self._late = values, late
 
-    def sample(self, leaf: MetricValue, treatment: Key) -> Sample:
+    def sample(self, leaf: MetricValue, treatment: TreatmentKey) -> Sample:
         """Return one treatment's sample; all values of late treatments lie beyond 600 s."""
         blocks = dict(enumerate(self._values[treatment], start=1))
         is_late = treatment in self._late

@@ -30,6 +30,7 @@ from httpbed.analysis.sample import FAR, Floats, Sample, Tally
 from httpbed.store.results import Results
 
 Levels = frozenset[tuple[str, str]]
+"""A treatment with the names of its factors: two campaigns may order and name them differently."""
 Change = Literal["lower", "higher", "equal", "open"]
 """``equal``: the whole interval lies within 1 % of 1. ``open``: no change is certain."""
 ERROR_RATE = 1 - CONFIDENCE

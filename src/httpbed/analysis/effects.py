@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from httpbed.analysis.comparison import Ratio, compare
-from httpbed.analysis.sample import Key, Sample
+from httpbed.analysis.sample import Sample
+from httpbed.experiment.treatment import TreatmentKey, treatment_key
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def _of_factor(samples: Sequence[Sample], factor: str, wanted: str | None) -> Fa
 
 
 def _levels(samples: Sequence[Sample], factor: str, reference: str) -> tuple[LevelEffect, ...]:
-    by_key: Mapping[Key, Sample] = {tuple(one.levels.values()): one for one in samples}
+    by_key: Mapping[TreatmentKey, Sample] = {treatment_key(one.levels): one for one in samples}
     ratios: dict[str, list[Ratio]] = {}
     for sample in samples:
         level = sample.levels[factor]

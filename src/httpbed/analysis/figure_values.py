@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from httpbed.analysis.comparison import Ratio, compare
 from httpbed.analysis.estimate import Interval, estimate
 from httpbed.analysis.item_samples import item_values, samples_of_items
-from httpbed.analysis.sample import Bounded, Floats, Key, Sample, samples
+from httpbed.analysis.sample import Bounded, Floats, Sample, samples
 from httpbed.experiment.figures.placed import FigureCell, Levels, PlacedFigure
 from httpbed.experiment.figures.stated import StatedFigure
 from httpbed.experiment.metric import METRICS, Side
+from httpbed.experiment.treatment import TreatmentKey
 from httpbed.store.results import Results
 
 
@@ -60,9 +61,9 @@ class FigureSamples:
 
     def __init__(self, results: Results) -> None:
         self._results = results
-        self._read: dict[tuple[str, str | None], Mapping[Key, Sample]] = {}
-        self._items: dict[str, Mapping[Key, Mapping[int, Floats]]] = {}
-        self._ratios: dict[tuple[str, str | None, Key, Key], Ratio | None] = {}
+        self._read: dict[tuple[str, str | None], Mapping[TreatmentKey, Sample]] = {}
+        self._items: dict[str, Mapping[TreatmentKey, Mapping[int, Floats]]] = {}
+        self._ratios: dict[tuple[str, str | None, TreatmentKey, TreatmentKey], Ratio | None] = {}
 
     def sample(self, stated: StatedFigure, treatment: Mapping[str, str]) -> Sample:
         """Return the sample of one treatment of the campaign."""

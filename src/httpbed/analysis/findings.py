@@ -25,7 +25,6 @@ from httpbed.analysis.evidence import (
 from httpbed.analysis.handovers import HandoverCosts, of_campaign
 from httpbed.analysis.sample import (
     Bounded,
-    Key,
     Sample,
     Tally,
     samples,
@@ -38,6 +37,7 @@ from httpbed.experiment.document import network_factors
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.metric import METRICS
+from httpbed.experiment.treatment import TreatmentKey, treatment_key
 from httpbed.store.results import Results
 from httpbed.web.load.speed_index import Band
 
@@ -226,12 +226,12 @@ def _demand_known(experiment: Experiment, metric: str, base: Mapping[str, str]) 
 def _row(
     results: Results,
     base: Mapping[str, str],
-    key: Key,
-    found: Mapping[Key, Sample],
-    beside: Mapping[str, Mapping[Key, Sample]],
+    key: TreatmentKey,
+    found: Mapping[TreatmentKey, Sample],
+    beside: Mapping[str, Mapping[TreatmentKey, Sample]],
 ) -> Row:
     sample = found[key]
-    base_key = tuple({**sample.levels, **base}.values())
+    base_key = treatment_key({**sample.levels, **base})
     is_base = base_key == key
     other = None if is_base else found.get(base_key)  # groups may lack it
     goodput, share, jain = (estimate(beside[name][key]) for name in ("goodput", *FAIRNESS))

@@ -9,11 +9,12 @@ from typing import Any
 
 from httpbed.analysis import timelines
 from httpbed.analysis.estimate import Estimate, estimate
-from httpbed.analysis.sample import Key, by_treatment, of_trials, samples, scenario
+from httpbed.analysis.sample import by_treatment, of_trials, samples, scenario
 from httpbed.experiment.handover import HandoverKind
 from httpbed.experiment.handover_event import MIGRATED, OVER_BEFORE, HandoverEvent
 from httpbed.experiment.metric import METRICS
 from httpbed.experiment.roles import Retry
+from httpbed.experiment.treatment import TreatmentKey, treatment_key
 from httpbed.store.results import Results
 
 TABLED = tuple(metric for metric in METRICS.values() if metric.handover_column)
@@ -59,7 +60,7 @@ class HandoverCosts:
         return None if found is None else found.median.value
 
 
-def of_campaign(results: Results) -> dict[Key, HandoverCosts]:
+def of_campaign(results: Results) -> dict[TreatmentKey, HandoverCosts]:
     """Return each treatment's hand-overs; empty for an experiment without any."""
     if "handover" not in results.document:
         return {}
@@ -76,7 +77,7 @@ def of_campaign(results: Results) -> dict[Key, HandoverCosts]:
             rows=rows.get(key, []),
         )
         for levels in results.experiment.treatments()
-        for key in (tuple(levels.values()),)
+        for key in (treatment_key(levels),)
     }
 
 

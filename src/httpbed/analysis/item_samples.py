@@ -9,8 +9,9 @@ from dataclasses import replace
 import numpy as np
 import pyarrow.compute as pc
 
-from httpbed.analysis.sample import Floats, Key, Sample, by_treatment, samples
+from httpbed.analysis.sample import Floats, Sample, by_treatment, samples
 from httpbed.experiment.metric import ItemStatistic
+from httpbed.experiment.treatment import TreatmentKey
 from httpbed.store.results import Results
 
 _STATISTICS: Mapping[ItemStatistic, Callable[[Floats], float]] = {
@@ -23,7 +24,7 @@ _STATISTICS: Mapping[ItemStatistic, Callable[[Floats], float]] = {
 }
 
 
-def item_values(results: Results, metric: str) -> dict[Key, dict[int, Floats]]:
+def item_values(results: Results, metric: str) -> dict[TreatmentKey, dict[int, Floats]]:
     """Return the values of all items, by treatment and block, of trials that completed."""
     return {
         key: {block: np.array([*items.values()]) for block, items in own.items()}
@@ -31,7 +32,7 @@ def item_values(results: Results, metric: str) -> dict[Key, dict[int, Floats]]:
     }
 
 
-def named_items(results: Results, metric: str) -> dict[Key, dict[int, dict[str, float]]]:
+def named_items(results: Results, metric: str) -> dict[TreatmentKey, dict[int, dict[str, float]]]:
     """Return the values of items by treatment, block and name, of trials that completed."""
     table = results.observations
     wanted = pc.and_(pc.equal(table["metric"], metric), pc.not_equal(table["item"], ""))
@@ -51,7 +52,9 @@ def named_items(results: Results, metric: str) -> dict[Key, dict[int, dict[str, 
     }
 
 
-def samples_of_items(results: Results, metric: str, statistic: ItemStatistic) -> dict[Key, Sample]:
+def samples_of_items(
+    results: Results, metric: str, statistic: ItemStatistic
+) -> dict[TreatmentKey, Sample]:
     """Gather samples of one statistic over each trial's items; trials that timed out have none."""
     reduce = _STATISTICS[statistic]
     values = item_values(results, metric)

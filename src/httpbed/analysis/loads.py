@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from httpbed.analysis.sample import Key, samples, scenario
+from httpbed.analysis.sample import samples, scenario
 from httpbed.experiment.page import PageLoad
+from httpbed.experiment.treatment import TreatmentKey
 from httpbed.store import layout
 from httpbed.store.results import Results
 from httpbed.web.load import driver_output, speed_index
@@ -62,7 +63,7 @@ def has_pages(results: Results) -> bool:
     return any(is_page(results, levels) for levels in results.experiment.treatments())
 
 
-def bands(results: Results) -> dict[Key, Counter[Band]]:
+def bands(results: Results) -> dict[TreatmentKey, Counter[Band]]:
     """Count the loads of each treatment that loads a page in each band of the Speed Index."""
     found = samples(results, "speed_index")
     return {

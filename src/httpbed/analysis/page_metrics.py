@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from httpbed.analysis.comparison import Ratio, compare
 from httpbed.analysis.estimate import Estimate, estimate
 from httpbed.analysis.findings import Findings, Row
-from httpbed.analysis.sample import Key, Sample, samples
+from httpbed.analysis.sample import Sample, samples
 from httpbed.experiment.metric import METRICS
+from httpbed.experiment.treatment import TreatmentKey, treatment_key
 from httpbed.store.results import Results
 
 TABLED = tuple(metric for metric in METRICS.values() if metric.page_column)
@@ -30,7 +31,7 @@ TreatmentMetrics = Mapping[str, PageMetric]
 """By metric: all of one treatment."""
 
 
-def of_campaign(results: Results, findings: Findings) -> dict[Key, TreatmentMetrics]:
+def of_campaign(results: Results, findings: Findings) -> dict[TreatmentKey, TreatmentMetrics]:
     """Return all tabled metrics that were observed, by treatment; empty without page loads."""
     pages = [row for _, row in findings.rows() if row.bands is not None]
     if not pages:
@@ -43,11 +44,11 @@ def of_campaign(results: Results, findings: Findings) -> dict[Key, TreatmentMetr
     }
 
 
-def _metric(found: Mapping[Key, Sample], findings: Findings, row: Row) -> PageMetric:
+def _metric(found: Mapping[TreatmentKey, Sample], findings: Findings, row: Row) -> PageMetric:
     sample = found[_key(row)]
     base = None if row.is_base else found.get(tuple({**row.levels, **findings.base}.values()))
     return PageMetric(estimate(sample), compare(sample, base) if base else None)
 
 
-def _key(row: Row) -> Key:
-    return tuple(row.levels.values())
+def _key(row: Row) -> TreatmentKey:
+    return treatment_key(row.levels)

@@ -25,11 +25,10 @@ from httpbed.experiment.document import scenario_document
 from httpbed.experiment.metric import METRICS, Side
 from httpbed.experiment.page import PageLoad
 from httpbed.experiment.scenario import Scenario
+from httpbed.experiment.treatment import TreatmentKey, treatment_key
 from httpbed.store.results import Results
 
 Floats = NDArray[np.float64]
-Key = tuple[str, ...]
-"""A treatment: its levels in the order of the experiment's factors."""
 
 BITS = 8
 FAR = 1e6
@@ -120,14 +119,14 @@ def at_even_ranks(values: Mapping[int, float], most: int) -> dict[int, float]:
     return dict(ranked[round(at * step)] for at in range(most))
 
 
-def samples(results: Results, metric: str) -> dict[Key, Sample]:
+def samples(results: Results, metric: str) -> dict[TreatmentKey, Sample]:
     """Gather the sample of each treatment, in the order of the experiment."""
     observed = of_trials(results, metric)
     rows = by_treatment(results, results.last_attempts)
     planned = planned_blocks(results)  # computed once, because it examines all treatments
     found = {}
     for levels in results.experiment.treatments():
-        key = tuple(levels.values())
+        key = treatment_key(levels)
         own = [(row, observed.get((row["trial"], row["attempt"]))) for row in rows.get(key, [])]
         found[key] = _sample(results, metric, levels, own, planned.get(key, 0))
     return found
@@ -152,11 +151,11 @@ def invalid_rows(results: Results) -> list[dict[str, Any]]:
 
 def by_treatment(
     results: Results, rows: Iterable[dict[str, Any]]
-) -> dict[Key, list[dict[str, Any]]]:
+) -> dict[TreatmentKey, list[dict[str, Any]]]:
     """Group rows by the treatment that their factor columns name."""
-    groups: dict[Key, list[dict[str, Any]]] = defaultdict(list)
+    groups: dict[TreatmentKey, list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
-        groups[tuple(row[name] for name in results.experiment.factors)].append(row)
+        groups[treatment_key(row, results.experiment.factors)].append(row)
     return groups
 
 
@@ -173,7 +172,7 @@ def tally(planned: int, rows: Iterable[Mapping[str, Any]]) -> Tally:
 
 def scenario(results: Results, levels: Mapping[str, str]) -> Scenario:
     """Return a treatment's scenario: its trials' own, which includes the files, if there is one."""
-    of_trials = results.scenarios.get(tuple(levels[name] for name in results.experiment.factors))
+    of_trials = results.scenarios.get(treatment_key(levels, results.experiment.factors))
     return Scenario.model_validate(of_trials or scenario_document(results.document, levels))
 
 
@@ -202,11 +201,11 @@ def _sample(
     )
 
 
-def planned_blocks(results: Results) -> Mapping[Key, int]:
+def planned_blocks(results: Results) -> Mapping[TreatmentKey, int]:
     """Number of blocks of each treatment in the design."""
     if results.blocks:
         return results.blocks
-    treatments = [tuple(one.values()) for one in results.experiment.treatments()]
+    treatments = [treatment_key(one) for one in results.experiment.treatments()]
     blocks = results.planned // len(treatments) or results.experiment.blocks
     return dict.fromkeys(treatments, blocks)
 

@@ -19,13 +19,13 @@ from typing import Any
 
 from httpbed.analysis.estimate import Estimate, estimate
 from httpbed.analysis.sample import (
-    Key,
     Sample,
     by_treatment,
     planned_blocks,
     samples,
     scenario,
 )
+from httpbed.experiment.treatment import TreatmentKey, treatment_key
 from httpbed.store.damage import Damage
 from httpbed.store.results import Results
 
@@ -141,10 +141,10 @@ def _ended(results: Results, row: Row) -> Ended:
 
 
 def _failures(results: Results, last: Sequence[Row]) -> tuple[Reason, ...]:
-    known: dict[Key, tuple[str, ...]] = {}
+    known: dict[TreatmentKey, tuple[str, ...]] = {}
 
     def programs(row: Row) -> tuple[str, ...]:
-        key = tuple(row[name] for name in results.experiment.factors)
+        key = treatment_key(row, results.experiment.factors)
         if key not in known:
             levels = dict(zip(results.experiment.factors, key, strict=True))
             implementations = scenario(results, levels).implementations.values()
@@ -170,7 +170,7 @@ def _reasons(rows: Iterable[tuple[Row, tuple[str, ...]]]) -> tuple[Reason, ...]:
     )
 
 
-def _missing(results: Results, last: Sequence[Row]) -> dict[Key, int]:
+def _missing(results: Results, last: Sequence[Row]) -> dict[TreatmentKey, int]:
     """Return how many trials of each treatment have no attempt."""
     ended = by_treatment(results, [dict(row) for row in last])
     planned = planned_blocks(results)
@@ -178,7 +178,7 @@ def _missing(results: Results, last: Sequence[Row]) -> dict[Key, int]:
 
 
 def time_left_s(
-    rows: Sequence[Row], missing: Mapping[Key, int], factors: Iterable[str]
+    rows: Sequence[Row], missing: Mapping[TreatmentKey, int], factors: Iterable[str]
 ) -> float | None:
     """Return how long the missing trials take, each like the attempts at its treatment.
 
@@ -199,9 +199,9 @@ def time_left_s(
     if len(starts) <= FEW or not usual_s:
         return None
     names = [*factors]
-    lengths: dict[Key, list[float]] = {}
+    lengths: dict[TreatmentKey, list[float]] = {}
     for row in rows:
-        lengths.setdefault(tuple(row[name] for name in names), []).append(row["wall_s"])
+        lengths.setdefault(treatment_key(row, names), []).append(row["wall_s"])
     whole_s = sum(
         count * (median(lengths[key]) if key in lengths else usual_s)
         for key, count in missing.items()

@@ -38,6 +38,7 @@ from typing import TypeVar
 from httpbed.campaign import parallelism
 from httpbed.campaign.parallelism import Parallelism
 from httpbed.experiment.check import PRESSURE
+from httpbed.experiment.treatment import TreatmentKey, treatment_key
 from httpbed.experiment.trial import Attempt, Record, Trial
 from httpbed.host import pressure
 from httpbed.trial import verdict
@@ -73,11 +74,12 @@ WEIGHT_OF_NEW = 0.3
 class Demands:
     """How many CPUs attempts at each treatment, and of each kind, use."""
 
-    _known: dict[str, float] = field(default_factory=dict)
+    _known: dict[TreatmentKey | str, float] = field(default_factory=dict)
+    """By the key of a treatment, and by a kind."""
 
     def of(self, trial: Trial) -> float:
         """Return the CPUs that an attempt at a trial will use."""
-        demand = self._known.get(_treatment(trial))
+        demand = self._known.get(treatment_key(trial.levels))
         return max(self.of_kind(trial) if demand is None else demand, LEAST_DEMAND)
 
     def of_kind(self, trial: Trial) -> float:
@@ -88,16 +90,12 @@ class Demands:
         """Note what an attempt used; a strained one had less than it needed."""
         if attempt.cpus is None:
             return
-        for key in (_treatment(attempt.trial), _kind(attempt.trial)):
+        for key in (treatment_key(attempt.trial.levels), _kind(attempt.trial)):
             before = self._known.get(key, attempt.cpus)
             if verdict.is_strained(attempt):
                 self._known[key] = max(before, attempt.cpus)
             else:
                 self._known[key] = before + WEIGHT_OF_NEW * (attempt.cpus - before)
-
-
-def _treatment(trial: Trial) -> str:
-    return json.dumps(trial.document, sort_keys=True)
 
 
 def _kind(trial: Trial) -> str:

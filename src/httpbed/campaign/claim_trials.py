@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from httpbed.experiment.claims import needed
 from httpbed.experiment.claims.cell_builder import ClaimDesign
 from httpbed.experiment.claims.needed import NeededTreatments
-from httpbed.experiment.claims.quantity import TreatmentKey
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.experiment import Experiment
+from httpbed.experiment.treatment import TreatmentKey, treatment_key
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class ClaimTrials:
 
     def reduced(self, experiment: Experiment) -> Experiment:
         """Return the experiment with these treatments only."""
-        chosen = [one for one in experiment.treatments() if tuple(one.values()) in self.blocks]
+        chosen = [one for one in experiment.treatments() if treatment_key(one) in self.blocks]
         return experiment.reduced_to(chosen, max(self.blocks.values()))
 
 
@@ -66,7 +66,7 @@ def _count(wanted: tuple[NeededTreatments, int]) -> int:
 
 
 def _keys(experiment: Experiment) -> frozenset[TreatmentKey]:
-    return frozenset(tuple(one.values()) for one in experiment.treatments())
+    return frozenset(map(treatment_key, experiment.treatments()))
 
 
 def _ids(found: Iterable[NeededTreatments]) -> set[str]:

@@ -11,6 +11,7 @@ from httpbed.campaign import parallelism
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.experiment import units
 from httpbed.experiment.roles import ClientRole, Transport
+from httpbed.experiment.treatment import treatment_key
 from httpbed.experiment.trial import Trial
 from httpbed.programs.catalog import Catalog
 
@@ -51,10 +52,10 @@ def expected(loaded: LoadedExperiment, catalog: Catalog) -> list[ExpectedTreatme
         whole_s = duration.expected_s(scenario, control, notices)
         limit_s = loaded.experiment.time_limit_s(scenario)
         guest_s = guest_cost.cpu_s(scenario, min(1.0, limit_s / whole_s))
-        count = blocks[tuple(first.levels.values())]
+        count = blocks[treatment_key(first.levels)]
         return ExpectedTreatment(first, count, min(whole_s, limit_s), guest_s)
 
-    blocks = Counter(tuple(one.levels.values()) for one in loaded.trials)
+    blocks = Counter(treatment_key(one.levels) for one in loaded.trials)
     return [treatment(one) for one in loaded.trials if one.block == 1]
 
 

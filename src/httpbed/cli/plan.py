@@ -21,6 +21,7 @@ from httpbed.experiment import units
 from httpbed.experiment.clock import Clock
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.factorial import ScaleName
+from httpbed.experiment.treatment import treatment_key
 from httpbed.experiment.trial import Trial
 from httpbed.host import backend
 from httpbed.host.packages import toolbox
@@ -197,7 +198,7 @@ def _counts(loaded: LoadedExperiment) -> str:
     treatments, blocks = len(loaded.scenarios()), loaded.experiment.blocks
     in_blocks = f"{blocks} block{'s' * (blocks > 1)}"
     if len(loaded.trials) != treatments * blocks:
-        fewest = min(Counter(tuple(one.levels.values()) for one in loaded.trials).values())
+        fewest = min(Counter(treatment_key(one.levels) for one in loaded.trials).values())
         in_blocks = f"{fewest} to {in_blocks}"
     counts = f"{len(loaded.trials)} trials: {treatments} treatments in {in_blocks}"
     return f"at most {counts}" if loaded.stopping else counts

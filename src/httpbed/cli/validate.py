@@ -16,6 +16,7 @@ from httpbed.experiment.claims import checking
 from httpbed.experiment.claims.cell_builder import ClaimDesign
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.experiment import Experiment
+from httpbed.experiment.treatment import treatment_key
 
 
 @verb("validate")
@@ -103,7 +104,7 @@ def _design(experiment: Experiment) -> ClaimDesign:
 
 
 def _keys(experiment: Experiment) -> frozenset[tuple[str, ...]]:
-    return frozenset(tuple(one.values()) for one in experiment.treatments())
+    return frozenset(map(treatment_key, experiment.treatments()))
 
 
 def _in_words(claims: dict[str, int]) -> list[str]:

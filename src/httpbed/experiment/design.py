@@ -13,6 +13,7 @@ from httpbed.experiment import seeds
 from httpbed.experiment.document import scenario_document
 from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.scenario_reader import ScenarioReader
+from httpbed.experiment.treatment import treatment_key
 from httpbed.experiment.trial import Trial
 
 
@@ -37,7 +38,7 @@ def design(
         order = [
             index
             for index, levels in enumerate(treatments)
-            if blocks is None or block <= blocks[tuple(levels.values())]
+            if blocks is None or block <= blocks[treatment_key(levels)]
         ]
         seeds.block_order(experiment.seed, block).shuffle(order)
         trials += [

@@ -33,6 +33,7 @@ from httpbed.experiment.figures.stated import StatedFigure
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.scenario_reader import ScenarioReader
 from httpbed.experiment.schema import experiment_schema
+from httpbed.experiment.treatment import treatment_key
 from httpbed.experiment.value import Value
 from httpbed.experiment.workload import NO_SUCH_KIND
 
@@ -244,7 +245,7 @@ def _claim_mistakes(
     claims = dict(_readable(document, "claim", StatedClaim))
     if not claims or not treatments:
         return
-    design = ClaimDesign(factors, frozenset(tuple(one.values()) for one in treatments))
+    design = ClaimDesign(factors, frozenset(map(treatment_key, treatments)))
     unread = [
         str(table.get("id"))
         for index, table in enumerate(_tables(document, "claim"))

@@ -11,9 +11,9 @@ from httpbed.analysis.advice.conditions import MeasuredConditions
 from httpbed.analysis.advice.question import AdviceDifference, AdviceFactor
 from httpbed.analysis.advice.ranking import RankedTreatment, RatioToBest
 from httpbed.analysis.dataset import program_columns
-from httpbed.analysis.sample import Key
 from httpbed.experiment import units
 from httpbed.experiment.metric import METRICS
+from httpbed.experiment.treatment import TreatmentKey
 from httpbed.report import phrasing
 from httpbed.report.phrasing import NumberFormat, listed, ratio_number
 from httpbed.report.remark import few
@@ -53,7 +53,7 @@ def _difference(one: AdviceDifference) -> str:
     return f"{text} ({how}{'' if one.is_near else ', too far'})"
 
 
-def names(measured: MeasuredConditions) -> dict[Key, str]:
+def names(measured: MeasuredConditions) -> dict[TreatmentKey, str]:
     """Name each treatment so that no two have one name.
 
     A name has the HTTP version, the congestion controls, the proxies, the programs and the knobs;
@@ -70,7 +70,7 @@ def names(measured: MeasuredConditions) -> dict[Key, str]:
     }
 
 
-def _name(measured: MeasuredConditions, key: Key) -> str:
+def _name(measured: MeasuredConditions, key: TreatmentKey) -> str:
     roles = measured.scenario(key).roles
     client, *rest = program_columns.programs_in_words(roles, measured.results.manifest)
     proxies, server = rest[:-1], rest[-1]
@@ -86,7 +86,7 @@ def _name(measured: MeasuredConditions, key: Key) -> str:
     return f"HTTP/{version}, {control}, {via} ({client} from {server}{settings})"
 
 
-def controls(measured: MeasuredConditions, key: Key) -> dict[str, str | None]:
+def controls(measured: MeasuredConditions, key: TreatmentKey) -> dict[str, str | None]:
     """Return the congestion control of each sender of a treatment, by part."""
     scenario = measured.scenario(key)
     return program_columns.senders(scenario.roles, measured.results.manifest)

@@ -9,7 +9,7 @@ from httpbed.analysis import sample
 from httpbed.analysis.claims import arm_trials
 from httpbed.analysis.claims.arm_trials import ArmTrials, ArmTrialsReader
 from httpbed.analysis.claims.judging import ArmJudgement
-from httpbed.experiment.claims.quantity import TreatmentKey
+from httpbed.experiment.treatment import TreatmentKey, treatment_key
 from httpbed.report.claim_senders import ClaimSenders
 from httpbed.report.remark import few
 from httpbed.store import resume
@@ -81,6 +81,6 @@ class _CampaignEvidence:
         if not self._uncovered:
             return {}
         return {
-            tuple(levels.values()): sample.scenario(self._results, levels).topology.digest()
+            treatment_key(levels): sample.scenario(self._results, levels).topology.digest()
             for levels in self._results.experiment.treatments()
         }

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from httpbed.analysis import sample
-from httpbed.experiment.claims.quantity import TreatmentKey
+from httpbed.experiment.treatment import TreatmentKey
 from httpbed.report import senders
 from httpbed.report.remark import few
 from httpbed.store.results import Results

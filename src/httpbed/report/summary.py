@@ -15,6 +15,7 @@ from httpbed.analysis.handovers import HandoverCosts
 from httpbed.analysis.page_metrics import PageMetric
 from httpbed.analysis.sample import Bounded, Tally
 from httpbed.experiment.metric import METRICS
+from httpbed.experiment.treatment import treatment_key
 from httpbed.report import notes
 from httpbed.report.answer import answer
 from httpbed.store.results import Results
@@ -35,7 +36,7 @@ def summary(results: Results, findings: Findings, report: Path | None) -> dict[s
         "treatments": [
             {
                 **_treatment(row),
-                "page_metrics": _page_metrics(pages.get(tuple(row.levels.values()))),
+                "page_metrics": _page_metrics(pages.get(treatment_key(row.levels))),
             }
             for _, row in findings.rows()
         ],

@@ -18,9 +18,10 @@ from matplotlib.ticker import MaxNLocator
 from httpbed.analysis import time_series, timelines
 from httpbed.analysis.findings import Condition, Findings, Row
 from httpbed.analysis.loads import typical
-from httpbed.analysis.sample import Key, by_treatment, of_trials
+from httpbed.analysis.sample import by_treatment, of_trials
 from httpbed.analysis.time_series import Series, TimeSeries
 from httpbed.experiment import units
+from httpbed.experiment.treatment import TreatmentKey, treatment_key
 from httpbed.report import curves, network, series
 from httpbed.report.curves import Sign
 from httpbed.report.figures import PALETTE, QUIET, STYLE, WIDTH_IN, Plot, looks
@@ -116,7 +117,7 @@ class _Drawn:
 
     findings: Findings
     results: Results
-    rows: Mapping[Key, list[dict[str, Any]]]
+    rows: Mapping[TreatmentKey, list[dict[str, Any]]]
     metric: Mapping[tuple[str, int], float]
     """The values that decide which trial is typical, by trial and attempt."""
     every_trial: bool
@@ -145,7 +146,7 @@ class _Drawn:
         )
 
     def _trials(self, row: Row, most: int) -> Iterator[TimeSeries]:
-        key = tuple(row.levels[name] for name in self.results.experiment.factors)
+        key = treatment_key(row.levels, self.results.experiment.factors)
         own = self.rows.get(key, [])
         done = [one for one in own if one["outcome"] == "completed"] or own
         for one in typical(done, self.metric)[:most]:

@@ -15,17 +15,18 @@ import matplotlib as mpl
 
 from httpbed.analysis import timelines
 from httpbed.analysis.findings import Condition, Findings, Row
-from httpbed.analysis.sample import Key, by_treatment
+from httpbed.analysis.sample import by_treatment
 from httpbed.analysis.timelines import Timeline
 from httpbed.experiment import units
 from httpbed.experiment.document import references, with_nested
+from httpbed.experiment.treatment import TreatmentKey, treatment_key
 from httpbed.report import curves, network
 from httpbed.report.curves import Panel
 from httpbed.report.figures import PALETTE, STYLE, Plot
 from httpbed.report.phrasing import level, treatment
 from httpbed.store.results import Results
 
-Attempts = Mapping[Key, list[dict[str, Any]]]
+Attempts = Mapping[TreatmentKey, list[dict[str, Any]]]
 
 MOST_FIGURES = 12
 MOST_TOGETHER = 4
@@ -142,7 +143,7 @@ def _telling(findings: Findings, condition: Condition, split: str) -> list[str]:
 
 
 def _read(results: Results, row: Row, found: Attempts, most: int) -> tuple[Timeline, ...]:
-    key = tuple(row.levels[name] for name in results.experiment.factors)
+    key = treatment_key(row.levels, results.experiment.factors)
     return tuple(timelines.timeline(results, one) for one in found.get(key, [])[:most])
 
 

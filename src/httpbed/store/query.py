@@ -14,6 +14,7 @@ from httpbed.experiment import parser
 from httpbed.experiment.document import narrowed
 from httpbed.experiment.errors import ConfigError
 from httpbed.experiment.experiment import Experiment
+from httpbed.experiment.treatment import treatment_key
 from httpbed.experiment.trial import Trial
 from httpbed.store import campaign as campaigns
 from httpbed.store import machine_log, resume, tables
@@ -45,10 +46,8 @@ def read(directory: Path) -> Results:
         document=narrowed(read_back.document, factors),
         manifest=manifest | {"jobs": _jobs(campaign)} | _machines(campaign),
         planned=len(design),
-        scenarios={
-            tuple(trial.levels[name] for name in factors): trial.document for trial in design
-        },
-        blocks=Counter(tuple(trial.levels[name] for name in factors) for trial in design),
+        scenarios={treatment_key(trial.levels, factors): trial.document for trial in design},
+        blocks=Counter(treatment_key(trial.levels, factors) for trial in design),
         damaged=compacted.damaged,
         whole_experiment=whole,
         artifacts=Artifacts(None if campaign.is_archive else directory),
@@ -65,10 +64,8 @@ def _of_design(
     if not is_part and resume.generation(manifest) == 1:
         return experiment
     blocks = max((trial.block for trial in design), default=1)
-    planned = {
-        tuple(trial.levels[name] for name in whole.factors): trial.levels for trial in design
-    }
-    if not is_part and planned.keys() == {tuple(one.values()) for one in experiment.treatments()}:
+    planned = {treatment_key(trial.levels, whole.factors): trial.levels for trial in design}
+    if not is_part and planned.keys() == {treatment_key(one) for one in experiment.treatments()}:
         return experiment.model_copy(update={"replicates": blocks})
     return (experiment if is_part else whole).reduced_to([*planned.values()], blocks)
 

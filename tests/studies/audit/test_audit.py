@@ -10,7 +10,8 @@ import pytest
 
 from campaigns import VERSIONS, Ending, Ends, campaign
 from httpbed.analysis import equivalence
-from httpbed.analysis.sample import Floats, Key, Sample, Tally
+from httpbed.analysis.sample import Floats, Sample, Tally
+from httpbed.experiment.treatment import TreatmentKey
 from httpbed.report import audit as report
 from httpbed.report.terminal import console
 from httpbed.store.results import Results
@@ -118,8 +119,10 @@ def test_disturbances_are_called_so_by_chance_as_rarely_as_stated() -> None:
     generator, alarms = np.random.default_rng(7), 0
     for _ in range(300):
         noise = 0.01 * generator.standard_normal((6, 10))
-        alone: dict[Key, Sample] = {(str(cell),): by_block(np.ones(10)) for cell in range(6)}
-        beside: dict[Key, Sample] = {
+        alone: dict[TreatmentKey, Sample] = {
+            (str(cell),): by_block(np.ones(10)) for cell in range(6)
+        }
+        beside: dict[TreatmentKey, Sample] = {
             (str(cell),): by_block((1 + equivalence.MARGIN) * np.exp(noise[cell]))
             for cell in range(6)
         }

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from httpbed.analysis import sample
 from httpbed.analysis.advice.question import AdviceConditions, PageFacts
 from httpbed.analysis.dataset import network_columns, workload_columns
-from httpbed.analysis.sample import Key
 from httpbed.experiment import units
 from httpbed.experiment.impairments import loss, rate
 from httpbed.experiment.impairments.registry import ALL
 from httpbed.experiment.page import PageLoad
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.topology import Direction
+from httpbed.experiment.treatment import TreatmentKey, treatment_key
 from httpbed.store.results import Results
 
 ORDINARY = frozenset({"rate", "delay", "loss", "queue", "counted"})
@@ -36,11 +36,11 @@ class MeasuredConditions:
     conditions: AdviceConditions
     beside: tuple[str, ...]
     """Properties of the network that a question does not name, in words."""
-    treatments: tuple[Key, ...]
+    treatments: tuple[TreatmentKey, ...]
     scenarios: tuple[Scenario, ...]
     """Of these treatments."""
 
-    def scenario(self, key: Key) -> Scenario:
+    def scenario(self, key: TreatmentKey) -> Scenario:
         """Return the scenario of one of the treatments."""
         return self.scenarios[self.treatments.index(key)]
 
@@ -56,21 +56,21 @@ class CampaignConditions:
 
 def of_campaign(results: Results) -> CampaignConditions:
     """Group the treatments of a campaign that have a trial by their conditions."""
-    groups: dict[Hashable, list[tuple[Key, Scenario]]] = {}
+    groups: dict[Hashable, list[tuple[TreatmentKey, Scenario]]] = {}
     left_out, run = Counter[str](), set(sample.by_treatment(results, results.trials.to_pylist()))
     for levels in results.experiment.treatments():
-        if tuple(levels.values()) not in run:
+        if treatment_key(levels) not in run:
             continue
         scenario = sample.scenario(results, levels)
         if property_ := next(_unusual(scenario), None):
             left_out[property_] += 1
         else:
-            groups.setdefault(_identity(scenario), []).append((tuple(levels.values()), scenario))
+            groups.setdefault(_identity(scenario), []).append((treatment_key(levels), scenario))
     measured = tuple(_measured(results, group) for group in groups.values())
     return CampaignConditions(measured, left_out)
 
 
-def _measured(results: Results, group: list[tuple[Key, Scenario]]) -> MeasuredConditions:
+def _measured(results: Results, group: list[tuple[TreatmentKey, Scenario]]) -> MeasuredConditions:
     treatments, scenarios = zip(*group, strict=True)
     return MeasuredConditions(
         results=results,

@@ -29,10 +29,11 @@ from httpbed.analysis.claims.verdict import (
 from httpbed.analysis.comparison import EQUAL_MARGIN
 from httpbed.analysis.estimate import Estimate, estimate
 from httpbed.analysis.location import NoIntervalError
-from httpbed.analysis.sample import Key, Sample
+from httpbed.analysis.sample import Sample
 from httpbed.experiment.claims.quantity import ContrastValue, MetricValue
 from httpbed.experiment.claims.region import Region
 from httpbed.experiment.metric import METRICS
+from httpbed.experiment.treatment import TreatmentKey
 
 Standing = Literal["best", "worse", "equal", "open", "no value"]
 """Against the best: ``worse`` and ``equal`` (to within 1 %) are settled by the interval; ``open``
@@ -61,7 +62,7 @@ class RatioToBest:
 class RankedTreatment:
     """One treatment with its value and its ratio to the best."""
 
-    key: Key
+    key: TreatmentKey
     sample: Sample
     estimate: Estimate | None
     """None without any value."""
@@ -82,7 +83,7 @@ class Ranking:
     treatments: tuple[RankedTreatment, ...]
 
 
-def rank(source: SampleSource, metric: str, keys: Sequence[Key]) -> Ranking:
+def rank(source: SampleSource, metric: str, keys: Sequence[TreatmentKey]) -> Ranking:
     """Order treatments by a metric.
 
     Raises:
@@ -109,8 +110,8 @@ def rank(source: SampleSource, metric: str, keys: Sequence[Key]) -> Ranking:
 
 
 def _ratios(
-    source: SampleSource, metric: str, order: Sequence[Key], parts: int
-) -> dict[Key, RatioToBest]:
+    source: SampleSource, metric: str, order: Sequence[TreatmentKey], parts: int
+) -> dict[TreatmentKey, RatioToBest]:
     """Compare treatments with the first; ``parts`` intervals share the probability of failure."""
     return {
         key: _against(source, metric, key, order[0], parts) if number else RatioToBest("best")
@@ -127,7 +128,9 @@ def _verdict(ratios: Iterable[RatioToBest]) -> AdviceVerdict:
     return "not settled" if "open" in standings else "best"
 
 
-def _against(source: SampleSource, metric: str, key: Key, best: Key, parts: int) -> RatioToBest:
+def _against(
+    source: SampleSource, metric: str, key: TreatmentKey, best: TreatmentKey, parts: int
+) -> RatioToBest:
     ratio = ContrastValue("ratio", MetricValue(metric, (key,)), MetricValue(metric, (best,)))
     try:
         cell = cells.locate(ratio, "median", source)

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from httpbed.analysis import sample as samples
 from httpbed.analysis.claims.judging import ArmJudgement
 from httpbed.experiment.check import CHECKS
-from httpbed.experiment.claims.quantity import TreatmentKey
+from httpbed.experiment.treatment import TreatmentKey, treatment_key
 from httpbed.store.results import Results
 
 ENDINGS = ("failed", "timed out", "unsupported")
@@ -42,7 +42,7 @@ class ArmTrialsReader:
         self._invalid = samples.by_treatment(results, samples.invalid_rows(results))
         self._broken = _broken_checks(results)
         self._blocks = samples.planned_blocks(results)
-        self._known = {tuple(one.values()) for one in results.experiment.treatments()}
+        self._known = {treatment_key(one) for one in results.experiment.treatments()}
 
     def of_treatments(self, treatments: frozenset[TreatmentKey]) -> ArmTrials:
         """Return how the trials of some treatments ended."""

@@ -22,9 +22,9 @@ from httpbed.experiment.claims.quantity import (
     KneeValue,
     MetricValue,
     Quantity,
-    TreatmentKey,
     TrendValue,
 )
+from httpbed.experiment.treatment import TreatmentKey
 
 Bounds = tuple[float, float]
 """A lower and an upper bound; equal where the value is known."""

@@ -8,8 +8,9 @@ from dataclasses import replace
 from httpbed.analysis.claims.blocks import AbsentError
 from httpbed.analysis.item_samples import named_items, samples_of_items
 from httpbed.analysis.sample import Sample, samples
-from httpbed.experiment.claims.quantity import MetricValue, TreatmentKey
+from httpbed.experiment.claims.quantity import MetricValue
 from httpbed.experiment.metric import ItemStatistic
+from httpbed.experiment.treatment import TreatmentKey, treatment_key
 from httpbed.store.results import Results
 
 ANY_METRIC = "request_time"
@@ -27,7 +28,7 @@ class CampaignSamples:
     def __init__(self, results: Results, others: Mapping[str, Results] | None = None) -> None:
         self._results = results
         self._others = {name: CampaignSamples(one) for name, one in (others or {}).items()}
-        self._known = {tuple(one.values()) for one in results.experiment.treatments()}
+        self._known = {treatment_key(one) for one in results.experiment.treatments()}
         self._items: dict[str, Mapping[TreatmentKey, Mapping[int, Mapping[str, float]]]] = {}
         self._read: dict[tuple[str, ItemStatistic | None], Mapping[TreatmentKey, Sample]] = {}
 

@@ -12,8 +12,9 @@ from httpbed.analysis.claims.verdict import Bracket, ClaimEstimate
 from httpbed.analysis.sample import Bounded
 from httpbed.experiment.claims.cell_builder import ClaimCell
 from httpbed.experiment.claims.compiled import CompiledClaim
-from httpbed.experiment.claims.quantity import ContrastValue, TreatmentKey, leaves
+from httpbed.experiment.claims.quantity import ContrastValue, leaves
 from httpbed.experiment.claims.region import Region
+from httpbed.experiment.treatment import TreatmentKey
 
 CELLS = "cells"
 """The unit of a number of cells."""

@@ -18,10 +18,11 @@ from httpbed.analysis.location import NoIntervalError
 from httpbed.experiment.claims import compiled
 from httpbed.experiment.claims.cell_builder import ClaimCell, ClaimDesign
 from httpbed.experiment.claims.compiled import CompiledClaim
-from httpbed.experiment.claims.quantity import TreatmentKey, leaves, treatments
+from httpbed.experiment.claims.quantity import leaves, treatments
 from httpbed.experiment.claims.stated import StatedClaim
 from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.table_problem import TableProblemsError
+from httpbed.experiment.treatment import TreatmentKey, treatment_key
 from httpbed.store.results import Results
 
 Verdicts = Sequence[ClaimVerdict]
@@ -95,7 +96,7 @@ def judge(
 
 def design_of(experiment: Experiment) -> ClaimDesign:
     """Return what claims of an experiment can refer to."""
-    keys = frozenset(tuple(one.values()) for one in experiment.treatments())
+    keys = frozenset(map(treatment_key, experiment.treatments()))
     return ClaimDesign(experiment.factors, keys)
 
 

@@ -20,6 +20,7 @@ from httpbed.analysis.dataset import (
     workload_columns,
 )
 from httpbed.analysis.dataset.column import ARROW_TYPES, Cell, Cells, DatasetColumn
+from httpbed.experiment.treatment import TreatmentKey
 from httpbed.store.results import Results
 
 Rows = Mapping[tuple[str, int], list[dict[str, Any]]]
@@ -76,7 +77,7 @@ def campaign_names(directories: Sequence[Path]) -> list[str]:
 def _trials(name: str, results: Results) -> Iterator[Cells]:
     experiment = results.experiment
     observed, checked = _by_attempt(results.observations), _by_attempt(results.checks)
-    features: dict[sample.Key, Cells] = {}
+    features: dict[TreatmentKey, Cells] = {}
     for row in sorted(results.last_attempts, key=lambda one: (one["block"], one["position"])):
         key = tuple(row[factor] for factor in experiment.factors)
         if key not in features:

@@ -13,7 +13,6 @@ from httpbed.experiment.claims.quantity import (
     KneeValue,
     MetricValue,
     Quantity,
-    TreatmentKey,
     TrendValue,
 )
 from httpbed.experiment.claims.stated import Knee, OtherCells, PairedContrast, StatedClaim
@@ -22,6 +21,7 @@ from httpbed.experiment.factorial_mistakes import listed
 from httpbed.experiment.metric import METRICS
 from httpbed.experiment.numeric_levels import numeric_levels
 from httpbed.experiment.table_problem import TableProblem, TableProblemsError
+from httpbed.experiment.treatment import TreatmentKey
 
 Levels = Mapping[str, Sequence[str]]
 LEAST_POINTS = 3

@@ -6,10 +6,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from httpbed.experiment.claims import compiled
 from httpbed.experiment.claims.cell_builder import ClaimDesign
-from httpbed.experiment.claims.quantity import TreatmentKey, treatments
+from httpbed.experiment.claims.quantity import treatments
 from httpbed.experiment.claims.stated import StatedClaim
 from httpbed.experiment.document import KeyPath
 from httpbed.experiment.table_problem import TableProblem, TableProblemsError
+from httpbed.experiment.treatment import TreatmentKey
 
 OWN_ESTIMATE = (
     *(

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from httpbed.experiment.claims import compiled
 from httpbed.experiment.claims.cell_builder import ClaimDesign
 from httpbed.experiment.claims.compiled import CompiledClaim
-from httpbed.experiment.claims.quantity import TreatmentKey, treatments
+from httpbed.experiment.claims.quantity import treatments
 from httpbed.experiment.claims.stated import StatedClaim
+from httpbed.experiment.treatment import TreatmentKey
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 
 from httpbed.experiment.claims.stated import ContrastKind
 from httpbed.experiment.metric import ItemStatistic
-
-TreatmentKey = tuple[str, ...]
-"""A treatment: its levels in the order of the experiment's factors."""
+from httpbed.experiment.treatment import TreatmentKey
 
 
 @dataclass(frozen=True)

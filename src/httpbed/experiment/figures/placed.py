@@ -10,6 +10,7 @@ from httpbed.experiment.factorial_mistakes import listed
 from httpbed.experiment.figures.stated import StatedFigure
 from httpbed.experiment.selection import selects
 from httpbed.experiment.table_problem import TableProblem, TableProblemsError
+from httpbed.experiment.treatment import treatment_key
 
 Factors = Mapping[str, Sequence[str]]
 Levels = tuple[str, ...]
@@ -107,7 +108,7 @@ def _cells(
     treatments: Sequence[Mapping[str, str]],
 ) -> Iterable[FigureCell]:
     levels = {name: one[0] for name, one in stated.ratio_to.items()}
-    known = {tuple(one.values()) for one in treatments} if levels else set()
+    known = {treatment_key(one) for one in treatments} if levels else set()
     for treatment in chosen:
         base = {**treatment, **levels} if levels else None
         if base is not None and (base == treatment or tuple(base.values()) not in known):

@@ -10,8 +10,8 @@ from typing import Any
 from httpbed.analysis.estimate import Interval
 from httpbed.analysis.findings import Findings, Row
 from httpbed.analysis.page_metrics import TABLED, PageMetric, TreatmentMetrics, of_campaign
-from httpbed.analysis.sample import Key
 from httpbed.experiment.metric import METRICS
+from httpbed.experiment.treatment import TreatmentKey, treatment_key
 from httpbed.report import network
 from httpbed.report.matrix import SHAPES, tone
 from httpbed.report.pages import bands
@@ -27,7 +27,7 @@ from httpbed.report.phrasing import (
 )
 from httpbed.store.results import Results
 
-Measured = Mapping[Key, TreatmentMetrics]
+Measured = Mapping[TreatmentKey, TreatmentMetrics]
 
 
 @dataclass(frozen=True)
@@ -95,9 +95,9 @@ def make(results: Results, findings: Findings) -> PageTable | None:
         (
             network.condition(results.document, condition.levels) or "the one condition",
             tuple(
-                _row(findings, row, found[tuple(row.levels.values())], scales)
+                _row(findings, row, found[treatment_key(row.levels)], scales)
                 for row in condition.rows
-                if tuple(row.levels.values()) in found
+                if treatment_key(row.levels) in found
             ),
         )
         for condition in findings.conditions

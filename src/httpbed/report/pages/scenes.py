@@ -14,8 +14,9 @@ from typing import Any
 from httpbed.analysis import loads
 from httpbed.analysis.findings import Condition, Findings, Row
 from httpbed.analysis.loads import MEASURES, PageTrial
-from httpbed.analysis.sample import Key, by_treatment, of_trials
+from httpbed.analysis.sample import by_treatment, of_trials
 from httpbed.analysis.timelines import attempts
+from httpbed.experiment.treatment import TreatmentKey, treatment_key
 from httpbed.report.phrasing import level, number_format, title, treatment
 from httpbed.store.results import Results
 
@@ -132,7 +133,7 @@ def _scene(
     findings: Findings,
     results: Results,
     rows: Sequence[tuple[Condition, Row]],
-    found: Mapping[Key, list[dict[str, Any]]],
+    found: Mapping[TreatmentKey, list[dict[str, Any]]],
     by: tuple[str, Values],
 ) -> Scene:
     shown = [
@@ -156,11 +157,11 @@ def _treatment(
     findings: Findings,
     results: Results,
     row: Row,
-    found: Mapping[Key, list[dict[str, Any]]],
+    found: Mapping[TreatmentKey, list[dict[str, Any]]],
     by: tuple[str, Values],
 ) -> SceneTreatment | None:
     measure, values = by
-    key = tuple(row.levels[name] for name in results.experiment.factors)
+    key = treatment_key(row.levels, results.experiment.factors)
     own = found.get(key, [])
     done = [one for one in own if one["outcome"] == "completed"] or own
     trials = tuple(_read(results, loads.typical(done, values)))

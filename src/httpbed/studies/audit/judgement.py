@@ -28,7 +28,8 @@ from scipy import stats
 
 from httpbed.analysis import comparison, equivalence
 from httpbed.analysis.equivalence import ERROR, MARGIN
-from httpbed.analysis.sample import Floats, Key, Sample
+from httpbed.analysis.sample import Floats, Sample
+from httpbed.experiment.treatment import TreatmentKey
 
 Verdict = Literal["same", "disturbed", "open"]
 ClaimVerdicts = Mapping[str, tuple[str, str]]
@@ -151,7 +152,9 @@ class Audit:
 
 
 def treatments(
-    first: Mapping[Key, Sample], alone: Mapping[Key, Sample], second: Mapping[Key, Sample]
+    first: Mapping[TreatmentKey, Sample],
+    alone: Mapping[TreatmentKey, Sample],
+    second: Mapping[TreatmentKey, Sample],
 ) -> tuple[AuditedTreatment, ...]:
     """Judge each treatment by its samples in the three runs."""
     each = ERROR / len(alone)
