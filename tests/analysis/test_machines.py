@@ -43,14 +43,14 @@ def campaign(slow: float, lines: list[dict[str, Any]] | None = None) -> Results:
 
 
 def test_a_slow_machine_is_found_and_its_blocks_are_named() -> None:
-    """The level is against the median of all blocks, so a factor of 4 shows as 1/1.6 and 1.6."""
+    """The effect is against the median of all blocks, so a factor of 4 shows as 1/1.6 and 1.6."""
     results = campaign(4.0, [line("beta", 9, "lost")])
     alpha, beta = machines.shares(results, find(results))
     assert (alpha.blocks, beta.blocks) == (tuple(range(1, 8)), tuple(range(8, 15)))
     assert (alpha.lost, beta.lost) == (0, 1)
-    assert alpha.level is not None
-    assert beta.level is not None
-    assert beta.level / alpha.level == pytest.approx(4.0, rel=0.02)
+    assert alpha.effect is not None
+    assert beta.effect is not None
+    assert beta.effect / alpha.effect == pytest.approx(4.0, rel=0.02)
     assert alpha.differs
     assert beta.differs
 

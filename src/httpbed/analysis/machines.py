@@ -2,8 +2,8 @@
 
 A block stays on one machine, so what makes a machine slow is the same for all treatments of the
 block, and ratios within blocks are free of it. Here the machines are compared with each other. The
-**level** of a block is the geometric mean, over its treatments, of the value divided by the
-treatment's median over all blocks. A machine's level is the median of the levels of its blocks.
+**effect** of a block is the geometric mean, over its treatments, of the value divided by the
+treatment's median over all blocks. A machine's effect is the median of the effects of its blocks.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ class MachineShare:
     """Blocks that were lost with it, each time that it happened."""
     host: Mapping[str, Any]
     """Its facts; empty if they are unknown."""
-    level: float | None
-    """Median level of its blocks; None without a value."""
+    effect: float | None
+    """Median effect of its blocks; None without a value."""
     interval: Interval | None
-    """Of the level; None for fewer than two blocks."""
+    """Of the effect; None for fewer than two blocks."""
 
     @property
     def differs(self) -> bool:
-        """Whether its level certainly differs from that of all blocks, by more than 1 %."""
+        """Whether its effect certainly differs from 1, by more than 1 %."""
         ends = self.interval
         if ends is None or not ends.reaches_confidence:
             return False
@@ -55,23 +55,23 @@ def shares(results: Results, findings: Findings) -> list[MachineShare]:
     lines = results.manifest.get(MACHINE_LINES, ())
     lost = Counter(one["machine"] for one in lines if one["ending"] == machine_log.LOST)
     names = sorted({*lost, *(name for several in ran.values() for name in several)})
-    levels = block_levels(row.sample for _, row in findings.rows())
+    effects = block_effects(row.sample for _, row in findings.rows())
     hosts = _hosts(results.manifest)
-    return [_share(name, ran, lost[name], levels, hosts.get(name, {})) for name in names]
+    return [_share(name, ran, lost[name], effects, hosts.get(name, {})) for name in names]
 
 
 def _share(
     name: str,
     ran: Mapping[int, set[str]],
     lost: int,
-    levels: Mapping[int, float],
+    effects: Mapping[int, float],
     host: Mapping[str, Any],
 ) -> MachineShare:
     blocks = tuple(sorted(block for block, names in ran.items() if name in names))
-    whole = [levels[block] for block in blocks if ran[block] == {name} and block in levels]
+    whole = [effects[block] for block in blocks if ran[block] == {name} and block in effects]
     own = np.array(whole)
-    level = float(np.median(own)) if own.size else None
-    return MachineShare(name, blocks, lost, host, level, median_interval(own))
+    effect = float(np.median(own)) if own.size else None
+    return MachineShare(name, blocks, lost, host, effect, median_interval(own))
 
 
 def mixed_blocks(results: Results) -> list[int]:
@@ -80,8 +80,8 @@ def mixed_blocks(results: Results) -> list[int]:
     return sorted(block for block, names in ran.items() if len(names) > 1)
 
 
-def block_levels(samples: Iterable[Sample]) -> dict[int, float]:
-    """Return the level of each block with a positive value."""
+def block_effects(samples: Iterable[Sample]) -> dict[int, float]:
+    """Return the effect of each block with a positive value."""
     logarithms = defaultdict[int, list[float]](list)
     for sample in samples:
         known = {block: value for block, value in sample.observed.items() if value > 0}

@@ -32,7 +32,7 @@ def _row(share: MachineShare) -> dict[str, str]:
         "name": share.name,
         "blocks": _ranges(share.blocks) or DASH,
         "lost": str(share.lost),
-        "level": DASH if share.level is None else f"{ratio_number(share.level)}x",
+        "effect": DASH if share.effect is None else f"{ratio_number(share.effect)}x",
         "interval": ratio_interval(share.interval),
         "cpu": str(host.get("cpu") or DASH),
         "cores": str(host.get("cores", DASH)),
@@ -73,9 +73,9 @@ def _mixed(results: Results) -> Iterator[str]:
 
 def _different(results: Results, findings: Findings) -> Iterator[str]:
     differing = [
-        f"{one.name} {ratio_number(one.level)}x ({ratio_interval(one.interval)})"
+        f"{one.name} {ratio_number(one.effect)}x ({ratio_interval(one.interval)})"
         for one in machines.shares(results, findings)
-        if one.differs and one.level is not None
+        if one.differs and one.effect is not None
     ]
     if differing:
         yield (
