@@ -5,8 +5,13 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from campaigns import VERSIONS, campaign
+from httpbed.analysis.claims import judging
+from httpbed.analysis.claims.judging import JudgedClaim
 from httpbed.analysis.findings import find
 from httpbed.report import claims_section, html, publish, terminal, terminal_table
 from httpbed.store.results import Results
@@ -42,7 +47,8 @@ def judged(directory: Path = Path("campaign")) -> Results:
 
 def test_each_claim_has_its_verdict_with_the_measured_and_the_published_value() -> None:
     """The arms say whether the verdict depends on the conditions."""
-    found = claims_section.make(judged())
+    results = judged()
+    found = claims_section.make(results, find(results).claims)
     assert found
     assert found.counted == (("✓", "reproduced", 1), ("✗", "contradicted", 1))
     first, second = found.claims
@@ -65,8 +71,9 @@ def test_the_report_begins_with_the_verdicts() -> None:
 def test_a_report_without_claims_begins_with_the_answer() -> None:
     """There is no empty section."""
     results = campaign(halved)
-    assert claims_section.make(results) is None
-    page = html.render(results, find(results), [])
+    findings = find(results)
+    assert claims_section.make(results, findings.claims) is None
+    page = html.render(results, findings, [])
     assert page.index('<section id="answer"') < page.index('<section id="matrix"')
     assert 'id="claims"' not in page
 
@@ -79,6 +86,23 @@ def test_the_terminal_counts_the_verdicts() -> None:
         "claims     2 claims: 1 reproduced, 1 contradicted; httpbed claims DIR shows each of them"
     )
     assert line in printed.getvalue().splitlines()
+
+
+def test_a_report_judges_its_claims_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The HTML report and the terminal show the same verdicts; to judge them takes longest."""
+    results, calls = judged(tmp_path), []
+    judge = judging.judge
+
+    def noted(*given: Any) -> tuple[JudgedClaim, ...]:
+        calls.append(given)
+        return judge(*given)
+
+    monkeypatch.setattr(judging, "judge", noted)
+    findings = find(results)
+    path = publish.report(results, findings)
+    publish.show(results, path, findings, terminal.console(io.StringIO()))
+    assert "1 contradicted" in publish.in_markdown(results, findings)
+    assert len(calls) == 1
 
 
 def test_figures_are_beside_a_report_that_is_elsewhere(tmp_path: Path) -> None:

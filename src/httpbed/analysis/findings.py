@@ -8,11 +8,13 @@ and otherwise the same ones.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 
 from httpbed.analysis import effects, loads
+from httpbed.analysis.claims import judging
+from httpbed.analysis.claims.judging import JudgedClaim
 from httpbed.analysis.comparison import Ratio, compare
 from httpbed.analysis.effects import FactorEffect
 from httpbed.analysis.estimate import Estimate, estimate
@@ -114,6 +116,13 @@ class Findings:
     invalid: tuple[InvalidAttempt, ...]
     clock: Clock
     """Of the trials; in virtual time a difference is never the machine's."""
+    judge: Callable[[], tuple[JudgedClaim, ...]] = field(default=tuple, repr=False, compare=False)
+    """Judges the experiment's claims, which takes longer than all other findings."""
+
+    @cached_property
+    def claims(self) -> tuple[JudgedClaim, ...]:
+        """The experiment's claims with their verdicts."""
+        return self.judge()
 
     @property
     def has_handovers(self) -> bool:
@@ -180,6 +189,7 @@ def find(
         checks=check_summaries(results),
         invalid=invalid_attempts(results),
         clock=results.manifest.get("clock", "real"),
+        judge=partial(judging.judge, results),
     )
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from httpbed.analysis.claims import judging
 from httpbed.analysis.claims.judging import JudgedClaim
 from httpbed.analysis.claims.verdict import ClaimVerdict
 from httpbed.report import claims
@@ -63,12 +62,11 @@ class ClaimsSection:
     claims: tuple[ShownClaim, ...]
 
 
-def make(results: Results) -> ClaimsSection | None:
-    """Judge the campaign's claims; None without any."""
-    stated = results.stated_experiment.claims
-    if not stated:
+def make(results: Results, judged: Sequence[JudgedClaim]) -> ClaimsSection | None:
+    """Gather what the section shows of a campaign's claims; None without any."""
+    if not judged:
         return None
-    judged, evidence = judging.judge(results, stated), ClaimEvidence(results)
+    evidence = ClaimEvidence(results)
     numbers = Counter(one.main.verdict for one in judged)
     return ClaimsSection(
         tuple((shape, name, numbers[name]) for name, shape in SHAPES.items() if numbers[name]),
@@ -77,13 +75,11 @@ def make(results: Results) -> ClaimsSection | None:
     )
 
 
-def counted(results: Results) -> str:
+def counted(judged: Sequence[JudgedClaim]) -> str:
     """Count the verdicts in a line; empty without claims."""
-    stated = results.stated_experiment.claims
-    if not stated:
+    if not judged:
         return ""
-    number = f"{len(stated)} claim{'s' * (len(stated) > 1)}"
-    return f"{number}: {claims.summed_up(judging.judge(results, stated))}"
+    return f"{len(judged)} claim{'s' * (len(judged) > 1)}: {claims.summed_up(judged)}"
 
 
 def _claim(judged: JudgedClaim, evidence: ClaimEvidence) -> ShownClaim:

@@ -181,7 +181,7 @@ def _answer(results: Results, findings: Findings) -> dict[str, Any]:
     return {
         "name": results.experiment.name,
         "question": results.experiment.question,
-        "claims": claims_section.make(results),
+        "claims": claims_section.make(results, findings.claims),
         "answer": answer(findings, document),
         "notes": notes.notes(findings, results),
         "drawings": [drawing.topology(document, upright=upright) for upright in (False, True)],

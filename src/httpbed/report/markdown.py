@@ -28,7 +28,7 @@ def document(results: Results, findings: Findings) -> str:
     pages = metrics_table.make(results, findings)
     sections = (
         [f"**{escaped(results.experiment.question)}**"],
-        _list("Claims", filter(None, [claims_section.counted(results)])),
+        _list("Claims", filter(None, [claims_section.counted(findings.claims)])),
         _list("Answer", map(str, answer(findings, results.document))),
         _treatments(findings),
         _page_metrics(pages, findings) if pages else (),

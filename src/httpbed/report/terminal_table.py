@@ -43,7 +43,7 @@ def show(results: Results, findings: Findings, report: Path | None, out: Console
     """Print findings; the report's path, if there is one, is the last line."""
     proof = [*evidence(findings), *handovers.evidence(findings), certificate(results.manifest)]
     sentences = answer(findings, results.document, with_link=False)
-    counted = claims_section.counted(results)
+    counted = claims_section.counted(findings.claims)
     texts = [("claims", f"{counted}; {EACH_CLAIM}")] if counted else []
     texts += [("answer", str(replace(sentence, evidence=""))) for sentence in sentences]
     texts += [("evidence", "; ".join(proof))]
