@@ -244,6 +244,25 @@ def test_a_second_run_is_refused_while_the_first_lasts(tmp_path: Path) -> None:
     stored_campaigns.make(tmp_path)
 
 
+def test_a_lock_on_another_device_is_another_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files of two file systems may have the same inode number."""
+    made = stored_campaigns.loaded()
+    listed = tmp_path / "locks"
+    with campaigns.opened(
+        tmp_path / "campaign", stored_campaigns.SMALL, made.trials, stored_campaigns.manifest()
+    ):
+        inode = (tmp_path / "campaign" / "lock").stat().st_ino
+        lines = Path("/proc/locks").read_text().splitlines()
+        (line,) = (one for one in lines if " FLOCK " in one and f":{inode} " in one)
+        (name,) = (word for word in line.split() if word.endswith(f":{inode}"))
+        monkeypatch.setattr(campaign_lock, "_LOCKS", listed)
+        for device, is_held in ((name.rpartition(":")[0], True), ("7f:7f", False)):
+            listed.write_text(line.replace(name, f"{device}:{inode}") + "\n")
+            assert campaign_lock.is_held(tmp_path / "campaign") == is_held
+
+
 @pytest.mark.parametrize(
     "name", ["thesis.tex", "manifest.json", "experiment.toml", "lock", ".hidden", "trials"]
 )

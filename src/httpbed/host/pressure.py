@@ -43,17 +43,21 @@ def read() -> PressureReading:
                 return PressureReading("psi", seconds, time.monotonic())
     except OSError:
         pass
-    return PressureReading("steal", _all_cpus_s(_STEAL_COLUMN), time.monotonic())
+    return PressureReading("steal", _seconds(_stat_lines()[0], _STEAL_COLUMN), time.monotonic())
 
 
 def idle_s() -> float:
-    """Return for how long all CPUs together have been idle since boot."""
-    return _all_cpus_s(_IDLE_COLUMN)
+    """Return for how long the CPUs that this process may use have been idle since boot, added."""
+    own = {f"cpu{number}" for number in os.sched_getaffinity(0)}
+    return sum(_seconds(line, _IDLE_COLUMN) for line in _stat_lines() if line[0] in own)
 
 
-def _all_cpus_s(column: int) -> float:
-    ticks = _STAT.read_text().splitlines()[0].split()[column]
-    return int(ticks) / os.sysconf("SC_CLK_TCK")
+def _stat_lines() -> list[list[str]]:
+    return [line.split() for line in _STAT.read_text().splitlines()]
+
+
+def _seconds(line: list[str], column: int) -> float:
+    return int(line[column]) / os.sysconf("SC_CLK_TCK")
 
 
 def killed_for_memory() -> int:
