@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+import stored_campaigns
 from httpbed.campaign import executor
 from httpbed.experiment.errors import HostError
+from httpbed.experiment.trial import Record, Trial
+from httpbed.trial import verdict
+from httpbed.trial.verdict import AttemptId
 
 
 def test_no_more_tasks_run_at_a_time_than_jobs() -> None:
@@ -42,6 +52,43 @@ def test_the_first_error_ends_all_tasks_and_is_raised_alone() -> None:
     with pytest.raises(HostError, match="no sandbox"):
         asyncio.run(executor.side_by_side(["waits", "fails", "never starts"], act, jobs=2))
     assert cancelled == ["waits"]
+
+
+def test_a_full_disk_keeps_the_attempts_whose_programs_have_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An attempt that is being judged is committed, and an attempt that still runs is not."""
+    campaign, trials = stored_campaigns.make(tmp_path), stored_campaigns.loaded().trials[:3]
+    finds_it_full, is_judged, runs = trials
+    judging, cancelled = threading.Event(), threading.Event()
+
+    async def made(trial: Trial, *_: object) -> dict[str, float]:
+        if trial is finds_it_full:
+            await asyncio.to_thread(judging.wait)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        if trial is runs:
+            await asyncio.Event().wait()
+        (campaign.directory / "unfinished" / f"{trial.id}-1" / "artifacts").mkdir()
+        return {}
+
+    def judge(this: AttemptId, *_: object) -> Record:
+        judging.set()
+        cancelled.wait()
+        return stored_campaigns.record(this.trial)
+
+    async def act(trial: Trial) -> None:
+        try:
+            await executor.commit_attempt(campaign, setup, trial, 1)
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+
+    monkeypatch.setattr(executor, "_made", made)
+    monkeypatch.setattr(verdict, "judge", judge)
+    setup: Any = SimpleNamespace(plan=lambda trial: trial)
+    with pytest.raises(OSError, match="No space left"):
+        asyncio.run(executor.side_by_side(trials, act, jobs=3))
+    assert list(campaign.attempts()) == [is_judged.id]
 
 
 @pytest.mark.parametrize(

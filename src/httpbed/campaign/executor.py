@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -162,40 +163,50 @@ async def commit_attempt(
 ) -> Record:
     """Run one attempt at a trial, judge it and make it part of the campaign.
 
-    An attempt that the bed broke off is committed, too, as invalid.
+    An attempt that the bed broke off is committed, too, as invalid. An attempt whose programs have
+    ended is committed even if the run is broken off, for example because another attempt found the
+    disk full: judging and writing are one step in a thread, which the event loop cannot cancel.
     """
     folder = campaign.unfinished(trial, number)
-    this = AttemptId(trial, number, datetime.now(UTC))
+    this, artifacts = AttemptId(trial, number, datetime.now(UTC)), folder / "artifacts"
     try:
-        record = await judged(this, setup, folder / "artifacts")
+        planned = setup.plan(trial)
+        phases_s = await _made(planned, setup, artifacts)
+        judge = partial(verdict.judge, this, planned, setup, artifacts, phases_s)
+    except BedError as error:
+        judge = partial(verdict.broken_bed, this, str(error))
+    return await asyncio.to_thread(_committed, campaign, folder, this, judge)
+
+
+def _committed(
+    campaign: Campaign, folder: Path, this: AttemptId, judge: Callable[[], Record]
+) -> Record:
+    try:
+        record = judge()
     except BedError as error:
         record = verdict.broken_bed(this, str(error))
-    # In a thread: writing waits for the disk, and other trials go on meanwhile.
-    await asyncio.to_thread(campaign.commit, record, folder)
+    campaign.commit(record, folder)
     return record
 
 
 async def judged(
-    this: AttemptId, setup: CampaignSetup, artifacts: Path, judging: CampaignSetup | None = None
+    this: AttemptId, setup: CampaignSetup, artifacts: Path, judging: CampaignSetup
 ) -> Record:
-    """Run one attempt and judge what it left in ``artifacts``.
+    """Run one attempt outside of any campaign, and judge what it left in ``artifacts``.
 
     Args:
         this: The attempt.
         setup: What it runs on.
         artifacts: A folder to be made.
-        judging: What it is judged by, if that differs from what it runs on.
+        judging: What it is judged by, which may differ from what it runs on.
 
     Raises:
         BedError: The bed broke the attempt off.
         HostError: This machine cannot run trials.
     """
-    planned = setup.plan(this.trial)
-    judged_by = planned if judging is None else judging.plan(this.trial)
-    phases_s = await _made(planned, setup, artifacts)
-    return await asyncio.to_thread(
-        verdict.judge, this, judged_by, judging or setup, artifacts, phases_s
-    )
+    planned = judging.plan(this.trial)
+    phases_s = await _made(setup.plan(this.trial), setup, artifacts)
+    return await asyncio.to_thread(verdict.judge, this, planned, judging, artifacts, phases_s)
 
 
 async def _made(planned: TrialPlan, setup: CampaignSetup, artifacts: Path) -> Mapping[str, float]:
