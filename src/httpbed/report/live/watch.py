@@ -2,8 +2,8 @@
 
 Watching takes CPU time from the trials, so it is bounded: after each reading, the watcher rests a
 hundred times as long as its process has used the CPU since the reading before. So it uses at most
-1 % of a core, however large the campaign is; the views of a large one change less often. Starting
-Python and importing the statistics is not counted: that happens once.
+1 % of a core, however large the campaign is; the views of a large one change less often. The start
+is not counted, because it happens once: Python, the statistics, and the first reading.
 """
 
 from __future__ import annotations
