@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,13 +17,16 @@ from httpbed.campaign import executor, preparation
 from httpbed.campaign import run as campaign_run
 from httpbed.campaign.executor import Work
 from httpbed.campaign.parallelism import ONE
+from httpbed.campaign.progress import AttemptProgress
 from httpbed.experiment.errors import ConfigError
-from httpbed.experiment.trial import Trial
+from httpbed.experiment.trial import Attempt, Record, Trial
 from httpbed.programs import catalog
 from httpbed.report import notes
+from httpbed.store import attempts, query, verification
 from httpbed.store import campaign as campaigns
-from httpbed.store import query, verification
+from httpbed.store.attempts import AttemptFiles
 from httpbed.store.campaign import Campaign
+from httpbed.store.damage import Damage
 
 RANGE = stored_campaigns.SMALL.replace(
     "replicates = 2", 'replicates = { min = 6, max = 9, until = "ci 5 %" }'
@@ -51,14 +54,23 @@ def run(
     loaded = preparation.load(text, catalog.load(), **options)
     ran, said = list[Trial](), list[str]()
 
-    async def execute(campaign: Campaign, _: object, work: Iterable[Work], **__: object) -> None:
+    async def execute(
+        campaign: Campaign,
+        _: object,
+        work: Iterable[Work],
+        *,
+        tell: Callable[[AttemptProgress], None],
+        earlier: Iterable[Attempt],
+        **__: object,
+    ) -> None:
+        said.append(f"knows {len(list(earlier))}")
         for trial, number in work:
             if len(ran) >= most:
                 raise KilledError
             ran.append(trial)
-            stored_campaigns.keep(
-                campaign, stored_campaigns.record(trial, number, seconds=seconds(trial))
-            )
+            record = stored_campaigns.record(trial, number, seconds=seconds(trial))
+            stored_campaigns.keep(campaign, record)
+            tell(AttemptProgress(record.attempt, retried=False))
 
     monkeypatch.setattr(executor, "execute", execute)
     until = loaded.stopping.until if loaded.stopping else None
@@ -87,6 +99,23 @@ def test_each_treatment_stops_on_its_own(tmp_path: Path, monkeypatch: pytest.Mon
     assert not verification.verify(campaigns.open_existing(tmp_path)).damaged
     (note,) = (one for one in notes.notes(find(results), results) if "narrow" in one)
     assert "miss the true median in up to 7 % of cases" in note
+
+
+def test_a_run_parses_each_attempt_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the time after a block would grow with the blocks before it."""
+    parsed = Counter[str]()
+    parse = attempts.parse
+
+    def noted(files: AttemptFiles, design: Mapping[str, Trial] | None) -> Record | Damage:
+        parsed[files.place] += 1
+        return parse(files, design)
+
+    monkeypatch.setattr(attempts, "parse", noted)
+    said = run(tmp_path, monkeypatch)
+    assert len(parsed) == parsed.total() == 45
+    assert [line for line in said if line.startswith("knows")] == [
+        f"knows {count}" for count in (0, 6, 12, 18, 24, 30, 36, 39, 42)
+    ]
 
 
 def test_a_stopped_campaign_stays_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

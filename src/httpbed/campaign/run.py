@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ from httpbed.campaign.executor import MOST_RETRIES, Work
 from httpbed.campaign.parallelism import Parallelism
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.campaign.progress import AttemptProgress
-from httpbed.experiment.replication import Replicates
+from httpbed.campaign.stopping import Stopping
 from httpbed.experiment.trial import Attempt
 from httpbed.host.backend import Backend
 from httpbed.programs.catalog import Catalog
@@ -44,6 +44,9 @@ from httpbed.store.first_files import FirstFiles
 from httpbed.trial.plan import CampaignSetup, PlanOptions
 
 Say = Callable[[str], None]
+Tell = Callable[[AttemptProgress], None]
+MOST_EARLIER = 1000
+"""Attempts that show what the next ones need."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +83,8 @@ class OpenRun:
     """The latest attempts of earlier runs."""
     content: FirstFiles
     """What the run asked of the campaign."""
-    rule: Replicates | None
-    """When a treatment gets no further block; None: after the last one."""
+    stopping: Stopping | None
+    """Which treatments get no further block; None: each runs to its last one."""
     jobs: Parallelism
     say: Say
 
@@ -92,7 +95,7 @@ class OpenRun:
     def finish(
         self,
         *,
-        tell: Callable[[AttemptProgress], None],
+        tell: Tell,
         retries: int = MOST_RETRIES,
         wait_s: float = 0.0,
     ) -> None:
@@ -111,56 +114,57 @@ class OpenRun:
             self.campaign,
             self.setup,
             jobs=self.jobs,
-            tell=tell,
             say=self.say,
             retries=retries,
             wait_s=wait_s,
         )
         if wait_s and self.pending:
             quiet_machine.before_a_run(wait_s, self.say)
-        if self.rule is None:
-            asyncio.run(execute(self.pending, earlier=self.earlier))
-            return
-        for work in self._blocks():
-            asyncio.run(execute(work, earlier=self._recent()))
-        self._forget_what_is_not_needed(self.rule)
+        if self.stopping is None:
+            asyncio.run(execute(self.pending, tell=tell, earlier=self.earlier))
+        else:
+            self._finish_until(self.stopping, execute, tell)
+            self._forget_what_is_not_needed(self.stopping)
 
-    def _recent(self) -> list[Attempt]:
-        from httpbed.store import finished  # noqa: PLC0415 - it imports pyarrow
-
-        return finished.recent(self.campaign, finished.read(self.campaign))
-
-    def finish_by(
-        self, execute: Callable[[Iterator[list[Work]]], Coroutine[Any, Any, None]]
+    def _finish_until(
+        self, done: Stopping, execute: Callable[..., Coroutine[Any, Any, None]], tell: Tell
     ) -> None:
-        """Let another executor run the pending trials, block by block.
+        """Run the trials block by block, without those of treatments that are done by then."""
+        earlier = deque(self.earlier, MOST_EARLIER)
+
+        def learn(progress: AttemptProgress) -> None:
+            earlier.append(progress.attempt)
+            tell(progress)
+
+        for block in self.blocks():
+            done.look()
+            if work := [one for one in block if done.needs(one[0])]:
+                asyncio.run(execute(work, tell=learn, earlier=earlier))
+
+    def finish_by(self, execute: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Let another executor run the pending trials.
 
         Raises:
             HostError: The executor cannot run them.
             KeyboardInterrupt: The user interrupted the run.
         """
         if self.pending:
-            asyncio.run(execute(self._blocks()))
-        if self.rule:
-            self._forget_what_is_not_needed(self.rule)
+            asyncio.run(execute())
+        if self.stopping:
+            self._forget_what_is_not_needed(self.stopping)
 
-    def _blocks(self) -> Iterator[list[Work]]:
-        """Yield the pending trials of each block; those of settled treatments are left out.
-
-        Which are settled is found out when a block is asked for.
-        """
-        directory, rule = self.campaign.directory, self.rule
+    def blocks(self) -> Iterator[list[Work]]:
+        """Yield the pending trials of each block."""
         for _, work in groupby(self.pending, key=lambda one: one[0].block):
-            done = stopping.settled(directory, rule) if rule else ()
-            if needed := [one for one in work if stopping.of(one[0].levels) not in done]:
-                yield needed
+            yield list(work)
 
-    def _forget_what_is_not_needed(self, rule: Replicates) -> None:
+    def _forget_what_is_not_needed(self, done: Stopping) -> None:
         """Take the trials that never ran of settled treatments out of the design."""
-        wanted = stopping.needed(self.campaign.directory, rule, self.content.design)
+        done.look()
+        wanted = done.wanted(self.content.design)
         growth.resumed(self.campaign, replace(self.content, design=wanted))
         left = len(self.content.design) - len(wanted)
-        self.say(stopping.line(rule, wanted, left))
+        self.say(stopping.line(done.rule, wanted, left))
 
 
 def prepare(
@@ -182,7 +186,7 @@ def require_place(loaded: LoadedExperiment, directory: Path) -> None:
     Raises:
         ConfigError: The folder holds another campaign or other files.
     """
-    trials = stopping.needed(directory, loaded.stopping, loaded.trials)
+    trials = stopping.wanted(directory, loaded.stopping, loaded.trials)
     campaigns.require_place(directory, loaded.text, trials)
 
 
@@ -197,7 +201,7 @@ def opened(ready: Prepared, directory: Path, *, jobs: Parallelism, say: Say) -> 
     """
     loaded, files = ready.loaded, {key: file.path for key, file in ready.setup.files.items()}
     jobs = jobs.by_clock(loaded.experiment.clock)
-    trials = stopping.needed(directory, loaded.stopping, loaded.trials)
+    trials = stopping.wanted(directory, loaded.stopping, loaded.trials)
     content = FirstFiles(loaded.text, trials, ready.manifest, files)
     with campaigns.opened(directory, loaded.text, trials, ready.manifest, files) as campaign:
         broken_off = campaign.clear_unfinished()
@@ -218,8 +222,9 @@ def opened(ready: Prepared, directory: Path, *, jobs: Parallelism, say: Say) -> 
         if ended or broken_off:
             again = f", {broken_off} broken off and run again" if broken_off else ""
             say(f"resuming {directory}: {ended} of {total} trials are finished{again}")
-        earlier = finished.recent(campaign, done)
-        yield OpenRun(campaign, ready.setup, pending, earlier, content, loaded.stopping, jobs, say)
+        earlier = finished.recent(campaign, done, MOST_EARLIER)
+        until = Stopping(directory, loaded.stopping) if loaded.stopping else None
+        yield OpenRun(campaign, ready.setup, pending, earlier, content, until, jobs, say)
 
 
 def _without_the_same_again(campaign: Campaign, work: list[Work], say: Say) -> list[Work]:

@@ -2,47 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 from httpbed.experiment.replication import Replicates
+from httpbed.experiment.treatment import TreatmentKey, treatment_key
 from httpbed.experiment.trial import Trial
 from httpbed.store import layout
 
-Levels = frozenset[tuple[str, str]]
+
+class Stopping:
+    """The treatments of a campaign that get no further block, as of the last look.
+
+    A look parses only the attempts that were added since the one before.
+    """
+
+    def __init__(self, directory: Path, rule: Replicates) -> None:
+        from httpbed.store.growing import GrowingCampaign  # noqa: PLC0415 - it imports pyarrow
+
+        self._campaign = GrowingCampaign(directory)
+        self.rule = rule
+        self._settled = self._judged()
+
+    def look(self) -> None:
+        """Read what the campaign has gained, and judge its treatments again."""
+        if self._campaign.refresh():
+            self._settled = self._judged()
+
+    def _judged(self) -> frozenset[TreatmentKey]:
+        # Statistics take time to import, and runs without such a rule do not need them.
+        from httpbed.analysis import sample, stopping  # noqa: PLC0415
+        from httpbed.analysis.findings import default_metric  # noqa: PLC0415
+
+        results = self._campaign.results
+        found = sample.samples(results, default_metric(results))
+        return frozenset(key for key, one in found.items() if stopping.is_settled(one, self.rule))
+
+    def needs(self, trial: Trial) -> bool:
+        """Whether a trial that did not run is needed."""
+        factors = self._campaign.results.experiment.factors
+        if trial.levels.keys() != factors.keys():  # of another experiment, which is refused later
+            return True
+        return treatment_key(trial.levels, factors) not in self._settled
+
+    def wanted(self, trials: Iterable[Trial]) -> list[Trial]:
+        """Return the trials that ran, and those that are needed."""
+        ran = layout.trials_with_attempts(self._campaign.directory.resolve())
+        return [one for one in trials if one.id in ran or self.needs(one)]
 
 
-def settled(directory: Path, rule: Replicates) -> frozenset[Levels]:
-    """Return the treatments of a campaign that need no further block."""
-    # Statistics take time to import, and runs without such a rule do not need them.
-    from httpbed.analysis import sample, stopping  # noqa: PLC0415
-    from httpbed.analysis.findings import default_metric  # noqa: PLC0415
-    from httpbed.store import query  # noqa: PLC0415
-
-    results = query.read(directory)
-    found = sample.samples(results, default_metric(results)).values()
-    return frozenset(of(one.levels) for one in found if stopping.is_settled(one, rule))
-
-
-def of(levels: Mapping[str, str]) -> Levels:
-    """Return the key of a treatment."""
-    return frozenset(levels.items())
-
-
-def needed(directory: Path, rule: Replicates | None, trials: Iterable[Trial]) -> list[Trial]:
-    """Return the trials that ran, and those of treatments that are not settled."""
+def wanted(directory: Path, rule: Replicates | None, trials: Iterable[Trial]) -> list[Trial]:
+    """Return the trials that a run asks of a campaign, which may not exist yet."""
     if rule is None or not (directory / layout.MANIFEST).is_file():
         return list(trials)
-    ran = layout.trials_with_attempts(directory.resolve())
-    done = settled(directory, rule)
-    return [one for one in trials if one.id in ran or of(one.levels) not in done]
+    return Stopping(directory, rule).wanted(trials)
 
 
 def line(rule: Replicates, trials: Iterable[Trial], left: int) -> str:
     """Say where the treatments of a finished run stopped."""
-    blocks: dict[Levels, int] = {}
+    blocks: dict[TreatmentKey, int] = {}
     for trial in trials:
-        key = of(trial.levels)
+        key = treatment_key(trial.levels)
         blocks[key] = max(blocks.get(key, 0), trial.block)
     fewest, most = min(blocks.values(), default=0), max(blocks.values(), default=0)
     span = f"{fewest}" if fewest == most else f"{fewest} to {most}"

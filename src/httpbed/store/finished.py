@@ -17,9 +17,6 @@ from httpbed.store import attempts, layout, tables
 from httpbed.store.campaign import Campaign
 from httpbed.store.damage import Damage
 
-MOST_RECENT = 1000
-"""Attempts that show what the next ones need."""
-
 
 class LastAttempt(NamedTuple):
     """The last attempt at a trial."""
@@ -51,10 +48,10 @@ def read(campaign: Campaign) -> Finished:
     return Finished(made.tables[tables.TRIALS], made.damaged)
 
 
-def recent(campaign: Campaign, found: Finished) -> list[Attempt]:
+def recent(campaign: Campaign, found: Finished, most: int) -> list[Attempt]:
     """Return the attempts that started last, in the order of their start."""
     rows = found.trials.sort_by("started")
-    rows = rows.slice(max(0, len(rows) - MOST_RECENT))
+    rows = rows.slice(max(0, len(rows) - most))
     columns = (rows[name].to_pylist() for name in ("block", "trial", "attempt"))
     return attempts_at(campaign, (layout.attempt(*key) for key in zip(*columns, strict=True)))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,13 +17,13 @@ import stored_campaigns
 from cluster_workers import CODE, RefusedError, Run, ScriptedCluster, completed, worker
 from httpbed.campaign import executor
 from httpbed.campaign.cluster.dispatch import MOST_LOSSES, Dispatch, Order, finishing
-from httpbed.campaign.cluster.returned_blocks import ReturnedBlocks
 from httpbed.campaign.cluster.messages import BlockRequest, RunSelection
+from httpbed.campaign.cluster.returned_blocks import ReturnedBlocks
 from httpbed.campaign.cluster.workers import LostError
 from httpbed.campaign.executor import Work
 from httpbed.campaign.progress import AttemptProgress
 from httpbed.experiment.errors import HostError
-from httpbed.experiment.trial import Record
+from httpbed.experiment.trial import Record, Trial
 from httpbed.store import campaign as campaigns
 from httpbed.store import finished, machine_log, verification
 from httpbed.store.campaign import Campaign
@@ -46,6 +47,22 @@ def refusing(_: BlockRequest) -> list[Record]:
 
 
 @dataclass
+class OneBlockEach:
+    """A rule by which every treatment is settled once a block has ended."""
+
+    looks: list[int] = field(default_factory=list)
+    """The thread of each look."""
+
+    def look(self) -> None:
+        """Note that blocks have ended."""
+        self.looks.append(threading.get_ident())
+
+    def needs(self, _: Trial) -> bool:
+        """Whether a trial is needed."""
+        return not self.looks
+
+
+@dataclass
 class ScriptedRun:
     """A run on a scripted cluster."""
 
@@ -53,6 +70,7 @@ class ScriptedRun:
     campaign: Campaign
     said: list[str] = field(default_factory=list)
     told: list[AttemptProgress] = field(default_factory=list)
+    stopping: OneBlockEach | None = None
 
     def dispatch(self) -> None:
         """Run all pending blocks."""
@@ -63,6 +81,7 @@ class ScriptedRun:
             ReturnedBlocks(self.campaign),
             self.told.append,
             self.said.append,
+            self.stopping,  # type: ignore[arg-type]
             look_s=0.0,
             patience_s=0.0,
         )
@@ -228,6 +247,16 @@ def test_a_worker_with_two_slots_runs_two_blocks_at_a_time(tmp_path: Path) -> No
         begun = [line for line in run.said if "begins on alpha" in line]
         assert run.said[: len(begun)] == begun
         assert len(begun) == 2
+
+
+def test_a_settled_treatment_gets_no_further_block(tmp_path: Path) -> None:
+    """Treatments are judged after a block, in a thread that does not stall the connection."""
+    with running(tmp_path, alpha=[good]) as run:
+        run.stopping = OneBlockEach()
+        run.dispatch()
+        assert run.outcomes() == {1: [(1, "completed", "alpha")]}
+        assert len(run.stopping.looks) == 1
+        assert threading.get_ident() not in run.stopping.looks
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,10 @@
     dispatch  -> connection  -> task -> (dask scheduler) -> worker -> block_process
     returned_blocks <- attempt_archive <-- pieces ----------- worker <- ordinary executor
 
-The side of the campaign: ``dispatch`` decides which block goes where, ``connection`` speaks with
-the scheduler, ``returned_blocks`` commits what comes back. The side of a machine: ``worker`` takes
-tasks, and starts one ``block_process`` for each block. ``messages`` has what both exchange.
+The side of the campaign: ``dispatch`` gives the blocks of a ``block_queue`` to workers,
+``connection`` speaks with the scheduler, ``returned_blocks`` commits what comes back. The side of a
+machine: ``worker`` takes tasks, and starts one ``block_process`` for each block. ``messages`` has
+what both exchange.
 
 Only this package imports Dask, which is an extra (``httpbed[cluster]``).
 """

@@ -4,6 +4,10 @@ A block goes to a worker with a free slot, and stays there: its comparisons are 
 If the worker is lost, every attempt of the block that it had is an invalid one, and the block runs
 again on another worker, up to :data:`MOST_LOSSES` times more. A worker that refuses a block gets no
 further one; that costs no attempt. While no worker can run a block, the campaign waits.
+
+With a range of replicates, the treatments are judged by the blocks that have ended whenever one
+has, in a thread: reading and judging would stall the connection. A free slot does not wait for the
+blocks under way, so a treatment may get as many blocks more than it needs as there are other slots.
 """
 
 from __future__ import annotations
@@ -13,13 +17,13 @@ import tempfile
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, BinaryIO, Protocol
 
 from httpbed.campaign.cluster import workers as fitness
-from httpbed.campaign.cluster.returned_blocks import ReturnedAttempt, ReturnedBlocks, mismatch
+from httpbed.campaign.cluster.block_queue import BlockQueue, PendingBlock
 from httpbed.campaign.cluster.messages import (
     BlockEnd,
     BlockRequest,
@@ -28,13 +32,15 @@ from httpbed.campaign.cluster.messages import (
     RunSelection,
     WantedTrial,
 )
+from httpbed.campaign.cluster.returned_blocks import ReturnedAttempt, ReturnedBlocks, mismatch
 from httpbed.campaign.cluster.workers import ConnectedWorker, LostError, UselessError
 from httpbed.campaign.executor import Work
 from httpbed.campaign.interruption import Interruption
 from httpbed.campaign.progress import AttemptProgress
+from httpbed.campaign.stopping import Stopping
 from httpbed.experiment import units
 from httpbed.experiment.errors import HostError
-from httpbed.experiment.trial import Attempt
+from httpbed.experiment.trial import Attempt, Trial
 from httpbed.store.machine_log import LOST, RETURNED
 
 MOST_LOSSES = 3
@@ -89,60 +95,6 @@ class Order:
         )
 
 
-@dataclass(frozen=True)
-class PendingBlock:
-    """The pending trials of a block."""
-
-    work: Sequence[Work]
-    losses: int = 0
-    """How often it was lost in this run."""
-
-    @property
-    def number(self) -> int:
-        """The block's number."""
-        return self.work[0][0].block
-
-    def again(self) -> PendingBlock:
-        """Return the block after it was lost: with the numbers of its next attempts."""
-        return PendingBlock([(trial, number + 1) for trial, number in self.work], self.losses + 1)
-
-
-@dataclass
-class BlockQueue:
-    """The blocks that have not begun; a block is needed or not when its turn comes."""
-
-    _blocks: Iterator[PendingBlock]
-    _began_on: Mapping[int, str]
-    """The machine that ran other trials of a block, in earlier runs."""
-    _first: list[PendingBlock] = field(default_factory=list)
-
-    def take(self, machine: str, present: Collection[str]) -> PendingBlock | None:
-        """Return the next block for a machine; None if all are for others.
-
-        A block that began on another machine is left to that one, if it is present.
-        """
-        for block in self._upcoming():
-            began_on = self._began_on.get(block.number, machine)
-            if began_on == machine or began_on not in present:
-                self._first.remove(block)
-                return block
-        return None
-
-    def _upcoming(self) -> Iterator[PendingBlock]:
-        yield from list(self._first)
-        for block in self._blocks:
-            self._first.append(block)
-            yield block
-
-    def put_back(self, block: PendingBlock) -> None:
-        """Let a block run before all that follow."""
-        self._first.append(block)
-
-    def is_empty(self) -> bool:
-        """Whether no block is left."""
-        return next(self._upcoming(), None) is None
-
-
 @dataclass
 class Dispatch:
     """One run of a campaign's blocks on a cluster."""
@@ -152,10 +104,12 @@ class Dispatch:
     returned: ReturnedBlocks
     tell: Tell
     say: Say
+    stopping: Stopping | None = None
+    """Which treatments get no further block; None: each runs to its last one."""
     look_s: float = 1.0
     """Time between two looks at the workers."""
     patience_s: float = PATIENCE_S
-    _queue: BlockQueue = field(default_factory=lambda: BlockQueue(iter(()), {}))
+    _queue: BlockQueue = field(init=False)
     _running: dict[asyncio.Task[None], ConnectedWorker] = field(default_factory=dict)
     _present: Collection[str] = ()
     """Names of the workers that may get blocks."""
@@ -163,8 +117,10 @@ class Dispatch:
     """Why workers get no blocks, by their registration."""
     _idle_since_s: float | None = None
     """Since when nothing runs although blocks are left."""
+    _is_judged: bool = True
+    """Whether the treatments have been judged since the last block ended."""
 
-    async def run(self, blocks: Iterator[list[Work]]) -> None:
+    async def run(self, blocks: Iterable[Sequence[Work]]) -> None:
         """Run blocks on the cluster's workers, and commit every attempt.
 
         After the user's first interrupt no block begins; those under way are finished.
@@ -174,19 +130,24 @@ class Dispatch:
             KeyboardInterrupt: The user interrupted the run, and the blocks under way have ended.
         """
         await self.cluster.connect()
+        began_on = await asyncio.to_thread(self.returned.began_on)
+        self._queue = BlockQueue(map(PendingBlock, blocks), began_on, self._needs)
         interruption = Interruption(lambda: self.say(finishing(len(self._running))))
         try:
             with interruption.handled():
-                self._queue = BlockQueue(map(PendingBlock, blocks), self.returned.began_on())
                 await self._all(interruption)
         finally:
             await _cancelled(self._running)
         if interruption.requested:
             raise KeyboardInterrupt
 
+    def _needs(self, trial: Trial) -> bool:
+        return self.stopping is None or self.stopping.needs(trial)
+
     async def _all(self, interruption: Interruption) -> None:
         while True:
             free = await self._free_slots()
+            await self._judge()
             for worker in () if interruption.requested else free:
                 block = self._queue.take(worker.name, self._present)
                 if block:
@@ -196,6 +157,12 @@ class Dispatch:
                     return
                 self._require_patience()
             await self._wait()
+
+    async def _judge(self) -> None:
+        """Find out which treatments are settled, if a block has ended since the last time."""
+        if self.stopping and not self._is_judged:
+            self._is_judged = True
+            await asyncio.to_thread(self.stopping.look)
 
     async def _free_slots(self) -> list[ConnectedWorker]:
         """Return the worker of each free slot, the first slots of all workers first."""
@@ -292,6 +259,7 @@ class Dispatch:
             await self.cluster.forget(request, worker)
         attempts = await asyncio.to_thread(self.returned.commit, fetched)
         self.returned.note(worker, block.number, RETURNED, end)
+        self._is_judged = False
         self._report(attempts, goes_on=False)
 
     async def _fetched(

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from httpbed.campaign.cluster import messages
 from httpbed.campaign.cluster.connection import Connection
 from httpbed.campaign.cluster.dispatch import Dispatch, Order, Tell
-from httpbed.campaign.cluster.returned_blocks import ReturnedBlocks
 from httpbed.campaign.cluster.messages import RunSelection
-from httpbed.campaign.executor import Work
+from httpbed.campaign.cluster.returned_blocks import ReturnedBlocks
 from httpbed.campaign.run import OpenRun
 
 COMPARED = ("programs", "recipes", "sites", "link", "kept")
@@ -18,14 +16,13 @@ COMPARED = ("programs", "recipes", "sites", "link", "kept")
 
 
 async def execute(
-    blocks: Iterator[list[Work]],
     run: OpenRun,
     address: str,
     selection: RunSelection,
     *,
     tell: Tell,
 ) -> None:
-    """Run blocks on the workers of the scheduler at ``address``, and commit every attempt.
+    """Run the pending blocks on the workers of a scheduler, and commit every attempt.
 
     Raises:
         HostError: No scheduler or no worker is there for too long.
@@ -36,4 +33,5 @@ async def execute(
     order = Order(run.content.experiment_text, selection, compared, messages.own_code())
     async with Connection(address) as cluster:
         returned = ReturnedBlocks(run.campaign)
-        await Dispatch(cluster, order, returned, tell, run.say).run(blocks)
+        dispatch = Dispatch(cluster, order, returned, tell, run.say, run.stopping)
+        await dispatch.run(run.blocks())

@@ -42,4 +42,4 @@ def finish(
         wait_s=flags.wait_s,
         command=command_line(),
     )
-    run.finish_by(lambda blocks: execution.execute(blocks, run, address, selection, tell=tell))
+    run.finish_by(lambda: execution.execute(run, address, selection, tell=tell))
