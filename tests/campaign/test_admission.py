@@ -225,6 +225,29 @@ def test_an_attempt_that_needs_much_starts_while_a_cpu_is_idle(
     asyncio.run(run())
 
 
+def test_beside_other_processes_an_attempt_waits_for_an_idle_cpu_even_if_it_is_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What runs in the worker's other slots cannot be counted."""
+    looks = list[float]()
+
+    def idle_s() -> float:
+        looks.append(time.monotonic())
+        return CPUS * time.monotonic()
+
+    monkeypatch.setattr(pressure, "idle_s", idle_s)
+
+    async def run(sharers: int) -> int:
+        looks.clear()
+        admitted = Admission(Parallelism(32, adapts=True, sharers=sharers))
+        admitted.learn_demands([record(OTHER, 0.0, 1.0).attempt])
+        await most_at_once(admitted, [OTHER])
+        return len(looks)
+
+    assert asyncio.run(run(1)) == 0
+    assert asyncio.run(run(2)) > 0
+
+
 def test_demands_of_earlier_runs_are_known() -> None:
     """A resumed campaign does not learn them anew."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -117,6 +119,41 @@ def test_a_campaign_goes_on_after_its_scheduler_vanished(tmp_path: Path) -> None
     design = campaigns.open_existing(directory).design()
     assert completed(directory) == {trial.id for trial in design}
     assert httpbed("verify", directory).returncode == 0
+
+
+def test_an_interrupt_does_not_wait_for_a_scheduler_that_is_gone(tmp_path: Path) -> None:
+    """The block under way is lost with it; the campaign is whole, and the same command resumes."""
+    file, directory = experiment(tmp_path, LONG), tmp_path / "campaign"
+    with (
+        cluster_processes.scheduler(tmp_path) as (scheduler, address),
+        cluster_processes.worker(address, "alpha", tmp_path) as alpha,
+        Run(file, directory, "--cluster", address) as run,
+    ):
+        until(lambda: alpha.is_in_a_trial() or run.is_over())
+        scheduler.kill()
+        until(lambda: "waiting for it" in run.log or run.is_over())
+        assert run.interrupt() == 130, run.log
+        assert "the same command resumes" in run.log
+        assert "never awaited" not in run.log
+        assert "Traceback" not in run.log
+    assert httpbed("verify", directory).returncode == 0
+
+
+def test_a_worker_that_hangs_is_refused_and_the_others_go_on(tmp_path: Path) -> None:
+    """It has registered, and then never says its time."""
+    small = SmallExperiment(versions=("2",), replicates=2, size="10 kB")
+    file, directory = experiment(tmp_path, small), tmp_path / "campaign"
+    with (
+        cluster_processes.scheduler(tmp_path) as (_, address),
+        cluster_processes.worker(address, "alpha", tmp_path) as alpha,
+        cluster_processes.worker(address, "mute", tmp_path) as mute,
+    ):
+        until(lambda: all("is connected" in one.log.read_text() for one in (alpha, mute)))
+        os.kill(mute.pid, signal.SIGSTOP)
+        ran = httpbed("run", file, "-o", directory, "--cluster", address)
+    assert ran.returncode == 0, ran.stderr
+    assert "worker mute gets no blocks: it did not answer 3 questions for its time" in ran.stderr
+    assert {one["machine"] for one in machine_log.read(directory)} == {"alpha"}
 
 
 def test_without_a_scheduler_a_run_and_a_worker_say_so(tmp_path: Path) -> None:

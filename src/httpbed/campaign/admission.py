@@ -45,7 +45,8 @@ from httpbed.trial import verdict
 
 R = TypeVar("R", Record, Record | None)
 LEAST_SHARE, MOST_SHARE = 0.5, 0.9
-"""The budget at first and at the least, and at the most, as shares of the machine's CPUs."""
+"""Smallest and largest budget, as shares of the CPUs of this process; it begins with the
+smallest."""
 INCREASE_SHARE = 0.03
 """Added after each calm attempt."""
 DECREASE = 0.95
@@ -110,7 +111,10 @@ class Admission:
         self._most = parallelism_.most
         self._adapts = parallelism_.adapts
         self._demands = Demands()
-        self._budget = LEAST_SHARE * parallelism.cpus()
+        self._cpus = parallelism.cpus() / parallelism_.sharers
+        self._has_neighbours = parallelism_.sharers > 1
+        """Whether other processes run attempts, which this one cannot count."""
+        self._budget = LEAST_SHARE * self._cpus
         self._running: dict[int, float] = {}
         """Demand of each attempt under way, by its number."""
         self._started = 0
@@ -168,7 +172,7 @@ class Admission:
         """Wait for an idle CPU, so long after the start before; not longer than for room."""
         until_s = time.monotonic() + MOST_WAIT_S
         await asyncio.sleep(self._started_heavy_at_s + apart_s - time.monotonic())
-        while self._running and time.monotonic() < until_s:
+        while (self._running or self._has_neighbours) and time.monotonic() < until_s:
             before_s, at_s = pressure.idle_s(), time.monotonic()
             await asyncio.sleep(LOOK_S)
             if pressure.idle_s() - before_s >= time.monotonic() - at_s:
@@ -190,11 +194,10 @@ class Admission:
                 self._change_to(self._budget * DECREASE)
                 self._lowered_at = self._started
         elif _is_calm(attempt):
-            self._change_to(self._budget + INCREASE_SHARE * parallelism.cpus())
+            self._change_to(self._budget + INCREASE_SHARE * self._cpus)
 
     def _change_to(self, budget: float) -> None:
-        cpus = parallelism.cpus()
-        self._budget = min(max(budget, LEAST_SHARE * cpus), MOST_SHARE * cpus)
+        self._budget = min(max(budget, LEAST_SHARE * self._cpus), MOST_SHARE * self._cpus)
 
 
 def _is_calm(attempt: Attempt) -> bool:

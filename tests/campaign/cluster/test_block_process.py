@@ -9,8 +9,11 @@ from types import SimpleNamespace
 import pytest
 
 import stored_campaigns
-from httpbed.campaign.cluster import block_process
+from httpbed.campaign import parallelism
+from httpbed.campaign.admission import Admission
+from httpbed.campaign.cluster import attempt_archive, block_process
 from httpbed.campaign.cluster.messages import BlockRequest, RunSelection, WantedTrial
+from httpbed.campaign.parallelism import Parallelism
 from httpbed.experiment.errors import ConfigError, HostError
 
 LOADED = stored_campaigns.loaded()
@@ -54,6 +57,32 @@ def test_other_programs_are_refused_with_both_versions() -> None:
         f"program curl: is 8.23.0 ({'e' * 12}) here, and 8.23.0 ({'a' * 12}) in the campaign;"
         " install the same programs on every machine"
     )
+
+
+def test_slots_share_the_cpus_of_their_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each process of a block believes otherwise that all CPUs are its own."""
+    monkeypatch.setattr(parallelism, "cpus", lambda: 6)
+    alone, beside = block_process.parallel(None, 1), block_process.parallel(None, 3)
+    assert (alone.most, beside.most) == (48, 16)
+    assert Admission(beside).budget == pytest.approx(Admission(alone).budget / 3)
+    assert block_process.parallel(5, 3) == Parallelism(5)
+
+
+def test_an_attempt_that_is_too_large_is_announced_without_an_archive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The campaign learns its length, and the worker's disk is spared."""
+    campaign = stored_campaigns.make(tmp_path / "campaign")
+    (folder,) = stored_campaigns.keep(campaign, stored_campaigns.record(LOADED.trials[0]))
+    place = str(folder.relative_to(campaign.directory))
+    whole = block_process.packed(campaign.directory, place, tmp_path)
+    assert (tmp_path / f"{whole.trial}-1.tar").stat().st_size == whole.bytes
+    (tmp_path / f"{whole.trial}-1.tar").unlink()
+    monkeypatch.setattr(attempt_archive, "MOST_BYTES", 50)
+    large = block_process.packed(campaign.directory, place, tmp_path)
+    assert (large.trial, large.number, large.sha256) == (whole.trial, 1, "")
+    assert attempt_archive.too_large(large.bytes)
+    assert not list(tmp_path.glob("*.tar"))
 
 
 def test_a_block_does_not_begin_on_a_full_disk(

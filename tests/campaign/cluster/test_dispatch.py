@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ import pytest
 import stored_campaigns
 from cluster_workers import CODE, RefusedError, Run, ScriptedCluster, completed, worker
 from httpbed.campaign import executor
+from httpbed.campaign.cluster import attempt_archive
 from httpbed.campaign.cluster.dispatch import MOST_LOSSES, Dispatch, Order, finishing
 from httpbed.campaign.cluster.messages import BlockRequest, RunSelection
 from httpbed.campaign.cluster.returned_blocks import ReturnedBlocks
@@ -257,6 +259,56 @@ def test_a_settled_treatment_gets_no_further_block(tmp_path: Path) -> None:
         assert run.outcomes() == {1: [(1, "completed", "alpha")]}
         assert len(run.stopping.looks) == 1
         assert threading.get_ident() not in run.stopping.looks
+
+
+def test_a_worker_that_does_not_answer_gets_no_blocks(tmp_path: Path) -> None:
+    """A worker that may still answer is not refused yet; both blocks run on a third one."""
+    with running(tmp_path, alpha=[good]) as run:
+        silent = replace(worker("mute"), clock_offset_s=None, unanswered=3)
+        slow = replace(worker("slow"), clock_offset_s=None, unanswered=1)
+        run.cluster.present += [silent, slow]
+        run.dispatch()
+        assert {name for name, _ in run.cluster.requests} == {"alpha"}
+        (line,) = [one for one in run.said if "gets no blocks" in one]
+        assert line == (
+            "worker mute gets no blocks: it did not answer 3 questions for its time; start it again"
+        )
+
+
+def test_an_attempt_that_is_too_large_to_travel_is_invalid(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its worker goes on, and the block does not run again: it would be as large."""
+    with running(tmp_path, alpha=[good]) as run:
+        monkeypatch.setattr(attempt_archive, "MOST_BYTES", 9_000)
+        run.dispatch()
+        assert run.outcomes() == {block: [(1, "invalid", "alpha")] for block in (1, 2)}
+        reasons = {record.attempt.outcome.reason for record in run.campaign.records()}
+        assert all("a worker returns at most" in one and "--keep" in one for one in reasons)
+        assert [one.retried for one in run.told] == [False] * 12
+        assert not [one for one in run.said if "gets no blocks" in one]
+        assert verification.verify(run.campaign).damaged == ()
+
+
+def test_an_interrupt_ends_the_wait_for_a_scheduler(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also while a connection is tried, which may take long."""
+    with running(tmp_path, alpha=[good]) as run:
+        connect = run.cluster.connect
+
+        async def connect_or_hang() -> None:
+            await connect()
+            if run.cluster.connections > 1:
+                signal.raise_signal(signal.SIGINT)
+                await asyncio.Event().wait()
+
+        monkeypatch.setattr(run.cluster, "connect", connect_or_hang)
+        run.cluster.outages += ["the scheduler is gone"] * 3
+        with pytest.raises(KeyboardInterrupt):
+            run.dispatch()
+        assert "interrupted: no block is under way" in run.said
+        assert run.outcomes() == {}
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,20 @@ def reason(offset_s: float | None = 0.0, **changes: Any) -> str:
 
 
 def test_a_worker_with_the_same_code_and_a_right_clock_is_fit() -> None:
-    """A small difference of the clocks, and a clock that was not asked, are no reason."""
-    assert reason() == reason(4.9) == reason(-4.9) == reason(None) == ""
+    """A small difference of the clocks is no reason."""
+    assert reason() == reason(4.9) == reason(-4.9) == ""
+
+
+@pytest.mark.parametrize(("unanswered", "may_answer"), [(1, True), (2, True), (3, False)])
+def test_a_worker_whose_clock_is_unknown_may_answer_and_then_refused(
+    unanswered: int, may_answer: bool
+) -> None:
+    """A wrong clock would mix up the order of attempts, and spoil certificates."""
+    silent = ConnectedWorker("tcp://10.0.0.2:4000", facts(), None, unanswered)
+    assert silent.may_answer == may_answer
+    assert workers.unfit(silent, CODE) == (
+        f"did not answer {unanswered} questions for its time; start it again"
+    )
 
 
 def test_a_worker_of_another_version_is_named_with_both_versions() -> None:

@@ -29,6 +29,22 @@ MOST_BYTES = 8 * 2**30
 """Largest archive: a page load with a packet log and a film has some hundred MB at most."""
 
 
+def content_bytes(folder: Path) -> int:
+    """Return the length of a finished attempt's files, ``trial.json`` excepted."""
+    listed = attempts.listed(untrusted_files.data(folder / TRIAL))
+    return sum(one.bytes for one in listed.values())
+
+
+def too_large(length: int) -> str:
+    """Return why an attempt of so many bytes cannot travel; empty if it can."""
+    if length <= MOST_BYTES:
+        return ""
+    return (
+        f"its files have {length / 2**30:.1f} GiB, and a worker returns at most"
+        f" {MOST_BYTES / 2**30:.0f} GiB of an attempt; keep less (--keep)"
+    )
+
+
 def pack(folder: Path, target: BinaryIO) -> None:
     """Write the archive of a finished attempt."""
     names = [TRIAL, *attempts.listed(untrusted_files.data(folder / TRIAL))]

@@ -24,7 +24,7 @@ from typing import Any
 from httpbed.campaign import capability, executor, link_certificate, parallelism
 from httpbed.campaign import run as campaign_run
 from httpbed.campaign.cluster import attempt_archive
-from httpbed.campaign.cluster.messages import BlockEnd, BlockRequest, PackedAttempt, RunSelection
+from httpbed.campaign.cluster.messages import BlockEnd, BlockRequest, PackedAttempt
 from httpbed.campaign.executor import Work
 from httpbed.campaign.parallelism import Parallelism
 from httpbed.campaign.preparation import LoadedExperiment, load
@@ -42,11 +42,15 @@ LEAST_FREE_BYTES = 500_000_000
 
 
 def main() -> None:
-    """Run the block whose request is in the folder that the command line names."""
+    """Run the block whose request is in the folder that the command line names.
+
+    The number of the worker's slots follows the folder.
+    """
     threading.Thread(target=_end_with_the_worker, daemon=True).start()
     folder = Path(sys.argv[1])
     request = BlockRequest.model_validate_json((folder / REQUEST).read_bytes())
-    sys.stdout.write(run(request, folder).model_dump_json() + "\n")
+    end = run(request, folder, slots=int(sys.argv[2]))
+    sys.stdout.write(end.model_dump_json() + "\n")
     sys.stdout.flush()
 
 
@@ -57,20 +61,21 @@ def _end_with_the_worker() -> None:
     os._exit(1)
 
 
-def run(request: BlockRequest, folder: Path) -> BlockEnd:
-    """Run a block, and pack its attempts into the folder."""
+def run(request: BlockRequest, folder: Path, slots: int) -> BlockEnd:
+    """Run a block beside those of the worker's other slots, and pack its attempts."""
     try:
         ready, work = prepared(request)
         require_disk(folder)
     except (ConfigError, HostError) as error:
         return BlockEnd(kind="refused", reason=_reason(error))
     try:
-        campaign = _executed(ready, work, folder / "campaign", request.selection)
-        packed = [_packed(campaign.directory, place, folder) for place in _places(campaign)]
+        jobs = parallel(request.selection.jobs, slots)
+        campaign = _executed(ready, work, folder / "campaign", jobs, request.selection.wait_s)
+        found = [packed(campaign.directory, place, folder) for place in _places(campaign)]
     except (ConfigError, HostError, OSError) as error:
         return BlockEnd(kind="failed", reason=_reason(error))
     certificate = ready.manifest["link_certificate"]
-    return BlockEnd(kind="returned", attempts=packed, certificate=certificate)
+    return BlockEnd(kind="returned", attempts=found, certificate=certificate)
 
 
 def prepared(request: BlockRequest) -> tuple[Prepared, list[Work]]:
@@ -149,11 +154,15 @@ def require_disk(folder: Path) -> None:
         raise HostError(reason, f"free some, {least} are needed; or set HTTPBED_CACHE")
 
 
+def parallel(jobs: int | None, slots: int) -> Parallelism:
+    """Return how many trials run at a time; None: as many as a slot's share of the CPUs carries."""
+    return parallelism.adapted(sharers=slots) if jobs is None else Parallelism(jobs)
+
+
 def _executed(
-    ready: Prepared, work: list[Work], directory: Path, selection: RunSelection
+    ready: Prepared, work: list[Work], directory: Path, jobs: Parallelism, wait_s: float
 ) -> Campaign:
     design = [trial for trial, _ in work]
-    jobs = Parallelism(selection.jobs) if selection.jobs else parallelism.adapted()
     files = {key: file.path for key, file in ready.setup.files.items()}
     text = ready.loaded.text
     with campaigns.opened(directory, text, design, ready.manifest, files) as campaign:
@@ -165,7 +174,7 @@ def _executed(
             jobs=jobs,
             tell=lambda _: None,
             say=_say,
-            wait_s=selection.wait_s,
+            wait_s=wait_s,
         )
         asyncio.run(running)
         return campaign
@@ -175,9 +184,12 @@ def _places(campaign: Campaign) -> list[str]:
     return list(layout.attempts(campaign.directory.resolve()))
 
 
-def _packed(directory: Path, place: str, folder: Path) -> PackedAttempt:
-    """Write the archive of an attempt beside the campaign."""
+def packed(directory: Path, place: str, folder: Path) -> PackedAttempt:
+    """Write the archive of an attempt beside the campaign, unless it is too large to travel."""
     trial, number = place.split("/")[-2:]
+    content = attempt_archive.content_bytes(directory / place)
+    if attempt_archive.too_large(content):
+        return PackedAttempt(trial=trial, number=int(number), bytes=content, sha256="")
     archive = folder / file_name(trial, int(number))
     with archive.open("xb") as target:
         attempt_archive.pack(directory / place, target)

@@ -10,8 +10,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
+from itertools import starmap
 from typing import Any, BinaryIO, Self
 
 from distributed import Client, Future
@@ -20,7 +22,6 @@ from distributed.scheduler import KilledWorker
 
 from httpbed.campaign.cluster import block_process, dask_settings, workers
 from httpbed.campaign.cluster import worker as remote
-from httpbed.campaign.cluster.attempt_archive import MOST_BYTES
 from httpbed.campaign.cluster.messages import (
     RESOURCE,
     BlockEnd,
@@ -29,13 +30,17 @@ from httpbed.campaign.cluster.messages import (
     WorkerFacts,
 )
 from httpbed.campaign.cluster.workers import ConnectedWorker, LostError, UselessError
+from httpbed.experiment import units
 from httpbed.experiment.errors import HostError
 
 LOOK_S = 1.0
 """Time between two looks at the list of workers."""
 CONNECT_S = 10.0
-ANSWER_S = 60.0
-"""How long the scheduler, or a worker through it, may take to answer."""
+"""How long the scheduler may take to answer."""
+ANSWER_S = 3.0
+"""How long a worker may take to say its time, or to begin to remove a block."""
+PIECE_S = 60.0
+"""How long a piece of an archive may travel."""
 
 
 class Connection:
@@ -46,6 +51,9 @@ class Connection:
         self._client: Client | None = None
         self._known: Mapping[str, ConnectedWorker] = {}
         self._offsets_s: dict[str, float] = {}
+        """Of the workers' clocks, by registration."""
+        self._unanswered = Counter[str]()
+        """How often a worker did not say its time, by registration."""
 
     async def __aenter__(self) -> Self:
         dask_settings.apply()
@@ -61,11 +69,12 @@ class Connection:
             HostError: It does not answer.
         """
         await self._close()
+        # Kept before it has connected, so that it is closed if the user interrupts that.
+        self._client = Client(self.address, asynchronous=True, timeout=CONNECT_S)
         try:
-            self._client = await Client(self.address, asynchronous=True, timeout=CONNECT_S)
+            await self._client
         except (OSError, TimeoutError, ValueError) as error:
-            cause = str(error).splitlines() or [type(error).__name__]
-            reason = f"no scheduler answers at {self.address}: {cause[0]}"
+            reason = f"no scheduler answers at {self.address}: {_first_line(error)}"
             raise HostError(reason, "start one with dask scheduler, or give its address") from None
 
     async def _close(self) -> None:
@@ -76,23 +85,22 @@ class Connection:
         self._client = None
 
     async def look(self) -> list[ConnectedWorker]:
-        """Return the workers that are connected now.
+        """Return the workers that are connected now; ask new ones for their time.
+
+        All are asked side by side: a worker that hangs delays a look by :data:`ANSWER_S` at most.
 
         Raises:
             LostError: The scheduler is gone.
         """
         try:
             scheduler: Any = self._connected().scheduler
-            about = await asyncio.wait_for(scheduler.identity(n_workers=-1), ANSWER_S)
-            listed = about["workers"]
-            found = {
-                address: await self._worker(address, about) for address, about in listed.items()
-            }
+            about = await asyncio.wait_for(scheduler.identity(n_workers=-1), CONNECT_S)
+            found = await asyncio.gather(*starmap(self._worker, about["workers"].items()))
         except (OSError, TimeoutError) as error:
             self._known = {}
             raise LostError(f"the scheduler at {self.address} is gone: {error}") from None
-        self._known = found
-        return list(found.values())
+        self._known = {one.address: one for one in found}
+        return found
 
     def _connected(self) -> Client:
         if self._client is None or self._client.status != "running":
@@ -104,23 +112,35 @@ class Connection:
             facts = WorkerFacts.model_validate_json(about[remote.NAME])
         except (KeyError, ValueError):
             return ConnectedWorker(address, None)
-        return ConnectedWorker(address, facts, await self._offset_s(address, facts.registration))
+        own = facts.registration
+        if own not in self._offsets_s and self._unanswered[own] < workers.MOST_QUESTIONS:
+            await self._ask_for_time(address, own)
+        return ConnectedWorker(address, facts, self._offsets_s.get(own), self._unanswered[own])
 
-    async def _offset_s(self, address: str, registration: str) -> float | None:
-        """Return how far a worker's clock is ahead, asked once."""
-        if registration not in self._offsets_s:
-            sent_s = time.time()
-            with suppress(LostError):
-                theirs_s = await self._ask(address, time.time)
-                offset_s = workers.clock_offset_s(sent_s, theirs_s, time.time())
-                self._offsets_s[registration] = offset_s
-        return self._offsets_s.get(registration)
+    async def _ask_for_time(self, address: str, registration: str) -> None:
+        """Find out how far a worker's clock is ahead."""
+        sent_s = time.time()
+        try:
+            theirs_s = await self._ask(address, ANSWER_S, time.time)
+        except (LostError, UselessError):
+            self._unanswered[registration] += 1
+        else:
+            offset_s = workers.clock_offset_s(sent_s, theirs_s, time.time())
+            self._offsets_s[registration] = offset_s
 
-    async def _ask(self, address: str, function: Any, *words: Any) -> Any:
-        """Call a function in a worker, beside its tasks."""
+    async def _ask(self, address: str, within_s: float, function: Any, *words: Any) -> Any:
+        """Call a function in a worker, beside its tasks.
+
+        Raises:
+            LostError: The worker is gone, or cannot do it.
+            UselessError: It is there, and does not answer in time.
+        """
         try:
             answers = self._connected().run(function, *words, workers=[address])
-            return (await asyncio.wait_for(answers, ANSWER_S))[address]
+            return (await asyncio.wait_for(answers, within_s))[address]
+        except TimeoutError:
+            reason = f"it did not answer within {units.format_duration(within_s)}"
+            raise UselessError(reason) from None
         except Exception as error:  # noqa: BLE001 - whatever the worker raised
             raise LostError(f"the worker at {address} does not answer: {error}") from None
 
@@ -130,14 +150,7 @@ class Connection:
         Raises:
             LostError: The worker is gone, or the scheduler.
         """
-        task = self._connected().submit(
-            remote.run_block,
-            request.model_dump_json(),
-            key=request.key,
-            workers=[worker.address],
-            resources={RESOURCE: 1},
-            pure=False,
-        )
+        task = self._submitted(request, worker)
         result = asyncio.ensure_future(_result(task))
         try:
             while not result.done():
@@ -150,6 +163,19 @@ class Connection:
             with suppress(Exception):  # of a scheduler that is gone
                 await task.cancel()
 
+    def _submitted(self, request: BlockRequest, worker: ConnectedWorker) -> Future[Any]:
+        try:
+            return self._connected().submit(
+                remote.run_block,
+                request.model_dump_json(),
+                key=request.key,
+                workers=[worker.address],
+                resources={RESOURCE: 1},
+                pure=False,
+            )
+        except OSError as error:
+            raise LostError(f"the scheduler at {self.address} is gone: {error}") from None
+
     def _is_there(self, worker: ConnectedWorker) -> bool:
         now = self._known.get(worker.address)
         return now is not None and now.facts == worker.facts
@@ -161,14 +187,14 @@ class Connection:
 
         Raises:
             LostError: The worker is gone.
-            UselessError: The archive is too long, or differs from what the worker announced.
+            UselessError: The worker hangs, or the archive differs from what it announced.
         """
-        if packed.bytes > MOST_BYTES:
-            raise UselessError(f"an archive of {packed.bytes} bytes is too long")
         name = block_process.file_name(packed.trial, packed.number)
         digest, offset = hashlib.sha256(), 0
         while offset < packed.bytes:
-            content = await self._ask(worker.address, remote.piece, request.key, name, offset)
+            content = await self._ask(
+                worker.address, PIECE_S, remote.piece, request.key, name, offset
+            )
             if not content or offset + len(content) > packed.bytes:
                 raise UselessError(f"{name} has another length than announced")
             digest.update(content)
@@ -180,14 +206,21 @@ class Connection:
 
     async def forget(self, request: BlockRequest, worker: ConnectedWorker) -> None:
         """Let a worker remove what a block left there."""
-        with suppress(LostError):
-            await self._ask(worker.address, remote.forget, request.key)
+        with suppress(LostError, UselessError):
+            await self._ask(worker.address, ANSWER_S, remote.forget, request.key)
 
 
 async def _result(task: Future[Any]) -> BlockEnd:
     try:
         return BlockEnd.model_validate_json(await task)
-    except (FutureCancelledError, KilledWorker, OSError, TimeoutError) as error:
-        raise LostError(f"the connection to the scheduler was lost: {error}") from None
+    except FutureCancelledError:
+        raise LostError("the connection to the scheduler was lost") from None
+    except (KilledWorker, OSError, TimeoutError) as error:
+        reason = f"the connection to the scheduler was lost: {_first_line(error)}"
+        raise LostError(reason) from None
     except Exception as error:  # noqa: BLE001 - what Dask could not do on that worker
         return BlockEnd(kind="failed", reason=f"{type(error).__name__}: {error}")
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -17,11 +17,12 @@ import tempfile
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, BinaryIO, Protocol
 
+from httpbed.campaign.cluster import attempt_archive
 from httpbed.campaign.cluster import workers as fitness
 from httpbed.campaign.cluster.block_queue import BlockQueue, PendingBlock
 from httpbed.campaign.cluster.messages import (
@@ -42,6 +43,7 @@ from httpbed.experiment import units
 from httpbed.experiment.errors import HostError
 from httpbed.experiment.trial import Attempt, Trial
 from httpbed.store.machine_log import LOST, RETURNED
+from httpbed.trial.verdict import AttemptId
 
 MOST_LOSSES = 3
 """How often a block runs again in one run after its worker was lost."""
@@ -67,7 +69,7 @@ class Cluster(Protocol):
     async def fetch(
         self, request: BlockRequest, worker: ConnectedWorker, packed: PackedAttempt, to: BinaryIO
     ) -> None:
-        """Fetch an archive; raises LostError and DamagedArchiveError."""
+        """Fetch an archive; raises LostError and UselessError."""
 
     async def forget(self, request: BlockRequest, worker: ConnectedWorker) -> None:
         """Let the worker remove what the block left."""
@@ -95,6 +97,21 @@ class Order:
         )
 
 
+@dataclass(frozen=True)
+class GivenBlock:
+    """A block that a worker runs."""
+
+    block: PendingBlock
+    worker: ConnectedWorker
+    request: BlockRequest
+    started: datetime
+
+    def attempt(self, trial: str, number: int) -> AttemptId:
+        """Return an attempt at one of its trials."""
+        (wanted,) = (one for one, _ in self.block.work if one.id == trial)
+        return AttemptId(wanted, number, self.started)
+
+
 @dataclass
 class Dispatch:
     """One run of a campaign's blocks on a cluster."""
@@ -119,6 +136,8 @@ class Dispatch:
     """Since when nothing runs although blocks are left."""
     _is_judged: bool = True
     """Whether the treatments have been judged since the last block ended."""
+    _interrupted: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set by the user's first interrupt."""
 
     async def run(self, blocks: Iterable[Sequence[Work]]) -> None:
         """Run blocks on the cluster's workers, and commit every attempt.
@@ -132,28 +151,31 @@ class Dispatch:
         await self.cluster.connect()
         began_on = await asyncio.to_thread(self.returned.began_on)
         self._queue = BlockQueue(map(PendingBlock, blocks), began_on, self._needs)
-        interruption = Interruption(lambda: self.say(finishing(len(self._running))))
         try:
-            with interruption.handled():
-                await self._all(interruption)
+            with Interruption(self._interrupt).handled():
+                await self._all()
         finally:
             await _cancelled(self._running)
-        if interruption.requested:
+        if self._interrupted.is_set():
             raise KeyboardInterrupt
 
     def _needs(self, trial: Trial) -> bool:
         return self.stopping is None or self.stopping.needs(trial)
 
-    async def _all(self, interruption: Interruption) -> None:
+    def _interrupt(self) -> None:
+        self._interrupted.set()
+        self.say(finishing(len(self._running)))
+
+    async def _all(self) -> None:
         while True:
             free = await self._free_slots()
             await self._judge()
-            for worker in () if interruption.requested else free:
+            for worker in () if self._interrupted.is_set() else free:
                 block = self._queue.take(worker.name, self._present)
                 if block:
                     self._begin(block, worker)
             if not self._running:
-                if interruption.requested or self._queue.is_empty():
+                if self._interrupted.is_set() or self._queue.is_empty():
                     return
                 self._require_patience()
             await self._wait()
@@ -175,19 +197,25 @@ class Dispatch:
         return [worker for _, worker in sorted(free, key=lambda one: one[0])]
 
     async def _look(self) -> list[ConnectedWorker]:
-        """Return the connected workers, after the scheduler has come back if it is gone."""
+        """Return the connected workers, after the scheduler has come back if it is gone.
+
+        After an interrupt the scheduler is not waited for: blocks under way are lost with it.
+        """
         while True:
             try:
                 return await self.cluster.look()
             except LostError as error:
+                if self._interrupted.is_set():
+                    return []
                 await self._reconnect(str(error))
 
     def _is_fit(self, worker: ConnectedWorker) -> bool:
         """Whether a worker may get blocks; say once why not."""
-        known = worker.registration in self._excluded
-        if not known and (reason := fitness.unfit(worker, self.order.code)):
+        if worker.registration in self._excluded or worker.may_answer:
+            return False
+        if reason := fitness.unfit(worker, self.order.code):
             self._exclude(worker, reason)
-        return worker.registration not in self._excluded
+        return not reason
 
     def _exclude(self, worker: ConnectedWorker, reason: str) -> None:
         self._excluded[worker.registration] = f"{worker.name} {reason}"
@@ -197,7 +225,9 @@ class Dispatch:
         self._idle_since_s = None
         trials = f"{len(block.work)} trial{'s' * (len(block.work) != 1)}"
         self.say(f"block {block.number} ({trials}) begins on {worker.name}")
-        self._running[asyncio.ensure_future(self._run_block(block, worker))] = worker
+        request = self.order.request(block.work, worker.registration)
+        given = GivenBlock(block, worker, request, datetime.now(UTC))
+        self._running[asyncio.ensure_future(self._run_block(given))] = worker
 
     async def _wait(self) -> None:
         """Wait for the end of a block, or for the time of the next look; raise its failure."""
@@ -223,79 +253,96 @@ class Dispatch:
             raise HostError(f"no worker can run a block: {why}", remedy)
 
     async def _reconnect(self, reason: str) -> None:
-        """Wait for a scheduler that vanished; blocks under way find out that they are lost."""
+        """Wait for a scheduler that vanished; blocks under way find out that they are lost.
+
+        The user's interrupt ends the wait.
+        """
         limit = units.format_long_duration(self.patience_s)
         self.say(f"{reason}; waiting for it, at most {limit}")
         end_s = time.monotonic() + self.patience_s
-        while True:
+        while not self._interrupted.is_set():
             try:
-                await self.cluster.connect()
+                is_back = await self._unless_interrupted(self.cluster.connect())
             except HostError:
                 if time.monotonic() > end_s:
                     raise
-                await asyncio.sleep(self.look_s)
+                await self._unless_interrupted(asyncio.sleep(self.look_s))
             else:
-                self.say("the scheduler is back")
+                if is_back:
+                    self.say("the scheduler is back")
                 return
 
-    async def _run_block(self, block: PendingBlock, worker: ConnectedWorker) -> None:
-        started = datetime.now(UTC)
-        request = self.order.request(block.work, worker.registration)
+    async def _unless_interrupted(self, action: Coroutine[Any, Any, None]) -> bool:
+        """Wait for an action, or break it off at the user's interrupt; return whether it ended."""
+        acting = asyncio.ensure_future(action)
+        interrupt = asyncio.ensure_future(self._interrupted.wait())
+        try:
+            await asyncio.wait({acting, interrupt}, return_when=asyncio.FIRST_COMPLETED)
+            if acting.done():
+                acting.result()
+            return acting.done()
+        finally:
+            acting.cancel()
+            interrupt.cancel()
+
+    async def _run_block(self, given: GivenBlock) -> None:
+        block, worker, request = given.block, given.worker, given.request
         try:
             end = await self.cluster.run(request, worker)
             if end.kind == "refused":
                 self._exclude(worker, f"refused block {block.number}: {end.reason}")
                 self._queue.put_back(block)
                 return
-            fetched = await self._fetched(request, block, worker, end)
+            fetched = await self._fetched(given, end)
         except LostError as error:
-            await self._lose(block, worker, str(error), started)
+            await self._lose(given, str(error))
             return
         except UselessError as error:
             self._exclude(worker, f"failed in block {block.number}: {error}")
-            await self._lose(block, worker, f"worker {worker.name} failed: {error}", started)
+            await self._lose(given, f"worker {worker.name} failed: {error}")
             return
         finally:
             await self.cluster.forget(request, worker)
         attempts = await asyncio.to_thread(self.returned.commit, fetched)
-        self.returned.note(worker, block.number, RETURNED, end)
+        await asyncio.to_thread(self.returned.note, worker, block.number, RETURNED, end)
         self._is_judged = False
         self._report(attempts, goes_on=False)
 
-    async def _fetched(
-        self, request: BlockRequest, block: PendingBlock, worker: ConnectedWorker, end: BlockEnd
-    ) -> list[ReturnedAttempt]:
+    async def _fetched(self, given: GivenBlock, end: BlockEnd) -> list[ReturnedAttempt]:
         """Fetch and unpack all attempts of a block, or none.
 
         Raises:
             LostError: The worker is gone.
             UselessError: The block failed, or an attempt is missing or damaged.
         """
-        reason = end.reason if end.kind == "failed" else mismatch(block.work, end.attempts)
-        if reason:
-            raise UselessError(reason)
-        works = {trial.id: (trial, number) for trial, number in block.work}
+        reason = mismatch(given.block.work, end.attempts)
+        if end.kind == "failed" or reason:
+            raise UselessError(end.reason or reason)
         fetched = list[ReturnedAttempt]()
         try:
             for packed in sorted(end.attempts, key=lambda one: one.number):
-                with tempfile.TemporaryFile() as archive:
-                    await self.cluster.fetch(request, worker, packed, archive)
-                    unpacked = asyncio.to_thread(
-                        self.returned.unpack, works[packed.trial], packed, archive, worker.name
-                    )
-                    fetched.append(await unpacked)
+                fetched.append(await self._fetched_attempt(given, packed))
         except BaseException:
             self.returned.discard(fetched)
             raise
         return fetched
 
-    async def _lose(
-        self, block: PendingBlock, worker: ConnectedWorker, reason: str, started: datetime
-    ) -> None:
+    async def _fetched_attempt(self, given: GivenBlock, packed: PackedAttempt) -> ReturnedAttempt:
+        """Fetch and unpack an attempt; an attempt that is too large to travel is invalid."""
+        this, name = given.attempt(packed.trial, packed.number), given.worker.name
+        if reason := attempt_archive.too_large(packed.bytes):
+            return await asyncio.to_thread(self.returned.invalid, this, reason, name)
+        with tempfile.TemporaryFile() as archive:
+            await self.cluster.fetch(given.request, given.worker, packed, archive)
+            return await asyncio.to_thread(self.returned.unpack, this, archive, name)
+
+    async def _lose(self, given: GivenBlock, reason: str) -> None:
         """Commit invalid attempts for a lost block, and let it run again unless it was enough."""
+        block, name = given.block, given.worker.name
         text = f"block {block.number} was lost: {reason}"
-        lost = await asyncio.to_thread(self.returned.lose, block.work, text, worker.name, started)
-        self.returned.note(worker, block.number, LOST, None)
+        attempts = [given.attempt(trial.id, number) for trial, number in block.work]
+        lost = await asyncio.to_thread(self.returned.lose, attempts, text, name)
+        await asyncio.to_thread(self.returned.note, given.worker, block.number, LOST, None)
         goes_on = block.losses < MOST_LOSSES
         if goes_on:
             self._queue.put_back(block.again())

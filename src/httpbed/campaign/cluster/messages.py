@@ -115,7 +115,9 @@ class PackedAttempt(Value):
     trial: str
     number: int
     bytes: int = Field(ge=0)
+    """Of the archive; of the attempt's files, if they are too large to travel."""
     sha256: str
+    """Of the archive; empty without one."""
 
 
 class BlockEnd(Value):

@@ -45,24 +45,20 @@ class ReturnedBlocks:
             block: machine for block, outcome, machine in rows if machine and outcome != "invalid"
         }
 
-    def unpack(
-        self, work: Work, packed: PackedAttempt, archive: BinaryIO, machine: str
-    ) -> ReturnedAttempt:
-        """Unpack an attempt at a trial, and compare it with its digests.
+    def unpack(self, this: AttemptId, archive: BinaryIO, machine: str) -> ReturnedAttempt:
+        """Unpack an attempt, and compare it with its digests.
 
         Raises:
-            UselessError: It is not as it was written, or of another trial.
+            UselessError: It is not as it was written, or another one.
         """
-        trial, _ = work
-        folder = self._campaign.unfinished(trial, packed.number)
+        folder = self._campaign.unfinished(this.trial, this.number)
         try:
             attempt_archive.unpack(archive, folder)
-            record = self._read(trial, packed.number, folder)
+            record = self._read(this.trial, this.number, folder)
         except BaseException:
             removal.remove(folder)
             raise
-        attempt = record.attempt.model_copy(update={"machine": machine})
-        return ReturnedAttempt(record.model_copy(update={"attempt": attempt}), folder)
+        return ReturnedAttempt(_of(machine, record), folder)
 
     def _read(self, trial: Trial, number: int, folder: Path) -> Record:
         real = self._campaign.directory.resolve()
@@ -88,19 +84,15 @@ class ReturnedBlocks:
         for one in returned:
             removal.remove(one.folder)
 
-    def lose(
-        self, work: Sequence[Work], reason: str, machine: str, started: datetime
-    ) -> list[Attempt]:
+    def invalid(self, this: AttemptId, reason: str, machine: str) -> ReturnedAttempt:
+        """Return an invalid attempt; the worker's own attempt did not come back."""
+        folder = self._campaign.unfinished(this.trial, this.number)
+        (folder / attempts.ARTIFACTS).mkdir()
+        return ReturnedAttempt(_of(machine, verdict.broken_bed(this, reason)), folder)
+
+    def lose(self, lost: Sequence[AttemptId], reason: str, machine: str) -> list[Attempt]:
         """Commit an invalid attempt at each trial of a block that was lost."""
-        lost = []
-        for trial, number in work:
-            record = verdict.broken_bed(AttemptId(trial, number, started), reason)
-            attempt = record.attempt.model_copy(update={"machine": machine})
-            record = record.model_copy(update={"attempt": attempt})
-            folder = self._campaign.unfinished(trial, number)
-            (folder / attempts.ARTIFACTS).mkdir()
-            lost += self.commit([ReturnedAttempt(record, folder)])
-        return lost
+        return self.commit([self.invalid(this, reason, machine) for this in lost])
 
     def note(self, worker: ConnectedWorker, block: int, ending: str, end: BlockEnd | None) -> None:
         """Append how a block ended on a machine to the campaign's log of machines."""
@@ -111,6 +103,12 @@ class ReturnedBlocks:
         if end:
             about["link_certificate"] = end.certificate
         machine_log.append(self._campaign.directory, worker.name, block, ending, about)
+
+
+def _of(machine: str, record: Record) -> Record:
+    """Return a record that names the machine of its attempt."""
+    attempt = record.attempt.model_copy(update={"machine": machine})
+    return record.model_copy(update={"attempt": attempt})
 
 
 def mismatch(work: Sequence[Work], packed: Sequence[PackedAttempt]) -> str:

@@ -32,7 +32,7 @@ NAME = "httpbed"
 LOOK_S = 0.5
 """Time between two looks at whether a block is still wanted."""
 PROGRAM: tuple[str, ...] = (sys.executable, "-P", "-m", block_process.__name__)
-"""Command line of the process of a block, which the block's folder follows."""
+"""Command line of the process of a block; the block's folder and the number of slots follow."""
 MOST_PIECE_BYTES = 2**24
 
 
@@ -68,7 +68,7 @@ class BlockRunner(WorkerPlugin):
         folder.mkdir()
         (folder / block_process.REQUEST).write_text(request.model_dump_json())
         process = await asyncio.create_subprocess_exec(
-            *(*PROGRAM, str(folder)),
+            *(*PROGRAM, str(folder), str(self._facts.slots)),
             stdin=asyncio.subprocess.PIPE,  # ends with this process, and so does the block's
             stdout=asyncio.subprocess.PIPE,
             start_new_session=True,  # an interrupt at the terminal is this process's matter

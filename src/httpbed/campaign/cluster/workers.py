@@ -9,6 +9,8 @@ from httpbed.campaign.cluster.messages import CodeIdentity, WorkerFacts
 MOST_CLOCK_OFFSET_S = 5.0
 """Between the clocks of a worker and of the campaign: attempts are ordered by the time at which
 they started, and a TLS certificate is valid from the time at which it was made."""
+MOST_QUESTIONS = 3
+"""How often a worker is asked for its time before it is refused."""
 
 
 class LostError(Exception):
@@ -29,11 +31,18 @@ class ConnectedWorker:
     """None: it did not register as a worker of httpbed, or in another form."""
     clock_offset_s: float | None = None
     """By how much its clock is ahead of the campaign's, at least; None: unknown."""
+    unanswered: int = 0
+    """How often it was asked for its time, and did not answer."""
 
     @property
     def registration(self) -> str:
         """What differs each time that a worker registers."""
         return self.facts.registration if self.facts else self.address
+
+    @property
+    def may_answer(self) -> bool:
+        """Whether it has yet to answer, and may still do so."""
+        return self.clock_offset_s is None and 0 < self.unanswered < MOST_QUESTIONS
 
     @property
     def slots(self) -> int:
@@ -57,8 +66,14 @@ def unfit(worker: ConnectedWorker, code: CodeIdentity) -> str:
         return f"cannot run trials: {facts.unable}"
     if facts.slots < 1:
         return "has no slot for a measurement; give it --resources measurement=1"
+    return _wrong_clock(worker)
+
+
+def _wrong_clock(worker: ConnectedWorker) -> str:
     offset_s = worker.clock_offset_s
-    if offset_s is not None and abs(offset_s) > MOST_CLOCK_OFFSET_S:
+    if offset_s is None:
+        return f"did not answer {worker.unanswered} questions for its time; start it again"
+    if abs(offset_s) > MOST_CLOCK_OFFSET_S:
         way = "ahead of" if offset_s > 0 else "behind"
         return f"has a clock {abs(offset_s):.0f} s {way} the campaign's; set it, such as by NTP"
     return ""
