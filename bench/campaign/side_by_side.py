@@ -4,7 +4,9 @@
 
 Each kind of trial has its turn: trials at ``--jobs auto``, a part of them one at a time, and all at
 ``--jobs auto`` again. The figure is trial-seconds per second: the time that the valid trials would
-have taken one at a time, over the time that they took side by side. Beside it stands the audit's
+have taken one at a time, over the time that they took side by side. A run begins with few trials at
+a time, because their demand is unknown, and ends with few. So the rate of the middle half of the
+trials, the steady state, stands beside that of the whole run. Beside both stands the audit's
 verdict (:mod:`httpbed.studies.audit.judgement`) on whether the values are the same within 2 %.
 
 Memory per trial is what the machine lacks while trials run, over their number. The page cache does
@@ -14,12 +16,12 @@ not count, because the kernel gives it back.
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import statistics
 import tempfile
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,8 +32,8 @@ from httpbed.analysis import sample
 from httpbed.campaign import parallelism, preparation
 from httpbed.campaign import run as campaign_run
 from httpbed.campaign.parallelism import ONE, Parallelism
+from httpbed.campaign.progress import AttemptProgress
 from httpbed.campaign.run import RunOptions
-from httpbed.experiment.trial import Attempt
 from httpbed.host import backend
 from httpbed.programs import catalog as catalogs
 from httpbed.programs.catalog import Catalog
@@ -76,8 +78,10 @@ class Kind:
     """Keys of the client's table."""
     server: str = 'implementation = "nginx"'
     proxy: str = ""
-    workload: str = DOWNLOAD.format("4 MB")
+    workload: str = DOWNLOAD.format("10 MB")
     metric: str = "request_time"
+    share: float = 1.0
+    """Of the trials that a kind has: page loads need the CPU time of twenty downloads."""
 
     def text(self) -> str:
         """Write the experiment."""
@@ -111,6 +115,7 @@ KINDS: Mapping[str, Kind] = {
         'implementation = "chromium"\nhttp_version = "3"',
         workload=PAGE.format("material-kit"),
         metric="page_load_time",
+        share=0.2,
     ),
 }
 
@@ -150,20 +155,18 @@ class Measured:
 
     alone_s: float
     """Time per trial one at a time, its set-up included."""
-    beside_s: list[float]
-    """How long each run side by side took."""
-    valid: list[int]
-    invalid: list[int]
-    """Attempts of each run side by side."""
+    beside: tuple[Ran, Ran]
+    """Both runs side by side."""
     occupancy: Occupancy
     treatment: AuditedTreatment
 
-    @property
     def rates(self) -> list[float]:
-        """Trial-seconds per second, for each run side by side."""
-        return [
-            n * self.alone_s / lasted for n, lasted in zip(self.valid, self.beside_s, strict=True)
-        ]
+        """Return trial-seconds per second of each run side by side."""
+        return [len(ran.valid_s) * self.alone_s / ran.lasted_s for ran in self.beside]
+
+    def steady_rates(self) -> list[float]:
+        """Return those of the middle half of each run's trials."""
+        return [self.alone_s * ran.steady_trials_per_s() for ran in self.beside]
 
 
 def main() -> None:
@@ -172,11 +175,11 @@ def main() -> None:
     catalog = catalogs.load()
     load = " ".join(f"{value:.2f}" for value in os.getloadavg())
     print(
-        f"{parallelism.cpus()} CPUs, load average {load}; {words.trials} trials of a kind at --jobs"
-        f" auto, twice, and {words.alone} one at a time; 10 Mbit/s, 20 ms each way"
+        f"{parallelism.cpus()} CPUs, load average {load}; {words.trials} downloads of 10 MB of each"
+        f" kind at --jobs auto, twice, and {words.alone} one at a time; 10 Mbit/s, 20 ms each way"
     )
     print(
-        f"{'kind':20}{'trial-s/s':>14}{'at a time':>11}{'MB/trial':>10}{'invalid':>9}"
+        f"{'kind':20}{'trial-s/s':>12}{'steady':>12}{'at a time':>11}{'MB/trial':>10}{'invalid':>9}"
         f"{'alone':>9}  side by side, 90 %"
     )
     for name in words.kinds:
@@ -189,8 +192,8 @@ def _arguments() -> argparse.Namespace:
         prog="python -m bench.campaign.side_by_side", description=(__doc__ or "").partition("\n")[0]
     )
     parser.add_argument("--kinds", type=_kinds, default=list(KINDS), metavar="NAME,...")
-    parser.add_argument("--alone", type=int, default=10, help="trials of a kind one at a time")
-    parser.add_argument("--trials", type=int, default=100, help="trials of a kind side by side")
+    parser.add_argument("--alone", type=int, default=8, help="trials of a kind one at a time")
+    parser.add_argument("--trials", type=int, default=200, help="downloads of a kind side by side")
     return parser.parse_args()
 
 
@@ -202,41 +205,45 @@ def _kinds(text: str) -> list[str]:
 
 
 def _measure(kind: Kind, catalog: Catalog, folder: Path, words: argparse.Namespace) -> Measured:
-    auto = parallelism.adapted()
+    auto, trials = parallelism.adapted(), max(2, round(kind.share * words.trials))
     with Occupancy() as occupancy:
-        first = _run(kind, catalog, folder / "1", words.trials, auto)
-        second = _run(kind, catalog, folder / "2", words.trials, auto)
+        first = _run(kind, catalog, folder / "1", trials, auto)
+        second = _run(kind, catalog, folder / "2", trials, auto)
     alone = _run(kind, catalog, folder / "alone", words.alone, ONE)
     results = [query.read(folder / name) for name in ("1", "alone", "2")]
     (treatment,) = judgement.treatments(*(sample.samples(one, kind.metric) for one in results))
-    return Measured(
-        alone_s=alone.lasted_s / words.alone,
-        beside_s=[first.lasted_s, second.lasted_s],
-        valid=[one.kinds.total() - one.kinds["invalid"] for one in (first, second)],
-        invalid=[one.kinds["invalid"] for one in (first, second)],
-        occupancy=occupancy,
-        treatment=treatment,
-    )
+    return Measured(alone.lasted_s / words.alone, (first, second), occupancy, treatment)
 
 
 @dataclass(frozen=True)
 class Ran:
-    """How long a run took, and how its attempts ended."""
+    """How long a run took, and when its attempts ended."""
 
     lasted_s: float
-    kinds: Counter[str]
+    valid_s: list[float]
+    """When each valid attempt ended, in order."""
+    invalid: int
+    """Attempts that were thrown away."""
+
+    def steady_trials_per_s(self) -> float:
+        """Return how many valid trials ended a second, in the middle half of them."""
+        first, last = len(self.valid_s) // 4, len(self.valid_s) * 3 // 4
+        if last == first:
+            return math.nan
+        return (last - first) / (self.valid_s[last] - self.valid_s[first])
 
 
 def _run(kind: Kind, catalog: Catalog, folder: Path, trials: int, jobs: Parallelism) -> Ran:
     loaded = preparation.load(kind.text(), catalog, replicates=trials)
     options = RunOptions(backend.choose(None), "make bench-side-by-side")
     ready = campaign_run.prepare(loaded, catalog, options, say=_silent)
-    ended: list[Attempt] = []
-    with campaign_run.opened(ready, folder, jobs=jobs, say=_silent) as opened:
-        began = time.monotonic()
-        opened.finish(tell=lambda progress: ended.append(progress.attempt))
-        lasted_s = time.monotonic() - began
-    return Ran(lasted_s, Counter(attempt.outcome.kind for attempt in ended))
+    ends_s: dict[bool, list[float]] = {True: [], False: []}
+
+    def note(progress: AttemptProgress) -> None:
+        ends_s[progress.attempt.outcome.kind != "invalid"].append(time.monotonic())
+
+    lasted_s = campaign_run.timed(ready, folder, jobs=jobs, tell=note, say=_silent)
+    return Ran(lasted_s, ends_s[True], len(ends_s[False]))
 
 
 def _silent(_line: str) -> None:
@@ -244,14 +251,16 @@ def _silent(_line: str) -> None:
 
 
 def _row(name: str, found: Measured) -> str:
-    rates = " ".join(f"{rate:.1f}" for rate in found.rates)
-    invalid = " ".join(map(str, found.invalid))
+    rates, steady = (
+        " ".join(f"{rate:.1f}" for rate in one) for one in (found.rates(), found.steady_rates())
+    )
+    invalid = " ".join(str(ran.invalid) for ran in found.beside)
     one = found.treatment
     middle = statistics.median(found.occupancy.trials or [0])
     memory = statistics.median(found.occupancy.mb_per_trial or [0.0])
     return (
-        f"{name:20}{rates:>14}{middle:>11.0f}{memory:>10.0f}{invalid:>9}{one.alone:>7.2f} s"
-        f"  {one.ratio:.3f}x  {one.low:.3f} .. {one.high:.3f}  {one.verdict}"
+        f"{name:20}{rates:>12}{steady:>12}{middle:>11.0f}{memory:>10.0f}{invalid:>9}"
+        f"{one.alone:>7.2f} s  {one.ratio:.3f}x  {one.low:.3f} .. {one.high:.3f}  {one.verdict}"
     )
 
 

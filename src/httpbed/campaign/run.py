@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
@@ -178,6 +179,25 @@ def prepare(
     chosen = PlanOptions(keep=options.keep, log=options.packet_log, backend=options.backend)
     setup = campaign_setup.make_setup(loaded, catalog, chosen, say=say)
     return Prepared(loaded, setup, manifest.manifest(loaded, setup, command=options.command))
+
+
+def timed(
+    ready: Prepared,
+    directory: Path,
+    *,
+    jobs: Parallelism,
+    tell: Callable[[AttemptProgress], None],
+    say: Say,
+) -> float:
+    """Run every trial that a campaign lacks; return the seconds from the first start to the end.
+
+    Raises:
+        HostError: This machine cannot run trials.
+    """
+    with opened(ready, directory, jobs=jobs, say=say) as work:
+        began = time.monotonic()
+        work.finish(tell=tell)
+        return time.monotonic() - began
 
 
 def require_place(loaded: LoadedExperiment, directory: Path) -> None:

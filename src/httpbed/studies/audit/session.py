@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import resources
@@ -14,7 +13,7 @@ from httpbed.campaign import run as campaign_run
 from httpbed.campaign.parallelism import ONE, Parallelism
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.campaign.progress import AttemptProgress
-from httpbed.campaign.run import Prepared, RunOptions
+from httpbed.campaign.run import RunOptions
 from httpbed.programs.catalog import Catalog
 from httpbed.store import query
 from httpbed.store.results import Results
@@ -58,7 +57,7 @@ def run(audited: AuditedExperiment, folder: Path, *, tell: Tell, say: Say) -> Au
     for name in RUNS:
         jobs = ONE if name == RUNS[1] else audited.jobs
         say(f"{name}: {len(audited.loaded.trials)} trials; at a time: {jobs}")
-        lasted_s[name] = _run(ready, folder / name, jobs, tell, say)
+        lasted_s[name] = campaign_run.timed(ready, folder / name, jobs=jobs, tell=tell, say=say)
     results = {name: query.read(folder / name) for name in RUNS}
     return audit(results, lasted_s, audited.controls)
 
@@ -78,14 +77,6 @@ def audit(
         alone=costs[1],
         beside=(costs[0], costs[2]),
     )
-
-
-def _run(ready: Prepared, folder: Path, jobs: Parallelism, tell: Tell, say: Say) -> float:
-    """Run all trials; return how many seconds that took."""
-    with campaign_run.opened(ready, folder, jobs=jobs, say=say) as opened:
-        began = time.monotonic()
-        opened.finish(tell=tell)
-        return time.monotonic() - began
 
 
 def _claims(alone: Results, beside: Results) -> dict[str, tuple[str, str]]:
