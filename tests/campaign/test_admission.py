@@ -36,7 +36,8 @@ ADAPTED = Parallelism(32, adapts=True)
 def _four_idle_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parallelism, "cpus", lambda: CPUS)
     monkeypatch.setattr(pressure, "idle_s", lambda: CPUS * time.monotonic())
-    monkeypatch.setattr(admission, "START_S", 0.0)
+    for constant in ("START_S", "SETUP_S", "BESIDES_S"):
+        monkeypatch.setattr(admission, constant, 0.0)
     monkeypatch.setattr(admission, "LOOK_S", 0.0)
 
 
@@ -276,6 +277,47 @@ def test_each_treatment_has_its_own_demand_once_an_attempt_has_ended() -> None:
     demands.learn(record(OTHER_NETWORK, 0.0, 0.1).attempt)
     assert demands.of(LIGHT) == pytest.approx(1.5)
     assert demands.of(OTHER_NETWORK) == pytest.approx(0.1)
+
+
+def test_the_shorter_an_attempt_the_more_its_start_and_end_count(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An attempt of 1 s and one of 10 s have the same client and the same set-up."""
+    monkeypatch.setattr(admission, "BESIDES_S", 0.15)
+
+    def demand(client_s: float, cpus: float) -> float:
+        demands, attempt = Demands(), record(LIGHT, 0.0, cpus).attempt
+        phases_s = {"network": 0.2, "client": client_s, "tear-down": 0.3}
+        demands.learn(attempt.model_copy(update={"phases_s": phases_s}))
+        return demands.of(LIGHT)
+
+    assert demand(0.5, 0.05) == pytest.approx(0.175)
+    assert demand(9.5, 0.05) == pytest.approx(0.0625)
+    assert demand(0.5, 1.0) == pytest.approx(1.0), "while its client runs, it needs a whole CPU"
+
+
+def test_attempts_start_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The set-up of each takes a CPU; a user's number of jobs starts them together."""
+    monkeypatch.setattr(admission, "SETUP_S", 1000.0)
+
+    async def begun(parallelism_: Parallelism) -> int:
+        admitted, gate, begun = Admission(parallelism_), asyncio.Event(), 0
+
+        async def attempt() -> Record:
+            nonlocal begun
+            begun += 1
+            await gate.wait()
+            return record(LIGHT, 0.0)
+
+        tasks = [asyncio.create_task(admitted.run(LIGHT, attempt)) for _ in range(3)]
+        await asyncio.sleep(0.01)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        return begun
+
+    assert asyncio.run(begun(ADAPTED)) == 1
+    assert asyncio.run(begun(Parallelism(3))) == 3
 
 
 def test_a_strained_attempt_lowers_no_demand() -> None:

@@ -9,6 +9,11 @@ loads in 1 s needs a CPU, the same page needs a fifteenth of one over a link on 
 Until an attempt at a treatment has ended, its kind tells: the same roles and workload over any
 network.
 
+While the client runs, the kernel counts the CPU time of the trial's processes. The set-up before it
+and the judging after it take CPU time, too, which no counter of the trial has. An attempt is
+assumed to need :data:`BESIDES_S` for them. So a download of 0.1 s needs much more than one of
+10 s, and fewer of them run at a time.
+
 How much demand the machine can carry is found as TCP finds its share of a link, by additive
 increase and multiplicative decrease (Chiu and Jain, "Analysis of the increase and decrease
 algorithms", 1989). The signal is each attempt's CPU pressure. An attempt with little of it raises
@@ -19,9 +24,10 @@ Attempts enter in order. One with much demand waits for room, and those behind i
 otherwise small ones would keep it out for ever. It waits for some seconds only, because transfers
 of minutes may keep the room; if it is then disturbed, that shows.
 
-A mean does not show that a page load needs all CPUs while the browser starts and lays out, and
-nearly none while it waits for the network. So an attempt of a kind with much demand starts only
-while a CPU is idle, and some time after the start before it.
+A mean does not show that a set-up needs a whole CPU. So attempts start one after the other, with
+the time of a set-up between them. Nor does it show that a page load needs all CPUs while the
+browser starts and lays out, and nearly none while it waits for the network. So an attempt of a kind
+with much demand starts only while a CPU is idle, and some more time after the start before it.
 """
 
 from __future__ import annotations
@@ -66,7 +72,11 @@ MOST_WAIT_S = 10.0
 UNKNOWN_DEMAND = 0.2
 """CPUs that an attempt of an unknown kind is taken to need: more than most downloads and less than
 a browser. A transfer of minutes holds it until it ends."""
-LEAST_DEMAND = 0.05
+LEAST_DEMAND = 0.02
+BESIDES_S = 0.15
+"""CPU time of an attempt beside that of its client's run: set-up, tear-down, judging, commit."""
+SETUP_S = 0.1
+"""CPU time of an attempt's set-up."""
 WEIGHT_OF_NEW = 0.3
 """Of an attempt's demand in the running mean of its treatment (exponential smoothing)."""
 
@@ -89,14 +99,26 @@ class Demands:
 
     def learn(self, attempt: Attempt) -> None:
         """Note what an attempt used; a strained one had less than it needed."""
-        if attempt.cpus is None:
+        demand = _demand(attempt)
+        if demand is None:
             return
         for key in (treatment_key(attempt.trial.levels), _kind(attempt.trial)):
-            before = self._known.get(key, attempt.cpus)
+            before = self._known.get(key, demand)
             if verdict.is_strained(attempt):
-                self._known[key] = max(before, attempt.cpus)
+                self._known[key] = max(before, demand)
             else:
-                self._known[key] = before + WEIGHT_OF_NEW * (attempt.cpus - before)
+                self._known[key] = before + WEIGHT_OF_NEW * (demand - before)
+
+
+def _demand(attempt: Attempt) -> float | None:
+    """Return the CPUs that an attempt needed: while its client ran, or on average if that is more.
+
+    None without an account of the client's run.
+    """
+    client_s, whole_s = attempt.phases_s.get("client", 0.0), sum(attempt.phases_s.values())
+    if attempt.cpus is None or not whole_s:
+        return attempt.cpus
+    return max(attempt.cpus, (attempt.cpus * client_s + BESIDES_S) / whole_s)
 
 
 def _kind(trial: Trial) -> str:
@@ -120,6 +142,7 @@ class Admission:
         self._started = 0
         self._lowered_at = 0
         """How many attempts had started when the budget was last lowered."""
+        self._started_at_s = -math.inf
         self._started_heavy_at_s = -math.inf
         self._entrance = asyncio.Lock()
         self._changed = asyncio.Condition()
@@ -155,9 +178,8 @@ class Admission:
                     room = self._changed.wait_for(lambda: self._has_room(trial))
                     await asyncio.wait_for(room, MOST_WAIT_S)
                 await self._changed.wait_for(lambda: len(self._running) < self._most)
-            demand = self._demands.of_kind(trial)
-            if self._adapts and demand >= HEAVY_DEMAND:
-                await self._until_a_cpu_is_idle(START_S * demand)
+            if self._adapts:
+                await self._until_it_may_start(self._demands.of_kind(trial))
             self._started += 1
             number = self._started
             self._running[number] = self._demands.of(trial)
@@ -167,6 +189,14 @@ class Admission:
             async with self._changed:
                 del self._running[number]
                 self._changed.notify_all()
+
+    async def _until_it_may_start(self, demand: float) -> None:
+        """Wait for the set-up of the attempt before; a heavy one also waits for an idle CPU."""
+        apart_s = SETUP_S / parallelism.cpus()
+        await asyncio.sleep(self._started_at_s + apart_s - time.monotonic())
+        if demand >= HEAVY_DEMAND:
+            await self._until_a_cpu_is_idle(START_S * demand)
+        self._started_at_s = time.monotonic()
 
     async def _until_a_cpu_is_idle(self, apart_s: float) -> None:
         """Wait for an idle CPU, so long after the start before; not longer than for room."""

@@ -116,7 +116,8 @@ class Attempt(Value):
     phases_s: dict[str, float]
     """Seconds that each phase of the attempt took."""
     cpus: float | None = None
-    """How many CPUs its processes used while the client ran; None: unknown."""
+    """How many CPUs its processes used while the client ran, without the emulator's polling; None:
+    unknown."""
     machine: str | None = None
     """Name of the cluster's machine that ran it; None: the machine of the campaign's manifest."""
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from httpbed.experiment.check import CARRIED_OUT, CHECK_BY_ID, ENDED_WELL
 from httpbed.experiment.handover_event import HandoverEvent
 from httpbed.experiment.metric import Observation
 from httpbed.experiment.trial import Attempt, Check, Outcome, Record, Trial
+from httpbed.experiment.units import NS
 from httpbed.trial import evidence, observe
 from httpbed.trial.checks import registry
 from httpbed.trial.checks.registry import JudgedAttempt
@@ -77,14 +77,21 @@ def judge(
             planned.scenario, planned.chains[0], judged.evidence, judged.handovers
         ),
         handover_events(judged),
-        cpus=_cpus(judged.evidence.pressure),
+        cpus=_cpus(judged.evidence),
     )
 
 
-def _cpus(pressure: Mapping[str, Any]) -> float | None:
-    """Return how many CPUs a trial's processes used."""
-    known = "ran_s" in pressure and pressure["over_s"] > 0
-    return pressure["ran_s"] / pressure["over_s"] if known else None
+def _cpus(observed: AttemptEvidence) -> float | None:
+    """Return how many CPUs a trial needed: what it used, without the emulator's polling.
+
+    The emulator polls only while no other process needs the CPUs.
+    """
+    pressure, link = observed.pressure, observed.link
+    if "ran_s" not in pressure or pressure["over_s"] <= 0:
+        return None
+    # Time in which the emulator polled and other processes had the CPU is no CPU time.
+    polled_s = min(link.get("polled_ns", 0), link.get("cpu_ns", 0)) / NS
+    return float(max(pressure["ran_s"] - polled_s, 0.0) / pressure["over_s"])
 
 
 def served(planned: TrialPlan, setup: CampaignSetup) -> ServedContent:
