@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sysconfig
+from functools import cache
 from pathlib import Path
 
 from httpbed.experiment.errors import HostError
@@ -14,6 +15,7 @@ PROBE = "httpbed-probe"
 ALL = (SANDBOX, LINK, PROBE)
 
 
+@cache
 def executable(name: str) -> Path:
     """Return the path of one of httpbed's own executables.
 
