@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 use crate::cpu_watch::CpuWatch;
 use crate::memory;
 use crate::part::PartHandle;
-use crate::ports;
+use crate::ports::PortWatch;
 use crate::program::{self, Surroundings};
 use crate::protocol::{Event, Request, What};
 use crate::untrusted_files;
@@ -42,8 +42,7 @@ struct Running {
 struct Await {
     id: u64,
     to: u64,
-    tcp: Vec<u16>,
-    udp: Vec<u16>,
+    ports: PortWatch,
     deadline: Instant,
 }
 
@@ -183,7 +182,7 @@ impl Session {
             What::Signal { to, signal } => self.signal(to, signal).map(|()| Some(Event::Done { id })),
             What::AwaitPorts { to, tcp, udp, timeout_s } => {
                 let deadline = Instant::now() + Duration::from_secs_f64(timeout_s);
-                self.awaits.push(Await { id, to, tcp, udp, deadline });
+                self.awaits.push(Await { id, to, ports: PortWatch::new(tcp, udp), deadline });
                 Ok(None)
             }
             What::WatchCpu => CpuWatch::begin().map(|watch| {
@@ -310,13 +309,13 @@ impl Session {
 
     fn look_for_listeners(&mut self) {
         let programs = &self.programs;
-        self.awaits.retain(|wait| {
+        self.awaits.retain_mut(|wait| {
             let Some(program) = programs.get(&wait.to) else {
                 let message = "the program ended before it listened".into();
                 Event::Refused { id: wait.id, message, errno: None }.send();
                 return false;
             };
-            if ports::all(program.pid.as_raw(), &wait.tcp, &wait.udp) {
+            if wait.ports.are_open(program.pid.as_raw()) {
                 Event::Done { id: wait.id }.send();
                 return false;
             }
