@@ -190,12 +190,23 @@ def test_an_attempt_does_not_wait_for_room_for_ever(monkeypatch: pytest.MonkeyPa
     """A transfer of minutes would keep all others out."""
     monkeypatch.setattr(admission, "MOST_WAIT_S", 0.001)
 
-    async def run() -> int:
-        admitted = Admission(ADAPTED)
+    async def run() -> None:
+        admitted, begun, both = Admission(ADAPTED), 0, asyncio.Event()
         await ended(admitted, *[CALM_SHARE * 1.1] * 20, cpus=3.0)
-        return await most_at_once(admitted, [LIGHT] * 3)
 
-    assert asyncio.run(run()) > 1
+        async def attempt() -> Record:
+            nonlocal begun
+            begun += 1
+            if begun == 2:
+                both.set()
+            await asyncio.wait_for(both.wait(), 60)
+            return record(LIGHT, 0.0)
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(2):
+                group.create_task(admitted.run(LIGHT, attempt))
+
+    asyncio.run(run())
 
 
 def test_an_attempt_that_needs_much_starts_while_a_cpu_is_idle(
@@ -296,28 +307,43 @@ def test_the_shorter_an_attempt_the_more_its_start_and_end_count(
     assert demand(0.5, 1.0) == pytest.approx(1.0), "while its client runs, it needs a whole CPU"
 
 
+def test_a_short_attempt_is_not_taken_for_a_heavy_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its set-up needs much for its length; browsers alone wait for an idle CPU."""
+    monkeypatch.setattr(admission, "BESIDES_S", 1.0)
+    demands = Demands()
+    demands.learn(record(LIGHT, 0.0, 0.1).attempt)
+    assert demands.of(LIGHT) > admission.HEAVY_DEMAND > demands.of_client(LIGHT)
+
+
+async def starts_s(admitted: Admission) -> list[float]:
+    """Run three attempts side by side; return when each began."""
+    began: list[float] = []
+    every = asyncio.Event()
+
+    async def attempt() -> Record:
+        began.append(time.monotonic())
+        if len(began) == 3:
+            every.set()
+        await asyncio.wait_for(every.wait(), 60)
+        return record(LIGHT, 0.0)
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(3):
+            group.create_task(admitted.run(LIGHT, attempt))
+    return began
+
+
 def test_attempts_start_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The set-up of each takes a CPU; a user's number of jobs starts them together."""
-    monkeypatch.setattr(admission, "SETUP_S", 1000.0)
+    """The set-up of each takes a CPU."""
+    monkeypatch.setattr(admission, "SETUP_S", CPUS * 0.05)
+    first, second, third = asyncio.run(starts_s(Admission(ADAPTED)))
+    assert min(second - first, third - second) >= 0.05
 
-    async def begun(parallelism_: Parallelism) -> int:
-        admitted, gate, begun = Admission(parallelism_), asyncio.Event(), 0
 
-        async def attempt() -> Record:
-            nonlocal begun
-            begun += 1
-            await gate.wait()
-            return record(LIGHT, 0.0)
-
-        tasks = [asyncio.create_task(admitted.run(LIGHT, attempt)) for _ in range(3)]
-        await asyncio.sleep(0.01)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        return begun
-
-    assert asyncio.run(begun(ADAPTED)) == 1
-    assert asyncio.run(begun(Parallelism(3))) == 3
+def test_a_number_of_jobs_starts_attempts_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user who asks for three at a time gets them."""
+    monkeypatch.setattr(admission, "SETUP_S", CPUS * 1000.0)
+    assert len(asyncio.run(starts_s(Admission(Parallelism(3))))) == 3
 
 
 def test_a_strained_attempt_lowers_no_demand() -> None:

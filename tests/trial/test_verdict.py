@@ -337,6 +337,26 @@ def test_pressure_is_at_most_all_of_the_time() -> None:
     assert check.figure.startswith("100% of 1.00 s")
 
 
+@pytest.mark.parametrize(
+    ("polled_s", "emulator_s", "needed"),
+    [(0.4, 0.6, 0.3), (0.0, 0.6, 0.5), (3.0, 0.6, 0.2), (3.0, 3.0, 0.0)],
+)
+def test_what_an_attempt_needs_of_the_cpus_leaves_out_polling(
+    polled_s: float, emulator_s: float, needed: float
+) -> None:
+    """Polling cannot have taken more than the emulator's CPU time."""
+    recorded_one = recorded_evidence(H2_LOSS)
+    link = {**recorded_one.link, "polled_ns": polled_s * 1e9, "cpu_ns": emulator_s * 1e9}
+    observed = replace(recorded_one, link=link, pressure={"ran_s": 1.0, "over_s": 2.0})
+    assert verdict.cpus_needed(observed) == pytest.approx(needed)
+
+
+def test_a_kernel_without_times_of_tasks_leaves_the_need_unknown() -> None:
+    """Older recordings, and machines without schedstat."""
+    observed = replace(recorded_evidence(H2_LOSS), pressure={"seconds": 0.1, "over_s": 2.0})
+    assert verdict.cpus_needed(observed) is None
+
+
 def test_a_client_that_failed_without_a_request_is_quoted() -> None:
     """Its last words name the cause; those of a program with a log of requests do not count."""
     words = "curl: option --parallel-max-host: is unknown"

@@ -39,7 +39,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from httpbed.campaign import parallelism
 from httpbed.campaign.parallelism import Parallelism
@@ -62,9 +62,9 @@ CALM_SHARE = 0.5
 WIDEST_SHARE = 0.5
 """An attempt may start beside others that need up to half of the budget, whatever it needs."""
 HEAVY_DEMAND = 0.3
-"""An attempt of a kind that needs so many CPUs waits for an idle CPU before it starts."""
+"""An attempt of a kind whose client needs so many CPUs waits for an idle one before it starts."""
 START_S = 1.0
-"""Times the kind's demand: how long the CPUs may look idle although an attempt has started."""
+"""Times the client's demand: how long the CPUs may look idle although an attempt has started."""
 LOOK_S = 0.2
 """Time between two looks at the idle time: twenty ticks of the kernel's clock."""
 MOST_WAIT_S = 10.0
@@ -85,40 +85,43 @@ WEIGHT_OF_NEW = 0.3
 class Demands:
     """How many CPUs attempts at each treatment, and of each kind, use."""
 
-    _known: dict[TreatmentKey | str, float] = field(default_factory=dict)
-    """By the key of a treatment, and by a kind."""
+    _of_treatments: dict[TreatmentKey, float] = field(default_factory=dict)
+    _of_kinds: dict[str, float] = field(default_factory=dict)
+    _of_clients: dict[str, float] = field(default_factory=dict)
 
     def of(self, trial: Trial) -> float:
         """Return the CPUs that an attempt at a trial will use."""
-        demand = self._known.get(treatment_key(trial.levels))
-        return max(self.of_kind(trial) if demand is None else demand, LEAST_DEMAND)
+        of_kind = self._of_kinds.get(_kind(trial), UNKNOWN_DEMAND)
+        return max(self._of_treatments.get(treatment_key(trial.levels), of_kind), LEAST_DEMAND)
 
-    def of_kind(self, trial: Trial) -> float:
-        """Return the CPUs that attempts of the same kind use."""
-        return self._known.get(_kind(trial), UNKNOWN_DEMAND)
+    def of_client(self, trial: Trial) -> float:
+        """Return the CPUs that attempts of the same kind use while their client runs."""
+        return self._of_clients.get(_kind(trial), UNKNOWN_DEMAND)
 
     def learn(self, attempt: Attempt) -> None:
         """Note what an attempt used; a strained one had less than it needed."""
-        demand = _demand(attempt)
-        if demand is None:
+        if attempt.cpus is None:
             return
-        for key in (treatment_key(attempt.trial.levels), _kind(attempt.trial)):
-            before = self._known.get(key, demand)
-            if verdict.is_strained(attempt):
-                self._known[key] = max(before, demand)
-            else:
-                self._known[key] = before + WEIGHT_OF_NEW * (demand - before)
+        treatment, kind = treatment_key(attempt.trial.levels), _kind(attempt.trial)
+        whole, strained = _demand(attempt), verdict.is_strained(attempt)
+        _note(self._of_treatments, treatment, whole, strained=strained)
+        _note(self._of_kinds, kind, whole, strained=strained)
+        _note(self._of_clients, kind, attempt.cpus, strained=strained)
 
 
-def _demand(attempt: Attempt) -> float | None:
+def _note(known: dict[Any, float], key: object, cpus: float, *, strained: bool) -> None:
+    before = known.get(key, cpus)
+    known[key] = max(before, cpus) if strained else before + WEIGHT_OF_NEW * (cpus - before)
+
+
+def _demand(attempt: Attempt) -> float:
     """Return the CPUs that an attempt needed: while its client ran, or on average if that is more.
 
-    None without an account of the client's run.
+    :attr:`Attempt.cpus` must be known.
     """
-    client_s, whole_s = attempt.phases_s.get("client", 0.0), sum(attempt.phases_s.values())
-    if attempt.cpus is None or not whole_s:
-        return attempt.cpus
-    return max(attempt.cpus, (attempt.cpus * client_s + BESIDES_S) / whole_s)
+    of_client, client_s = attempt.cpus or 0.0, attempt.phases_s.get("client", 0.0)
+    whole_s = sum(attempt.phases_s.values())
+    return max(of_client, (of_client * client_s + BESIDES_S) / whole_s) if whole_s else of_client
 
 
 def _kind(trial: Trial) -> str:
@@ -179,7 +182,7 @@ class Admission:
                     await asyncio.wait_for(room, MOST_WAIT_S)
                 await self._changed.wait_for(lambda: len(self._running) < self._most)
             if self._adapts:
-                await self._until_it_may_start(self._demands.of_kind(trial))
+                await self._until_it_may_start(self._demands.of_client(trial))
             self._started += 1
             number = self._started
             self._running[number] = self._demands.of(trial)
@@ -190,12 +193,12 @@ class Admission:
                 del self._running[number]
                 self._changed.notify_all()
 
-    async def _until_it_may_start(self, demand: float) -> None:
-        """Wait for the set-up of the attempt before; a heavy one also waits for an idle CPU."""
+    async def _until_it_may_start(self, of_client: float) -> None:
+        """Wait for the set-up of the attempt before; a heavy client also waits for an idle CPU."""
         apart_s = SETUP_S / parallelism.cpus()
         await asyncio.sleep(self._started_at_s + apart_s - time.monotonic())
-        if demand >= HEAVY_DEMAND:
-            await self._until_a_cpu_is_idle(START_S * demand)
+        if of_client >= HEAVY_DEMAND:
+            await self._until_a_cpu_is_idle(START_S * of_client)
         self._started_at_s = time.monotonic()
 
     async def _until_a_cpu_is_idle(self, apart_s: float) -> None:

@@ -77,11 +77,11 @@ def judge(
             planned.scenario, planned.chains[0], judged.evidence, judged.handovers
         ),
         handover_events(judged),
-        cpus=_cpus(judged.evidence),
+        cpus=cpus_needed(judged.evidence),
     )
 
 
-def _cpus(observed: AttemptEvidence) -> float | None:
+def cpus_needed(observed: AttemptEvidence) -> float | None:
     """Return how many CPUs a trial needed: what it used, without the emulator's polling.
 
     The emulator polls only while no other process needs the CPUs.
