@@ -80,4 +80,4 @@ def test_the_probe_of_imports_sees_a_slow_library(tmp_path: Path) -> None:
     """Otherwise the other tests could not fail."""
     trial = stored_campaigns.loaded().trials[0]
     stored_campaigns.make(tmp_path / "campaign", [stored_campaigns.record(trial)])
-    assert "duckdb" in imported("export", tmp_path / "campaign")
+    assert "pyarrow" in imported("export", tmp_path / "campaign")

@@ -47,7 +47,8 @@ def write(table: pa.Table, file: IO[bytes], kind: str) -> None:
     elif kind == "csv":
         pa.csv.write_csv(_for_csv(table), file)
     else:
-        pa.parquet.write_table(table, file)
+        # Without Arrow's own schema, readers see texts where the table has dictionaries of texts.
+        pa.parquet.write_table(table, file, store_schema=False)
     file.flush()
 
 

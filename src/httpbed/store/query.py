@@ -1,4 +1,4 @@
-"""Reads a campaign, and queries it with SQL."""
+"""Reads a campaign, and joins its tables into one."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from httpbed.experiment import parser
 from httpbed.experiment.document import narrowed
@@ -22,6 +22,9 @@ from httpbed.store.artifacts import Artifacts
 from httpbed.store.campaign import Campaign
 from httpbed.store.layout import MACHINE_LINES
 from httpbed.store.results import Results
+
+KEYS = ["block", "position"]
+"""The order of a design."""
 
 
 def read(directory: Path) -> Results:
@@ -84,23 +87,21 @@ def _machines(campaign: Campaign) -> dict[str, Any]:
 
 
 def tidy(results: Results) -> pa.Table:
-    """Return one row per observation of a valid attempt, in the order of the design."""
-    factors = "".join(f'o."{name}", ' for name in results.experiment.factors)
-    return _ask(
-        results,
-        f"""
-        select o.block, t.position, o.trial, o.attempt, o.outcome, {factors}
-               o.metric, o.item, o.value, o.unit, o.source
-        from observations o join trials t using (trial, attempt)
-        where o.outcome <> 'invalid'
-        order by o.block, t.position
-        """,  # noqa: S608 - factor names are checked to be words
-    )
+    """Return one row per observation of a valid attempt, in the order of the design.
+
+    Texts are dictionaries: plain ones of a large campaign take several times the memory.
+    """
+    observed, trials = results.observations, results.trials
+    own = pc.index_in(observed["trial"], value_set=trials["trial"].combine_chunks())
+    columns = {name: _compressed(observed[name]) for name in observed.column_names}
+    rows = pa.table({**columns, "position": trials["position"].take(own)})
+    rows = rows.filter(pc.not_equal(observed["outcome"], "invalid"))
+    order = pc.sort_indices(
+        rows.select(KEYS), sort_keys=[(name, "ascending") for name in KEYS]
+    )  # which is stable
+    of_attempt = [*KEYS, "trial", "attempt", "outcome", *results.experiment.factors]
+    return rows.select([*of_attempt, "metric", "item", "value", "unit", "source"]).take(order)
 
 
-def _ask(results: Results, question: str) -> pa.Table:
-    # Where memory is limited, a thread that cannot be started ends the process.
-    with duckdb.connect(config={"threads": 1}) as connection:
-        connection.register("observations", results.observations)
-        connection.register("trials", results.trials)
-        return connection.sql(question).to_arrow_table()
+def _compressed(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return column.dictionary_encode() if pa.types.is_string(column.type) else column
