@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from httpbed.campaign.preparation import LoadedExperiment
-from httpbed.experiment.clock import GUEST_STARTS, Clock
+from httpbed.experiment.clock import Clock
 from httpbed.experiment.errors import HostError
 from httpbed.experiment.roles import DEFAULT_CONTROL
 from httpbed.host import doctor
@@ -89,5 +89,5 @@ def _kernel(say: Say) -> GuestKernel:
 def _certificates(clock: Clock, origins: Collection[str]) -> Path:
     """Return certificates that are valid by the clock of the trials."""
     if clock == "virtual":
-        return tls_certificates.ensure(GUEST_STARTS, origins, kind="virtual-")
+        return tls_certificates.ensure_for_guests(origins)
     return tls_certificates.ensure(datetime.now(UTC), origins)

@@ -1,5 +1,8 @@
 """Makes a private certificate authority and the server's certificate, kept in the cache.
 
+Those of guests follow from constants, so that trials in virtual time send the same bytes for every
+user. Anybody can compute their keys; a guest reaches no other network.
+
 Browsers read no file with authorities. They get the server's public key instead: ``server.spki`` is
 the SHA-256 of its SubjectPublicKeyInfo in base64, as RFC 7469 pins keys.
 
@@ -17,6 +20,7 @@ from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from httpbed.experiment.clock import GUEST_STARTS
 from httpbed.experiment.page import OWN_ORIGIN
 from httpbed.host import folders
 from httpbed.programs.protocol import CERTIFICATE, KEY_PIN
@@ -26,25 +30,35 @@ VALID = timedelta(days=365)
 READABLE = 0o755
 """Mode that lets the programs under test read, which may run as another user."""
 RENEW_BEFORE = timedelta(days=30)
+_GUEST_LABEL = "httpbed guest 1"
+"""What the keys of guests follow from."""
 
 
-def ensure(now: datetime, origins: Collection[str] = (), kind: str = "") -> Path:
+def ensure(now: datetime, origins: Collection[str] = ()) -> Path:
     """Return a folder with the files of a server and its clients, valid for a month more.
 
     The files are ca.pem, server.pem, server.key and server.spki. Each of the ``origins`` has its
     own certificate for the same key: with one certificate for all names, a browser would reuse a
-    connection for several of them (RFC 9113 section 9.1.1). Certificates of one ``kind`` share a
-    clock: what is valid in virtual time may not be valid today.
+    connection for several of them (RFC 9113 section 9.1.1).
     """
-    parent = folders.cache() / "certificates"
-    digest = hashlib.sha256(" ".join(sorted(origins)).encode()).hexdigest()[:16]
-    stem = f"{kind}of-{digest}-until-" if origins else f"{kind}until-"
+    parent = _parent()
+    stem = f"of-{_digest(*sorted(origins))}-until-" if origins else "until-"
     for folder in sorted(parent.glob(f"{stem}*"), reverse=True):
         until = datetime.strptime(folder.name, f"{stem}%Y%m%d").replace(tzinfo=UTC)
         if until > now + RENEW_BEFORE:
             return _completed(folder)
-    parent.mkdir(parents=True, exist_ok=True)
     return _make(parent, now, stem, origins)
+
+
+def ensure_for_guests(origins: Collection[str] = ()) -> Path:
+    """Return a folder with such files for guests, the same bytes for every user.
+
+    They are valid by the clock of guests, and need no renewal.
+    """
+    folder = _parent() / f"guest-{_digest(_GUEST_LABEL, str(GUEST_STARTS), *sorted(origins))}"
+    if folder.is_dir():
+        return folder
+    return _write(folder, _span(GUEST_STARTS), origins, _GUEST_LABEL)
 
 
 def untrusted(own: Path, folder: Path, now: datetime) -> Path:
@@ -72,16 +86,31 @@ def _completed(folder: Path) -> Path:
 
 
 def _make(parent: Path, now: datetime, stem: str = "until-", origins: Collection[str] = ()) -> Path:
+    return _write(parent / f"{stem}{now + VALID:%Y%m%d}", _span(now), origins)
+
+
+def _write(
+    final: Path, span: tuple[datetime, datetime], origins: Collection[str], label: str | None = None
+) -> Path:
     from httpbed.trial import tls_signing  # noqa: PLC0415 - see above
 
-    folder = Path(tempfile.mkdtemp(dir=parent))
-    tls_signing.write(folder, _span(now), SERVER_NAME, origins)
+    folder = Path(tempfile.mkdtemp(dir=final.parent))
+    tls_signing.write(folder, span, SERVER_NAME, origins, tls_signing.KeySource(label))
     folder.chmod(READABLE)
-    final = parent / f"{stem}{now + VALID:%Y%m%d}"
     try:
         return folder.rename(final)
     except OSError:  # another run was faster
         return final
+
+
+def _parent() -> Path:
+    parent = folders.cache() / "certificates"
+    parent.mkdir(parents=True, exist_ok=True)
+    return parent
+
+
+def _digest(*names: str) -> str:
+    return hashlib.sha256(" ".join(names).encode()).hexdigest()[:16]
 
 
 def _span(now: datetime) -> tuple[datetime, datetime]:

@@ -1,6 +1,8 @@
 """Keys and certificates of a trial's servers, as files in PEM.
 
-ECDSA on P-256 is short, and every stack accepts it (Envoy's QUIC requires it or RSA >= 2048).
+ECDSA on P-256 is short, and every stack accepts it (Envoy's QUIC requires it or RSA >= 2048). The
+DER form of its signatures is 70 to 72 bytes long, so another key or signature changes the length of
+a handshake.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -20,15 +23,67 @@ from httpbed.programs.protocol import AUTHORITY, CERTIFICATE, KEY, KEY_PIN, cert
 
 Span = tuple[datetime, datetime]
 """First and last time of a certificate."""
+_CURVE = ec.SECP256R1()
+_KEYS = 0xFFFFFFFF_00000000_FFFFFFFF_FFFFFFFF_BCE6FAAD_A7179E84_F3B9CAC2_FC632551
+"""Order of the curve (FIPS 186-5); private keys are from 1 to one less."""
+_AUTHORITY_NAME = "httpbed test authority"
+_SERIAL_BITS = 159
+"""A serial number is positive and at most 20 bytes long (RFC 5280 section 4.1.2.2)."""
 
 
-def write(folder: Path, span: Span, name: str, origins: Collection[str]) -> None:
+@dataclass(frozen=True)
+class KeySource:
+    """What keys, serial numbers and signatures are drawn from.
+
+    With a label all of them follow from it (signatures by RFC 6979), and are no secret.
+    """
+
+    label: str | None = None
+    """None: the kernel's randomness."""
+
+    def key(self, owner: str) -> ec.EllipticCurvePrivateKey:
+        """Return the private key of an owner."""
+        if self.label is None:
+            return ec.generate_private_key(_CURVE)
+        return ec.derive_private_key(1 + self._number("key", owner) % (_KEYS - 1), _CURVE)
+
+    def serial(self, name: str) -> int:
+        """Return the serial number of a name's certificate."""
+        if self.label is None:
+            return x509.random_serial_number()
+        return self._number("serial number", name) % (1 << _SERIAL_BITS)
+
+    def signed(
+        self, builder: x509.CertificateBuilder, key: ec.EllipticCurvePrivateKey
+    ) -> x509.Certificate:
+        """Return a certificate, signed with an authority's key."""
+        follows = None if self.label is None else True
+        return builder.sign(key, hashes.SHA256(), ecdsa_deterministic=follows)
+
+    def _number(self, *names: str) -> int:
+        text = "\x1f".join((self.label or "", *names))
+        return int.from_bytes(hashlib.sha256(text.encode()).digest(), "big")
+
+
+@dataclass(frozen=True)
+class _Issuer:
+    """An authority that signs certificates."""
+
+    key: ec.EllipticCurvePrivateKey
+    span: Span
+    source: KeySource
+
+
+def write(
+    folder: Path, span: Span, name: str, origins: Collection[str], source: KeySource | None = None
+) -> None:
     """Write a new authority, key and key pin, and a certificate for each name; one key for all."""
-    authority_key, server_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
-    authority = _authority(authority_key, span)
-    server = _server(name, server_key, authority, authority_key, span)
+    source = source or KeySource()
+    issuer, server_key = _Issuer(source.key("authority"), span, source), source.key("server")
+    authority = _authority(issuer)
+    server = _server(name, server_key, authority, issuer)
     for origin in origins:
-        own = _server(origin, server_key, authority, authority_key, span)
+        own = _server(origin, server_key, authority, issuer)
         (folder / certificate_file(origin)).write_bytes(
             own.public_bytes(serialization.Encoding.PEM)
         )
@@ -45,7 +100,8 @@ def write(folder: Path, span: Span, name: str, origins: Collection[str]) -> None
 
 def write_untrusted(folder: Path, span: Span) -> None:
     """Replace authority and key pin by those of an authority that signed nothing."""
-    authority = _authority(ec.generate_private_key(ec.SECP256R1()), span)
+    source = KeySource()
+    authority = _authority(_Issuer(source.key("authority"), span, source))
     (folder / AUTHORITY).write_bytes(authority.public_bytes(serialization.Encoding.PEM))
     (folder / KEY_PIN).write_text(_pin(authority))
 
@@ -66,19 +122,21 @@ def _name(common: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)])
 
 
-def _builder(subject: str, key: ec.EllipticCurvePrivateKey, span: Span) -> x509.CertificateBuilder:
+def _builder(
+    name: str, key: ec.EllipticCurvePrivateKey, issuer: _Issuer, subject: str
+) -> x509.CertificateBuilder:
     return (
         x509.CertificateBuilder()
         .subject_name(_name(subject))
-        .issuer_name(_name("httpbed test authority"))
+        .issuer_name(_name(_AUTHORITY_NAME))
         .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(span[0])
-        .not_valid_after(span[1])
+        .serial_number(issuer.source.serial(name))
+        .not_valid_before(issuer.span[0])
+        .not_valid_after(issuer.span[1])
     )
 
 
-def _authority(key: ec.EllipticCurvePrivateKey, span: Span) -> x509.Certificate:
+def _authority(issuer: _Issuer) -> x509.Certificate:
     usage = x509.KeyUsage(
         digital_signature=True,
         key_cert_sign=True,
@@ -90,24 +148,21 @@ def _authority(key: ec.EllipticCurvePrivateKey, span: Span) -> x509.Certificate:
         encipher_only=False,
         decipher_only=False,
     )
-    builder = _builder("httpbed test authority", key, span)
+    builder = _builder("", issuer.key, issuer, _AUTHORITY_NAME)
     builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
     builder = builder.add_extension(usage, critical=True)
-    identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
-    return builder.add_extension(identifier, critical=False).sign(key, hashes.SHA256())
+    identifier = x509.SubjectKeyIdentifier.from_public_key(issuer.key.public_key())
+    return issuer.source.signed(builder.add_extension(identifier, critical=False), issuer.key)
 
 
 def _server(
-    name: str,
-    key: ec.EllipticCurvePrivateKey,
-    authority: x509.Certificate,
-    authority_key: ec.EllipticCurvePrivateKey,
-    span: Span,
+    name: str, key: ec.EllipticCurvePrivateKey, authority: x509.Certificate, issuer: _Issuer
 ) -> x509.Certificate:
     names = x509.SubjectAlternativeName([x509.DNSName(name)])
-    issuer = authority.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
-    identifier = x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(issuer)
+    its = authority.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+    identifier = x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(its)
     purpose = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
-    builder = _builder("httpbed test server", key, span).add_extension(names, critical=False)
+    builder = _builder(name, key, issuer, "httpbed test server")
+    builder = builder.add_extension(names, critical=False)
     builder = builder.add_extension(identifier, critical=False)
-    return builder.add_extension(purpose, critical=False).sign(authority_key, hashes.SHA256())
+    return issuer.source.signed(builder.add_extension(purpose, critical=False), issuer.key)
