@@ -53,6 +53,15 @@ def test_files_are_named_by_size_and_number() -> None:
     ]
 
 
+def test_every_file_has_the_same_modification_time() -> None:
+    """Also a file that an earlier version made, because servers send the time."""
+    made = content.ensure(1, target(1000)).path
+    then = made.stat().st_mtime
+    made.touch()
+    assert content.ensure(1, target(1000)).path.stat().st_mtime == then
+    assert content.ensure(1, target(1001)).path.stat().st_mtime == then
+
+
 @pytest.mark.parametrize("size", [0, 1, 10**6, 5 * 10**6])
 def test_the_content_has_its_length_and_is_text(size: int) -> None:
     """Contents that are written in several parts have it, too."""

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from httpbed.experiment import seeds
 from httpbed.experiment.workload import Workload
-from httpbed.host import file_digest, folders
+from httpbed.host import file_digest, folders, modification_time
 
 PARAGRAPHS = 2000
 SENTENCES = 8
@@ -85,6 +85,7 @@ def ensure(seed: int, target: ContentFile) -> Content:
     for path in folder.glob(f"{stem}-*.txt"):
         content = Content(path, target.size, path.stem.rsplit("-", 1)[1])
         if content.is_whole():
+            modification_time.fix(path)
             return content
     return _make(folder, stem, _text(seed, own_seed, target.size), target.size)
 
@@ -98,6 +99,7 @@ def _make(folder: Path, stem: str, text: Iterable[bytes], size: int) -> Content:
             file.write(part)
     path = folder / f"{stem}-{digest.hexdigest()}.txt"
     Path(name).chmod(0o644)
+    modification_time.fix(Path(name))
     Path(name).replace(path)
     return Content(path, size, digest.hexdigest())
 

@@ -8,6 +8,7 @@ import pytest
 
 from httpbed.experiment.errors import ConfigError
 from httpbed.experiment.page import FolderPage
+from httpbed.host import modification_time
 from httpbed.web.sites import catalog, mirrored
 from httpbed.web.sites import site as sites
 from httpbed.web.sites.site import Resource, Site
@@ -61,6 +62,8 @@ def test_a_campaign_has_its_own_copy(mine: Path, monkeypatch: pytest.MonkeyPatch
     assert first == again
     assert (first.folder / "files/0/a.png").read_bytes() == b"image"
     assert first.folder.is_relative_to(mine.parent / "cache")
+    served = first.folder / "files/0/a.png"
+    assert served.stat().st_mtime == modification_time.FIXED.timestamp()
 
 
 def test_a_page_in_two_folders_has_one_copy(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.page import FolderPage, KnownPage, NamedPage, RecordedPage, SyntheticPage
-from httpbed.host import folders
+from httpbed.host import folders, modification_time
 from httpbed.web.sites import site as sites
 from httpbed.web.sites.maker import Maker, NamedPagesMaker, Outline, Say
 from httpbed.web.sites.site import Site
@@ -87,12 +87,13 @@ def ensure(page: KnownPage, seed: int, folder: Path, say: Say) -> CachedSite:
 
 
 def _verified(page: KnownPage, cached: CachedSite) -> CachedSite:
-    """Return the site if it has the digest that the experiment names."""
+    """Return the site, ready to be served, if it has the digest that the experiment names."""
     digest = cached.site.digest
     if page.sha256 not in (None, digest):
         remedy = "delete sha256, or restore the page that it was taken from"
         reason = f"is {page.sha256}, but the site's digest is {digest}"
         raise ConfigError([Mistake("sha256", reason, remedy)])
+    modification_time.fix_below(cached.folder / sites.FILES)
     return cached
 
 
