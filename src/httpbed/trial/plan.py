@@ -19,10 +19,11 @@ from httpbed.network import plan as network
 from httpbed.network.emulator import LINK_FILES, SPIN_US, PacketRecords
 from httpbed.network.kernel import KINDS
 from httpbed.network.plan import NetworkPlan
-from httpbed.programs.protocol import Implementation, Part
+from httpbed.programs.protocol import Part
 from httpbed.trial import hops, parts, replay_origin
 from httpbed.trial.artifacts import PACKET_LOG
 from httpbed.trial.content import Content
+from httpbed.trial.guest.programs import PROCESSOR_WITHOUT_CHANCE
 from httpbed.trial.handover import steps
 from httpbed.trial.handover.steps import HandoverPlan
 from httpbed.trial.hops import Chain, HopPath, NetworkHop, ping_file, sockets_file
@@ -236,7 +237,8 @@ def plan(
     )
     located = hops.locate(scenario, net)
     described = parts.parts(scenario, catalog, net, trial.time_limit_s, options.keep)
-    processes = _Processes(scenario, catalog, described)
+    environment = PROCESSOR_WITHOUT_CHANCE if trial.clock == "virtual" else {}
+    processes = _Processes(scenario, catalog, described, environment)
     return TrialPlan(
         trial=trial,
         scenario=scenario,
@@ -288,6 +290,8 @@ class _Processes:
     scenario: Scenario
     catalog: Catalog
     parts: Mapping[str, Part]
+    environment: Mapping[str, str]
+    """Variables of all programs under test, beside those of their recipes."""
 
     def servers(self) -> dict[str, ProcessSpec]:
         names = [name for name, part in self.parts.items() if part.role != "client"]
@@ -309,7 +313,7 @@ class _Processes:
 
     def prior_visits(self) -> tuple[PlannedClient, ...]:
         return tuple(
-            PlannedClient(visit, parts.process(visit, self._implementation(part.name), part.name))
+            PlannedClient(visit, self._process(visit, part.name))
             for part in self._clients()
             if part.resumption != "none" and not part.page
             for visit in [parts.prior_visit(part)]
@@ -318,11 +322,12 @@ class _Processes:
     def _clients(self) -> list[Part]:
         return [part for part in self.parts.values() if part.role == "client"]
 
-    def _process(self, part: Part) -> ProcessSpec:
-        return parts.process(part, self._implementation(part.name), part.name)
-
-    def _implementation(self, name: str) -> Implementation:
-        return self.catalog[self.scenario.implementations[name]]
+    def _process(self, part: Part, owner: str | None = None) -> ProcessSpec:
+        """Plan the process of a part, or one that belongs to the part ``owner``."""
+        owner = owner or part.name
+        implementation = self.catalog[self.scenario.implementations[owner]]
+        spec = parts.process(part, implementation, owner)
+        return replace(spec, environment={**self.environment, **spec.environment})
 
 
 def _ping(hop: NetworkHop, path: HopPath, net: NetworkPlan) -> Ping:

@@ -1,0 +1,21 @@
+"""What programs under test get in a guest."""
+
+from __future__ import annotations
+
+from httpbed.trial import plan
+from httpbed.trial.guest.programs import PROCESSOR_WITHOUT_CHANCE
+from recorded import CATALOG, PROXIED, trial
+
+
+def test_programs_in_guests_take_no_randomness_from_the_processor() -> None:
+    """The environment of each program has the variable, beside what its recipe says."""
+    real = trial(PROXIED)
+    virtual = real.model_copy(update={"clock": "virtual"})
+    before, planned = (plan.plan(one, CATALOG) for one in (real, virtual))
+    for name, process in planned.servers.items():
+        recipes_own = before.servers[name].environment
+        assert process.environment == {**PROCESSOR_WITHOUT_CHANCE, **recipes_own}
+        assert not recipes_own.keys() & PROCESSOR_WITHOUT_CHANCE.keys()
+    assert planned.clients[0].process.environment.keys() >= PROCESSOR_WITHOUT_CHANCE.keys()
+    assert planned.network.specs() != before.network.specs()  # it does not poll
+    assert all(not one.environment for one in planned.network.specs())
