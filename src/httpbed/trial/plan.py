@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -81,6 +82,15 @@ class CampaignSetup:
     def plan(self, trial: Trial) -> TrialPlan:
         """Validate a trial's scenario and plan its attempt."""
         return plan(trial, self.catalog, self.options, self.files)
+
+    def needed_by(self, planned: TrialPlan) -> CampaignSetup:
+        """Return the setup with the programs and files of one trial only."""
+        document = json.dumps(planned.trial.document)
+        programs = self.programs.only(
+            planned.scenario.implementations.values(), replays=bool(planned.replay_origins)
+        )
+        files = {digest: file for digest, file in self.files.items() if digest in document}
+        return replace(self, programs=programs, files=files)
 
     def shared_files(self) -> dict[str, Path]:
         """Map the paths in the sandbox of the experiment's files to their paths here."""

@@ -8,7 +8,7 @@ which is on its library path.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -55,6 +55,11 @@ class Programs:
     """By the name of the implementation."""
     replay_origin: Root | None = None
     """The program that answers for recorded sites, where there are any."""
+
+    def only(self, names: Collection[str], *, replays: bool) -> Programs:
+        """Return the programs of these implementations, with those of the bed."""
+        places = {name: place for name, place in self.places.items() if name in names}
+        return Programs(self.tools, places, self.replay_origin if replays else None)
 
     def roots(self) -> dict[str, Path]:
         """Return every root filesystem of the sandbox, by the name that processes use."""

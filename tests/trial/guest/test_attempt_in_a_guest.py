@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from httpbed.host.guest import job
 from httpbed.host.packages.toolbox import Root
+from httpbed.network.plan import TOOLS
 from httpbed.programs import catalog
 from httpbed.trial.guest import inside, outside
 from httpbed.trial.guest.work import ARTIFACTS, ATTEMPT
 from httpbed.trial.plan import CampaignSetup
-from httpbed.trial.program_roots import Programs
+from httpbed.trial.program_roots import Place, Programs
 from httpbed.trial.run import runner
 from recorded import H2_LOSS, trial
 
@@ -32,6 +34,16 @@ def test_the_plan_of_an_attempt_arrives_as_it_was_made(tmp_path: Path) -> None:
     assert arrived.planned == planned
     assert arrived.planned.specs() == planned.specs()
     assert arrived.sandbox == runner.sandbox_spec(prepared, planned, ATTEMPT / ARTIFACTS)
+
+
+def test_a_guest_gets_only_what_its_trial_needs(tmp_path: Path) -> None:
+    """The kernel's randomness depends on what is mounted."""
+    prepared = setup(tmp_path)
+    root = prepared.programs.tools
+    places = dict.fromkeys(("curl", "nginx", "caddy"), Place(root))
+    prepared = replace(prepared, programs=Programs(root, places, replay_origin=root))
+    handed = outside.handed(prepared.plan(trial(H2_LOSS)), prepared)
+    assert handed.sandbox.roots.keys() == {"curl", "nginx", TOOLS}
 
 
 def test_a_guest_begins_without_what_prepares_campaigns() -> None:

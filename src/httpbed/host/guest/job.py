@@ -6,6 +6,7 @@ leaves the result there. Nothing is asked of the host meanwhile.
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import json
 import os
@@ -28,9 +29,15 @@ _BROKEN = "broken"
 """Key of a result: why the job was broken off."""
 _COMPILED, _READ_ONLY = "PYTHONPYCACHEPREFIX", "PYTHONDONTWRITEBYTECODE"
 """Variables of Python: the folder of what is compiled, and that nothing is to be written there."""
-_BEGINS_S = 1.0
+_BEGINS_S = 1
 """When the work begins, in seconds since boot. Each reading of the clock takes virtual time, and
 how often Python reads it until then depends on its files: whether they are compiled, and where."""
+_ABSOLUTE = 1
+"""``TIMER_ABSTIME`` of clock_nanosleep(2)."""
+
+
+class _Time(ctypes.Structure):
+    _fields_ = (("seconds", ctypes.c_long), ("nanoseconds", ctypes.c_long))
 
 
 def hand_over(shared: Path, module: str, work: object, writable: Sequence[Path] = ()) -> None:
@@ -73,8 +80,17 @@ def perform(act: Callable[[Any], dict[str, Any]]) -> None:
 
 
 def begin() -> None:
-    """Wait in the guest until the time at which every job begins."""
-    time.sleep(_BEGINS_S - time.monotonic())
+    """Wait in the guest until the time at which every job begins, to the nanosecond.
+
+    ``time.sleep`` takes a difference in floating point, which may be a nanosecond off.
+
+    Raises:
+        OSError: The kernel refused.
+    """
+    until = ctypes.byref(_Time(_BEGINS_S, 0))
+    failed = ctypes.CDLL(None).clock_nanosleep(time.CLOCK_MONOTONIC, _ABSOLUTE, until, None)
+    if failed:
+        raise OSError(failed, os.strerror(failed))
 
 
 def write_result(shared: Path, result: dict[str, Any]) -> None:

@@ -66,8 +66,13 @@ async def run(planned: TrialPlan, setup: CampaignSetup, artifacts: Path) -> Mapp
 
 
 def handed(planned: TrialPlan, setup: CampaignSetup) -> Work:
-    """Return the work of the guest that makes an attempt at a planned trial."""
-    return Work(runner.sandbox_spec(setup, planned, ATTEMPT / ARTIFACTS), planned, setup.options)
+    """Return the work of the guest that makes an attempt at a planned trial.
+
+    What the sandbox mounts takes part in the kernel's randomness. So it has nothing of the
+    campaign's other trials.
+    """
+    sandbox = runner.sandbox_spec(setup.needed_by(planned), planned, ATTEMPT / ARTIFACTS)
+    return Work(sandbox, planned, setup.options)
 
 
 def limit_s(trial: Trial) -> float:
