@@ -1,6 +1,6 @@
 # The verbs of httpbed: people and CI use these, and nothing else. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help prepare demo test test-virtual check types rust-lints rust-tests quiche-tests build calibrate bench bench-link bench-quiche bench-replay bench-speed-index bench-kills bench-campaign bench-side-by-side bench-virtual bench-truth bench-guest reproduce docs
+.PHONY: help prepare demo test test-virtual check types rust-lints rust-tests quiche-tests build calibrate bench bench-link bench-quiche bench-replay bench-speed-index bench-kills bench-campaign bench-side-by-side bench-virtual bench-exactness bench-truth bench-guest reproduce docs
 MAKEFLAGS += --no-print-directory
 # cargo would look for make's job server, which make gives to other makes only.
 unexport MAKEFLAGS MFLAGS
@@ -86,6 +86,9 @@ bench-side-by-side: prepare  ## how many trials this machine carries at a time; 
 
 bench-virtual: prepare  ## trials in virtual beside real time, repeated on a busy machine; ARGS="--blocks 3"
 	python -m bench.virtual_time $(ARGS)
+
+bench-exactness: prepare  ## whether each program gives the same bytes in virtual time; ARGS="--only curl"
+	python -m bench.exactness $(ARGS)
 
 bench-truth: prepare  ## the same trials by both clocks: are they the same within 2 %? ARGS='--minutes 25'
 	python -m bench.clocks.truth $(ARGS)

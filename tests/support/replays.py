@@ -18,6 +18,7 @@ question = "Is the site as it was recorded?"
 replicates = 1
 seed = 3
 time_limit = "{time_limit}"
+clock = "{clock}"
 
 [factors]
 http_version = {versions}
@@ -44,17 +45,19 @@ page = {{ har = "site.har" }}
 """
 
 
-def stage(
-    folder: Path,
-    entries: Iterable[Said | dict[str, Any]],
-    versions: str = '["1.1", "2", "3"]',
-    server: str = "nginx",
-    time_limit: str = "30 s",
-) -> Stage:
+DEFAULTS = {
+    "versions": '["1.1", "2", "3"]',
+    "server": "nginx",
+    "time_limit": "30 s",
+    "clock": "real",
+}
+
+
+def stage(folder: Path, entries: Iterable[Said | dict[str, Any]], **settings: str) -> Stage:
     """Make a replayed site of some entries, and prepare its experiment."""
     (folder / "site.har").write_text(har(entries))
     catalog = catalogs.load()
-    text = EXPERIMENT.format(versions=versions, server=server, time_limit=time_limit)
+    text = EXPERIMENT.format(**DEFAULTS | settings)
     loaded = preparation.load(text, catalog, folder)
     setup = campaign_setup.make_setup(loaded, catalog, say=lambda _: None)
     return Stage(loaded, setup)
