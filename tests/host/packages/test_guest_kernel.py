@@ -70,6 +70,21 @@ def test_an_interrupted_build_goes_on_where_it_stopped(
     assert guest_kernel.ensure(said.append).path.read_text() == "half\n"
 
 
+def test_a_build_that_goes_on_counts_the_steps_of_its_earlier_runs(
+    monkeypatch: pytest.MonkeyPatch, said: list[str], tmp_path: Path
+) -> None:
+    """And quotes no error of those runs."""
+    steps = "echo step: configuring; echo '  CC      {0}.o'; echo '{0}: error'"
+    run = f"touch .patched; {steps}; exit 2"
+    for name in ("first", "second"):
+        building(monkeypatch, run.format(name))
+        with pytest.raises(HostError) as failure:
+            guest_kernel.ensure(said.append)
+        assert f"could not be built: {name}: error" in failure.value.reason
+    log = (tmp_path / "cache/programs/httpbed-linux.log").read_text()
+    assert len(guest_kernel._STEPS.findall(log)) == 2
+
+
 def test_another_version_of_the_sources_is_said(
     monkeypatch: pytest.MonkeyPatch, said: list[str]
 ) -> None:

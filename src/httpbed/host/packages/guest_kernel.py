@@ -8,7 +8,7 @@ virtual time. So this module compiles Debian's ``linux-source``, with the patch 
 
     <cache>/programs/httpbed-linux-4c1f...       the kernel, named by a digest of its build
                      httpbed-linux-4c1f....json  its version, the digests of source and kernel
-                     httpbed-linux.log           make's last output
+                     httpbed-linux.log           make's output, of all runs that one build took
     <cache>/build/httpbed-linux-4c1f.../         the sources while they are compiled
 
 An interrupted build goes on where it stopped.
@@ -57,6 +57,10 @@ LEAST_DISK_BYTES = 4_000_000_000
 
 _FILES = Path(__file__).with_name("linux")
 _STEPS = re.compile(r"^ +(?:CC|AS|AR|LD|HOSTCC|GEN) ", re.MULTILINE)
+_BEGINS = "step: configuring\n"
+"""The line of ``linux/build`` from which on a build that goes on repeats its steps."""
+PATCHED = ".patched"
+"""Name of the file that ``linux/build`` leaves when the sources are ready."""
 _BUILD_CPU_MIN = 10
 _ALL_STEPS = 1124
 """Steps of make whose names :data:`_STEPS` counts, in a whole build."""
@@ -137,7 +141,7 @@ def _build(lock: int, say: Say) -> GuestKernel:
     folder = folders.cache() / "build" / _target().name
     folder.mkdir(parents=True, exist_ok=True)
     with (
-        log.open("w") as output,
+        log.open("a" if (folder / PATCHED).exists() else "w") as output,
         signs_of_life.reported(
             "building the guest's kernel",
             say,
@@ -227,12 +231,17 @@ def _require_disk() -> None:
 
 
 def _failure(log: Path) -> HostError:
-    lines = log.read_text(errors="replace").splitlines()
+    lines = last_run(log.read_text(errors="replace")).splitlines()
     errors = [line.strip() for line in lines if re.search(r"\berror\b|\*\*\*", line)] or lines[-1:]
     return HostError(
         f"the guest's kernel could not be built: {'; '.join(errors[:3]) or 'make was killed'}",
         f"read {log}; check the free disk space; the same command goes on where this one stopped",
     )
+
+
+def last_run(log: str) -> str:
+    """Return what the last of several runs wrote to the log, from the configuration on."""
+    return log.rpartition(_BEGINS)[2]
 
 
 def _locked(say: Say) -> AbstractContextManager[int]:
