@@ -112,13 +112,22 @@ def handovers() -> Family:
 
 def only(family: Family, word: str) -> Family | None:
     """Return the trials of a family with a word in the name of a level; None if there are none."""
-    factors = family.document["factors"]
-    for name, levels in factors.items():
-        kept = [one for one in levels if word in one]
-        if kept:
-            one = {level: levels[level] for level in kept} if isinstance(levels, Mapping) else kept
-            return replace(family, document={**family.document, "factors": {**factors, name: one}})
+    for name, levels in family.document["factors"].items():
+        if kept := [one for one in levels if word in one]:
+            return _with_levels(family, name, kept)
     return None
+
+
+def _with_levels(family: Family, factor: str, kept: Sequence[str]) -> Family:
+    """Return the trials at some levels of a factor, without exclusions of other levels."""
+    document = dict(family.document)
+    levels = document["factors"][factor]
+    left = {one: levels[one] for one in kept} if isinstance(levels, Mapping) else [*kept]
+    document["factors"] = {**document["factors"], factor: left}
+    excluded = document.pop("exclude", [])
+    if still := [one for one in excluded if {*one["levels"].get(factor, kept)} & {*kept}]:
+        document["exclude"] = still
+    return replace(family, document=document)
 
 
 def _document(

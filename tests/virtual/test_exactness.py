@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from bench.exactness import evidence, families, repetitions
-from bench.exactness.table import EXACT
 
 import replays
 from hars import MIXED
@@ -42,7 +41,7 @@ def test_a_trial_is_exact_alone_on_a_busy_machine_and_elsewhere(name: str, tmp_p
     assert chosen is not None
     rows = [*repetitions.measured(chosen, CATALOG, tmp_path, print)]
     assert rows
-    assert [row.verdict() for row in rows] == [EXACT] * len(rows)
+    assert [row.verdict() for row in rows if not row.is_exact()] == []
 
 
 def test_a_trial_does_not_depend_on_the_other_trials_of_its_campaign(tmp_path: Path) -> None:
