@@ -19,7 +19,12 @@ from httpbed.analysis.sample import Floats, Sample
 from httpbed.experiment.clock import Clock
 from httpbed.store import query
 
-REQUEST, HANDSHAKE, LOST = "request_time", "handshake_time", "packet_loss"
+REQUEST, HANDSHAKE, LOST, OVERHEAD = METRICS = (
+    "request_time",
+    "handshake_time",
+    "packet_loss",
+    "wire_overhead",
+)
 Samples = Mapping[tuple[Clock, str, Cell], Sample]
 """By clock, metric and cell."""
 
@@ -68,7 +73,7 @@ def _samples(folder: Path, layouts: Iterable[str]) -> Samples:
         if not (place := directory(folder, layout, clock)).exists():
             continue
         results = query.read(place)
-        for metric in (REQUEST, HANDSHAKE, LOST):
+        for metric in METRICS:
             for one in sample.samples(results, metric).values():
                 found[clock, metric, grid.cell_of(one.levels)] = one
     return found
@@ -129,27 +134,30 @@ def _show_differences(rows: Sequence[Row], found: Samples) -> None:
     """Print where in the transfer the clocks differ."""
     if not rows:
         return
+    print("\nmedians of pairs: real less virtual; the same loss of packets; overhead on the wire")
     print(
-        "\nreal less virtual, medians of pairs; pairs in which the same share of packets was lost"
+        f"{'':32}{'request':>11}{'handshake':>11}{'after it':>11}{'same loss':>11}"
+        f"{'real':>7}{'virtual':>9}"
     )
-    print(f"{'':32}{'request':>10}{'handshake':>11}{'after it':>10}{'same loss':>11}")
     for row in rows:
         whole = row.real - row.virtual
-        handshake = _difference(row, HANDSHAKE, found)
-        same = np.isclose(_difference(row, LOST, found), 0.0)
+        handshake = np.subtract(*_pairs(row, HANDSHAKE, found))
+        same = np.isclose(*_pairs(row, LOST, found))
+        overhead = [np.median(one) for one in _pairs(row, OVERHEAD, found)]
         print(
-            f"{grid.title(row.cell):32}{_ms(whole):>10}{_ms(handshake):>11}"
-            f"{_ms(whole - handshake):>10}{f'{same.sum()} of {same.size}':>11}"
+            f"{grid.title(row.cell):32}{_ms(whole):>11}{_ms(handshake):>11}"
+            f"{_ms(whole - handshake):>11}{f'{same.sum()} of {same.size}':>11}"
+            f"{overhead[0]:>7.1%}{overhead[1]:>9.1%}"
         )
 
 
-def _difference(row: Row, metric: str, found: Samples) -> Floats:
-    """Return a metric in real time less the same in virtual time, of each pair."""
+def _pairs(row: Row, metric: str, found: Samples) -> tuple[Floats, Floats]:
+    """Return a metric of each pair in real and in virtual time; nan where it was not observed."""
     real, virtual = (
-        [found[clock, metric, row.cell].observed.get(block, math.nan) for block in row.blocks]
+        np.array([found[clock, metric, row.cell].observed.get(one, math.nan) for one in row.blocks])
         for clock in grid.CLOCKS
     )
-    return np.subtract(real, virtual)
+    return real, virtual
 
 
 def _ms(seconds: Floats) -> str:

@@ -39,6 +39,8 @@ from httpbed.trial.plan import CampaignSetup
 
 BOOT, END = "kernel", "power off"
 LOOK_S = 0.05
+SETTLE_S = 1.0
+"""This machine frees the memory of the guest before a little after its end."""
 
 
 @dataclass(frozen=True)
@@ -85,10 +87,10 @@ async def _cost(trial: Trial, setup: CampaignSetup) -> GuestCost:
         first, then = program.read_text().split("\n", 1)
         program.write_text(f"{first}\n: >'{SHARED}/{MARKS}/00 {BOOT}'\n{then}")
         guest_of = (setup.plan(trial), outside._kernel(setup), shared)  # noqa: SLF001 - its guest
-        cpu_s, began_s = costs.cpu_s(), time.time()
         with boot.processor() as cpu, _memory() as lacking_mb:
+            cpu_s, began_s = costs.cpu_s(), time.time()
             await boot.run(outside._guest(*guest_of, cpu), limit_s=outside.limit_s(trial))  # noqa: SLF001
-        ended_s, cpu_s = time.time(), costs.cpu_s() - cpu_s
+            ended_s, cpu_s = time.time(), costs.cpu_s() - cpu_s
         virtual_s = sum(job.read_result(shared)[PHASES].values())
         phases_s = _phases(shared / MARKS, began_s, ended_s)
     return GuestCost(phases_s, cpu_s, max(lacking_mb, default=0.0), virtual_s)
@@ -109,6 +111,7 @@ def _phases(marks: Path, began_s: float, ended_s: float) -> dict[str, float]:
 @contextmanager
 def _memory() -> Iterator[list[float]]:
     """Look at the machine's memory while the context lasts; what it lacks is appended, in MB."""
+    time.sleep(SETTLE_S)
     before, lacking, over = available_mb(), list[float](), threading.Event()
 
     def look() -> None:

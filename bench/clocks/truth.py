@@ -11,7 +11,7 @@ The first table has, for each cell, the medians of the request time by both cloc
 pseudo-median of the pairs' ratios (virtual over real, the same seed) with its 90 % interval, and
 the verdict of two one-sided tests within 2 % (:mod:`httpbed.analysis.equivalence`). CPU and wall
 seconds are those of a trial; trials that run at a time share the wall seconds. The second table has
-the medians of the differences within pairs, for each cell whose ratio lies more than 2 % from 1.
+where the clocks differ, for each cell whose ratio lies more than 2 % from 1.
 """
 
 from __future__ import annotations

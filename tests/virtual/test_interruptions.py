@@ -73,7 +73,7 @@ def test_a_second_interrupt_breaks_the_guests_off(tmp_path: Path) -> None:
 def test_a_killed_campaign_is_resumed(
     tmp_path: Path, whole: dict[str, tuple[bytes, bytes]]
 ) -> None:
-    """After kill -9 the kernel ends the guests, and the same command starts their attempts anew."""
+    """After kill -9 the kernel ends the guests, and the same command runs their attempts again."""
     file, directory = written(tmp_path), tmp_path / "campaign"
     with Run(file, directory, jobs="2") as run:
         wait_for_a_guest(run)
