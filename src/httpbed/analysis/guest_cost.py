@@ -2,7 +2,7 @@
 
 A guest computes every packet and waits for nothing. So the cost of a trial is that of its boot and
 of its packets, whatever rate and delay they have, and a trial with few packets over a long time is
-cheap. ``make bench-virtual`` prints the CPU seconds of guests, from which the constants follow.
+cheap. The constants follow from the figures in ``docs/measurements.md``.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class GuestCost:
 
 
 COST = GuestCost(
-    boot_s=1.9,
-    proxy_s=0.3,
-    visit_s=13.0,
-    packet_s={"tcp": 0.8e-3, "quic": 1.4e-3},
-    link_s=0.3e-3,
+    boot_s=1.4,
+    proxy_s=0.2,
+    visit_s=13.5,
+    packet_s={"tcp": 0.5e-3, "quic": 0.9e-3},
+    link_s=0.4e-3,
 )
 
 

@@ -68,7 +68,7 @@ def virtual(found: list[ExpectedTreatment]) -> Iterator[str]:
     """Write the duration of all trials in virtual time, and where that is the slower clock."""
     cpu_s, cpus = sum(one.blocks * one.guest_s for one in found), parallelism.cpus()
     side_by_side = f", {about(cpu_s / cpus)} on {cpus} CPUs" if cpus > 1 else ""
-    yield f"in virtual time (--clock virtual): {about(cpu_s)} of one CPU{side_by_side}, roughly"
+    yield f"in virtual time (--clock virtual): {about(cpu_s)} of one CPU{side_by_side}"
     if slower := [one for one in found if one.is_slower_in_guests]:
         worst = max(slower, key=lambda one: one.guest_s / one.real_s)
         levels = ", ".join(f"{name}={level}" for name, level in worst.first.levels.items())
@@ -76,8 +76,8 @@ def virtual(found: list[ExpectedTreatment]) -> Iterator[str]:
         longest = units.format_long_duration
         yield (
             f"note: virtual time is slower than real time for {len(slower)} of {len(found)}"
-            f" treatments: a guest computes every packet; at worst{such} a trial takes"
-            f" {longest(worst.guest_s)} of CPU in place of {longest(worst.real_s)}"
+            f" treatments: a guest has one CPU for all programs and packets; at worst{such} a trial"
+            f" takes {longest(worst.guest_s)} of CPU in place of {longest(worst.real_s)}"
         )
 
 

@@ -152,6 +152,16 @@ def test_blocks_are_pairs_in_virtual_time_alone() -> None:
     assert [one.pairs for one in (*found["real"], *found["virtual"])] == [0, 0, 8, 8]
 
 
+def test_ten_pairs_show_a_regression_and_five_cannot_for_six_treatments() -> None:
+    """All blocks agree, but of six treatments one in 32 would do so too often by chance."""
+    found = []
+    for blocks in (5, 10):
+        old, now = (virtual(by_block(one), blocks) for one in (1.0, 1.05))
+        found += [one for one in compared(old, now) if one.levels["http_version"] == "3"]
+    assert [one.verdict for one in found] == ["inconclusive"] * 2 + ["regression"] * 2
+    assert found[0].reason.startswith("worse, but in too few blocks for so many treatments")
+
+
 def test_another_trial_is_no_pair() -> None:
     """Another seed meets other losses, whatever the clock."""
     old, now = virtual(by_block()), virtual(by_block())

@@ -14,7 +14,7 @@ from httpbed.host.guest.command import INIT, Guest
 from httpbed.host.packages.guest_kernel import GuestKernel
 from httpbed.network.shell import options, plan
 from httpbed.network.shell.guest import outside
-from httpbed.network.shell.guest.work import PCAP, STDERR, STDOUT, Work
+from httpbed.network.shell.guest.work import PCAP, STDERR, STDOUT, HandedCommand
 from httpbed.network.shell.run import LinkRequest
 
 KERNEL = GuestKernel(Path("/cache/linux"), "7.2", "a" * 64, "b" * 64)
@@ -40,7 +40,7 @@ def test_a_guest_gets_the_command_its_folder_and_its_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """It prints here what the command prints there, and leaves the capture where it belongs."""
-    handed = list[tuple[Work, str, Guest]]()
+    handed = list[tuple[HandedCommand, str, Guest]]()
 
     async def boots(guest: Guest, *, limit_s: float) -> None:
         del limit_s

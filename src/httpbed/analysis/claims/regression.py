@@ -235,4 +235,6 @@ def _why_open(old: Sample, now: Sample, test: _Tests) -> str:
     if test.ratios[0].least_p > ERROR_RATE:
         least = 5 if test.pairs else 4
         return f"too few blocks for any verdict; run at least {least} in each campaign"
+    if test.worse <= ERROR_RATE:
+        return "worse, but in too few blocks for so many treatments; more blocks would settle it"
     return "the interval contains the margin; more blocks would narrow it"

@@ -48,8 +48,10 @@ def run(
     if clock == "virtual":
         from httpbed.cli.bodies import link_in_a_guest  # noqa: PLC0415 - a real link needs none
 
-        asked = {"isolated": isolated, "outside": outside, "metered": bool(metered)}
-        impossible, metered = link_in_a_guest.mistakes(argv, **asked), False
+        impossible = link_in_a_guest.mistakes(
+            argv, isolated=isolated, outside=outside, metered=bool(metered)
+        )
+        metered = False
     argv = argv or (os.environ.get("SHELL", "/bin/sh"),)
     request = _request(
         argv, values, impossible, clock=clock, isolated=isolated, outside=outside, metered=metered

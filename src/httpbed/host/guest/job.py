@@ -28,7 +28,7 @@ _WORK, _RESULT = "work.pickle", "result.json"
 _BROKEN = "broken"
 """Key of a result: why the job was broken off."""
 _COMPILED, _READ_ONLY = "PYTHONPYCACHEPREFIX", "PYTHONDONTWRITEBYTECODE"
-"""Variables of Python: the folder of what is compiled, and that nothing is to be written there."""
+"""Variables of Python: the folder of compiled modules, and that it writes none."""
 _BEGINS_S = 1
 """When the work begins, in seconds since boot. Each reading of the clock takes virtual time, and
 how often Python reads it until then depends on its files: whether they are compiled, and where."""

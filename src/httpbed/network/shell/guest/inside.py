@@ -11,7 +11,7 @@ from typing import Any
 from httpbed.host.guest import job
 from httpbed.host.guest.command import SHARED
 from httpbed.network.shell import run as shell
-from httpbed.network.shell.guest.work import LOG, PCAP, STDERR, STDOUT, Work
+from httpbed.network.shell.guest.work import LOG, PCAP, STDERR, STDOUT, HandedCommand
 
 
 def main() -> None:
@@ -19,7 +19,7 @@ def main() -> None:
     job.perform(_command)
 
 
-def _command(work: Work) -> dict[str, Any]:
+def _command(work: HandedCommand) -> dict[str, Any]:
     """Run the command in its folder and environment; return how it ended."""
     for descriptor, name in enumerate((STDOUT, STDERR), start=1):
         os.dup2(os.open(SHARED / name, os.O_WRONLY | os.O_APPEND), descriptor)

@@ -26,7 +26,7 @@ from httpbed.host.packages.guest_kernel import GuestKernel
 from httpbed.host.sandbox.spec import Exit
 from httpbed.network.shell import output_files
 from httpbed.network.shell.guest import inside
-from httpbed.network.shell.guest.work import LOG, PCAP, STDERR, STDOUT, Work
+from httpbed.network.shell.guest.work import LOG, PCAP, STDERR, STDOUT, HandedCommand
 from httpbed.network.shell.run import LinkRequest, LinkRun
 
 MEMORY_BYTES = 2 * 2**30
@@ -57,7 +57,7 @@ async def run(request: LinkRequest, kernel: GuestKernel, folder: Path) -> LinkRu
     output_files.empty((request.pcap, request.log))
     with tempfile.TemporaryDirectory(prefix="httpbed-link-") as name, ExitStack() as stack:
         shared = Path(name).resolve()  # noqa: ASYNC240 - nothing else runs yet
-        work = Work(replace(request, outside=False, meter=False), folder, dict(os.environ))
+        work = HandedCommand(replace(request, outside=False, meter=False), folder, dict(os.environ))
         job.hand_over(shared, inside.__name__, work, [folder])
         printed = stack.enter_context(_printed(shared))
         guest = Guest(

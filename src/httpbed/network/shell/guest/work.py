@@ -15,7 +15,7 @@ PCAP, LOG = "capture.pcapng", "packets.log"
 
 
 @dataclass(frozen=True)
-class Work:
+class HandedCommand:
     """A command to be run in a guest."""
 
     request: LinkRequest
