@@ -321,7 +321,7 @@ def test_all_mistakes_of_a_har_file_are_reported_at_once(
     ]
     (tmp_path / "site.har").write_text(har(entries))
     (tmp_path / "own.toml").write_text(replays.EXPERIMENT.format(
-        versions='["2"]', server="nginx", time_limit="5 s"
+        versions='["2"]', server="nginx", time_limit="5 s", clock="real"
     ))  # fmt: skip
     code, said = complaint("validate", tmp_path / "own.toml")
     assert code == 2
