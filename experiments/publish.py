@@ -1,7 +1,7 @@
 """Writes finished campaigns of the studies as published results.
 
     python experiments/publish.py reproduced/standard/liu2024/*    # then: make docs
-    python experiments/publish.py results/*/*          # judge and report what is published again
+    python experiments/publish.py results/*/*/         # judge and report what is published again
 
 For each campaign, ``results/<study>/<experiment>/`` gets the archive of its tables, the verdicts on
 the claims that the experiment file makes today, the report, and the declared figures. A claim that

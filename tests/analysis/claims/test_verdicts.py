@@ -211,6 +211,20 @@ def test_missing_cells_may_decide() -> None:
     assert "0 of 2 cells" in claims.measured(missed.stated, missed.main)
 
 
+def test_a_cell_with_one_value_is_a_missing_one() -> None:
+    """If nearly all its trials failed, it may lie anywhere, and the others still count."""
+    claim = AT_2.replace('where = { loss = "2 %" }\n', EVERY) + FASTER.replace("< 1", "< 1.2")
+
+    def fails_at_0(levels: Mapping[str, str], block: int) -> float | None:
+        return planted(levels, block) if levels["loss"] == "2 %" or block == 3 else None
+
+    found = judged(claim, fails_at_0).main
+    assert found.verdict == "inconclusive"
+    assert found.estimate is not None
+    assert (found.estimate.cells, found.estimate.judged_cells) == (2, 1)
+    assert judged(claim.replace("< 1.2", "< 0.5"), fails_at_0).main.verdict == "contradicted"
+
+
 def test_few_blocks_bound_no_largest_cell() -> None:
     """Three blocks cannot exclude that some cell exceeds any value."""
     claim = AT_2.replace('where = { loss = "2 %" }\n', EVERY) + FASTER.replace("< 1", "< 1000")

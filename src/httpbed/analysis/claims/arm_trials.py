@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from httpbed.analysis import sample as samples
 from httpbed.analysis.claims.judging import ArmJudgement
+from httpbed.analysis.claims.verdict import LEAST_OF_MANY
 from httpbed.experiment.check import CHECKS
 from httpbed.experiment.treatment import TreatmentKey, treatment_key
 from httpbed.store.results import Results
@@ -80,7 +81,10 @@ def warnings(arm: ArmJudgement, trials: ArmTrials) -> Iterator[str]:
     estimate = arm.estimate
     if estimate and estimate.judged_cells < estimate.cells:
         missing = estimate.cells - estimate.judged_cells
-        yield f"{missing} of {estimate.cells} cells have no values in this campaign"
+        yield (
+            f"{missing} of {estimate.cells} cells are open in the interval: they have values in"
+            f" fewer than {LEAST_OF_MANY} blocks"
+        )
     yield from endings(trials)
     if estimate and estimate.is_constant:
         yield "all blocks of a cell have the same value"

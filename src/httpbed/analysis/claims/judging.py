@@ -177,10 +177,12 @@ class _Judge:
                 absent.append(error)
         if not present:
             raise absent[0]
+        # One cell whose trials failed must not hide what all others show.
+        judged = [one for one in present if one[0].n >= verdicts.LEAST_OF_MANY] or present
         return CellSet(
-            [found for found, _ in present],
-            [cell.levels for _, cell in present],
-            len(absent),
+            [found for found, _ in judged],
+            [cell.levels for _, cell in judged],
+            len(wanted) - len(judged),
             estimation.are_independent(wanted),
         )
 
