@@ -41,6 +41,8 @@ def difference(one: Evidence, other: Evidence) -> str:
     words = ", ".join(found[:_NAMED])
     if len(found) > _NAMED:
         words += f" and {len(found) - _NAMED} more metrics"
+    if not found and one.observations != other.observations:
+        words = "the bytes of the observations, not their values"
     return "; ".join(filter(None, (words, *_values(one.link_result, other.link_result))))
 
 

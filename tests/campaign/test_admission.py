@@ -36,7 +36,7 @@ ADAPTED = Parallelism(32, adapts=True)
 def _four_idle_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parallelism, "cpus", lambda: CPUS)
     monkeypatch.setattr(pressure, "idle_s", lambda: CPUS * time.monotonic())
-    for constant in ("START_S", "SETUP_S", "BESIDES_S"):
+    for constant in ("START_S", "SETUP_S", "OVERHEAD_S"):
         monkeypatch.setattr(admission, constant, 0.0)
     monkeypatch.setattr(admission, "LOOK_S", 0.0)
 
@@ -249,9 +249,9 @@ def test_beside_other_processes_an_attempt_waits_for_an_idle_cpu_even_if_it_is_a
 
     monkeypatch.setattr(pressure, "idle_s", idle_s)
 
-    async def run(sharers: int) -> int:
+    async def run(processes: int) -> int:
         looks.clear()
-        admitted = Admission(Parallelism(32, adapts=True, sharers=sharers))
+        admitted = Admission(Parallelism(32, adapts=True, processes=processes))
         admitted.learn_demands([record(OTHER, 0.0, 1.0).attempt])
         await most_at_once(admitted, [OTHER])
         return len(looks)
@@ -294,7 +294,7 @@ def test_the_shorter_an_attempt_the_more_its_start_and_end_count(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """An attempt of 1 s and one of 10 s have the same client and the same set-up."""
-    monkeypatch.setattr(admission, "BESIDES_S", 0.15)
+    monkeypatch.setattr(admission, "OVERHEAD_S", 0.15)
 
     def demand(client_s: float, cpus: float) -> float:
         demands, attempt = Demands(), record(LIGHT, 0.0, cpus).attempt
@@ -309,7 +309,7 @@ def test_the_shorter_an_attempt_the_more_its_start_and_end_count(
 
 def test_a_short_attempt_is_not_taken_for_a_heavy_client(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its set-up needs much for its length; browsers alone wait for an idle CPU."""
-    monkeypatch.setattr(admission, "BESIDES_S", 1.0)
+    monkeypatch.setattr(admission, "OVERHEAD_S", 1.0)
     demands = Demands()
     demands.learn(record(LIGHT, 0.0, 0.1).attempt)
     assert demands.of(LIGHT) > admission.HEAVY_DEMAND > demands.of_client(LIGHT)
@@ -337,6 +337,16 @@ def test_attempts_start_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> 
     """The set-up of each takes a CPU."""
     monkeypatch.setattr(admission, "SETUP_S", CPUS * 0.05)
     first, second, third = asyncio.run(starts_s(Admission(ADAPTED)))
+    assert min(second - first, third - second) >= 0.05
+
+
+def test_processes_that_share_the_cpus_start_their_attempts_further_apart(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Together they begin as many set-ups as one process alone."""
+    monkeypatch.setattr(admission, "SETUP_S", CPUS * 0.025)
+    shared = Parallelism(32, adapts=True, processes=2)
+    first, second, third = asyncio.run(starts_s(Admission(shared)))
     assert min(second - first, third - second) >= 0.05
 
 

@@ -6,6 +6,7 @@ import asyncio
 import errno
 import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -57,14 +58,17 @@ def test_the_first_error_ends_all_tasks_and_is_raised_alone() -> None:
 def test_a_full_disk_keeps_the_attempts_whose_programs_have_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An attempt that is being judged is committed, and an attempt that still runs is not."""
-    campaign, trials = stored_campaigns.make(tmp_path), stored_campaigns.loaded().trials[:3]
-    finds_it_full, is_judged, runs = trials
+    """One is being judged and one waits for a thread; an attempt that still runs is lost."""
+    campaign, trials = stored_campaigns.make(tmp_path), stored_campaigns.loaded().trials[:4]
+    is_judged, waits, runs, finds_it_full = trials
     judging, cancelled = threading.Event(), threading.Event()
+    pool, elsewhere = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
 
     async def made(trial: Trial, *_: object) -> dict[str, float]:
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(pool)
         if trial is finds_it_full:
-            await asyncio.to_thread(judging.wait)
+            await loop.run_in_executor(elsewhere, judging.wait)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         if trial is runs:
             await asyncio.Event().wait()
@@ -87,8 +91,8 @@ def test_a_full_disk_keeps_the_attempts_whose_programs_have_ended(
     monkeypatch.setattr(verdict, "judge", judge)
     setup: Any = SimpleNamespace(plan=lambda trial: trial)
     with pytest.raises(OSError, match="No space left"):
-        asyncio.run(executor.side_by_side(trials, act, jobs=3))
-    assert list(campaign.attempts()) == [is_judged.id]
+        asyncio.run(executor.side_by_side(trials, act, jobs=4))
+    assert {*campaign.attempts()} == {is_judged.id, waits.id}
 
 
 @pytest.mark.parametrize(

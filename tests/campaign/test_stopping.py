@@ -48,9 +48,13 @@ def run(
     monkeypatch: pytest.MonkeyPatch,
     text: str = RANGE,
     most: int = 1000,
+    invalid: int | None = None,
     **options: Any,
 ) -> list[str]:
-    """Run an experiment with invented trials, of which the run is killed after the most."""
+    """Run an experiment with invented trials, of which the run is killed after the most.
+
+    ``invalid`` is the block whose trials without loss have an invalid attempt.
+    """
     loaded = preparation.load(text, catalog.load(), **options)
     ran, said = list[Trial](), list[str]()
 
@@ -68,7 +72,9 @@ def run(
             if len(ran) >= most:
                 raise KilledError
             ran.append(trial)
-            record = stored_campaigns.record(trial, number, seconds=seconds(trial))
+            is_invalid = trial.block == invalid and trial.levels["loss"] == "0 %"
+            kind = "invalid" if is_invalid else "completed"
+            record = stored_campaigns.record(trial, number, kind, seconds(trial))
             stored_campaigns.keep(campaign, record)
             tell(AttemptProgress(record.attempt, retried=False))
 
@@ -124,6 +130,16 @@ def test_a_stopped_campaign_stays_stopped(tmp_path: Path, monkeypatch: pytest.Mo
     manifest = (tmp_path / "manifest.json").read_bytes()
     assert run(tmp_path, monkeypatch)[-1] == "0 ran"
     assert (tmp_path / "manifest.json").read_bytes() == manifest
+
+
+def test_an_invalid_trial_of_a_settled_treatment_runs_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The campaign keeps it, and is not finished without a valid attempt at it."""
+    run(tmp_path, monkeypatch, invalid=2)
+    before = blocks(tmp_path)
+    assert run(tmp_path, monkeypatch)[-1] == "3 ran"
+    assert blocks(tmp_path) == before
 
 
 @pytest.mark.parametrize("most", [1, 17, 33, 36, 40])

@@ -59,7 +59,7 @@ def _levels(samples: Sequence[Sample], factor: str, reference: str) -> tuple[Lev
     ratios: dict[str, list[Ratio]] = {}
     for sample in samples:
         level = sample.levels[factor]
-        other = by_key.get(tuple({**sample.levels, factor: reference}.values()))
+        other = by_key.get(treatment_key({**sample.levels, factor: reference}))
         if level != reference and other and (ratio := compare(sample, other)):
             ratios.setdefault(level, []).append(ratio)
     return tuple(LevelEffect(level, tuple(found)) for level, found in ratios.items())

@@ -12,7 +12,7 @@ from httpbed.analysis.sample import Bounded, Floats, Sample, samples
 from httpbed.experiment.figures.placed import FigureCell, Levels, PlacedFigure
 from httpbed.experiment.figures.stated import StatedFigure
 from httpbed.experiment.metric import METRICS, Side
-from httpbed.experiment.treatment import TreatmentKey
+from httpbed.experiment.treatment import TreatmentKey, treatment_key
 from httpbed.store.results import Results
 
 
@@ -74,13 +74,13 @@ class FigureSamples:
                 if stated.items
                 else samples(self._results, key[0])
             )
-        return self._read[key][tuple(treatment.values())]
+        return self._read[key][treatment_key(treatment)]
 
     def ratio(
         self, stated: StatedFigure, of: Mapping[str, str], to: Mapping[str, str]
     ) -> Ratio | None:
         """Return the ratio of two treatments; figures that share it compute its interval once."""
-        key = (str(stated.metric), stated.items, tuple(of.values()), tuple(to.values()))
+        key = (str(stated.metric), stated.items, treatment_key(of), treatment_key(to))
         if key not in self._ratios:
             self._ratios[key] = compare(self.sample(stated, of), self.sample(stated, to))
         return self._ratios[key]
@@ -89,7 +89,7 @@ class FigureSamples:
         """Return the values of all items of one treatment's trials."""
         if metric not in self._items:
             self._items[metric] = item_values(self._results, metric)
-        by_block = self._items[metric].get(tuple(treatment.values()), {})
+        by_block = self._items[metric].get(treatment_key(treatment), {})
         return [float(value) for own in by_block.values() for value in own]
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from httpbed.analysis.item_samples import named_items
 from httpbed.experiment.figures.placed import Levels, PlacedFigure
+from httpbed.experiment.treatment import treatment_key
 from httpbed.store.results import Results
 
 
@@ -34,7 +35,7 @@ def item_spans(
     )
     found = {}
     for cell in placed.cells:
-        key = tuple(cell.treatment.values())
+        key = treatment_key(cell.treatment)
         if own := _spans(starts.get(key, {}), lengths.get(key, {})):
             found[cell.panel, cell.series] = own
     return found

@@ -46,7 +46,7 @@ def of_campaign(results: Results, findings: Findings) -> dict[TreatmentKey, Trea
 
 def _metric(found: Mapping[TreatmentKey, Sample], findings: Findings, row: Row) -> PageMetric:
     sample = found[_key(row)]
-    base = None if row.is_base else found.get(tuple({**row.levels, **findings.base}.values()))
+    base = None if row.is_base else found.get(treatment_key({**row.levels, **findings.base}))
     return PageMetric(estimate(sample), compare(sample, base) if base else None)
 
 

@@ -11,7 +11,7 @@ network.
 
 While the client runs, the kernel counts the CPU time of the trial's processes. The set-up before it
 and the judging after it take CPU time, too, which no counter of the trial has. An attempt is
-assumed to need :data:`BESIDES_S` for them. So a download of 0.1 s needs much more than one of
+assumed to need :data:`OVERHEAD_S` for them. So a download of 0.1 s needs much more than one of
 10 s, and fewer of them run at a time.
 
 How much demand the machine can carry is found as TCP finds its share of a link, by additive
@@ -73,7 +73,7 @@ UNKNOWN_DEMAND = 0.2
 """CPUs that an attempt of an unknown kind is taken to need: more than most downloads and less than
 a browser. A transfer of minutes holds it until it ends."""
 LEAST_DEMAND = 0.02
-BESIDES_S = 0.15
+OVERHEAD_S = 0.15
 """CPU time of an attempt beside that of its client's run: set-up, tear-down, judging, commit."""
 SETUP_S = 0.1
 """CPU time of an attempt's set-up."""
@@ -121,7 +121,7 @@ def _demand(attempt: Attempt) -> float:
     """
     of_client, client_s = attempt.cpus or 0.0, attempt.phases_s.get("client", 0.0)
     whole_s = sum(attempt.phases_s.values())
-    return max(of_client, (of_client * client_s + BESIDES_S) / whole_s) if whole_s else of_client
+    return max(of_client, (of_client * client_s + OVERHEAD_S) / whole_s) if whole_s else of_client
 
 
 def _kind(trial: Trial) -> str:
@@ -136,8 +136,8 @@ class Admission:
         self._most = parallelism_.most
         self._adapts = parallelism_.adapts
         self._demands = Demands()
-        self._cpus = parallelism.cpus() / parallelism_.sharers
-        self._has_neighbours = parallelism_.sharers > 1
+        self._cpus = parallelism.cpus() / parallelism_.processes
+        self._shares_cpus = parallelism_.processes > 1
         """Whether other processes run attempts, which this one cannot count."""
         self._budget = LEAST_SHARE * self._cpus
         self._running: dict[int, float] = {}
@@ -195,7 +195,7 @@ class Admission:
 
     async def _until_it_may_start(self, of_client: float) -> None:
         """Wait for the set-up of the attempt before; a heavy client also waits for an idle CPU."""
-        apart_s = SETUP_S / parallelism.cpus()
+        apart_s = SETUP_S / self._cpus
         await asyncio.sleep(self._started_at_s + apart_s - time.monotonic())
         if of_client >= HEAVY_DEMAND:
             await self._until_a_cpu_is_idle(START_S * of_client)
@@ -205,7 +205,7 @@ class Admission:
         """Wait for an idle CPU, so long after the start before; not longer than for room."""
         until_s = time.monotonic() + MOST_WAIT_S
         await asyncio.sleep(self._started_heavy_at_s + apart_s - time.monotonic())
-        while (self._running or self._has_neighbours) and time.monotonic() < until_s:
+        while (self._running or self._shares_cpus) and time.monotonic() < until_s:
             before_s, at_s = pressure.idle_s(), time.monotonic()
             await asyncio.sleep(LOOK_S)
             if pressure.idle_s() - before_s >= time.monotonic() - at_s:

@@ -165,7 +165,8 @@ async def commit_attempt(
 
     An attempt that the bed broke off is committed, too, as invalid. An attempt whose programs have
     ended is committed even if the run is broken off, for example because another attempt found the
-    disk full: judging and writing are one step in a thread, which the event loop cannot cancel.
+    disk full: a cancelled task leaves judging and writing in the pool of threads, for whose end the
+    event loop waits.
     """
     folder = campaign.unfinished(trial, number)
     this, artifacts = AttemptId(trial, number, datetime.now(UTC)), folder / "artifacts"
@@ -175,7 +176,10 @@ async def commit_attempt(
         judge = partial(verdict.judge, this, planned, setup, artifacts, phases_s)
     except BedError as error:
         judge = partial(verdict.broken_bed, this, str(error))
-    return await asyncio.to_thread(_committed, campaign, folder, this, judge)
+    # Not a task: the event loop's end cancels tasks, and with them a thread that has not begun.
+    loop = asyncio.get_running_loop()
+    committed = loop.run_in_executor(None, _committed, campaign, folder, this, judge)
+    return await asyncio.shield(committed)
 
 
 def _committed(

@@ -19,8 +19,9 @@ class Parallelism:
     most: int
     adapts: bool = False
     """Whether it follows the machine's pressure; ``most`` is then the upper bound."""
-    sharers: int = 1
-    """Processes that run trials at the same time; each may use an equal share of the CPUs."""
+    processes: int = 1
+    """Processes on this machine that run trials at the same time, each with an equal share of the
+    CPUs."""
 
     def by_clock(self, clock: Clock) -> Parallelism:
         """Return the parallelism for this clock; guests take a CPU each and disturb nothing."""
@@ -38,6 +39,7 @@ def cpus() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def adapted(sharers: int = 1) -> Parallelism:
-    """Return the parallelism that follows this machine's pressure, in one of some processes."""
-    return Parallelism(max(1, MOST_PER_CPU * cpus() // sharers), adapts=True, sharers=sharers)
+def adapted(processes: int = 1) -> Parallelism:
+    """Return the parallelism that follows this machine's pressure, in each of so many processes."""
+    most = max(1, MOST_PER_CPU * cpus() // processes)
+    return Parallelism(most, adapts=True, processes=processes)

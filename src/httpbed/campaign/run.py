@@ -128,9 +128,12 @@ class OpenRun:
             self._forget_what_is_not_needed(self.stopping)
 
     def _finish_until(
-        self, done: Stopping, execute: Callable[..., Coroutine[Any, Any, None]], tell: Tell
+        self, stopping_rule: Stopping, execute: Callable[..., Coroutine[Any, Any, None]], tell: Tell
     ) -> None:
-        """Run the trials block by block, without those of treatments that are done by then."""
+        """Run the trials block by block, without those of settled treatments.
+
+        A trial whose attempts are invalid runs again, because the campaign keeps it.
+        """
         earlier = deque(self.earlier, MOST_EARLIER)
 
         def learn(progress: AttemptProgress) -> None:
@@ -138,8 +141,8 @@ class OpenRun:
             tell(progress)
 
         for block in self.blocks():
-            done.look()
-            if work := [one for one in block if done.needs(one[0])]:
+            stopping_rule.look()
+            if work := [one for one in block if one[1] > 1 or stopping_rule.needs(one[0])]:
                 asyncio.run(execute(work, tell=learn, earlier=earlier))
 
     def finish_by(self, execute: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -159,13 +162,13 @@ class OpenRun:
         for _, work in groupby(self.pending, key=lambda one: one[0].block):
             yield list(work)
 
-    def _forget_what_is_not_needed(self, done: Stopping) -> None:
+    def _forget_what_is_not_needed(self, stopping_rule: Stopping) -> None:
         """Take the trials that never ran of settled treatments out of the design."""
-        done.look()
-        wanted = done.wanted(self.content.design)
+        stopping_rule.look()
+        wanted = stopping_rule.wanted(self.content.design)
         growth.resumed(self.campaign, replace(self.content, design=wanted))
         left = len(self.content.design) - len(wanted)
-        self.say(stopping.line(done.rule, wanted, left))
+        self.say(stopping.line(stopping_rule.rule, wanted, left))
 
 
 def prepare(

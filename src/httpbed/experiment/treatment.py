@@ -1,4 +1,4 @@
-"""The key of a treatment: what names it wherever treatments are counted, grouped or looked up."""
+"""The key of a treatment, by which treatments are counted, grouped and looked up."""
 
 from __future__ import annotations
 

@@ -79,6 +79,17 @@ def test_all_trials_of_a_lost_block_run_again() -> None:
     assert {number for _, number in again.work} == {2}
 
 
+def test_an_invalid_trial_of_an_earlier_run_is_needed() -> None:
+    """A block that was lost before this run began has the numbers of its next attempts."""
+    (trial, *others) = TRIALS[:6]
+    waiting = BlockQueue(
+        [PendingBlock([(trial, 2), *((one, 1) for one in others)])], {}, Needed("0 %", "2 %")
+    )
+    block = waiting.take("alpha", BOTH)
+    assert block
+    assert list(block.work) == [(trial, 2)]
+
+
 def test_a_refused_block_is_judged_again() -> None:
     """It runs on any machine, before the other blocks."""
     needed = Needed()

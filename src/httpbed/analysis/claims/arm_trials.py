@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 
 from httpbed.analysis import sample as samples
 from httpbed.analysis.claims.judging import ArmJudgement
-from httpbed.analysis.claims.verdict import LEAST_OF_MANY
 from httpbed.experiment.check import CHECKS
 from httpbed.experiment.treatment import TreatmentKey, treatment_key
 from httpbed.store.results import Results
@@ -82,8 +81,8 @@ def warnings(arm: ArmJudgement, trials: ArmTrials) -> Iterator[str]:
     if estimate and estimate.judged_cells < estimate.cells:
         missing = estimate.cells - estimate.judged_cells
         yield (
-            f"{missing} of {estimate.cells} cells are open in the interval: they have values in"
-            f" fewer than {LEAST_OF_MANY} blocks"
+            f"{missing} of {estimate.cells} cells count as missing, because this campaign has too"
+            " few values for them: the interval allows any value there"
         )
     yield from endings(trials)
     if estimate and estimate.is_constant:

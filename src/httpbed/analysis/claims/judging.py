@@ -79,8 +79,9 @@ def judge(
 ) -> tuple[JudgedClaim, ...]:
     """Judge claims by a campaign's results; by default those of its experiment.
 
-    Claims are understood in the whole design. Cells that the campaign's scale leaves out count as
-    missing. ``others`` are campaigns to which claims may refer by the name of their experiment.
+    Claims are understood in the whole design. Cells that the campaign's scale leaves out, or that
+    have too few values, count as missing. ``others`` are campaigns to which claims
+    may refer by the name of their experiment.
     """
     experiment = results.stated_experiment
     judge_one = _Judge(results, others)
@@ -177,8 +178,9 @@ class _Judge:
                 absent.append(error)
         if not present:
             raise absent[0]
-        # One cell whose trials failed must not hide what all others show.
-        judged = [one for one in present if one[0].n >= verdicts.LEAST_OF_MANY] or present
+        # A cell whose trials failed counts as missing, so that the others are still judged.
+        least = verdicts.least_blocks([found for found, _ in present])
+        judged = [one for one in present if one[0].n >= least] or present
         return CellSet(
             [found for found, _ in judged],
             [cell.levels for _, cell in judged],

@@ -55,7 +55,7 @@ class ClaimEstimate:
     cells: int
     """Number of cells that the claim is about."""
     judged_cells: int
-    """Number of those for which the campaign has values."""
+    """Number of those with enough values to be judged; the others count as missing."""
     is_constant: bool
     """Whether all blocks of some cell have the same value."""
     unit: str
@@ -70,15 +70,19 @@ class Bracket(NamedTuple):
     high: float
 
 
+def least_blocks(cells: Sequence[CellLocation]) -> int:
+    """Return the number of blocks that each of some cells needs."""
+    is_exact = all(cell.least_p > 0 for cell in cells)
+    return LEAST_OF_MANY if len(cells) > 1 and is_exact else LEAST_BLOCKS
+
+
 def side_of(cells: Sequence[CellLocation], parts: int = 1) -> float:
     """Return the probability with which each end may fail, if so many intervals share it.
 
     Raises:
         NoIntervalError: A cell has too few blocks.
     """
-    fewest = min(cell.n for cell in cells)
-    is_exact = all(cell.least_p > 0 for cell in cells)
-    least = LEAST_OF_MANY if len(cells) > 1 and is_exact else LEAST_BLOCKS
+    fewest, least = min(cell.n for cell in cells), least_blocks(cells)
     if fewest < least:
         blocks = "block" if fewest == 1 else "blocks"
         raise NoIntervalError(f"n = {fewest} {blocks}; a verdict needs at least {least}")

@@ -20,7 +20,7 @@ from httpbed.analysis.dataset import (
     workload_columns,
 )
 from httpbed.analysis.dataset.column import ARROW_TYPES, Cell, Cells, DatasetColumn
-from httpbed.experiment.treatment import TreatmentKey
+from httpbed.experiment.treatment import TreatmentKey, treatment_key
 from httpbed.store.results import Results
 
 Rows = Mapping[tuple[str, int], list[dict[str, Any]]]
@@ -79,7 +79,7 @@ def _trials(name: str, results: Results) -> Iterator[Cells]:
     observed, checked = _by_attempt(results.observations), _by_attempt(results.checks)
     features: dict[TreatmentKey, Cells] = {}
     for row in sorted(results.last_attempts, key=lambda one: (one["block"], one["position"])):
-        key = tuple(row[factor] for factor in experiment.factors)
+        key = treatment_key(row, experiment.factors)
         if key not in features:
             features[key] = _features(results, dict(zip(experiment.factors, key, strict=True)))
         attempt = row["trial"], row["attempt"]

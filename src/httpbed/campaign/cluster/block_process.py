@@ -156,7 +156,7 @@ def require_disk(folder: Path) -> None:
 
 def parallel(jobs: int | None, slots: int) -> Parallelism:
     """Return how many trials run at a time; None: as many as a slot's share of the CPUs carries."""
-    return parallelism.adapted(sharers=slots) if jobs is None else Parallelism(jobs)
+    return parallelism.adapted(processes=slots) if jobs is None else Parallelism(jobs)
 
 
 def _executed(

@@ -64,15 +64,18 @@ class BlockQueue:
         return None
 
     def _needed(self, block: PendingBlock) -> Sequence[Work]:
-        """Return the trials that are needed; of a lost block all: their attempts are invalid."""
-        return block.work if block.losses else [one for one in block.work if self._needs(one[0])]
+        """Return the trials that are needed, among them all that have an invalid attempt."""
+        return [one for one in block.work if one[1] > 1 or self._needs(one[0])]
 
     def _may_run_on(self, machine: str, block: int, present: Collection[str]) -> bool:
         began_on = self._began_on.get(block) or self._given_to.get(block)
         return began_on in {None, machine} or began_on not in present
 
     def put_back(self, block: PendingBlock) -> None:
-        """Let a block that its worker lost or refused run before all others, on any machine."""
+        """Let a block that its worker lost or refused run before all others.
+
+        It need not run where other trials of the block ran in this run.
+        """
         self._given_to.pop(block.number, None)
         self._blocks.insert(0, block)
 

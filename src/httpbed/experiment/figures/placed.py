@@ -111,7 +111,7 @@ def _cells(
     known = {treatment_key(one) for one in treatments} if levels else set()
     for treatment in chosen:
         base = {**treatment, **levels} if levels else None
-        if base is not None and (base == treatment or tuple(base.values()) not in known):
+        if base is not None and (base == treatment or treatment_key(base) not in known):
             continue
         yield FigureCell(
             treatment=treatment,
