@@ -126,7 +126,7 @@ def test_an_attempt_that_needs_much_runs_beside_some_that_need_little() -> None:
 
 
 def test_no_more_than_the_bound_run_however_little_they_need() -> None:
-    """Starts and ends of trials need a CPU, too."""
+    """More at a time were never compared with one at a time."""
 
     async def run() -> int:
         admitted = Admission(Parallelism(5, adapts=True))

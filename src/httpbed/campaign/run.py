@@ -189,7 +189,7 @@ def timed(
     directory: Path,
     *,
     jobs: Parallelism,
-    tell: Callable[[AttemptProgress], None],
+    tell: Tell,
     say: Say,
 ) -> float:
     """Run every trial that a campaign lacks; return the seconds from the first start to the end.

@@ -22,10 +22,10 @@ from httpbed.host import folders, unprivileged
 EXIT_USAGE, EXIT_HOST, EXIT_PIPE = 2, 3, 141
 NOT_WRITABLE = 0o022
 """Group and others cannot write our files, whatever the user's umask is."""
-OUT_OF_MEMORY = ("failed to map segment", "can't start new thread", "Out of Memory Error")
-"""Messages of the dynamic loader, of threads and of DuckDB when memory runs out."""
+OUT_OF_MEMORY = ("failed to map segment", "can't start new thread")
+"""Messages of the dynamic loader and of threads when memory runs out."""
 LEAST_MEMORY_BYTES = 2**30
-"""Least address space: with less, OpenBLAS and DuckDB end the process or hang."""
+"""Least address space: with less, OpenBLAS ends the process or hangs."""
 WRONG_PATHS = frozenset(
     {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG}
     | {errno.ELOOP, errno.EEXIST, errno.ENXIO}

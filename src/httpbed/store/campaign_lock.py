@@ -13,7 +13,7 @@ from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.store.layout import LOCK
 
 _LOCKS = Path("/proc/locks")
-_PLACE = getattr(os, "O_PATH", os.O_RDONLY)
+_PATH_ONLY = getattr(os, "O_PATH", os.O_RDONLY)
 
 
 def is_held(directory: Path) -> bool:
@@ -22,7 +22,7 @@ def is_held(directory: Path) -> bool:
     Reads the kernel's list of locks (proc(5), /proc/locks), because a test would take the lock.
     """
     try:
-        with _opened(directory, _PLACE) as file:
+        with _opened(directory, _PATH_ONLY) as file:
             name = _name_of(file.fileno())
         held = _LOCKS.read_text(encoding="ascii")
     except (OSError, ValueError):  # another system, or a kernel before Linux 3.15

@@ -36,7 +36,7 @@ def losses(block: PendingBlock | None) -> list[str]:
     return sorted(trial.levels["loss"] for trial, _ in block.work) if block else []
 
 
-def test_a_block_is_judged_when_it_is_handed_out() -> None:
+def test_what_a_block_needs_is_decided_when_it_is_handed_out() -> None:
     """A treatment that is settled meanwhile gets no further block."""
     needed = Needed()
     waiting = queue(needed)
@@ -90,7 +90,7 @@ def test_an_invalid_trial_of_an_earlier_run_is_needed() -> None:
     assert list(block.work) == [(trial, 2)]
 
 
-def test_a_refused_block_is_judged_again() -> None:
+def test_what_a_refused_block_needs_is_decided_again() -> None:
     """It runs on any machine, before the other blocks."""
     needed = Needed()
     waiting = queue(needed)
