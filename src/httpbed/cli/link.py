@@ -79,9 +79,9 @@ def _impairments(function: Callable[..., Any]) -> Callable[..., Any]:
     type=OneOf(get_args(Clock)),
     default="real",
     show_default=True,
-    help="With virtual, COMMAND and link are in a guest in which computing takes no time. It has"
-    " your files, keeps what is written below the working folder, and has no input and no outside"
-    " network.",
+    help="With virtual, COMMAND and link are in a guest in which computing takes no time. COMMAND"
+    " is root there and has your files. What it writes below the working folder is kept. It has no"
+    " input and no outside network.",
 )
 @click.option("--isolated", is_flag=True, help="No outside network.")
 @click.option(
