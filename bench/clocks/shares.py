@@ -40,7 +40,7 @@ from httpbed.trial.plan import CampaignSetup
 BOOT, END = "kernel", "power off"
 LOOK_S = 0.05
 SETTLE_S = 1.0
-"""This machine frees the memory of the guest before a little after its end."""
+"""The machine frees the memory of the previous guest shortly after that guest has ended."""
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ class Trial(Value):
     time_limit_s: float
     """Seconds after which the trial has timed out."""
     clock: Clock = "real"
-    """Whose clock it runs by; files leave ``real`` out."""
+    """The trial's clock; files leave ``real`` out."""
 
     @model_serializer(mode="wrap")
     def _without_the_default_clock(self, content: SerializerFunctionWrapHandler) -> dict[str, Any]:

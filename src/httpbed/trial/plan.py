@@ -24,7 +24,7 @@ from httpbed.programs.protocol import Part
 from httpbed.trial import hops, parts, replay_origin
 from httpbed.trial.artifacts import PACKET_LOG
 from httpbed.trial.content import Content
-from httpbed.trial.guest.programs import PROCESSOR_WITHOUT_CHANCE
+from httpbed.trial.guest.programs import WITHOUT_RDRAND
 from httpbed.trial.handover import steps
 from httpbed.trial.handover.steps import HandoverPlan
 from httpbed.trial.hops import Chain, HopPath, NetworkHop, ping_file, sockets_file
@@ -247,7 +247,7 @@ def plan(
     )
     located = hops.locate(scenario, net)
     described = parts.parts(scenario, catalog, net, trial.time_limit_s, options.keep)
-    environment = PROCESSOR_WITHOUT_CHANCE if trial.clock == "virtual" else {}
+    environment = WITHOUT_RDRAND if trial.clock == "virtual" else {}
     processes = _Processes(scenario, catalog, described, environment)
     return TrialPlan(
         trial=trial,

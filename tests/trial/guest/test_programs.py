@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from httpbed.trial import plan
-from httpbed.trial.guest.programs import PROCESSOR_WITHOUT_CHANCE
+from httpbed.trial.guest.programs import WITHOUT_RDRAND
 from recorded import CATALOG, PROXIED, trial
 
 
@@ -14,8 +14,8 @@ def test_programs_in_guests_take_no_randomness_from_the_processor() -> None:
     before, planned = (plan.plan(one, CATALOG) for one in (real, virtual))
     for name, process in planned.servers.items():
         recipes_own = before.servers[name].environment
-        assert process.environment == {**PROCESSOR_WITHOUT_CHANCE, **recipes_own}
-        assert not recipes_own.keys() & PROCESSOR_WITHOUT_CHANCE.keys()
-    assert planned.clients[0].process.environment.keys() >= PROCESSOR_WITHOUT_CHANCE.keys()
+        assert process.environment == {**WITHOUT_RDRAND, **recipes_own}
+        assert not recipes_own.keys() & WITHOUT_RDRAND.keys()
+    assert planned.clients[0].process.environment.keys() >= WITHOUT_RDRAND.keys()
     assert planned.network.specs() != before.network.specs()  # it does not poll
     assert all(not one.environment for one in planned.network.specs())

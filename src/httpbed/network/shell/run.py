@@ -52,7 +52,7 @@ class LinkRequest:
     log: Path | None = None
     meter: bool = False
     clock: Clock = "real"
-    """Whose clock it runs by; in virtual time this machine is a guest."""
+    """The clock of command and link. With ``virtual``, this process is in a guest."""
 
 
 @dataclass(frozen=True)
