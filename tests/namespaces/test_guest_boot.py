@@ -62,8 +62,9 @@ def test_a_kernel_that_dies_is_quoted(tmp_path: Path) -> None:
 
 
 def test_a_panic_is_quoted_without_the_registers_that_follow(tmp_path: Path) -> None:
-    """They say nothing to a user."""
-    script = "echo lost; echo 'Kernel panic - no init'; echo RIP: 0033; echo RAX: 0; exit 134"
+    """They say nothing to a user, and may be 50 long lines."""
+    registers = "for n in $(seq 50); do printf 'R%d: %0100d\\n' $n 0; done"
+    script = f"echo lost; echo 'Kernel panic - no init'; {registers}; exit 134"
     with pytest.raises(BedError, match=r"exit status 134: lost; Kernel panic - no init$"):
         run(tmp_path, script)
 

@@ -16,7 +16,7 @@ from httpbed.host.sandbox import untrusted_files
 
 CONSOLE = "console"
 """Name in the shared folder of the kernel's messages and what its first process prints."""
-_LAST_LINES, _SEARCHED_LINES = 3, 60
+_LAST_LINES, _SEARCHED_LINES, _SEARCHED_BYTES = 3, 60, 2**14
 _PANIC = "Kernel panic"
 _guests_on = Counter[int]()
 """How many guests of this process run on each processor."""
@@ -79,7 +79,7 @@ def last_words(shared: Path) -> str:
 
     After a panic, the processor's registers follow, which are left out.
     """
-    lines = untrusted_files.last_lines(shared, CONSOLE, _SEARCHED_LINES)
+    lines = untrusted_files.last_lines(shared, CONSOLE, _SEARCHED_LINES, _SEARCHED_BYTES)
     words = [visible(line.strip()) for line in lines if line.strip()]
     panic = next((end for end, line in enumerate(words, 1) if _PANIC in line), len(words))
     return "; ".join(words[:panic][-_LAST_LINES:]) or "its console is empty"
