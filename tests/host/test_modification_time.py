@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
+import pytest
+
+from httpbed.experiment.errors import HostError
 from httpbed.host import modification_time
 
 
@@ -16,3 +20,21 @@ def test_every_file_below_a_folder_gets_the_fixed_time(tmp_path: Path) -> None:
     modification_time.fix_below(tmp_path)
     times = {file.stat().st_mtime for file in files}
     assert times == {modification_time.FIXED.timestamp()}
+
+
+def test_another_users_file_with_another_time_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the fixed time it may stay another user's."""
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    for file in (ours, theirs):
+        file.touch()
+    modification_time.fix(ours)
+
+    def forbidden(file: Path, *, ns: tuple[int, int]) -> None:
+        raise PermissionError(file, ns)
+
+    monkeypatch.setattr(os, "utime", forbidden)
+    modification_time.fix(ours)
+    with pytest.raises(HostError, match=r"theirs belongs to another user .* set HTTPBED_CACHE"):
+        modification_time.fix(theirs)
