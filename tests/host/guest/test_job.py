@@ -41,3 +41,34 @@ def test_a_guest_that_left_nothing_broke_off(tmp_path: Path) -> None:
     """A kernel may power off before Python has written anything."""
     with pytest.raises(BedError, match="powered off without a result"):
         job.read_result(tmp_path)
+
+
+def test_a_result_that_a_command_replaced_breaks_the_job_off(tmp_path: Path) -> None:
+    """A command behind a link is root in its guest, and can write to the shared folder."""
+    others = tmp_path / "others.json"
+    others.write_text("{}")
+    result = tmp_path / "result.json"
+    for replace in (
+        lambda: result.symlink_to(others),
+        lambda: os.mkfifo(result),
+        lambda: result.write_text("{"),
+    ):
+        replace()
+        with pytest.raises(BedError, match=r"^the guest's result cannot be read: "):
+            job.read_result(tmp_path)
+        result.unlink()
+
+
+def test_modules_that_the_job_imports_later_are_compiled_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A guest reads no other bytecode, and keeps none that it makes."""
+    modules = tmp_path / "modules"
+    modules.mkdir()
+    for name in ("first_needed", "needed_later"):
+        (modules / f"{name}.py").touch()
+    monkeypatch.syspath_prepend(modules)
+    monkeypatch.setenv("HTTPBED_CACHE", str(tmp_path / "cache"))
+    job.hand_over(tmp_path, "first_needed", None, later=("needed_later",))
+    compiled = (tmp_path / "cache/bytecode" / modules.relative_to("/")).iterdir()
+    assert {file.name.split(".")[0] for file in compiled} == {"first_needed", "needed_later"}

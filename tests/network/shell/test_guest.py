@@ -28,10 +28,10 @@ RESULT: dict[str, Any] = {
 }
 
 
-def request(folder: Path) -> LinkRequest:
+def request(folder: Path, seed: int = 7) -> LinkRequest:
     """Return a request for a command and a capture."""
     return LinkRequest(
-        ("server", "--slow"), options.describe({"loss": "4%"}), 7, "af_packet",
+        ("server", "--slow"), options.describe({"loss": "4%"}), seed, "af_packet",
         pcap=folder / "capture.pcapng", meter=True, clock="virtual",
     )  # fmt: skip
 
@@ -68,7 +68,7 @@ def test_a_guest_gets_the_command_its_folder_and_its_environment(
     assert (ran.exit.status, ran.exit.wall_s, ran.outside) == (3, 1.5, "none")
 
 
-def test_the_seed_of_the_link_is_that_of_the_guest(
+def test_the_seed_of_a_guest_follows_from_that_of_the_link(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So --seed repeats the kernel's ports and keys, too."""
@@ -80,9 +80,30 @@ def test_the_seed_of_the_link_is_that_of_the_guest(
         job.write_result(guest.shared, RESULT)
 
     monkeypatch.setattr(boot, "run", boots)
-    for _ in range(2):
-        asyncio.run(outside.run(request(tmp_path), KERNEL, tmp_path))
-    assert seeds[0] == seeds[1] != 7
+    for seed in (7, 7, 8):
+        asyncio.run(outside.run(request(tmp_path, seed), KERNEL, tmp_path))
+    assert seeds[0] == seeds[1] != seeds[2]
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_a_capture_that_the_command_replaced_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Nothing else of the user gets into the capture, and nothing blocks."""
+    others = tmp_path / "others"
+    others.write_text("secret")
+
+    async def boots(guest: Guest, *, limit_s: float) -> None:
+        del limit_s
+        if kind == "link":
+            (guest.shared / PCAP).symlink_to(others)
+        else:
+            os.mkfifo(guest.shared / PCAP)
+        job.write_result(guest.shared, RESULT)
+
+    monkeypatch.setattr(boot, "run", boots)
+    asyncio.run(outside.run(request(tmp_path), KERNEL, tmp_path))
+    assert (tmp_path / "capture.pcapng").read_bytes() == b""
 
 
 def test_the_emulator_sleeps_in_virtual_time() -> None:

@@ -27,6 +27,7 @@ from httpbed.host.sandbox import untrusted_files
 _WORK, _RESULT = "work.pickle", "result.json"
 _BROKEN = "broken"
 """Key of a result: why the job was broken off."""
+_WITHOUT_RESULT = "the guest powered off without a result"
 _COMPILED, _READ_ONLY = "PYTHONPYCACHEPREFIX", "PYTHONDONTWRITEBYTECODE"
 """Variables of Python: the folder of compiled modules, and that it writes none."""
 _BEGINS_S = 1
@@ -40,20 +41,27 @@ class _Time(ctypes.Structure):
     _fields_ = (("seconds", ctypes.c_long), ("nanoseconds", ctypes.c_long))
 
 
-def hand_over(shared: Path, module: str, work: object, writable: Sequence[Path] = ()) -> None:
+def hand_over(
+    shared: Path,
+    module: str,
+    work: object,
+    writable: Sequence[Path] = (),
+    later: tuple[str, ...] = (),
+) -> None:
     """Write the work and the guest's first program, which runs ``module`` with this Python.
 
     The guest writes through into the ``writable`` folders of this machine, beside the shared one.
+    ``later`` names modules that the job imports while it runs.
     """
     write_work(shared, work)
     program = shared / INIT
-    environment = {**_environment(), _COMPILED: str(_compiled(module))}
+    environment = {**_environment(), _COMPILED: str(_compiled(module, later))}
     program.write_text(init(module, environment, writable))
     program.chmod(0o755)
 
 
 def write_work(shared: Path, work: object) -> None:
-    """Write a guest's work, for the same httpbed in a folder of this user alone."""
+    """Pickle a guest's work. The same httpbed reads it; only this user can write to the folder."""
     (shared / _WORK).write_bytes(pickle.dumps(work))
 
 
@@ -102,29 +110,30 @@ def read_result(shared: Path) -> dict[str, Any]:
     """Return a job's result.
 
     Raises:
-        BedError: The bed broke the job off in the guest, or the guest left no result.
+        BedError: The bed broke the job off in the guest, or the guest left no readable result.
     """
-    text = untrusted_files.own_text(shared / _RESULT)
-    if not text:
-        raise BedError("the guest powered off without a result")
-    result: dict[str, Any] = json.loads(text)
+    try:
+        text = untrusted_files.own_text(shared / _RESULT)
+        result: dict[str, Any] = json.loads(text) if text else {_BROKEN: _WITHOUT_RESULT}
+    except ValueError as error:
+        raise BedError(f"the guest's result cannot be read: {error}") from None
     if _BROKEN in result:
         raise BedError(result[_BROKEN])
     return result
 
 
 @functools.cache
-def _compiled(module: str) -> Path:
-    """Compile a module and all that it imports; return the folder of what was compiled.
+def _compiled(module: str, later: tuple[str, ...]) -> Path:
+    """Compile a module, what it imports and the modules ``later``; return the bytecode's folder.
 
-    A guest, which keeps nothing, would compile each time what this machine has not. That is
-    everything where this user may not write beside the modules.
+    A guest keeps nothing, so it would compile each missing module again in every trial. With this
+    folder set, Python reads no bytecode beside the modules.
     """
     folder = folders.cache() / "bytecode"
     environment = {**os.environ, **_environment(), _COMPILED: str(folder)}
     del environment[_READ_ONLY]
-    subprocess.run(  # whether it succeeds, the guest says
-        [sys.executable, "-P", "-c", f"import {module}"],
+    subprocess.run(  # a failed import fails again in the guest, which reports it
+        [sys.executable, "-P", "-c", f"import {', '.join((module, *later))}"],
         env=environment,
         stdin=subprocess.DEVNULL,
         capture_output=True,

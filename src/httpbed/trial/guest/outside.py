@@ -33,6 +33,8 @@ LEAST_LIMIT_S = 600.0
 LIMIT_PER_S = 2.0
 """The watchdog's limit on this machine's clock, in all and for each second of the time limit. A
 transfer at 10 Mbit/s takes a tenth of its virtual time, one at 1 Gbit/s sixty times as much."""
+_IMPORTED_LATER = ("httpbed.store.packet_log",)
+"""Modules that only trials with several clients or a hand-over need."""
 
 
 async def run(planned: TrialPlan, setup: CampaignSetup, artifacts: Path) -> Mapping[str, float]:
@@ -50,7 +52,7 @@ async def run(planned: TrialPlan, setup: CampaignSetup, artifacts: Path) -> Mapp
     shared.mkdir(mode=0o700)
     try:
         work = handed(planned, setup)
-        await asyncio.to_thread(job.hand_over, shared, inside.__name__, work)
+        await asyncio.to_thread(job.hand_over, shared, inside.__name__, work, (), _IMPORTED_LATER)
         with boot.processor() as cpu:
             guest = _guest(planned, _kernel(setup), shared, cpu)
             await boot.run(guest, limit_s=limit_s(planned.trial))

@@ -23,6 +23,7 @@ from httpbed.experiment.errors import Mistake
 from httpbed.host.guest import boot, job
 from httpbed.host.guest.command import Guest
 from httpbed.host.packages.guest_kernel import GuestKernel
+from httpbed.host.sandbox import untrusted_files
 from httpbed.host.sandbox.spec import Exit
 from httpbed.network.shell import output_files
 from httpbed.network.shell.guest import inside
@@ -36,6 +37,9 @@ LOOK_S = 0.05
 _OWN = ("/dev", "/proc", "/sys")
 """Folders that every guest has of its own."""
 _PIECE = 2**20
+_ANY_SIZE = 2**62
+_IMPORTED_LATER = ("httpbed.host.packages.toolbox",)
+"""Modules that a link needs if this machine lacks the tools of a network."""
 
 
 def mistakes(environment: Mapping[str, str], folder: Path, *, isolated: bool) -> Iterator[Mistake]:
@@ -58,7 +62,7 @@ async def run(request: LinkRequest, kernel: GuestKernel, folder: Path) -> LinkRu
     with tempfile.TemporaryDirectory(prefix="httpbed-link-") as name, ExitStack() as stack:
         shared = Path(name).resolve()  # noqa: ASYNC240 - nothing else runs yet
         work = HandedCommand(replace(request, outside=False, meter=False), folder, dict(os.environ))
-        job.hand_over(shared, inside.__name__, work, [folder])
+        job.hand_over(shared, inside.__name__, work, [folder], _IMPORTED_LATER)
         printed = stack.enter_context(_printed(shared))
         guest = Guest(
             kernel=kernel.path,
@@ -114,10 +118,19 @@ async def _passing_on(printed: list[_Stream], guest: asyncio.Task[None]) -> None
 
 
 def _keep(outputs: Mapping[str, Path | None], shared: Path) -> None:
-    """Copy what the emulator recorded, as far as it came, to where the user wants it."""
+    """Copy what the emulator recorded, as far as it came, to where the user wants it.
+
+    The command may have put anything in its place, which is left out.
+    """
     for name, path in outputs.items():
-        if path and (shared / name).exists():
-            shutil.copyfile(shared / name, path)
+        with suppress(FileNotFoundError, untrusted_files.UnreadableError):
+            if path:
+                _copy(shared / name, path)
+
+
+def _copy(recorded: Path, path: Path) -> None:
+    with untrusted_files.opened(recorded, _ANY_SIZE) as file, path.open("wb") as copy:
+        shutil.copyfileobj(file.buffer, copy, _PIECE)
 
 
 def _link_run(result: Mapping[str, Any]) -> LinkRun:
