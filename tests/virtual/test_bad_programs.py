@@ -70,6 +70,7 @@ def test_a_guest_whose_first_process_dies_is_an_invalid_attempt(
     (record,) = planted(tmp_path, "").run(tmp_path / "campaign", retries=0)
     assert record.attempt.outcome.kind == "invalid"
     assert "the guest ended with exit status" in record.attempt.outcome.reason
+    assert "No module named" in record.attempt.outcome.reason
     assert "panic" in record.attempt.outcome.reason
 
 
