@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from httpbed.experiment.clock import Clock
 
 MOST_PER_CPU = 24
-"""Upper bound of adapted parallelism. A download at 10 Mbit/s takes a twentieth of a CPU; slower
-ones take less, but more of them than this at a time were never compared with one at a time."""
+"""Upper bound of adapted parallelism. A download at 10 Mbit/s takes a tenth of a CPU, so that the
+CPUs are the limit; slower downloads take less, and so many at a time were never compared."""
 
 
 @dataclass(frozen=True)
