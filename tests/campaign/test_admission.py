@@ -16,6 +16,7 @@ from httpbed.campaign.parallelism import Parallelism
 from httpbed.experiment.check import PRESSURE
 from httpbed.experiment.trial import Record, Trial
 from httpbed.host import pressure
+from httpbed.trial.run.demand import Tell
 
 TRIALS = stored_campaigns.loaded().trials
 LIGHT, OTHER = (
@@ -56,7 +57,7 @@ async def ended(
     """Run attempts one after another."""
     for share in shares:
 
-        async def attempt(share: float = share) -> Record:
+        async def attempt(_: object, share: float = share) -> Record:
             return record(trial, share, cpus)
 
         await admitted.run(trial, attempt)
@@ -66,7 +67,7 @@ async def most_at_once(admitted: Admission, trials: Sequence[Trial]) -> int:
     """Run attempts side by side; return how many ran at a time."""
     running, most = 0, 0
 
-    async def attempt(trial: Trial) -> Record:
+    async def attempt(trial: Trial, _: object) -> Record:
         nonlocal running, most
         running += 1
         most = max(most, running)
@@ -172,7 +173,7 @@ def test_attempts_that_were_strained_together_lower_the_budget_once() -> None:
         await ended(admitted, *[0.0] * 50)
         gate = asyncio.Event()
 
-        async def attempt() -> Record:
+        async def attempt(_: object) -> Record:
             await gate.wait()
             return record(LIGHT, 1.1)
 
@@ -194,7 +195,7 @@ def test_an_attempt_does_not_wait_for_room_for_ever(monkeypatch: pytest.MonkeyPa
         admitted, begun, both = Admission(ADAPTED), 0, asyncio.Event()
         await ended(admitted, *[CALM_SHARE * 1.1] * 20, cpus=3.0)
 
-        async def attempt() -> Record:
+        async def attempt(_: object) -> Record:
             nonlocal begun
             begun += 1
             if begun == 2:
@@ -220,7 +221,7 @@ def test_an_attempt_that_needs_much_starts_while_a_cpu_is_idle(
         admitted.learn_demands([record(OTHER, 0.0, 1.0).attempt])
         light, heavy, gate = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
-        async def attempt(trial: Trial, began: asyncio.Event) -> Record:
+        async def attempt(trial: Trial, began: asyncio.Event, _: object) -> Record:
             began.set()
             await gate.wait()
             return record(trial, 0.0)
@@ -320,7 +321,7 @@ async def starts_s(admitted: Admission) -> list[float]:
     began: list[float] = []
     every = asyncio.Event()
 
-    async def attempt() -> Record:
+    async def attempt(_: object) -> Record:
         began.append(time.monotonic())
         if len(began) == 3:
             every.set()
@@ -356,6 +357,47 @@ def test_a_number_of_jobs_starts_attempts_together(monkeypatch: pytest.MonkeyPat
     assert len(asyncio.run(starts_s(Admission(Parallelism(3))))) == 3
 
 
+def test_what_an_attempt_tells_replaces_what_it_was_taken_to_need() -> None:
+    """Long attempts of unknown kinds do not keep the room that they turn out not to need."""
+
+    async def run(needed: float | None) -> int:
+        admitted, others = Admission(ADAPTED), 0
+        ended = asyncio.Event()
+
+        async def attempt(trial: Trial, tell: Tell | None) -> Record:
+            nonlocal others
+            others += trial is OTHER
+            if trial is LIGHT and tell and needed is not None:
+                await tell(needed)
+            await ended.wait()
+            return record(trial, 0.0)
+
+        async with asyncio.TaskGroup() as group:
+            for trial in [LIGHT] * 10 + [OTHER] * 10:
+                group.create_task(admitted.run(trial, partial(attempt, trial)))
+            await asyncio.sleep(0.1)
+            begun = others
+            ended.set()
+        return begun
+
+    assert admission.UNKNOWN_DEMAND * 10 == admission.LEAST_SHARE * CPUS
+    assert asyncio.run(run(None)) == 0
+    assert asyncio.run(run(0.1)) == 5
+
+
+def test_nobody_asks_for_the_demand_of_a_fixed_number_of_attempts() -> None:
+    """It would cost time and change nothing."""
+
+    async def run() -> None:
+        async def attempt(tell: Tell | None) -> Record:
+            assert tell is None
+            return record(LIGHT, 0.0)
+
+        await Admission(Parallelism(2)).run(LIGHT, attempt)
+
+    asyncio.run(run())
+
+
 def test_a_strained_attempt_lowers_no_demand() -> None:
     """It had less of the CPUs than it needed."""
     demands = Demands()
@@ -372,7 +414,7 @@ def test_a_failed_attempt_leaves_its_room() -> None:
     async def run() -> int:
         admitted = Admission(Parallelism(1))
 
-        async def attempt() -> Record:
+        async def attempt(_: object) -> Record:
             raise OSError
 
         with pytest.raises(OSError, match=r"^$"):

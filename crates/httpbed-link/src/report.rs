@@ -48,6 +48,10 @@ pub enum Event<'a> {
     Counters {
         /// When, since the start.
         at_ns: Nanos,
+        /// CPU time of the emulator since the start.
+        cpu_ns: u64,
+        /// Time since the start in which it polled, as in [`Machine::polled_ns`].
+        polled_ns: Nanos,
         /// Of each direction.
         directions: Vec<Counters<'a>>,
     },

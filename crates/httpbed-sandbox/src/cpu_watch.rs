@@ -109,7 +109,12 @@ impl CpuWatch {
         if self.read == self.begun {
             self.read(|_| TaskTimes::default());
         }
-        let times = self.tasks.values().map(Counter::times).chain(self.replaced);
+        self.times()
+    }
+
+    /// What the watch saw up to the last reading.
+    pub fn times(&self) -> CpuTimes {
+        let times = self.tasks.values().map(Counter::times).chain(self.replaced.iter().copied());
         CpuTimes {
             over_ns: u64::try_from((self.read - self.begun).as_nanos()).unwrap_or(u64::MAX),
             busy_ns: self.last_busy_ns - self.first_busy_ns,
@@ -134,6 +139,11 @@ impl CpuWatch {
         }
         counter.last = now;
     }
+}
+
+/// The error where no watch has begun.
+pub fn not_begun() -> io::Error {
+    io::Error::other("no watch has begun")
 }
 
 /// The kernel's figures for all tasks of this PID namespace, by the path of the task.
@@ -197,6 +207,15 @@ mod tests {
         watch.note("new".into(), times(3, 7), |_| TaskTimes::default());
         let counted: Vec<TaskTimes> = watch.tasks.values().map(Counter::times).collect();
         assert_eq!(counted, [times(3, 7), times(1, 30)]);
+    }
+
+    #[test]
+    fn the_times_so_far_do_not_end_the_watch() {
+        let mut watch = empty();
+        watch.note("1".into(), times(9, 100), |_| TaskTimes::default());
+        assert_eq!(watch.times().tasks, [times(9, 100)]);
+        watch.note("1".into(), times(12, 130), |_| TaskTimes::default());
+        assert_eq!(watch.times().tasks, [times(12, 130)]);
     }
 
     #[test]

@@ -127,6 +127,8 @@ pub enum What {
     /// Watch from now on how long each task runs and waits for a CPU, and answer `done`; `refused` if the kernel
     /// does not count it.
     WatchCpu,
+    /// Answer `cpu_times` with what the watch has seen so far.
+    ReadCpuWatch,
     /// End the watch, and answer `cpu_times`.
     EndCpuWatch,
     /// Make a folder with its parents, and answer `done`; no link is followed.

@@ -14,7 +14,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
 use sha2::{Digest, Sha256};
 
-use crate::cpu_watch::CpuWatch;
+use crate::cpu_watch::{self, CpuWatch};
 use crate::memory;
 use crate::part::PartHandle;
 use crate::ports::PortWatch;
@@ -189,8 +189,12 @@ impl Session {
                 self.cpu_watch = Some(watch);
                 Some(Event::Done { id })
             }),
+            What::ReadCpuWatch => {
+                let watch = self.cpu_watch.as_ref().ok_or_else(cpu_watch::not_begun);
+                watch.map(|watch| Some(Event::CpuTimes { id, times: watch.times() }))
+            }
             What::EndCpuWatch => {
-                let watch = self.cpu_watch.take().ok_or_else(|| io::Error::other("no watch has begun"));
+                let watch = self.cpu_watch.take().ok_or_else(cpu_watch::not_begun);
                 watch.map(|watch| Some(Event::CpuTimes { id, times: watch.end() }))
             }
             What::Digest { path } => digest(id, &self.around.base, &path).map(Some),

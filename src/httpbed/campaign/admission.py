@@ -3,11 +3,12 @@
 # Theory of operation
 
 A download over an emulated link takes a twentieth of a CPU, the start of a browser more than a
-whole one. So what is limited is not the number of attempts but their demand: the CPUs that attempts
-at the same treatment used, learnt from those that ended. The network matters most: a page that
-loads in 1 s needs a CPU, the same page needs a fifteenth of one over a link on which it takes 50 s.
-Until an attempt at a treatment has ended, its kind tells: the same roles and workload over any
-network.
+whole one. So what is limited is not the number of attempts but their demand: the CPUs that they
+need. An attempt under way tells its own, beginning some seconds after its client's start. Until
+then it is taken to need what attempts at the same treatment used, learnt from those that ended. The
+network matters most: a page that loads in 1 s needs a CPU, the same page needs a fifteenth of one
+over a link on which it takes 50 s. Until an attempt at a treatment has ended, its kind tells: the
+same roles and workload over any network.
 
 While the client runs, the kernel counts the CPU time of the trial's processes. The set-up before it
 and the judging after it take CPU time, too, which no counter of the trial has. An attempt is
@@ -39,6 +40,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 from httpbed.campaign import parallelism
@@ -48,6 +50,7 @@ from httpbed.experiment.treatment import TreatmentKey, treatment_key
 from httpbed.experiment.trial import Attempt, Record, Trial
 from httpbed.host import pressure
 from httpbed.trial import verdict
+from httpbed.trial.run.demand import Tell
 
 R = TypeVar("R", Record, Record | None)
 LEAST_SHARE, MOST_SHARE = 0.5, 0.9
@@ -71,7 +74,7 @@ MOST_WAIT_S = 10.0
 """Longest wait for room, about as long as a download of 10 MB at 10 Mbit/s."""
 UNKNOWN_DEMAND = 0.2
 """CPUs that an attempt of an unknown kind is taken to need: more than most downloads and less than
-a browser. A transfer of minutes holds it until it ends."""
+a browser."""
 LEAST_DEMAND = 0.02
 OVERHEAD_S = 0.15
 """CPU time of an attempt beside that of its client's run: set-up, tear-down, judging, commit."""
@@ -165,10 +168,13 @@ class Admission:
         """Number of attempts that run."""
         return len(self._running)
 
-    async def run(self, trial: Trial, attempt: Callable[[], Awaitable[R]]) -> R:
-        """Wait for room, run an attempt at the trial, and learn from its record, if it left one."""
+    async def run(self, trial: Trial, attempt: Callable[[Tell | None], Awaitable[R]]) -> R:
+        """Wait for room, run an attempt at the trial, and learn from its record, if it left one.
+
+        The attempt may tell meanwhile how many CPUs it needs; None if nobody asks for it.
+        """
         async with self._admitted(trial) as number:
-            record = await attempt()
+            record = await attempt(partial(self._hear, number) if self._adapts else None)
             if self._adapts and record is not None:
                 self._learn(record.attempt, number)
             return record
@@ -211,6 +217,12 @@ class Admission:
             if pressure.idle_s() - before_s >= time.monotonic() - at_s:
                 break
         self._started_heavy_at_s = time.monotonic()
+
+    async def _hear(self, number: int, cpus: float) -> None:
+        """Note the demand of an attempt under way, in place of what it was taken to need."""
+        async with self._changed:
+            self._running[number] = max(cpus, LEAST_DEMAND)
+            self._changed.notify_all()
 
     def _has_room(self, trial: Trial) -> bool:
         """Whether an attempt may start; a single one always may."""

@@ -27,6 +27,7 @@ from httpbed.trial import verdict
 from httpbed.trial.guest import outside
 from httpbed.trial.plan import CampaignSetup, TrialPlan
 from httpbed.trial.run import runner
+from httpbed.trial.run.demand import Tell
 from httpbed.trial.verdict import AttemptId
 
 if TYPE_CHECKING:  # it imports pyarrow
@@ -83,10 +84,10 @@ async def execute(  # noqa: PLR0913 - all but the first three are keywords
         trial, first = task
 
         async def commit(number: int) -> Attempt | None:
-            async def attempt() -> Record | None:
+            async def attempt(tell_demand: Tell | None) -> Record | None:
                 if interruption.requested:
                     return None
-                return await commit_attempt(campaign, setup, trial, number)
+                return await commit_attempt(campaign, setup, trial, number, tell_demand)
 
             record = await admission.run(trial, attempt)
             return record.attempt if record else None
@@ -159,9 +160,15 @@ def may_end_otherwise(attempt: Attempt) -> bool:
 
 
 async def commit_attempt(
-    campaign: Campaign, setup: CampaignSetup, trial: Trial, number: int
+    campaign: Campaign,
+    setup: CampaignSetup,
+    trial: Trial,
+    number: int,
+    tell_demand: Tell | None = None,
 ) -> Record:
     """Run one attempt at a trial, judge it and make it part of the campaign.
+
+    Tells again and again how many CPUs it needs, if somebody asks for it.
 
     An attempt that the bed broke off is committed, too, as invalid. An attempt whose programs have
     ended is committed even if the run is broken off, for example because another attempt found the
@@ -172,7 +179,7 @@ async def commit_attempt(
     this, artifacts = AttemptId(trial, number, datetime.now(UTC)), folder / "artifacts"
     try:
         planned = setup.plan(trial)
-        phases_s = await _made(planned, setup, artifacts)
+        phases_s = await _made(planned, setup, artifacts, tell_demand)
         judge = partial(verdict.judge, this, planned, setup, artifacts, phases_s)
     except BedError as error:
         judge = partial(verdict.broken_bed, this, str(error))
@@ -213,9 +220,11 @@ async def judged(
     return await asyncio.to_thread(verdict.judge, this, planned, judging, artifacts, phases_s)
 
 
-async def _made(planned: TrialPlan, setup: CampaignSetup, artifacts: Path) -> Mapping[str, float]:
+async def _made(
+    planned: TrialPlan, setup: CampaignSetup, artifacts: Path, tell_demand: Tell | None = None
+) -> Mapping[str, float]:
     """Make an attempt, here or in a guest; return each phase's seconds by the trial's clock."""
     if planned.trial.clock == "virtual":
         return await outside.run(planned, setup, artifacts)
-    phases = await runner.run(planned, setup, artifacts)
+    phases = await runner.run(planned, setup, artifacts, tell_demand)
     return phases.seconds

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from httpbed.experiment.changes import Action
 from httpbed.experiment.errors import BedError
+from httpbed.experiment.units import NS
 from httpbed.host import realtime
 from httpbed.host.sandbox.dialogue import Dialogue, run_tool, time_bounded
 from httpbed.host.sandbox.supervisor import Supervisor
@@ -52,6 +54,14 @@ class Emulator(Dialogue):
     async def gone(self) -> None:
         """Wait until the emulator ends unexpectedly."""
         await asyncio.shield(self.process.exit)
+
+
+def polled_s(event: Mapping[str, Any]) -> float:
+    """Return the CPU time in which the emulator polled, by its event ``counters`` or ``result``.
+
+    Time in which it polled and other processes had the CPU is no CPU time.
+    """
+    return min(event.get("polled_ns", 0), event.get("cpu_ns", 0)) / NS
 
 
 async def build(supervisor: Supervisor, planned: NetworkPlan) -> Emulator:

@@ -11,7 +11,7 @@ from httpbed.experiment.check import CARRIED_OUT, CHECK_BY_ID, ENDED_WELL
 from httpbed.experiment.handover_event import HandoverEvent
 from httpbed.experiment.metric import Observation
 from httpbed.experiment.trial import Attempt, Check, Outcome, Record, Trial
-from httpbed.experiment.units import NS
+from httpbed.network.running import polled_s
 from httpbed.trial import evidence, observe
 from httpbed.trial.checks import registry
 from httpbed.trial.checks.registry import JudgedAttempt
@@ -86,12 +86,11 @@ def cpus_needed(observed: AttemptEvidence) -> float | None:
 
     The emulator polls only while no other process needs the CPUs.
     """
-    pressure, link = observed.pressure, observed.link
+    pressure = observed.pressure
     if "ran_s" not in pressure or pressure["over_s"] <= 0:
         return None
-    # Time in which the emulator polled and other processes had the CPU is no CPU time.
-    polled_s = min(link.get("polled_ns", 0), link.get("cpu_ns", 0)) / NS
-    return float(max(pressure["ran_s"] - polled_s, 0.0) / pressure["over_s"])
+    needed_s = pressure["ran_s"] - polled_s(observed.link)
+    return float(max(needed_s, 0.0) / pressure["over_s"])
 
 
 def served(planned: TrialPlan, setup: CampaignSetup) -> ServedContent:

@@ -46,6 +46,8 @@ pub fn a_delay_is_changed_by_command() {
     assert_eq!(event["change"], json!({"delay_ns": 105 * MILLISECOND}));
     assert_eq!(counters["directions"][0]["packets"]["in"], 6);
     assert_eq!(counters["directions"][1]["bytes"]["delivered"], 6 * 84);
+    assert!(counters["cpu_ns"].as_u64() > Some(0), "{counters}");
+    assert!(counters["polled_ns"].as_u64() <= result["polled_ns"].as_u64(), "{counters}");
     assert_eq!(result["changes"].as_array().map(Vec::len), Some(1));
     assert_clean(&result);
 }

@@ -225,6 +225,10 @@ class Supervisor:
             return False
         return True
 
+    async def cpu_times(self) -> CpuTimes:
+        """Return what the watch that :meth:`watch_cpu` began has seen so far."""
+        return cpu_times.read(await self._request(next(self._ids), {"do": "read_cpu_watch"}))
+
     async def end_cpu_watch(self) -> CpuTimes:
         """Return what the watch that :meth:`watch_cpu` began saw, up to its last reading."""
         return cpu_times.read(await self._request(next(self._ids), {"do": "end_cpu_watch"}))

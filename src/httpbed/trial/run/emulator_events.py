@@ -28,12 +28,13 @@ async def listen(  # noqa: PLR0913 - its sources, and where it writes
     artifacts: Path,
     *,
     awaited: Mapping[str, asyncio.Event],
+    counters: asyncio.Queue[Mapping[str, Any]],
 ) -> Mapping[str, Any]:
     """Log the emulator's events until its result.
 
     When the first connection of a hop carries data, the sockets of its sender are read: earlier
     there are none, and later they may be gone. Sets an event of ``awaited`` when the emulator's
-    event of that name happens.
+    event of that name happens. Puts each event ``counters`` into the queue.
 
     Raises:
         BedError: The emulator ended, or refused a change.
@@ -46,13 +47,13 @@ async def listen(  # noqa: PLR0913 - its sources, and where it writes
             kept.append(json.dumps(event) + "\n")
         if event["event"] == "triggered" and event["name"] in awaited:
             awaited[event["name"]].set()
+        if event["event"] == "counters":
+            counters.put_nowait(event)
         if event["event"] == "refused":
             raise BedError(f"{emulator.name} refused: {event['message']}")
         if event["event"] == "connection":
-            for sender in _senders(event, hops):
-                if sender in sockets and sender not in readings:
-                    reading = supervisor.run(sockets[sender])
-                    readings[sender] = asyncio.create_task(reading)
+            for sender in _senders(event, hops) & sockets.keys() - readings.keys():
+                readings[sender] = asyncio.create_task(supervisor.run(sockets[sender]))
         if event["event"] == "result":
             if kept:
                 untrusted_files.write(artifacts, LINK_EVENTS, "".join(kept))
@@ -60,5 +61,5 @@ async def listen(  # noqa: PLR0913 - its sources, and where it writes
             return event
 
 
-def _senders(connection: Mapping[str, Any], hops: Sequence[NetworkHop]) -> list[str]:
-    return [hop.server for hop in hops if hop.is_between(connection)]
+def _senders(connection: Mapping[str, Any], hops: Sequence[NetworkHop]) -> set[str]:
+    return {hop.server for hop in hops if hop.is_between(connection)}

@@ -52,6 +52,7 @@ from httpbed.trial.plan import (
 from httpbed.trial.run import part_folders
 from httpbed.trial.run.clients import ClientRuns, run_clients, until_done
 from httpbed.trial.run.cpu_pressure import CpuPressure
+from httpbed.trial.run.demand import DemandReports, Tell
 from httpbed.trial.run.disconnection import end_connections
 from httpbed.trial.run.emulator_events import listen
 from httpbed.trial.run.replay_origins import running_origins
@@ -76,18 +77,27 @@ class Phases:
         self._since = now
 
 
-async def run(planned: TrialPlan, setup: CampaignSetup, artifacts: Path) -> Phases:
+async def run(
+    planned: TrialPlan, setup: CampaignSetup, artifacts: Path, tell_demand: Tell | None = None
+) -> Phases:
     """Run a planned trial once and leave all evidence in the folder ``artifacts``.
+
+    Tells again and again how many CPUs it needs, if somebody asks for it.
 
     Raises:
         BedError: The bed failed; the attempt is invalid.
         HostError: This machine cannot make a sandbox.
     """
-    return await run_in(sandbox_spec(setup, planned, artifacts), planned, setup.options, artifacts)
+    spec = sandbox_spec(setup, planned, artifacts)
+    return await run_in(spec, planned, setup.options, artifacts, tell_demand)
 
 
 async def run_in(
-    spec: SandboxSpec, planned: TrialPlan, options: PlanOptions, artifacts: Path
+    spec: SandboxSpec,
+    planned: TrialPlan,
+    options: PlanOptions,
+    artifacts: Path,
+    tell_demand: Tell | None = None,
 ) -> Phases:
     """Run a planned trial as :func:`run` does, in the sandbox of ``spec``."""
     phases = Phases()
@@ -95,7 +105,8 @@ async def run_in(
     try:
         async with sandbox(spec) as supervisor:
             phases.end("sandbox")
-            evidence = await _Run(planned, supervisor, artifacts, phases).perform()
+            reports = DemandReports(supervisor, tell_demand)
+            evidence = await _Run(planned, supervisor, artifacts, phases, reports).perform()
     finally:
         spec.scratch.rmdir()
         disorder = await asyncio.to_thread(part_folders.claim, artifacts, planned.most_bytes())
@@ -182,6 +193,7 @@ class _Run:
     supervisor: Supervisor
     artifacts: Path
     phases: Phases
+    demand: DemandReports
 
     async def perform(self) -> dict[str, Any]:
         """Run the attempt to its end, or until a part has left too much in its folder.
@@ -253,7 +265,8 @@ class _Run:
             self.phases.end("counting")
             cpu_pressure = await CpuPressure.begin(self.supervisor)
             clocks.append(read_clocks())
-            runs = await self._while_emulated(emulator, listening, signals)
+            async with self.demand.told(emulator):
+                runs = await self._while_emulated(emulator, listening, signals)
             clocks.append(read_clocks())
             waited = await cpu_pressure.end()
             self.phases.end("client")
@@ -317,7 +330,8 @@ class _Run:
     def _listen(self, emulator: Emulator, signals: Signals) -> Coroutine[Any, Any, Any]:
         planned, awaited = self.planned, {TRIGGER: signals.triggered}
         arguments = (planned.hops, planned.sockets, self.artifacts)
-        return listen(self.supervisor, emulator, *arguments, awaited=awaited)
+        counters = self.demand.counters
+        return listen(self.supervisor, emulator, *arguments, awaited=awaited, counters=counters)
 
     async def _count(self, when: str) -> None:
         """Read the kernel's counters, where it carries the packets."""
