@@ -4,81 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
 from functools import partial
 
 import pytest
+from admitted_attempts import ADAPTED, CPUS, LIGHT, OTHER, ended, most_at_once, record
 
-import stored_campaigns
-from httpbed.campaign import admission, parallelism
-from httpbed.campaign.admission import CALM_SHARE, DECREASE, Admission, Demands
+from httpbed.campaign import admission, demands
+from httpbed.campaign.admission import CALM_SHARE, DECREASE, Admission
 from httpbed.campaign.parallelism import Parallelism
-from httpbed.experiment.check import PRESSURE
 from httpbed.experiment.trial import Record, Trial
 from httpbed.host import pressure
 from httpbed.trial.run.demand import Tell
 
-TRIALS = stored_campaigns.loaded().trials
-LIGHT, OTHER = (
-    TRIALS[0],
-    next(trial for trial in TRIALS if trial.document["roles"] != TRIALS[0].document["roles"]),
-)
-OTHER_NETWORK = next(
-    trial
-    for trial in TRIALS
-    if trial.document["roles"] == LIGHT.document["roles"]
-    and trial.document["topology"] != LIGHT.document["topology"]
-)
-CPUS = 4
-ADAPTED = Parallelism(32, adapts=True)
-
-
-@pytest.fixture(autouse=True)
-def _four_idle_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parallelism, "cpus", lambda: CPUS)
-    monkeypatch.setattr(pressure, "idle_s", lambda: CPUS * time.monotonic())
-    for constant in ("START_S", "SETUP_S", "OVERHEAD_S"):
-        monkeypatch.setattr(admission, constant, 0.0)
-    monkeypatch.setattr(admission, "LOOK_S", 0.0)
-
-
-def record(trial: Trial, share: float, cpus: float | None = None) -> Record:
-    """Return the record of an attempt with this share of the limit of CPU pressure."""
-    passed, measured = share <= 1, share * PRESSURE.limit
-    made = stored_campaigns.record(trial, kind="completed" if passed else "invalid")
-    check = PRESSURE.result(passed=passed, figure="", measured=measured)
-    attempt = made.attempt.model_copy(update={"checks": [check], "cpus": cpus})
-    return made.model_copy(update={"attempt": attempt})
-
-
-async def ended(
-    admitted: Admission, *shares: float, trial: Trial = LIGHT, cpus: float | None = None
-) -> None:
-    """Run attempts one after another."""
-    for share in shares:
-
-        async def attempt(_: object, share: float = share) -> Record:
-            return record(trial, share, cpus)
-
-        await admitted.run(trial, attempt)
-
-
-async def most_at_once(admitted: Admission, trials: Sequence[Trial]) -> int:
-    """Run attempts side by side; return how many ran at a time."""
-    running, most = 0, 0
-
-    async def attempt(trial: Trial, _: object) -> Record:
-        nonlocal running, most
-        running += 1
-        most = max(most, running)
-        await asyncio.sleep(0.02)
-        running -= 1
-        return record(trial, CALM_SHARE * 1.1)  # which teaches nothing
-
-    async with asyncio.TaskGroup() as group:
-        for trial in trials:
-            group.create_task(admitted.run(trial, partial(attempt, trial)))
-    return most
+pytestmark = pytest.mark.usefixtures("four_idle_cpus")
 
 
 @pytest.mark.parametrize("jobs", [1, 3, 12])
@@ -187,29 +125,6 @@ def test_attempts_that_were_strained_together_lower_the_budget_once() -> None:
     assert asyncio.run(run()) == pytest.approx(admission.MOST_SHARE * CPUS * DECREASE)
 
 
-def test_an_attempt_does_not_wait_for_room_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A transfer of minutes would keep all others out."""
-    monkeypatch.setattr(admission, "MOST_WAIT_S", 0.001)
-
-    async def run() -> None:
-        admitted, begun, both = Admission(ADAPTED), 0, asyncio.Event()
-        await ended(admitted, *[CALM_SHARE * 1.1] * 20, cpus=3.0)
-
-        async def attempt(_: object) -> Record:
-            nonlocal begun
-            begun += 1
-            if begun == 2:
-                both.set()
-            await asyncio.wait_for(both.wait(), 60)
-            return record(LIGHT, 0.0)
-
-        async with asyncio.TaskGroup() as group:
-            for _ in range(2):
-                group.create_task(admitted.run(LIGHT, attempt))
-
-    asyncio.run(run())
-
-
 def test_an_attempt_that_needs_much_starts_while_a_cpu_is_idle(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -270,50 +185,6 @@ def test_demands_of_earlier_runs_are_known() -> None:
         return await most_at_once(admitted, [LIGHT] * 3)
 
     assert asyncio.run(run()) == 1
-
-
-def test_a_treatment_of_unknown_demand_is_taken_for_one_of_its_kind() -> None:
-    """Another network is of the same kind; another client is not."""
-    demands = Demands()
-    assert demands.of(LIGHT) == admission.UNKNOWN_DEMAND
-    demands.learn(record(LIGHT, 0.0, 1.5).attempt)
-    demands.learn(record(LIGHT, 0.0, None).attempt)
-    assert demands.of(OTHER_NETWORK) == pytest.approx(1.5)
-    assert demands.of(OTHER) == admission.UNKNOWN_DEMAND
-
-
-def test_each_treatment_has_its_own_demand_once_an_attempt_has_ended() -> None:
-    """A slow network takes the same page's CPU time over a longer time."""
-    demands = Demands()
-    demands.learn(record(LIGHT, 0.0, 1.5).attempt)
-    demands.learn(record(OTHER_NETWORK, 0.0, 0.1).attempt)
-    assert demands.of(LIGHT) == pytest.approx(1.5)
-    assert demands.of(OTHER_NETWORK) == pytest.approx(0.1)
-
-
-def test_the_shorter_an_attempt_the_more_its_start_and_end_count(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """An attempt of 1 s and one of 10 s have the same client and the same set-up."""
-    monkeypatch.setattr(admission, "OVERHEAD_S", 0.15)
-
-    def demand(client_s: float, cpus: float) -> float:
-        demands, attempt = Demands(), record(LIGHT, 0.0, cpus).attempt
-        phases_s = {"network": 0.2, "client": client_s, "tear-down": 0.3}
-        demands.learn(attempt.model_copy(update={"phases_s": phases_s}))
-        return demands.of(LIGHT)
-
-    assert demand(0.5, 0.05) == pytest.approx(0.175)
-    assert demand(9.5, 0.05) == pytest.approx(0.0625)
-    assert demand(0.5, 1.0) == pytest.approx(1.0), "while its client runs, it needs a whole CPU"
-
-
-def test_a_short_attempt_is_not_taken_for_a_heavy_client(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its set-up needs much for its length; browsers alone wait for an idle CPU."""
-    monkeypatch.setattr(admission, "OVERHEAD_S", 1.0)
-    demands = Demands()
-    demands.learn(record(LIGHT, 0.0, 0.1).attempt)
-    assert demands.of(LIGHT) > admission.HEAVY_DEMAND > demands.of_client(LIGHT)
 
 
 async def starts_s(admitted: Admission) -> list[float]:
@@ -380,45 +251,6 @@ def test_what_an_attempt_tells_replaces_what_it_was_taken_to_need() -> None:
             ended.set()
         return begun
 
-    assert admission.UNKNOWN_DEMAND * 10 == admission.LEAST_SHARE * CPUS
+    assert demands.UNKNOWN_DEMAND * 10 == admission.LEAST_SHARE * CPUS
     assert asyncio.run(run(None)) == 0
     assert asyncio.run(run(0.1)) == 5
-
-
-def test_nobody_asks_for_the_demand_of_a_fixed_number_of_attempts() -> None:
-    """It would cost time and change nothing."""
-
-    async def run() -> None:
-        async def attempt(tell: Tell | None) -> Record:
-            assert tell is None
-            return record(LIGHT, 0.0)
-
-        await Admission(Parallelism(2)).run(LIGHT, attempt)
-
-    asyncio.run(run())
-
-
-def test_a_strained_attempt_lowers_no_demand() -> None:
-    """It had less of the CPUs than it needed."""
-    demands = Demands()
-    demands.learn(record(LIGHT, 0.0, 1.0).attempt)
-    demands.learn(record(LIGHT, 2.0, 0.5).attempt)
-    assert demands.of(LIGHT) == pytest.approx(1.0)
-    demands.learn(record(LIGHT, 2.0, 1.5).attempt)
-    assert demands.of(LIGHT) == pytest.approx(1.5)
-
-
-def test_a_failed_attempt_leaves_its_room() -> None:
-    """An exception ends an attempt like any other end."""
-
-    async def run() -> int:
-        admitted = Admission(Parallelism(1))
-
-        async def attempt(_: object) -> Record:
-            raise OSError
-
-        with pytest.raises(OSError, match=r"^$"):
-            await admitted.run(LIGHT, attempt)
-        return await most_at_once(admitted, [LIGHT] * 2)
-
-    assert asyncio.run(run()) == 1

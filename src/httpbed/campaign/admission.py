@@ -3,17 +3,10 @@
 # Theory of operation
 
 A download over an emulated link takes a twentieth of a CPU, the start of a browser more than a
-whole one. So what is limited is not the number of attempts but their demand: the CPUs that they
-need. An attempt under way tells its own, beginning some seconds after its client's start. Until
-then it is taken to need what attempts at the same treatment used, learnt from those that ended. The
-network matters most: a page that loads in 1 s needs a CPU, the same page needs a fifteenth of one
-over a link on which it takes 50 s. Until an attempt at a treatment has ended, its kind tells: the
-same roles and workload over any network.
-
-While the client runs, the kernel counts the CPU time of the trial's processes. The set-up before it
-and the judging after it take CPU time, too, which no counter of the trial has. An attempt is
-assumed to need :data:`OVERHEAD_S` for them. So a download of 0.1 s needs much more than one of
-10 s, and fewer of them run at a time.
+whole one. So what is limited is not the number of attempts but their demand
+(:mod:`~httpbed.campaign.demands`): the CPUs that they need. An attempt under way tells its own,
+beginning some seconds after its client's start. Until then it is taken to need what attempts before
+it needed.
 
 How much demand the machine can carry is found as TCP finds its share of a link, by additive
 increase and multiplicative decrease (Chiu and Jain, "Analysis of the increase and decrease
@@ -21,9 +14,13 @@ algorithms", 1989). The signal is each attempt's CPU pressure. An attempt with l
 the budget. One that is invalid because the machine was busy lowers it, once for all attempts that
 ran at that time. It had fewer CPUs than it needed, so it lowers no demand.
 
-Attempts enter in order. One with much demand waits for room, and those behind it wait, too;
-otherwise small ones would keep it out for ever. It waits for some seconds only, because transfers
-of minutes may keep the room; if it is then disturbed, that shows.
+Attempts enter in order, with two exceptions:
+
+* An attempt that has to wait for room keeps those behind it waiting, too. Otherwise small ones
+  would keep it out for ever.
+* An attempt whose client tolerates less than what the others need is overtaken by those of its
+  block behind it. So where downloads and page loads are mixed and the machine is full, the
+  downloads of a block run first, and then its page loads.
 
 A mean does not show that a set-up needs a whole CPU. So attempts start one after the other, with
 the time of a set-up between them. Nor does it show that a page load needs all CPUs while the
@@ -34,19 +31,20 @@ with much demand starts only while a CPU is idle, and some more time after the s
 from __future__ import annotations
 
 import asyncio
-import json
+import bisect
+import itertools
 import math
+import operator
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from httpbed.campaign import parallelism
+from httpbed.campaign.demands import LEAST_DEMAND, Demands
 from httpbed.campaign.parallelism import Parallelism
 from httpbed.experiment.check import PRESSURE
-from httpbed.experiment.treatment import TreatmentKey, treatment_key
 from httpbed.experiment.trial import Attempt, Record, Trial
 from httpbed.host import pressure
 from httpbed.trial import verdict
@@ -71,65 +69,27 @@ START_S = 1.0
 LOOK_S = 0.2
 """Time between two looks at the idle time: twenty ticks of the kernel's clock."""
 MOST_WAIT_S = 10.0
-"""Longest wait for room, about as long as a download of 10 MB at 10 Mbit/s."""
-UNKNOWN_DEMAND = 0.2
-"""CPUs that an attempt of an unknown kind is taken to need: more than most downloads and less than
-a browser."""
-LEAST_DEMAND = 0.02
-OVERHEAD_S = 0.15
-"""CPU time of an attempt beside that of its client's run: set-up, tear-down, judging, commit."""
+"""Longest wait for an idle CPU: work of others may keep all of them for hours."""
 SETUP_S = 0.1
 """CPU time of an attempt's set-up."""
-WEIGHT_OF_NEW = 0.3
-"""Of an attempt's demand in the running mean of its treatment (exponential smoothing)."""
+
+
+@dataclass(order=True)
+class _Waiting:
+    """An attempt that waits: those of a block before those of the next, in order."""
+
+    block: int
+    arrival: int
+    trial: Trial = field(compare=False)
+    turn: asyncio.Future[None] = field(compare=False)
 
 
 @dataclass
-class Demands:
-    """How many CPUs attempts at each treatment, and of each kind, use."""
+class _Running:
+    """An attempt under way."""
 
-    _of_treatments: dict[TreatmentKey, float] = field(default_factory=dict)
-    _of_kinds: dict[str, float] = field(default_factory=dict)
-    _of_clients: dict[str, float] = field(default_factory=dict)
-
-    def of(self, trial: Trial) -> float:
-        """Return the CPUs that an attempt at a trial will use."""
-        of_kind = self._of_kinds.get(_kind(trial), UNKNOWN_DEMAND)
-        return max(self._of_treatments.get(treatment_key(trial.levels), of_kind), LEAST_DEMAND)
-
-    def of_client(self, trial: Trial) -> float:
-        """Return the CPUs that attempts of the same kind use while their client runs."""
-        return self._of_clients.get(_kind(trial), UNKNOWN_DEMAND)
-
-    def learn(self, attempt: Attempt) -> None:
-        """Note what an attempt used; a strained one had less than it needed."""
-        if attempt.cpus is None:
-            return
-        treatment, kind = treatment_key(attempt.trial.levels), _kind(attempt.trial)
-        whole, strained = _demand(attempt), verdict.is_strained(attempt)
-        _note(self._of_treatments, treatment, whole, strained=strained)
-        _note(self._of_kinds, kind, whole, strained=strained)
-        _note(self._of_clients, kind, attempt.cpus, strained=strained)
-
-
-def _note(known: dict[Any, float], key: object, cpus: float, *, strained: bool) -> None:
-    before = known.get(key, cpus)
-    known[key] = max(before, cpus) if strained else before + WEIGHT_OF_NEW * (cpus - before)
-
-
-def _demand(attempt: Attempt) -> float:
-    """Return the CPUs that an attempt needed: while its client ran, or on average if that is more.
-
-    :attr:`Attempt.cpus` must be known.
-    """
-    of_client, client_s = attempt.cpus or 0.0, attempt.phases_s.get("client", 0.0)
-    whole_s = sum(attempt.phases_s.values())
-    return max(of_client, (of_client * client_s + OVERHEAD_S) / whole_s) if whole_s else of_client
-
-
-def _kind(trial: Trial) -> str:
-    executed = {name: part for name, part in trial.document.items() if name != "topology"}
-    return json.dumps(executed, sort_keys=True)
+    demand: float
+    tolerance: float
 
 
 class Admission:
@@ -143,15 +103,18 @@ class Admission:
         self._shares_cpus = parallelism_.processes > 1
         """Whether other processes run attempts, which this one cannot count."""
         self._budget = LEAST_SHARE * self._cpus
-        self._running: dict[int, float] = {}
-        """Demand of each attempt under way, by its number."""
+        self._running: dict[int, _Running] = {}
+        """The attempts under way, by their numbers."""
         self._started = 0
         self._lowered_at = 0
         """How many attempts had started when the budget was last lowered."""
         self._started_at_s = -math.inf
         self._started_heavy_at_s = -math.inf
-        self._entrance = asyncio.Lock()
-        self._changed = asyncio.Condition()
+        self._arrivals = itertools.count()
+        self._waiting: list[_Waiting] = []
+        self._entering = False
+        """Whether an attempt's turn has come that has not started yet."""
+        self._closed = False
 
     def learn_demands(self, attempts: Iterable[Attempt]) -> None:
         """Note what attempts of earlier runs used."""
@@ -173,31 +136,92 @@ class Admission:
 
         The attempt may tell meanwhile how many CPUs it needs; None if nobody asks for it.
         """
-        async with self._admitted(trial) as number:
+        await self._turn(trial)
+        beside, number = await self._start(trial)
+        try:
             record = await attempt(partial(self._hear, number) if self._adapts else None)
             if self._adapts and record is not None:
-                self._learn(record.attempt, number)
+                self._learn(record.attempt, number, beside)
             return record
-
-    @asynccontextmanager
-    async def _admitted(self, trial: Trial) -> AsyncIterator[int]:
-        async with self._entrance:
-            async with self._changed:
-                with suppress(TimeoutError):
-                    room = self._changed.wait_for(lambda: self._has_room(trial))
-                    await asyncio.wait_for(room, MOST_WAIT_S)
-                await self._changed.wait_for(lambda: len(self._running) < self._most)
-            if self._adapts:
-                await self._until_it_may_start(self._demands.of_client(trial))
-            self._started += 1
-            number = self._started
-            self._running[number] = self._demands.of(trial)
-        try:
-            yield number
         finally:
-            async with self._changed:
-                del self._running[number]
-                self._changed.notify_all()
+            del self._running[number]
+            self._admit()
+
+    def close(self) -> None:
+        """Let all waiting attempts start at once: nothing of them will run."""
+        self._closed = True
+        for waiting in self._waiting:
+            waiting.turn.set_result(None)
+        self._waiting.clear()
+
+    async def _turn(self, trial: Trial) -> None:
+        """Wait until it is this attempt's turn to start."""
+        if self._closed:
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        waiting = _Waiting(trial.block, next(self._arrivals), trial, turn)
+        bisect.insort(self._waiting, waiting)
+        self._admit()
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if waiting in self._waiting:
+                self._waiting.remove(waiting)
+            else:
+                self._entering = False
+            self._admit()
+            raise
+
+    async def _start(self, trial: Trial) -> tuple[float, int]:
+        """Start an attempt whose turn it is; return what the others need, and its number."""
+        try:
+            if self._adapts and not self._closed:
+                await self._until_it_may_start(self._demands.of_client(trial))
+            beside = self._demanded()
+            self._started += 1
+            demands = self._demands
+            running = _Running(demands.of(trial), demands.tolerance(trial))
+            self._running[self._started] = running
+            return beside, self._started
+        finally:
+            self._entering = False
+            self._admit()
+
+    def _admit(self) -> None:
+        """Let the next attempt start, if it may."""
+        if self._entering or not self._waiting:
+            return
+        if chosen := self._next():
+            self._waiting.remove(chosen)
+            self._entering = True
+            chosen.turn.set_result(None)
+
+    def _next(self) -> _Waiting | None:
+        """Return the attempt that may start next: the first one always may, if none runs."""
+        first = self._waiting[0]
+        if not self._running:
+            return first
+        if len(self._running) >= self._most:
+            return None
+        if not self._adapts:
+            return first
+        others = self._demanded()
+        for waiting in itertools.takewhile(lambda one: one.block == first.block, self._waiting):
+            if others <= self._demands.tolerance(waiting.trial):
+                return waiting if self._has_room(self._demands.of(waiting.trial)) else None
+        return None
+
+    def _has_room(self, demand: float) -> bool:
+        """Whether one more attempt fits into the budget, and into what the others tolerate."""
+        others = self._demanded()
+        if others + min(demand, WIDEST_SHARE * self._budget) > self._budget:
+            return False
+        around = [others - one.demand + demand for one in self._running.values()]
+        tolerances = [one.tolerance for one in self._running.values()]
+        return all(map(operator.le, around, tolerances))
+
+    def _demanded(self) -> float:
+        return sum(one.demand for one in self._running.values())
 
     async def _until_it_may_start(self, of_client: float) -> None:
         """Wait for the set-up of the attempt before; a heavy client also waits for an idle CPU."""
@@ -208,7 +232,7 @@ class Admission:
         self._started_at_s = time.monotonic()
 
     async def _until_a_cpu_is_idle(self, apart_s: float) -> None:
-        """Wait for an idle CPU, so long after the start before; not longer than for room."""
+        """Wait for an idle CPU, so long after the start before; but not for ever."""
         until_s = time.monotonic() + MOST_WAIT_S
         await asyncio.sleep(self._started_heavy_at_s + apart_s - time.monotonic())
         while (self._running or self._shares_cpus) and time.monotonic() < until_s:
@@ -220,20 +244,15 @@ class Admission:
 
     async def _hear(self, number: int, cpus: float) -> None:
         """Note the demand of an attempt under way, in place of what it was taken to need."""
-        async with self._changed:
-            self._running[number] = max(cpus, LEAST_DEMAND)
-            self._changed.notify_all()
+        self._running[number].demand = max(cpus, LEAST_DEMAND)
+        self._admit()
 
-    def _has_room(self, trial: Trial) -> bool:
-        """Whether an attempt may start; a single one always may."""
-        if not self._running or not self._adapts:
-            return len(self._running) < self._most
-        demand = min(self._demands.of(trial), WIDEST_SHARE * self._budget)
-        fits = sum(self._running.values()) + demand <= self._budget
-        return fits and len(self._running) < self._most
-
-    def _learn(self, attempt: Attempt, number: int) -> None:
+    def _learn(self, attempt: Attempt, number: int, beside: float) -> None:
+        shows_the_budget = self._demands.tolerance(attempt.trial) >= self._budget
         self._demands.learn(attempt)
+        self._demands.learn_tolerance(attempt, beside)
+        if not shows_the_budget:
+            return
         if verdict.is_strained(attempt):
             if number > self._lowered_at:
                 self._change_to(self._budget * DECREASE)

@@ -36,6 +36,8 @@ if TYPE_CHECKING:  # it imports pyarrow
 T = TypeVar("T")
 Work = tuple[Trial, int]
 """A trial, and the number of its next attempt."""
+LOOKAHEAD = 1000
+"""How many further trials wait for admission, which lets some overtake others of their block."""
 MOST_RETRIES = 3
 """Retries of a trial in one run, each after an invalid attempt and each reported."""
 
@@ -78,7 +80,12 @@ async def execute(  # noqa: PLR0913 - all but the first three are keywords
     """
     admission = Admission(jobs)
     admission.learn_demands(earlier)
-    interruption = Interruption(lambda: say(finishing(admission.under_way)))
+
+    def finish_those_under_way() -> None:
+        say(finishing(admission.under_way))
+        admission.close()
+
+    interruption = Interruption(finish_those_under_way)
 
     async def finish(task: Work) -> None:
         trial, first = task
@@ -97,7 +104,7 @@ async def execute(  # noqa: PLR0913 - all but the first three are keywords
             await _finish(numbers, commit, tell, Patience(wait_s, lambda: interruption.requested))
 
     with interruption.handled():
-        await side_by_side(work, finish, jobs=jobs.most)
+        await side_by_side(work, finish, jobs=jobs.most + jobs.adapts * LOOKAHEAD)
     if interruption.requested:
         raise KeyboardInterrupt
 

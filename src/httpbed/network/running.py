@@ -61,7 +61,7 @@ def polled_s(event: Mapping[str, Any]) -> float:
 
     Time in which it polled and other processes had the CPU is no CPU time.
     """
-    return min(event.get("polled_ns", 0), event.get("cpu_ns", 0)) / NS
+    return float(min(event.get("polled_ns", 0), event.get("cpu_ns", 0)) / NS)
 
 
 async def build(supervisor: Supervisor, planned: NetworkPlan) -> Emulator:

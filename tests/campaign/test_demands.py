@@ -1,0 +1,126 @@
+"""What attempts are taken to need, and beside how much they may start."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from admitted_attempts import LIGHT, OTHER, OTHER_NETWORK, record
+
+from httpbed.campaign import admission, demands
+from httpbed.campaign.demands import LEAST_TOLERANCE, LOWER, RAISE, UNKNOWN_DEMAND, Demands
+from httpbed.experiment.trial import Attempt, Trial
+
+pytestmark = pytest.mark.usefixtures("four_idle_cpus")
+
+
+def attempt(trial: Trial, share: float, cpus: float | None = None) -> Attempt:
+    """Return an attempt with this share of the limit of CPU pressure."""
+    return record(trial, share, cpus).attempt
+
+
+def test_a_treatment_of_unknown_demand_is_taken_for_one_of_its_kind() -> None:
+    """Another network is of the same kind; another client is not."""
+    learnt = Demands()
+    assert learnt.of(LIGHT) == UNKNOWN_DEMAND
+    learnt.learn(attempt(LIGHT, 0.0, 1.5))
+    learnt.learn(attempt(LIGHT, 0.0, None))
+    assert learnt.of(OTHER_NETWORK) == pytest.approx(1.5)
+    assert learnt.of(OTHER) == UNKNOWN_DEMAND
+
+
+def test_each_treatment_has_its_own_demand_once_an_attempt_has_ended() -> None:
+    """A slow network takes the same page's CPU time over a longer time."""
+    learnt = Demands()
+    learnt.learn(attempt(LIGHT, 0.0, 1.5))
+    learnt.learn(attempt(OTHER_NETWORK, 0.0, 0.1))
+    assert learnt.of(LIGHT) == pytest.approx(1.5)
+    assert learnt.of(OTHER_NETWORK) == pytest.approx(0.1)
+
+
+def test_the_shorter_an_attempt_the_more_its_start_and_end_count(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An attempt of 1 s and one of 10 s have the same client and the same set-up."""
+    monkeypatch.setattr(demands, "OVERHEAD_S", 0.15)
+
+    def demand(client_s: float, cpus: float) -> float:
+        learnt, made = Demands(), attempt(LIGHT, 0.0, cpus)
+        phases_s = {"network": 0.2, "client": client_s, "tear-down": 0.3}
+        learnt.learn(made.model_copy(update={"phases_s": phases_s}))
+        return learnt.of(LIGHT)
+
+    assert demand(0.5, 0.05) == pytest.approx(0.175)
+    assert demand(9.5, 0.05) == pytest.approx(0.0625)
+    assert demand(0.5, 1.0) == pytest.approx(1.0), "while its client runs, it needs a whole CPU"
+
+
+def test_a_short_attempt_is_not_taken_for_a_heavy_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its set-up needs much for its length; browsers alone wait for an idle CPU."""
+    monkeypatch.setattr(demands, "OVERHEAD_S", 1.0)
+    learnt = Demands()
+    learnt.learn(attempt(LIGHT, 0.0, 0.1))
+    assert learnt.of(LIGHT) > admission.HEAVY_DEMAND > learnt.of_client(LIGHT)
+
+
+def test_a_strained_attempt_lowers_no_demand() -> None:
+    """It had less of the CPUs than it needed."""
+    learnt = Demands()
+    learnt.learn(attempt(LIGHT, 0.0, 1.0))
+    learnt.learn(attempt(LIGHT, 2.0, 0.5))
+    assert learnt.of(LIGHT) == pytest.approx(1.0)
+    learnt.learn(attempt(LIGHT, 2.0, 1.5))
+    assert learnt.of(LIGHT) == pytest.approx(1.5)
+
+
+def of_another_client() -> Trial:
+    """Return LIGHT with another client."""
+    role = {**LIGHT.document["roles"]["client"], "implementation": "another"}
+    roles = {**LIGHT.document["roles"], "client": role}
+    document = {**LIGHT.document, "roles": roles}
+    return LIGHT.model_copy(update={"document": document, "levels": {"client": "another"}})
+
+
+def of_another_size() -> Trial:
+    """Return LIGHT with another workload, so of another kind and treatment."""
+    document = {**LIGHT.document, "workload": {"kind": "download", "size": "77 B"}}
+    return LIGHT.model_copy(update={"document": document, "levels": {"size": "77 B"}})
+
+
+def test_an_attempt_of_an_unknown_kind_is_taken_for_one_of_its_client() -> None:
+    """A grid whose treatments run once has a kind for every size and path."""
+    learnt = Demands()
+    learnt.learn(attempt(LIGHT, 0.0, 1.5))
+    assert learnt.of(of_another_size()) == pytest.approx(1.5)
+    assert learnt.of_client(of_another_size()) == pytest.approx(1.5)
+    assert learnt.of(of_another_client()) == UNKNOWN_DEMAND
+
+
+def test_a_client_tolerates_anything_until_an_attempt_is_strained() -> None:
+    """Then less than what was beside it; other clients are not affected."""
+    learnt = Demands()
+    learnt.learn_tolerance(attempt(LIGHT, 1.0), beside=1.0)
+    assert learnt.tolerance(LIGHT) == math.inf
+    learnt.learn_tolerance(attempt(LIGHT, 1.1), beside=1.0)
+    assert learnt.tolerance(of_another_size()) == pytest.approx(LOWER)
+    assert learnt.tolerance(of_another_client()) == math.inf
+
+
+def test_a_tolerance_follows_the_attempts_that_tell_of_it() -> None:
+    """One beside little that went well tells nothing, and neither does one that was alone."""
+    learnt = Demands()
+    learnt.learn_tolerance(attempt(LIGHT, 1.1), beside=0.0)
+    assert learnt.tolerance(LIGHT) == math.inf
+    learnt.learn_tolerance(attempt(LIGHT, 1.1), beside=1.0)
+    learnt.learn_tolerance(attempt(LIGHT, 0.0), beside=0.1)
+    assert learnt.tolerance(LIGHT) == pytest.approx(LOWER)
+    learnt.learn_tolerance(attempt(LIGHT, 0.0), beside=0.5)
+    assert learnt.tolerance(LIGHT) == pytest.approx(LOWER * RAISE)
+    for _ in range(100):
+        learnt.learn_tolerance(attempt(LIGHT, 1.1), beside=0.5)
+    assert learnt.tolerance(LIGHT) == LEAST_TOLERANCE
+
+
+def test_in_the_long_run_one_attempt_in_twenty_is_strained() -> None:
+    """The tolerance then stays the same."""
+    assert 0.05 * math.log(LOWER) + 0.95 * math.log(RAISE) == pytest.approx(0, abs=5e-4)
