@@ -7,8 +7,8 @@ import time
 from functools import partial
 
 import pytest
-from admitted_attempts import ADAPTED, CPUS, LIGHT, OTHER, ended, most_at_once, record
 
+from admitted_attempts import ADAPTED, CPUS, LIGHT, OTHER, ended, most_at_once, record, sensitive
 from httpbed.campaign import admission, demands
 from httpbed.campaign.admission import CALM_SHARE, DECREASE, Admission
 from httpbed.campaign.parallelism import Parallelism
@@ -125,16 +125,16 @@ def test_attempts_that_were_strained_together_lower_the_budget_once() -> None:
     assert asyncio.run(run()) == pytest.approx(admission.MOST_SHARE * CPUS * DECREASE)
 
 
-def test_an_attempt_that_needs_much_starts_while_a_cpu_is_idle(
+def test_an_attempt_that_tolerates_little_starts_while_a_cpu_is_idle(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Its mean demand does not show that others are starting."""
+    """What others need on average does not show that they are starting."""
     monkeypatch.setattr(pressure, "idle_s", lambda: 0.0)
 
     async def run() -> None:
         admitted = Admission(ADAPTED)
-        admitted.learn_demands([record(OTHER, 0.0, 1.0).attempt])
-        light, heavy, gate = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        sensitive(admitted)
+        light, delicate, gate = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
         async def attempt(trial: Trial, began: asyncio.Event, _: object) -> Record:
             began.set()
@@ -142,12 +142,12 @@ def test_an_attempt_that_needs_much_starts_while_a_cpu_is_idle(
             return record(trial, 0.0)
 
         async with asyncio.TaskGroup() as group:
-            for trial, began in ((LIGHT, light), (OTHER, heavy)):
+            for trial, began in ((LIGHT, light), (OTHER, delicate)):
                 group.create_task(admitted.run(trial, partial(attempt, trial, began)))
             await asyncio.sleep(0.02)
-            assert (light.is_set(), heavy.is_set()) == (True, False)
+            assert (light.is_set(), delicate.is_set()) == (True, False)
             monkeypatch.setattr(pressure, "idle_s", lambda: CPUS * time.monotonic())
-            await asyncio.wait_for(heavy.wait(), 5)
+            await asyncio.wait_for(delicate.wait(), 5)
             gate.set()
 
     asyncio.run(run())
@@ -168,7 +168,7 @@ def test_beside_other_processes_an_attempt_waits_for_an_idle_cpu_even_if_it_is_a
     async def run(processes: int) -> int:
         looks.clear()
         admitted = Admission(Parallelism(32, adapts=True, processes=processes))
-        admitted.learn_demands([record(OTHER, 0.0, 1.0).attempt])
+        sensitive(admitted)
         await most_at_once(admitted, [OTHER])
         return len(looks)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import pytest
-from admitted_attempts import LIGHT, OTHER, OTHER_NETWORK, record
 
-from httpbed.campaign import admission, demands
+from admitted_attempts import LIGHT, OTHER, OTHER_NETWORK, record
+from httpbed.campaign import demands
 from httpbed.campaign.demands import LEAST_TOLERANCE, LOWER, RAISE, UNKNOWN_DEMAND, Demands
 from httpbed.experiment.trial import Attempt, Trial
 
@@ -55,12 +55,12 @@ def test_the_shorter_an_attempt_the_more_its_start_and_end_count(
     assert demand(0.5, 1.0) == pytest.approx(1.0), "while its client runs, it needs a whole CPU"
 
 
-def test_a_short_attempt_is_not_taken_for_a_heavy_client(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its set-up needs much for its length; browsers alone wait for an idle CPU."""
+def test_the_set_up_is_no_part_of_what_a_client_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It needs much for the length of a short attempt."""
     monkeypatch.setattr(demands, "OVERHEAD_S", 1.0)
     learnt = Demands()
     learnt.learn(attempt(LIGHT, 0.0, 0.1))
-    assert learnt.of(LIGHT) > admission.HEAVY_DEMAND > learnt.of_client(LIGHT)
+    assert learnt.of(LIGHT) > learnt.of_client(LIGHT) == pytest.approx(0.1)
 
 
 def test_a_strained_attempt_lowers_no_demand() -> None:

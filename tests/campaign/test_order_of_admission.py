@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from functools import partial
 
 import pytest
-from admitted_attempts import ADAPTED, LIGHT, OTHER, ended, most_at_once, record
 
+from admitted_attempts import ADAPTED, LIGHT, OTHER, ended, most_at_once, record, sensitive
 from httpbed.campaign.admission import CALM_SHARE, Admission
 from httpbed.campaign.parallelism import Parallelism
 from httpbed.experiment.trial import Record, Trial
@@ -33,12 +33,6 @@ async def begun(admitted: Admission, trials: Sequence[Trial]) -> list[Trial]:
         at_first = list(began)
         gate.set()
     return at_first
-
-
-def sensitive(admitted: Admission) -> None:
-    """Teach that attempts at OTHER are strained beside half a CPU."""
-    admitted.learn_demands([record(one, 0.0, 0.2).attempt for one in (LIGHT, OTHER)])
-    admitted._demands.learn_tolerance(record(OTHER, 1.1).attempt, beside=0.5)
 
 
 def test_an_attempt_that_tolerates_little_is_overtaken_by_others_of_its_block() -> None:

@@ -64,3 +64,9 @@ async def most_at_once(admitted: Admission, trials: Sequence[Trial]) -> int:
         for trial in trials:
             group.create_task(admitted.run(trial, partial(attempt, trial)))
     return most
+
+
+def sensitive(admitted: Admission) -> None:
+    """Teach that attempts at OTHER are strained beside half a CPU, and need a fifth of one."""
+    admitted.learn_demands([record(one, 0.0, 0.2).attempt for one in (LIGHT, OTHER)])
+    admitted._demands.learn_tolerance(record(OTHER, 1.1).attempt, beside=0.5)

@@ -24,8 +24,8 @@ Attempts enter in order, with two exceptions:
 
 A mean does not show that a set-up needs a whole CPU. So attempts start one after the other, with
 the time of a set-up between them. Nor does it show that a page load needs all CPUs while the
-browser starts and lays out, and nearly none while it waits for the network. So an attempt of a kind
-with much demand starts only while a CPU is idle, and some more time after the start before it.
+browser starts and lays out, and nearly none while it waits for the network. So an attempt that
+tolerates little starts only while a CPU is idle, and some more time after the one before it.
 """
 
 from __future__ import annotations
@@ -62,8 +62,6 @@ CALM_SHARE = 0.5
 """Up to this share of the limit of CPU pressure, an attempt is calm."""
 WIDEST_SHARE = 0.5
 """An attempt may start beside others that need up to half of the budget, whatever it needs."""
-HEAVY_DEMAND = 0.3
-"""An attempt of a kind whose client needs so many CPUs waits for an idle one before it starts."""
 START_S = 1.0
 """Times the client's demand: how long the CPUs may look idle although an attempt has started."""
 LOOK_S = 0.2
@@ -109,7 +107,7 @@ class Admission:
         self._lowered_at = 0
         """How many attempts had started when the budget was last lowered."""
         self._started_at_s = -math.inf
-        self._started_heavy_at_s = -math.inf
+        self._started_sensitive_at_s = -math.inf
         self._arrivals = itertools.count()
         self._waiting: list[_Waiting] = []
         self._entering = False
@@ -176,7 +174,7 @@ class Admission:
         """Start an attempt whose turn it is; return what the others need, and its number."""
         try:
             if self._adapts and not self._closed:
-                await self._until_it_may_start(self._demands.of_client(trial))
+                await self._until_it_may_start(trial)
             beside = self._demanded()
             self._started += 1
             demands = self._demands
@@ -223,24 +221,24 @@ class Admission:
     def _demanded(self) -> float:
         return sum(one.demand for one in self._running.values())
 
-    async def _until_it_may_start(self, of_client: float) -> None:
-        """Wait for the set-up of the attempt before; a heavy client also waits for an idle CPU."""
+    async def _until_it_may_start(self, trial: Trial) -> None:
+        """Wait for the set-up before; a client that tolerates little waits for an idle CPU, too."""
         apart_s = SETUP_S / self._cpus
         await asyncio.sleep(self._started_at_s + apart_s - time.monotonic())
-        if of_client >= HEAVY_DEMAND:
-            await self._until_a_cpu_is_idle(START_S * of_client)
+        if self._demands.tolerance(trial) < self._budget:
+            await self._until_a_cpu_is_idle(START_S * self._demands.of_client(trial))
         self._started_at_s = time.monotonic()
 
     async def _until_a_cpu_is_idle(self, apart_s: float) -> None:
         """Wait for an idle CPU, so long after the start before; but not for ever."""
         until_s = time.monotonic() + MOST_WAIT_S
-        await asyncio.sleep(self._started_heavy_at_s + apart_s - time.monotonic())
+        await asyncio.sleep(self._started_sensitive_at_s + apart_s - time.monotonic())
         while (self._running or self._shares_cpus) and time.monotonic() < until_s:
             before_s, at_s = pressure.idle_s(), time.monotonic()
             await asyncio.sleep(LOOK_S)
             if pressure.idle_s() - before_s >= time.monotonic() - at_s:
                 break
-        self._started_heavy_at_s = time.monotonic()
+        self._started_sensitive_at_s = time.monotonic()
 
     async def _hear(self, number: int, cpus: float) -> None:
         """Note the demand of an attempt under way, in place of what it was taken to need."""
