@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from admitted_attempts import LIGHT, OTHER, OTHER_NETWORK, record
+from admitted_attempts import CPUS, LIGHT, OTHER, OTHER_NETWORK, record
 from httpbed.campaign import demands
-from httpbed.campaign.demands import LEAST_TOLERANCE, LOWER, RAISE, UNKNOWN_DEMAND, Demands
+from httpbed.campaign.demands import LEAST_TOLERANCE, LOWER, MUCH, RAISE, UNKNOWN_DEMAND, Demands
 from httpbed.experiment.trial import Attempt, Trial
 
 pytestmark = pytest.mark.usefixtures("four_idle_cpus")
@@ -21,7 +21,7 @@ def attempt(trial: Trial, share: float, cpus: float | None = None) -> Attempt:
 
 def test_a_treatment_of_unknown_demand_is_taken_for_one_of_its_kind() -> None:
     """Another network is of the same kind; another client is not."""
-    learnt = Demands()
+    learnt = Demands(CPUS)
     assert learnt.of(LIGHT) == UNKNOWN_DEMAND
     learnt.learn(attempt(LIGHT, 0.0, 1.5))
     learnt.learn(attempt(LIGHT, 0.0, None))
@@ -31,7 +31,7 @@ def test_a_treatment_of_unknown_demand_is_taken_for_one_of_its_kind() -> None:
 
 def test_each_treatment_has_its_own_demand_once_an_attempt_has_ended() -> None:
     """A slow network takes the same page's CPU time over a longer time."""
-    learnt = Demands()
+    learnt = Demands(CPUS)
     learnt.learn(attempt(LIGHT, 0.0, 1.5))
     learnt.learn(attempt(OTHER_NETWORK, 0.0, 0.1))
     assert learnt.of(LIGHT) == pytest.approx(1.5)
@@ -45,7 +45,7 @@ def test_the_shorter_an_attempt_the_more_its_start_and_end_count(
     monkeypatch.setattr(demands, "OVERHEAD_S", 0.15)
 
     def demand(client_s: float, cpus: float) -> float:
-        learnt, made = Demands(), attempt(LIGHT, 0.0, cpus)
+        learnt, made = Demands(CPUS), attempt(LIGHT, 0.0, cpus)
         phases_s = {"network": 0.2, "client": client_s, "tear-down": 0.3}
         learnt.learn(made.model_copy(update={"phases_s": phases_s}))
         return learnt.of(LIGHT)
@@ -58,14 +58,14 @@ def test_the_shorter_an_attempt_the_more_its_start_and_end_count(
 def test_the_set_up_is_no_part_of_what_a_client_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     """It needs much for the length of a short attempt."""
     monkeypatch.setattr(demands, "OVERHEAD_S", 1.0)
-    learnt = Demands()
+    learnt = Demands(CPUS)
     learnt.learn(attempt(LIGHT, 0.0, 0.1))
     assert learnt.of(LIGHT) > learnt.of_client(LIGHT) == pytest.approx(0.1)
 
 
 def test_a_strained_attempt_lowers_no_demand() -> None:
     """It had less of the CPUs than it needed."""
-    learnt = Demands()
+    learnt = Demands(CPUS)
     learnt.learn(attempt(LIGHT, 0.0, 1.0))
     learnt.learn(attempt(LIGHT, 2.0, 0.5))
     assert learnt.of(LIGHT) == pytest.approx(1.0)
@@ -89,36 +89,47 @@ def of_another_size() -> Trial:
 
 def test_an_attempt_of_an_unknown_kind_is_taken_for_one_of_its_client() -> None:
     """A grid whose treatments run once has a kind for every size and path."""
-    learnt = Demands()
+    learnt = Demands(CPUS)
     learnt.learn(attempt(LIGHT, 0.0, 1.5))
     assert learnt.of(of_another_size()) == pytest.approx(1.5)
     assert learnt.of_client(of_another_size()) == pytest.approx(1.5)
     assert learnt.of(of_another_client()) == UNKNOWN_DEMAND
 
 
-def test_a_client_tolerates_anything_until_an_attempt_is_strained() -> None:
-    """Then less than what was beside it; other clients are not affected."""
-    learnt = Demands()
-    learnt.learn_tolerance(attempt(LIGHT, 1.0), beside=1.0)
-    assert learnt.tolerance(LIGHT) == math.inf
-    learnt.learn_tolerance(attempt(LIGHT, 1.1), beside=1.0)
-    assert learnt.tolerance(of_another_size()) == pytest.approx(LOWER)
-    assert learnt.tolerance(of_another_client()) == math.inf
-
-
-def test_a_tolerance_follows_the_attempts_that_tell_of_it() -> None:
-    """One beside little that went well tells nothing, and neither does one that was alone."""
-    learnt = Demands()
-    learnt.learn_tolerance(attempt(LIGHT, 1.1), beside=0.0)
-    assert learnt.tolerance(LIGHT) == math.inf
-    learnt.learn_tolerance(attempt(LIGHT, 1.1), beside=1.0)
-    learnt.learn_tolerance(attempt(LIGHT, 0.0), beside=0.1)
-    assert learnt.tolerance(LIGHT) == pytest.approx(LOWER)
-    learnt.learn_tolerance(attempt(LIGHT, 0.0), beside=0.5)
-    assert learnt.tolerance(LIGHT) == pytest.approx(LOWER * RAISE)
+def test_strained_attempts_lower_what_their_client_tolerates() -> None:
+    """Other clients are not affected."""
+    learnt = Demands(CPUS)
+    learnt.learn_tolerance(attempt(LIGHT, 1.0, 1.0), beside=CPUS)
+    assert learnt.tolerance(LIGHT) == CPUS, "more than all CPUs makes no difference"
+    learnt.learn_tolerance(attempt(LIGHT, 1.1, 1.0), beside=1.0)
+    assert learnt.tolerance(of_another_size()) == pytest.approx(LOWER * CPUS)
+    assert learnt.tolerance(of_another_client()) == CPUS
     for _ in range(100):
-        learnt.learn_tolerance(attempt(LIGHT, 1.1), beside=0.5)
+        learnt.learn_tolerance(attempt(LIGHT, 1.1, 1.0), beside=1.0)
     assert learnt.tolerance(LIGHT) == LEAST_TOLERANCE
+
+
+@pytest.mark.parametrize(
+    ("share", "cpus", "beside"),
+    [(1.1, MUCH / 2, 1.0), (1.1, 1.0, 0.0), (0.0, 1.0, 0.1)],
+    ids=["needs little", "was alone", "went well beside little"],
+)
+def test_an_attempt_that_tells_nothing_leaves_the_tolerance(
+    share: float, cpus: float, beside: float
+) -> None:
+    """It was strained for another reason, or would have gone well in any case."""
+    learnt = Demands(CPUS)
+    learnt.learn_tolerance(attempt(LIGHT, 1.1, 1.0), beside=1.0)
+    learnt.learn_tolerance(attempt(LIGHT, share, cpus), beside=beside)
+    assert learnt.tolerance(LIGHT) == pytest.approx(LOWER * CPUS)
+
+
+def test_attempts_that_went_well_beside_enough_raise_the_tolerance() -> None:
+    """Slowly."""
+    learnt = Demands(CPUS)
+    learnt.learn_tolerance(attempt(LIGHT, 1.1, 1.0), beside=1.0)
+    learnt.learn_tolerance(attempt(LIGHT, 1.0, 1.0), beside=LOWER * CPUS / 2)
+    assert learnt.tolerance(LIGHT) == pytest.approx(LOWER * CPUS * RAISE)
 
 
 def test_in_the_long_run_one_attempt_in_twenty_is_strained() -> None:

@@ -48,7 +48,7 @@ def test_an_attempt_that_tolerates_little_is_overtaken_by_others_of_its_block() 
 
 
 def test_nothing_starts_beside_an_attempt_that_would_not_tolerate_it() -> None:
-    """It tolerates 0.4 CPUs: two of 0.2, and not three."""
+    """It tolerates half a CPU: two attempts of a fifth, and not three."""
 
     async def run() -> list[Trial]:
         admitted = Admission(ADAPTED)
@@ -65,7 +65,7 @@ def test_strained_attempts_of_a_sensitive_client_leave_the_budget() -> None:
         admitted = Admission(ADAPTED)
         sensitive(admitted)
         before = admitted.budget
-        await ended(admitted, 0.0, 1.1, 1.1, trial=OTHER)
+        await ended(admitted, 0.0, 1.1, 1.1, trial=OTHER, cpus=0.5)
         return before, admitted.budget
 
     before, after = asyncio.run(run())

@@ -67,6 +67,7 @@ async def most_at_once(admitted: Admission, trials: Sequence[Trial]) -> int:
 
 
 def sensitive(admitted: Admission) -> None:
-    """Teach that attempts at OTHER are strained beside half a CPU, and need a fifth of one."""
-    admitted.learn_demands([record(one, 0.0, 0.2).attempt for one in (LIGHT, OTHER)])
-    admitted._demands.learn_tolerance(record(OTHER, 1.1).attempt, beside=0.5)
+    """Teach that OTHER needs half a CPU and tolerates little more, and LIGHT needs a fifth."""
+    admitted.learn_demands([record(LIGHT, 0.0, 0.2).attempt, record(OTHER, 0.0, 0.5).attempt])
+    while admitted._demands.tolerance(OTHER) > 0.6:
+        admitted._demands.learn_tolerance(record(OTHER, 1.1, 0.5).attempt, beside=0.5)

@@ -18,14 +18,16 @@ Attempts enter in order, with two exceptions:
 
 * An attempt that has to wait for room keeps those behind it waiting, too. Otherwise small ones
   would keep it out for ever.
-* An attempt whose client tolerates less than what the others need is overtaken by those of its
-  block behind it. So where downloads and page loads are mixed and the machine is full, the
+* An attempt that needs much, and whose client tolerates less than what the others need, is
+  overtaken by those of its block behind it. None starts beside it that it would not tolerate. So
+  where downloads and page loads are mixed and the machine is full, the
   downloads of a block run first, and then its page loads.
 
 A mean does not show that a set-up needs a whole CPU. So attempts start one after the other, with
 the time of a set-up between them. Nor does it show that a page load needs all CPUs while the
 browser starts and lays out, and nearly none while it waits for the network. So an attempt that
-tolerates little starts only while a CPU is idle, and some more time after the one before it.
+tolerates less than the budget starts only while the CPUs are as idle as it needs, and some more
+time after the one before it.
 """
 
 from __future__ import annotations
@@ -34,7 +36,6 @@ import asyncio
 import bisect
 import itertools
 import math
-import operator
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
@@ -42,7 +43,7 @@ from functools import partial
 from typing import TypeVar
 
 from httpbed.campaign import parallelism
-from httpbed.campaign.demands import LEAST_DEMAND, Demands
+from httpbed.campaign.demands import LEAST_DEMAND, MUCH, Demands
 from httpbed.campaign.parallelism import Parallelism
 from httpbed.experiment.check import PRESSURE
 from httpbed.experiment.trial import Attempt, Record, Trial
@@ -86,8 +87,8 @@ class _Waiting:
 class _Running:
     """An attempt under way."""
 
+    trial: Trial
     demand: float
-    tolerance: float
 
 
 class Admission:
@@ -96,8 +97,8 @@ class Admission:
     def __init__(self, parallelism_: Parallelism) -> None:
         self._most = parallelism_.most
         self._adapts = parallelism_.adapts
-        self._demands = Demands()
         self._cpus = parallelism.cpus() / parallelism_.processes
+        self._demands = Demands(self._cpus)
         self._shares_cpus = parallelism_.processes > 1
         """Whether other processes run attempts, which this one cannot count."""
         self._budget = LEAST_SHARE * self._cpus
@@ -177,9 +178,7 @@ class Admission:
                 await self._until_it_may_start(trial)
             beside = self._demanded()
             self._started += 1
-            demands = self._demands
-            running = _Running(demands.of(trial), demands.tolerance(trial))
-            self._running[self._started] = running
+            self._running[self._started] = _Running(trial, self._demands.of(trial))
             return beside, self._started
         finally:
             self._entering = False
@@ -205,8 +204,9 @@ class Admission:
             return first
         others = self._demanded()
         for waiting in itertools.takewhile(lambda one: one.block == first.block, self._waiting):
-            if others <= self._demands.tolerance(waiting.trial):
-                return waiting if self._has_room(self._demands.of(waiting.trial)) else None
+            demand = self._demands.of(waiting.trial)
+            if self._tolerates(waiting.trial, demand, others):
+                return waiting if self._has_room(demand) else None
         return None
 
     def _has_room(self, demand: float) -> bool:
@@ -214,9 +214,14 @@ class Admission:
         others = self._demanded()
         if others + min(demand, WIDEST_SHARE * self._budget) > self._budget:
             return False
-        around = [others - one.demand + demand for one in self._running.values()]
-        tolerances = [one.tolerance for one in self._running.values()]
-        return all(map(operator.le, around, tolerances))
+        return all(
+            self._tolerates(one.trial, one.demand, others - one.demand + demand)
+            for one in self._running.values()
+        )
+
+    def _tolerates(self, trial: Trial, demand: float, others: float) -> bool:
+        """Whether an attempt with this demand runs undisturbed beside what others need."""
+        return demand < MUCH or others <= self._demands.tolerance(trial)
 
     def _demanded(self) -> float:
         return sum(one.demand for one in self._running.values())
@@ -225,18 +230,20 @@ class Admission:
         """Wait for the set-up before; a client that tolerates little waits for an idle CPU, too."""
         apart_s = SETUP_S / self._cpus
         await asyncio.sleep(self._started_at_s + apart_s - time.monotonic())
-        if self._demands.tolerance(trial) < self._budget:
-            await self._until_a_cpu_is_idle(START_S * self._demands.of_client(trial))
+        if not self._tolerates(trial, self._demands.of(trial), self._budget):
+            await self._until_idle(trial)
         self._started_at_s = time.monotonic()
 
-    async def _until_a_cpu_is_idle(self, apart_s: float) -> None:
-        """Wait for an idle CPU, so long after the start before; but not for ever."""
+    async def _until_idle(self, trial: Trial) -> None:
+        """Wait until the CPUs are as idle as an attempt needs, but not for ever."""
         until_s = time.monotonic() + MOST_WAIT_S
+        idle = min(1.0, self._cpus - self._demands.tolerance(trial))
+        apart_s = START_S * self._demands.of_client(trial)
         await asyncio.sleep(self._started_sensitive_at_s + apart_s - time.monotonic())
         while (self._running or self._shares_cpus) and time.monotonic() < until_s:
             before_s, at_s = pressure.idle_s(), time.monotonic()
             await asyncio.sleep(LOOK_S)
-            if pressure.idle_s() - before_s >= time.monotonic() - at_s:
+            if pressure.idle_s() - before_s >= idle * (time.monotonic() - at_s):
                 break
         self._started_sensitive_at_s = time.monotonic()
 
@@ -246,10 +253,10 @@ class Admission:
         self._admit()
 
     def _learn(self, attempt: Attempt, number: int, beside: float) -> None:
-        shows_the_budget = self._demands.tolerance(attempt.trial) >= self._budget
+        of_budget = self._tolerates(attempt.trial, attempt.cpus or 0.0, self._budget)
         self._demands.learn(attempt)
         self._demands.learn_tolerance(attempt, beside)
-        if not shows_the_budget:
+        if not of_budget:
             return
         if verdict.is_strained(attempt):
             if number > self._lowered_at:

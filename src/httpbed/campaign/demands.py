@@ -13,14 +13,14 @@ before that its client: a program and a version of HTTP.
 A mean does not show what a neighbour does to an attempt. A download uses one CPU at a time, and
 another one is free. A browser starts six processes that need all CPUs at once, and then waits for
 the network. So each client also has a *tolerance*: the demand of others beside which its attempts
-start. Strained attempts lower it quickly and all others raise it slowly, so that in the long run
-about one attempt in twenty is strained.
+run, where they need much themselves. Strained attempts lower it quickly and all others raise it
+slowly, so that in the long run about one attempt in twenty is strained. Attempts that need little
+have none: in a page load of a minute, the start of the browser does not count.
 """
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -36,9 +36,11 @@ OVERHEAD_S = 0.15
 """CPU time of an attempt beside that of its client's run: set-up, tear-down, judging, commit."""
 WEIGHT_OF_NEW = 0.3
 """Of an attempt's demand in the running mean (exponential smoothing)."""
+MUCH = 0.3
+"""CPUs from which on an attempt needs much while its clients run."""
 LEAST_TOLERANCE = 0.05
 """CPUs that others may need in any case: a few transfers of minutes over slow links."""
-LOWER, RAISE = 0.8, 1.012
+LOWER, RAISE = 0.7, 1.019
 """Factors of a tolerance after a strained attempt, and after another one. It stays the same where
 the share ``f`` is strained for which ``LOWER**f * RAISE**(1 - f)`` is 1: 5 %."""
 
@@ -47,6 +49,8 @@ the share ``f`` is strained for which ``LOWER**f * RAISE**(1 - f)`` is 1: 5 %.""
 class Demands:
     """What attempts need, by treatment, by kind and by client."""
 
+    cpus: float
+    """The CPUs of this machine; no client tolerates more at first."""
     _whole: dict[object, float] = field(default_factory=dict)
     """Demand with set-up and judging."""
     _of_clients: dict[object, float] = field(default_factory=dict)
@@ -65,8 +69,8 @@ class Demands:
         return next(known, UNKNOWN_DEMAND)
 
     def tolerance(self, trial: Trial) -> float:
-        """Return the CPUs that others may need when an attempt at a trial starts."""
-        return self._tolerances.get(_client(trial), math.inf)
+        """Return the CPUs that others may need beside an attempt at a trial that needs much."""
+        return self._tolerances.get(_client(trial), self.cpus)
 
     def learn(self, attempt: Attempt) -> None:
         """Note what an attempt used; a strained one had less than it needed."""
@@ -81,14 +85,16 @@ class Demands:
     def learn_tolerance(self, attempt: Attempt, beside: float) -> None:
         """Note how an attempt went that started while others needed so many CPUs.
 
-        An attempt that started beside much less than it tolerates tells nothing about more.
+        One that needed little tells nothing, and neither does one that went well beside much less
+        than it tolerates.
         """
+        if (attempt.cpus or 0.0) < MUCH:
+            return
         client, before = _client(attempt.trial), self.tolerance(attempt.trial)
         if verdict.is_strained(attempt) and beside >= LEAST_TOLERANCE:
-            lowered = LOWER * (beside if math.isinf(before) else before)
-            self._tolerances[client] = max(lowered, LEAST_TOLERANCE)
+            self._tolerances[client] = max(LOWER * before, LEAST_TOLERANCE)
         elif not verdict.is_strained(attempt) and beside >= before / 2:
-            self._tolerances[client] = RAISE * before
+            self._tolerances[client] = min(RAISE * before, self.cpus)
 
 
 def _general(trial: Trial) -> Iterator[object]:
