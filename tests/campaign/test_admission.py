@@ -166,8 +166,8 @@ def test_beside_other_processes_an_attempt_waits_for_an_idle_cpu_even_if_it_is_a
     monkeypatch.setattr(pressure, "idle_s", idle_s)
 
     async def run(processes: int) -> int:
-        looks.clear()
         admitted = Admission(Parallelism(32, adapts=True, processes=processes))
+        looks.clear()
         sensitive(admitted)
         await most_at_once(admitted, [OTHER])
         return len(looks)
@@ -254,3 +254,34 @@ def test_what_an_attempt_tells_replaces_what_it_was_taken_to_need() -> None:
     assert demands.UNKNOWN_DEMAND * 10 == admission.LEAST_SHARE * CPUS
     assert asyncio.run(run(None)) == 0
     assert asyncio.run(run(0.1)) == 5
+
+
+@pytest.mark.parametrize("idle", [0.0, 0.9])
+def test_idle_cpus_raise_the_budget_while_attempts_wait(
+    monkeypatch: pytest.MonkeyPatch, idle: float
+) -> None:
+    """Those under way may take minutes until they end and show their pressure."""
+    monkeypatch.setattr(admission, "IDLE_LOOK_S", 0.0)
+    monkeypatch.setattr(pressure, "idle_s", lambda: idle * CPUS * time.monotonic())
+
+    async def run() -> float:
+        admitted, gate = Admission(ADAPTED), asyncio.Event()
+
+        async def attempt(tell: Tell | None) -> Record:
+            for _ in range(5):
+                await asyncio.sleep(0.01)
+                assert tell
+                await tell(2.0)
+            await gate.wait()
+            return record(LIGHT, CALM_SHARE * 1.1)
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(20):
+                group.create_task(admitted.run(LIGHT, attempt))
+            await asyncio.sleep(0.5)
+            budget = admitted.budget
+            gate.set()
+        return budget
+
+    least = admission.LEAST_SHARE * CPUS
+    assert asyncio.run(run()) == (pytest.approx(least) if not idle else admission.MOST_SHARE * CPUS)

@@ -100,13 +100,22 @@ def test_strained_attempts_lower_what_their_client_tolerates() -> None:
     """Other clients are not affected."""
     learnt = Demands(CPUS)
     learnt.learn_tolerance(attempt(LIGHT, 1.0, 1.0), beside=CPUS)
-    assert learnt.tolerance(LIGHT) == CPUS, "more than all CPUs makes no difference"
+    assert learnt.tolerance(LIGHT, 1.0) == CPUS, "more than all CPUs makes no difference"
     learnt.learn_tolerance(attempt(LIGHT, 1.1, 1.0), beside=1.0)
-    assert learnt.tolerance(of_another_size()) == pytest.approx(LOWER * CPUS)
-    assert learnt.tolerance(of_another_client()) == CPUS
+    assert learnt.tolerance(of_another_size(), 1.0) == pytest.approx(LOWER * CPUS)
+    assert learnt.tolerance(of_another_client(), 1.0) == CPUS
     for _ in range(100):
         learnt.learn_tolerance(attempt(LIGHT, 1.1, 1.0), beside=1.0)
-    assert learnt.tolerance(LIGHT) == LEAST_TOLERANCE
+    assert learnt.tolerance(LIGHT, 1.0) == LEAST_TOLERANCE
+
+
+def test_a_tolerance_belongs_to_a_range_of_demand() -> None:
+    """A page load of a minute tolerates more than one of a second."""
+    learnt = Demands(CPUS)
+    learnt.learn_tolerance(attempt(LIGHT, 1.1, 3.9 * MUCH), beside=1.0)
+    demands_ = (MUCH / 2, MUCH, 1.9 * MUCH, 2.1 * MUCH, 3.9 * MUCH, 4.1 * MUCH)
+    tolerances = [learnt.tolerance(LIGHT, demand) for demand in demands_]
+    assert tolerances == pytest.approx([math.inf, CPUS, CPUS, LOWER * CPUS, LOWER * CPUS, CPUS])
 
 
 @pytest.mark.parametrize(
@@ -121,7 +130,7 @@ def test_an_attempt_that_tells_nothing_leaves_the_tolerance(
     learnt = Demands(CPUS)
     learnt.learn_tolerance(attempt(LIGHT, 1.1, 1.0), beside=1.0)
     learnt.learn_tolerance(attempt(LIGHT, share, cpus), beside=beside)
-    assert learnt.tolerance(LIGHT) == pytest.approx(LOWER * CPUS)
+    assert learnt.tolerance(LIGHT, 1.0) == pytest.approx(LOWER * CPUS)
 
 
 def test_attempts_that_went_well_beside_enough_raise_the_tolerance() -> None:
@@ -129,7 +138,7 @@ def test_attempts_that_went_well_beside_enough_raise_the_tolerance() -> None:
     learnt = Demands(CPUS)
     learnt.learn_tolerance(attempt(LIGHT, 1.1, 1.0), beside=1.0)
     learnt.learn_tolerance(attempt(LIGHT, 1.0, 1.0), beside=LOWER * CPUS / 2)
-    assert learnt.tolerance(LIGHT) == pytest.approx(LOWER * CPUS * RAISE)
+    assert learnt.tolerance(LIGHT, 1.0) == pytest.approx(LOWER * CPUS * RAISE)
 
 
 def test_in_the_long_run_one_attempt_in_twenty_is_strained() -> None:

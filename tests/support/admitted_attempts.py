@@ -69,5 +69,5 @@ async def most_at_once(admitted: Admission, trials: Sequence[Trial]) -> int:
 def sensitive(admitted: Admission) -> None:
     """Teach that OTHER needs half a CPU and tolerates little more, and LIGHT needs a fifth."""
     admitted.learn_demands([record(LIGHT, 0.0, 0.2).attempt, record(OTHER, 0.0, 0.5).attempt])
-    while admitted._demands.tolerance(OTHER) > 0.6:
+    while admitted._demands.tolerance(OTHER, 0.5) > 0.6:
         admitted._demands.learn_tolerance(record(OTHER, 1.1, 0.5).attempt, beside=0.5)

@@ -11,17 +11,17 @@ it needed.
 How much demand the machine can carry is found as TCP finds its share of a link, by additive
 increase and multiplicative decrease (Chiu and Jain, "Analysis of the increase and decrease
 algorithms", 1989). The signal is each attempt's CPU pressure. An attempt with little of it raises
-the budget. One that is invalid because the machine was busy lowers it, once for all attempts that
-ran at that time. It had fewer CPUs than it needed, so it lowers no demand.
+the budget, and so does idle time while attempts wait: those under way may take minutes. An attempt
+that is invalid because the machine was busy lowers the budget, once for all attempts that ran at
+that time. It had fewer CPUs than it needed, so it lowers no demand.
 
 Attempts enter in order, with two exceptions:
 
 * An attempt that has to wait for room keeps those behind it waiting, too. Otherwise small ones
   would keep it out for ever.
-* An attempt that needs much, and whose client tolerates less than what the others need, is
-  overtaken by those of its block behind it. None starts beside it that it would not tolerate. So
-  where downloads and page loads are mixed and the machine is full, the
-  downloads of a block run first, and then its page loads.
+* An attempt that tolerates less than what the others need is overtaken by those of its block
+  behind it. None starts beside it that it would not tolerate. So where downloads and page loads
+  are mixed and the machine is full, the downloads of a block run first, and then its page loads.
 
 A mean does not show that a set-up needs a whole CPU. So attempts start one after the other, with
 the time of a set-up between them. Nor does it show that a page load needs all CPUs while the
@@ -43,7 +43,7 @@ from functools import partial
 from typing import TypeVar
 
 from httpbed.campaign import parallelism
-from httpbed.campaign.demands import LEAST_DEMAND, MUCH, Demands
+from httpbed.campaign.demands import LEAST_DEMAND, Demands
 from httpbed.campaign.parallelism import Parallelism
 from httpbed.experiment.check import PRESSURE
 from httpbed.experiment.trial import Attempt, Record, Trial
@@ -56,7 +56,11 @@ LEAST_SHARE, MOST_SHARE = 0.5, 0.9
 """Smallest and largest budget, as shares of the CPUs of this process; it begins with the
 smallest."""
 INCREASE_SHARE = 0.03
-"""Added after each calm attempt."""
+"""Added after each calm attempt, and after each second in which the CPUs were idle."""
+IDLE_SHARE = 0.3
+"""Of the CPUs: so much idle time shows that the budget is too small, or the attempts need less than
+they are taken to need."""
+IDLE_LOOK_S = 1.0
 DECREASE = 0.95
 """The budget is multiplied by it after a strained attempt."""
 CALM_SHARE = 0.5
@@ -114,6 +118,8 @@ class Admission:
         self._entering = False
         """Whether an attempt's turn has come that has not started yet."""
         self._closed = False
+        self._idle_seen = (time.monotonic(), pressure.idle_s())
+        """When the idle time was last read, and what it was."""
 
     def learn_demands(self, attempts: Iterable[Attempt]) -> None:
         """Note what attempts of earlier runs used."""
@@ -205,7 +211,7 @@ class Admission:
         others = self._demanded()
         for waiting in itertools.takewhile(lambda one: one.block == first.block, self._waiting):
             demand = self._demands.of(waiting.trial)
-            if self._tolerates(waiting.trial, demand, others):
+            if others <= self._demands.tolerance(waiting.trial, demand):
                 return waiting if self._has_room(demand) else None
         return None
 
@@ -215,13 +221,9 @@ class Admission:
         if others + min(demand, WIDEST_SHARE * self._budget) > self._budget:
             return False
         return all(
-            self._tolerates(one.trial, one.demand, others - one.demand + demand)
+            others - one.demand + demand <= self._demands.tolerance(one.trial, one.demand)
             for one in self._running.values()
         )
-
-    def _tolerates(self, trial: Trial, demand: float, others: float) -> bool:
-        """Whether an attempt with this demand runs undisturbed beside what others need."""
-        return demand < MUCH or others <= self._demands.tolerance(trial)
 
     def _demanded(self) -> float:
         return sum(one.demand for one in self._running.values())
@@ -230,15 +232,15 @@ class Admission:
         """Wait for the set-up before; a client that tolerates little waits for an idle CPU, too."""
         apart_s = SETUP_S / self._cpus
         await asyncio.sleep(self._started_at_s + apart_s - time.monotonic())
-        if not self._tolerates(trial, self._demands.of(trial), self._budget):
-            await self._until_idle(trial)
+        tolerance = self._demands.tolerance(trial, self._demands.of(trial))
+        if tolerance < self._budget:
+            idle = min(1.0, self._cpus - tolerance)
+            await self._until_idle(idle, START_S * self._demands.of_client(trial))
         self._started_at_s = time.monotonic()
 
-    async def _until_idle(self, trial: Trial) -> None:
-        """Wait until the CPUs are as idle as an attempt needs, but not for ever."""
+    async def _until_idle(self, idle: float, apart_s: float) -> None:
+        """Wait for so many idle CPUs, so long after the last such attempt; but not for ever."""
         until_s = time.monotonic() + MOST_WAIT_S
-        idle = min(1.0, self._cpus - self._demands.tolerance(trial))
-        apart_s = START_S * self._demands.of_client(trial)
         await asyncio.sleep(self._started_sensitive_at_s + apart_s - time.monotonic())
         while (self._running or self._shares_cpus) and time.monotonic() < until_s:
             before_s, at_s = pressure.idle_s(), time.monotonic()
@@ -250,14 +252,25 @@ class Admission:
     async def _hear(self, number: int, cpus: float) -> None:
         """Note the demand of an attempt under way, in place of what it was taken to need."""
         self._running[number].demand = max(cpus, LEAST_DEMAND)
+        self._raise_if_idle()
         self._admit()
 
+    def _raise_if_idle(self) -> None:
+        """Raise the budget if the CPUs have been idle although attempts wait."""
+        (before_s, idle_before_s), now_s = self._idle_seen, time.monotonic()
+        if now_s - before_s < IDLE_LOOK_S:
+            return
+        self._idle_seen = (now_s, pressure.idle_s())
+        idle = (self._idle_seen[1] - idle_before_s) / (now_s - before_s)
+        if self._waiting and idle >= IDLE_SHARE * parallelism.cpus():
+            self._change_to(self._budget + INCREASE_SHARE * self._cpus)
+
     def _learn(self, attempt: Attempt, number: int, beside: float) -> None:
-        of_budget = self._tolerates(attempt.trial, attempt.cpus or 0.0, self._budget)
+        tolerance = self._demands.tolerance(attempt.trial, attempt.cpus or 0.0)
         self._demands.learn(attempt)
         self._demands.learn_tolerance(attempt, beside)
-        if not of_budget:
-            return
+        if tolerance < self._budget:
+            return  # it says nothing of the others
         if verdict.is_strained(attempt):
             if number > self._lowered_at:
                 self._change_to(self._budget * DECREASE)

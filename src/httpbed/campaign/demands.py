@@ -12,15 +12,16 @@ before that its client: a program and a version of HTTP.
 
 A mean does not show what a neighbour does to an attempt. A download uses one CPU at a time, and
 another one is free. A browser starts six processes that need all CPUs at once, and then waits for
-the network. So each client also has a *tolerance*: the demand of others beside which its attempts
-run, where they need much themselves. Strained attempts lower it quickly and all others raise it
-slowly, so that in the long run about one attempt in twenty is strained. Attempts that need little
-have none: in a page load of a minute, the start of the browser does not count.
+the network. So attempts that need much also have a *tolerance*: the demand of others beside which
+they run. Strained attempts lower it quickly and all others raise it slowly, so that in the long run
+about one attempt in twenty is strained. It belongs to a client and a range of demand: in a page
+load of a minute the start of the browser does not count, in one of a second it is nearly all.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -37,7 +38,8 @@ OVERHEAD_S = 0.15
 WEIGHT_OF_NEW = 0.3
 """Of an attempt's demand in the running mean (exponential smoothing)."""
 MUCH = 0.3
-"""CPUs from which on an attempt needs much while its clients run."""
+"""CPUs from which on an attempt needs much while its clients run. Each range of demand reaches to
+twice its beginning; this is where the first one begins."""
 LEAST_TOLERANCE = 0.05
 """CPUs that others may need in any case: a few transfers of minutes over slow links."""
 LOWER, RAISE = 0.7, 1.019
@@ -55,7 +57,7 @@ class Demands:
     """Demand with set-up and judging."""
     _of_clients: dict[object, float] = field(default_factory=dict)
     """Demand while the clients run."""
-    _tolerances: dict[object, float] = field(default_factory=dict)
+    _tolerances: dict[tuple[str, int], float] = field(default_factory=dict)
 
     def of(self, trial: Trial) -> float:
         """Return the CPUs that an attempt at a trial will use."""
@@ -68,9 +70,11 @@ class Demands:
         known = (self._of_clients[key] for key in _general(trial) if key in self._of_clients)
         return next(known, UNKNOWN_DEMAND)
 
-    def tolerance(self, trial: Trial) -> float:
-        """Return the CPUs that others may need beside an attempt at a trial that needs much."""
-        return self._tolerances.get(_client(trial), self.cpus)
+    def tolerance(self, trial: Trial, demand: float) -> float:
+        """Return the CPUs that others may need beside an attempt at a trial with such a demand."""
+        if demand < MUCH:
+            return math.inf
+        return self._tolerances.get(_range(trial, demand), self.cpus)
 
     def learn(self, attempt: Attempt) -> None:
         """Note what an attempt used; a strained one had less than it needed."""
@@ -88,13 +92,14 @@ class Demands:
         One that needed little tells nothing, and neither does one that went well beside much less
         than it tolerates.
         """
-        if (attempt.cpus or 0.0) < MUCH:
+        demand, strained = attempt.cpus or 0.0, verdict.is_strained(attempt)
+        if demand < MUCH:
             return
-        client, before = _client(attempt.trial), self.tolerance(attempt.trial)
-        if verdict.is_strained(attempt) and beside >= LEAST_TOLERANCE:
-            self._tolerances[client] = max(LOWER * before, LEAST_TOLERANCE)
-        elif not verdict.is_strained(attempt) and beside >= before / 2:
-            self._tolerances[client] = min(RAISE * before, self.cpus)
+        key, before = _range(attempt.trial, demand), self.tolerance(attempt.trial, demand)
+        if strained and beside >= LEAST_TOLERANCE:
+            self._tolerances[key] = max(LOWER * before, LEAST_TOLERANCE)
+        elif not strained and beside >= before / 2:
+            self._tolerances[key] = min(RAISE * before, self.cpus)
 
 
 def _general(trial: Trial) -> Iterator[object]:
@@ -102,6 +107,11 @@ def _general(trial: Trial) -> Iterator[object]:
     executed = {name: part for name, part in trial.document.items() if name != "topology"}
     yield json.dumps(executed, sort_keys=True)
     yield _client(trial)
+
+
+def _range(trial: Trial, demand: float) -> tuple[str, int]:
+    """Return the client, and the number of the range of demand."""
+    return _client(trial), math.floor(math.log2(demand / MUCH))
 
 
 def _client(trial: Trial) -> str:
