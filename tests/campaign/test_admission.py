@@ -10,7 +10,7 @@ import pytest
 
 from admitted_attempts import ADAPTED, CPUS, LIGHT, OTHER, ended, most_at_once, record, sensitive
 from httpbed.campaign import admission, demands
-from httpbed.campaign.admission import CALM_SHARE, DECREASE, Admission
+from httpbed.campaign.admission import DECREASE, Admission
 from httpbed.campaign.parallelism import Parallelism
 from httpbed.experiment.trial import Record, Trial
 from httpbed.host import pressure
@@ -36,7 +36,7 @@ def test_as_many_run_as_their_demand_allows() -> None:
 
     async def run() -> int:
         admitted = Admission(ADAPTED)
-        await ended(admitted, *[CALM_SHARE * 1.1] * 20, cpus=0.2)
+        await ended(admitted, 0.0, cpus=0.2)
         return await most_at_once(admitted, [LIGHT] * 30)
 
     assert asyncio.run(run()) in {9, 10}
@@ -47,7 +47,7 @@ def test_of_attempts_that_need_more_than_there_is_one_runs() -> None:
 
     async def run() -> int:
         admitted = Admission(ADAPTED)
-        await ended(admitted, *[CALM_SHARE * 1.1] * 20, cpus=3.0)
+        await ended(admitted, 0.0, cpus=3.0)
         return await most_at_once(admitted, [LIGHT] * 3)
 
     assert asyncio.run(run()) == 1
@@ -58,7 +58,7 @@ def test_an_attempt_that_needs_much_runs_beside_some_that_need_little() -> None:
 
     async def run() -> int:
         admitted = Admission(ADAPTED)
-        await ended(admitted, *[CALM_SHARE * 1.1] * 20, cpus=3.0)
+        await ended(admitted, 0.0, cpus=3.0)
         return await most_at_once(admitted, [OTHER] * 4 + [LIGHT])
 
     assert asyncio.run(run()) == 5
@@ -69,60 +69,28 @@ def test_no_more_than_the_bound_run_however_little_they_need() -> None:
 
     async def run() -> int:
         admitted = Admission(Parallelism(5, adapts=True))
-        await ended(admitted, *[CALM_SHARE * 1.1] * 20, cpus=0.0)
+        await ended(admitted, 0.0, cpus=0.0)
         return await most_at_once(admitted, [LIGHT] * 30)
 
     assert asyncio.run(run()) == 5
 
 
-def test_calm_attempts_raise_the_budget_up_to_its_bound() -> None:
-    """Pressure above the calm share leaves it."""
+def test_strained_attempts_lower_the_budget_down_to_its_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However many are strained; those that went well leave it."""
+    monkeypatch.setattr(pressure, "idle_s", lambda: 0.0)
 
     async def run() -> list[float]:
-        admitted, budgets = Admission(ADAPTED), []
-        for shares in ([CALM_SHARE * 1.1] * 4, [0.0], [CALM_SHARE] * 50):
+        admitted, budgets = Admission(ADAPTED), list[float]()
+        admitted._change_to(CPUS)
+        for shares in ([0.0] * 10, [1.1], [1.1] * 100):
             await ended(admitted, *shares)
             budgets.append(admitted.budget)
         return budgets
 
-    assert asyncio.run(run()) == pytest.approx([2.0, 2.12, admission.MOST_SHARE * CPUS])
-
-
-def test_a_strained_attempt_lowers_the_budget_down_to_its_bound() -> None:
-    """However many are strained."""
-
-    async def run() -> list[float]:
-        admitted, budgets = Admission(ADAPTED), []
-        await ended(admitted, *[0.0] * 50)
-        for times in (1, 100):
-            await ended(admitted, *[1.1] * times)
-            budgets.append(admitted.budget)
-        return budgets
-
     most, least = admission.MOST_SHARE * CPUS, admission.LEAST_SHARE * CPUS
-    assert asyncio.run(run()) == pytest.approx([most * DECREASE, least])
-
-
-def test_attempts_that_were_strained_together_lower_the_budget_once() -> None:
-    """All of them had the same neighbours."""
-
-    async def run() -> float:
-        admitted = Admission(ADAPTED)
-        await ended(admitted, *[0.0] * 50)
-        gate = asyncio.Event()
-
-        async def attempt(_: object) -> Record:
-            await gate.wait()
-            return record(LIGHT, 1.1)
-
-        async with asyncio.TaskGroup() as group:
-            for _ in range(4):
-                group.create_task(admitted.run(LIGHT, attempt))
-            await asyncio.sleep(0.005)
-            gate.set()
-        return admitted.budget
-
-    assert asyncio.run(run()) == pytest.approx(admission.MOST_SHARE * CPUS * DECREASE)
+    assert asyncio.run(run()) == pytest.approx([most, most * DECREASE, least])
 
 
 def test_an_attempt_that_tolerates_little_starts_while_a_cpu_is_idle(
@@ -257,10 +225,11 @@ def test_what_an_attempt_tells_replaces_what_it_was_taken_to_need() -> None:
 
 
 @pytest.mark.parametrize("idle", [0.0, 0.9])
+@pytest.mark.parametrize("tells", [True, False], ids=["under way", "ended"])
 def test_idle_cpus_raise_the_budget_while_attempts_wait(
-    monkeypatch: pytest.MonkeyPatch, idle: float
+    monkeypatch: pytest.MonkeyPatch, idle: float, tells: bool
 ) -> None:
-    """Those under way may take minutes until they end and show their pressure."""
+    """Those under way may take minutes until they end, or so little that they tell nothing."""
     monkeypatch.setattr(admission, "IDLE_LOOK_S", 0.0)
     monkeypatch.setattr(pressure, "idle_s", lambda: idle * CPUS * time.monotonic())
 
@@ -268,20 +237,21 @@ def test_idle_cpus_raise_the_budget_while_attempts_wait(
         admitted, gate = Admission(ADAPTED), asyncio.Event()
 
         async def attempt(tell: Tell | None) -> Record:
-            for _ in range(5):
+            for _ in range(5 * tells):
                 await asyncio.sleep(0.01)
                 assert tell
                 await tell(2.0)
-            await gate.wait()
-            return record(LIGHT, CALM_SHARE * 1.1)
+            if tells:
+                await gate.wait()
+            return record(LIGHT, 0.0)
 
         async with asyncio.TaskGroup() as group:
-            for _ in range(20):
+            for _ in range(100):
                 group.create_task(admitted.run(LIGHT, attempt))
             await asyncio.sleep(0.5)
             budget = admitted.budget
             gate.set()
         return budget
 
-    least = admission.LEAST_SHARE * CPUS
-    assert asyncio.run(run()) == (pytest.approx(least) if not idle else admission.MOST_SHARE * CPUS)
+    least, most = admission.LEAST_SHARE * CPUS, admission.MOST_SHARE * CPUS
+    assert asyncio.run(run()) == pytest.approx(most if idle else least)

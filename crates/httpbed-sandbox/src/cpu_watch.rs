@@ -5,7 +5,8 @@
 //! The kernel adds up these times for each task: the first two numbers of `/proc/PID/task/TID/schedstat`, in
 //! nanoseconds (Documentation/scheduler/sched-stats.rst). The numbers disappear with their task, and no other task
 //! inherits them. So this program reads the numbers of all tasks of its PID namespace again and again, and keeps the
-//! last ones. Only a task's last moments, after the last reading, are lost.
+//! last ones. Only a task's last moments, after the last reading, are lost: at most a twentieth of the watch, because
+//! the time between two readings grows with it.
 //!
 //! The machine's busy time (`/proc/stat`, proc(5)) is read at the same moments, so that both can be compared. The
 //! result is that of the last reading before the watch ends: a program that has just ended is in it.
@@ -22,8 +23,11 @@ use serde::Serialize;
 
 use crate::memory::processes;
 
-/// Time between two readings: a reading takes some microseconds for each task.
+/// Shortest and longest time between two readings, of which each takes some ten microseconds for each task.
 const LOOK: Duration = Duration::from_millis(50);
+const LONGEST_LOOK: Duration = Duration::from_secs(1);
+/// Part of the watch so far after which the next reading is due.
+const SHARE: u32 = 20;
 
 /// The times of one task, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -94,7 +98,7 @@ impl CpuWatch {
 
     /// When to read the counters again.
     pub fn next_look(&self) -> Instant {
-        self.read + LOOK
+        self.read + ((self.read - self.begun) / SHARE).clamp(LOOK, LONGEST_LOOK)
     }
 
     /// Read the counters if it is time.
@@ -207,6 +211,19 @@ mod tests {
         watch.note("new".into(), times(3, 7), |_| TaskTimes::default());
         let counted: Vec<TaskTimes> = watch.tasks.values().map(Counter::times).collect();
         assert_eq!(counted, [times(3, 7), times(1, 30)]);
+    }
+
+    #[test]
+    fn readings_become_rarer() {
+        let mut watch = empty();
+        let mut after = |read: Duration| {
+            watch.read = watch.begun + read;
+            watch.next_look() - watch.read
+        };
+        assert_eq!(after(Duration::ZERO), LOOK);
+        assert_eq!(after(Duration::from_secs(1)), LOOK);
+        assert_eq!(after(Duration::from_secs(4)), Duration::from_millis(200));
+        assert_eq!(after(Duration::from_secs(60)), LONGEST_LOOK);
     }
 
     #[test]

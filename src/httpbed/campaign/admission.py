@@ -10,10 +10,9 @@ it needed.
 
 How much demand the machine can carry is found as TCP finds its share of a link, by additive
 increase and multiplicative decrease (Chiu and Jain, "Analysis of the increase and decrease
-algorithms", 1989). The signal is each attempt's CPU pressure. An attempt with little of it raises
-the budget, and so does idle time while attempts wait: those under way may take minutes. An attempt
-that is invalid because the machine was busy lowers the budget, once for all attempts that ran at
-that time. It had fewer CPUs than it needed, so it lowers no demand.
+algorithms", 1989). Idle CPUs raise the budget as long as attempts wait. Each attempt that is
+invalid because the machine was busy lowers it. Such an attempt had fewer CPUs than it needed, so it
+lowers no demand.
 
 Attempts enter in order, with two exceptions:
 
@@ -45,7 +44,6 @@ from typing import TypeVar
 from httpbed.campaign import parallelism
 from httpbed.campaign.demands import LEAST_DEMAND, Demands
 from httpbed.campaign.parallelism import Parallelism
-from httpbed.experiment.check import PRESSURE
 from httpbed.experiment.trial import Attempt, Record, Trial
 from httpbed.host import pressure
 from httpbed.trial import verdict
@@ -56,15 +54,13 @@ LEAST_SHARE, MOST_SHARE = 0.5, 0.9
 """Smallest and largest budget, as shares of the CPUs of this process; it begins with the
 smallest."""
 INCREASE_SHARE = 0.03
-"""Added after each calm attempt, and after each second in which the CPUs were idle."""
-IDLE_SHARE = 0.3
-"""Of the CPUs: so much idle time shows that the budget is too small, or the attempts need less than
-they are taken to need."""
+"""Added after each look that found idle CPUs."""
+IDLE_SHARE = 0.2
+"""Of the CPUs: so much idle time shows that the budget is too small, or that the attempts need less
+than they are taken to need."""
 IDLE_LOOK_S = 1.0
 DECREASE = 0.95
 """The budget is multiplied by it after a strained attempt."""
-CALM_SHARE = 0.5
-"""Up to this share of the limit of CPU pressure, an attempt is calm."""
 WIDEST_SHARE = 0.5
 """An attempt may start beside others that need up to half of the budget, whatever it needs."""
 START_S = 1.0
@@ -109,8 +105,6 @@ class Admission:
         self._running: dict[int, _Running] = {}
         """The attempts under way, by their numbers."""
         self._started = 0
-        self._lowered_at = 0
-        """How many attempts had started when the budget was last lowered."""
         self._started_at_s = -math.inf
         self._started_sensitive_at_s = -math.inf
         self._arrivals = itertools.count()
@@ -146,7 +140,7 @@ class Admission:
         try:
             record = await attempt(partial(self._hear, number) if self._adapts else None)
             if self._adapts and record is not None:
-                self._learn(record.attempt, number, beside)
+                self._learn(record.attempt, beside)
             return record
         finally:
             del self._running[number]
@@ -265,23 +259,13 @@ class Admission:
         if self._waiting and idle >= IDLE_SHARE * parallelism.cpus():
             self._change_to(self._budget + INCREASE_SHARE * self._cpus)
 
-    def _learn(self, attempt: Attempt, number: int, beside: float) -> None:
+    def _learn(self, attempt: Attempt, beside: float) -> None:
         tolerance = self._demands.tolerance(attempt.trial, attempt.cpus or 0.0)
         self._demands.learn(attempt)
         self._demands.learn_tolerance(attempt, beside)
-        if tolerance < self._budget:
-            return  # it says nothing of the others
-        if verdict.is_strained(attempt):
-            if number > self._lowered_at:
-                self._change_to(self._budget * DECREASE)
-                self._lowered_at = self._started
-        elif _is_calm(attempt):
-            self._change_to(self._budget + INCREASE_SHARE * self._cpus)
+        if verdict.is_strained(attempt) and tolerance >= self._budget:  # else it was to blame
+            self._change_to(self._budget * DECREASE)
+        self._raise_if_idle()
 
     def _change_to(self, budget: float) -> None:
         self._budget = min(max(budget, LEAST_SHARE * self._cpus), MOST_SHARE * self._cpus)
-
-
-def _is_calm(attempt: Attempt) -> bool:
-    measured = [check.measured for check in attempt.checks if check.check == PRESSURE.id]
-    return all(one is not None and one <= CALM_SHARE * PRESSURE.limit for one in measured)
