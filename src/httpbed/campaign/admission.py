@@ -53,13 +53,13 @@ R = TypeVar("R", Record, Record | None)
 LEAST_SHARE, MOST_SHARE = 0.5, 0.9
 """Smallest and largest budget, as shares of the CPUs of this process; it begins with the
 smallest."""
-INCREASE_SHARE = 0.03
+INCREASE_SHARE = 0.01
 """Added after each look that found idle CPUs."""
 IDLE_SHARE = 0.2
 """Of the CPUs: so much idle time shows that the budget is too small, or that the attempts need less
 than they are taken to need."""
 IDLE_LOOK_S = 1.0
-DECREASE = 0.95
+DECREASE = 0.9
 """The budget is multiplied by it after a strained attempt."""
 WIDEST_SHARE = 0.5
 """An attempt may start beside others that need up to half of the budget, whatever it needs."""
