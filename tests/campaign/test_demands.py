@@ -8,7 +8,14 @@ import pytest
 
 from admitted_attempts import CPUS, LIGHT, OTHER, OTHER_NETWORK, record
 from httpbed.campaign import demands
-from httpbed.campaign.demands import LEAST_TOLERANCE, LOWER, MUCH, RAISE, UNKNOWN_DEMAND, Demands
+from httpbed.campaign.demands import (
+    FIRST_RANGE,
+    LEAST_TOLERANCE,
+    LOWER,
+    RAISE,
+    UNKNOWN_DEMAND,
+    Demands,
+)
 from httpbed.experiment.trial import Attempt, Trial
 
 pytestmark = pytest.mark.usefixtures("four_idle_cpus")
@@ -112,16 +119,18 @@ def test_strained_attempts_lower_what_their_client_tolerates() -> None:
 def test_a_tolerance_belongs_to_a_range_of_demand() -> None:
     """A page load of a minute tolerates more than one of a second."""
     learnt = Demands(CPUS)
-    learnt.learn_tolerance(attempt(LIGHT, 1.1, 3.9 * MUCH), beside=1.0)
-    demands_ = (MUCH / 2, MUCH, 1.9 * MUCH, 2.1 * MUCH, 3.9 * MUCH, 4.1 * MUCH)
-    tolerances = [learnt.tolerance(LIGHT, demand) for demand in demands_]
-    assert tolerances == pytest.approx([math.inf, CPUS, CPUS, LOWER * CPUS, LOWER * CPUS, CPUS])
+    learnt.learn_tolerance(attempt(LIGHT, 1.1, 3.9 * FIRST_RANGE), beside=1.0)
+    learnt.learn_tolerance(attempt(LIGHT, 1.1, 0.0), beside=1.0)
+    learnt.learn_tolerance(attempt(LIGHT, 1.1, FIRST_RANGE), beside=1.0)
+    ends = (0.0, 1.0, 1.1, 2.0, 2.1, 4.0, 4.1)
+    tolerances = [learnt.tolerance(LIGHT, end * FIRST_RANGE) / CPUS for end in ends]
+    assert tolerances == pytest.approx([LOWER**2, LOWER**2, 1, 1, LOWER, LOWER, 1])
 
 
 @pytest.mark.parametrize(
     ("share", "cpus", "beside"),
-    [(1.1, MUCH / 2, 1.0), (1.1, 1.0, 0.0), (0.0, 1.0, 0.1)],
-    ids=["needs little", "was alone", "went well beside little"],
+    [(1.1, 1.0, 0.0), (0.0, 1.0, 0.1)],
+    ids=["was alone", "went well beside little"],
 )
 def test_an_attempt_that_tells_nothing_leaves_the_tolerance(
     share: float, cpus: float, beside: float

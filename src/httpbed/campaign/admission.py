@@ -25,8 +25,8 @@ Attempts enter in order, with two exceptions:
 A mean does not show that a set-up needs a whole CPU. So attempts start one after the other, with
 the time of a set-up between them. Nor does it show that a page load needs all CPUs while the
 browser starts and lays out, and nearly none while it waits for the network. So an attempt that
-tolerates less than the budget starts only while the CPUs are as idle as it needs, and some more
-time after the one before it.
+needs much and tolerates less than the budget starts only while the CPUs are as idle as it needs,
+and some more time after the one before it.
 """
 
 from __future__ import annotations
@@ -63,6 +63,8 @@ DECREASE = 0.9
 """The budget is multiplied by it after a strained attempt."""
 WIDEST_SHARE = 0.5
 """An attempt may start beside others that need up to half of the budget, whatever it needs."""
+MUCH = 0.3
+"""CPUs from which on an attempt needs much."""
 START_S = 1.0
 """Times the client's demand: how long the CPUs may look idle although an attempt has started."""
 LOOK_S = 0.2
@@ -226,8 +228,9 @@ class Admission:
         """Wait for the set-up before; a client that tolerates little waits for an idle CPU, too."""
         apart_s = SETUP_S / self._cpus
         await asyncio.sleep(self._started_at_s + apart_s - time.monotonic())
-        tolerance = self._demands.tolerance(trial, self._demands.of(trial))
-        if tolerance < self._budget:
+        demand = self._demands.of(trial)
+        tolerance = self._demands.tolerance(trial, demand)
+        if demand >= MUCH and tolerance < self._budget:
             idle = min(1.0, self._cpus - tolerance)
             await self._until_idle(idle, START_S * self._demands.of_client(trial))
         self._started_at_s = time.monotonic()

@@ -10,12 +10,13 @@ CPU, the same page needs a fifteenth of one over a link on which it takes 50 s. 
 first attempt has ended, its kind tells, which is the same roles and workload over any network, and
 before that its client: a program and a version of HTTP.
 
-A mean does not show what a neighbour does to an attempt. A download uses one CPU at a time, and
-another one is free. A browser starts six processes that need all CPUs at once, and then waits for
-the network. So attempts that need much also have a *tolerance*: the demand of others beside which
-they run. Strained attempts lower it quickly and all others raise it slowly, so that in the long run
-about one attempt in twenty is strained. It belongs to a client and a range of demand: in a page
-load of a minute the start of the browser does not count, in one of a second it is nearly all.
+A mean does not show what a neighbour does to an attempt. Over HTTP/2 the kernel sends and receives
+for the programs, over HTTP/3 they wake up for every packet. A browser starts six processes that
+need all CPUs at once, and then waits for the network. So attempts also have a *tolerance*: the
+demand of others beside which they run. Strained attempts lower it quickly and all others raise it
+slowly, so that in the long run about one attempt in twenty is strained. It belongs to a client and
+a range of demand: in a page load of a minute the start of the browser does not count, in one of a
+second it is nearly all.
 """
 
 from __future__ import annotations
@@ -37,11 +38,10 @@ OVERHEAD_S = 0.15
 """CPU time of an attempt beside that of its client's run: set-up, tear-down, judging, commit."""
 WEIGHT_OF_NEW = 0.3
 """Of an attempt's demand in the running mean (exponential smoothing)."""
-MUCH = 0.3
-"""CPUs from which on an attempt needs much while its clients run. Each range of demand reaches to
-twice its beginning; this is where the first one begins."""
 LEAST_TOLERANCE = 0.05
 """CPUs that others may need in any case: a few transfers of minutes over slow links."""
+FIRST_RANGE = 0.1
+"""CPUs at which the first range of demand ends; each further one ends at twice as many."""
 LOWER, RAISE = 0.7, 1.019
 """Factors of a tolerance after a strained attempt, and after another one. It stays the same where
 the share ``f`` is strained for which ``LOWER**f * RAISE**(1 - f)`` is 1: 5 %."""
@@ -72,8 +72,6 @@ class Demands:
 
     def tolerance(self, trial: Trial, demand: float) -> float:
         """Return the CPUs that others may need beside an attempt at a trial with such a demand."""
-        if demand < MUCH:
-            return math.inf
         return self._tolerances.get(_range(trial, demand), self.cpus)
 
     def learn(self, attempt: Attempt) -> None:
@@ -89,12 +87,9 @@ class Demands:
     def learn_tolerance(self, attempt: Attempt, beside: float) -> None:
         """Note how an attempt went that started while others needed so many CPUs.
 
-        One that needed little tells nothing, and neither does one that went well beside much less
-        than it tolerates.
+        One that went well beside much less than it tolerates tells nothing.
         """
         demand, strained = attempt.cpus or 0.0, verdict.is_strained(attempt)
-        if demand < MUCH:
-            return
         key, before = _range(attempt.trial, demand), self.tolerance(attempt.trial, demand)
         if strained and beside >= LEAST_TOLERANCE:
             self._tolerances[key] = max(LOWER * before, LEAST_TOLERANCE)
@@ -111,7 +106,7 @@ def _general(trial: Trial) -> Iterator[object]:
 
 def _range(trial: Trial, demand: float) -> tuple[str, int]:
     """Return the client, and the number of the range of demand."""
-    return _client(trial), math.floor(math.log2(demand / MUCH))
+    return _client(trial), math.ceil(math.log2(max(demand / FIRST_RANGE, 1.0)))
 
 
 def _client(trial: Trial) -> str:
