@@ -14,7 +14,7 @@ from httpbed.campaign.admission import DECREASE, Admission
 from httpbed.campaign.parallelism import Parallelism
 from httpbed.experiment.trial import Record, Trial
 from httpbed.host import pressure
-from httpbed.trial.run.demand import Tell
+from httpbed.trial.run.demand import ReportDemand
 
 pytestmark = pytest.mark.usefixtures("four_idle_cpus")
 
@@ -203,11 +203,11 @@ def test_what_an_attempt_tells_replaces_what_it_was_taken_to_need() -> None:
         admitted, others = Admission(ADAPTED), 0
         ended = asyncio.Event()
 
-        async def attempt(trial: Trial, tell: Tell | None) -> Record:
+        async def attempt(trial: Trial, report: ReportDemand | None) -> Record:
             nonlocal others
             others += trial is OTHER
-            if trial is LIGHT and tell and needed is not None:
-                await tell(needed)
+            if trial is LIGHT and report and needed is not None:
+                await report(needed)
             await ended.wait()
             return record(trial, 0.0)
 
@@ -236,11 +236,11 @@ def test_idle_cpus_raise_the_budget_while_attempts_wait(
     async def run() -> float:
         admitted, gate = Admission(ADAPTED), asyncio.Event()
 
-        async def attempt(tell: Tell | None) -> Record:
+        async def attempt(report: ReportDemand | None) -> Record:
             for _ in range(5 * tells):
                 await asyncio.sleep(0.01)
-                assert tell
-                await tell(2.0)
+                assert report
+                await report(2.0)
             if tells:
                 await gate.wait()
             return record(LIGHT, 0.0)

@@ -12,7 +12,7 @@ from admitted_attempts import ADAPTED, LIGHT, OTHER, ended, most_at_once, record
 from httpbed.campaign.admission import Admission
 from httpbed.campaign.parallelism import Parallelism
 from httpbed.experiment.trial import Record, Trial
-from httpbed.trial.run.demand import Tell
+from httpbed.trial.run.demand import ReportDemand
 
 pytestmark = pytest.mark.usefixtures("four_idle_cpus")
 
@@ -72,27 +72,26 @@ def test_strained_attempts_of_a_sensitive_client_leave_the_budget() -> None:
     assert after == before
 
 
-def test_after_closing_every_waiting_attempt_runs_at_once() -> None:
-    """Each of them finds that the user wants no more, and ends."""
+def test_after_closing_no_attempt_begins() -> None:
+    """The attempt under way ends, and those that wait end without one."""
 
-    async def run() -> int:
-        admitted, ended = Admission(Parallelism(1)), 0
+    async def run() -> tuple[int, list[Record | None]]:
+        admitted, begun = Admission(Parallelism(1)), 0
 
-        async def attempt(_: object) -> None:
-            nonlocal ended
-            ended += 1
-            if ended == 1:
-                await asyncio.sleep(0.01)
-                admitted.close()
-                await asyncio.sleep(0.01)
-                assert ended == 5
+        async def attempt(_: object) -> Record:
+            nonlocal begun
+            begun += 1
+            await asyncio.sleep(0)
+            admitted.close()
+            return record(LIGHT, 0.0)
 
-        async with asyncio.TaskGroup() as group:
-            for _ in range(5):
-                group.create_task(admitted.run(LIGHT, attempt))
-        return ended
+        records = await asyncio.gather(*(admitted.run(LIGHT, attempt) for _ in range(5)))
+        return begun, [*records, await admitted.run(LIGHT, attempt)]
 
-    assert asyncio.run(run()) == 5
+    begun, (first, *others) = asyncio.run(run())
+    assert begun == 1
+    assert first is not None
+    assert others == [None] * 5
 
 
 def test_a_cancelled_attempt_leaves_its_turn() -> None:
@@ -123,8 +122,8 @@ def test_nobody_asks_for_the_demand_of_a_fixed_number_of_attempts() -> None:
     """It would cost time and change nothing."""
 
     async def run() -> None:
-        async def attempt(tell: Tell | None) -> Record:
-            assert tell is None
+        async def attempt(report: ReportDemand | None) -> Record:
+            assert report is None
             return record(LIGHT, 0.0)
 
         await Admission(Parallelism(2)).run(LIGHT, attempt)

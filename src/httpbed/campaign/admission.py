@@ -4,29 +4,28 @@
 
 A download over an emulated link takes a twentieth of a CPU, the start of a browser more than a
 whole one. So what is limited is not the number of attempts but their demand
-(:mod:`~httpbed.campaign.demands`): the CPUs that they need. An attempt under way tells its own,
-beginning some seconds after its client's start. Until then it is taken to need what attempts before
-it needed.
+(:mod:`~httpbed.campaign.demands`): the CPUs that they need. An attempt reports its own demand from
+two seconds after its client's start on. Until then earlier attempts give an estimate.
 
-How much demand the machine can carry is found as TCP finds its share of a link, by additive
-increase and multiplicative decrease (Chiu and Jain, "Analysis of the increase and decrease
-algorithms", 1989). Idle CPUs raise the budget as long as attempts wait. Each attempt that is
-invalid because the machine was busy lowers it. Such an attempt had fewer CPUs than it needed, so it
-lowers no demand.
+The budget is the demand that the machine can carry. It is found as TCP finds its share of a link,
+by additive increase and multiplicative decrease (Chiu and Jain, "Analysis of the increase and
+decrease algorithms", 1989). Idle CPUs raise the budget as long as attempts wait. Each attempt that
+is invalid because the machine was busy lowers it.
 
-Attempts enter in order, with two exceptions:
+Attempts enter in order, with two rules:
 
-* An attempt that has to wait for room keeps those behind it waiting, too. Otherwise small ones
-  would keep it out for ever.
-* An attempt that tolerates less than what the others need is overtaken by those of its block
-  behind it. None starts beside it that it would not tolerate. So where downloads and page loads
-  are mixed and the machine is full, the downloads of a block run first, and then its page loads.
+* An attempt that waits for room keeps those behind it waiting, too. Otherwise small ones would keep
+  it out for ever.
+* An attempt that tolerates less than the demand of the others is overtaken by those of its block
+  behind it. While it runs, no attempt starts that would exceed its tolerance. So where downloads
+  and page loads are mixed and the machine is full, many downloads of a block run before its page
+  loads.
 
 A mean does not show that a set-up needs a whole CPU. So attempts start one after the other, with
-the time of a set-up between them. Nor does it show that a page load needs all CPUs while the
-browser starts and lays out, and nearly none while it waits for the network. So an attempt that
-needs much and tolerates less than the budget starts only while the CPUs are as idle as it needs,
-and some more time after the one before it.
+the time of a set-up between them. A mean does not show either that a page load needs all CPUs while
+the browser starts and lays out, and nearly none while it waits for the network. So an attempt that
+needs much and tolerates less than the budget waits for idle CPUs, and starts some time after the
+last such attempt.
 """
 
 from __future__ import annotations
@@ -39,7 +38,6 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeVar
 
 from httpbed.campaign import parallelism
 from httpbed.campaign.demands import LEAST_DEMAND, Demands
@@ -47,17 +45,15 @@ from httpbed.campaign.parallelism import Parallelism
 from httpbed.experiment.trial import Attempt, Record, Trial
 from httpbed.host import pressure
 from httpbed.trial import verdict
-from httpbed.trial.run.demand import Tell
+from httpbed.trial.run.demand import ReportDemand
 
-R = TypeVar("R", Record, Record | None)
 LEAST_SHARE, MOST_SHARE = 0.5, 0.9
 """Smallest and largest budget, as shares of the CPUs of this process; it begins with the
 smallest."""
 INCREASE_SHARE = 0.01
 """Added after each look that found idle CPUs."""
 IDLE_SHARE = 0.2
-"""Of the CPUs: so much idle time shows that the budget is too small, or that the attempts need less
-than they are taken to need."""
+"""Of the CPUs: so much idle time shows that the budget or the estimated demands are wrong."""
 IDLE_LOOK_S = 1.0
 DECREASE = 0.9
 """The budget is multiplied by it after a strained attempt."""
@@ -132,15 +128,20 @@ class Admission:
         """Number of attempts that run."""
         return len(self._running)
 
-    async def run(self, trial: Trial, attempt: Callable[[Tell | None], Awaitable[R]]) -> R:
+    async def run(
+        self, trial: Trial, attempt: Callable[[ReportDemand | None], Awaitable[Record | None]]
+    ) -> Record | None:
         """Wait for room, run an attempt at the trial, and learn from its record, if it left one.
 
-        The attempt may tell meanwhile how many CPUs it needs; None if nobody asks for it.
+        The attempt may report its demand meanwhile, if it is given a function for it. After
+        :meth:`close`, returns None instead.
         """
         await self._turn(trial)
         beside, number = await self._start(trial)
         try:
-            record = await attempt(partial(self._hear, number) if self._adapts else None)
+            if self._closed:
+                return None
+            record = await attempt(partial(self._update_demand, number) if self._adapts else None)
             if self._adapts and record is not None:
                 self._learn(record.attempt, beside)
             return record
@@ -149,7 +150,7 @@ class Admission:
             self._admit()
 
     def close(self) -> None:
-        """Let all waiting attempts start at once: nothing of them will run."""
+        """Let no further attempt begin: those that wait end without one."""
         self._closed = True
         for waiting in self._waiting:
             waiting.turn.set_result(None)
@@ -246,8 +247,8 @@ class Admission:
                 break
         self._started_sensitive_at_s = time.monotonic()
 
-    async def _hear(self, number: int, cpus: float) -> None:
-        """Note the demand of an attempt under way, in place of what it was taken to need."""
+    async def _update_demand(self, number: int, cpus: float) -> None:
+        """Replace the estimated demand of an attempt under way by the reported one."""
         self._running[number].demand = max(cpus, LEAST_DEMAND)
         self._raise_if_idle()
         self._admit()

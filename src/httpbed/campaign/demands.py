@@ -1,22 +1,23 @@
-"""What attempts need, and beside how much they may start: learnt from those that ended.
+"""Estimates the demand of attempts, and their tolerance, from those that ended.
 
-An attempt's *demand* is the number of CPUs that it needs. While its clients run, the kernel counts
-the CPU time of its processes. The set-up before and the judging after take CPU time, too, which no
-counter of the attempt has: :data:`OVERHEAD_S` stands for them. So a download of 0.1 s needs much
-more than one of 10 s.
+The *demand* of an attempt is the number of CPUs that it needs. While its clients run, the kernel
+counts the CPU time of its processes. No counter of the attempt includes the set-up before and the
+judging after; :data:`OVERHEAD_S` stands for them. So a download of 0.1 s needs much more than one
+of 10 s.
 
-What is known of a treatment comes first. The network matters most: a page that loads in 1 s needs a
-CPU, the same page needs a fifteenth of one over a link on which it takes 50 s. Before a treatment's
-first attempt has ended, its kind tells, which is the same roles and workload over any network, and
-before that its client: a program and a version of HTTP.
+Earlier attempts at the same treatment give the best estimate. The network matters most: a page that
+loads in 1 s needs a CPU, the same page needs a fifteenth of one over a link on which it takes 50 s.
+Before the first attempt at a treatment has ended, attempts of its kind give the estimate: the same
+roles and workload over any network. Before that, attempts with its client do: the same program and
+version of HTTP.
 
-A mean does not show what a neighbour does to an attempt. Over HTTP/2 the kernel sends and receives
-for the programs, over HTTP/3 they wake up for every packet. A browser starts six processes that
-need all CPUs at once, and then waits for the network. So attempts also have a *tolerance*: the
-demand of others beside which they run. Strained attempts lower it quickly and all others raise it
-slowly, so that in the long run about one attempt in twenty is strained. It belongs to a client and
-a range of demand: in a page load of a minute the start of the browser does not count, in one of a
-second it is nearly all.
+A mean does not show what neighbours do to an attempt. Over HTTP/2 the kernel sends and receives for
+the programs; over HTTP/3 they wake up for every packet. A browser starts six processes that need
+all CPUs at once, and then waits for the network. So an attempt also has a *tolerance*: the demand
+of others beside which it runs. A strained attempt lowers the tolerance much, every other attempt
+raises it a little. In equilibrium one attempt in twenty is strained. A tolerance belongs to a
+client and a range of demand, because the start of a browser is nearly all of a page load of a
+second, and little of one of a minute.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ from httpbed.experiment.trial import Attempt, Trial
 from httpbed.trial import verdict
 
 UNKNOWN_DEMAND = 0.2
-"""CPUs that an attempt is taken to need of whose client nothing is known: more than most
-downloads and less than a browser."""
+"""Estimate for a client without earlier attempts, in CPUs: more than most downloads need, and less
+than a browser."""
 LEAST_DEMAND = 0.02
 OVERHEAD_S = 0.15
 """CPU time of an attempt beside that of its client's run: set-up, tear-down, judging, commit."""
@@ -49,7 +50,7 @@ the share ``f`` is strained for which ``LOWER**f * RAISE**(1 - f)`` is 1: 5 %.""
 
 @dataclass
 class Demands:
-    """What attempts need, by treatment, by kind and by client."""
+    """Demands and tolerances, by treatment, by kind and by client."""
 
     cpus: float
     """The CPUs of this machine; no client tolerates more at first."""
@@ -60,18 +61,18 @@ class Demands:
     _tolerances: dict[tuple[str, int], float] = field(default_factory=dict)
 
     def of(self, trial: Trial) -> float:
-        """Return the CPUs that an attempt at a trial will use."""
+        """Return the estimated demand of an attempt at a trial, in CPUs."""
         keys = (treatment_key(trial.levels), *_general(trial))
         known = next((self._whole[key] for key in keys if key in self._whole), UNKNOWN_DEMAND)
         return max(known, LEAST_DEMAND)
 
     def of_client(self, trial: Trial) -> float:
-        """Return the CPUs that attempts of the same kind use while their client runs."""
+        """Return the estimated demand while the client runs, in CPUs."""
         known = (self._of_clients[key] for key in _general(trial) if key in self._of_clients)
         return next(known, UNKNOWN_DEMAND)
 
     def tolerance(self, trial: Trial, demand: float) -> float:
-        """Return the CPUs that others may need beside an attempt at a trial with such a demand."""
+        """Return the demand of others, in CPUs, beside which an attempt with this demand runs."""
         return self._tolerances.get(_range(trial, demand), self.cpus)
 
     def learn(self, attempt: Attempt) -> None:
@@ -85,9 +86,9 @@ class Demands:
             _note(self._of_clients, key, attempt.cpus, strained=strained)
 
     def learn_tolerance(self, attempt: Attempt, beside: float) -> None:
-        """Note how an attempt went that started while others needed so many CPUs.
+        """Learn from an attempt that started while others had the demand ``beside``.
 
-        One that went well beside much less than it tolerates tells nothing.
+        A valid attempt beside much less than the tolerance does not change it.
         """
         demand, strained = attempt.cpus or 0.0, verdict.is_strained(attempt)
         key, before = _range(attempt.trial, demand), self.tolerance(attempt.trial, demand)
@@ -98,7 +99,7 @@ class Demands:
 
 
 def _general(trial: Trial) -> Iterator[object]:
-    """Yield what attempts at other treatments share with those at this one, the closest first."""
+    """Yield the keys of a trial's kind and client."""
     executed = {name: part for name, part in trial.document.items() if name != "topology"}
     yield json.dumps(executed, sort_keys=True)
     yield _client(trial)

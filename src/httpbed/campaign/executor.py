@@ -27,7 +27,7 @@ from httpbed.trial import verdict
 from httpbed.trial.guest import outside
 from httpbed.trial.plan import CampaignSetup, TrialPlan
 from httpbed.trial.run import runner
-from httpbed.trial.run.demand import Tell
+from httpbed.trial.run.demand import ReportDemand
 from httpbed.trial.verdict import AttemptId
 
 if TYPE_CHECKING:  # it imports pyarrow
@@ -91,11 +91,7 @@ async def execute(  # noqa: PLR0913 - all but the first three are keywords
         trial, first = task
 
         async def commit(number: int) -> Attempt | None:
-            async def attempt(tell_demand: Tell | None) -> Record | None:
-                if interruption.requested:
-                    return None
-                return await commit_attempt(campaign, setup, trial, number, tell_demand)
-
+            attempt = partial(commit_attempt, campaign, setup, trial, number)
             record = await admission.run(trial, attempt)
             return record.attempt if record else None
 
@@ -171,11 +167,11 @@ async def commit_attempt(
     setup: CampaignSetup,
     trial: Trial,
     number: int,
-    tell_demand: Tell | None = None,
+    report_demand: ReportDemand | None = None,
 ) -> Record:
     """Run one attempt at a trial, judge it and make it part of the campaign.
 
-    Tells again and again how many CPUs it needs, if somebody asks for it.
+    Reports the attempt's demand of CPUs while its clients run, if ``report_demand`` is given.
 
     An attempt that the bed broke off is committed, too, as invalid. An attempt whose programs have
     ended is committed even if the run is broken off, for example because another attempt found the
@@ -186,7 +182,7 @@ async def commit_attempt(
     this, artifacts = AttemptId(trial, number, datetime.now(UTC)), folder / "artifacts"
     try:
         planned = setup.plan(trial)
-        phases_s = await _made(planned, setup, artifacts, tell_demand)
+        phases_s = await _made(planned, setup, artifacts, report_demand)
         judge = partial(verdict.judge, this, planned, setup, artifacts, phases_s)
     except BedError as error:
         judge = partial(verdict.broken_bed, this, str(error))
@@ -228,10 +224,13 @@ async def judged(
 
 
 async def _made(
-    planned: TrialPlan, setup: CampaignSetup, artifacts: Path, tell_demand: Tell | None = None
+    planned: TrialPlan,
+    setup: CampaignSetup,
+    artifacts: Path,
+    report_demand: ReportDemand | None = None,
 ) -> Mapping[str, float]:
     """Make an attempt, here or in a guest; return each phase's seconds by the trial's clock."""
     if planned.trial.clock == "virtual":
         return await outside.run(planned, setup, artifacts)
-    phases = await runner.run(planned, setup, artifacts, tell_demand)
+    phases = await runner.run(planned, setup, artifacts, report_demand)
     return phases.seconds

@@ -52,7 +52,7 @@ from httpbed.trial.plan import (
 from httpbed.trial.run import part_folders
 from httpbed.trial.run.clients import ClientRuns, run_clients, until_done
 from httpbed.trial.run.cpu_pressure import CpuPressure
-from httpbed.trial.run.demand import DemandReports, Tell
+from httpbed.trial.run.demand import DemandReports, ReportDemand
 from httpbed.trial.run.disconnection import end_connections
 from httpbed.trial.run.emulator_events import listen
 from httpbed.trial.run.replay_origins import running_origins
@@ -78,18 +78,19 @@ class Phases:
 
 
 async def run(
-    planned: TrialPlan, setup: CampaignSetup, artifacts: Path, tell_demand: Tell | None = None
+    planned: TrialPlan,
+    setup: CampaignSetup,
+    artifacts: Path,
+    report_demand: ReportDemand | None = None,
 ) -> Phases:
-    """Run a planned trial once and leave all evidence in the folder ``artifacts``.
-
-    Tells again and again how many CPUs it needs, if somebody asks for it.
+    """Run a planned trial once; leave all evidence in the folder ``artifacts``; report its demand.
 
     Raises:
         BedError: The bed failed; the attempt is invalid.
         HostError: This machine cannot make a sandbox.
     """
     spec = sandbox_spec(setup, planned, artifacts)
-    return await run_in(spec, planned, setup.options, artifacts, tell_demand)
+    return await run_in(spec, planned, setup.options, artifacts, report_demand)
 
 
 async def run_in(
@@ -97,7 +98,7 @@ async def run_in(
     planned: TrialPlan,
     options: PlanOptions,
     artifacts: Path,
-    tell_demand: Tell | None = None,
+    report_demand: ReportDemand | None = None,
 ) -> Phases:
     """Run a planned trial as :func:`run` does, in the sandbox of ``spec``."""
     phases = Phases()
@@ -105,7 +106,7 @@ async def run_in(
     try:
         async with sandbox(spec) as supervisor:
             phases.end("sandbox")
-            reports = DemandReports(supervisor, tell_demand)
+            reports = DemandReports(supervisor, report_demand)
             evidence = await _Run(planned, supervisor, artifacts, phases, reports).perform()
     finally:
         spec.scratch.rmdir()
@@ -265,7 +266,7 @@ class _Run:
             self.phases.end("counting")
             cpu_pressure = await CpuPressure.begin(self.supervisor)
             clocks.append(read_clocks())
-            async with self.demand.told(emulator):
+            async with self.demand.reported(emulator):
                 runs = await self._while_emulated(emulator, listening, signals)
             clocks.append(read_clocks())
             waited = await cpu_pressure.end()
@@ -328,9 +329,8 @@ class _Run:
             listening.cancel()
 
     def _listen(self, emulator: Emulator, signals: Signals) -> Coroutine[Any, Any, Any]:
-        planned, awaited = self.planned, {TRIGGER: signals.triggered}
-        arguments = (planned.hops, planned.sockets, self.artifacts)
-        counters = self.demand.counters
+        awaited, counters = {TRIGGER: signals.triggered}, self.demand.counters
+        arguments = (self.planned.hops, self.planned.sockets, self.artifacts)
         return listen(self.supervisor, emulator, *arguments, awaited=awaited, counters=counters)
 
     async def _count(self, when: str) -> None:
