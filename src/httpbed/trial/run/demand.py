@@ -1,4 +1,4 @@
-"""The demand of a trial while its clients run: how many CPUs it needs on average.
+"""The demand of a trial while its clients run: how many CPUs it needs.
 
 The sandbox counts the CPU time of all its tasks. The emulator counts the part of it that it polled,
 which is no demand: it polls only while no other process needs the CPUs.
@@ -17,7 +17,10 @@ from httpbed.host.sandbox.supervisor import Supervisor
 from httpbed.network.running import Emulator, polled_s
 
 PERIOD_S = 2.0
-"""Time between two reports. The start of a program counts less in each further report."""
+"""Time between two reports."""
+WEIGHT_OF_NEW = 0.5
+"""Of the latest period in a report (exponential smoothing): the start of a program no longer counts
+after some ten seconds."""
 
 ReportDemand = Callable[[float], Awaitable[None]]
 """Takes the number of CPUs that the trial needs."""
@@ -48,9 +51,16 @@ class DemandReports:
                 await reporting
 
     async def _repeat(self, emulator: Emulator, report: ReportDemand) -> None:
+        needed_s = over_s = demand = 0.0
         while True:
             await asyncio.sleep(PERIOD_S)
             await emulator.send("counters")
             counters = await self.counters.get()
             times = await self.supervisor.cpu_times()
-            await report(max(times.ran_s - polled_s(counters), 0.0) / times.over_s)
+            if times.over_s <= over_s:
+                continue  # a busy machine: there was no further reading
+            before_s, since_s = needed_s, over_s
+            needed_s, over_s = times.ran_s - polled_s(counters), times.over_s
+            latest = max(needed_s - before_s, 0.0) / (over_s - since_s)
+            demand += (WEIGHT_OF_NEW if since_s else 1.0) * (latest - demand)
+            await report(demand)
