@@ -65,8 +65,9 @@ START_S = 1.0
 """Times the client's demand: how long the CPUs may look idle although an attempt has started."""
 LOOK_S = 0.2
 """Time between two looks at the idle time: twenty ticks of the kernel's clock."""
-MOST_WAIT_S = 10.0
-"""Longest wait for an idle CPU: work of others may keep all of them for hours."""
+MOST_WAIT_S = 1.0
+"""Longest wait for idle CPUs, about as long as a set-up or judging takes; no other attempt starts
+meanwhile."""
 SETUP_S = 0.1
 """CPU time of an attempt's set-up."""
 
@@ -237,7 +238,7 @@ class Admission:
         self._started_at_s = time.monotonic()
 
     async def _until_idle(self, idle: float, apart_s: float) -> None:
-        """Wait for so many idle CPUs, so long after the last such attempt; but not for ever."""
+        """Wait for so many idle CPUs, so long after the last such attempt; but not long."""
         until_s = time.monotonic() + MOST_WAIT_S
         await asyncio.sleep(self._started_sensitive_at_s + apart_s - time.monotonic())
         while (self._running or self._shares_cpus) and time.monotonic() < until_s:
