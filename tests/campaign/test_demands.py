@@ -150,6 +150,6 @@ def test_attempts_that_went_well_beside_enough_raise_the_tolerance() -> None:
     assert learnt.tolerance(LIGHT, 1.0) == pytest.approx(LOWER * CPUS * RAISE)
 
 
-def test_in_the_long_run_one_attempt_in_twenty_is_strained() -> None:
+def test_in_equilibrium_one_attempt_in_ten_is_strained() -> None:
     """The tolerance then stays the same."""
-    assert 0.05 * math.log(LOWER) + 0.95 * math.log(RAISE) == pytest.approx(0, abs=5e-4)
+    assert 0.1 * math.log(LOWER) + 0.9 * math.log(RAISE) == pytest.approx(0, abs=5e-4)

@@ -15,7 +15,7 @@ A mean does not show what neighbours do to an attempt. Over HTTP/2 the kernel se
 the programs; over HTTP/3 they wake up for every packet. A browser starts six processes that need
 all CPUs at once, and then waits for the network. So an attempt also has a *tolerance*: the demand
 of others beside which it runs. A strained attempt lowers the tolerance much, every other attempt
-raises it a little. In equilibrium one attempt in twenty is strained. A tolerance belongs to a
+raises it a little. In equilibrium one attempt in ten is strained. A tolerance belongs to a
 client and a range of demand, because the start of a browser is nearly all of a page load of a
 second, and little of one of a minute.
 """
@@ -43,9 +43,10 @@ LEAST_TOLERANCE = 0.05
 """CPUs that others may need in any case: a few transfers of minutes over slow links."""
 FIRST_RANGE = 0.1
 """CPUs at which the first range of demand ends; each further one ends at twice as many."""
-LOWER, RAISE = 0.7, 1.019
+LOWER, RAISE = 0.7, 1.04
 """Factors of a tolerance after a strained attempt, and after another one. It stays the same where
-the share ``f`` is strained for which ``LOWER**f * RAISE**(1 - f)`` is 1: 5 %."""
+the share ``f`` is strained for which ``LOWER**f * RAISE**(1 - f)`` is 1: 10 %. With 5 %, a mixed
+grid took twice as long."""
 
 
 @dataclass
