@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 
 import pytest
-from admitted_attempts import CPUS
 
+from admitted_attempts import CPUS
 from httpbed.campaign import admission, demands, parallelism
 from httpbed.host import pressure
 
@@ -16,7 +16,7 @@ def four_idle_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
     """Admit attempts to four idle CPUs, on which set-ups take no time."""
     monkeypatch.setattr(parallelism, "cpus", lambda: CPUS)
     monkeypatch.setattr(pressure, "idle_s", lambda: CPUS * time.monotonic())
-    for constant in ("START_S", "SETUP_S"):
+    for constant in ("APART_S", "SETUP_S"):
         monkeypatch.setattr(admission, constant, 0.0)
     monkeypatch.setattr(demands, "OVERHEAD_S", 0.0)
     monkeypatch.setattr(admission, "LOOK_S", 0.0)

@@ -15,11 +15,12 @@ import stored_campaigns
 from httpbed.analysis.findings import find
 from httpbed.campaign import executor, preparation
 from httpbed.campaign import run as campaign_run
+from httpbed.campaign.admission import Admission
 from httpbed.campaign.executor import Work
 from httpbed.campaign.parallelism import ONE
 from httpbed.campaign.progress import AttemptProgress
 from httpbed.experiment.errors import ConfigError
-from httpbed.experiment.trial import Attempt, Record, Trial
+from httpbed.experiment.trial import Record, Trial
 from httpbed.programs import catalog
 from httpbed.report import notes
 from httpbed.store import attempts, query, verification
@@ -64,10 +65,10 @@ def run(
         work: Iterable[Work],
         *,
         tell: Callable[[AttemptProgress], None],
-        earlier: Iterable[Attempt],
+        admission: Admission,
         **__: object,
     ) -> None:
-        said.append(f"knows {len(list(earlier))}")
+        said.append(f"admission {id(admission)}")
         for trial, number in work:
             if len(ran) >= most:
                 raise KilledError
@@ -117,11 +118,15 @@ def test_a_run_parses_each_attempt_once(tmp_path: Path, monkeypatch: pytest.Monk
         return parse(files, design)
 
     monkeypatch.setattr(attempts, "parse", noted)
-    said = run(tmp_path, monkeypatch)
+    run(tmp_path, monkeypatch)
     assert len(parsed) == parsed.total() == 45
-    assert [line for line in said if line.startswith("knows")] == [
-        f"knows {count}" for count in (0, 6, 12, 18, 24, 30, 36, 39, 42)
-    ]
+
+
+def test_all_blocks_have_one_admission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A block begins with what the blocks before it taught."""
+    said = run(tmp_path, monkeypatch)
+    admissions = [line for line in said if line.startswith("admission")]
+    assert (len(admissions), len(set(admissions))) == (9, 1)
 
 
 def test_a_stopped_campaign_stays_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from functools import partial
 
 import stored_campaigns
 from httpbed.campaign.admission import Admission
+from httpbed.campaign.demands import Keys
 from httpbed.campaign.parallelism import Parallelism
 from httpbed.experiment.check import PRESSURE
 from httpbed.experiment.trial import Record, Trial
@@ -69,5 +70,6 @@ async def most_at_once(admitted: Admission, trials: Sequence[Trial]) -> int:
 def sensitive(admitted: Admission) -> None:
     """Teach that OTHER needs half a CPU and tolerates little more, and LIGHT needs a fifth."""
     admitted.learn_demands([record(LIGHT, 0.0, 0.2).attempt, record(OTHER, 0.0, 0.5).attempt])
-    while admitted._demands.tolerance(OTHER, 0.5) > 0.6:
-        admitted._demands.learn_tolerance(record(OTHER, 1.1, 0.5).attempt, beside=0.5)
+    learnt, keys = admitted._demands, Keys.of(OTHER)
+    while learnt.tolerance(keys, 0.5) > 0.6:
+        learnt.learn_tolerance(keys, 0.5, beside=CPUS, strained=True)

@@ -14,23 +14,24 @@ version of HTTP.
 A mean does not show what neighbours do to an attempt. Over HTTP/2 the kernel sends and receives for
 the programs; over HTTP/3 they wake up for every packet. A browser starts six processes that need
 all CPUs at once, and then waits for the network. So an attempt also has a *tolerance*: the demand
-of others beside which it runs. A strained attempt lowers the tolerance much, every other attempt
-raises it a little. In equilibrium one attempt in ten is strained. A tolerance belongs to a
-client and a range of demand, because the start of a browser is nearly all of a page load of a
-second, and little of one of a minute.
+of others beside which it runs. A strained attempt (one that is invalid because the machine was
+busy) lowers the tolerance much, every other attempt raises it a little. In equilibrium one attempt
+in ten is strained. A tolerance belongs to a client and a range of demand, because the start of a
+browser is nearly all of a page load of a second, and little of one of a minute.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Self, TypeVar
 
-from httpbed.experiment.treatment import treatment_key
+from httpbed.experiment.treatment import TreatmentKey, treatment_key
 from httpbed.experiment.trial import Attempt, Trial
 from httpbed.trial import verdict
 
+K = TypeVar("K")
 UNKNOWN_DEMAND = 0.2
 """Estimate for a client without earlier attempts, in CPUs: more than most downloads need, and less
 than a browser."""
@@ -40,84 +41,94 @@ OVERHEAD_S = 0.15
 WEIGHT_OF_NEW = 0.3
 """Of an attempt's demand in the running mean (exponential smoothing)."""
 LEAST_TOLERANCE = 0.05
-"""CPUs that others may need in any case: a few transfers of minutes over slow links."""
+"""Smallest tolerance, in CPUs: a few transfers of minutes over slow links may run beside any
+attempt."""
 FIRST_RANGE = 0.1
 """CPUs at which the first range of demand ends; each further one ends at twice as many."""
 LOWER, RAISE = 0.7, 1.04
 """Factors of a tolerance after a strained attempt, and after another one. It stays the same where
-the share ``f`` is strained for which ``LOWER**f * RAISE**(1 - f)`` is 1: 10 %. With 5 %, a mixed
-grid took twice as long."""
+the share ``f`` is strained for which ``LOWER**f * RAISE**(1 - f)`` is 1: 10 %."""
+INFORMATIVE_SHARE = 0.25
+"""Of a tolerance: an attempt beside less does not change it."""
+
+
+@dataclass(frozen=True)
+class Keys:
+    """What attempts have in common, from the closest to the most general."""
+
+    treatment: TreatmentKey
+    kind: str
+    """Roles and workload, without the network."""
+    client: str
+    """The client's program and version of HTTP."""
+
+    @classmethod
+    def of(cls, trial: Trial) -> Self:
+        """Return the keys of a trial's attempts."""
+        executed = {name: part for name, part in trial.document.items() if name != "topology"}
+        role = executed["roles"]["client"]
+        client = f"{role['implementation']} {role.get('http_version')}"
+        return cls(treatment_key(trial.levels), json.dumps(executed, sort_keys=True), client)
 
 
 @dataclass
 class Demands:
-    """Demands and tolerances, by treatment, by kind and by client."""
+    """Demands and tolerances, learnt from attempts that ended."""
 
     cpus: float
     """The CPUs of this machine; no client tolerates more at first."""
     _whole: dict[object, float] = field(default_factory=dict)
-    """Demand with set-up and judging."""
-    _of_clients: dict[object, float] = field(default_factory=dict)
-    """Demand while the clients run."""
+    """Demand with set-up and judging, by each of the keys."""
+    _of_clients: dict[str, float] = field(default_factory=dict)
+    """Demand while the clients run, by kind and by client."""
     _tolerances: dict[tuple[str, int], float] = field(default_factory=dict)
+    """By client and range of demand."""
 
-    def of(self, trial: Trial) -> float:
-        """Return the estimated demand of an attempt at a trial, in CPUs."""
-        keys = (treatment_key(trial.levels), *_general(trial))
-        known = next((self._whole[key] for key in keys if key in self._whole), UNKNOWN_DEMAND)
-        return max(known, LEAST_DEMAND)
+    def of(self, keys: Keys) -> float:
+        """Return the estimated demand of an attempt, in CPUs."""
+        for key in (keys.treatment, keys.kind, keys.client):
+            if (known := self._whole.get(key)) is not None:
+                return max(known, LEAST_DEMAND)
+        return UNKNOWN_DEMAND
 
-    def of_client(self, trial: Trial) -> float:
+    def of_client(self, keys: Keys) -> float:
         """Return the estimated demand while the client runs, in CPUs."""
-        known = (self._of_clients[key] for key in _general(trial) if key in self._of_clients)
-        return next(known, UNKNOWN_DEMAND)
+        of_client = self._of_clients.get(keys.client, UNKNOWN_DEMAND)
+        return self._of_clients.get(keys.kind, of_client)
 
-    def tolerance(self, trial: Trial, demand: float) -> float:
+    def tolerance(self, keys: Keys, demand: float) -> float:
         """Return the demand of others, in CPUs, beside which an attempt with this demand runs."""
-        return self._tolerances.get(_range(trial, demand), self.cpus)
+        return self._tolerances.get(_range(keys, demand), self.cpus)
 
     def learn(self, attempt: Attempt) -> None:
-        """Note what an attempt used; a strained one had less than it needed."""
+        """Learn the demand of an attempt; a strained one had fewer CPUs than it needed."""
         if attempt.cpus is None:
             return
-        strained, whole = verdict.is_strained(attempt), _demand(attempt)
-        for key in (treatment_key(attempt.trial.levels), *_general(attempt.trial)):
-            _note(self._whole, key, whole, strained=strained)
-        for key in _general(attempt.trial):
+        keys, strained = Keys.of(attempt.trial), verdict.is_strained(attempt)
+        for key in (keys.treatment, keys.kind, keys.client):
+            _note(self._whole, key, _demand(attempt), strained=strained)
+        for key in (keys.kind, keys.client):
             _note(self._of_clients, key, attempt.cpus, strained=strained)
 
-    def learn_tolerance(self, attempt: Attempt, beside: float) -> None:
-        """Learn from an attempt that started while others had the demand ``beside``.
+    def learn_tolerance(self, keys: Keys, demand: float, beside: float, *, strained: bool) -> None:
+        """Learn from an attempt with this demand that ran while others had the demand ``beside``.
 
-        A valid attempt beside much less than the tolerance does not change it.
+        Work outside the campaign may strain an attempt, too. So an attempt beside much less than
+        the tolerance does not change it.
         """
-        demand, strained = attempt.cpus or 0.0, verdict.is_strained(attempt)
-        key, before = _range(attempt.trial, demand), self.tolerance(attempt.trial, demand)
-        if strained and beside >= LEAST_TOLERANCE:
-            self._tolerances[key] = max(LOWER * before, LEAST_TOLERANCE)
-        elif not strained and beside >= before / 2:
-            self._tolerances[key] = min(RAISE * before, self.cpus)
+        before = self.tolerance(keys, demand)
+        if beside < INFORMATIVE_SHARE * before:
+            return
+        after = max(LOWER * before, LEAST_TOLERANCE) if strained else min(RAISE * before, self.cpus)
+        self._tolerances[_range(keys, demand)] = after
 
 
-def _general(trial: Trial) -> Iterator[object]:
-    """Yield the keys of a trial's kind and client."""
-    executed = {name: part for name, part in trial.document.items() if name != "topology"}
-    yield json.dumps(executed, sort_keys=True)
-    yield _client(trial)
-
-
-def _range(trial: Trial, demand: float) -> tuple[str, int]:
+def _range(keys: Keys, demand: float) -> tuple[str, int]:
     """Return the client, and the number of the range of demand."""
-    return _client(trial), math.ceil(math.log2(max(demand / FIRST_RANGE, 1.0)))
+    return keys.client, math.ceil(math.log2(max(demand / FIRST_RANGE, 1.0)))
 
 
-def _client(trial: Trial) -> str:
-    """Return the client's program with its version of HTTP."""
-    role = trial.document["roles"]["client"]
-    return f"{role['implementation']} {role.get('http_version')}"
-
-
-def _note(known: dict[object, float], key: object, cpus: float, *, strained: bool) -> None:
+def _note(known: dict[K, float], key: K, cpus: float, *, strained: bool) -> None:
     before = known.get(key, cpus)
     known[key] = max(before, cpus) if strained else before + WEIGHT_OF_NEW * (cpus - before)
 

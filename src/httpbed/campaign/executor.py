@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, TypeVar
 from httpbed.campaign import quiet_machine
 from httpbed.campaign.admission import Admission
 from httpbed.campaign.interruption import Interruption
-from httpbed.campaign.parallelism import Parallelism
 from httpbed.campaign.progress import AttemptProgress
 from httpbed.campaign.quiet_machine import Patience
 from httpbed.experiment.check import CARRIED_OUT
@@ -27,7 +26,7 @@ from httpbed.trial import verdict
 from httpbed.trial.guest import outside
 from httpbed.trial.plan import CampaignSetup, TrialPlan
 from httpbed.trial.run import runner
-from httpbed.trial.run.demand import ReportDemand
+from httpbed.trial.run.demand_reports import ReportDemand
 from httpbed.trial.verdict import AttemptId
 
 if TYPE_CHECKING:  # it imports pyarrow
@@ -36,8 +35,8 @@ if TYPE_CHECKING:  # it imports pyarrow
 T = TypeVar("T")
 Work = tuple[Trial, int]
 """A trial, and the number of its next attempt."""
-LOOKAHEAD = 1000
-"""How many further trials wait for admission, which lets some overtake others of their block."""
+LOOKAHEAD = 200
+"""Trials that wait for admission, which lets some overtake others of their block."""
 MOST_RETRIES = 3
 """Retries of a trial in one run, each after an invalid attempt and each reported."""
 
@@ -61,29 +60,25 @@ async def execute(  # noqa: PLR0913 - all but the first three are keywords
     setup: CampaignSetup,
     work: Iterable[Work],
     *,
-    jobs: Parallelism,
+    admission: Admission,
     tell: Callable[[AttemptProgress], None],
     say: Callable[[str], None],
     retries: int = MOST_RETRIES,
-    earlier: Iterable[Attempt] = (),
     wait_s: float = 0.0,
 ) -> None:
-    """Run the trials of ``work`` in order, so many at a time, and commit every attempt.
+    """Run the trials of ``work``, as many at a time as are admitted, and commit every attempt.
 
-    After the user's first interrupt no attempt begins; those under way are finished. ``earlier``
-    are attempts of earlier runs, which show what the trials need. ``wait_s`` is how long a trial
-    waits at least, if need be, for a quiet machine before its next attempt.
+    After the user's first interrupt no attempt begins; those under way are finished. ``wait_s`` is
+    how long a trial waits at least, if need be, for a quiet machine before its next attempt.
 
     Raises:
         HostError: This machine cannot run trials.
         KeyboardInterrupt: The user interrupted the run, and the attempts under way are finished.
     """
-    admission = Admission(jobs)
-    admission.learn_demands(earlier)
 
     def finish_those_under_way() -> None:
-        say(finishing(admission.under_way))
         admission.close()
+        say(finishing(admission.under_way))
 
     interruption = Interruption(finish_those_under_way)
 
@@ -100,6 +95,7 @@ async def execute(  # noqa: PLR0913 - all but the first three are keywords
             await _finish(numbers, commit, tell, Patience(wait_s, lambda: interruption.requested))
 
     with interruption.handled():
+        jobs = admission.parallelism
         await side_by_side(work, finish, jobs=jobs.most + jobs.adapts * LOOKAHEAD)
     if interruption.requested:
         raise KeyboardInterrupt
@@ -120,7 +116,8 @@ async def side_by_side(
 
     The first exception cancels the others and is raised alone, outside of any group.
     """
-    queue = iter(list(tasks))
+    tasks = list(tasks)
+    queue = iter(tasks)
 
     async def slot() -> None:
         for task in queue:
@@ -128,7 +125,7 @@ async def side_by_side(
 
     try:
         async with asyncio.TaskGroup() as group:
-            for _ in range(jobs):
+            for _ in range(min(jobs, len(tasks))):
                 group.create_task(slot())
     except BaseExceptionGroup as group:
         raise group.exceptions[0] from None

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -30,6 +30,7 @@ from httpbed.campaign import (
     quiet_machine,
     stopping,
 )
+from httpbed.campaign.admission import Admission
 from httpbed.campaign.executor import MOST_RETRIES, Work
 from httpbed.campaign.parallelism import Parallelism
 from httpbed.campaign.preparation import LoadedExperiment
@@ -114,7 +115,7 @@ class OpenRun:
             executor.execute,
             self.campaign,
             self.setup,
-            jobs=self.jobs,
+            admission=self._admission(),
             say=self.say,
             retries=retries,
             wait_s=wait_s,
@@ -122,7 +123,7 @@ class OpenRun:
         if wait_s and self.pending:
             quiet_machine.before_a_run(wait_s, self.say)
         if self.stopping is None:
-            asyncio.run(execute(self.pending, tell=tell, earlier=self.earlier))
+            asyncio.run(execute(self.pending, tell=tell))
         else:
             self._finish_until(self.stopping, execute, tell)
             self._forget_what_is_not_needed(self.stopping)
@@ -134,16 +135,15 @@ class OpenRun:
 
         A trial whose attempts are invalid runs again, because the campaign keeps it.
         """
-        earlier = deque(self.earlier, MOST_EARLIER)
-
-        def learn(progress: AttemptProgress) -> None:
-            earlier.append(progress.attempt)
-            tell(progress)
-
         for block in self.blocks():
             stopping_rule.look()
             if work := [one for one in block if one[1] > 1 or stopping_rule.needs(one[0])]:
-                asyncio.run(execute(work, tell=learn, earlier=earlier))
+                asyncio.run(execute(work, tell=tell))
+
+    def _admission(self) -> Admission:
+        admission = Admission(self.jobs)
+        admission.learn_demands(self.earlier)
+        return admission
 
     def finish_by(self, execute: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Let another executor run the pending trials.

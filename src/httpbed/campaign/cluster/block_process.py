@@ -23,6 +23,7 @@ from typing import Any
 
 from httpbed.campaign import capability, executor, link_certificate, parallelism
 from httpbed.campaign import run as campaign_run
+from httpbed.campaign.admission import Admission
 from httpbed.campaign.cluster import attempt_archive
 from httpbed.campaign.cluster.messages import BlockEnd, BlockRequest, PackedAttempt
 from httpbed.campaign.executor import Work
@@ -171,7 +172,7 @@ def _executed(
             campaign,
             ready.setup,
             work,
-            jobs=jobs,
+            admission=Admission(jobs),
             tell=lambda _: None,
             say=_say,
             wait_s=wait_s,

@@ -12,6 +12,7 @@ from typing import Any
 
 from httpbed.campaign import executor, preparation
 from httpbed.campaign import run as campaign_run
+from httpbed.campaign.admission import Admission
 from httpbed.campaign.parallelism import Parallelism
 from httpbed.campaign.progress import AttemptProgress
 from httpbed.campaign.run import OpenRun
@@ -72,7 +73,7 @@ class _Side:
             run.campaign,
             run.setup,
             work,
-            jobs=Parallelism(self.at_once),
+            admission=Admission(Parallelism(self.at_once)),
             tell=tell,
             say=run.say,
             retries=0,

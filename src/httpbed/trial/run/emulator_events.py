@@ -52,7 +52,8 @@ async def listen(  # noqa: PLR0913 - its sources, and where it writes
         if event["event"] == "refused":
             raise BedError(f"{emulator.name} refused: {event['message']}")
         if event["event"] == "connection":
-            for sender in _senders(event, hops) & sockets.keys() - readings.keys():
+            unread = [one for one in _senders(event, hops) if one in sockets.keys() - readings]
+            for sender in unread:
                 readings[sender] = asyncio.create_task(supervisor.run(sockets[sender]))
         if event["event"] == "result":
             if kept:
@@ -61,5 +62,5 @@ async def listen(  # noqa: PLR0913 - its sources, and where it writes
             return event
 
 
-def _senders(connection: Mapping[str, Any], hops: Sequence[NetworkHop]) -> set[str]:
-    return {hop.server for hop in hops if hop.is_between(connection)}
+def _senders(connection: Mapping[str, Any], hops: Sequence[NetworkHop]) -> list[str]:
+    return [hop.server for hop in hops if hop.is_between(connection)]

@@ -52,7 +52,7 @@ from httpbed.trial.plan import (
 from httpbed.trial.run import part_folders
 from httpbed.trial.run.clients import ClientRuns, run_clients, until_done
 from httpbed.trial.run.cpu_pressure import CpuPressure
-from httpbed.trial.run.demand import DemandReports, ReportDemand
+from httpbed.trial.run.demand_reports import DemandReports, ReportDemand
 from httpbed.trial.run.disconnection import end_connections
 from httpbed.trial.run.emulator_events import listen
 from httpbed.trial.run.replay_origins import running_origins

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -47,8 +47,9 @@ class DemandReports:
             yield
         finally:
             reporting.cancel()
-            with suppress(asyncio.CancelledError, BedError):  # the clients' end shows the error
-                await reporting
+            ended = (await asyncio.gather(reporting, return_exceptions=True))[0]
+        if isinstance(ended, Exception) and not isinstance(ended, BedError):
+            raise ended  # a fault of httpbed; a BedError also ends the clients' run
 
     async def _repeat(self, emulator: Emulator, report: ReportDemand) -> None:
         needed_s = over_s = demand = 0.0
@@ -61,6 +62,6 @@ class DemandReports:
                 continue  # a busy machine: there was no further reading
             before_s, since_s = needed_s, over_s
             needed_s, over_s = times.ran_s - polled_s(counters), times.over_s
-            latest = max(needed_s - before_s, 0.0) / (over_s - since_s)
+            latest = (needed_s - before_s) / (over_s - since_s)
             demand += (WEIGHT_OF_NEW if since_s else 1.0) * (latest - demand)
-            await report(demand)
+            await report(max(demand, 0.0))
