@@ -308,10 +308,10 @@ impl<'a> Runner<'a> {
     }
 
     fn count(&mut self) -> Result<(), String> {
-        let sent = self.send_due(self.clock.now())?;
-        let at_ns = self.emulator.since_start(sent);
+        let at_ns = self.send_due(self.clock.now()).map(|sent| self.emulator.since_start(sent))?;
         let (cpu_ns, polled_ns) = (Usage::now().cpu_since(self.usage), self.polled);
-        emit(&Event::Counters { at_ns, cpu_ns, polled_ns, directions: Counters::all(self.config, &self.emulator) })
+        let directions = Counters::all(self.config, &self.emulator);
+        emit(&Event::Counters { at_ns, cpu_ns, polled_ns, directions })
     }
 
     fn stop(&mut self) -> Result<(), String> {
