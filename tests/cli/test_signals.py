@@ -28,7 +28,8 @@ def verb(**_):
         asyncio.run(work())
     try:
         print("ready", flush=True)
-        time.sleep(60)
+        for _ in range(600):  # CPython sleeps on if a signal comes just before the system call
+            time.sleep(0.1)
     finally:
         print("cleared", flush=True)
 

@@ -282,6 +282,8 @@ class Dispatch:
                 acting.result()
             return acting.done()
         finally:
+            # A cancelled connection may still fail, after the run has ended.
+            acting.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
             acting.cancel()
             interrupt.cancel()
 
