@@ -291,9 +291,9 @@ def test_an_attempt_that_is_too_large_to_travel_is_invalid(
 
 
 def test_an_interrupt_ends_the_wait_for_a_scheduler(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Also while a connection is tried, which may take long."""
+    """Also while a connection is tried, which may take long and fail when it is broken off."""
     with running(tmp_path, alpha=[good]) as run:
         connect = run.cluster.connect
 
@@ -301,7 +301,10 @@ def test_an_interrupt_ends_the_wait_for_a_scheduler(
             await connect()
             if run.cluster.connections > 1:
                 signal.raise_signal(signal.SIGINT)
-                await asyncio.Event().wait()
+                try:
+                    await asyncio.Event().wait()
+                finally:
+                    raise HostError("no scheduler answers", "start one")
 
         monkeypatch.setattr(run.cluster, "connect", connect_or_hang)
         run.cluster.outages += ["the scheduler is gone"] * 3
@@ -309,6 +312,7 @@ def test_an_interrupt_ends_the_wait_for_a_scheduler(
             run.dispatch()
         assert "interrupted: no block is under way" in run.said
         assert run.outcomes() == {}
+        assert not [one for one in caplog.records if one.exc_info]
 
 
 @pytest.mark.parametrize(

@@ -282,10 +282,10 @@ class Dispatch:
                 acting.result()
             return acting.done()
         finally:
-            # A cancelled connection may still fail, after the run has ended.
-            acting.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
             acting.cancel()
             interrupt.cancel()
+            # A connection that is broken off may fail; the event loop would print its traceback.
+            await asyncio.gather(acting, interrupt, return_exceptions=True)
 
     async def _run_block(self, given: GivenBlock) -> None:
         block, worker, request = given.block, given.worker, given.request
