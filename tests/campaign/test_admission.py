@@ -208,7 +208,7 @@ def test_a_reported_demand_replaces_the_estimate() -> None:
             nonlocal others
             others += trial is OTHER
             if trial is LIGHT and report and needed is not None:
-                await report(needed)
+                report(needed)
             await ended.wait()
             return record(trial, 0.0)
 
@@ -240,7 +240,7 @@ def test_idle_cpus_raise_a_budget_that_keeps_attempts_waiting(
             for _ in range(50):
                 await asyncio.sleep(0.001)
                 assert report
-                await report(0.2)
+                report(0.2)
             return record(LIGHT, 0.0)
 
         budgets = []

@@ -27,7 +27,7 @@ def attempt(trial: Trial, share: float, cpus: float | None = None) -> Attempt:
 
 
 def test_a_treatment_of_unknown_demand_is_taken_for_one_of_its_kind() -> None:
-    """Another network is of the same kind; another client is not."""
+    """The network does not belong to the kind; the client does."""
     learnt = Demands(CPUS)
     assert learnt.of(Keys.of(LIGHT)) == UNKNOWN_DEMAND
     learnt.learn(attempt(LIGHT, 0.0, 1.5))

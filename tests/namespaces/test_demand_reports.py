@@ -25,7 +25,7 @@ def test_a_download_reports_its_demand_until_it_ends(
     staged = stage(SmallExperiment(versions=(version,), rate="1 Mbit/s", size="200 kB"))
     artifacts, reported = tmp_path / "artifacts", list[float]()
 
-    async def report(cpus: float) -> None:
+    def report(cpus: float) -> None:
         reported.append(cpus)
 
     (trial,) = staged.loaded.trials

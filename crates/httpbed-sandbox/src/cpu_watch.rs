@@ -6,8 +6,8 @@
 //! nanoseconds (Documentation/scheduler/sched-stats.rst). The numbers disappear with their task, and no other task
 //! inherits them. So this program reads the numbers of all tasks of its PID namespace again and again, and keeps the
 //! last ones. A task's last moments, after the last reading, are lost, and so is a task that lives between two
-//! readings. The time between readings grows with the watch, because the share of such losses stays the same: a
-//! twentieth. It stays short beside the life of a helper process of a browser.
+//! readings. The time between two readings is a twentieth of the watch so far, within bounds: the share of such losses
+//! stays small, and the longest time stays short beside the life of a browser's helper process.
 //!
 //! The machine's busy time (`/proc/stat`, proc(5)) is read at the same moments, so that both can be compared. The
 //! result is that of the last reading before the watch ends: a program that has just ended is in it.
@@ -24,7 +24,7 @@ use serde::Serialize;
 
 use crate::memory::processes;
 
-/// Shortest and longest time between two readings, of which each takes some ten microseconds for each task.
+/// Shortest and longest time between two readings. A reading takes some ten microseconds for each task.
 const LOOK: Duration = Duration::from_millis(50);
 const LONGEST_LOOK: Duration = Duration::from_millis(200);
 /// Part of the watch so far after which the next reading is due, within these bounds.

@@ -268,7 +268,7 @@ class Admission:
             if pressure.idle_s() - before_s >= cpus * (time.monotonic() - at_s):
                 break
 
-    async def _update_demand(self, number: int, cpus: float) -> None:
+    def _update_demand(self, number: int, cpus: float) -> None:
         """Replace the estimated demand of an attempt under way by the reported one."""
         self._running[number].demand = max(cpus, LEAST_DEMAND)
         self._admit()

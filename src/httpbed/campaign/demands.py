@@ -105,8 +105,9 @@ class Demands:
         if attempt.cpus is None:
             return
         keys, strained = Keys.of(attempt.trial), verdict.is_strained(attempt)
+        whole = _demand(attempt)
         for key in (keys.treatment, keys.kind, keys.client):
-            _note(self._whole, key, _demand(attempt), strained=strained)
+            _note(self._whole, key, whole, strained=strained)
         for key in (keys.kind, keys.client):
             _note(self._of_clients, key, attempt.cpus, strained=strained)
 

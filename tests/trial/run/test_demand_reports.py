@@ -27,7 +27,7 @@ async def reported(readings: Sequence[Reading | Exception]) -> list[float]:
     """Return the reports that such readings give; an exception is raised by the sandbox."""
     left, demands, ended = list(readings), list[float](), asyncio.Event()
 
-    async def report(cpus: float) -> None:
+    def report(cpus: float) -> None:
         demands.append(cpus)
 
     async def cpu_times() -> CpuTimes:
@@ -102,7 +102,7 @@ def test_the_end_of_the_clients_ends_the_reports() -> None:
         supervisor: Any = SimpleNamespace()
         emulator: Any = SimpleNamespace(send=send)
 
-        async def report(_: float) -> None:
+        def report(_: float) -> None:
             raise AssertionError
 
         async with DemandReports(supervisor, report).reported(emulator):

@@ -7,7 +7,7 @@ which is no demand: it polls only while no other process needs the CPUs.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,7 +22,7 @@ WEIGHT_OF_NEW = 0.5
 """Of the latest period in a report (exponential smoothing): the start of a program no longer counts
 after some ten seconds."""
 
-ReportDemand = Callable[[float], Awaitable[None]]
+ReportDemand = Callable[[float], None]
 """Takes the number of CPUs that the trial needs."""
 
 
@@ -64,4 +64,4 @@ class DemandReports:
             needed_s, over_s = times.ran_s - polled_s(counters), times.over_s
             latest = (needed_s - before_s) / (over_s - since_s)
             demand += (WEIGHT_OF_NEW if since_s else 1.0) * (latest - demand)
-            await report(max(demand, 0.0))
+            report(max(demand, 0.0))

@@ -63,4 +63,5 @@ async def listen(  # noqa: PLR0913 - its sources, and where it writes
 
 
 def _senders(connection: Mapping[str, Any], hops: Sequence[NetworkHop]) -> list[str]:
-    return [hop.server for hop in hops if hop.is_between(connection)]
+    """Return each sender of the hops that a connection is on, once."""
+    return list(dict.fromkeys(hop.server for hop in hops if hop.is_between(connection)))
