@@ -38,6 +38,7 @@ from httpbed.programs import catalog as catalogs
 from httpbed.programs.catalog import Catalog
 from httpbed.store import campaign as campaigns
 from httpbed.store.campaign import Campaign
+from httpbed.trial import isolation
 from httpbed.trial.plan import CampaignSetup
 from httpbed.trial.run import runner
 
@@ -212,13 +213,13 @@ async def _bound(setup: CampaignSetup, trial: Trial, directory: Path) -> Phases:
     artifacts.parent.mkdir()
     began = time.monotonic()
     planned = setup.plan(trial)
-    spec = runner.sandbox_spec(setup, planned, artifacts)
-    runner._make_folders(spec.scratch, artifacts, planned.folders())  # noqa: SLF001 - a part of the runner
+    spec = isolation.sandbox_spec(setup, planned, artifacts)
+    runner._make_folders(spec.scratch, artifacts, planned.attempt.folders())  # noqa: SLF001 - a part of the runner
     async with sandbox(replace(spec, hosts={}, parts={})):
         pass
     bare = time.monotonic() - began
     began = time.monotonic()
-    for _ in planned.specs():
+    for _ in planned.attempt.specs():
         subprocess.run(["/bin/true"], check=True)  # noqa: ASYNC221 - nothing else is to run now
     processes = time.monotonic() - began
     shutil.rmtree(artifacts.parent)

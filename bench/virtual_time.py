@@ -27,11 +27,11 @@ from httpbed.campaign import preparation, run
 from httpbed.campaign.parallelism import ONE
 from httpbed.campaign.progress import AttemptProgress
 from httpbed.experiment.clock import Clock
+from httpbed.experiment.kept import LINK_RESULT
 from httpbed.experiment.trial import Record
 from httpbed.programs import catalog as catalogs
 from httpbed.store.attempts import OBSERVATIONS
 from httpbed.store.campaign import Campaign
-from httpbed.store.link_timelines import LINK_RESULT
 
 EXPERIMENT = """
 schema = 1

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from httpbed.experiment.kept import LINK_RESULT
 from httpbed.experiment.trial import Record
 from httpbed.store.attempts import OBSERVATIONS
 from httpbed.store.campaign import Campaign
-from httpbed.store.link_timelines import LINK_RESULT
 
 _NAMED = 3
 """Metrics that are named; the others are counted."""

@@ -13,7 +13,7 @@ from campaigns import VERSIONS, campaign
 from handover_campaigns import TrialCourse, handover_campaign
 from httpbed.analysis import time_series, timelines
 from httpbed.analysis.time_series import TimeSeries
-from httpbed.store.link_timelines import LINK_RESULT
+from httpbed.experiment.kept import LINK_RESULT
 from httpbed.store.results import Results
 from recorded_series import one_link, result, steady
 

@@ -57,7 +57,9 @@ def test_plan_prints_the_processes_that_run_starts(
     bed = campaign_setup.make_setup(
         loaded, known, PlanOptions(keep=kept, backend=backend), say=print
     )
-    started = [[asdict(spec) for spec in bed.plan(trial).specs()] for trial in loaded.trials]
+    started = [
+        [asdict(spec) for spec in bed.plan(trial).attempt.specs()] for trial in loaded.trials
+    ]
     assert bed.options.backend == backend
     assert [trial["commands"] for trial in json.loads(result.stdout)] == json.loads(
         json.dumps(started, default=dict)

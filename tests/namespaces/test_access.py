@@ -22,6 +22,7 @@ from httpbed.host.sandbox.dialogue import run_tool
 from httpbed.network import idle_rtt
 from httpbed.network import plan as network
 from httpbed.network.access import Access
+from httpbed.network.emulator import order
 from networks import Running, made, topology
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
@@ -283,7 +284,7 @@ def test_the_sockets_of_an_address_are_destroyed(tmp_path: Path, version: Versio
             for one in (connected, other):
                 one.connect((bed.server, ECHO))
                 said(one)
-            await bed.net.emulator.change(Action(state="down"), "wifi")
+            await bed.net.emulator.change(order(Action(state="down")), "wifi")
             trying.setblocking(False)
             assert trying.connect_ex((bed.server, ECHO)) == errno.EINPROGRESS
             states = [line.split()[0] for line in (await bed.listed(bed.wifi)).splitlines()]

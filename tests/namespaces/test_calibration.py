@@ -30,6 +30,7 @@ from httpbed.network.calibration.cell import DOWN, UP, Cell
 from httpbed.network.calibration.cell_runner import Bench
 from httpbed.network.calibration.judgement import Verdict
 from httpbed.network.plan import NetworkPlan
+from networks import remade
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.alone]
 
@@ -51,9 +52,10 @@ def configured(change: Callable[[dict[str, Any]], None]) -> Tamper:
     def tamper(planned: NetworkPlan) -> NetworkPlan:
         config = copy.deepcopy(dict(planned.emulator_config))
         change(config)
-        files = {**planned.emulator.files, "link.json": json.dumps(config)}
-        emulator = dataclasses.replace(planned.emulator, files=files)
-        return dataclasses.replace(planned, emulator=emulator, emulator_config=config)
+        files = {**planned.processes.emulator.files, "link.json": json.dumps(config)}
+        emulator = dataclasses.replace(planned.processes.emulator, files=files)
+        told = dataclasses.replace(planned, emulator_config=config)
+        return remade(told, emulator=emulator)
 
     return tamper
 
@@ -189,8 +191,8 @@ def test_offloads_left_on_are_caught(tmp_path: Path) -> None:
     """With segmentation offload, datagrams cross the link as one frame that no wire carries."""
 
     def forget(planned: NetworkPlan) -> NetworkPlan:
-        kept = tuple(spec for spec in planned.hosts if spec.argv[0] != "ethtool")
-        return dataclasses.replace(planned, hosts=kept)
+        kept = tuple(spec for spec in planned.processes.hosts if spec.argv[0] != "ethtool")
+        return remade(planned, hosts=kept)
 
     found = caught(other_cells.offloads(), tmp_path, forget)
     assert "frames that no wire carries" in found

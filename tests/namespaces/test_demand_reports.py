@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from httpbed.trial import isolation
 from httpbed.trial.artifacts import EVIDENCE
 from httpbed.trial.run import demand_reports, runner
 from real_runs import SmallExperiment, stage
@@ -29,7 +30,9 @@ def test_a_download_reports_its_demand_until_it_ends(
         reported.append(cpus)
 
     (trial,) = staged.loaded.trials
-    asyncio.run(runner.run(staged.setup.plan(trial), staged.setup, artifacts, report))
+    planned = staged.setup.plan(trial)
+    sandbox = isolation.sandbox_spec(staged.setup, planned, artifacts)
+    asyncio.run(runner.run(sandbox, planned.attempt, artifacts, report))
     evidence = json.loads((artifacts / EVIDENCE).read_text())
     assert 3 <= len(reported) <= evidence["client_s"] / demand_reports.PERIOD_S
     assert 0 < max(reported) <= (os.cpu_count() or 1)

@@ -17,7 +17,17 @@ from httpbed.experiment.errors import HostError
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Record
 from httpbed.trial.plan import TrialPlan
-from planting import Caught, forge, only, otherwise_emulated, recipe, replan, to_emulators
+from planting import (
+    Caught,
+    attempted,
+    forge,
+    only,
+    otherwise_emulated,
+    recipe,
+    renetworked,
+    replan,
+    to_emulators,
+)
 from real_runs import SmallExperiment, Stage, check, stage
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
@@ -156,10 +166,8 @@ def test_offloads_left_on_are_the_beds_fault(
     """Frames longer than the MTU make the attempt invalid, whatever the client fetched."""
 
     def forget(planned: TrialPlan) -> TrialPlan:
-        hosts = tuple(spec for spec in planned.network.hosts if spec.argv[0] != "ethtool")
-        return dataclasses.replace(
-            planned, network=dataclasses.replace(planned.network, hosts=hosts)
-        )
+        made = planned.attempt.network.hosts
+        return renetworked(planned, hosts=tuple(one for one in made if one.argv[0] != "ethtool"))
 
     replan(monkeypatch, forget)
     records = stage(SmallExperiment(versions=(version,), time_limit="2 s")).run(campaign)
@@ -204,11 +212,11 @@ def test_a_load_of_mixed_versions_fails(
     """The client asks once more, over HTTP/1.1, for what it has fetched over HTTP/2."""
 
     def ask_again(planned: TrialPlan) -> TrialPlan:
-        (client,) = planned.clients
+        (client,) = planned.attempt.clients
         argv = client.process.argv
         again = ("--http1.1" if word == "--http2" else word for word in argv[1:])
         process = dataclasses.replace(client.process, argv=(*argv, "--next", *again))
-        return dataclasses.replace(planned, clients=(dataclasses.replace(client, process=process),))
+        return attempted(planned, clients=(dataclasses.replace(client, process=process),))
 
     replan(monkeypatch, ask_again)
     record = only(stage(SmallExperiment(versions=("2",))).run(campaign), "failed")
@@ -259,10 +267,10 @@ def test_no_trial_begins_with_what_tcp_learnt_in_another(
     named = "tcp-metrics.txt"
 
     def look(planned: TrialPlan) -> TrialPlan:
-        last = planned.network.hosts[-1]
+        hosts = planned.attempt.network.hosts
+        last = hosts[-1]
         seen = dataclasses.replace(last, argv=("ip", "tcp_metrics"), input=None, stdout=named)
-        network = dataclasses.replace(planned.network, hosts=(*planned.network.hosts, seen))
-        return dataclasses.replace(planned, network=network)
+        return renetworked(planned, hosts=(*hosts, seen))
 
     replan(monkeypatch, look)
     records = stage(SmallExperiment(versions=("1.1",), replicates=2)).run(campaign)
@@ -320,9 +328,9 @@ def test_a_program_that_vanishes_is_no_data(
     """A client that cannot be started is no result about the client."""
 
     def vanish(planned: TrialPlan) -> TrialPlan:
-        (client,) = planned.clients
+        (client,) = planned.attempt.clients
         gone = dataclasses.replace(client.process, argv=("kurl",))
-        return dataclasses.replace(planned, clients=(dataclasses.replace(client, process=gone),))
+        return attempted(planned, clients=(dataclasses.replace(client, process=gone),))
 
     replan(monkeypatch, vanish)
     records = stage(SmallExperiment(versions=("1.1",))).run(campaign)

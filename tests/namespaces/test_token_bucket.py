@@ -15,6 +15,7 @@ from httpbed.network.calibration import cell_runner, judgement
 from httpbed.network.calibration.cell_runner import Bench
 from httpbed.network.calibration.other_cells import BUCKET_LIMIT_BYTES, bucket_queue
 from httpbed.network.plan import NetworkPlan
+from networks import remade
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.alone]
 
@@ -33,24 +34,24 @@ def honest(planned: NetworkPlan) -> NetworkPlan:
 def as_published(planned: NetworkPlan) -> NetworkPlan:
     """Give tc the paper's parameters instead of the computed ones."""
     words = f"qdisc add dev l0a {PUBLISHED}\n"
-    *others, disciplines = planned.hosts
+    *others, disciplines = planned.processes.hosts
     kept = [one for one in (disciplines.input or "").splitlines() if " dev l0a " not in one]
     text = "".join(f"{line}\n" for line in kept) + words
     hosts = (*others, dataclasses.replace(disciplines, input=text))
-    return dataclasses.replace(planned, hosts=hosts)
+    return remade(planned, hosts=hosts)
 
 
 def with_limit(limit_bytes: int) -> Callable[[NetworkPlan], NetworkPlan]:
     """Give tbf another limit than the one that was computed."""
 
     def tamper(planned: NetworkPlan) -> NetworkPlan:
-        *others, disciplines = planned.hosts
+        *others, disciplines = planned.processes.hosts
         text = (disciplines.input or "").replace(
             f"limit {BUCKET_LIMIT_BYTES}", f"limit {limit_bytes}"
         )
         assert text != disciplines.input
         hosts = (*others, dataclasses.replace(disciplines, input=text))
-        return dataclasses.replace(planned, hosts=hosts)
+        return remade(planned, hosts=hosts)
 
     return tamper
 

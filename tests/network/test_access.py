@@ -158,7 +158,7 @@ def test_a_client_that_stays_where_it_is_has_none() -> None:
     """However many links it has."""
     plan = planned(TWO_ROUTERS, (), {"near", "far"})
     assert (plan.access, plan.monitor) == ((), None)
-    inputs = [spec.input for spec in plan.specs() if spec.input]
+    inputs = [spec.input for spec in plan.processes.specs() if spec.input]
     assert any("route" in text for text in inputs)
     assert not any("rule" in text for text in inputs)
 
@@ -176,7 +176,9 @@ def test_another_link_of_the_clients_keeps_its_routes() -> None:
     """It is not one between which the client goes; what it leads to has no metric."""
     links = [*TWO_ROUTERS, {"between": ["client", "store"]}]
     plan = planned(links, (0, 1), {"near", "far"})
-    (made,) = (spec for spec in plan.hosts if spec.host == "client" and spec.argv[0] == "ip")
+    (made,) = (
+        spec for spec in plan.processes.hosts if spec.host == "client" and spec.argv[0] == "ip"
+    )
     lines = (made.input or "").splitlines()
     assert "route replace 10.77.4.0/24 dev eth4 src 10.77.4.1 congctl cubic" in lines
     assert plan.route("client", "store") == ((4, 0),)

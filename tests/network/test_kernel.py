@@ -136,8 +136,8 @@ def test_each_direction_is_shaped_where_it_leaves_the_bridge() -> None:
 def test_a_silent_bridge_joins_the_ports_and_the_emulator_observes() -> None:
     """The emulator's configuration has no impairment."""
     made = planned("tbf", {"rate": "10 Mbit/s"})
-    assert made.wiring
-    assert (made.wiring.input or "").splitlines()[-4:] == [
+    assert made.processes.wiring
+    assert (made.processes.wiring.input or "").splitlines()[-4:] == [
         "link add name l0 type bridge stp_state 0 mcast_snooping 0",
         "link set dev l0a master l0",
         "link set dev l0b master l0",
@@ -145,9 +145,9 @@ def test_a_silent_bridge_joins_the_ports_and_the_emulator_observes() -> None:
     ]
     (link_,) = made.emulator_config["links"]
     assert (made.emulator_config["backend"], link_["directions"]) == ("observer", [{}, {}])
-    assert made.hosts[-1].argv == ("tc", "-batch", "-")
-    assert made.counters
-    offloads = [spec for spec in made.hosts if spec.argv[0] == "ethtool"]
+    assert made.processes.hosts[-1].argv == ("tc", "-batch", "-")
+    assert made.processes.counters
+    offloads = [spec for spec in made.processes.hosts if spec.argv[0] == "ethtool"]
     assert [spec.argv[-4:] for spec in offloads] == [("tx", "off", "gro", "off")] * 2
 
 

@@ -27,7 +27,7 @@ GOLDEN = Path(__file__).parents[1] / "golden/plan-direct.txt"
 def written(planned: plan.TrialPlan) -> str:
     """Write a trial's plan as text: files, then the command, for each process in order."""
     lines = []
-    for spec in planned.specs():
+    for spec in planned.attempt.specs():
         lines += [f"write /trial/{name}\n{text}" for name, text in spec.files.items()]
         lines.append(f"{spec.shell()}\n")
     return "".join(lines)
@@ -310,8 +310,8 @@ def test_a_cellular_trace_is_made_once_for_a_plan(monkeypatch: pytest.MonkeyPatc
 def test_a_cellular_link_comes_with_its_trace() -> None:
     """Another in each direction and block, the same whenever it is planned again."""
     said = scenario({"rate": {"cellular": {"mean": "1 Mbit/s", "duration": "5 s"}}})
-    emulator = planned(said).emulator
-    assert emulator == planned(said).emulator
+    emulator = planned(said).processes.emulator
+    assert emulator == planned(said).processes.emulator
     up, down = (emulator.files[f"cellular-client-server-{way}.trace"] for way in ("up", "down"))
     assert up != down
     paths = [way["rate"]["path"] for way in planned(said).emulator_config["links"][0]["directions"]]
@@ -323,19 +323,19 @@ def test_a_tun_link_is_wired_when_the_emulator_is_ready() -> None:
     """It makes the devices; on their hosts they need what a veth's end has, and a longer queue."""
     made = planned(scenario({}), backend="tun")
     assert made.emulator_config["backend"] == "tun"
-    assert (made.wiring, made.hosts) == (None, ())
-    moves, *addresses = made.after_ready
+    assert (made.processes.wiring, made.processes.hosts) == (None, ())
+    moves, *addresses = made.processes.after_ready
     assert moves.input == (
         "link set dev l0a netns client name eth0\nlink set dev l0b netns server name eth0\n"
     )
     assert [spec.host for spec in addresses] == ["client", "server"]
-    wired = [spec for spec in planned(scenario({})).hosts if spec.argv[0] == "ip"]
+    wired = [spec for spec in planned(scenario({})).processes.hosts if spec.argv[0] == "ip"]
     for over_tun, over_veth in zip(addresses, wired, strict=True):
         first, _, rest = (over_tun.input or "").partition("\n")
         assert first.startswith("link set dev eth0 address 02:00:00:00:00:")
         assert first.endswith(" txqueuelen 8192")
         assert rest == over_veth.input
-    assert made.specs() == (made.emulator, *made.after_ready)
+    assert made.processes.specs() == (made.processes.emulator, *made.processes.after_ready)
 
 
 def test_the_loss_probability_keeps_every_bit() -> None:
@@ -348,7 +348,7 @@ def test_the_loss_probability_keeps_every_bit() -> None:
 def controls_of_routes(plan: network.NetworkPlan) -> dict[str | None, set[str]]:
     """Return the congestion controls of each host's routes."""
     controls: dict[str | None, set[str]] = {}
-    for spec in plan.hosts:
+    for spec in plan.processes.hosts:
         for line in (spec.input or "").splitlines():
             if line.startswith("route"):
                 controls.setdefault(spec.host, set()).add(line.partition(" congctl ")[2])

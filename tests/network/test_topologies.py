@@ -65,7 +65,7 @@ def written(plan: NetworkPlan) -> str:
         for name, value in sysctls.items()
     ]
     handed_over = (spec.shell() for one in plan.access for spec in one.specs())
-    said = [*lines, *(spec.shell() for spec in plan.specs()), *handed_over]
+    said = [*lines, *(spec.shell() for spec in plan.processes.specs()), *handed_over]
     said += [plan.monitor.shell()] if plan.monitor else []
     return "".join(f"{line}\n" for line in said)
 
@@ -108,7 +108,7 @@ def test_only_routers_forward() -> None:
     assert [
         host for host, said in plan.sysctls.items() if any("forward" in key for key in said)
     ] == ["router"]
-    inputs = [spec.input for spec in plan.specs() if spec.input]
+    inputs = [spec.input for spec in plan.processes.specs() if spec.input]
     assert any(plan.address("server", towards="client") in text for text in inputs)
     assert not any("10.77." in text for text in inputs)
 
@@ -127,13 +127,13 @@ def test_cellular_links_have_a_trace_each() -> None:
     """By the link's name, so that none overwrites another's."""
     rate = {"cellular": {"mean": "1 Mbit/s", "duration": "3 s"}}
     plan = planned([{**link, "rate": rate} for link in CHAIN], "router")
-    names = sorted(name for name in plan.emulator.files if name.endswith(".trace"))
+    names = sorted(name for name in plan.processes.emulator.files if name.endswith(".trace"))
     assert names == [
         f"cellular-{link}-{way}.trace"
         for link in ("client-router", "router-server")
         for way in ("down", "up")
     ]
-    assert len(set(map(plan.emulator.files.get, names))) == 4
+    assert len(set(map(plan.processes.emulator.files.get, names))) == 4
     assert sum(plan.waits_s) > max(plan.waits_s) > 0
 
 

@@ -19,7 +19,9 @@ from httpbed.host.sandbox.spec import PartSpec, ProcessSpec
 from httpbed.host.sandbox.supervisor import SandboxSpec, Supervisor, sandbox
 from httpbed.network import plan as network
 from httpbed.network import running
-from httpbed.network.plan import NO_NEIGHBOUR_DISCOVERY, TOOLS, NetworkPlan
+from httpbed.network.commands import NO_NEIGHBOUR_DISCOVERY
+from httpbed.network.plan import NetworkPlan
+from httpbed.network.processes import TOOLS
 from httpbed.programs import catalog as catalogs
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.protocol import PageToLoad, Part
@@ -160,7 +162,7 @@ async def place(folder: Path, setting: Setting) -> AsyncIterator[Place]:
     planned = setting.network()
     spec = setting.sandbox(folder, planned)
     async with sandbox(spec) as supervisor:
-        await running.build(supervisor, planned)
+        await running.build(supervisor, planned.processes)
         made = Place(setting, supervisor, planned, folder / "trial")
         serving = catalog()[setting.server].plan(made.server())
         await supervisor.start(replace(serving, part="server"))

@@ -10,8 +10,8 @@ import pytest
 
 from httpbed.host.sandbox.spec import ProcessSpec
 from httpbed.host.sandbox.supervisor import RefusalError, Supervisor
-from httpbed.network.plan import TOOLS
-from httpbed.trial.plan import PlannedClient
+from httpbed.network.processes import TOOLS
+from httpbed.trial.attempt_plan import PlannedClient
 from httpbed.trial.run import clients as trial_clients
 from httpbed.trial.run import runner
 from httpbed.trial.run.clients import ClientRuns

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import process_tree
+from httpbed.experiment.kept import LINK_RESULT
 from httpbed.experiment.trial import Record
 from httpbed.store import campaign as campaigns
-from httpbed.store.link_timelines import LINK_RESULT
 from real_runs import SmallExperiment, Stage, stage
 
 CLIENT = """
@@ -23,7 +24,7 @@ version = {{ argv = ["python3", "--version"], pattern = 'Python (?P<version>\\S+
 parse = {{ parser = "curl-json", file = "said.jsonl" }}
 
 [run]
-argv = ["python3", "-c", "{script}"]
+argv = ["python3", "-c", {script}]
 stdout = "said.jsonl"
 stderr = "errors.txt"
 """
@@ -35,7 +36,7 @@ LOSSY = SmallExperiment(
 def planted(folder: Path, script: str) -> Stage:
     """Prepare a download by a client that runs a Python script."""
     (folder / "recipes").mkdir()
-    (folder / "recipes/planted-client.toml").write_text(CLIENT.format(script=script))
+    (folder / "recipes/planted-client.toml").write_text(CLIENT.format(script=json.dumps(script)))
     settings = replace(LOSSY, versions=("1.1",), client="planted-client", time_limit="60 s")
     return stage(settings, [folder / "recipes"])
 
@@ -56,6 +57,12 @@ def said(directory: Path, record: Record) -> str:
     """Return what the client of an attempt printed."""
     artifacts = campaigns.open_existing(directory).artifacts(record.attempt)
     return (artifacts / "client/said.jsonl").read_text()
+
+
+def printed(client: Stage, directory: Path) -> str:
+    """Make the only attempt of a client; return what it printed."""
+    (record,) = client.run(directory)
+    return said(directory, record)
 
 
 def kernels(ancestor: int, kernel: Path) -> list[int]:

@@ -18,7 +18,9 @@ from httpbed.host.sandbox.dialogue import Dialogue, run_tool
 from httpbed.host.sandbox.spec import TRIAL_FOLDER, Ports, ProcessSpec
 from httpbed.host.sandbox.supervisor import SandboxSpec, Supervisor, sandbox
 from httpbed.network import running
-from httpbed.network.plan import NO_NEIGHBOUR_DISCOVERY, TOOLS, NetworkPlan
+from httpbed.network.commands import NO_NEIGHBOUR_DISCOVERY
+from httpbed.network.plan import NetworkPlan
+from httpbed.network.processes import TOOLS
 from httpbed.network.running import Emulator
 
 CHARGEN = 19
@@ -34,6 +36,11 @@ def topology(links: Sequence[Mapping[str, Any]], ip_version: str = "4") -> Topol
     return Topology.model_validate(
         {"hosts": list(hosts), "links": list(links), "ip_version": ip_version}
     )
+
+
+def remade(planned: NetworkPlan, **changes: Any) -> NetworkPlan:
+    """Return the plan of a network that other processes make."""
+    return replace(planned, processes=replace(planned.processes, **changes))
 
 
 @dataclass(frozen=True)
@@ -89,8 +96,10 @@ class Running:
 
     async def qdiscs(self) -> list[dict[str, Any]]:
         """Return the counters of the kernel's disciplines, if the kernel carries the packets."""
-        assert self.planned.counters
-        await run_tool(self.supervisor, replace(self.planned.counters, stdout="qdiscs.json"))
+        assert self.planned.processes.counters
+        await run_tool(
+            self.supervisor, replace(self.planned.processes.counters, stdout="qdiscs.json")
+        )
         told: list[dict[str, Any]] = json.loads((self.folder / "qdiscs.json").read_text())
         (self.folder / "qdiscs.json").unlink()
         return told
@@ -121,7 +130,7 @@ async def made(planned: NetworkPlan, folder: Path) -> AsyncIterator[Running]:
         tmpfs_bytes=MEMORY_BYTES,
     )
     async with sandbox(spec) as supervisor:
-        emulator = await running.build(supervisor, planned)
+        emulator = await running.build(supervisor, planned.processes)
         yield Running(planned, supervisor, emulator, trial)
     await asyncio.to_thread(scratch.rmdir)
 

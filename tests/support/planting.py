@@ -73,21 +73,30 @@ def forge(monkeypatch: pytest.MonkeyPatch, change: Callable[[str, int], int]) ->
     monkeypatch.setattr(evidence, "read", read)
 
 
+def attempted(planned: TrialPlan, **changes: Any) -> TrialPlan:
+    """Return a plan with other fields of its attempt."""
+    attempt = dataclasses.replace(planned.attempt, **changes)
+    return dataclasses.replace(planned, attempt=attempt)
+
+
+def renetworked(planned: TrialPlan, **changes: Any) -> TrialPlan:
+    """Return a plan with other processes that make its network."""
+    return attempted(planned, network=dataclasses.replace(planned.attempt.network, **changes))
+
+
 def otherwise_emulated(
     monkeypatch: pytest.MonkeyPatch, change: Callable[[dict[str, Any]], None]
 ) -> None:
     """Configure the emulator otherwise than the experiment says, one direction after the other."""
 
     def mistell(planned: TrialPlan) -> TrialPlan:
-        net = planned.network
-        config = copy.deepcopy(dict(net.emulator_config))
+        config = copy.deepcopy(dict(planned.network.emulator_config))
         for link in config["links"]:
             for direction in link["directions"]:
                 change(direction)
-        emulator = dataclasses.replace(
-            net.emulator, files={**net.emulator.files, "link.json": json.dumps(config)}
-        )
-        return dataclasses.replace(planned, network=dataclasses.replace(net, emulator=emulator))
+        emulator = planned.attempt.network.emulator
+        files = {**emulator.files, "link.json": json.dumps(config)}
+        return renetworked(planned, emulator=dataclasses.replace(emulator, files=files))
 
     replan(monkeypatch, mistell)
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.analysis import timelines
+from httpbed.experiment.kept import LINK_RESULT
 from httpbed.store import campaign as campaigns
-from httpbed.store.link_timelines import LINK_RESULT
 from httpbed.store.results import Results
 
 STARTED_NS, FIRST_NS = 70_000_000, 75_000_000

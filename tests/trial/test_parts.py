@@ -8,6 +8,7 @@ from httpbed.experiment.scenario import Scenario
 from httpbed.network import plan as network
 from httpbed.programs.protocol import Upstream
 from httpbed.trial import hops, parts
+from httpbed.trial.attempt_plan import BODIES
 from recorded import CATALOG
 
 BELL: dict[str, Any] = {
@@ -69,10 +70,10 @@ def test_bodies_are_named_like_their_urls() -> None:
     """Each client has its own folder."""
     fetches = [(fetch.path, fetch.body) for fetch in PARTS["client"].fetches]
     assert fetches == [
-        (f"/10000-{number}.txt", f"{parts.BODIES}/client/10000-{number}.txt") for number in (1, 2)
+        (f"/10000-{number}.txt", f"{BODIES}/client/10000-{number}.txt") for number in (1, 2)
     ]
     (fetch,) = PARTS["competitor-1-client"].fetches
-    assert fetch.body == f"{parts.BODIES}/competitor-1-client/1000.txt"
+    assert fetch.body == f"{BODIES}/competitor-1-client/1000.txt"
 
 
 def test_clients_and_proxies_have_the_server_name_in_their_hosts_file() -> None:

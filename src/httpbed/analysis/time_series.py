@@ -25,8 +25,9 @@ from numpy.typing import NDArray
 
 from httpbed.analysis.sample import BITS, scenario
 from httpbed.experiment import vantage_points
+from httpbed.experiment.kept import LINK_RESULT
 from httpbed.store import artifacts, layout, link_timelines
-from httpbed.store.link_timelines import LINK_RESULT, LinkTimeline
+from httpbed.store.link_timelines import LinkTimeline
 from httpbed.store.results import Results
 
 Floats = NDArray[np.float64]

@@ -22,7 +22,7 @@ from httpbed.experiment.check import CARRIED_OUT
 from httpbed.experiment.errors import BedError
 from httpbed.experiment.trial import Attempt, Record, Trial
 from httpbed.store.campaign import Campaign
-from httpbed.trial import verdict
+from httpbed.trial import isolation, verdict
 from httpbed.trial.guest import outside
 from httpbed.trial.plan import CampaignSetup, TrialPlan
 from httpbed.trial.run import runner
@@ -229,5 +229,6 @@ async def _made(
     """Make an attempt, here or in a guest; return each phase's seconds by the trial's clock."""
     if planned.trial.clock == "virtual":
         return await outside.run(planned, setup, artifacts)
-    phases = await runner.run(planned, setup, artifacts, report_demand)
+    sandbox = isolation.sandbox_spec(setup, planned, artifacts)
+    phases = await runner.run(sandbox, planned.attempt, artifacts, report_demand)
     return phases.seconds

@@ -16,9 +16,10 @@ from httpbed.experiment.scenario import Scenario
 from httpbed.host import folders
 from httpbed.host.sandbox.spec import PartSpec, ProcessSpec
 from httpbed.host.sandbox.supervisor import RefusalError, SandboxSpec, sandbox
-from httpbed.network.plan import TOOLS
+from httpbed.network.processes import TOOLS
 from httpbed.programs.recipe import Recipe
-from httpbed.trial.plan import SANDBOX_BYTES, CampaignSetup
+from httpbed.trial.isolation import SANDBOX_BYTES
+from httpbed.trial.plan import CampaignSetup
 
 UNKNOWN = "unknown"
 """Version of a user's own binary that reports none; its digest identifies it."""

@@ -25,7 +25,7 @@ from httpbed.experiment.treatment import treatment_key
 from httpbed.experiment.trial import Trial
 from httpbed.host import backend
 from httpbed.host.packages import toolbox
-from httpbed.network import plan as network
+from httpbed.network.commands import NO_NEIGHBOUR_DISCOVERY
 from httpbed.programs.catalog import Catalog
 from httpbed.trial import plan
 from httpbed.trial.handover import steps
@@ -118,10 +118,10 @@ def _as_json(trial: Trial, planner: Planner | None) -> dict[str, object]:
         document["sysctls"] = _sysctls(planned)
         document["commands"] = [
             {**asdict(spec), "files": dict(spec.files), "environment": dict(spec.environment)}
-            for spec in planned.specs()
+            for spec in planned.attempt.specs()
         ]
-        if planned.handover:
-            document["handovers"] = list(_steps(planned.handover))
+        if planned.attempt.handover:
+            document["handovers"] = list(_steps(planned.attempt.handover))
     return document
 
 
@@ -134,14 +134,14 @@ def _print(trial: Trial, planner: Planner | None) -> None:
     for place, settings in _sysctls(planned).items():
         for name, value in settings.items():
             echo(f"    [{place}] sysctl --write {name}={value}")
-    for spec in planned.specs():
+    for spec in planned.attempt.specs():
         for name, content in spec.files.items():
             echo(f"    write /trial/{name}\n" + _indented(content))
         for name, content in spec.shown.items():
             echo(f"    {name}, as the next program sees it\n" + _indented(content))
         echo(_indented(spec.shell(), by=4))
-    if planned.handover:
-        _print_steps(planned.handover)
+    if planned.attempt.handover:
+        _print_steps(planned.attempt.handover)
 
 
 def _print_steps(planned: HandoverPlan) -> None:
@@ -180,7 +180,7 @@ def _steps(planned: HandoverPlan) -> Iterator[dict[str, Any]]:
 
 def _sysctls(planned: TrialPlan) -> dict[str, Mapping[str, str]]:
     """Return the sysctls of each network namespace, by host."""
-    return {"emulator": network.NO_NEIGHBOUR_DISCOVERY, **planned.network.sysctls}
+    return {"emulator": NO_NEIGHBOUR_DISCOVERY, **planned.network.sysctls}
 
 
 def _indented(text: str, by: int = 8) -> str:

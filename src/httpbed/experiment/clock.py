@@ -9,6 +9,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Literal
 
+NS = 1e9
+"""Nanoseconds in a second."""
 Clock = Literal["real", "virtual"]
 
 GUEST_STARTS = datetime(2027, 1, 15, 8, tzinfo=UTC)

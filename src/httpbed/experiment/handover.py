@@ -19,8 +19,6 @@ from httpbed.experiment.value import Value
 HandoverKind = Literal[
     "none", "address deleted", "make before break", "route", "blackhole", "NAT rebinding"
 ]
-TRIGGER = "hand-over"
-"""Name of the emulator's event that starts a hand-over after a number of bytes."""
 SHORTEST_PERIOD_S = 0.01
 MOST_LINKS = 8
 _ADDRESS_GOES = frozenset({"address deleted", "make before break"})

@@ -1,4 +1,4 @@
-"""What trials keep on request (``--keep``): one descriptor for each kind."""
+"""What trials keep of the emulator, and on request (``--keep``): one descriptor for each kind."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Literal
 ProgramRecord = Literal["qlog", "keylog"]
 """The kinds that programs under test write, if their recipes say how."""
 
-CAPTURE = "link.pcapng"
-"""The emulator's file, in the attempt's artifacts."""
+LINK_RESULT, CAPTURE = "link-result.json", "link.pcapng"
+"""The emulator's files in the attempt's artifacts: its result, and on request its capture."""
 KEYS = "keylog.txt"
 """Each program's file of TLS secrets in its folder, and that of all programs beside the capture."""
 QLOG_ENDINGS = (".sqlog", ".qlog")

@@ -11,7 +11,8 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from httpbed.experiment.handover import TRIGGER, AfterBytes, Handover
+from httpbed.experiment import spellings
+from httpbed.experiment.handover import AfterBytes, Handover
 from httpbed.experiment.roles import ClientRole, Hop, ProxyRole, Role, Roles, ServerRole, hops
 from httpbed.experiment.route import Route
 from httpbed.experiment.topology import Link, Topology
@@ -281,10 +282,10 @@ class Scenario(Value):
                 " its between"
             )
         for link in self.topology.links:
-            if any(event.name == TRIGGER for event in link.events):
+            if any(event.name == spellings.TRIGGER for event in link.events):
                 yield (
-                    f"an event of {link.name} is named {TRIGGER!r}, which the hand-over uses;"
-                    " choose another name"
+                    f"an event of {link.name} is named {spellings.TRIGGER!r}, which the hand-over"
+                    " uses; choose another name"
                 )
 
     def _unreachable(self) -> Iterator[str]:

@@ -17,8 +17,6 @@ from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 
 from httpbed.experiment.errors import RejectedValueError
 
-NS = 1e9
-"""Nanoseconds in a second."""
 QUANTITY = re.compile(r"\s*(?P<number>[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*(?P<unit>\S.*?)?\s*")
 """A number and an optional unit, before either is checked."""
 

@@ -39,7 +39,7 @@ from httpbed.host.sandbox.spec import ProcessSpec
 from httpbed.network import commands
 from httpbed.network.access_routes import AccessRoutes
 from httpbed.network.addresses import End
-from httpbed.network.commands import TOOLS
+from httpbed.network.processes import TOOLS
 from httpbed.network.routes import Entry
 
 FIRST_TABLE = 101

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from httpbed.experiment.clock import NS
 from httpbed.experiment.impairments.delay import Distributed, Jitter, Samples
 from httpbed.experiment.impairments.rate import Steps, TokenBucket
 from httpbed.experiment.topology import Direction, Link
-from httpbed.experiment.units import NS
 from httpbed.host.backend import Backend
 from httpbed.network import kernel
 

@@ -16,10 +16,9 @@ from httpbed.host.sandbox.binaries import LINK
 from httpbed.host.sandbox.spec import TRIAL_FOLDER, ProcessSpec
 from httpbed.network import routes
 from httpbed.network.addresses import End
+from httpbed.network.processes import TOOLS
 from httpbed.network.routes import Ends, Entry
 
-TOOLS = "tools"
-"""Name, inside the sandbox, of the root filesystem that has ip, ethtool, ss and ping."""
 TUN_QUEUE_FRAMES = 8192
 """Queue until the emulator reads the packets; the default of 500 packets is 6 ms at 1 Gbit/s."""
 IPV6_LEAST_MTU_BYTES = 1280

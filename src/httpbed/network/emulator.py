@@ -222,6 +222,11 @@ class _Emulated:
         }
 
 
+def order(action: Action) -> Table:
+    """Return the order to a running emulator to change a condition."""
+    return {"direction": index(action.direction), "change": change(action)}
+
+
 def change(action: Action) -> Table | None:
     """Return the JSON of a change; None if the action changes nothing."""
     if action.rate is not None:
@@ -239,14 +244,7 @@ def index(direction: str | None) -> int | None:
 
 
 def _schedule(link: Link, ways: Sequence[_Emulated]) -> list[Table]:
-    entries = [
-        {
-            "at_ns": nanoseconds(entry.at),
-            "direction": index(entry.direction),
-            "change": change(entry),
-        }
-        for entry in link.schedule
-    ]
+    entries = [{"at_ns": nanoseconds(entry.at), **order(entry)} for entry in link.schedule]
     return sorted([*_steps(ways), *entries], key=lambda entry: entry["at_ns"])
 
 

@@ -76,11 +76,6 @@ class UnsupportedKey:
     remedy: str = DEFAULT
 
 
-def counters_file(reading: str) -> str:
-    """Name the file with the counters of one of :data:`READINGS`, among a trial's artifacts."""
-    return f"qdiscs-{reading}.json"
-
-
 @dataclass(frozen=True)
 class LinkDisciplines:
     """The disciplines of one link, and the lines that make them."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -30,28 +30,18 @@ from httpbed.network import addresses, commands, emulator, kernel, routes
 from httpbed.network.access import Access
 from httpbed.network.access_routes import AccessRoutes
 from httpbed.network.addresses import End
-from httpbed.network.commands import HOST_SYSCTLS, NO_NEIGHBOUR_DISCOVERY, TOOLS
 from httpbed.network.emulator import Draws, PacketRecords
 from httpbed.network.files import Facts
 from httpbed.network.kernel import LinkDisciplines
+from httpbed.network.processes import NetworkProcesses
 from httpbed.network.routes import Entry
-
-__all__ = ["HOST_SYSCTLS", "NO_NEIGHBOUR_DISCOVERY", "TOOLS", "NetworkPlan", "plan"]
 
 
 @dataclass(frozen=True)
 class NetworkPlan:
-    """Everything that makes a network, in the order of its first fields."""
+    """A network: the processes that make it, and what they make."""
 
-    wiring: ProcessSpec | None
-    """In the sandbox's own network: the veth pairs; None where the emulator makes the devices."""
-    hosts: tuple[ProcessSpec, ...]
-    """On each host: addresses, neighbours, routes, offloads; with a kernel backend also its
-    disciplines. The commands do not depend on each other."""
-    emulator: ProcessSpec
-    """The link emulator; it speaks line by line."""
-    after_ready: tuple[ProcessSpec, ...]
-    """Commands that need a ready emulator, one after the other."""
+    processes: NetworkProcesses
     emulator_config: Mapping[str, Any]
     topology: Topology
     forwarding: frozenset[str]
@@ -63,8 +53,6 @@ class NetworkPlan:
     backend: Backend = "af_packet"
     shaped: tuple[LinkDisciplines, ...] = ()
     """The disciplines of each link that the kernel carries; empty with the emulator."""
-    counters: ProcessSpec | None = None
-    """Reads the kernel's own counters of these disciplines."""
     access: tuple[Access, ...] = ()
     """The client's access links, in the order in which it goes from one to the next; all are
     attached when the network is made."""
@@ -116,17 +104,6 @@ class NetworkPlan:
         (end,) = (one.end for one in self.access if one.link == link)
         return {*self.topology.links_of(end.host)} - {link}
 
-    def counter_readings(self, *readings: str) -> tuple[ProcessSpec, ...]:
-        """Return the readings of the kernel's counters; none if the emulator carries."""
-        if self.counters is None:
-            return ()
-        return tuple(replace(self.counters, stdout=kernel.counters_file(one)) for one in readings)
-
-    def specs(self) -> tuple[ProcessSpec, ...]:
-        """Every process, in order."""
-        wiring = (self.wiring,) if self.wiring else ()
-        return (*wiring, *self.hosts, self.emulator, *self.after_ready)
-
 
 def plan(  # noqa: PLR0913 - optional arguments have names
     topology: Topology,
@@ -169,10 +146,9 @@ def plan(  # noqa: PLR0913 - optional arguments have names
     made = _Made(topology, ends, frozenset(forwarding), senders, backend, client, access)
     shaped = tuple(made.shaped(draws if netem_seeded else None))
     return NetworkPlan(
-        wiring=made.wiring(),
-        hosts=() if backend == "tun" else (*made.hosts(), *_disciplines(shaped)),
-        emulator=commands.emulator(config, emulator.traces(topology.links, draws)),
-        after_ready=made.after_ready() if backend == "tun" else (),
+        processes=made.processes(
+            commands.emulator(config, emulator.traces(topology.links, draws)), shaped
+        ),
         emulator_config=config,
         topology=topology,
         forwarding=made.forwarding,
@@ -180,7 +156,6 @@ def plan(  # noqa: PLR0913 - optional arguments have names
         waits_s=emulator.waits_s(topology.links, draws, backend),
         backend=backend,
         shaped=shaped,
-        counters=commands.counters() if shaped else None,
         access=made.access,
         monitor=access_links.monitor(client) if access else None,
     )
@@ -221,24 +196,14 @@ class _Made:
         names = [link.name for link in self.topology.links]
         return access_links.plan(self.ways, names, self._control(self.client))
 
-    def wiring(self) -> ProcessSpec | None:
+    def processes(
+        self, emulator: ProcessSpec, shaped: tuple[LinkDisciplines, ...]
+    ) -> NetworkProcesses:
         if self.backend == "tun":
-            return None
-        lines = commands.veths(self._all_ends())
-        if self.backend in kernel.KINDS:
-            lines += [line for pair in self.ends for line in kernel.bridge(pair)]
-        return commands.batch(None, lines)
-
-    def hosts(self) -> list[ProcessSpec]:
-        return [
-            spec
-            for addressing in self._addressing(by_tun=False)
-            for spec in (addressing, *self._offloads(addressing.host))
-        ]
-
-    def after_ready(self) -> tuple[ProcessSpec, ...]:
-        moves = [commands.moved(end) for end in self._all_ends()]
-        return (commands.batch(None, moves), *self._addressing(by_tun=True))
+            return NetworkProcesses(None, (), emulator, self._after_ready())
+        hosts = (*self._hosts(), *_disciplines(shaped))
+        counters = commands.counters() if shaped else None
+        return NetworkProcesses(self._wiring(), hosts, emulator, (), counters)
 
     def shaped(self, draws: Draws | None) -> list[LinkDisciplines]:
         """Plan the kernel's disciplines; netem gets seeds if the kernel takes them."""
@@ -254,6 +219,23 @@ class _Made:
             )
             for link, pair in zip(self.topology.links, self.ends, strict=True)
         ]
+
+    def _wiring(self) -> ProcessSpec:
+        lines = commands.veths(self._all_ends())
+        if self.backend in kernel.KINDS:
+            lines += [line for pair in self.ends for line in kernel.bridge(pair)]
+        return commands.batch(None, lines)
+
+    def _hosts(self) -> list[ProcessSpec]:
+        return [
+            spec
+            for addressing in self._addressing(by_tun=False)
+            for spec in (addressing, *self._offloads(addressing.host))
+        ]
+
+    def _after_ready(self) -> tuple[ProcessSpec, ...]:
+        moves = [commands.moved(end) for end in self._all_ends()]
+        return (commands.batch(None, moves), *self._addressing(by_tun=True))
 
     def _all_ends(self) -> list[End]:
         return [end for pair in self.ends for end in pair]

@@ -7,14 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from httpbed.experiment.changes import Action
+from httpbed.experiment.clock import NS
 from httpbed.experiment.errors import BedError
-from httpbed.experiment.units import NS
 from httpbed.host import realtime
 from httpbed.host.sandbox.dialogue import Dialogue, run_tool, time_bounded
 from httpbed.host.sandbox.supervisor import Supervisor
-from httpbed.network.emulator import change, index
-from httpbed.network.plan import NetworkPlan
+from httpbed.network.processes import NetworkProcesses
 
 
 @dataclass(frozen=True)
@@ -33,17 +31,17 @@ class Emulator(Dialogue):
         """Begin the impairments' random streams and the counting."""
         await self.request("start", "started")
 
-    async def change(self, action: Action, link: str | None = None) -> dict[str, Any]:
-        """Change a condition of one direction now; return the event that reports the change.
+    async def change(self, order: Mapping[str, Any], link: str | None = None) -> dict[str, Any]:
+        """Change a condition now; return the event that reports the change.
 
-        ``link`` is the name of the link that changes; networks of one link do without.
+        ``order`` is made by :func:`~httpbed.network.emulator.order`. ``link`` is the name
+        of the link that changes; networks of one link do without.
 
         Raises:
             BedError: The emulator refused.
         """
-        way = index(action.direction)
         async with self.lock, time_bounded(f"a change by {self.name}"):
-            await self.send("change", link=link, direction=way, change=change(action))
+            await self.send("change", link=link, **order)
             while True:
                 event = await self.next()
                 if event["event"] == "refused":
@@ -64,7 +62,7 @@ def polled_s(event: Mapping[str, Any]) -> float:
     return float(min(event.get("polled_ns", 0), event.get("cpu_ns", 0)) / NS)
 
 
-async def build(supervisor: Supervisor, planned: NetworkPlan) -> Emulator:
+async def build(supervisor: Supervisor, planned: NetworkProcesses) -> Emulator:
     """Make the network in a sandbox that has its hosts; return its emulator, ready.
 
     The emulator starts while the hosts get their addresses, because it waits some ten milliseconds

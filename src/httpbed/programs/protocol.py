@@ -10,12 +10,14 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from httpbed.experiment.kept import KEYS
-from httpbed.experiment.metric import Observation
-from httpbed.experiment.roles import Retry
 from httpbed.host.sandbox.spec import TRIAL_FOLDER, ProcessSpec
+
+if TYPE_CHECKING:  # the runner imports this, and no schema
+    from httpbed.experiment.metric import Observation
+    from httpbed.experiment.roles import Retry
 
 AUTHORITY, CERTIFICATE, KEY, KEY_PIN = "ca.pem", "server.pem", "server.key", "server.spki"
 """Names of the files in the folder of certificates."""

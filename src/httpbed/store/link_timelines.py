@@ -14,9 +14,6 @@ from pydantic import model_validator
 
 from httpbed.experiment.value import Value
 
-LINK_RESULT = "link-result.json"
-"""The emulator's result, among an attempt's artifacts."""
-
 
 class LinkTimeline(Value):
     """One direction of a link; a value for each bin, from the start of the counting on."""

@@ -10,12 +10,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from httpbed.experiment.kept import LINK_RESULT
 from httpbed.host.sandbox import untrusted_files
 from httpbed.host.sandbox.spec import Exit
-from httpbed.network.kernel import READINGS, counters_file
+from httpbed.network.kernel import READINGS
+from httpbed.network.processes import counters_file
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.protocol import LoggedRequest, ProgramReport, RoleName
-from httpbed.store.link_timelines import LINK_RESULT
 from httpbed.trial import fairness, replay_origin
 from httpbed.trial.artifacts import EVIDENCE, read_object
 from httpbed.trial.content import PRIOR

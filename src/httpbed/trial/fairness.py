@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from httpbed.experiment.units import NS
+from httpbed.experiment.clock import NS
 from httpbed.host.sandbox import untrusted_files
 
 if TYPE_CHECKING:  # it imports numpy, and a run begins without it

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from httpbed.experiment.roles import Hop, HttpVersion, Roles, Transport
-from httpbed.experiment.scenario import Scenario
-from httpbed.experiment.workload import Workload
-from httpbed.network.plan import NetworkPlan
+if TYPE_CHECKING:  # the runner imports this, and no schema
+    from httpbed.experiment.roles import Hop, HttpVersion, Roles, Transport
+    from httpbed.experiment.scenario import Scenario
+    from httpbed.experiment.workload import Workload
+    from httpbed.network.plan import NetworkPlan
 
 
 @dataclass(frozen=True)
@@ -32,32 +33,19 @@ class HopPath:
 class NetworkHop:
     """A hop with the addresses and links that the network gives it."""
 
-    hop: Hop
+    client: str
+    """Name of the part that sends the requests."""
+    server: str
+    """Name of the part that answers."""
+    http_version: HttpVersion
+    """HTTP version of its requests."""
+    transport: Transport
+    """The transport protocol of that version."""
     client_host: str
     server_host: str
     server_address: str
     paths: tuple[HopPath, ...]
     """One for each access link over which the client reaches the server; otherwise one."""
-
-    @property
-    def client(self) -> str:
-        """Name of the part that sends the requests."""
-        return self.hop.client
-
-    @property
-    def server(self) -> str:
-        """Name of the part that answers."""
-        return self.hop.server
-
-    @property
-    def http_version(self) -> HttpVersion:
-        """HTTP version of its requests."""
-        return self.hop.http_version
-
-    @property
-    def transport(self) -> Transport:
-        """The transport protocol of that version."""
-        return self.hop.transport
 
     @property
     def title(self) -> str:
@@ -192,7 +180,10 @@ def _located(hop: Hop, scenario: Scenario, net: NetworkPlan) -> NetworkHop:
     own = [access.link for access in net.access if access.end.host == client]
     over: list[int | None] = [*own] or [None]
     return NetworkHop(
-        hop=hop,
+        client=hop.client,
+        server=hop.server,
+        http_version=hop.http_version,
+        transport=hop.transport,
         client_host=client,
         server_host=server,
         server_address=net.address(server, client),

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from httpbed.analysis.fairness import jain
+from httpbed.experiment.clock import NS
 from httpbed.experiment.metric import Observation
 from httpbed.experiment.scenario import Scenario
-from httpbed.experiment.units import NS
 from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.handover import metrics
 from httpbed.trial.handover.metrics import ObservedHandovers

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from httpbed.experiment.page import PageLoad, RecordedPage
 from httpbed.experiment.roles import ClientRole, Hop, Role
@@ -16,6 +15,7 @@ from httpbed.experiment.scenario import ClientGroup, Scenario
 from httpbed.experiment.workload import Workload
 from httpbed.host.sandbox.spec import ProcessSpec
 from httpbed.network.plan import NetworkPlan
+from httpbed.programs.catalog import Catalog
 from httpbed.programs.protocol import (
     FileToFetch,
     Implementation,
@@ -24,20 +24,17 @@ from httpbed.programs.protocol import (
     RoleName,
     Upstream,
 )
+from httpbed.trial.attempt_plan import BODIES
 from httpbed.trial.content import PRIOR, ContentFile, targets
 from httpbed.trial.tls_certificates import SERVER_NAME
 
-if TYPE_CHECKING:  # it imports every parser of files, and a guest begins without
-    from httpbed.programs.catalog import Catalog
-
 PORT = 443
-QLOG_SHARE = 2
-"""Upper bound of a qlog's length as a multiple of the bodies'; programs write up to 1.2 of it."""
-BODIES = "/tmp/bodies"  # noqa: S108 - inside the sandbox, where /tmp is private
-SESSIONS = "/tmp/sessions"  # noqa: S108
+SESSIONS = "/tmp/sessions"  # noqa: S108 - inside the sandbox, where /tmp is private
 CERTIFICATES = "/certificates"
 CONTENT = "/content"
 SITES = "/sites"
+QLOG_SHARE = 2
+"""Upper bound of a qlog's length as a multiple of the bodies'; programs write up to 1.2 of it."""
 LOG_BYTES = 2**26
 """Upper bound of any file that a program under test writes, and of all in its folder without the
 bodies."""

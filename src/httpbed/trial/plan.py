@@ -7,39 +7,37 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from httpbed.experiment import vantage_points
 from httpbed.experiment.page import PageLoad
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Trial
 from httpbed.host.backend import Backend
-from httpbed.host.sandbox.spec import TRIAL_FOLDER, PartSpec, ProcessSpec
+from httpbed.host.packages.guest_kernel import GuestKernel
+from httpbed.host.sandbox.spec import TRIAL_FOLDER, ProcessSpec
 from httpbed.network import idle_rtt
 from httpbed.network import plan as network
 from httpbed.network.emulator import LINK_FILES, SPIN_US, PacketRecords
 from httpbed.network.kernel import KINDS
+from httpbed.network.link_file import LinkFile
 from httpbed.network.plan import NetworkPlan
+from httpbed.network.processes import TOOLS
+from httpbed.programs.catalog import Catalog
 from httpbed.programs.protocol import Part
 from httpbed.trial import hops, parts, replay_origin
 from httpbed.trial.artifacts import PACKET_LOG
+from httpbed.trial.attempt_plan import AttemptPlan, Ping, PlannedClient
 from httpbed.trial.content import Content
 from httpbed.trial.guest.programs import WITHOUT_RDRAND
 from httpbed.trial.handover import steps
-from httpbed.trial.handover.steps import HandoverPlan
 from httpbed.trial.hops import Chain, HopPath, NetworkHop, ping_file, sockets_file
-
-if TYPE_CHECKING:  # they import what prepares a campaign, and a guest begins without
-    from httpbed.host.packages.guest_kernel import GuestKernel
-    from httpbed.network.link_file import LinkFile
-    from httpbed.programs.catalog import Catalog
-    from httpbed.trial.program_roots import Programs
-    from httpbed.web.sites.catalog import CachedSite
+from httpbed.trial.program_roots import Programs
+from httpbed.web.sites.catalog import CachedSite
+from httpbed.web.sites.site import FILES
 
 PINGS = 3
 PING_INTERVAL_S = 0.005
-SANDBOX_BYTES = 512 * 2**20
-"""Size of a sandbox's tmpfs, without the bodies that programs store."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,7 @@ class CampaignSetup:
         """Return the setup with the programs and files of one trial only."""
         document = json.dumps(planned.trial.document)
         programs = self.programs.only(
-            planned.scenario.implementations.values(), replays=bool(planned.replay_origins)
+            planned.scenario.implementations.values(), replays=bool(planned.attempt.replay_origins)
         )
         files = {digest: file for digest, file in self.files.items() if digest in document}
         return replace(self, programs=programs, files=files)
@@ -98,128 +96,35 @@ class CampaignSetup:
 
     def shared_sites(self, scenario: Scenario) -> dict[str, Path]:
         """Map the paths in the sandbox of a scenario's sites to their paths here."""
-        from httpbed.web.sites.site import FILES  # noqa: PLC0415 - see above
-
         pages = [one for one in scenario.workloads() if isinstance(one, PageLoad)]
         return {parts.site_folder(page): self.sites[page.key].folder / FILES for page in pages}
 
 
 @dataclass(frozen=True)
-class PlannedClient:
-    """A client's process and when it starts."""
-
-    part: Part
-    process: ProcessSpec
-    after_s: float = 0.0
-    """Seconds after the measured client."""
-
-
-@dataclass(frozen=True)
-class Ping:
-    """Measures the idle round-trip time of one path of a hop."""
-
-    path: HopPath
-    process: ProcessSpec
-
-
-@dataclass(frozen=True)
 class TrialPlan:
-    """A trial, its validated scenario and every process of its attempt."""
+    """A trial, its validated scenario, its network and the processes of its attempt."""
 
     trial: Trial
     scenario: Scenario
     network: NetworkPlan
-    hops: tuple[NetworkHop, ...]
-    """Every hop; the measured client's comes first."""
-    servers: Mapping[str, ProcessSpec]
-    """Servers and proxies by their part's name, those farthest from the client first."""
-    prior_visits: tuple[PlannedClient, ...]
-    """Unmeasured visits that give clients their TLS tickets."""
-    clients: tuple[PlannedClient, ...]
-    """The measured client, then its competitors."""
-    pings: tuple[tuple[Ping, ...], ...]
-    """Groups that run one after the other; the pings of a group share no link."""
-    sockets: Mapping[str, ProcessSpec]
-    """Commands that read the accepted sockets of each part that sends by TCP."""
-    handover: HandoverPlan | None = None
-    """The client's hand-overs from link to link."""
-    replay_origins: Mapping[str, ProcessSpec] = field(default_factory=dict)
-    """The programs that answer for recorded sites, behind each server that has one."""
+    attempt: AttemptPlan
 
-    def recorded_servers(self) -> list[str]:
-        """Name the servers that have a recorded site."""
-        if not self.replay_origins:
-            return []
-        servers = [hop.server for hop in self.hops]
-        return [name for name in servers if replay_origin.name(name) in self.replay_origins]
+    @property
+    def hops(self) -> tuple[NetworkHop, ...]:
+        """Every hop; the measured client's comes first."""
+        return self.attempt.hops
 
     @cached_property
     def chains(self) -> tuple[Chain, ...]:
         """Each client with its proxies and servers; the measured client's chain is first."""
         return hops.chains(self.scenario, self.hops)
 
-    def specs(self) -> tuple[ProcessSpec, ...]:
-        """Return every process in starting order, without the steps of hand-overs."""
-        handover = self.handover
-        return (
-            *self.network.specs(),
-            *self.replay_origins.values(),
-            *self.servers.values(),
-            *((handover.monitor,) if handover else ()),
-            *(ping.process for group in self.pings for ping in group),
-            *(handover.before() if handover else ()),
-            *(visit.process for visit in self.prior_visits),
-            *self.network.counter_readings("before-start", "after-start"),
-            *(client.process for client in self.clients),
-            *self.sockets.values(),
-            *self.network.counter_readings("before-stop", "after-stop"),
-        )
-
-    def all_clients(self) -> tuple[PlannedClient, ...]:
-        """Return the prior visits and the clients."""
-        return (*self.prior_visits, *self.clients)
-
-    def folders(self) -> list[str]:
-        """Name the folders in which parts leave their files."""
-        names = (client.part.name for client in self.all_clients())
-        return [*self.replay_origins, *self.servers, *names]
-
-    def isolated(self) -> dict[str, PartSpec]:
-        """Return what each part sees and may use in the sandbox, without its program."""
-        specs: dict[str, PartSpec] = {}
-        for folder, process in self._part_processes():
-            name = process.part or folder
-            spec = specs.get(name, PartSpec(process.root, process.host))
-            specs[name] = replace(
-                spec,
-                folders=(*spec.folders, folder),
-                files={**spec.files, **process.shown},
-                memory_bytes=process.memory_bytes,
-                processes=process.processes,
-            )
-        return specs
-
-    def most_bytes(self) -> dict[str, int]:
-        """Return the upper bound in bytes of all files that each part leaves in its folder."""
-        return {
-            name: process.file_bytes
-            for name, process in self._part_processes()
-            if process.file_bytes
-        }
-
-    def _part_processes(self) -> list[tuple[str, ProcessSpec]]:
-        """List the processes of parts with the folders they write to."""
-        clients = [(client.part.name, client.process) for client in self.all_clients()]
-        return [*self.replay_origins.items(), *self.servers.items(), *clients]
-
-    @property
-    def longest_rtt_s(self) -> float:
-        """Upper bound in seconds of the idle round-trip time of any hop."""
-        return max(
-            idle_rtt.round_trip_s(self.network, hop.client_host, hop.server_host, path.over)[1]
-            for hop in self.hops
-            for path in hop.paths
-        )
+    def recorded_servers(self) -> list[str]:
+        """Name the servers that have a recorded site."""
+        if not self.attempt.replay_origins:
+            return []
+        servers = [hop.server for hop in self.hops]
+        return [name for name in servers if replay_origin.name(name) in self.attempt.replay_origins]
 
 
 def plan(
@@ -229,38 +134,44 @@ def plan(
     files: Mapping[str, LinkFile] | None = None,
 ) -> TrialPlan:
     """Validate a trial's scenario and plan its attempt; ``files`` are keyed by digest."""
-    scenario = trial.scenario()
-    options = options or PlanOptions()
-    if trial.clock == "virtual":  # while the emulator polls, the clock stands still
-        options = replace(options, spin_us=0)
-    net = network.plan(
-        steps.with_trigger(scenario) if scenario.handover else scenario.topology,
-        scenario.senders(),
-        trial.seed,
-        trial.block,
-        records=_records(scenario, options),
-        backend=options.backend,
-        files={digest: file.facts for digest, file in (files or {}).items()},
-        netem_seeded=options.netem_seeded,
-        spin_us=options.spin_us,
-        **_client_access(scenario),
-    )
+    scenario, options = trial.scenario(), options or PlanOptions()
+    net = _network(trial, scenario, options, files or {})
     located = hops.locate(scenario, net)
     described = parts.parts(scenario, catalog, net, trial.time_limit_s, options.keep)
     environment = WITHOUT_RDRAND if trial.clock == "virtual" else {}
     processes = _Processes(scenario, catalog, described, environment)
-    return TrialPlan(
-        trial=trial,
-        scenario=scenario,
-        network=net,
+    attempt = AttemptPlan(
+        network=net.processes,
         hops=located,
         servers=processes.servers(),
         prior_visits=processes.prior_visits(),
         clients=processes.clients(),
         pings=_apart([_ping(hop, path, net) for hop in located for path in hop.paths]),
         sockets={hop.server: _sockets(hop) for hop in located if hop.transport == "tcp"},
+        longest_rtt_s=_longest_rtt_s(located, net),
+        kept=options.keep,
+        keeps_packet_log=options.log,
         handover=steps.plan(scenario, net) if scenario.handover else None,
         replay_origins=processes.replay_origins(),
+    )
+    return TrialPlan(trial, scenario, net, attempt)
+
+
+def _network(
+    trial: Trial, scenario: Scenario, options: PlanOptions, files: Mapping[str, LinkFile]
+) -> NetworkPlan:
+    return network.plan(
+        steps.with_trigger(scenario) if scenario.handover else scenario.topology,
+        scenario.senders(),
+        trial.seed,
+        trial.block,
+        records=_records(scenario, options),
+        backend=options.backend,
+        files={digest: file.facts for digest, file in files.items()},
+        netem_seeded=options.netem_seeded,
+        # While the emulator polls, a virtual clock stands still.
+        spin_us=options.spin_us if trial.clock == "real" else 0,
+        **_client_access(scenario),
     )
 
 
@@ -340,6 +251,14 @@ class _Processes:
         return replace(spec, environment={**self.environment, **spec.environment})
 
 
+def _longest_rtt_s(located: Iterable[NetworkHop], net: NetworkPlan) -> float:
+    return max(
+        idle_rtt.round_trip_s(net, hop.client_host, hop.server_host, path.over)[1]
+        for hop in located
+        for path in hop.paths
+    )
+
+
 def _ping(hop: NetworkHop, path: HopPath, net: NetworkPlan) -> Ping:
     route = (net, hop.client_host, hop.server_host, path.over)
     least, most = idle_rtt.round_trip_s(*route)
@@ -350,7 +269,7 @@ def _ping(hop: NetworkHop, path: HopPath, net: NetworkPlan) -> Ping:
     spec = ProcessSpec(
         argv=(*map(str, options), *source, hop.server_address),
         host=hop.client_host,
-        root=network.TOOLS,
+        root=TOOLS,
         stdout=file,
         stderr=file,
         timeout_s=10 + PINGS * timeout_s,
@@ -377,7 +296,7 @@ def _sockets(hop: NetworkHop) -> ProcessSpec:
     return ProcessSpec(
         argv=("ss", "--tcp", "--info", "--no-header", "--numeric", "sport", "=", f":{parts.PORT}"),
         host=hop.server_host,
-        root=network.TOOLS,
+        root=TOOLS,
         stdout=file,
         stderr=file,
     )

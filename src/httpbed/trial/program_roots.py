@@ -19,7 +19,7 @@ from httpbed.host.packages.identity import ProgramIdentity
 from httpbed.host.packages.toolbox import Contents, Root
 from httpbed.host.sandbox import binaries
 from httpbed.host.sandbox.spec import PartSpec
-from httpbed.network.plan import TOOLS
+from httpbed.network.processes import TOOLS
 from httpbed.programs import install, user_program
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.recipe import Recipe

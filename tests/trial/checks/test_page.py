@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from httpbed.experiment.page import OWN_ORIGIN, PageLoad
+from httpbed.experiment.roles import HttpVersion
 from httpbed.experiment.trial import Check
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
 from httpbed.trial import verdict
@@ -195,11 +196,10 @@ def test_missing_pictures_of_a_load_are_a_note() -> None:
 
 
 @pytest.mark.parametrize(("version", "most"), [("3", 2), ("1.1", 12)])
-def test_connections_of_a_browser_are_bounded_by_its_pools(version: str, most: int) -> None:
+def test_connections_of_a_browser_are_bounded_by_its_pools(version: HttpVersion, most: int) -> None:
     """One per pool, and six over HTTP/1.1."""
     chain = chain_of(load())
-    spoken = chain.hops[0].hop.model_copy(update={"http_version": version})
-    hop = replace(chain.hops[0], hop=spoken)
+    hop = replace(chain.hops[0], http_version=version)
     chain = replace(chain, hops=(hop,))
     passed = [page_checks.connections(chain, load(), most + n, "").passed for n in (0, 1)]
     assert passed == [True, False]

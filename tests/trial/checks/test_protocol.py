@@ -78,7 +78,7 @@ def over_http_1(count: int) -> tuple[Chain, AttemptEvidence]:
     """Return a client over HTTP/1.1 with at most four connections."""
     observed = recorded_evidence(H2_LOSS)
     (chain,) = chains(H2_LOSS)
-    hop = replace(chain.hops[0], hop=chain.hops[0].hop.model_copy(update={"http_version": "1.1"}))
+    hop = replace(chain.hops[0], http_version="1.1", transport="tcp")
     workload = chain.workload.model_copy(update={"files": 8, "connections": 4})
     several = list(observed.connections) * count
     seen = replace(observed, link={**observed.link, "connections": several})

@@ -12,10 +12,10 @@ def test_programs_in_guests_take_no_randomness_from_the_processor() -> None:
     real = trial(PROXIED)
     virtual = real.model_copy(update={"clock": "virtual"})
     before, planned = (plan.plan(one, CATALOG) for one in (real, virtual))
-    for name, process in planned.servers.items():
-        recipes_own = before.servers[name].environment
+    for name, process in planned.attempt.servers.items():
+        recipes_own = before.attempt.servers[name].environment
         assert process.environment == {**WITHOUT_RDRAND, **recipes_own}
         assert not recipes_own.keys() & WITHOUT_RDRAND.keys()
-    assert planned.clients[0].process.environment.keys() >= WITHOUT_RDRAND.keys()
-    assert planned.network.specs() != before.network.specs()  # it does not poll
-    assert all(not one.environment for one in planned.network.specs())
+    assert planned.attempt.clients[0].process.environment.keys() >= WITHOUT_RDRAND.keys()
+    assert planned.attempt.network.specs() != before.attempt.network.specs()  # it does not poll
+    assert all(not one.environment for one in planned.attempt.network.specs())

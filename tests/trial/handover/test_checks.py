@@ -301,5 +301,5 @@ def test_every_access_link_is_pinged_and_judged() -> None:
     told = {one.name: one.passed for one in checks(replace(evidence, pings_s=slow), HANDED_OVER)}
     assert told["round-trip time, client->server over wifi"] is True
     assert told["round-trip time, client->server over cellular"] is False
-    ways = [probe.path.names[0] for group in planned(HANDED_OVER).pings for probe in group]
+    ways = [probe.path.names[0] for group in planned(HANDED_OVER).attempt.pings for probe in group]
     assert ways == ["wifi", "cellular"]

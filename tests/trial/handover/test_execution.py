@@ -19,7 +19,7 @@ from httpbed.network.running import Emulator
 from httpbed.trial import plan as bed
 from httpbed.trial.artifacts import HANDOVER_STEPS
 from httpbed.trial.handover import execution
-from httpbed.trial.handover.execution import Signals
+from httpbed.trial.handover.signals import Signals
 from httpbed.trial.handover.steps import HandoverPlan
 from recorded import CATALOG, HANDED_OVER, trial
 
@@ -58,7 +58,7 @@ def planned(**handover: Any) -> HandoverPlan:
     """Plan another hand-over in the recorded network."""
     one = trial(HANDED_OVER)
     one.document["handover"] = {"links": ["wifi", "cellular"], **handover}
-    plan = bed.plan(one, CATALOG).handover
+    plan = bed.plan(one, CATALOG).attempt.handover
     assert plan is not None
     return plan
 

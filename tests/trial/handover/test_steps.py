@@ -148,13 +148,13 @@ def test_addresses_of_later_links_are_removed_at_first() -> None:
     """The addresses stay if the client has them from start to end."""
     whole, part = trial(HANDED_OVER), trial(HANDED_OVER)
     part.document["handover"]["gap"] = "100 ms"
-    plans = [bed.plan(one, CATALOG).handover for one in (whole, part)]
+    plans = [bed.plan(one, CATALOG).attempt.handover for one in (whole, part)]
     assert [len(one.before()) for one in plans if one] == [0, 1]
 
 
 def test_a_step_runs_on_the_clients_host_or_in_the_emulator() -> None:
     """Its output file has the number of the hand-over."""
-    plan = planned(HANDED_OVER).handover
+    plan = planned(HANDED_OVER).attempt.handover
     assert plan is not None
     destroy = Step(0.0, "destroy", "wifi")
     spec = plan.carried_out_by(destroy, 3)

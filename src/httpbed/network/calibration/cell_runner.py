@@ -27,9 +27,11 @@ from httpbed.network.calibration.evidence import (
     received_file,
     sent_file,
 )
+from httpbed.network.commands import HOST_SYSCTLS, NO_NEIGHBOUR_DISCOVERY
 from httpbed.network.emulator import LINK_FILES, SPIN_US
 from httpbed.network.files import read_trace
-from httpbed.network.plan import HOST_SYSCTLS, NO_NEIGHBOUR_DISCOVERY, TOOLS, NetworkPlan, plan
+from httpbed.network.plan import NetworkPlan, plan
+from httpbed.network.processes import TOOLS
 
 PORT = 5001
 CHARGEN = 19
@@ -103,7 +105,7 @@ class _Run:
 
     async def perform(self) -> None:
         """Make the network, send, wait, and collect the evidence."""
-        emulator = await running.build(self.supervisor, self.planned)
+        emulator = await running.build(self.supervisor, self.planned.processes)
         receivers = [await self._begin(_receiver(flow)) for flow in self.cell.flows]
         await emulator.start_counting()
         failures = sum(await asyncio.gather(*self._senders()))

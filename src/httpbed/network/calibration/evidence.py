@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from httpbed.experiment import seeds
+from httpbed.experiment.kept import LINK_RESULT
 
 SENT = np.dtype([("planned", "<i8"), ("sent", "<i8"), ("done", "<i8")])
 """A record of a sender, in packet order: ns of CLOCK_MONOTONIC, before and after the call."""
@@ -30,7 +31,7 @@ STREAM = np.dtype([("at", "<i8"), ("bytes", "<u8")])
 DAMAGED, UNKNOWN, UNSTAMPED, CONGESTION = 1, 2, 4, 8
 """Flags of a received packet: its pattern changed; its header, too; no kernel stamp; marked."""
 
-RESULT, REMARKS = "link-result.json", "remarks.json"
+RESULT, REMARKS = LINK_RESULT, "remarks.json"
 BLOCK = 1
 """Block of the random streams: a calibration has one block."""
 

@@ -27,8 +27,10 @@ from httpbed.host.sandbox.binaries import PROBE
 from httpbed.host.sandbox.spec import TRIAL_FOLDER, ProcessSpec
 from httpbed.network import emulator
 from httpbed.network import plan as network
+from httpbed.network.commands import HOST_SYSCTLS
 from httpbed.network.emulator import PacketRecords
-from httpbed.network.plan import HOST_SYSCTLS, TOOLS, NetworkPlan
+from httpbed.network.plan import NetworkPlan
+from httpbed.network.processes import TOOLS
 from httpbed.network.shell.names import ADDRESSES, Names
 from httpbed.network.shell.options import COMMAND, FAR, DescribedLink
 

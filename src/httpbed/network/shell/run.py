@@ -21,8 +21,9 @@ from httpbed.host.sandbox.dialogue import last_error_line, run_tool, time_bounde
 from httpbed.host.sandbox.spec import Exit, ProcessSpec
 from httpbed.host.sandbox.supervisor import Process, SandboxSpec, ShellSpec, Supervisor, sandbox
 from httpbed.network import running
-from httpbed.network.emulator import LINK_FILES
-from httpbed.network.plan import NO_NEIGHBOUR_DISCOVERY, TOOLS
+from httpbed.network.commands import NO_NEIGHBOUR_DISCOVERY
+from httpbed.network.emulator import LINK_FILES, order
+from httpbed.network.processes import TOOLS
 from httpbed.network.running import Emulator
 from httpbed.network.shell import output_files, outside, plan, terminal
 from httpbed.network.shell.meter import ERASE, PERIOD_S, Meter
@@ -99,7 +100,7 @@ async def run(request: LinkRequest, say: Say) -> LinkRun:
             number,
             bed.tool,
             request.described.link,
-            emulator.change,
+            lambda action: emulator.change(order(action)),
             os.environ if uplink else None,
         )
         await nest.open(supervisor.folder / SOCKET)
@@ -152,7 +153,7 @@ class _Bed:
         """Make the link, the far end and the way outside; return the emulator and that way."""
         leading = asyncio.create_task(self._lead_out(way_out))
         far = await self.supervisor.start(self.planned.far)
-        emulator = await running.build(self.supervisor, self.planned.network)
+        emulator = await running.build(self.supervisor, self.planned.network.processes)
         await self.tool(self.planned.route)
         if uplink:
             await self._join(uplink, number, far)
@@ -194,7 +195,7 @@ class _Bed:
         """Return the error of the emulator's end: its own message, its last line, or neither."""
         complaint = emulator.process.error
         if not complaint:
-            last_line = last_error_line(self.supervisor, self.planned.network.emulator)
+            last_line = last_error_line(self.supervisor, self.planned.network.processes.emulator)
             return BedError(f"the emulator ended{last_line}")
         what, _, reason = complaint.partition(": ")
         option, file = {

@@ -14,6 +14,7 @@ from httpbed.experiment.errors import BedError
 from httpbed.experiment.page import OWN_ORIGIN, PageLoad
 from httpbed.host.sandbox import untrusted_files
 from httpbed.programs.catalog import Catalog
+from httpbed.trial import isolation
 from httpbed.trial.plan import CampaignSetup
 from httpbed.trial.run import runner
 from httpbed.web.load import driver_output
@@ -81,7 +82,9 @@ class BrowserLoader:
     async def _run(
         self, loaded: preparation.LoadedExperiment, setup: CampaignSetup, artifacts: Path
     ) -> None:
-        await runner.run(setup.plan(loaded.trials[0]), setup, artifacts)
+        planned = setup.plan(loaded.trials[0])
+        sandbox = isolation.sandbox_spec(setup, planned, artifacts)
+        await runner.run(sandbox, planned.attempt, artifacts)
 
 
 def requests_of(load: BrowserLoad) -> LoadedRequests:

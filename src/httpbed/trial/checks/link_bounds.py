@@ -26,10 +26,10 @@ from httpbed.experiment.check import (
     POSSIBLE_WINDOWS,
 )
 from httpbed.experiment.check_descriptor import CheckDescriptor
+from httpbed.experiment.clock import NS
 from httpbed.experiment.impairments.registry import ALL
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Check
-from httpbed.experiment.units import NS
 from httpbed.network.bounds import Bounds
 from httpbed.network.plan import NetworkPlan
 from httpbed.trial import request_logs

@@ -65,7 +65,7 @@ def checks(
 def connections(chain: Chain, load: PageLoad, count: int, of: str) -> Check:
     """Check that the client opened no more connections than a browser of that protocol does."""
     origins = len(load.page.origins or [""])
-    each = H1_CONNECTIONS if chain.hops[0].hop.http_version == "1.1" else 1
+    each = H1_CONNECTIONS if chain.hops[0].http_version == "1.1" else 1
     most = each * POOLS * origins
     most += visit.connections_before(load, origins, most)
     figure = f"{count}, by the packets"

@@ -154,7 +154,7 @@ def _connections(chain: Chain, evidence: AttemptEvidence, where: str) -> Check:
     if moves or (chain.roles.client.retry != "none" and retry.attempts(chain, evidence) > 1):
         return retry.connections(chain, evidence, count, workload.connections, where)
     most = workload.connections
-    exact = first.hop.http_version == "1.1"  # each carries one request at a time, so all are needed
+    exact = first.http_version == "1.1"  # each carries one request at a time, so all are needed
     return CONNECTION_COUNT.result(
         where=where,
         passed=count == most if exact else 1 <= count <= most,

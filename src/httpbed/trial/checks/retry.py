@@ -87,7 +87,7 @@ def connections(
     first = chain.hops[0]
     changes = len(evidence.handover.changes) if evidence.handover is not None else 0
     most *= changes + attempts(chain, evidence)
-    is_bounded = first.hop.http_version != "1.1"
+    is_bounded = first.http_version != "1.1"
     return CONNECTION_COUNT.result(
         where=where,
         passed=1 <= count <= most if is_bounded else count >= 1,

@@ -67,7 +67,7 @@ def _before(
     chain: Chain, load: PageLoad, browser: ProgramReport, log: ProgramReport, of: str
 ) -> Check:
     """Check the HTTP version of the prior visit in the browser's report and in the log."""
-    expected = DISCOVERED_FROM if chain.discovers else chain.hops[0].hop.http_version
+    expected = DISCOVERED_FROM if chain.discovers else chain.hops[0].http_version
     reported = [one for one in (browser.before, log.before) if one]
     figure = request_logs.versions_in_words(browser.before or log.before) or "none"
     if load.visit == "cold":

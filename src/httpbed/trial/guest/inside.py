@@ -23,8 +23,7 @@ def _attempt(work: Work) -> dict[str, Any]:
     ATTEMPT.mkdir(parents=True)
     job.begin()
     try:
-        run = runner.run_in(work.sandbox, work.planned, work.options, artifacts)
-        phases = asyncio.run(run)
+        phases = asyncio.run(runner.run(work.sandbox, work.attempt, artifacts))
     finally:
         if artifacts.exists():
             shutil.copytree(artifacts, SHARED / ARTIFACTS)

@@ -18,6 +18,7 @@ from httpbed.experiment.trial import Trial
 from httpbed.host.guest import boot, job
 from httpbed.host.guest.command import Guest
 from httpbed.host.packages.guest_kernel import GuestKernel
+from httpbed.trial import isolation
 from httpbed.trial.guest import inside
 from httpbed.trial.guest.work import ARTIFACTS, ATTEMPT, PHASES, Work
 from httpbed.trial.plan import CampaignSetup, TrialPlan
@@ -33,7 +34,11 @@ LEAST_LIMIT_S = 600.0
 LIMIT_PER_S = 2.0
 """The watchdog's limit on this machine's clock, in all and for each second of the time limit. A
 transfer at 10 Mbit/s takes a tenth of its virtual time, one at 1 Gbit/s sixty times as much."""
-_IMPORTED_LATER = ("httpbed.store.packet_log",)
+_IMPORTED_LATER = (
+    "httpbed.store.packet_log",
+    "httpbed.trial.handover.deliveries",
+    "httpbed.trial.handover.execution",
+)
 """Modules that only trials with several clients or a hand-over need."""
 
 
@@ -73,8 +78,8 @@ def handed(planned: TrialPlan, setup: CampaignSetup) -> Work:
     What the sandbox mounts takes part in the kernel's randomness. So it has nothing of the
     campaign's other trials.
     """
-    sandbox = runner.sandbox_spec(setup.needed_by(planned), planned, ATTEMPT / ARTIFACTS)
-    return Work(sandbox, planned, setup.options)
+    sandbox = isolation.sandbox_spec(setup.needed_by(planned), planned, ATTEMPT / ARTIFACTS)
+    return Work(sandbox, planned.attempt)
 
 
 def limit_s(trial: Trial) -> float:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from httpbed.host.sandbox.supervisor import SandboxSpec
-from httpbed.trial.plan import PlanOptions, TrialPlan
+from httpbed.trial.attempt_plan import AttemptPlan
 
 ATTEMPT = Path("/run/httpbed-attempt")
 """The attempt's folder in the guest: in its memory, as the shared folder has no owners."""
@@ -20,9 +20,8 @@ PHASES = "phases_s"
 class Work:
     """An attempt to be made in a guest, planned to the last detail.
 
-    It has nothing of recipes, toolbox and sites: a guest would need 0.2 s of CPU to import them.
+    It has nothing of experiments, recipes and sites, which a guest would take long to import.
     """
 
     sandbox: SandboxSpec
-    planned: TrialPlan
-    options: PlanOptions
+    attempt: AttemptPlan

@@ -22,10 +22,10 @@ from httpbed.experiment.check import (
     HANDOVER_PROMPT,
     SOCKETS_DESTROYED,
 )
+from httpbed.experiment.clock import NS
 from httpbed.experiment.handover import AfterBytes, Handover
 from httpbed.experiment.handover_event import OVER_BEFORE
 from httpbed.experiment.trial import Check
-from httpbed.experiment.units import NS
 from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.handover import metrics, outcome, steps
 from httpbed.trial.handover.deliveries import BIN_NS

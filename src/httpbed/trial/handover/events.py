@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from httpbed.experiment.clock import NS
 from httpbed.experiment.handover_event import HandoverEvent
-from httpbed.experiment.units import NS
 from httpbed.trial.handover.evidence import FOR_GOOD_NS, HandoverChange
 from httpbed.trial.handover.metrics import ObservedHandovers
 from httpbed.trial.handover.outcome import HandoverVerdict

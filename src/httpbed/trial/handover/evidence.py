@@ -19,7 +19,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from httpbed.experiment.handover import TRIGGER, AfterBytes, Handover
+from httpbed.experiment.handover import AfterBytes, Handover
+from httpbed.experiment.spellings import TRIGGER
 from httpbed.host.sandbox import untrusted_files
 from httpbed.network.access import MONITOR, PREFERRED_METRIC
 from httpbed.trial.artifacts import HANDOVER_STEPS, LINK_EVENTS

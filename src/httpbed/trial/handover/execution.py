@@ -12,32 +12,20 @@ import asyncio
 import itertools
 import json
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
+from httpbed.experiment.clock import NS
 from httpbed.experiment.handover import AfterBytes
-from httpbed.experiment.units import NS
 from httpbed.host.sandbox.dialogue import run_tool
 from httpbed.host.sandbox.spec import ProcessSpec
 from httpbed.host.sandbox.supervisor import Supervisor
 from httpbed.network.running import Emulator
 from httpbed.trial.artifacts import HANDOVER_STEPS
 from httpbed.trial.handover import steps
+from httpbed.trial.handover.signals import Signals
 from httpbed.trial.handover.steps import BY_EMULATOR, HandoverPlan, Step
-
-READINGS = 5
-
-
-@dataclass
-class Signals:
-    """What the hand-overs wait for."""
-
-    triggered: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when the configured bytes have been delivered."""
-    ended: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when the client has ended: no further step begins."""
 
 
 async def execute(
@@ -144,23 +132,3 @@ class _Executor:
         }
         self.file.write(json.dumps(line) + "\n")
         self.file.flush()
-
-
-def read_clocks(
-    monotonic_ns: Callable[[], int] = time.monotonic_ns,
-    realtime_ns: Callable[[], int] = time.time_ns,
-) -> dict[str, int]:
-    """Read CLOCK_MONOTONIC and CLOCK_REALTIME at one time, to convert times between them.
-
-    Another process may get the CPU between two readings. So CLOCK_REALTIME is read between two
-    readings of CLOCK_MONOTONIC, several times, and the closest pair counts.
-
-    Returns:
-        Both clocks, in ns, and ``within_ns``: how far apart the readings of the pair are.
-    """
-    readings = []
-    for _ in range(READINGS):
-        before, realtime, after = monotonic_ns(), realtime_ns(), monotonic_ns()
-        readings.append((after - before, (before + after) // 2, realtime))
-    within, monotonic, realtime = min(readings)
-    return {"monotonic_ns": monotonic, "realtime_ns": realtime, "within_ns": within}

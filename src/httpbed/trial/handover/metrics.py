@@ -13,9 +13,9 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
+from httpbed.experiment.clock import NS
 from httpbed.experiment.handover import Handover
 from httpbed.experiment.metric import Observation, Source
-from httpbed.experiment.units import NS
 from httpbed.trial import hops
 from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.handover import deliveries

@@ -120,7 +120,7 @@ def _returned(handovers: ObservedHandovers, window: HandoverWindow) -> HandoverV
     before, entered = handovers.before(window), window.change.entered
     if before is None or window.change.left == entered or not handovers.is_on(entered, window):
         return None
-    is_quic = handovers.chain.hops[0].hop.transport == "quic"
+    is_quic = handovers.chain.hops[0].transport == "quic"
     if is_quic and handovers.is_on(window.change.left, before):
         return "migrated", f"migrated: same connection, back on its earlier path over {entered}"
     return "nothing", f"no hand-over was followed: the client had stayed on {entered}"

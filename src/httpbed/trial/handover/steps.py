@@ -12,8 +12,9 @@ from typing import Literal
 
 from httpbed.experiment import units
 from httpbed.experiment.changes import Delivered, Event
-from httpbed.experiment.handover import TRIGGER, AfterBytes, At, Every, Handover, HandoverKind
+from httpbed.experiment.handover import AfterBytes, At, Every, Handover, HandoverKind
 from httpbed.experiment.scenario import Scenario
+from httpbed.experiment.spellings import TRIGGER
 from httpbed.experiment.topology import Topology
 from httpbed.host.sandbox.spec import ProcessSpec
 from httpbed.network.access import Access

@@ -21,7 +21,7 @@ from typing import Any
 
 from httpbed.host.sandbox.spec import Exit, ProcessSpec
 from httpbed.host.sandbox.supervisor import Process, Supervisor
-from httpbed.trial.plan import PlannedClient
+from httpbed.trial.attempt_plan import PlannedClient
 from httpbed.trial.run.servers import END_S, stop
 
 APART_S = 0.1

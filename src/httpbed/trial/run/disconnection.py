@@ -19,7 +19,7 @@ from httpbed.host.sandbox import untrusted_files
 from httpbed.host.sandbox.dialogue import TIME_BOUND_S
 from httpbed.host.sandbox.spec import ProcessSpec
 from httpbed.host.sandbox.supervisor import Supervisor
-from httpbed.network.plan import TOOLS
+from httpbed.network.processes import TOOLS
 
 LOOK_S = 0.01
 MOST_TIMES = 5

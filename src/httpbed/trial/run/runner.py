@@ -1,6 +1,6 @@
 """Runs one attempt: builds the network, starts the parts and collects what they leave.
 
-It decides nothing. A :class:`~httpbed.trial.plan.TrialPlan` says what to start, and
+It decides nothing. An :class:`~httpbed.trial.attempt_plan.AttemptPlan` says what to start, and
 :mod:`~httpbed.trial.verdict` judges the files afterwards.
 """
 
@@ -14,15 +14,15 @@ import shutil
 import time
 from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from httpbed.experiment.errors import BedError
-from httpbed.experiment.handover import TRIGGER
+from httpbed.experiment.kept import LINK_RESULT
+from httpbed.experiment.spellings import TRIGGER
 from httpbed.host import pressure, realtime
 from httpbed.host.sandbox import untrusted_files
-from httpbed.host.sandbox.binaries import LINK, executable
 from httpbed.host.sandbox.dialogue import run_tool, time_bounded
 from httpbed.host.sandbox.spec import Exit
 from httpbed.host.sandbox.supervisor import (
@@ -33,24 +33,14 @@ from httpbed.host.sandbox.supervisor import (
     sandbox,
 )
 from httpbed.network import running
-from httpbed.network.plan import NO_NEIGHBOUR_DISCOVERY
 from httpbed.network.running import Emulator
-from httpbed.programs.protocol import AUTHORITY, KEY_PIN
-from httpbed.store.link_timelines import LINK_RESULT
 from httpbed.trial import fairness, key_log
 from httpbed.trial.artifacts import EVIDENCE, PACKET_LOG, read_object
-from httpbed.trial.handover import deliveries
-from httpbed.trial.handover.execution import Signals, execute, read_clocks
-from httpbed.trial.parts import BODIES, CERTIFICATES, CONTENT
-from httpbed.trial.plan import (
-    SANDBOX_BYTES,
-    CampaignSetup,
-    PlannedClient,
-    PlanOptions,
-    TrialPlan,
-)
+from httpbed.trial.attempt_plan import BODIES, AttemptPlan, PlannedClient
+from httpbed.trial.handover.signals import Signals
 from httpbed.trial.run import part_folders
 from httpbed.trial.run.clients import ClientRuns, run_clients, until_done
+from httpbed.trial.run.clocks import read_clocks
 from httpbed.trial.run.cpu_pressure import CpuPressure
 from httpbed.trial.run.demand_reports import DemandReports, ReportDemand
 from httpbed.trial.run.disconnection import end_connections
@@ -78,65 +68,55 @@ class Phases:
 
 
 async def run(
-    planned: TrialPlan,
-    setup: CampaignSetup,
+    spec: SandboxSpec,
+    attempt: AttemptPlan,
     artifacts: Path,
     report_demand: ReportDemand | None = None,
 ) -> Phases:
-    """Run a planned trial once; leave all evidence in the folder ``artifacts``; report its demand.
+    """Make an attempt in a sandbox; leave all evidence in ``artifacts``; report its demand.
 
     Raises:
         BedError: The bed failed; the attempt is invalid.
         HostError: This machine cannot make a sandbox.
     """
-    spec = sandbox_spec(setup, planned, artifacts)
-    return await run_in(spec, planned, setup.options, artifacts, report_demand)
-
-
-async def run_in(
-    spec: SandboxSpec,
-    planned: TrialPlan,
-    options: PlanOptions,
-    artifacts: Path,
-    report_demand: ReportDemand | None = None,
-) -> Phases:
-    """Run a planned trial as :func:`run` does, in the sandbox of ``spec``."""
     phases = Phases()
-    _make_folders(spec.scratch, artifacts, planned.folders())
+    _make_folders(spec.scratch, artifacts, attempt.folders())
     try:
         async with sandbox(spec) as supervisor:
             phases.end("sandbox")
             reports = DemandReports(supervisor, report_demand)
-            evidence = await _Run(planned, supervisor, artifacts, phases, reports).perform()
+            evidence = await _Run(attempt, supervisor, artifacts, phases, reports).perform()
     finally:
         spec.scratch.rmdir()
-        disorder = await asyncio.to_thread(part_folders.claim, artifacts, planned.most_bytes())
+        disorder = await asyncio.to_thread(part_folders.claim, artifacts, attempt.most_bytes())
     _write_json(artifacts, EVIDENCE, {**evidence, "disorder": disorder})
-    await asyncio.to_thread(_reduce, planned, artifacts, keep_log=options.log)
-    if "keylog" in options.keep:
-        await asyncio.to_thread(key_log.gather, artifacts, planned.folders())
+    await asyncio.to_thread(_reduce, attempt, artifacts)
+    if "keylog" in attempt.kept:
+        await asyncio.to_thread(key_log.gather, artifacts, attempt.folders())
     phases.end("tear-down")
     return phases
 
 
-def _reduce(planned: TrialPlan, artifacts: Path, *, keep_log: bool) -> None:
-    """Reduce the packet log to tables, and delete it unless ``keep_log``."""
+def _reduce(attempt: AttemptPlan, artifacts: Path) -> None:
+    """Reduce the packet log to tables, and delete it unless the attempt keeps it."""
     file = artifacts / PACKET_LOG
-    if file.exists() and (len(planned.clients) > 1 or planned.handover):
-        from httpbed.store import packet_log  # noqa: PLC0415 - numpy, which most trials do without
+    if file.exists() and (len(attempt.clients) > 1 or attempt.handover):
+        from httpbed.store import packet_log  # noqa: PLC0415 - most trials do without it
 
         try:
             log = packet_log.load(file, is_cut_off=True)
         except packet_log.PacketLogError as error:
             raise BedError(f"the emulator's packet log is damaged: {error}") from None
-        if len(planned.clients) > 1:
+        if len(attempt.clients) > 1:
             fairness.reduce(artifacts, log)
-        if planned.handover:
-            hop = planned.hops[0]
+        if attempt.handover:
+            from httpbed.trial.handover import deliveries  # noqa: PLC0415 - as above
+
+            hop = attempt.hops[0]
             towards = {path.downstream: path.names[0] for path in hop.paths}
             origin_ns = hop.first_packet_ns(read_object(artifacts, LINK_RESULT)) or 0
             deliveries.reduce(artifacts, log, towards, origin_ns)
-    if not keep_log:
+    if not attempt.keeps_packet_log:
         file.unlink(missing_ok=True)
 
 
@@ -148,49 +128,9 @@ def _make_folders(scratch: Path, artifacts: Path, parts: Iterable[str]) -> None:
         (artifacts / part).mkdir()
 
 
-def sandbox_spec(setup: CampaignSetup, planned: TrialPlan, artifacts: Path) -> SandboxSpec:
-    """Return the sandbox of an attempt that leaves its evidence in the folder ``artifacts``."""
-    scenario = planned.scenario
-    fetched = {fetch.path for one in planned.all_clients() for fetch in one.part.fetches}
-    contents = {path: content for path, content in setup.contents.items() if path in fetched}
-    served = {
-        **{f"{CONTENT}{path}": content.path for path, content in contents.items()},
-        **setup.shared_sites(scenario),
-    }
-    bodies = [workload.body_bytes() for workload in scenario.workloads()]
-    proxies = len(scenario.roles.proxies)
-    return SandboxSpec(
-        scratch=artifacts.parent / "sandbox",
-        trial=artifacts,
-        parts={
-            name: setup.programs.part(replace(spec, shared=_shown(name, planned, setup, served)))
-            for name, spec in planned.isolated().items()
-        },
-        roots=setup.programs.roots(),
-        shared=setup.shared_files(),
-        programs={LINK: executable(LINK)},
-        hosts=planned.network.sysctls,
-        sysctls=NO_NEIGHBOUR_DISCOVERY,
-        # A proxy may store what it forwards.
-        tmpfs_bytes=SANDBOX_BYTES + (2 + proxies) * sum(bodies),
-    )
-
-
-def _shown(
-    part: str, planned: TrialPlan, setup: CampaignSetup, served: Mapping[str, Path]
-) -> dict[str, Path]:
-    """Return the files a part sees: content for servers only, keys for no client."""
-    if part not in planned.servers and part not in planned.replay_origins:
-        known = (AUTHORITY, KEY_PIN)
-        return {f"{CERTIFICATES}/{name}": setup.certificates / name for name in known}
-    proxies = {hop.client for hop in planned.hops}
-    own = {CERTIFICATES: setup.certificates}
-    return own if part in proxies else {**own, **served}
-
-
 @dataclass
 class _Run:
-    planned: TrialPlan
+    attempt: AttemptPlan
     supervisor: Supervisor
     artifacts: Path
     phases: Phases
@@ -219,21 +159,21 @@ class _Run:
         return {**evidence, "failures": failures} if failures else evidence
 
     def _excess(self) -> dict[str, str]:
-        return part_folders.excess(self.artifacts, self.planned.most_bytes())
+        return part_folders.excess(self.artifacts, self.attempt.most_bytes())
 
     async def _work(self) -> dict[str, Any]:
         await self._make_folders()  # before any program could occupy their names
         async with (
-            running_origins(self.supervisor, self.planned.replay_origins) as origins,
-            running_servers(self.supervisor, self.planned.servers) as servers,
+            running_origins(self.supervisor, self.attempt.replay_origins) as origins,
+            running_servers(self.supervisor, self.attempt.servers) as servers,
         ):
-            emulator = await running.build(self.supervisor, self.planned.network)
+            emulator = await running.build(self.supervisor, self.attempt.network)
             self.phases.end("network")
             async with self._monitored():  # before any change of addresses or routes
-                for group in self.planned.pings:
+                for group in self.attempt.pings:
                     await asyncio.gather(*(self.supervisor.run(ping.process) for ping in group))
                 self.phases.end("ping")
-                for spec in self.planned.handover.before() if self.planned.handover else ():
+                for spec in self.attempt.handover.before() if self.attempt.handover else ():
                     await run_tool(self.supervisor, spec)
                 await origins.ready()
                 evidence = await self._subject_runs(servers, emulator)
@@ -243,10 +183,10 @@ class _Run:
     @asynccontextmanager
     async def _monitored(self) -> AsyncIterator[None]:
         """Log the kernel's address and route messages for the client of hand-overs."""
-        if self.planned.handover is None:
+        if self.attempt.handover is None:
             yield
             return
-        monitor = await self.supervisor.start(self.planned.handover.monitor)
+        monitor = await self.supervisor.start(self.attempt.handover.monitor)
         # Its timestamps are as late as the process itself.
         realtime.promote(self.supervisor.init_pid, monitor.pid)
         yield
@@ -271,7 +211,7 @@ class _Run:
             clocks.append(read_clocks())
             waited = await cpu_pressure.end()
             self.phases.end("client")
-            bodies = {one.part.name: await self._bodies(one) for one in self.planned.clients}
+            bodies = {one.part.name: await self._bodies(one) for one in self.attempt.clients}
             survivors = servers.survivors()
         refuse_full_disk(self.artifacts)
         # Not earlier: a server that ends resets the connections it still has open.
@@ -290,7 +230,7 @@ class _Run:
 
     async def _make_folders(self) -> None:
         """Make the folders in which clients store bodies and tickets."""
-        for one in self.planned.all_clients():
+        for one in self.attempt.all_clients():
             for folder in (f"{BODIES}/{one.part.name}", str(Path(one.part.session).parent)):
                 await self.supervisor.make_folder(folder, one.process.part)
 
@@ -298,10 +238,10 @@ class _Run:
         """Run the unmeasured prior visits."""
         ended = {
             one.part.name: await self.supervisor.run(one.process)
-            for one in self.planned.prior_visits
+            for one in self.attempt.prior_visits
         }
         if ended:
-            await asyncio.sleep(SETTLING_S + 2 * self.planned.longest_rtt_s)
+            await asyncio.sleep(SETTLING_S + 2 * self.attempt.longest_rtt_s)
             self.phases.end("visit")
         return ended
 
@@ -330,12 +270,12 @@ class _Run:
 
     def _listen(self, emulator: Emulator, signals: Signals) -> Coroutine[Any, Any, Any]:
         awaited, counters = {TRIGGER: signals.triggered}, self.demand.counters
-        arguments = (self.planned.hops, self.planned.sockets, self.artifacts)
+        arguments = (self.attempt.hops, self.attempt.sockets, self.artifacts)
         return listen(self.supervisor, emulator, *arguments, awaited=awaited, counters=counters)
 
     async def _count(self, when: str) -> None:
         """Read the kernel's counters, where it carries the packets."""
-        for spec in self.planned.network.counter_readings(when):
+        for spec in self.attempt.network.counter_readings(when):
             await run_tool(self.supervisor, spec)
 
     async def _while_emulated(
@@ -343,7 +283,7 @@ class _Run:
     ) -> ClientRuns:
         """Run the clients and the hand-overs until the clients end or the emulator fails."""
         handovers = asyncio.create_task(self._hand_over(emulator, signals))
-        clients = asyncio.create_task(run_clients(self.supervisor, self.planned.clients))
+        clients = asyncio.create_task(run_clients(self.supervisor, self.attempt.clients))
         clients.add_done_callback(lambda _: signals.ended.set())
         disconnects = asyncio.create_task(self._disconnect())
         try:
@@ -356,13 +296,15 @@ class _Run:
             await asyncio.gather(clients, handovers, disconnects, return_exceptions=True)
 
     async def _hand_over(self, emulator: Emulator, signals: Signals) -> None:
-        if self.planned.handover:
-            handovers = self.planned.handover
+        if handovers := self.attempt.handover:
+            # It imports the schema of experiments, and most trials do without.
+            from httpbed.trial.handover.execution import execute  # noqa: PLC0415
+
             await execute(self.supervisor, emulator, handovers, signals, self.artifacts)
 
     async def _disconnect(self) -> None:
         """End connections for browser drivers that ask for it before their measured visit."""
-        parts = [one.part for one in self.planned.clients]
+        parts = [one.part for one in self.attempt.clients]
         hosts = {part.name: part.host for part in parts if part.page and part.page.visit != "cold"}
         if hosts:
             await end_connections(self.supervisor, self.artifacts, hosts)

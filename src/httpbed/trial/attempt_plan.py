@@ -1,0 +1,107 @@
+"""The plan of an attempt: every process, and what it may leave.
+
+It has neither scenario nor recipe, so that the runner does not import the schema of experiments
+(``docs/decisions/0034``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from httpbed.host.sandbox.spec import ProcessSpec
+from httpbed.network.processes import NetworkProcesses
+from httpbed.programs.protocol import Part
+from httpbed.trial.hops import HopPath, NetworkHop
+
+if TYPE_CHECKING:  # only attempts with hand-overs need them
+    from httpbed.trial.handover.steps import HandoverPlan
+
+BODIES = "/tmp/bodies"  # noqa: S108 - inside the sandbox, where /tmp is private
+
+
+@dataclass(frozen=True)
+class PlannedClient:
+    """A client's process and when it starts."""
+
+    part: Part
+    process: ProcessSpec
+    after_s: float = 0.0
+    """Seconds after the measured client."""
+
+
+@dataclass(frozen=True)
+class Ping:
+    """Measures the idle round-trip time of one path of a hop."""
+
+    path: HopPath
+    process: ProcessSpec
+
+
+@dataclass(frozen=True)
+class AttemptPlan:
+    """Every process of an attempt."""
+
+    network: NetworkProcesses
+    hops: tuple[NetworkHop, ...]
+    """Every hop; the measured client's comes first."""
+    servers: Mapping[str, ProcessSpec]
+    """Servers and proxies by their part's name, those farthest from the client first."""
+    prior_visits: tuple[PlannedClient, ...]
+    """Unmeasured visits that give clients their TLS tickets."""
+    clients: tuple[PlannedClient, ...]
+    """The measured client, then its competitors."""
+    pings: tuple[tuple[Ping, ...], ...]
+    """Groups that run one after the other; the pings of a group share no link."""
+    sockets: Mapping[str, ProcessSpec]
+    """Commands that read the accepted sockets of each part that sends by TCP."""
+    longest_rtt_s: float
+    """Upper bound in seconds of the idle round-trip time of any hop."""
+    kept: frozenset[str]
+    """The kinds of :data:`~httpbed.experiment.kept.KINDS` that it keeps."""
+    keeps_packet_log: bool
+    """Whether the log of every packet stays after its reduction to tables."""
+    handover: HandoverPlan | None = None
+    """The client's hand-overs from link to link."""
+    replay_origins: Mapping[str, ProcessSpec] = field(default_factory=dict)
+    """The programs that answer for recorded sites, behind each server that has one."""
+
+    def specs(self) -> tuple[ProcessSpec, ...]:
+        """Return every process in starting order, without the steps of hand-overs."""
+        handover = self.handover
+        return (
+            *self.network.specs(),
+            *self.replay_origins.values(),
+            *self.servers.values(),
+            *((handover.monitor,) if handover else ()),
+            *(ping.process for group in self.pings for ping in group),
+            *(handover.before() if handover else ()),
+            *(visit.process for visit in self.prior_visits),
+            *self.network.counter_readings("before-start", "after-start"),
+            *(client.process for client in self.clients),
+            *self.sockets.values(),
+            *self.network.counter_readings("before-stop", "after-stop"),
+        )
+
+    def all_clients(self) -> tuple[PlannedClient, ...]:
+        """Return the prior visits and the clients."""
+        return (*self.prior_visits, *self.clients)
+
+    def folders(self) -> list[str]:
+        """Name the folders in which parts leave their files."""
+        names = (client.part.name for client in self.all_clients())
+        return [*self.replay_origins, *self.servers, *names]
+
+    def most_bytes(self) -> dict[str, int]:
+        """Return the upper bound in bytes of all files that each part leaves in its folder."""
+        return {
+            name: process.file_bytes
+            for name, process in self.part_processes()
+            if process.file_bytes
+        }
+
+    def part_processes(self) -> list[tuple[str, ProcessSpec]]:
+        """List the processes of parts with the folders they write to."""
+        clients = [(client.part.name, client.process) for client in self.all_clients()]
+        return [*self.replay_origins.items(), *self.servers.items(), *clients]
