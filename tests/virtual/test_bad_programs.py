@@ -7,10 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from guest_trials import planted, said
+from guest_trials import planted, printed
 from httpbed.host.guest import job
 from httpbed.trial.guest import outside
-from real_runs import Stage
 
 TIME_STAMP = (
     "import ctypes, mmap, time;"
@@ -21,6 +20,17 @@ TIME_STAMP = (
     " before = read(); time.sleep(10); print(before, read() - before)"
 )
 """Prints the processor's time stamp counter, and by how much it grows in ten seconds."""
+
+MAPPINGS = 80_000
+MANY_MAPPINGS = f"""
+import mmap
+memory = mmap.mmap(-1, {MAPPINGS} * 8192)
+for place in range({MAPPINGS}):
+    memory[place * 8192 : place * 8192 + 4] = place.to_bytes(4, 'little')
+read = (memory[place * 8192 : place * 8192 + 4] for place in range({MAPPINGS}))
+kept = all(int.from_bytes(one, 'little') == place for place, one in enumerate(read))
+print('kept' if kept else 'lost')
+"""
 
 
 def test_a_program_that_computes_without_end_is_ended_by_the_watchdog(
@@ -44,7 +54,7 @@ def test_a_program_that_sleeps_for_a_year_times_out_at_once(tmp_path: Path) -> N
 def test_a_program_that_reads_the_processor_s_counter_reads_virtual_time(tmp_path: Path) -> None:
     """A nanosecond is a tick, and a second attempt reads the same numbers."""
     client = planted(tmp_path, TIME_STAMP)
-    read = [_said(client, tmp_path / name) for name in ("once", "again")]
+    read = [printed(client, tmp_path / name) for name in ("once", "again")]
     assert read[0] == read[1]
     before, passed = map(int, read[0].split())
     assert before > 10**9
@@ -60,6 +70,13 @@ def test_a_program_that_takes_more_memory_than_the_guest_has_is_killed(
     (record,) = planted(tmp_path, script).run(tmp_path / "campaign")
     assert record.attempt.outcome.kind == "failed"
     assert "for lack of memory" in record.attempt.outcome.reason
+
+
+def test_a_program_with_more_mappings_than_this_machine_allows_keeps_its_memory(
+    tmp_path: Path,
+) -> None:
+    """Each page between two gaps is a mapping of a process of this machine: by default 65,530."""
+    assert printed(planted(tmp_path, MANY_MAPPINGS), tmp_path / "campaign") == "kept\n"
 
 
 def test_a_guest_whose_first_process_dies_is_an_invalid_attempt(
@@ -93,8 +110,3 @@ def test_a_guest_that_powers_off_at_once_is_an_invalid_attempt(
     (record,) = planted(tmp_path, "").run(tmp_path / "campaign", retries=0)
     assert record.attempt.outcome.kind == "invalid"
     assert record.attempt.outcome.reason == "the guest powered off without a result"
-
-
-def _said(client: Stage, directory: Path) -> str:
-    (record,) = client.run(directory)
-    return said(directory, record)
