@@ -60,6 +60,8 @@ class AttemptPlan:
     """Upper bound in seconds of the idle round-trip time of any hop."""
     kept: frozenset[str]
     """The kinds of :data:`~httpbed.experiment.kept.KINDS` that it keeps."""
+    measures_pressure: bool
+    """Whether it measures how long its tasks wait for CPUs. On a virtual clock they never do."""
     keeps_packet_log: bool
     """Whether the log of every packet stays after its reduction to tables."""
     handover: HandoverPlan | None = None

@@ -150,6 +150,7 @@ def plan(
         sockets={hop.server: _sockets(hop) for hop in located if hop.transport == "tcp"},
         longest_rtt_s=_longest_rtt_s(located, net),
         kept=options.keep,
+        measures_pressure=trial.clock == "real",
         keeps_packet_log=options.log,
         handover=steps.plan(scenario, net) if scenario.handover else None,
         replay_origins=processes.replay_origins(),

@@ -17,5 +17,6 @@ def test_programs_in_guests_take_no_randomness_from_the_processor() -> None:
         assert process.environment == {**WITHOUT_RDRAND, **recipes_own}
         assert not recipes_own.keys() & WITHOUT_RDRAND.keys()
     assert planned.attempt.clients[0].process.environment.keys() >= WITHOUT_RDRAND.keys()
+    assert (before.attempt.measures_pressure, planned.attempt.measures_pressure) == (True, False)
     assert planned.attempt.network.specs() != before.attempt.network.specs()  # it does not poll
     assert all(not one.environment for one in planned.attempt.network.specs())

@@ -204,12 +204,13 @@ class _Run:
         signals, clocks = Signals(), []
         async with self._counting(emulator, signals) as listening:
             self.phases.end("counting")
-            cpu_pressure = await CpuPressure.begin(self.supervisor)
+            measures = self.attempt.measures_pressure
+            cpu_pressure = await CpuPressure.begin(self.supervisor) if measures else None
             clocks.append(read_clocks())
             async with self.demand.reported(emulator):
                 runs = await self._while_emulated(emulator, listening, signals)
             clocks.append(read_clocks())
-            waited = await cpu_pressure.end()
+            waited = await cpu_pressure.end() if cpu_pressure else {}
             self.phases.end("client")
             bodies = {one.part.name: await self._bodies(one) for one in self.attempt.clients}
             survivors = servers.survivors()
