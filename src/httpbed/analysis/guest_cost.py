@@ -32,11 +32,11 @@ class GuestCost:
 
 
 COST = GuestCost(
-    boot_s=1.4,
-    proxy_s=0.2,
-    visit_s=13.5,
-    packet_s={"tcp": 0.5e-3, "quic": 0.9e-3},
-    link_s=0.4e-3,
+    boot_s=0.8,
+    proxy_s=0.25,
+    visit_s=3.3,
+    packet_s={"tcp": 0.4e-3, "quic": 0.8e-3},
+    link_s=0.15e-3,
 )
 
 

@@ -17,6 +17,13 @@ def test_programs_in_guests_take_no_randomness_from_the_processor() -> None:
         assert process.environment == {**WITHOUT_RDRAND, **recipes_own}
         assert not recipes_own.keys() & WITHOUT_RDRAND.keys()
     assert planned.attempt.clients[0].process.environment.keys() >= WITHOUT_RDRAND.keys()
-    assert (before.attempt.measures_pressure, planned.attempt.measures_pressure) == (True, False)
-    assert planned.attempt.network.specs() != before.attempt.network.specs()  # it does not poll
-    assert all(not one.environment for one in planned.attempt.network.specs())
+
+
+def test_a_guest_neither_polls_nor_measures_waits_for_cpus() -> None:
+    """Its clock stands still while anything computes."""
+    real = trial(PROXIED)
+    virtual = real.model_copy(update={"clock": "virtual"})
+    before, planned = (plan.plan(one, CATALOG).attempt for one in (real, virtual))
+    assert (before.measures_pressure, planned.measures_pressure) == (True, False)
+    assert planned.network.specs() != before.network.specs()
+    assert all(not one.environment for one in planned.network.specs())
