@@ -21,12 +21,10 @@ import numpy as np
 
 from httpbed.analysis import equivalence, sample
 from httpbed.analysis.sample import Sample
+from httpbed.experiment.treatment import TreatmentKey, treatment_key
 from httpbed.store import query
 
 METRIC = "request_time"
-Levels = tuple[str, ...]
-Treatment = frozenset[tuple[str, str]]
-"""The level of each factor."""
 
 
 @dataclass
@@ -60,7 +58,10 @@ def main() -> None:
     """Print a row for each group."""
     words = _arguments()
     by: list[str] = words.by.split(",")
-    groups = grouped(_samples(words.real), _samples(words.virtual), by, dict(words.only))
+    real, virtual = (
+        sample.samples(query.read(place), METRIC) for place in (words.real, words.virtual)
+    )
+    groups = grouped(real, virtual, by, dict(words.only))
     rows = [(*by, "n", "ratio", "90 %", "verdict", "outcomes")]
     rows += [(*levels, *group.cells()) for levels, group in sorted(groups.items())]
     widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
@@ -70,25 +71,19 @@ def main() -> None:
 
 
 def grouped(
-    real: Mapping[Treatment, Sample],
-    virtual: Mapping[Treatment, Sample],
+    real: Mapping[TreatmentKey, Sample],
+    virtual: Mapping[TreatmentKey, Sample],
     by: Iterable[str],
     only: Mapping[str, str],
-) -> dict[Levels, Group]:
+) -> dict[TreatmentKey, Group]:
     """Return the pairs of treatments with the levels ``only``, by the levels of ``by``."""
-    factors, groups = tuple(by), defaultdict[Levels, Group](Group)
+    factors, groups = tuple(by), defaultdict[TreatmentKey, Group](Group)
     for treatment in real.keys() & virtual.keys():
         levels = real[treatment].levels
         ran = real[treatment].tally.recorded and virtual[treatment].tally.recorded
         if ran and all(levels[factor] == level for factor, level in only.items()):
-            named = tuple(levels[factor] for factor in factors)
-            groups[named].add(real[treatment], virtual[treatment])
+            groups[treatment_key(levels, factors)].add(real[treatment], virtual[treatment])
     return groups
-
-
-def _samples(directory: Path) -> dict[Treatment, Sample]:
-    found = sample.samples(query.read(directory), METRIC)
-    return {frozenset(one.levels.items()): one for one in found.values()}
 
 
 def _arguments() -> argparse.Namespace:

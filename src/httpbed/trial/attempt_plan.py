@@ -37,6 +37,8 @@ class Ping:
 
     path: HopPath
     process: ProcessSpec
+    most_s: float
+    """Upper bound in seconds of that time."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +58,6 @@ class AttemptPlan:
     """Groups that run one after the other; the pings of a group share no link."""
     sockets: Mapping[str, ProcessSpec]
     """Commands that read the accepted sockets of each part that sends by TCP."""
-    longest_rtt_s: float
-    """Upper bound in seconds of the idle round-trip time of any hop."""
     kept: frozenset[str]
     """The kinds of :data:`~httpbed.experiment.kept.KINDS` that it keeps."""
     measures_pressure: bool
@@ -89,6 +89,11 @@ class AttemptPlan:
     def all_clients(self) -> tuple[PlannedClient, ...]:
         """Return the prior visits and the clients."""
         return (*self.prior_visits, *self.clients)
+
+    @property
+    def longest_rtt_s(self) -> float:
+        """Upper bound in seconds of the idle round-trip time of any hop."""
+        return max(ping.most_s for group in self.pings for ping in group)
 
     def folders(self) -> list[str]:
         """Name the folders in which parts leave their files."""

@@ -148,7 +148,6 @@ def plan(
         clients=processes.clients(),
         pings=_apart([_ping(hop, path, net) for hop in located for path in hop.paths]),
         sockets={hop.server: _sockets(hop) for hop in located if hop.transport == "tcp"},
-        longest_rtt_s=_longest_rtt_s(located, net),
         kept=options.keep,
         measures_pressure=trial.clock == "real",
         keeps_packet_log=options.log,
@@ -252,14 +251,6 @@ class _Processes:
         return replace(spec, environment={**self.environment, **spec.environment})
 
 
-def _longest_rtt_s(located: Iterable[NetworkHop], net: NetworkPlan) -> float:
-    return max(
-        idle_rtt.round_trip_s(net, hop.client_host, hop.server_host, path.over)[1]
-        for hop in located
-        for path in hop.paths
-    )
-
-
 def _ping(hop: NetworkHop, path: HopPath, net: NetworkPlan) -> Ping:
     route = (net, hop.client_host, hop.server_host, path.over)
     least, most = idle_rtt.round_trip_s(*route)
@@ -275,7 +266,7 @@ def _ping(hop: NetworkHop, path: HopPath, net: NetworkPlan) -> Ping:
         stderr=file,
         timeout_s=10 + PINGS * timeout_s,
     )
-    return Ping(path, spec)
+    return Ping(path, spec, most)
 
 
 def _apart(pings: Iterable[Ping]) -> tuple[tuple[Ping, ...], ...]:
