@@ -84,20 +84,25 @@ def test_killing_anything_in_a_trial(tmp_path: Path) -> None:
     assert 2 <= kinds["failed"] + kinds["timed out"] <= killed["nginx"] + killed["curl"]
 
 
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Name a folder in which one campaign is worked on by every killed orchestrator."""
-    folder = tmp_path_factory.mktemp("killed")
-    write(SmallExperiment(replicates=3, size="50 kB"), folder)
-    return folder
-
-
-@pytest.mark.parametrize("moment", ["outer", "nginx", "curl", "third finished trial"])
-def test_killing_the_orchestrator(shared: Path, moment: str) -> None:
-    """Its sandbox ends with it, and finished trials do not change."""
-    directory = shared / "campaign"
+def test_a_campaign_whose_orchestrator_is_killed_is_resumed(tmp_path: Path) -> None:
+    """The same command completes it, after kills at several moments."""
+    file = write(SmallExperiment(replicates=3, size="50 kB"), tmp_path)
+    directory = tmp_path / "campaign"
+    for moment in ("outer", "nginx", "curl", "third finished trial"):
+        kill_orchestrator(file, directory, moment)
     before = finished(directory)
-    with Run(shared / "experiment.toml", directory) as run:
+    assert len(before) >= 3
+    with Run(file, directory) as run:
+        assert run.wait() == 0, run.log
+        assert f"{len(before)} of 9 trials are finished" in run.log
+    assert before.items() <= finished(directory).items()
+    planned_trials_are_there(directory)
+
+
+def kill_orchestrator(file: Path, directory: Path, moment: str) -> None:
+    """Kill it at a moment; see that its sandbox ends and that finished trials do not change."""
+    before = finished(directory)
+    with Run(file, directory) as run:
         if moment in VICTIMS:
             sandbox = run.await_victim(moment, set())
         else:
@@ -106,19 +111,6 @@ def test_killing_the_orchestrator(shared: Path, moment: str) -> None:
         run.kill()
         if sandbox:
             gone(sandbox)
-    assert not list(run.temporary.iterdir())
-    after = finished(directory)
-    assert before.items() <= after.items()
-    assert not campaign_lock.is_held(directory)
-
-
-def test_the_killed_campaign_is_resumed(shared: Path) -> None:
-    """The same command completes the campaign that the kills interrupted."""
-    directory = shared / "campaign"
-    before = finished(directory)
-    assert len(before) >= 3
-    with Run(shared / "experiment.toml", directory) as run:
-        assert run.wait() == 0, run.log
-        assert f"{len(before)} of 9 trials are finished" in run.log
-    assert before.items() <= finished(directory).items()
-    planned_trials_are_there(directory)
+    assert not list(run.temporary.iterdir()), moment
+    assert before.items() <= finished(directory).items(), moment
+    assert not campaign_lock.is_held(directory), moment

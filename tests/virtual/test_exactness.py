@@ -19,6 +19,7 @@ from httpbed.studies.interop import session
 
 CATALOG = catalogs.load()
 TRIALS = {
+    "direct": "gtlsclient",
     "proxies": "curl -> HTTP/3 -> envoy -> HTTP/2 -> nginx",
     "pages": "chromium-headless-shell -> HTTP/3 -> nginx",
     "visits": "early data",

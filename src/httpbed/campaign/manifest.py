@@ -16,6 +16,7 @@ from httpbed.host.packages.guest_kernel import GuestKernel
 from httpbed.host.packages.identity import ProgramIdentity
 from httpbed.host.sandbox.binaries import LINK, SANDBOX, executable
 from httpbed.store.layout import MANIFEST_SCHEMA
+from httpbed.trial.parts import RANDOM_DEVICE
 from httpbed.trial.plan import CampaignSetup
 
 REPLAY_PROGRAM = "python3"
@@ -86,13 +87,13 @@ def _program(
 
 
 def _kernel(kernel: GuestKernel) -> dict[str, Any]:
-    """Identify the kernel of guests, which is linked statically."""
+    """Identify the kernel of guests, and the library that their programs load."""
     return {
         "name": guest_kernel.NAME,
         "version": kernel.version,
         "path": guest_kernel.NAME,
         "sha256": kernel.sha256,
-        "libraries": {},
+        "libraries": {RANDOM_DEVICE: file_digest.sha256(kernel.random_device)},
     }
 
 

@@ -6,14 +6,13 @@ A client without HTTP/3, or too old for the options of its recipe, would fail in
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from httpbed.experiment.errors import ConfigError, HostError, Mistake
 from httpbed.experiment.scenario import Scenario
-from httpbed.host import folders
+from httpbed.host import scratch
 from httpbed.host.sandbox.spec import PartSpec, ProcessSpec
 from httpbed.host.sandbox.supervisor import RefusalError, SandboxSpec, sandbox
 from httpbed.network.processes import TOOLS
@@ -43,8 +42,7 @@ class ReportedVersion:
 
 async def ask(recipes: Collection[Recipe], setup: CampaignSetup) -> dict[str, ReportedVersion]:
     """Ask every program for its version, in a sandbox."""
-    with tempfile.TemporaryDirectory(prefix="versions-", dir=folders.cache()) as name:
-        folder = Path(name)
+    with scratch.temporary("versions") as folder:
         commands = [command for recipe in recipes if (command := recipe.identify())]
         for part in ("sandbox", *(f"output/{command.part}" for command in commands)):
             (folder / part).mkdir(parents=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import tempfile
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from httpbed.cli.experiment_argument import catalog, json_option, recipes_option
 from httpbed.cli.verb import verb_group
 from httpbed.cli.whole_number import WholeNumber
 from httpbed.experiment.errors import HostError
-from httpbed.host import folders
+from httpbed.host import scratch
 from httpbed.programs import catalog as catalogs
 from httpbed.programs import user_program
 from httpbed.programs.catalog import Catalog
@@ -162,8 +161,8 @@ async def _result(
     recipes = [one for one in installed if not names or one.name in names]
     setup = checking.make_setup(known, installed, say=say)
     programs = await checking.programs(setup, recipes)
-    with tempfile.TemporaryDirectory(prefix="recipes-", dir=folders.cache()) as scratch:
-        folder = output or Path(scratch)
+    with scratch.temporary("recipes") as own:
+        folder = output or own
         results = await checking.run_pairings(setup, wanted, folder, jobs=jobs, tell=_report)
         tests = checking.refusal_tests(recipes, wanted)
         refusals = await checking.run_refusals(setup, tests, folder, jobs=jobs)

@@ -12,7 +12,7 @@ from httpbed.host.sandbox.supervisor import SandboxSpec
 from httpbed.network.commands import NO_NEIGHBOUR_DISCOVERY
 from httpbed.programs.protocol import AUTHORITY, KEY_PIN
 from httpbed.trial.attempt_plan import AttemptPlan
-from httpbed.trial.parts import CERTIFICATES, CONTENT
+from httpbed.trial.parts import CERTIFICATES, CONTENT, RANDOM_DEVICE
 from httpbed.trial.plan import CampaignSetup, TrialPlan
 
 SANDBOX_BYTES = 512 * 2**20
@@ -38,13 +38,20 @@ def sandbox_spec(setup: CampaignSetup, planned: TrialPlan, artifacts: Path) -> S
             for name, spec in _isolated(attempt).items()
         },
         roots=setup.programs.roots(),
-        shared=setup.shared_files(),
+        shared={**setup.shared_files(), **_library(setup, planned)},
         programs={LINK: executable(LINK)},
         hosts=planned.network.sysctls,
         sysctls=NO_NEIGHBOUR_DISCOVERY,
         # A proxy may store what it forwards.
         tmpfs_bytes=SANDBOX_BYTES + (2 + proxies) * sum(bodies),
     )
+
+
+def _library(setup: CampaignSetup, planned: TrialPlan) -> dict[str, Path]:
+    """Return the library that programs in a guest load."""
+    if planned.trial.clock == "real" or setup.kernel is None:
+        return {}
+    return {RANDOM_DEVICE: setup.kernel.random_device}
 
 
 def _isolated(attempt: AttemptPlan) -> dict[str, PartSpec]:

@@ -33,6 +33,8 @@ SESSIONS = "/tmp/sessions"  # noqa: S108 - inside the sandbox, where /tmp is pri
 CERTIFICATES = "/certificates"
 CONTENT = "/content"
 SITES = "/sites"
+RANDOM_DEVICE = "/random_device.so"
+"""In a guest, the library that is loaded into every program."""
 QLOG_SHARE = 2
 """Upper bound of a qlog's length as a multiple of the bodies'; programs write up to 1.2 of it."""
 LOG_BYTES = 2**26

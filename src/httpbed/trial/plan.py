@@ -14,6 +14,7 @@ from httpbed.experiment.page import PageLoad
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Trial
 from httpbed.host.backend import Backend
+from httpbed.host.guest import randomness
 from httpbed.host.packages.guest_kernel import GuestKernel
 from httpbed.host.sandbox.spec import TRIAL_FOLDER, ProcessSpec
 from httpbed.network import idle_rtt
@@ -29,7 +30,6 @@ from httpbed.trial import hops, parts, replay_origin
 from httpbed.trial.artifacts import PACKET_LOG
 from httpbed.trial.attempt_plan import AttemptPlan, Ping, PlannedClient
 from httpbed.trial.content import Content
-from httpbed.trial.guest.programs import WITHOUT_RDRAND
 from httpbed.trial.handover import steps
 from httpbed.trial.hops import Chain, HopPath, NetworkHop, ping_file, sockets_file
 from httpbed.trial.program_roots import Programs
@@ -138,8 +138,7 @@ def plan(
     net = _network(trial, scenario, options, files or {})
     located = hops.locate(scenario, net)
     described = parts.parts(scenario, catalog, net, trial.time_limit_s, options.keep)
-    environment = WITHOUT_RDRAND if trial.clock == "virtual" else {}
-    processes = _Processes(scenario, catalog, described, environment)
+    processes = _Processes(scenario, catalog, described, in_guest=trial.clock == "virtual")
     attempt = AttemptPlan(
         network=net.processes,
         hops=located,
@@ -211,8 +210,7 @@ class _Processes:
     scenario: Scenario
     catalog: Catalog
     parts: Mapping[str, Part]
-    environment: Mapping[str, str]
-    """Variables of all programs under test, beside those of their recipes."""
+    in_guest: bool
 
     def servers(self) -> dict[str, ProcessSpec]:
         names = [name for name, part in self.parts.items() if part.role != "client"]
@@ -248,7 +246,10 @@ class _Processes:
         owner = owner or part.name
         implementation = self.catalog[self.scenario.implementations[owner]]
         spec = parts.process(part, implementation, owner)
-        return replace(spec, environment={**self.environment, **spec.environment})
+        if not self.in_guest:
+            return spec
+        environment = randomness.environment(parts.RANDOM_DEVICE, spec.environment)
+        return replace(spec, environment=environment)
 
 
 def _ping(hop: NetworkHop, path: HopPath, net: NetworkPlan) -> Ping:

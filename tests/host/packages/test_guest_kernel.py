@@ -14,6 +14,7 @@ from httpbed.host.packages import guest_kernel, toolbox
 from httpbed.host.packages.toolbox import Root
 
 FILES = Path(guest_kernel.__file__).with_name("linux")
+BUILT = "printf kernel >linux.stripped && printf library >random_device.so"
 
 
 @pytest.fixture(autouse=True)
@@ -46,11 +47,12 @@ def test_a_kernel_is_built_once_and_found_again(
     monkeypatch: pytest.MonkeyPatch, said: list[str], tmp_path: Path
 ) -> None:
     """Its record has the versions; the sources are deleted."""
-    building(monkeypatch, "printf kernel >linux.stripped && echo once >>../builds")
+    building(monkeypatch, f"{BUILT} && echo once >>../builds")
     assert guest_kernel.find() is None
     built = guest_kernel.ensure(said.append)
     assert guest_kernel.ensure(said.append) == built == guest_kernel.find()
     assert built.path.read_text() == "kernel"
+    assert built.random_device.read_text() == "library"
     assert built.version == guest_kernel.TESTED
     folder = tmp_path / "cache/build"
     assert [path.name for path in folder.iterdir()] == ["builds"]
@@ -66,7 +68,7 @@ def test_an_interrupted_build_goes_on_where_it_stopped(
     with pytest.raises(HostError, match="no such thing") as failure:
         guest_kernel.ensure(said.append)
     assert "httpbed-linux.log" in failure.value.remedy
-    building(monkeypatch, "mv half linux.stripped")
+    building(monkeypatch, "mv half linux.stripped; printf library >random_device.so")
     assert guest_kernel.ensure(said.append).path.read_text() == "half\n"
 
 
@@ -89,7 +91,7 @@ def test_another_version_of_the_sources_is_said(
     monkeypatch: pytest.MonkeyPatch, said: list[str]
 ) -> None:
     """The archive's newest version is not the tested one for long."""
-    building(monkeypatch, "printf kernel >linux.stripped")
+    building(monkeypatch, BUILT)
     monkeypatch.setattr(guest_kernel, "TESTED_SHA256", "another")
     guest_kernel.ensure(said.append)
     assert any(line.startswith("note: building the guest's kernel from") for line in said)
@@ -149,12 +151,13 @@ def test_the_licence_of_the_kernel_s_files_is_stated() -> None:
     assert "GPL-2.0-only" in (FILES / "README.md").read_text()
 
 
-def test_a_record_without_its_kernel_counts_for_nothing(
-    monkeypatch: pytest.MonkeyPatch, said: list[str]
+@pytest.mark.parametrize("deleted", ["path", "random_device"])
+def test_a_record_without_its_files_counts_for_nothing(
+    deleted: str, monkeypatch: pytest.MonkeyPatch, said: list[str]
 ) -> None:
     """A user may delete what is large."""
-    building(monkeypatch, "printf kernel >linux.stripped")
+    building(monkeypatch, BUILT)
     built = guest_kernel.ensure(said.append)
     assert json.loads(built.path.with_name(f"{built.path.name}.json").read_text())["sha256"]
-    built.path.unlink()
+    getattr(built, deleted).unlink()
     assert guest_kernel.find() is None

@@ -23,12 +23,15 @@ from pathlib import Path
 
 from distributed import Worker, WorkerPlugin, get_worker
 
-from httpbed.campaign.cluster import block_process, dask_settings, machine_facts, scratch
+from httpbed.campaign.cluster import block_process, dask_settings, machine_facts
 from httpbed.campaign.cluster.messages import RESOURCE, BlockEnd, BlockRequest, WorkerFacts
+from httpbed.host import scratch
 from httpbed.host.sandbox import removal
 
 NAME = "httpbed"
 """Of the plugin in Dask's worker, and of the facts among what Dask knows of a worker."""
+SCRATCH = "worker"
+"""Purpose of the folder in which a worker runs its blocks."""
 LOOK_S = 0.5
 """Time between two looks at whether a block is still wanted."""
 PROGRAM: tuple[str, ...] = (sys.executable, "-P", "-m", block_process.__name__)
@@ -42,7 +45,7 @@ async def dask_setup(worker: Worker) -> None:
     slots = int(worker.state.total_resources.get(RESOURCE, 0))
     facts = machine_facts.gather(platform.node(), slots)
     worker.startup_information |= startup_information(facts)
-    await worker.plugin_add(plugin=BlockRunner(scratch.make(), facts))
+    await worker.plugin_add(plugin=BlockRunner(scratch.make(SCRATCH), facts))
 
 
 def startup_information(facts: WorkerFacts) -> dict[str, Callable[[Worker], str]]:

@@ -10,10 +10,11 @@ from pathlib import Path
 
 from distributed import Worker
 
-from httpbed.campaign.cluster import dask_settings, machine_facts, scratch, worker
+from httpbed.campaign.cluster import dask_settings, machine_facts, worker
 from httpbed.campaign.cluster.messages import RESOURCE, WorkerFacts
 from httpbed.experiment import units
 from httpbed.experiment.errors import HostError
+from httpbed.host import scratch
 
 FIRST_PATIENCE_S = 30.0
 """How long a worker waits for its scheduler at first: the address may be wrong."""
@@ -54,7 +55,7 @@ def run(options: WorkerOptions, *, connected: Connected, say: Say) -> None:
 
 
 async def _work(options: WorkerOptions, connected: Connected, say: Say) -> None:
-    folder = scratch.make()
+    folder = scratch.make(worker.SCRATCH)
     patience_s = options.first_patience_s
     last_s = time.monotonic()
     while True:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +18,7 @@ from httpbed.cli.jobs import AUTO
 from httpbed.cli.progress import Reporter
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.factorial import ScaleName
-from httpbed.host import backend, folders
+from httpbed.host import backend, scratch
 
 
 def run(
@@ -78,9 +77,8 @@ def _require(file: Path | None, scale: ScaleName | None, output: Path | None) ->
 def _folder(output: Path | None) -> Iterator[Path]:
     """Yield the new folder of the user, or a temporary one."""
     if output is None:
-        folders.cache().mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix="audit-", dir=folders.cache()) as name:
-            yield Path(name)
+        with scratch.temporary("audit") as own:
+            yield own
         return
     try:
         output.mkdir(parents=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -15,7 +14,7 @@ from rich.table import Table
 from httpbed.cli import experiment_argument, output_file, page_programs
 from httpbed.cli.echo import command_line, echo, say
 from httpbed.cli.progress import Reporter
-from httpbed.host import backend, folders
+from httpbed.host import backend, scratch
 from httpbed.report.phrasing import DASH
 from httpbed.report.terminal import Console
 from httpbed.store import capacity_records
@@ -57,9 +56,8 @@ def _folder(keep: Path | None) -> Iterator[Path]:
         keep.mkdir(parents=True)
         yield keep
         return
-    folders.cache().mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="capacity-", dir=folders.cache()) as name:
-        yield Path(name)
+    with scratch.temporary("capacity") as own:
+        yield own
 
 
 def _record(test: CapacityTest, found: CapacityResult) -> dict[str, Any]:

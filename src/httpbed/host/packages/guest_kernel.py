@@ -1,4 +1,4 @@
-"""Builds the kernel of guests when one is first needed.
+"""Builds the kernel of guests, and a library for programs in them, when one is first needed.
 
 Guests run User Mode Linux, a kernel that is an ordinary program. Debian's own build of it lacks
 virtual time. So this module compiles Debian's ``linux-source``, with the patch and the options in
@@ -7,6 +7,7 @@ virtual time. So this module compiles Debian's ``linux-source``, with the patch 
 ::
 
     <cache>/programs/httpbed-linux-4c1f...       the kernel, named by a digest of its build
+                     httpbed-linux-4c1f....so    a library for the programs in guests
                      httpbed-linux-4c1f....json  its version, the digests of source and kernel
                      httpbed-linux.log           make's output, of all runs that one build took
     <cache>/build/httpbed-linux-4c1f.../         the sources while they are compiled
@@ -79,6 +80,11 @@ class GuestKernel:
     """Digest of that package's file."""
     sha256: str
 
+    @property
+    def random_device(self) -> Path:
+        """The library ``linux/random_device.c``, compiled."""
+        return _library(self.path)
+
 
 def require_processor() -> None:
     """Check that guests exist for this processor.
@@ -112,7 +118,8 @@ def find() -> GuestKernel | None:
         record = json.loads(_record().read_text())
     except FileNotFoundError:
         return None
-    return GuestKernel(path=_target(), **record) if _target().exists() else None
+    kernel = GuestKernel(path=_target(), **record)
+    return kernel if kernel.path.exists() and kernel.random_device.exists() else None
 
 
 def ensure(say: Say) -> GuestKernel:
@@ -151,7 +158,7 @@ def _build(lock: int, say: Say) -> GuestKernel:
         command = _command(root, folder, jobs)
         if guard.run(command, holding=[lock], environment=_environment(), output=output) != 0:
             raise _failure(log)
-    kernel = _keep(folder / "linux.stripped", root)
+    kernel = _keep(folder, root)
     shutil.rmtree(folder)
     return kernel
 
@@ -170,21 +177,27 @@ def _environment() -> dict[str, str]:
 
 
 def _keep(built: Path, root: Root) -> GuestKernel:
-    """Move a built kernel to its place, with its record, which is written last."""
+    """Move what was built to its place, with its record, which is written last."""
     target = _target()
-    fresh = target.with_name(f".{target.name}")
-    shutil.copy2(built, fresh)
     kernel = GuestKernel(
         path=target,
         version=root.versions[SOURCE],
         source_sha256=root.digests.get(SOURCE, ""),
-        sha256=file_digest.sha256(fresh),
+        sha256=file_digest.sha256(built / "linux.stripped"),
     )
-    fresh.rename(target)
+    _move(built / "random_device.so", kernel.random_device)
+    _move(built / "linux.stripped", target)
     atomic_record.write(
         _record(), {name: one for name, one in asdict(kernel).items() if name != "path"}
     )
     return kernel
+
+
+def _move(built: Path, target: Path) -> None:
+    """Move a file to another file system; it is whole as soon as it has its name."""
+    fresh = target.with_name(f".{target.name}")
+    shutil.copy2(built, fresh)
+    fresh.rename(target)
 
 
 @dataclass
@@ -257,10 +270,14 @@ def _record() -> Path:
     return _target().with_name(f"{_target().name}.json")
 
 
+def _library(kernel: Path) -> Path:
+    return kernel.with_name(f"{kernel.name}.so")
+
+
 @functools.cache
 def _digest() -> str:
-    """Return a digest of the patch, the options, the build's steps and its tools."""
+    """Return a digest of all files of the build, and of its tools."""
     digest = hashlib.sha256(TOOLS.name.encode())
-    for name in ("time-travel.patch", "guest.config", "build"):
+    for name in ("time-travel.patch", "guest.config", "random_device.c", "build"):
         digest.update((_FILES / name).read_bytes())
     return digest.hexdigest()[:12]

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 
 from httpbed.experiment import seeds
 from httpbed.experiment.errors import Mistake
-from httpbed.host.guest import boot, job
+from httpbed.host.guest import boot, job, randomness
 from httpbed.host.guest.command import Guest
 from httpbed.host.packages.guest_kernel import GuestKernel
 from httpbed.host.sandbox import untrusted_files
@@ -61,7 +61,8 @@ async def run(request: LinkRequest, kernel: GuestKernel, folder: Path) -> LinkRu
     output_files.empty((request.pcap, request.log))
     with tempfile.TemporaryDirectory(prefix="httpbed-link-") as name, ExitStack() as stack:
         shared = Path(name).resolve()  # noqa: ASYNC240 - nothing else runs yet
-        work = HandedCommand(replace(request, outside=False, meter=False), folder, dict(os.environ))
+        environment = randomness.environment(str(kernel.random_device), os.environ)
+        work = HandedCommand(replace(request, outside=False, meter=False), folder, environment)
         job.hand_over(shared, inside.__name__, work, [folder], _IMPORTED_LATER)
         printed = stack.enter_context(_printed(shared))
         guest = Guest(
