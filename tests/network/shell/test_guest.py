@@ -56,7 +56,7 @@ def test_a_guest_gets_the_command_its_folder_and_its_environment(
         job.write_result(guest.shared, RESULT)
 
     monkeypatch.setattr(boot, "run", boots)
-    ran = asyncio.run(outside.run(request(tmp_path), KERNEL, tmp_path))
+    ran = asyncio.run(outside.run(request(tmp_path), KERNEL, tmp_path, print))
     ((work, script, guest),) = handed
     assert (work.request.argv, work.folder) == (("server", "--slow"), tmp_path)
     assert work.environment.items() >= os.environ.items()
@@ -82,15 +82,18 @@ def test_the_seed_of_a_guest_follows_from_that_of_the_link(
 
     monkeypatch.setattr(boot, "run", boots)
     for seed in (7, 7, 8):
-        asyncio.run(outside.run(request(tmp_path, seed), KERNEL, tmp_path))
+        asyncio.run(outside.run(request(tmp_path, seed), KERNEL, tmp_path, print))
     assert seeds[0] == seeds[1] != seeds[2]
 
 
 @pytest.mark.parametrize("kind", ["link", "pipe"])
 def test_a_capture_that_the_command_replaced_is_left_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    kind: str,
 ) -> None:
-    """Nothing else of the user gets into the capture, and nothing blocks."""
+    """Nothing else of the user gets into the capture, nothing blocks, and the user is told."""
     others = tmp_path / "others"
     others.write_text("secret")
 
@@ -103,8 +106,9 @@ def test_a_capture_that_the_command_replaced_is_left_out(
         job.write_result(guest.shared, RESULT)
 
     monkeypatch.setattr(boot, "run", boots)
-    asyncio.run(outside.run(request(tmp_path), KERNEL, tmp_path))
+    asyncio.run(outside.run(request(tmp_path), KERNEL, tmp_path, print))
     assert (tmp_path / "capture.pcapng").read_bytes() == b""
+    assert "capture.pcapng stays empty" in capsys.readouterr().out
 
 
 def test_the_emulator_sleeps_in_virtual_time() -> None:

@@ -42,4 +42,4 @@ def run(request: LinkRequest, say: Callable[[str], None]) -> LinkRun:
     kernel = guest_kernel.ensure(say)
     capability.require(kernel)
     wiring.tools(say)
-    return asyncio.run(guest.run(request, kernel, Path.cwd()))
+    return asyncio.run(guest.run(request, kernel, Path.cwd(), say))

@@ -12,7 +12,7 @@ import math
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -41,6 +41,8 @@ _ANY_SIZE = 2**62
 _IMPORTED_LATER = ("httpbed.host.packages.toolbox",)
 """Modules that a link needs if this machine lacks the tools of a network."""
 
+Say = Callable[[str], None]
+
 
 def mistakes(environment: Mapping[str, str], folder: Path, *, isolated: bool) -> Iterator[Mistake]:
     """Yield what keeps a command in this folder and environment out of a guest."""
@@ -52,7 +54,7 @@ def mistakes(environment: Mapping[str, str], folder: Path, *, isolated: bool) ->
         yield Mistake("--clock", reason, "give --isolated, or use --clock real")
 
 
-async def run(request: LinkRequest, kernel: GuestKernel, folder: Path) -> LinkRun:
+async def run(request: LinkRequest, kernel: GuestKernel, folder: Path, say: Say) -> LinkRun:
     """Run the command in ``folder`` in a guest; it prints to this process's stdout and stderr.
 
     Raises:
@@ -75,7 +77,7 @@ async def run(request: LinkRequest, kernel: GuestKernel, folder: Path) -> LinkRu
         try:
             await _passing_on(printed, asyncio.create_task(boot.run(guest, limit_s=math.inf)))
         finally:
-            _keep({PCAP: request.pcap, LOG: request.log}, shared)
+            _keep({PCAP: request.pcap, LOG: request.log}, shared, say)
         return _link_run(job.read_result(shared))
 
 
@@ -118,15 +120,19 @@ async def _passing_on(printed: list[_Stream], guest: asyncio.Task[None]) -> None
             stream.pass_on()
 
 
-def _keep(outputs: Mapping[str, Path | None], shared: Path) -> None:
+def _keep(outputs: Mapping[str, Path | None], shared: Path, say: Say) -> None:
     """Copy what the emulator recorded, as far as it came, to where the user wants it.
 
     The command may have put anything in its place, which is left out.
     """
     for name, path in outputs.items():
-        with suppress(FileNotFoundError, untrusted_files.UnreadableError):
+        try:
             if path:
                 _copy(shared / name, path)
+        except FileNotFoundError:
+            continue
+        except untrusted_files.UnreadableError as error:
+            say(f"{path} stays empty: the command replaced the record, which {error.reason}")
 
 
 def _copy(recorded: Path, path: Path) -> None:
