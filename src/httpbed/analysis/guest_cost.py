@@ -24,7 +24,9 @@ class GuestCost:
     proxy_s: float
     """To start a proxy."""
     visit_s: float
-    """A browser's start and its visit of a page, beside the page's packets."""
+    """A browser's start and its visit of a URL, beside the packets."""
+    text_s: float
+    """For each byte of a file that a browser downloads, which it lays out as text."""
     packet_s: Mapping[Transport, float]
     """For a full packet of a body on one hop, with what acknowledges it: sender, link, receiver."""
     link_s: float
@@ -34,17 +36,29 @@ class GuestCost:
 COST = GuestCost(
     boot_s=0.8,
     proxy_s=0.25,
-    visit_s=3.3,
+    visit_s=2.8,
+    text_s=1.0e-6,
     packet_s={"tcp": 0.4e-3, "quic": 0.8e-3},
     link_s=0.15e-3,
 )
 
 
-def cpu_s(scenario: Scenario, share: float = 1.0) -> float:
-    """Return a trial's estimated CPU seconds in a guest, if this share of the transfer happens."""
-    visits = (scenario.workload.visit != "cold") + 1 if scenario.workload.kind == "page" else 0
-    fixed_s = COST.boot_s + COST.proxy_s * len(scenario.roles.proxies) + COST.visit_s * visits
-    return fixed_s + share * max(1, visits) * _packets_s(scenario)
+def cpu_s(scenario: Scenario, share: float = 1.0, *, in_browser: bool = False) -> float:
+    """Return a trial's estimated CPU seconds in a guest, if this share of the transfer happens.
+
+    Args:
+        scenario: What the trial does.
+        share: Of the transfer.
+        in_browser: Whether the measured client is a browser.
+    """
+    workload = scenario.workload
+    visits = 1 + (workload.kind == "page" and workload.visit != "cold")
+    fixed_s = COST.boot_s + COST.proxy_s * len(scenario.roles.proxies)
+    transfer_s = _packets_s(scenario)
+    if in_browser:
+        fixed_s += visits * COST.visit_s
+        transfer_s += COST.text_s * workload.body_bytes() if workload.kind != "page" else 0.0
+    return fixed_s + share * visits * transfer_s
 
 
 def _packets_s(scenario: Scenario) -> float:

@@ -51,7 +51,8 @@ def expected(loaded: LoadedExperiment, catalog: Catalog) -> list[ExpectedTreatme
         scenario = first.scenario()
         whole_s = duration.expected_s(scenario, control, notices)
         limit_s = loaded.experiment.time_limit_s(scenario)
-        guest_s = guest_cost.cpu_s(scenario, min(1.0, limit_s / whole_s))
+        in_browser = catalog[scenario.roles.client.implementation].is_browser
+        guest_s = guest_cost.cpu_s(scenario, min(1.0, limit_s / whole_s), in_browser=in_browser)
         count = blocks[treatment_key(first.levels)]
         return ExpectedTreatment(first, count, min(whole_s, limit_s), guest_s)
 

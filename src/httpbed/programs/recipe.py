@@ -104,6 +104,11 @@ class Recipe(Value):
     digest: str = ""
     """SHA-256 of the recipe's text; the catalog sets it."""
 
+    @property
+    def is_browser(self) -> bool:
+        """Whether it loads pages as a client."""
+        return "client" in self.roles and "page" in self.workloads
+
     def run_in(self, role: RoleName) -> Run:
         """Return how it is started in a role."""
         return self.run_as.get(role, self.run)
