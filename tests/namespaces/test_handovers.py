@@ -117,7 +117,7 @@ def test_a_route_alone_does_not_move_a_connection(tmp_path: Path) -> None:
     words = (folder(tmp_path, record) / "network-monitor.txt").read_text()
     assert "metric 50" in words
     assert "Deleted" not in words
-    assert "by the word of the kernel" in check(record, "hand-overs in time").figure
+    assert "as reported by the kernel" in check(record, "hand-overs in time").figure
 
 
 def test_a_blackhole_is_silent(tmp_path: Path) -> None:

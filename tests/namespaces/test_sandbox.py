@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.host.sandbox.spec import ProcessSpec
-from httpbed.host.sandbox.supervisor import SandboxSpec, sandbox
+from httpbed.host.sandbox.spec import ProcessSpec, SandboxSpec
+from httpbed.host.sandbox.supervisor import sandbox
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.as_root]
 
@@ -77,3 +77,17 @@ def test_an_abandoned_request_does_no_harm(tmp_path: Path) -> None:
     (tmp_path / "scratch").mkdir()
     (tmp_path / "content").write_text("content")
     asyncio.run(ask_and_turn_away())
+
+
+def test_who_stops_waiting_for_a_program_does_no_harm(tmp_path: Path) -> None:
+    """A client that ends while the bed ends its connections must not end the sandbox."""
+
+    async def run_and_turn_away() -> None:
+        async with sandbox(spec_below(tmp_path)) as supervisor:
+            program = ProcessSpec(argv=("sleep", "0.2"), root=HOSTS_OWN)
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(supervisor.run(program), 0.1)
+            assert (await supervisor.run(program)).clean
+
+    (tmp_path / "scratch").mkdir()
+    asyncio.run(run_and_turn_away())

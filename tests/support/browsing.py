@@ -15,8 +15,8 @@ from typing import Any
 from httpbed.experiment.page import Visit
 from httpbed.host.packages import toolbox
 from httpbed.host.sandbox.binaries import LINK, executable
-from httpbed.host.sandbox.spec import PartSpec, ProcessSpec
-from httpbed.host.sandbox.supervisor import SandboxSpec, Supervisor, sandbox
+from httpbed.host.sandbox.spec import PartSpec, ProcessSpec, SandboxSpec
+from httpbed.host.sandbox.supervisor import Supervisor, sandbox
 from httpbed.network import plan as network
 from httpbed.network import running
 from httpbed.network.commands import NO_NEIGHBOUR_DISCOVERY

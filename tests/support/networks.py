@@ -15,8 +15,8 @@ from httpbed.experiment.topology import Topology
 from httpbed.host.packages import toolbox
 from httpbed.host.sandbox.binaries import LINK, PROBE, executable
 from httpbed.host.sandbox.dialogue import Dialogue, run_tool
-from httpbed.host.sandbox.spec import TRIAL_FOLDER, Ports, ProcessSpec
-from httpbed.host.sandbox.supervisor import SandboxSpec, Supervisor, sandbox
+from httpbed.host.sandbox.spec import TRIAL_FOLDER, Ports, ProcessSpec, SandboxSpec
+from httpbed.host.sandbox.supervisor import Supervisor, sandbox
 from httpbed.network import running
 from httpbed.network.commands import NO_NEIGHBOUR_DISCOVERY
 from httpbed.network.plan import NetworkPlan

@@ -118,6 +118,6 @@ def test_a_failed_build_stops_no_other(
     assert program_roots.ensure(known, ["curl"], say=print).roots() == dict.fromkeys(
         ("curl", "tools"), Path("/")
     )
-    with pytest.raises(HostError, match="nginx cannot be had: nginx is held back") as caught:
+    with pytest.raises(HostError, match="nginx cannot be installed: nginx is held back") as caught:
         program_roots.ensure(known, ["curl", "nginx"], say=print)
     assert "leave nginx out" in caught.value.remedy

@@ -8,12 +8,13 @@ from typing import Any
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.impairments.rate import Cellular, Trace
-from httpbed.experiment.topology import Topology
+from httpbed.experiment.scenario import Scenario
 from httpbed.host.backend import Backend
 from httpbed.network.calibration import certificate, envelope
 from httpbed.network.calibration.certificate import COMMAND, Standing
 from httpbed.network.files import Facts
 from httpbed.network.plan import plan
+from httpbed.trial.handover import steps
 
 VIRTUAL = Standing(None, ("no link certificate covers virtual time",))
 """Of every experiment in virtual time: calibration measures links in real time."""
@@ -25,17 +26,21 @@ def standing(loaded: LoadedExperiment, backend: Backend) -> Standing:
         return VIRTUAL
     seed = loaded.experiment.seed
     files = {digest: file.facts for digest, file in loaded.files.items()}
-    topologies = {one.topology.digest(): one.topology for one in loaded.scenarios()}
+    conditions = {(one.topology.digest(), str(one.handover)): one for one in loaded.scenarios()}
     return certificate.standing(
-        (digest, _config(topology, seed, backend, files)) for digest, topology in topologies.items()
+        (digest, _config(scenario, seed, backend, files))
+        for (digest, _), scenario in conditions.items()
     )
 
 
 def _config(
-    topology: Topology, seed: int, backend: Backend, files: Mapping[str, Facts]
+    scenario: Scenario, seed: int, backend: Backend, files: Mapping[str, Facts]
 ) -> Mapping[str, Any]:
-    """Return the emulator's configuration, with the mean rate of each trace."""
-    config = plan(topology, {}, seed, 1, backend=backend, files=files).emulator_config
+    """Return the emulator's configuration, with the mean rate of each trace, and hand-overs."""
+    topology = steps.with_trigger(scenario)
+    planned = plan(topology, {}, seed, 1, backend=backend, files=files).emulator_config
+    ordered = steps.ordered(scenario.handover) if scenario.handover else ()
+    config = {**planned, envelope.ORDERED: ordered}
     for link, configured in zip(topology.links, config["links"], strict=True):
         for way, table in zip(link.directions(), configured["directions"], strict=True):
             if isinstance(way.rate, (Trace, Cellular)) and table:

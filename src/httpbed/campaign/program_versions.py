@@ -13,8 +13,8 @@ from pathlib import Path
 from httpbed.experiment.errors import ConfigError, HostError, Mistake
 from httpbed.experiment.scenario import Scenario
 from httpbed.host import scratch
-from httpbed.host.sandbox.spec import PartSpec, ProcessSpec
-from httpbed.host.sandbox.supervisor import RefusalError, SandboxSpec, sandbox
+from httpbed.host.sandbox.spec import PartSpec, ProcessSpec, SandboxSpec
+from httpbed.host.sandbox.supervisor import RefusalError, sandbox
 from httpbed.network.processes import TOOLS
 from httpbed.programs.recipe import Recipe
 from httpbed.trial.isolation import SANDBOX_BYTES

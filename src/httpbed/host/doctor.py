@@ -106,7 +106,7 @@ def require_disk() -> None:
     """Check that the cache's disk has room for trials.
 
     Raises:
-        HostError: It has not; with the remedy.
+        HostError: There is too little; with the remedy.
     """
     found = _disk_capability()
     if not found.ok:
@@ -159,25 +159,26 @@ def run_capability_tests(
         "qdiscs": QDISCS,
         "root": unprivileged.is_machines_root(),
     }
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "httpbed.host.capability_tests", json.dumps(request)],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=_TIME_LIMIT_S,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-    )
+    try:
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "httpbed.host.capability_tests", json.dumps(request)],
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=_TIME_LIMIT_S,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        )
+    except subprocess.TimeoutExpired:
+        return _failed(f"the capability tests took more than {_TIME_LIMIT_S:.0f} s")
     if done.returncode != 0:
-        return {
-            "user": {
-                "error": (
-                    done.stderr.strip().splitlines()
-                    or ["the capability tests ended without output"]
-                )[-1]
-            }
-        }
+        said = done.stderr.strip().splitlines()
+        return _failed(said[-1] if said else "the capability tests ended without output")
     findings: dict[str, Any] = json.loads(done.stdout)
     return findings
+
+
+def _failed(reason: str) -> dict[str, Any]:
+    return {"user": {"error": reason}}
 
 
 def _program(root: Root | None, name: str) -> list[str] | None:

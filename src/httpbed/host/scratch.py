@@ -41,9 +41,13 @@ def temporary(purpose: str) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        with suppress(FileNotFoundError):
-            removal.remove(folder.parent)
-        os.close(lock)
+        making = _locked(folder.parent.parent, fcntl.LOCK_EX)
+        try:
+            with suppress(FileNotFoundError):
+                removal.remove(folder.parent)
+        finally:
+            os.close(making)
+            os.close(lock)
 
 
 def _made(purpose: str) -> tuple[Path, int]:

@@ -60,7 +60,6 @@ class Access:
     name: str
     end: End
     """The client's end."""
-    far: End
     standing: tuple[str, ...]
     """Lines for ``ip -batch`` when the network is made: the rules of this address."""
     attach: ProcessSpec
@@ -124,7 +123,6 @@ def _access(number: int, link: int, name: str, routes: AccessRoutes, control: st
         link=link,
         name=name,
         end=end,
-        far=far,
         standing=_standing(end, table),
         attach=batch(_attached(end, far, entries, number, control)),
         detach=batch(_detached(end, table)),

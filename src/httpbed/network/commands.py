@@ -30,7 +30,7 @@ NO_NEIGHBOUR_DISCOVERY: Mapping[str, str] = {
 }
 """In the emulator's own network: IPv6 would announce itself on every interface."""
 _NO_MEMORY: Mapping[str, str] = {"net.ipv4.tcp_no_metrics_save": "1"}
-"""Of earlier connections."""
+"""TCP keeps no metrics of earlier connections."""
 _LOW_PORTS: Mapping[str, str] = {"net.ipv4.ip_unprivileged_port_start": "0"}
 """For servers, which hold no capability; IPv6 heeds it, too."""
 HOST_SYSCTLS: Mapping[str, str] = {**_NO_MEMORY, **_LOW_PORTS, **NO_NEIGHBOUR_DISCOVERY}
@@ -154,11 +154,10 @@ def offloads(end: End) -> ProcessSpec:
 
 
 def counters() -> ProcessSpec:
-    """Read the kernel's own counters."""
+    """Read the kernel's own counters; the caller adds the file for the output."""
     return ProcessSpec(
         argv=("tc", "-s", "-j", "qdisc", "show"),
         root=TOOLS,
-        stdout="qdiscs.json",
         stderr="network-errors.txt",
     )
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from httpbed.host import user_file
 from httpbed.network import files
 from httpbed.network.files import Facts, FileError
 
@@ -53,13 +54,10 @@ class LinkFile:
 
 
 def _content(path: Path) -> bytes:
-    """Read a regular file that is not too large."""
-    about = path.stat()
-    if not stat.S_ISREG(about.st_mode):
+    """Read a regular file that is not too large; trials read it again, so a pipe will not do."""
+    if not stat.S_ISREG(path.stat().st_mode):
         raise FileError("is not a regular file")
-    if about.st_size > files.MOST_BYTES:
-        raise FileError(
-            f"has {about.st_size} bytes, more than {files.MOST_BYTES}; cut it, a part will do"
-        )
-    with path.open("rb") as file:
-        return file.read(files.MOST_BYTES + 1)
+    content = user_file.read(path, files.MOST_BYTES)
+    if len(content) > files.MOST_BYTES:
+        raise FileError(f"has more than {files.MOST_BYTES} bytes; cut it, a part will do")
+    return content

@@ -181,7 +181,7 @@ class _Made:
     backend: Backend
     client: str
     own: Sequence[int]
-    """Return the indices of the client's access links; empty without a hand-over."""
+    """Indices of the client's access links; empty without a hand-over."""
 
     @cached_property
     def ways(self) -> AccessRoutes:

@@ -51,7 +51,7 @@ class Emulator(Dialogue):
 
     async def gone(self) -> None:
         """Wait until the emulator ends unexpectedly."""
-        await asyncio.shield(self.process.exit)
+        await self.process.wait()
 
 
 def polled_s(event: Mapping[str, Any]) -> float:

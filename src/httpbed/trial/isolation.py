@@ -7,8 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from httpbed.host.sandbox.binaries import LINK, executable
-from httpbed.host.sandbox.spec import PartSpec
-from httpbed.host.sandbox.supervisor import SandboxSpec
+from httpbed.host.sandbox.spec import PartSpec, SandboxSpec
 from httpbed.network.commands import NO_NEIGHBOUR_DISCOVERY
 from httpbed.programs.protocol import AUTHORITY, KEY_PIN
 from httpbed.trial.attempt_plan import AttemptPlan

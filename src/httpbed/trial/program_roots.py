@@ -83,7 +83,7 @@ class Programs:
             return identity.of_this_machine(place.program)
         path = shutil.which(program)
         if path is None:
-            raise HostError(f"this machine has no {program}", f"mend the recipe of {name}")
+            raise HostError(f"this machine has no {program}", f"correct the recipe of {name}")
         return identity.of_this_machine(Path(path))
 
     def wheels(self, name: str) -> dict[str, str]:
@@ -117,7 +117,7 @@ def _unavailable(recipes: list[str], failure: HostError) -> HostError:
     if not recipes:
         return failure
     remedy = f"{failure.remedy}; or leave {' and '.join(recipes)} out of the experiment"
-    return HostError(f"{' and '.join(recipes)} cannot be had: {failure.reason}", remedy)
+    return HostError(f"{' and '.join(recipes)} cannot be installed: {failure.reason}", remedy)
 
 
 def build(

@@ -1,7 +1,7 @@
 """Makes a private certificate authority and the server's certificate, kept in the cache.
 
 Those of guests follow from constants, so that trials in virtual time send the same bytes for every
-user. Anybody can compute their keys; a guest reaches no other network.
+user. Their keys are no secret; a guest reaches no other network.
 
 Browsers read no file with authorities. They get the server's public key instead: ``server.spki`` is
 the SHA-256 of its SubjectPublicKeyInfo in base64, as RFC 7469 pins keys.
@@ -99,7 +99,10 @@ def _write(
     folder.chmod(READABLE)
     try:
         return folder.rename(final)
-    except OSError:  # another run was faster
+    except OSError:
+        shutil.rmtree(folder)
+        if not final.is_dir():  # no other run was faster
+            raise
         return final
 
 

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from handover_experiments import HandoverExperiment
 from httpbed.campaign import link_certificate
 from httpbed.experiment.errors import ConfigError
 from httpbed.host.backend import Backend
@@ -252,6 +253,30 @@ def test_a_reason_names_the_topologies_that_it_is_about() -> None:
         if trial.levels["loss"] == "90 %"
     }
     assert {*topologies} == lossy
+
+
+@pytest.mark.parametrize(
+    ("handover", "reasons"),
+    [
+        ('kind = "route"\nwhen = { at = "1 s" }', ()),
+        ('kind = "blackhole"\nwhen = { at = "1 s" }', ("change state: no cell of it has passed",)),
+        (
+            'kind = "NAT rebinding"\nwhen = { at = "1 s" }',
+            ("change NAT rebinding: no cell of it has passed",),
+        ),
+        (
+            'kind = "route"\nwhen = { delivered = "100 kB" }',
+            ("event delivered: no cell of it has passed",),
+        ),
+    ],
+)
+def test_a_handover_demands_what_the_bed_orders_from_the_emulator(
+    handover: str, reasons: tuple[str, ...]
+) -> None:
+    """And the event that it waits for."""
+    certificate.write(WIDE, "standard", backend="af_packet", load_before=0.1)
+    text = HandoverExperiment(handover=handover).text()
+    assert link_certificate.standing(loaded(text), "af_packet").reasons == reasons
 
 
 @pytest.mark.parametrize("backend", ["tbf", "netem"])

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
+from httpbed.host.sandbox.spec import ProcessSpec
 from httpbed.trial.run import disconnection
 
 
@@ -41,6 +44,26 @@ def test_an_invalid_request_is_ignored(tmp_path: Path, said: str) -> None:
     file = tmp_path / "disconnect-0.json"
     file.write_text(said)
     assert disconnection._command(file, "client") is None
+
+
+def test_a_driver_is_answered_a_bounded_number_of_times(tmp_path: Path) -> None:
+    """Whatever another driver does."""
+    asks = json.dumps({"transport": "tcp", "ports": [5]})
+    for name in ("greedy", "quiet"):
+        (tmp_path / name).mkdir()
+    for number in range(2 * disconnection.MOST_TIMES):
+        (tmp_path / f"greedy/disconnect-{number}.json").write_text(asks)
+    served = list[ProcessSpec]()
+
+    class Supervisor:
+        async def run(self, spec: ProcessSpec) -> None:
+            served.append(spec)
+
+    hosts = {"greedy": "client", "quiet": "client"}
+    ending = disconnection.end_connections(cast("Any", Supervisor()), tmp_path, hosts)
+    with pytest.raises(TimeoutError):
+        asyncio.run(asyncio.wait_for(ending, 30 * disconnection.LOOK_S))
+    assert len(served) == disconnection.MOST_TIMES
 
 
 def test_a_request_file_that_is_a_link_is_not_followed(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from httpbed.experiment.errors import HostError
 from httpbed.host import file_digest, folders
-from httpbed.host.packages import toolbox
+from httpbed.host.packages import toolbox, usr_cover
 
 TOOLS = toolbox.Contents("trixie", frozenset({"npm", "dash", "coreutils"}))
 """The root filesystem that is used if this machine has no npm."""
@@ -85,17 +85,8 @@ def _npm(say: Say) -> list[str]:
 
 
 def _script(root: Path) -> str:
-    """Return a shell command that runs npm.
-
-    /bin, /sbin, /lib and /lib64 are covered, too, unless they are links into /usr.
-    """
-    usr = shlex.quote(str(root / "usr"))
-    cover = f"""
-for place in bin sbin lib lib64; do
-    if [ -d /$place ] && [ ! -L /$place ]; then mount --rbind {usr}/$place /$place || exit; fi
-done
-mount --rbind {usr} /usr || exit
-exec /usr/bin/node /usr/share/nodejs/npm/bin/npm-cli.js "$@"
-"""
+    """Return a shell command that runs npm."""
+    npm = 'exec /usr/bin/node /usr/share/nodejs/npm/bin/npm-cli.js "$@"'
+    cover = f"{usr_cover.commands(root)}\n{npm}\n"
     user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
     return f'exec {shlex.join(["unshare", *user, "--mount", "sh", "-c", cover, "npm"])} "$@"'

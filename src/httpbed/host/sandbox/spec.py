@@ -1,12 +1,15 @@
-"""Specifications as values: a process to start, a part of the trial, and how a process ended."""
+"""Specifications as values: a process, a part of the trial, a sandbox; and how a process ended."""
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
+
+from httpbed.host import unprivileged
 
 TRIAL_FOLDER = "/trial"
 """Mount point of the attempt's artifacts for the emulator, and of its own folder for a program
@@ -110,6 +113,64 @@ class PartSpec:
             "memory_bytes": self.memory_bytes,
             "processes": self.processes,
         }
+
+
+@dataclass(frozen=True)
+class ShellSpec:
+    """Additions to a sandbox that runs a command of the user."""
+
+    written: Mapping[str, Path]
+    """Files of this machine that programs write under ``/trial``: name -> path."""
+    resolv_conf: str | None
+    """The command's ``/etc/resolv.conf``; None: this machine's."""
+    outside: int
+    """The number of programs that will run in this machine's network."""
+
+
+@dataclass(frozen=True)
+class SandboxSpec:
+    """The specification of a sandbox."""
+
+    scratch: Path
+    trial: Path | None
+    """Folder that becomes ``/trial``; None: in memory, and nothing remains."""
+    roots: Mapping[str, Path]
+    shared: Mapping[str, Path]
+    programs: Mapping[str, Path]
+    hosts: Mapping[str, Mapping[str, str]]
+    """Sysctls of each host, by the host's name."""
+    sysctls: Mapping[str, str]
+    """Sysctls of the sandbox's own network."""
+    tmpfs_bytes: int
+    """Upper bound of the files in memory of each part and of the bed."""
+    parts: Mapping[str, PartSpec] = field(default_factory=dict)
+    """The programs under test, by part. The sandbox's first process and the emulator belong to no
+    part."""
+    shell: ShellSpec | None = None
+    """For a command of the user, which sees this machine's filesystem."""
+
+    def line(self, stdio: Sequence[int]) -> bytes:
+        """Return the sandbox's input; ``stdio`` are the descriptors of the command."""
+        document = {
+            "scratch": str(self.scratch),
+            "trial": self.trial and str(self.trial),
+            "parts": {name: part.as_json() for name, part in self.parts.items()},
+            "roots": {name: str(path) for name, path in self.roots.items()},
+            "shared": {seen: str(path) for seen, path in self.shared.items()},
+            "programs": {name: str(path) for name, path in self.programs.items()},
+            "hosts": {name: dict(sysctls) for name, sysctls in self.hosts.items()},
+            "sysctls": dict(self.sysctls),
+            "tmpfs_bytes": self.tmpfs_bytes,
+            "unprivileged": None if self.shell else unprivileged.user(),
+            "shell": self.shell
+            and {
+                "stdio": stdio,
+                "written": {name: str(path) for name, path in self.shell.written.items()},
+                "resolv_conf": self.shell.resolv_conf,
+                "outside": self.shell.outside,
+            },
+        }
+        return json.dumps(document).encode() + b"\n"
 
 
 STOPPED_IN_TIME = "was stopped at its time limit"

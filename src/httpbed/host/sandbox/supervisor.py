@@ -11,18 +11,17 @@ import errno
 import itertools
 import json
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from httpbed.experiment.errors import BedError, HostError, SubjectError
-from httpbed.host import unprivileged
 from httpbed.host.sandbox import cpu_times, untrusted_files
 from httpbed.host.sandbox.binaries import SANDBOX, executable
 from httpbed.host.sandbox.cpu_times import CpuTimes
-from httpbed.host.sandbox.spec import Exit, PartSpec, ProcessSpec
+from httpbed.host.sandbox.spec import Exit, ProcessSpec, SandboxSpec
 
 START_TIMEOUT_S = 20.0
 LINE_BYTES = 64 * 2**20
@@ -53,64 +52,6 @@ class PartError(SubjectError):
         self.part = part
 
 
-@dataclass(frozen=True)
-class ShellSpec:
-    """Additions to a sandbox that runs a command of the user."""
-
-    written: Mapping[str, Path]
-    """Files of this machine that programs write under ``/trial``: name -> path."""
-    resolv_conf: str | None
-    """The command's ``/etc/resolv.conf``; None: this machine's."""
-    outside: int
-    """The number of programs that will run in this machine's network."""
-
-
-@dataclass(frozen=True)
-class SandboxSpec:
-    """The specification of a sandbox."""
-
-    scratch: Path
-    trial: Path | None
-    """Folder that becomes ``/trial``; None: in memory, and nothing remains."""
-    roots: Mapping[str, Path]
-    shared: Mapping[str, Path]
-    programs: Mapping[str, Path]
-    hosts: Mapping[str, Mapping[str, str]]
-    """Sysctls of each host, by the host's name."""
-    sysctls: Mapping[str, str]
-    """Sysctls of the sandbox's own network."""
-    tmpfs_bytes: int
-    """Upper bound of the files in memory of each part and of the bed."""
-    parts: Mapping[str, PartSpec] = field(default_factory=dict)
-    """The programs under test, by part. The sandbox's first process and the emulator belong to no
-    part."""
-    shell: ShellSpec | None = None
-    """For a command of the user, which sees this machine's filesystem."""
-
-    def line(self, stdio: Sequence[int]) -> bytes:
-        """Return the sandbox's input; ``stdio`` are the descriptors of the command."""
-        document = {
-            "scratch": str(self.scratch),
-            "trial": self.trial and str(self.trial),
-            "parts": {name: part.as_json() for name, part in self.parts.items()},
-            "roots": {name: str(path) for name, path in self.roots.items()},
-            "shared": {seen: str(path) for seen, path in self.shared.items()},
-            "programs": {name: str(path) for name, path in self.programs.items()},
-            "hosts": {name: dict(sysctls) for name, sysctls in self.hosts.items()},
-            "sysctls": dict(self.sysctls),
-            "tmpfs_bytes": self.tmpfs_bytes,
-            "unprivileged": None if self.shell else unprivileged.user(),
-            "shell": self.shell
-            and {
-                "stdio": stdio,
-                "written": {name: str(path) for name, path in self.shell.written.items()},
-                "resolv_conf": self.shell.resolv_conf,
-                "outside": self.shell.outside,
-            },
-        }
-        return json.dumps(document).encode() + b"\n"
-
-
 @dataclass
 class Process:
     """A program started in a sandbox."""
@@ -124,6 +65,10 @@ class Process:
     """Parsed output lines of a program started with ``lines``."""
     error: str = ""
     """Message of the program's last ``error`` event."""
+
+    async def wait(self) -> Exit:
+        """Wait until it ends; return how. Who stops waiting leaves ``exit`` to others."""
+        return await asyncio.shield(self.exit)
 
 
 class Supervisor:
@@ -143,8 +88,17 @@ class Supervisor:
         """PID of the sandbox's first process in the host's namespace."""
 
     async def ready(self) -> None:
-        """Wait until the namespaces and mounts are made."""
-        await asyncio.wait_for(asyncio.shield(self._ready), START_TIMEOUT_S)
+        """Wait until the namespaces and mounts are made.
+
+        Raises:
+            HostError: The kernel refuses them.
+            BedError: They were not made, or not in time.
+        """
+        try:
+            await asyncio.wait_for(asyncio.shield(self._ready), START_TIMEOUT_S)
+        except TimeoutError:
+            reason = f"the sandbox was not made within {START_TIMEOUT_S:.0f} s"
+            raise BedError(reason) from None
 
     @property
     def folder(self) -> Path:
@@ -192,7 +146,7 @@ class Supervisor:
     async def run(self, spec: ProcessSpec) -> Exit:
         """Start a program and wait until it ends."""
         process = await self.start(spec)
-        return await process.exit
+        return await process.wait()
 
     async def send(self, process: Process, message: Mapping[str, Any]) -> None:
         """Send a JSON line to a program started with ``lines``."""

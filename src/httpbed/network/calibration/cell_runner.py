@@ -15,8 +15,8 @@ from typing import Any
 from httpbed.host.backend import Backend
 from httpbed.host.sandbox.binaries import LINK, PROBE, executable
 from httpbed.host.sandbox.dialogue import Dialogue
-from httpbed.host.sandbox.spec import TRIAL_FOLDER, Ports, ProcessSpec
-from httpbed.host.sandbox.supervisor import SandboxSpec, Supervisor, sandbox
+from httpbed.host.sandbox.spec import TRIAL_FOLDER, Ports, ProcessSpec, SandboxSpec
+from httpbed.host.sandbox.supervisor import Supervisor, sandbox
 from httpbed.network import running
 from httpbed.network.calibration.cell import HOSTS, Cell, Flow, Stream
 from httpbed.network.calibration.evidence import (

@@ -135,7 +135,7 @@ class Standing:
 def standing(conditions: Iterable[tuple[str, Mapping[str, Any]]]) -> Standing:
     """Compare a campaign's conditions with the certificate.
 
-    Each condition has a name and the emulator's configuration.
+    Each condition has a name and the emulator's configuration; several may share a name.
     """
     certificate = read()
     if certificate is None:
@@ -144,7 +144,8 @@ def standing(conditions: Iterable[tuple[str, Mapping[str, Any]]]) -> Standing:
     for name, config in conditions:
         for reason in certificate.outside(config):
             affected.setdefault(reason, []).append(name)
-    return Standing(certificate, tuple(dict.fromkeys([*reasons, *affected])), affected)
+    names = {reason: tuple(dict.fromkeys(own)) for reason, own in affected.items()}
+    return Standing(certificate, tuple(dict.fromkeys([*reasons, *affected])), names)
 
 
 def _short(value: object) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from httpbed.experiment import units
 from httpbed.experiment.impairments.rate import OVERHEADS
 from httpbed.experiment.impairments.registry import ALL
+from httpbed.experiment.spellings import TRIGGER
 from httpbed.network.calibration.cell import Value
 
 if TYPE_CHECKING:  # it imports numpy, which only judging needs
@@ -32,6 +33,8 @@ DISCIPLINE = "droptail"
 COUNTED = {bytes_: name for name, bytes_ in OVERHEADS.items()}
 MEAN = "mean_bit_s"
 """Key for a trace's mean rate, which the caller adds to the emulator's configuration."""
+ORDERED = "ordered"
+"""Key for the changes that the bed orders while the emulator runs, which the caller adds, too."""
 
 
 @dataclass(frozen=True, order=True)
@@ -92,7 +95,8 @@ def _reason(covered: Mapping[str, Any], demand: Demand) -> str:
 
 def demands(config: Mapping[str, Any]) -> set[Demand]:
     """Return the demands of an emulator's configuration."""
-    return {demand for link in config["links"] for demand in _of_link(link)}
+    links = {demand for link in config["links"] for demand in _of_link(link)}
+    return links | {demand for change in config.get(ORDERED, ()) for demand in _of_change(change)}
 
 
 def _of_link(link: Mapping[str, Any]) -> Iterator[Demand]:
@@ -102,7 +106,7 @@ def _of_link(link: Mapping[str, Any]) -> Iterator[Demand]:
     for change in (entry["change"] or {} for entry in changes):
         yield from _of_change(change)
     for trigger in link["triggers"]:
-        if trigger["change"]:  # one that only tells does nothing
+        if trigger["change"] or trigger["name"] == TRIGGER:  # others are only reported
             yield Demand("event", _event(trigger["when"]))
 
 
@@ -118,6 +122,8 @@ def _of_change(change: Mapping[str, Any]) -> Iterator[Demand]:
         yield Demand("change", "loss")
     if "down" in change:
         yield Demand("change", "state")
+    if "rebind" in change:
+        yield Demand("change", "NAT rebinding")
 
 
 def _event(when: Mapping[str, Any]) -> str:

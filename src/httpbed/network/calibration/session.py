@@ -87,8 +87,11 @@ async def calibrate(
         for number, cell in enumerate(todo):
             left = sum(one.lasts_s() + grid.OVERHEAD_S for one in todo[number:])
             tell(Progress(number, len(todo), cell.name, left))
-            verdict, measured = await _one(cell, bench, home / f"{number:02d}", floor_s)
-            floor_s = floor_s or measured
+            if number and not floor_s:
+                verdict = judgement.broken(cell, f"{todo[0].name} was not measured")
+            else:
+                verdict, measured = await _one(cell, bench, home / f"{number:02d}", floor_s)
+                floor_s = floor_s or measured
             verdicts.append(verdict)
             tell(Progress(number + 1, len(todo), cell.name, left, verdict))
     return verdicts

@@ -116,16 +116,16 @@ class Nest:
             return await asyncio.start_unix_server(self._serve, short)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        guest = _Guest(self)
+        inner = _InnerLink(self)
         try:
             while line := await reader.readline():
                 try:
-                    answer = await guest.answer(json.loads(line))
+                    answer = await inner.answer(json.loads(line))
                 except (BedError, KeyError, ValueError) as error:
                     answer = {"error": str(error)}
                 writer.write(json.dumps(answer).encode() + b"\n")
         finally:
-            await guest.leave()
+            await inner.leave()
             writer.close()
 
     async def take(self) -> tuple[int, Uplink | None]:
@@ -146,7 +146,7 @@ class Nest:
 
 
 @dataclass
-class _Guest:
+class _InnerLink:
     """A client of the service: a nested link, or a command that wants a change."""
 
     nest: Nest

@@ -27,10 +27,9 @@ from httpbed.host.sandbox.binaries import PROBE
 from httpbed.host.sandbox.spec import TRIAL_FOLDER, ProcessSpec
 from httpbed.network import emulator
 from httpbed.network import plan as network
-from httpbed.network.commands import HOST_SYSCTLS
+from httpbed.network.commands import HOST_SYSCTLS, batch
 from httpbed.network.emulator import PacketRecords
 from httpbed.network.plan import NetworkPlan
-from httpbed.network.processes import TOOLS
 from httpbed.network.shell.names import ADDRESSES, Names
 from httpbed.network.shell.options import COMMAND, FAR, DescribedLink
 
@@ -101,19 +100,8 @@ def plan(  # noqa: PLR0913 - the last five have names
     far, own = net.end_of(FAR), net.end_of(COMMAND)
     return ShellPlan(
         network=net,
-        route=addressing(COMMAND, f"route add default via {far.address} dev {own.interface}"),
+        route=batch(COMMAND, [f"route add default via {far.address} dev {own.interface}"]),
         far=ProcessSpec(argv=(f"/bin/{PROBE}", "serve"), host=FAR, lines=True),
-    )
-
-
-def addressing(host: str, *lines: str) -> ProcessSpec:
-    """Run commands of ``ip`` on a host."""
-    return ProcessSpec(
-        argv=("ip", "-batch", "-"),
-        host=host,
-        root=TOOLS,
-        input="".join(f"{line}\n" for line in lines),
-        stderr="network-errors.txt",
     )
 
 
@@ -136,7 +124,7 @@ def pasta(program: Path, scratch: Path) -> ProcessSpec:
 def name_addresses(names: Names) -> ProcessSpec:
     """Give the far end an address for each resolver of this machine."""
     used = ADDRESSES[: len(names.resolvers)]
-    return addressing(FAR, *(f"address add {address}/32 dev lo" for address in used))
+    return batch(FAR, [f"address add {address}/32 dev lo" for address in used])
 
 
 def name_relay(probe: Path, names: Names, scratch: Path) -> ProcessSpec:
@@ -154,38 +142,38 @@ def join(number: int, pid: int) -> ProcessSpec:
     """Join the far end of nested link ``number``, where ``pid`` runs, to our command's host."""
     ours, mtu = f"n{number}", MTU_BYTES
     theirs = f"name {UPLINK_INTERFACE} mtu {mtu} netns {pid}"
-    return addressing(
-        COMMAND,
+    lines = (
         f"link add name {ours} mtu {mtu} type veth peer {theirs}",
         f"address add {_uplink(number)[0]}/30 dev {ours}",
         f"link set dev {ours} up",
-        *_to(number, number),
+        _to(number, number),
     )
+    return batch(COMMAND, lines)
 
 
 def joined(number: int) -> ProcessSpec:
     """Set up the far end of nested link ``number`` after it joined: its default route leads up."""
     outer, own = _uplink(number)
-    return addressing(
-        FAR,
+    lines = (
         f"address add {own}/30 dev {UPLINK_INTERFACE}",
         f"link set dev {UPLINK_INTERFACE} up",
         f"route add default via {outer}",
     )
+    return batch(FAR, lines)
 
 
 def lead_to(number: int, behind: int) -> ProcessSpec:
     """Route, on our command's host, to nested link ``number`` behind nested link ``behind``."""
-    return addressing(COMMAND, *_to(number, behind))
+    return batch(COMMAND, [_to(number, behind)])
 
 
 def lead_back(number: int, own: str) -> ProcessSpec:
     """Route, at our far end, to nested link ``number`` behind our command's host."""
-    return addressing(FAR, f"route replace {_network(number)} via {own}")
+    return batch(FAR, [f"route replace {_network(number)} via {own}"])
 
 
-def _to(number: int, behind: int) -> tuple[str]:
-    return (f"route replace {_network(number)} via {_uplink(behind)[1]}",)
+def _to(number: int, behind: int) -> str:
+    return f"route replace {_network(number)} via {_uplink(behind)[1]}"
 
 
 def _network(number: int) -> str:

@@ -18,8 +18,8 @@ from httpbed.host import folders, realtime
 from httpbed.host.backend import Backend
 from httpbed.host.sandbox.binaries import LINK, PROBE, executable
 from httpbed.host.sandbox.dialogue import last_error_line, run_tool, time_bounded
-from httpbed.host.sandbox.spec import Exit, ProcessSpec
-from httpbed.host.sandbox.supervisor import Process, SandboxSpec, ShellSpec, Supervisor, sandbox
+from httpbed.host.sandbox.spec import Exit, ProcessSpec, SandboxSpec, ShellSpec
+from httpbed.host.sandbox.supervisor import Process, Supervisor, sandbox
 from httpbed.network import running
 from httpbed.network.commands import NO_NEIGHBOUR_DISCOVERY
 from httpbed.network.emulator import LINK_FILES, order

@@ -127,13 +127,13 @@ def _visits(chains: Sequence[Chain], evidence: AttemptEvidence) -> Iterator[Chec
 
 def _client(chain: Chain, evidence: AttemptEvidence) -> Check:
     name, ended = chain.client, evidence.exits.get(chain.client)
-    if ended is None:
-        return ENDED_WELL.result(
-            item=name, passed=None, figure="had not begun when the client was done"
-        )
     if chain.client in evidence.stopped:
         return ENDED_WELL.result(
             item=name, passed=None, figure="was stopped at work when the client was done"
+        )
+    if ended is None:
+        return ENDED_WELL.result(
+            item=name, passed=None, figure="had not begun when the client was done"
         )
     complaint = evidence.reports[chain.client].complaint
     figure = _end(ended, evidence) + (f": {complaint}" if complaint else "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from httpbed.host.sandbox.supervisor import SandboxSpec
+from httpbed.host.sandbox.spec import SandboxSpec
 from httpbed.trial.attempt_plan import AttemptPlan
 
 ATTEMPT = Path("/run/httpbed-attempt")

@@ -152,7 +152,7 @@ def _prompt(described: Handover, observed: HandoverEvidence) -> Check:
     sources = Counter(change.by for change in observed.changes)
     by = " and ".join(sources)
     worst = max(late, default=0)
-    figure = f"at most {worst / 1e6:.1f} ms late, by the word of {by or 'httpbed'}"
+    figure = f"at most {worst / 1e6:.1f} ms late, as reported by {by or 'httpbed'}"
     if untold_ns := max(observed.destroyed_after_ns.values(), default=0):
         figure += f"; TCP sockets destroyed {untold_ns / 1e6:.1f} ms after their address at most"
     if not (heard := sources[COMMANDS_END] <= UNHEARD_SHARE * len(observed.changes)):

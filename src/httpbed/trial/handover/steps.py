@@ -127,9 +127,10 @@ def steps(handover: Handover, number: int) -> tuple[Step, ...]:
     return tuple(by_kind[handover.kind])
 
 
-def change(handover: Handover, number: int) -> Step:
-    """Return the step that is the actual change of the client's network."""
-    return next(step for step in steps(handover, number) if step.what == DECISIVE[handover.kind])
+def ordered(handover: Handover) -> tuple[Mapping[str, bool], ...]:
+    """Return the changes that the first hand-over orders from the emulator."""
+    made = (BY_EMULATOR.get(step.what) for step in steps(handover, 1))
+    return tuple(change for change in made if change)
 
 
 def after_last_s(handover: Handover, number: int) -> float | None:

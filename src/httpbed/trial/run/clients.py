@@ -99,7 +99,9 @@ class Client:
         limit_s = None if self.spec.timeout_s is None else self.spec.timeout_s - passed_s
         self._running = await self.supervisor.start(replace(self.spec, timeout_s=limit_s))
         self.is_at_work = True
-        self._exits.append(await self._running.exit)
+        if self._stop_requested.is_set():  # while the run was starting
+            await stop(self.supervisor, [self._running])
+        self._exits.append(await self._running.wait())
         return self._exits[-1]
 
     def _wants_another(self, last: Exit) -> bool:

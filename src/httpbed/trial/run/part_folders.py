@@ -189,7 +189,7 @@ class _Entry:
 
 
 def _walk(folder: Path, *, taking_over: bool = False) -> Iterator[_Entry]:
-    """Yield the entries entry a folder, while a program may change them.
+    """Yield the entries below a folder, while a program may change them.
 
     It follows no link. It descends one level past the limit, to detect the excess. With
     ``taking_over``, every entry is made this user's before it is opened.

@@ -24,14 +24,8 @@ from httpbed.experiment.spellings import TRIGGER
 from httpbed.host import pressure, realtime
 from httpbed.host.sandbox import untrusted_files
 from httpbed.host.sandbox.dialogue import run_tool, time_bounded
-from httpbed.host.sandbox.spec import Exit
-from httpbed.host.sandbox.supervisor import (
-    PartError,
-    RefusalError,
-    SandboxSpec,
-    Supervisor,
-    sandbox,
-)
+from httpbed.host.sandbox.spec import Exit, SandboxSpec
+from httpbed.host.sandbox.supervisor import PartError, RefusalError, Supervisor, sandbox
 from httpbed.network import running
 from httpbed.network.running import Emulator
 from httpbed.trial import fairness, key_log
