@@ -54,6 +54,23 @@ def test_what_certainly_differs_by_less_than_a_percent_is_equal() -> None:
     assert compared(sample(old), sample(new)).change == "equal"
 
 
+def test_what_timed_out_in_both_is_open() -> None:
+    """By pairs there is no ratio, by ranks it may be anything."""
+    old, new = (sample({}, dict.fromkeys(BLOCKS, 60.0)) for _ in range(2))
+    found = compared(old, new, paired=False)
+    assert (found.change, found.low, found.high) == ("open", 0, math.inf)
+    assert math.isnan(compared(old, new).ratio)
+
+
+def test_what_timed_out_now_here_and_then_there_is_open() -> None:
+    """A bound at which the ratios agree by chance is none."""
+    odd, even = [block for block in BLOCKS if block % 2], [b for b in BLOCKS if not b % 2]
+    old = sample(dict.fromkeys(odd, 1.0), dict.fromkeys(even, 60.0))
+    new = sample(dict.fromkeys(even, 61.0), dict.fromkeys(odd, 60.0))
+    found = compared(old, new)
+    assert (found.change, found.low, found.high) == ("open", 0, math.inf)
+
+
 def test_too_few_blocks_settle_nothing() -> None:
     """Four pairs agree in direction by chance in one case of eight."""
     old, new = (dict.fromkeys((1, 2, 3, 4), value) for value in (1.0, 0.5))

@@ -107,6 +107,17 @@ def test_a_timed_out_base_bounds_from_above() -> None:
     assert found.judgement == "less"
 
 
+def test_an_end_between_bounds_of_both_kinds_is_open() -> None:
+    """In some blocks one treatment timed out, in others its base: neither is certain to be more."""
+    fine = dict.fromkeys(range(1, 4), 1.2)
+    one = sample(fine, {4: 1.2, 5: 1.2, 6: 1.2})
+    base = sample({4: 1.0, 5: 1.0, 6: 1.0}, {1: 1.0, 2: 1.0, 3: 1.0})
+    found = compared(one, base)
+    assert found.interval is not None
+    assert (found.interval.low.beyond, found.interval.high.beyond) == ("<", ">")
+    assert found.judgement == "open"
+
+
 def test_two_timed_out_trials_have_no_ratio() -> None:
     """Both values lie beyond the limit, so the ratio has no bound in either direction."""
     found = compared(sample({1: 1.0}, {2: 600.0}), sample({1: 1.0}, {2: 600.0}))

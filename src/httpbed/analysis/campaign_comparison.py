@@ -21,12 +21,12 @@ from typing import Literal
 import numpy as np
 from scipy import stats
 
-from httpbed.analysis import false_discovery, location
+from httpbed.analysis import false_discovery, log_ratio
 from httpbed.analysis import sample as samples
 from httpbed.analysis.comparison import EQUAL_MARGIN
 from httpbed.analysis.estimate import CONFIDENCE
-from httpbed.analysis.location import OrderStatistics
-from httpbed.analysis.sample import FAR, Floats, Sample, Tally
+from httpbed.analysis.log_ratio import LogRatio
+from httpbed.analysis.sample import Sample, Tally
 from httpbed.store.results import Results
 
 Levels = frozenset[tuple[str, str]]
@@ -34,8 +34,6 @@ Levels = frozenset[tuple[str, str]]
 Change = Literal["lower", "higher", "equal", "open"]
 """``equal``: the whole interval lies within 1 % of 1. ``open``: no change is certain."""
 ERROR_RATE = 1 - CONFIDENCE
-_UNBOUNDED = math.log(FAR) / 2
-"""Log ratios beyond it come from censored values, which were moved far away."""
 
 
 @dataclass(frozen=True)
@@ -61,26 +59,21 @@ class TreatmentDifference:
 
 @dataclass(frozen=True)
 class _Evidence:
-    """The locations of a log ratio, with censored values at their bounds and far beyond."""
+    """What the values of both campaigns say about the ratio."""
 
-    found: tuple[OrderStatistics, OrderStatistics]
+    ratio: LogRatio
     pairs: int
     blocks: tuple[int, int]
 
     def p_value(self) -> float:
         """Return the two-sided p-value of no change."""
-        above = max(one.p_above(0.0) for one in self.found)
-        below = max(one.p_below(0.0) for one in self.found)
-        return min(1.0, 2 * min(above, below))
+        return min(1.0, 2 * min(self.ratio.p_above(0.0), self.ratio.p_below(0.0)))
 
     def interval(self) -> tuple[float, float, float]:
         """Return both ends of the log ratio's interval, and its coverage."""
-        side = max(ERROR_RATE / 2, self.found[0].least_p)
-        low = min(one.low(side) for one in self.found)
-        high = max(one.high(side) for one in self.found)
-        low = -math.inf if low < -_UNBOUNDED else low
-        high = math.inf if high > _UNBOUNDED else high
-        return low, high, max(0.0, min(CONFIDENCE, 1 - 2 * side))
+        side = max(ERROR_RATE / 2, self.ratio.least_p)
+        coverage = max(0.0, min(CONFIDENCE, 1 - 2 * side))
+        return self.ratio.low(side), self.ratio.high(side), coverage
 
 
 def compare(old: Results, new: Results, metric: str) -> tuple[TreatmentDifference, ...]:
@@ -151,24 +144,14 @@ def _paired(old: Sample, new: Sample, same: Sequence[int]) -> _Evidence | None:
     blocks = [block for block in same if block in known and block not in both_open]
     if not blocks:
         return None
-
-    def ratios(values: Mapping[int, float], base: Mapping[int, float]) -> Floats:
-        return np.array([math.log(values[block] / base[block]) for block in blocks])
-
-    at_bound = ratios(new.at_bound(), old.at_bound())
-    far = ratios(new.far(), old.far())
-    found = location.centre(at_bound), location.centre(far)
-    return _Evidence(found, len(blocks), (len(blocks), len(blocks)))
+    ratio = log_ratio.of_pairs(new, old, blocks)
+    return _Evidence(ratio, len(blocks), (len(blocks), len(blocks)))
 
 
 def _unpaired(old: Sample, new: Sample) -> _Evidence | None:
     if not old.n or not new.n:
         return None
-    at_bound, far = (
-        location.shift(np.log([*after.values()]), np.log([*before.values()]))
-        for after, before in ((new.at_bound(), old.at_bound()), (new.far(), old.far()))
-    )
-    return _Evidence((at_bound, far), 0, (old.n, new.n))
+    return _Evidence(log_ratio.of_samples(new, old), 0, (old.n, new.n))
 
 
 def _p_completion(old: Tally, new: Tally) -> float:
@@ -185,7 +168,7 @@ def _difference(
     changed, completes = certain
     shares = [one.tally.completed / max(1, one.tally.recorded) for one in (old, new)]
     low, high, coverage = evidence.interval() if evidence else (-math.inf, math.inf, 0.0)
-    value = evidence.found[0].value if evidence else math.nan
+    value = evidence.ratio.value if evidence else math.nan
     return TreatmentDifference(
         levels=new.levels,
         pairs=evidence.pairs if evidence else 0,

@@ -14,6 +14,7 @@ than one case of ten.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -24,6 +25,7 @@ from httpbed.analysis import location
 from httpbed.analysis.estimate import CONFIDENCE, Interval
 from httpbed.analysis.location import OrderStatistics
 from httpbed.analysis.sample import Bounded, Floats, Sample, bounded
+from httpbed.experiment.metric import Side
 
 Judgement = Literal["less", "more", "equal", "open"]
 """``equal``: the whole interval lies within the margin of 1. ``less``, ``more``: it excludes 1.
@@ -62,6 +64,8 @@ class Ratio:
     """Interval of :attr:`value`."""
     below: int
     """Number of blocks with a ratio under 1."""
+    above: int
+    """Number of blocks with a ratio over 1."""
     undefined: int
     """Number of shared blocks without a ratio: both timed out, or the base is zero."""
     judgement: Judgement
@@ -85,7 +89,9 @@ def compare(sample: Sample, base: Sample) -> Ratio | None:
         return None
     at_bound = _ratios(sample.at_bound(), base.at_bound(), pairs)
     far = _ratios(sample.far(), base.far(), pairs)
-    interval = ratio_interval(at_bound, far)
+    lowest = _ratios(sample.lowest(), base.highest(), pairs)
+    highest = _ratios(sample.highest(), base.lowest(), pairs)
+    interval = ratio_interval(at_bound, (lowest, highest))
     judgement = judge(interval, len(pairs))
     return Ratio(
         n=len(pairs),
@@ -97,6 +103,7 @@ def compare(sample: Sample, base: Sample) -> Ratio | None:
         ),
         interval=interval,
         below=int(np.sum(at_bound < 1)),
+        above=int(np.sum(at_bound > 1)),
         undefined=len(shared) - len(pairs),
         judgement=judgement,
         blocks_to_settle=blocks_to_settle(at_bound) if judgement == "open" else None,
@@ -109,16 +116,20 @@ def pseudo_median(ratios: Floats) -> float:
     return math.exp(_location(ratios).value)
 
 
-def ratio_interval(at_bound: Floats, far: Floats | None = None) -> Interval | None:
-    """Return the interval of the pseudo-median of paired ratios; None for a single pair."""
-    n = at_bound.size
-    if n < 2:  # noqa: PLR2004 - one pair has no spread
+def ratio_interval(ratios: Floats, bounds: tuple[Floats, Floats] | None = None) -> Interval | None:
+    """Return the interval of the pseudo-median of paired ratios; None for a single pair.
+
+    ``bounds`` are the lowest and the highest ratios that censored values permit; one block may have
+    a lower ratio, another a higher one.
+    """
+    if ratios.size < 2:  # noqa: PLR2004 - one pair has no spread
         return None
-    found = [_location(ratios) for ratios in (at_bound, at_bound if far is None else far)]
+    lowest, highest = bounds or (ratios, ratios)
+    found = [_location(one) for one in (lowest, ratios, highest)]
     side = max((1 - CONFIDENCE) / 2, found[0].least_p)
     return Interval(
-        low=_end(*(math.exp(one.low(side)) for one in found)),
-        high=_end(*(math.exp(one.high(side)) for one in found)),
+        low=_end([one.low(side) for one in found], "<>"),
+        high=_end([one.high(side) for one in found], "><"),
         coverage=min(CONFIDENCE, 1 - 2 * side),
     )
 
@@ -186,6 +197,13 @@ def _location(ratios: Floats) -> OrderStatistics:
     return location.centre(np.log(ratios))
 
 
-def _end(at_bound: float, far: float) -> Bounded:
-    """Return an end of the interval, which censored values may leave open."""
-    return bounded(lambda end: float(end[0]), np.array([at_bound]), np.array([far]))
+def _end(logs: Sequence[float], sides: Sequence[Side]) -> Bounded:
+    """Return an end of the interval, which censored values may leave open.
+
+    Args:
+        logs: By the lowest ratios, those at the bounds, and the highest.
+        sides: On which it may lie, the one that makes the interval wider first.
+    """
+    lowest, at_bound, highest = logs
+    is_open = {"<": lowest < at_bound, ">": highest > at_bound}
+    return Bounded(math.exp(at_bound), next((side for side in sides if is_open[side]), ""))

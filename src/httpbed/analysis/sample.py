@@ -80,16 +80,13 @@ class Sample:
     side: Side
     """On which side of its bound a censored value lies."""
     tally: Tally
+    not_observed: int = 0
+    """Number of completed trials in which this metric was not observed."""
 
     @property
     def n(self) -> int:
         """Number of values that enter rank statistics."""
         return len(self.observed) + len(self.censored)
-
-    @property
-    def not_observed(self) -> int:
-        """Number of completed trials in which this metric was not observed."""
-        return max(0, self.tally.completed - len(self.observed))
 
     def at_bound(self) -> dict[int, float]:
         """Values by block, censored ones at their bound."""
@@ -100,6 +97,14 @@ class Sample:
         factor = {">": FAR, "<": 1 / FAR, "": 1.0}[self.side]
         moved = {block: bound * factor for block, bound in self.censored.items()}
         return dict(sorted({**self.observed, **moved}.items()))
+
+    def lowest(self) -> dict[int, float]:
+        """Values by block, censored ones as low as they may be."""
+        return self.far() if self.side == "<" else self.at_bound()
+
+    def highest(self) -> dict[int, float]:
+        """Values by block, censored ones as high as they may be."""
+        return self.far() if self.side == ">" else self.at_bound()
 
 
 def bounded(statistic: Callable[[Floats], float], at_bound: Floats, far: Floats) -> Bounded:
@@ -198,6 +203,7 @@ def _sample(
         censored={b: _bound(results, metric, levels, limit) for b, limit in open_.items()},
         side=side,
         tally=tally(planned, own),
+        not_observed=len(done - by_block.keys()),
     )
 
 

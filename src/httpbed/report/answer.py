@@ -99,14 +99,24 @@ def _of_condition(
     at = network.condition(document, condition.levels)
     place = f"At {at}, " if at else ""
     compared = [(row, row.ratio) for row in condition.rows if row.ratio]
-    noisy = [(row, ratio) for row, ratio in compared if _is_noisy(findings, ratio)]
-    together = noisy if len(noisy) > 1 and all(ratio.interval for _, ratio in noisy) else []
+    groups = _with_one_reservation(findings, compared)
     for row, ratio in compared:
-        if (row, ratio) not in together:
+        if not any((row, ratio) in group for group in groups):
             sentence = _comparison(findings, row, ratio)
             yield Sentence(sentence_case(place + sentence.text), sentence.evidence)
-    if together:
-        yield _within_noise(findings, place, together)
+    for group in groups:
+        yield _within_noise(findings, place, group)
+
+
+def _with_one_reservation(
+    findings: Findings, compared: list[tuple[Row, Ratio]]
+) -> list[list[tuple[Row, Ratio]]]:
+    """Return groups of comparisons that share a sentence."""
+    groups: dict[str, list[tuple[Row, Ratio]]] = {}
+    for row, ratio in compared:
+        if _is_noisy(findings, ratio) and ratio.interval:
+            groups.setdefault(_reservation(ratio, is_exact=False), []).append((row, ratio))
+    return [group for group in groups.values() if len(group) > 1]
 
 
 def _within_noise(findings: Findings, place: str, comparisons: list[tuple[Row, Ratio]]) -> Sentence:
@@ -140,7 +150,7 @@ def _comparison(findings: Findings, row: Row, ratio: Ratio) -> Sentence:
 
 
 def _is_noisy(findings: Findings, ratio: Ratio) -> bool:
-    """Whether several such comparisons share a sentence; in virtual time each is exact."""
+    """Whether a comparison is within noise; in virtual time each is exact."""
     return findings.clock == "real" and ratio.judgement == "open"
 
 

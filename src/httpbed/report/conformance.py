@@ -17,6 +17,7 @@ from httpbed.studies.conformance.properties import PropertyResult
 TEMPLATE = "conformance.html.j2"
 KEY_WIDTH = 9
 MARKS = {True: ("ok", "green"), False: ("FAILED", "red"), None: ("not seen", "yellow")}
+TONES = {True: "better", False: "worse", None: ""}
 
 
 def show(judgement: Judgement, record: Path | None, page: Path | None, out: Console) -> None:
@@ -140,7 +141,7 @@ def render(judgement: Judgement) -> str:
             "unit": finding.unit,
             "n": finding.n,
             "mark": MARKS[finding.passed][0],
-            "tone": "better" if finding.passed else "worse",
+            "tone": TONES[finding.passed],
         }
         for finding in judgement.findings
     ]

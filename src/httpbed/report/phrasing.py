@@ -282,5 +282,5 @@ def done(row: Row) -> str:
 
 def agreeing_blocks(ratio: Ratio) -> str:
     """Count the blocks whose ratio lies on the same side of 1 as the median."""
-    agreeing = ratio.below if ratio.value.value < 1 else ratio.n - ratio.below
+    agreeing = ratio.below if ratio.value.value < 1 else ratio.above
     return f"{agreeing} of {ratio.n} {'block' if ratio.n == 1 else 'blocks'}"

@@ -111,6 +111,7 @@ def _ratio(found: Ratio | None) -> dict[str, Any] | None:
         "of_medians": _bounded(found.of_medians),
         "interval": _interval(found.interval),
         "blocks_below_1": found.below,
+        "blocks_above_1": found.above,
         "undefined": found.undefined,
         "judgement": found.judgement,
         "blocks_to_settle": found.blocks_to_settle,

@@ -22,10 +22,10 @@ from typing import Literal
 import numpy as np
 from scipy import stats
 
-from httpbed.analysis import campaign_comparison, false_discovery, location
+from httpbed.analysis import campaign_comparison, false_discovery, log_ratio
 from httpbed.analysis import sample as samples
 from httpbed.analysis.campaign_comparison import Levels
-from httpbed.analysis.location import OrderStatistics
+from httpbed.analysis.log_ratio import LogRatio
 from httpbed.analysis.sample import Sample, Tally
 from httpbed.experiment.metric import METRICS
 from httpbed.store.results import Results
@@ -60,8 +60,7 @@ class TreatmentChange:
 class _Tests:
     """The p-values of one treatment."""
 
-    ratios: tuple[OrderStatistics, OrderStatistics] | None
-    """Location of the log ratio, by :func:`_log_ratios`."""
+    ratio: LogRatio | None
     worse: float
     """Of the hypothesis that it is not worse by more than the margin; 1 without values."""
     fails_more: float
@@ -124,43 +123,23 @@ def _tests(old: Sample, now: Sample, margin: float, pairs: Sequence[int]) -> _Te
     pairs = [one for one in pairs if one in old.at_bound() and one in now.at_bound()]
     table = [[one.tally.completed, one.tally.recorded - one.tally.completed] for one in (old, now)]
     fails_more = float(stats.fisher_exact(np.array(table), alternative="greater")[1])
-    ratios = _log_ratios(old, now, pairs)
-    if ratios is None:
+    ratio = _log_ratio(old, now, pairs)
+    if ratio is None:
         return _Tests(None, worse=1.0, fails_more=fails_more, fine=1.0, pairs=pairs)
-    lows, highs = ratios
     edge = math.log1p(margin)
     if METRICS[old.metric].better == "lower":
-        return _Tests(ratios, lows.p_above(edge), fails_more, highs.p_below(edge), pairs)
-    return _Tests(ratios, highs.p_below(-edge), fails_more, lows.p_above(-edge), pairs)
+        return _Tests(ratio, ratio.p_above(edge), fails_more, ratio.p_below(edge), pairs)
+    return _Tests(ratio, ratio.p_below(-edge), fails_more, ratio.p_above(-edge), pairs)
 
 
-def _log_ratios(
-    old: Sample, now: Sample, pairs: Sequence[int]
-) -> tuple[OrderStatistics, OrderStatistics] | None:
-    """Return the location of the log ratio by the lower and by the upper bounds of its values."""
-    parts = [_logs(values) for one in (now, old) for values in (one.at_bound(), one.far())]
-    if any(part is None for part in parts):
+def _log_ratio(old: Sample, now: Sample, pairs: Sequence[int]) -> LogRatio | None:
+    """Locate the log ratio, within the pairs if there are any; None without positive values."""
+    values = (*old.at_bound().values(), *now.at_bound().values())
+    if not old.n or not now.n or min(values) <= 0:
         return None
-    known, far, base, base_far = (part for part in parts if part is not None)
-    is_below = now.side == "<"  # censored values then lie below their bound
-    lows = _location(far if is_below else known, base if is_below else base_far, pairs)
-    highs = _location(known if is_below else far, base_far if is_below else base, pairs)
-    return lows, highs
-
-
-def _location(
-    now: Mapping[int, float], old: Mapping[int, float], pairs: Sequence[int]
-) -> OrderStatistics:
-    """Locate the difference of logarithms by block, within the pairs if there are any."""
     if pairs:
-        return location.centre(np.array([now[block] - old[block] for block in pairs]))
-    return location.shift(np.array([*now.values()]), np.array([*old.values()]))
-
-
-def _logs(values: Mapping[int, float]) -> Mapping[int, float] | None:
-    if not values or min(values.values()) <= 0:
-        return None
-    return {block: math.log(value) for block, value in values.items()}
+        return log_ratio.of_pairs(now, old, pairs)
+    return log_ratio.of_samples(now, old)
 
 
 def _judged(
@@ -170,7 +149,7 @@ def _judged(
         return []
     raw = [
         (
-            test.worse if test.ratios is not None and math.isfinite(margin) else math.nan,
+            test.worse if test.ratio is not None and math.isfinite(margin) else math.nan,
             test.fails_more if _have_failures(old, now) else math.nan,
         )
         for (old, now), test in zip(pairs, tests, strict=True)
@@ -190,11 +169,10 @@ def _have_failures(old: Sample, now: Sample) -> bool:
 def _change(
     old: Sample, now: Sample, test: _Tests, is_worse: tuple[bool, bool], margin: float
 ) -> TreatmentChange:
-    ratios = test.ratios
     low = high = ratio = math.nan
-    if ratios is not None:
-        low, high = ratios[0].low(ERROR_RATE), ratios[1].high(ERROR_RATE)
-        ratio, low, high = (math.exp(one) for one in (ratios[0].value, low, high))
+    if test.ratio is not None:
+        ends = test.ratio.value, test.ratio.low(ERROR_RATE), test.ratio.high(ERROR_RATE)
+        ratio, low, high = map(math.exp, ends)
     same = _identical(old, now, test.pairs)
     passes = same or test.fine <= ERROR_RATE
     change = TreatmentChange(
@@ -230,9 +208,9 @@ def _why_open(old: Sample, now: Sample, test: _Tests) -> str:
     for name, one in (("the baseline", old), ("the campaign", now)):
         if not one.n:
             return f"{name} has no values"
-    if test.ratios is None:
+    if test.ratio is None:
         return "a value is zero, so there is no ratio"
-    if test.ratios[0].least_p > ERROR_RATE:
+    if test.ratio.least_p > ERROR_RATE:
         least = 5 if test.pairs else 4
         return f"too few blocks for any verdict; run at least {least} in each campaign"
     if test.worse <= ERROR_RATE:
