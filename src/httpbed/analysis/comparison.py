@@ -70,7 +70,7 @@ class Ratio:
     """Number of shared blocks without a ratio: both timed out, or the base is zero."""
     judgement: Judgement
     blocks_to_settle: int | None
-    """About how many blocks would settle an open judgement; None when settled or hopeless."""
+    """About how many blocks would settle an open judgement; None if settled, or of one pair."""
     differences: Differences | None
     """None if any value is a bound only."""
 
@@ -128,8 +128,8 @@ def ratio_interval(ratios: Floats, bounds: tuple[Floats, Floats] | None = None) 
     found = [_location(one) for one in (lowest, ratios, highest)]
     side = max((1 - CONFIDENCE) / 2, found[0].least_p)
     return Interval(
-        low=_end([one.low(side) for one in found], "<>"),
-        high=_end([one.high(side) for one in found], "><"),
+        low=_end([one.low(side) for one in found], ("<", ">")),
+        high=_end([one.high(side) for one in found], (">", "<")),
         coverage=min(CONFIDENCE, 1 - 2 * side),
     )
 
@@ -205,5 +205,5 @@ def _end(logs: Sequence[float], sides: Sequence[Side]) -> Bounded:
         sides: On which it may lie, the one that makes the interval wider first.
     """
     lowest, at_bound, highest = logs
-    is_open = {"<": lowest < at_bound, ">": highest > at_bound}
+    is_open: dict[Side, bool] = {"<": lowest < at_bound, ">": highest > at_bound}
     return Bounded(math.exp(at_bound), next((side for side in sides if is_open[side]), ""))

@@ -51,10 +51,6 @@ class Distribution:
         """Number of values."""
         return len(self.values) + self.beyond + self.below
 
-    def share_at(self, value: float) -> float:
-        """Return the share of values that are at most this one."""
-        return (self.below + sum(one <= value for one in self.values)) / self.n
-
 
 class FigureSamples:
     """Reads the samples of a campaign, each metric once."""

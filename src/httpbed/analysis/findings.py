@@ -195,9 +195,9 @@ def find(
 
 def default_metric(results: Results) -> str:
     """Return the experiment's metric; by default the request time or the page load time."""
-    text = results.experiment.report
-    if "metric" in text.model_fields_set or not loads.has_pages(results):
-        return str(text.metric)
+    options = results.experiment.report
+    if "metric" in options.model_fields_set or not loads.has_pages(results):
+        return str(options.metric)
     return METRIC_OF_PAGES
 
 

@@ -66,14 +66,14 @@ def of_campaign(results: Results) -> dict[TreatmentKey, HandoverCosts]:
         return {}
     names = ("request_time", *(metric.name for metric in TABLED))
     medians = {name: samples(results, name) for name in names}
-    texts = {name: of_trials(results, name) for name in COUNTS}
+    totals = {name: of_trials(results, name) for name in COUNTS}
     rows = by_treatment(results, timelines.attempts(results))
     return {
         key: _costs(
             results,
             levels,
             medians={name: estimate(found[key]) for name, found in medians.items()},
-            counts={name: _total(found, rows.get(key, [])) for name, found in texts.items()},
+            counts={name: _total(found, rows.get(key, [])) for name, found in totals.items()},
             rows=rows.get(key, []),
         )
         for levels in results.experiment.treatments()
@@ -129,8 +129,10 @@ def _is_unvalidated(one: HandoverEvent) -> bool:
     return one.verdict == MIGRATED and one.left != one.entered and one.validated_s is None
 
 
-def _total(node: Mapping[tuple[str, int], float], rows: Iterable[Mapping[str, Any]]) -> int | None:
+def _total(
+    values: Mapping[tuple[str, int], float], rows: Iterable[Mapping[str, Any]]
+) -> int | None:
     found = [
-        value for row in rows if (value := node.get((row["trial"], row["attempt"]))) is not None
+        value for row in rows if (value := values.get((row["trial"], row["attempt"]))) is not None
     ]
     return round(sum(found)) if found else None

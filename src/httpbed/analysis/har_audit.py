@@ -224,10 +224,10 @@ def _rate_of(found: har_throughput.Stretch) -> str:
 def _transfers(answered: Pairs) -> Iterator[har_throughput.Transfer]:
     """Yield lower bounds of what crossed the link: bytes as sent, with start and end."""
     for request, entry in answered:
-        texts = entry.wire_bytes if entry.wire_bytes is not None else entry.sent_body_bytes
+        size = entry.wire_bytes if entry.wire_bytes is not None else entry.sent_body_bytes
         start, end = request.send_start_s, request.ended_s
-        if texts and start is not None and end is not None and end >= start:
-            yield har_throughput.Transfer(start, end, texts, entry.index)
+        if size and start is not None and end is not None and end >= start:
+            yield har_throughput.Transfer(start, end, size, entry.index)
 
 
 def _cache(archived: ArchivedLoad, claimed: str | None) -> AuditResult:
@@ -260,14 +260,14 @@ def _redirects(pairs: Pairs) -> AuditResult:
 
 def _sums(entries: Iterable[HarEntry]) -> AuditResult:
     """Check what HAR 1.2 demands: phases add up to the time, and TLS is part of connecting."""
-    texts = [entry for entry in entries if entry.time_s is not None and _phases(entry)]
-    wrong = [entry for entry in texts if not _adds_up(entry)]
-    if not texts:
+    timed = [entry for entry in entries if entry.time_s is not None and _phases(entry)]
+    wrong = [entry for entry in timed if not _adds_up(entry)]
+    if not timed:
         return AuditResult("timings", "undecided", "no entry has both a time and its phases")
     if wrong:
-        text = f"of {len(wrong)} of {len(texts)} entries the phases do not add up to the time"
+        text = f"of {len(wrong)} of {len(timed)} entries the phases do not add up to the time"
         return _finding("timings", "contradicted", text, wrong)
-    return AuditResult("timings", "supported", f"the phases of all {len(texts)} add up")
+    return AuditResult("timings", "supported", f"the phases of all {len(timed)} add up")
 
 
 def _phases(entry: HarEntry) -> list[float]:

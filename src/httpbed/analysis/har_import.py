@@ -103,9 +103,9 @@ def _rows(one: ImportedLoad, claimed: Mapping[str, str]) -> Iterator[dict[str, A
         "product": load.product,
     }
     for observation in one.observations:
-        texts = observation.model_dump() | {"unit": observation.unit}
+        own = observation.model_dump() | {"unit": observation.unit}
         # Claims come last: who claims a visit knows more than a tool that tells none.
-        yield about | {"visit": load.visit} | texts | dict(claimed)
+        yield about | {"visit": load.visit} | own | dict(claimed)
 
 
 def _in_utf8(file: Path) -> str:

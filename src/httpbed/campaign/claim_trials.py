@@ -7,7 +7,7 @@ number of blocks is the fewest with which the claims that use it can be settled 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from httpbed.experiment.claims import needed
@@ -43,9 +43,6 @@ def of(whole: Experiment, at_scale: Experiment) -> ClaimTrials:
     Raises:
         ConfigError: It has no claims, or the scale completes none.
     """
-    # The distributions take time to import, and runs without the option do not need them.
-    from httpbed.analysis.claims import least_blocks  # noqa: PLC0415
-
     available = _keys(at_scale)
     every = [*needed.of_claims(whole.claims, ClaimDesign(whole.factors, _keys(whole)))]
     run = [one for one in every if one.treatments <= available]
@@ -53,16 +50,35 @@ def of(whole: Experiment, at_scale: Experiment) -> ClaimTrials:
         reason = "the scale runs all cells of no claim" if every else "the experiment has no claims"
         remedy = "choose another --scale" if every else "write [[claim]] tables in it"
         raise ConfigError([Mistake("--for-claims", reason, remedy)])
-    wanted = [(one, least_blocks.to_settle(one.claim)) for one in run]
+    wanted = [*_wanted(whole, run)]
+    short = sorted((one for one in wanted if one.blocks > whole.blocks), key=lambda one: one.blocks)
     return ClaimTrials(
         blocks=_blocks(wanted, whole.blocks),
         left_out=tuple(sorted(_ids(every) - _ids(run))),
-        short={one.id: count for one, count in sorted(wanted, key=_count) if count > whole.blocks},
+        short={one.claim: one.blocks for one in short},
     )
 
 
-def _count(wanted: tuple[NeededTreatments, int]) -> int:
-    return wanted[1]
+@dataclass(frozen=True)
+class _Wanted:
+    """The number of blocks of some treatments with which a claim can be settled."""
+
+    claim: str
+    treatments: Collection[TreatmentKey]
+    blocks: int
+
+
+def _wanted(whole: Experiment, run: Sequence[NeededTreatments]) -> Iterator[_Wanted]:
+    """Yield what each claim needs by itself, and what combined claims need of their parts."""
+    # The distributions take time to import, and runs without the option do not need them.
+    from httpbed.analysis.claims import least_blocks  # noqa: PLC0415
+
+    for one in run:
+        yield _Wanted(one.id, one.treatments, least_blocks.to_settle(one.claim))
+    for combined in (claim for claim in whole.claims if claim.parts):
+        for one in (one for one in run if one.id in combined.parts):
+            count = least_blocks.to_settle(one.claim, len(combined.parts))
+            yield _Wanted(combined.id, one.treatments, count)
 
 
 def _keys(experiment: Experiment) -> frozenset[TreatmentKey]:
@@ -73,11 +89,9 @@ def _ids(found: Iterable[NeededTreatments]) -> set[str]:
     return {one.id for one in found}
 
 
-def _blocks(
-    wanted: Iterable[tuple[NeededTreatments, int]], most: int
-) -> Mapping[TreatmentKey, int]:
+def _blocks(wanted: Iterable[_Wanted], most: int) -> Mapping[TreatmentKey, int]:
     blocks: dict[TreatmentKey, int] = {}
-    for one, count in wanted:
+    for one in wanted:
         for key in one.treatments:
-            blocks[key] = max(blocks.get(key, 0), min(count, most))
+            blocks[key] = max(blocks.get(key, 0), min(one.blocks, most))
     return blocks

@@ -76,7 +76,7 @@ class Demands:
     """Demands and tolerances, learnt from attempts that ended."""
 
     cpus: float
-    """The CPUs of this machine; no client tolerates more at first."""
+    """The CPUs that this process may count on; no client tolerates more at first."""
     _whole: dict[object, float] = field(default_factory=dict)
     """Demand with set-up and judging, by each of the keys."""
     _of_clients: dict[str, float] = field(default_factory=dict)

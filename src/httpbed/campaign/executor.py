@@ -69,7 +69,7 @@ async def execute(  # noqa: PLR0913 - all but the first three are keywords
     """Run the trials of ``work``, as many at a time as are admitted, and commit every attempt.
 
     After the user's first interrupt no attempt begins; those under way are finished. ``wait_s`` is
-    how long a trial waits at least, if need be, for a quiet machine before its next attempt.
+    the longest wait for a quiet machine before an attempt, if that is more than the usual one.
 
     Raises:
         HostError: This machine cannot run trials.

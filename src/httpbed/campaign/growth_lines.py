@@ -19,7 +19,7 @@ def lines(growth: Growth, directory: Path) -> Iterator[str]:
         yield f"{directory} had {before} trials and now has {now}: {', '.join(changes)}"
     else:
         yield f"{directory} keeps its {before} trials; the experiment file or the options changed"
-    if growth.joined:
+    if growth.joined and growth.design[0].clock == "real":
         yield (
             f"note: the trials added to {_blocks(growth.joined)} run at another time than the rest"
             " of their block; differences of the machine between these times do not cancel out"

@@ -34,8 +34,8 @@ the limit for a machine, because the trial adds its own programs."""
 class Patience:
     """How long attempts wait for a quiet machine."""
 
-    least_s: float = 0.0
-    """What the user allows in any case."""
+    allowed_s: float = 0.0
+    """The longest wait that the user allows, if that is more than the usual one."""
     ended: Callable[[], bool] = lambda: False
     """Whether the user no longer wants to wait."""
 
@@ -43,7 +43,7 @@ class Patience:
         """Return the longest wait after attempt ``number`` of this run; 0 if it does not help."""
         if not verdict.is_strained(attempt):
             return 0.0
-        return max(self.least_s, FIRST_PATIENCE_S * 2.0 ** (number - 1))
+        return max(self.allowed_s, FIRST_PATIENCE_S * 2.0 ** (number - 1))
 
 
 def is_quiet(before: PressureReading, after: PressureReading) -> bool:

@@ -240,8 +240,9 @@ def opened(ready: Prepared, directory: Path, *, jobs: Parallelism, say: Say) -> 
                 say(line)
         wanted = {trial.id for trial in trials}
         design = (one for one in campaign.design() if one.id in wanted)
-        pending = _without_the_same_again(campaign, executor.pending(done.last, design), say)
-        total, ended = len(trials), len(trials) - len(pending)
+        left = executor.pending(done.last, design)
+        total, ended = len(trials), len(trials) - len(left)
+        pending = _without_the_same_again(campaign, left, say)
         if ended or broken_off:
             again = f", {broken_off} broken off and run again" if broken_off else ""
             say(f"resuming {directory}: {ended} of {total} trials are finished{again}")

@@ -16,18 +16,18 @@ _WHEN = {"delivered": "after {}", "at": "at {}", "every": "every {}"}
 
 def line(document: Document) -> str:
     """Describe the hand-over in one line; return an empty string where there is none."""
-    text = document.get("handover")
-    if is_reference(text) and isinstance(text, Mapping):
-        return f"{title(text['factor'])} {roles.value_text(document, text)}"
-    return sentence(document, text) if isinstance(text, Mapping) else ""
+    handover = document.get("handover")
+    if is_reference(handover) and isinstance(handover, Mapping):
+        return f"{title(handover['factor'])} {roles.value_text(document, handover)}"
+    return sentence(document, handover) if isinstance(handover, Mapping) else ""
 
 
 def facts(document: Document) -> list[tuple[str, str]]:
     """Describe the hand-over, and explain each level where a factor stands for it."""
-    text = document.get("handover")
-    if not (is_reference(text) and isinstance(text, Mapping)):
+    handover = document.get("handover")
+    if not (is_reference(handover) and isinstance(handover, Mapping)):
         return [("hand-over", line(document))]
-    factor = text["factor"]
+    factor = handover["factor"]
     levels = document.get("factors", {}).get(factor, {})
     tables = levels if isinstance(levels, Mapping) else {}
     return [

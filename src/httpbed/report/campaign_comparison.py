@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.table import Table
@@ -83,12 +83,15 @@ def sentence(differences: Sequence[TreatmentDifference]) -> str:
     return f"{len(differences)} treatment{'s' * many}: {found}"
 
 
-def notes(differences: Sequence[TreatmentDifference], alone: tuple[int, int]) -> Iterator[str]:
-    """Yield what limits the comparison."""
-    yield (
-        "the campaigns ran at different times: changes of the machine between them count as"
-        " changes of the programs"
-    )
+def notes(
+    differences: Sequence[TreatmentDifference], alone: tuple[int, int], clocks: Collection[str]
+) -> Iterator[str]:
+    """Yield what limits the comparison of campaigns by these clocks."""
+    if "real" in clocks:
+        yield (
+            "the campaigns ran at different times: changes of the machine between them count as"
+            " changes of the programs"
+        )
     unpaired = sum(not one.pairs and math.isfinite(one.ratio) for one in differences)
     if unpaired:
         yield (

@@ -34,14 +34,14 @@ def show(judgement: Judgement, record: Path | None, page: Path | None, out: Cons
     table.add_column("")
     for finding in judgement.findings:
         mark = Text(*MARKS[finding.passed])
-        networks = (
+        cells = (
             finding.name,
             figure(finding.observed),
             tolerance(finding),
             finding.unit,
             str(finding.n),
         )
-        table.add_row(*map(Text, networks), mark)
+        table.add_row(*map(Text, cells), mark)
     out.print(table)
     out.print()
     for key, line in closing(judgement, record, page):

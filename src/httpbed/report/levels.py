@@ -83,8 +83,8 @@ def _meaning(document: Document, path: Path, value: Any) -> str:
 def _impairment(document: Document, path: Path, name: str, value: Any) -> str:
     if name in {"schedule", "events"}:
         entries = value if isinstance(value, list) else [value]
-        texts = changes({**_link(document, path), "schedule": [], "events": [], name: entries})
-        return "; ".join(change.text for change in texts) or "no changes"
+        found = changes({**_link(document, path), "schedule": [], "events": [], name: entries})
+        return "; ".join(change.text for change in found) or "no changes"
     if name in BY_FIELD and path[0] == "topology":
         return _texts(document, {name: value})
     return _plain(value)
@@ -123,8 +123,8 @@ def _profile(document: Document, path: Path, name: str) -> str:
 
 def _plain(value: Any) -> str:
     if isinstance(value, Mapping):
-        texts = {key: part for key, part in value.items() if not is_reference(part)}
-        return ", ".join(f"{title(key)} {_plain(part)}" for key, part in texts.items())
+        own = {key: part for key, part in value.items() if not is_reference(part)}
+        return ", ".join(f"{title(key)} {_plain(part)}" for key, part in own.items())
     if isinstance(value, list):
         return ", ".join(map(_plain, value)) or "none"
     return str(value).lower() if isinstance(value, bool) else str(value)

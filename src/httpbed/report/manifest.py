@@ -29,7 +29,7 @@ class UsedProgram:
 
 def programs(manifest: Manifest) -> list[UsedProgram]:
     """List all programs: those under test first, then the tools around them."""
-    found = [_program(text) for text in manifest.get("programs") or ()]
+    found = [_program(program) for program in manifest.get("programs") or ()]
     tested = manifest.get("recipes") or {}
     return sorted(found, key=lambda program: program.name not in tested)
 

@@ -12,6 +12,7 @@ from httpbed.analysis.estimate import CONFIDENCE, LEAST_VALUES
 from httpbed.analysis.findings import FAIRNESS, Findings, Row
 from httpbed.analysis.sample import Tally
 from httpbed.experiment import units
+from httpbed.experiment.clock import Clock
 from httpbed.experiment.metric import METRICS, Censoring
 from httpbed.report import ceilings, handovers, machines, senders
 from httpbed.report.answer import named
@@ -68,8 +69,11 @@ def _damaged(results: Results) -> Iterator[str]:
 
 
 def _pauses(results: Results) -> Iterator[str]:
-    """Name the blocks whose trials do not share the state of the machine."""
-    if pauses := block_times.pauses_s(results):
+    """Name the blocks whose trials do not share the state of the machine.
+
+    In virtual time that state does not matter.
+    """
+    if results.manifest.get("clock") != "virtual" and (pauses := block_times.pauses_s(results)):
         blocks = ", ".join(few([str(block) for block in pauses], "blocks"))
         longest = units.format_long_duration(max(pauses.values()))
         yield (
@@ -120,10 +124,19 @@ def _progress(findings: Findings) -> Iterator[str]:
     if remaining := tally.outcomes["invalid"]:
         yield (
             f"{remaining} trial{'s' * (remaining > 1)} without a valid attempt, because the bed"
-            f" failed each time: {_reason([tally], 'invalid')}; the same command tries again, with"
-            " --wait 10min once the machine is quiet; fewer --jobs or a lower rate can help, too;"
+            f" failed each time: {_reason([tally], 'invalid')}; {_again(findings.clock)};"
             " the validity section of the report lists every attempt"
         )
+
+
+def _again(clock: Clock) -> str:
+    """Write what another attempt may change."""
+    if clock == "virtual":
+        return "the same command tries again where a guest died, as all else would be the same"
+    return (
+        "the same command tries again, with --wait 10min once the machine is quiet; fewer --jobs"
+        " or a lower rate can help, too"
+    )
 
 
 def _endings(findings: Findings, document: Mapping[str, Any]) -> Iterator[str]:

@@ -16,15 +16,15 @@ def failed(manifest: Mapping[str, Any]) -> Iterator[Remark]:
 
     Manifests of verbs without such tests have no senders, and give no remarks.
     """
-    for words, command in _tests(manifest):
-        if words.get("passed") is False:
-            text = f"did not pass: {_reasons(words)}"
-            yield Remark(named(words["sender"]), text, f"{command} -o DIR shows why")
+    for test, command in _tests(manifest):
+        if test.get("passed") is False:
+            text = f"did not pass: {_reasons(test)}"
+            yield Remark(named(test["sender"]), text, f"{command} -o DIR shows why")
 
 
 def untested(manifest: Mapping[str, Any]) -> Iterator[str]:
     """Name the senders that never had a conformance test, with the command that tests them."""
-    lacking = [(text, command) for text, command in _tests(manifest) if text.get("passed") is None]
+    lacking = [(test, command) for test, command in _tests(manifest) if test.get("passed") is None]
     testable = [(named(s["sender"]), command) for s, command in lacking if s.get("testable", True)]
     if len(testable) == 1:
         ((who, command),) = testable
@@ -35,7 +35,7 @@ def untested(manifest: Mapping[str, Any]) -> Iterator[str]:
             f"{len(testable)} senders were never tested for conformance on this machine:"
             f" {command} tests them"
         )
-    ends = [named(text["sender"]) for text, _ in lacking if not text.get("testable", True)]
+    ends = [named(test["sender"]) for test, _ in lacking if not test.get("testable", True)]
     if ends:
         have = "has" if len(ends) == 1 else "have"
         yield f"{', '.join(few(ends, 'senders'))} {have} no conformance test: ends of a tunnel"
@@ -43,11 +43,11 @@ def untested(manifest: Mapping[str, Any]) -> Iterator[str]:
 
 def _tests(manifest: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], str]]:
     """Yield what is known of each sender, with the command that tests it."""
-    for text in manifest.get("senders", ()):
-        name = text["sender"]["implementation"]
+    for test in manifest.get("senders", ()):
+        name = test["sender"]["implementation"]
         build = manifest.get("second_builds", {}).get(name)
         own = {build["of"]: build["path"]} if build else {}
-        yield text, _command(build["of"] if build else name, text, _sources(manifest, own))
+        yield test, _command(build["of"] if build else name, test, _sources(manifest, own))
 
 
 def _sources(manifest: Mapping[str, Any], second: Mapping[str, str] | None = None) -> list[str]:

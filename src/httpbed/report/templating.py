@@ -9,7 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from httpbed.experiment.errors import visible_lines
 
 
-def render(template: str, **node: Any) -> str:
+def render(template: str, **values: Any) -> str:
     """Fill in a template of this package.
 
     Markup is escaped as each value is filled in. Characters that do not print become escapes in
@@ -22,4 +22,4 @@ def render(template: str, **node: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return visible_lines(environment.get_template(template).render(**node))
+    return visible_lines(environment.get_template(template).render(**values))

@@ -20,7 +20,6 @@ from typing import Literal
 from httpbed.analysis.claims import cells
 from httpbed.analysis.claims.blocks import SampleSource
 from httpbed.analysis.claims.verdict import (
-    WORST_SIDE,
     ClaimEstimate,
     blocks_to_settle,
     rule,
@@ -148,7 +147,7 @@ def _against(
         is_constant=cell.is_constant,
         unit="1",
     )
-    if side > WORST_SIDE / parts:
+    if cell.least_p > side:
         reason = f"{cell.n} blocks are too few for {parts} comparisons"
         return RatioToBest("open", found, reason)
     worse = _ABOVE if METRICS[metric].better == "lower" else _BELOW

@@ -14,6 +14,7 @@ from httpbed.experiment.claims.cell_builder import ClaimCell
 from httpbed.experiment.claims.compiled import CompiledClaim
 from httpbed.experiment.claims.quantity import ContrastValue, leaves
 from httpbed.experiment.claims.region import Region
+from httpbed.experiment.metric import Side
 from httpbed.experiment.treatment import TreatmentKey
 
 CELLS = "cells"
@@ -84,7 +85,10 @@ def _cell_values(
 
 
 def _difference(one: Bracket, other: Bracket) -> Bracket:
-    value = Bounded(one.value.value - other.value.value)
+    """Return a difference; what is a bound on one of its terms is a bound on it."""
+    opposite: Mapping[Side, Side] = {">": "<", "<": ">", "": ""}
+    beyond = one.value.beyond or opposite[other.value.beyond]
+    value = Bounded(one.value.value - other.value.value, beyond)
     return Bracket(value, one.low - other.high, one.high - other.low)
 
 

@@ -212,6 +212,8 @@ def _combined(
     seen = [one.verdict for one in parts]
     reasons = ", ".join(f"{one} {verdict}" for one, verdict in zip(ids, seen, strict=True))
     verdict = combined(seen, [one.verdict for one in strict])
+    if verdict != combined(seen, seen):
+        reasons += f"; {len(parts)} parts share the error rate, which takes more blocks"
     settle = [one.blocks_to_settle for one in parts if one.verdict == "inconclusive"]
     most = None if None in settle else max((one for one in settle if one), default=None)
     elsewhere = {key for one in parts for key in one.elsewhere}

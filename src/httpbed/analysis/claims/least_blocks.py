@@ -28,24 +28,26 @@ LEAST = verdict.LEAST_BLOCKS
 MOST = 50
 
 
-def to_settle(claim: CompiledClaim) -> int:
+def to_settle(claim: CompiledClaim, parts: int = 1) -> int:
     """Return the fewest blocks; ``MOST`` if so many do not suffice.
+
+    ``parts`` is the number of claims that share the error rate.
 
     Of a claim that subtracts cells of an unknown design, it is the number that any claim needs.
     """
     if claim.unknown:
         return LEAST
     for blocks in range(LEAST, MOST):
-        if {"reproduced", "contradicted"} <= set(_ideal_verdicts(claim, blocks)):
+        if {"reproduced", "contradicted"} <= set(_ideal_verdicts(claim, blocks, parts)):
             return blocks
     return MOST
 
 
-def _ideal_verdicts(claim: CompiledClaim, blocks: int) -> Iterator[str]:
+def _ideal_verdicts(claim: CompiledClaim, blocks: int, parts: int) -> Iterator[str]:
     for values in _ideal_values(claim):
         sets = [_set(claim, *one, blocks) for one in values]
         try:
-            found, _, _ = estimation.estimate(claim, sets, parts=1)
+            found, _, _ = estimation.estimate(claim, sets, parts)
         except NoIntervalError:
             continue
         yield verdict.rule(found, estimation.region(claim))

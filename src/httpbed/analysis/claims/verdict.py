@@ -6,7 +6,8 @@ One rule: the interval lies inside the region: **reproduced**. It does not meet 
 Each end of the interval fails with probability 2.5 %, so the interval covers 95 %, and a claim at
 the very edge of its region gets a wrong verdict in one case of 40. Five blocks cannot reach 2.5 %;
 the ends then fail with the smallest probability that the number of blocks permits, at most 5 %.
-Fewer than five blocks give no verdict on a single cell.
+Fewer than five blocks give no verdict on a single cell. Several intervals that a verdict needs at
+once share these probabilities (Bonferroni), which takes more blocks.
 """
 
 from __future__ import annotations
@@ -79,6 +80,9 @@ def least_blocks(cells: Sequence[CellLocation]) -> int:
 def side_of(cells: Sequence[CellLocation], parts: int = 1) -> float:
     """Return the probability with which each end may fail, if so many intervals share it.
 
+    Together they fail with :data:`WORST_SIDE` at most. A cell with too few blocks for its part of
+    that has open ends.
+
     Raises:
         NoIntervalError: A cell has too few blocks.
     """
@@ -86,7 +90,7 @@ def side_of(cells: Sequence[CellLocation], parts: int = 1) -> float:
     if fewest < least:
         blocks = "block" if fewest == 1 else "blocks"
         raise NoIntervalError(f"n = {fewest} {blocks}; a verdict needs at least {least}")
-    return min(WORST_SIDE, max(SIDE / parts, *(cell.least_p for cell in cells)))
+    return min(WORST_SIDE, max(SIDE, *(cell.least_p * parts for cell in cells))) / parts
 
 
 def rule(estimate: ClaimEstimate, region: Region) -> ClaimVerdict:
@@ -144,7 +148,12 @@ def smallest(
 
 def _edge(holds: Callable[[float], bool], cells: Sequence[CellLocation], side: float) -> float:
     """Return where a property of c, which holds for small c, ends; infinite if nowhere."""
-    ends = [end for cell in cells for end in (cell.low(side), cell.high(side))]
+    sides = [max(side, cell.least_p) for cell in cells]  # a cell with few blocks has an open end
+    ends = [
+        end
+        for one, cell in zip(sides, cells, strict=True)
+        for end in (cell.low(one), cell.high(one))
+    ]
     finite = [end for end in ends if math.isfinite(end)]
     low, high = min(finite, default=0.0) - 1e-9, max(finite, default=0.0) + 1e-9
     if not holds(low):

@@ -154,6 +154,6 @@ def _missed(sender: Packets, echo: Floats, rtt_s: float) -> Floats:
     """When the sender could count each packet as lost, if it was lost."""
     arrived = np.flatnonzero(~sender.lost)
     behind = np.searchsorted(arrived, np.arange(len(sender))) + DUPLICATES - 1
-    texts = np.append(echo[arrived], np.inf)[np.minimum(behind, len(arrived))]
+    echoes = np.append(echo[arrived], np.inf)[np.minimum(behind, len(arrived))]
     probe = sender.sent_s + PROBE_ROUND_TRIPS * rtt_s
-    return np.where(np.isfinite(texts), texts, probe)
+    return np.where(np.isfinite(echoes), echoes, probe)

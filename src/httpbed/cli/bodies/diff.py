@@ -36,7 +36,8 @@ def run(*, one: Path, other: Path, metric: str | None, as_json: bool) -> None:
         echo(f"   {visible(str(difference))}")
     comparison_text.show(found, name, terminal.console())
     echo(comparison_text.sentence(found))
-    for note in comparison_text.notes(found, alone):
+    clocks = [each.manifest.get("clock", "real") for each in (old, new)]
+    for note in comparison_text.notes(found, alone, clocks):
         echo(f"note: {note}", err=True)
 
 

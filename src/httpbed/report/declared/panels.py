@@ -73,17 +73,7 @@ class PanelGrid:
 
     figure: VisibleFigure
     axes: Mapping[Levels, Axes]
-    rows: int
     columns: int
-
-    def bottom(self) -> Iterator[Axes]:
-        """Yield the axes that have no other axes below them."""
-        every = list(self.axes.values())
-        yield from every[-self.columns :]
-
-    def left(self) -> Iterator[Axes]:
-        """Yield the axes at the left."""
-        yield from list(self.axes.values())[:: self.columns]
 
 
 def panel_grid(
@@ -133,7 +123,7 @@ def panel_grid(
             columnspacing=1.5,
             borderpad=0,
         )
-    return PanelGrid(figure, by_panel, rows, columns)
+    return PanelGrid(figure, by_panel, columns)
 
 
 def series_name(placed: PlacedFigure, levels: Levels) -> str:

@@ -117,8 +117,8 @@ def _note(request: PageRequest) -> str:
     if request.from_cache:
         return "cache"
     size = units.format_size(request.wire_bytes, units.SHORT_DIGITS) if request.wire_bytes else ""
-    texts = str(request.status) if request.status not in {0, 200} else ""
-    return ", ".join(filter(None, (texts, size)))
+    status = str(request.status) if request.status not in {0, 200} else ""
+    return ", ".join(filter(None, (status, size)))
 
 
 def _begin_s(request: PageRequest) -> float | None:
@@ -132,13 +132,13 @@ def _end_s(load: BrowserLoad, rows: Sequence[PageRequest]) -> float:
 
 def milestones(load: BrowserLoad) -> list[tuple[str, float]]:
     """List what happened to the page itself, in order of time."""
-    texts = (
+    moments = (
         ("FCP", load.first_contentful_paint_s),
         ("LCP", load.largest_contentful_paint_s),
         ("DOM", load.content_loaded_s),
         ("onload", load.onload_s),
     )
-    return sorted(((name, at) for name, at in texts if at is not None), key=lambda pair: pair[1])
+    return sorted(((name, at) for name, at in moments if at is not None), key=lambda pair: pair[1])
 
 
 def _milestones(axes: Axes, load: BrowserLoad, end: float) -> None:
