@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 import stored_campaigns
+from httpbed.analysis.dataset import table as dataset_table
 from httpbed.experiment.errors import ConfigError
 from httpbed.experiment.trial import Trial
-from httpbed.store import archive, campaign, query, tables, verification
+from httpbed.store import archive, campaign, query, sources, tables, verification
 from httpbed.store.archive import Merged
 
 OTHER_SEED = stored_campaigns.SMALL.replace("seed = 20261121", "seed = 2")
@@ -78,6 +79,24 @@ def test_blocks_of_another_seed_are_numbered_on(tmp_path: Path) -> None:
     rows = query.read(tmp_path / "archive").trials.to_pylist()
     assert {row["trial"] for row in rows} == {trial.id for trial in whole.design}
     assert len(rows) == 24
+
+
+def test_each_block_keeps_the_facts_of_its_campaign(tmp_path: Path) -> None:
+    """Its seed and machine; the archive has the blocks of both campaigns."""
+    made(tmp_path / "first")
+    made(tmp_path / "second", OTHER_SEED)
+    merged(tmp_path, "first", "second")
+    archive.merge([tmp_path / "archive"], tmp_path / "again")
+    for name in ("archive", "again"):
+        results = query.read(tmp_path / name)
+        assert results.experiment.blocks == 4
+        assert results.seeds == {1: 20261121, 2: 20261121, 3: 2, 4: 2}
+        own = [sources.of_block(results.manifest, block) for block in (1, 2, 3, 4)]
+        assert own[0] is own[1]
+        assert own[2] is own[3]
+        assert own[0]["made_from"] != own[2]["made_from"]
+    rows = dataset_table.make([query.read(tmp_path / "archive")]).rows
+    assert [row["seed"] for row in rows if row["position"] == 1] == [20261121, 20261121, 2, 2]
 
 
 def test_a_block_is_merged_once_however_it_is_numbered(tmp_path: Path) -> None:

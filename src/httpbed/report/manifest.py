@@ -68,12 +68,16 @@ def facts(results: Results) -> list[tuple[str, str]]:
         ("httpbed", str(manifest.get("httpbed", ""))),
         ("started", str(manifest.get("started", ""))),
         ("clock", clock(manifest)),
-        ("seed", str(results.experiment.seed)),
+        ("seed", ", ".join(map(str, _seeds(results)))),
         ("blocks", str(results.experiment.blocks)),
         ("trials side by side", str(manifest.get("jobs", ""))),
         ("calibration", certificate(manifest)),
     ]
     return [(key, text) for key, text in found if text]
+
+
+def _seeds(results: Results) -> list[int]:
+    return sorted({*results.seeds.values()}) or [results.experiment.seed]
 
 
 def host(manifest: Manifest) -> Iterator[tuple[str, str]]:

@@ -51,6 +51,7 @@ def read(directory: Path) -> Results:
         planned=len(design),
         scenarios={treatment_key(trial.levels, factors): trial.document for trial in design},
         blocks=Counter(treatment_key(trial.levels, factors) for trial in design),
+        seeds={trial.block: trial.seed for trial in design},
         damaged=compacted.damaged,
         whole_experiment=whole,
         artifacts=Artifacts(None if campaign.is_archive else directory),
@@ -64,9 +65,10 @@ def _of_design(
     """Return the experiment with the treatments and the blocks of a campaign's design."""
     experiment = whole.at_scale(manifest.get("scale"))
     is_part = bool(manifest.get("for_claims"))
-    if not is_part and resume.generation(manifest) == 1:
-        return experiment
     blocks = max((trial.block for trial in design), default=1)
+    # An archive of several campaigns has the blocks of all.
+    if not is_part and resume.generation(manifest) == 1 and blocks <= experiment.blocks:
+        return experiment
     planned = {treatment_key(trial.levels, whole.factors): trial.levels for trial in design}
     if not is_part and planned.keys() == {treatment_key(one) for one in experiment.treatments()}:
         return experiment.model_copy(update={"replicates": blocks})

@@ -78,6 +78,8 @@ class Results:
     know of the files that the experiment only names."""
     blocks: Mapping[tuple[str, ...], int] = field(default_factory=dict)
     """Number of trials in the design, by the levels of their treatment."""
+    seeds: Mapping[int, int] = field(default_factory=dict)
+    """The seed of each block's trials; an archive may join campaigns with several."""
     damaged: tuple[Damage, ...] = ()
     """Attempts that are not as they were written; they are in no table."""
     whole_experiment: Experiment | None = None

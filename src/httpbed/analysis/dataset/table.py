@@ -85,9 +85,11 @@ def _trials(name: str, results: Results) -> Iterator[Cells]:
         attempt = row["trial"], row["attempt"]
         is_data = row["outcome"] != "invalid"
         yield {
-            **trial_columns.identity(name, experiment, row),
+            **trial_columns.identity(
+                name, experiment, row, seed=results.seeds.get(row["block"], experiment.seed)
+            ),
             **features[key],
-            **trial_columns.machine(results.manifest, row["machine"]),
+            **trial_columns.machine(results.manifest, row["block"], row["machine"]),
             **trial_columns.outcome(row),
             **(trial_columns.metrics(observed[attempt]) if is_data else {}),
             **trial_columns.checks(checked[attempt]),

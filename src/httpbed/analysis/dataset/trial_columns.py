@@ -14,7 +14,7 @@ from httpbed.experiment.impairments.descriptor import FeatureKind
 from httpbed.experiment.machine import MachineFacts
 from httpbed.experiment.metric import METRICS
 from httpbed.experiment.trial import Attempt, Outcome, Trial
-from httpbed.store import machine_log
+from httpbed.store import machine_log, sources
 from httpbed.store.layout import MACHINE_LINES
 
 MANIFEST, TRIAL = "manifest", "trial record"
@@ -32,7 +32,7 @@ _MACHINE: Mapping[str, tuple[FeatureKind, str]] = {
 """Facts about the machine that may change a result, with kind and unit."""
 
 
-def identity(campaign: str, experiment: Experiment, row: Mapping[str, Any]) -> Cells:
+def identity(campaign: str, experiment: Experiment, row: Mapping[str, Any], *, seed: int) -> Cells:
     """Return which trial it is, and its levels."""
     at = place("trial")
     own = "Folder of the campaign, without the folders above unless two campaigns share the name."
@@ -47,9 +47,7 @@ def identity(campaign: str, experiment: Experiment, row: Mapping[str, Any]) -> C
         DatasetColumn("position", "integer", described(Trial, "position"), TRIAL, "1", at): (
             row["position"]
         ),
-        DatasetColumn(
-            "seed", "integer", described(Experiment, "seed"), "experiment file", "1", at
-        ): (experiment.seed),
+        DatasetColumn("seed", "integer", described(Experiment, "seed"), TRIAL, "1", at): seed,
         DatasetColumn("started", "string", described(Attempt, "started"), TRIAL, place=at): row[
             "started"
         ],
@@ -63,10 +61,10 @@ def identity(campaign: str, experiment: Experiment, row: Mapping[str, Any]) -> C
     return found
 
 
-def machine(manifest: Mapping[str, Any], ran_by: str | None) -> Cells:
+def machine(manifest: Mapping[str, Any], block: int, ran_by: str | None) -> Cells:
     """Return the machine and the version of httpbed; ``ran_by`` names a cluster's machine."""
-    lines = manifest.get(MACHINE_LINES, ())
-    host = machine_log.hosts(lines).get(ran_by, {}) if ran_by else manifest.get("host", {})
+    source, lines = sources.of_block(manifest, block), manifest.get(MACHINE_LINES, ())
+    host = machine_log.hosts(lines).get(ran_by, {}) if ran_by else source.get("host", {})
     at = place("machine")
     own = described(Attempt, "machine")
     named: Cells = {DatasetColumn("machine", "string", own, TRIAL, place=at): ran_by}
@@ -90,7 +88,7 @@ def machine(manifest: Mapping[str, Any], ran_by: str | None) -> Cells:
             "Whose clock the trials ran by: `real`, the machine's, or `virtual`, a guest's.",
             manifest.get("clock", "real"),
         ),
-        "httpbed_version": ("Version of httpbed that ran the trials.", manifest.get("httpbed")),
+        "httpbed_version": ("Version of httpbed that ran the trials.", source.get("httpbed")),
     }
     for name, (words, value) in others.items():
         found[DatasetColumn(name, "string", words, MANIFEST, place=at)] = value
