@@ -78,7 +78,7 @@ def _opening(found: Sequence[PublishedExperiment]) -> Iterator[str]:
         "A verdict compares the interval of an estimate with the region in which the claim would be"
         " right ([how](guides/claims.md)). *Robust* means reproduced in every control arm, too:"
         " with another server, another congestion control, or another reading of the paper."
-        " *Not judged* names the reason, such as too few blocks. In brackets is the interval, of 93"
+        " *Not judged* names the reason, such as too few blocks. In brackets is the interval, of 90"
         " to 95 %; n is the number of blocks. The reports have the values of single cells. Nothing"
         " was run again because of its verdict."
     )

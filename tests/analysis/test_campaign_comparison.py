@@ -62,13 +62,23 @@ def test_what_timed_out_in_both_is_open() -> None:
     assert math.isnan(compared(old, new).ratio)
 
 
-def test_what_timed_out_now_here_and_then_there_is_open() -> None:
-    """A bound at which the ratios agree by chance is none."""
+def test_bounds_of_both_kinds_leave_a_treatment_open() -> None:
+    """In some blocks the old trial timed out, in others the new one."""
     odd, even = [block for block in BLOCKS if block % 2], [b for b in BLOCKS if not b % 2]
     old = sample(dict.fromkeys(odd, 1.0), dict.fromkeys(even, 60.0))
     new = sample(dict.fromkeys(even, 61.0), dict.fromkeys(odd, 60.0))
     found = compared(old, new)
     assert (found.change, found.low, found.high) == ("open", 0, math.inf)
+
+
+def test_an_end_that_averages_a_bound_is_open() -> None:
+    """Signed ranks average pairs of ratios, and one of ten is only a bound."""
+    ten = range(1, 11)
+    old = sample({block: 1.0 for block in ten if block != 1}, {1: 60.0})
+    new = sample({block: 40.0 if block == 1 else 1.6 for block in ten})
+    (found,) = campaign_comparison.of_samples([(old, new)], [[*ten]])
+    assert found.low == 0
+    assert 1.5 < found.high < 1.7
 
 
 def test_too_few_blocks_settle_nothing() -> None:

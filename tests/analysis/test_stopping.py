@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from httpbed.analysis import stopping
+from httpbed.analysis import log_ratio, stopping
 from httpbed.analysis.comparison import ratio_interval
 from httpbed.analysis.estimate import median_interval
 from httpbed.analysis.sample import Floats, Sample, Tally
@@ -84,7 +84,7 @@ def test_stopping_costs_the_coverage_of_intervals_and_not_that_of_comparisons(
         assert interval
         missed += not interval.low.value <= 1 <= interval.high.value
         shared = min(n, m)
-        ratio = ratio_interval(one[:shared] / other[:shared])
+        ratio = ratio_interval(log_ratio.of_ratios(one[:shared] / other[:shared]))
         assert ratio
         differ += not ratio.low.value <= 1 <= ratio.high.value
     tolerance = 2 * (0.07 * 0.93 / REPEATS) ** 0.5  # two standard errors

@@ -127,7 +127,7 @@ def test_a_blackhole_is_silent(tmp_path: Path) -> None:
     link = artifact(tmp_path / "campaign", record, "link-result.json")
     assert sum(way["packets"]["down_dropped"] for way in link["directions"][:2]) > 0
     assert sum(way["packets"]["in"] for way in link["directions"][2:4]) == 0
-    assert "by the word of the emulator" in check(record, "hand-overs in time").figure
+    assert "as reported by the emulator" in check(record, "hand-overs in time").figure
     assert (folder(tmp_path, record) / "network-monitor.txt").read_text() == ""
 
 
@@ -143,7 +143,7 @@ def test_a_nat_rebinding_keeps_the_connection(tmp_path: Path) -> None:
     assert check(record, "hand-over followed").figure.startswith(
         "migrated behind its NAT: same connection"
     )
-    assert "by the word of the emulator" in check(record, "hand-overs in time").figure
+    assert "as reported by the emulator" in check(record, "hand-overs in time").figure
     assert len(connections(tmp_path, record, "wifi")) == 1
     ports = {one["client"] for one in connections(tmp_path, record, "router-server")}
     assert len(ports) == 2

@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 
 EVERYTHING = """
 jitter = "2 ms"
-duplication = "2 %"
+duplication = "5 %"
 corruption = "0.5 %"
 policing = { rate = "8 Mbit/s", burst = "8 kB" }
 reordering = { share = "2 %", hold = "5 ms" }
@@ -54,8 +54,10 @@ def test_everything_at_once_happens_as_planned(tmp_path: Path, backend: Backend)
     assert check(record, "scheduled changes").figure == "2 changes made"
     assert "half: rate 2000000 bit/s" in check(record, "changes by events").figure
     result = artifact(tmp_path / "campaign", record, "link-result.json")
-    packets = result["directions"][1]["packets"]
-    assert packets["duplicated"] > 0
+    both = [direction["packets"] for direction in result["directions"]]
+    # Of some 300 packets none is duplicated once in 10^6 runs.
+    assert sum(packets["duplicated"] for packets in both) > 0
+    packets = both[1]
     assert packets["policed"] == len(result["directions"][1]["policed_numbers"]) > 0
 
 

@@ -79,7 +79,7 @@ def test_an_abandoned_request_does_no_harm(tmp_path: Path) -> None:
     asyncio.run(ask_and_turn_away())
 
 
-def test_who_stops_waiting_for_a_program_does_no_harm(tmp_path: Path) -> None:
+def test_a_cancelled_wait_for_a_program_does_no_harm(tmp_path: Path) -> None:
     """A client that ends while the bed ends its connections must not end the sandbox."""
 
     async def run_and_turn_away() -> None:

@@ -21,10 +21,10 @@ from typing import Literal
 import numpy as np
 from scipy import stats
 
-from httpbed.analysis import location
+from httpbed.analysis import location, log_ratio
 from httpbed.analysis.estimate import CONFIDENCE, Interval
-from httpbed.analysis.location import OrderStatistics
-from httpbed.analysis.sample import Bounded, Floats, Sample, bounded
+from httpbed.analysis.log_ratio import LogRatio
+from httpbed.analysis.sample import Bounded, Floats, Sample, between
 from httpbed.experiment.metric import Side
 
 Judgement = Literal["less", "more", "equal", "open"]
@@ -87,49 +87,32 @@ def compare(sample: Sample, base: Sample) -> Ratio | None:
     pairs = [block for block in shared if _defined(sample, base, block)]
     if not pairs:
         return None
-    at_bound = _ratios(sample.at_bound(), base.at_bound(), pairs)
-    far = _ratios(sample.far(), base.far(), pairs)
-    lowest = _ratios(sample.lowest(), base.highest(), pairs)
-    highest = _ratios(sample.highest(), base.lowest(), pairs)
-    interval = ratio_interval(at_bound, (lowest, highest))
+    ratio = log_ratio.of_pairs(sample, base, pairs)
+    ratios = _ratios(sample, base, pairs)
+    interval = ratio_interval(ratio)
     judgement = judge(interval, len(pairs))
     return Ratio(
         n=len(pairs),
-        value=bounded(pseudo_median, at_bound, far),
-        of_medians=bounded(
-            _of_medians,
-            _both(sample.at_bound(), base.at_bound(), pairs),
-            _both(sample.far(), base.far(), pairs),
-        ),
+        value=between(*(math.exp(one.value) for one in ratio)),
+        of_medians=_of_medians(sample, base, pairs),
         interval=interval,
-        below=int(np.sum(at_bound < 1)),
-        above=int(np.sum(at_bound > 1)),
+        below=int(np.sum(ratios < 1)),
+        above=int(np.sum(ratios > 1)),
         undefined=len(shared) - len(pairs),
         judgement=judgement,
-        blocks_to_settle=blocks_to_settle(at_bound) if judgement == "open" else None,
+        blocks_to_settle=blocks_to_settle(ratios) if judgement == "open" else None,
         differences=_differences(sample, base, pairs),
     )
 
 
-def pseudo_median(ratios: Floats) -> float:
-    """Return the median of the geometric means of all pairs of ratios, each with itself too."""
-    return math.exp(_location(ratios).value)
-
-
-def ratio_interval(ratios: Floats, bounds: tuple[Floats, Floats] | None = None) -> Interval | None:
-    """Return the interval of the pseudo-median of paired ratios; None for a single pair.
-
-    ``bounds`` are the lowest and the highest ratios that censored values permit; one block may have
-    a lower ratio, another a higher one.
-    """
-    if ratios.size < 2:  # noqa: PLR2004 - one pair has no spread
+def ratio_interval(ratio: LogRatio) -> Interval | None:
+    """Return the interval of the pseudo-median of paired ratios; None for a single pair."""
+    if ratio.at_bound.n < 2:  # noqa: PLR2004 - one pair has no spread
         return None
-    lowest, highest = bounds or (ratios, ratios)
-    found = [_location(one) for one in (lowest, ratios, highest)]
-    side = max((1 - CONFIDENCE) / 2, found[0].least_p)
+    side = max((1 - CONFIDENCE) / 2, ratio.least_p)
     return Interval(
-        low=_end([one.low(side) for one in found], ("<", ">")),
-        high=_end([one.high(side) for one in found], (">", "<")),
+        low=_end([one.low(side) for one in ratio], "<"),
+        high=_end([one.high(side) for one in ratio], ">"),
         coverage=min(CONFIDENCE, 1 - 2 * side),
     )
 
@@ -161,7 +144,7 @@ def blocks_to_settle(ratios: Floats) -> int | None:
         return None
     quantile = float(stats.norm.ppf((1 + CONFIDENCE) / 2))
     width = quantile * EFFICIENCY * float(logs.std(ddof=1))
-    effect = abs(_location(ratios).value)
+    effect = abs(location.centre(logs).value)
     gap = max(effect, math.log1p(EQUAL_MARGIN) - effect)
     return max(LEAST_BLOCKS, logs.size + 1, math.ceil((width / gap) ** 2))
 
@@ -171,8 +154,10 @@ def _defined(sample: Sample, base: Sample, block: int) -> bool:
     return not both_censored and base.at_bound()[block] > 0 and sample.at_bound()[block] > 0
 
 
-def _ratios(values: dict[int, float], base: dict[int, float], pairs: list[int]) -> Floats:
-    return np.array([values[block] / base[block] for block in pairs])
+def _ratios(sample: Sample, base: Sample, pairs: list[int]) -> Floats:
+    """Return the ratio of each block, with censored values at their bounds."""
+    values, to = sample.at_bound(), base.at_bound()
+    return np.array([values[block] / to[block] for block in pairs])
 
 
 def _both(values: dict[int, float], base: dict[int, float], pairs: list[int]) -> Floats:
@@ -188,22 +173,24 @@ def _differences(sample: Sample, base: Sample, pairs: list[int]) -> Differences 
     return Differences(float(gaps.min()), float(gaps.max()), int(np.sum(gaps == 0)))
 
 
-def _of_medians(both: Floats) -> float:
-    median, base = np.median(both, axis=1)
-    return float(median / base)
+def _of_medians(sample: Sample, base: Sample, pairs: list[int]) -> Bounded:
+    def ratio(values: dict[int, float], to: dict[int, float]) -> float:
+        median, other = np.median(_both(values, to, pairs), axis=1)
+        return float(median / other)
+
+    lowest, highest = (
+        ratio(sample.lowest(), base.highest()),
+        ratio(sample.highest(), base.lowest()),
+    )
+    return between(lowest, ratio(sample.at_bound(), base.at_bound()), highest)
 
 
-def _location(ratios: Floats) -> OrderStatistics:
-    return location.centre(np.log(ratios))
-
-
-def _end(logs: Sequence[float], sides: Sequence[Side]) -> Bounded:
+def _end(logs: Sequence[float], outwards: Side) -> Bounded:
     """Return an end of the interval, which censored values may leave open.
 
     Args:
         logs: By the lowest ratios, those at the bounds, and the highest.
-        sides: On which it may lie, the one that makes the interval wider first.
+        outwards: The side on which the interval grows.
     """
-    lowest, at_bound, highest = logs
-    is_open: dict[Side, bool] = {"<": lowest < at_bound, ">": highest > at_bound}
-    return Bounded(math.exp(at_bound), next((side for side in sides if is_open[side]), ""))
+    found = between(*map(math.exp, logs))
+    return Bounded(found.value, outwards) if found.beyond == "?" else found

@@ -11,29 +11,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from httpbed.analysis import location
 from httpbed.analysis.location import OrderStatistics
-from httpbed.analysis.sample import FAR, Sample
+from httpbed.analysis.sample import FAR, Floats, Sample
 
-_FAR_LOG = math.log(FAR) / 2
-"""Log ratios beyond it come from censored values, which were moved far away."""
+_FAR_LOG = math.log(FAR) / 4
+"""Log ratios beyond it come from values that were moved far away, also as an average of two."""
 
 Located = Callable[[Mapping[int, float], Mapping[int, float]], OrderStatistics]
 """Locates the log ratio of two samples' values by block."""
 
 
-@dataclass(frozen=True)
-class LogRatio:
+class LogRatio(NamedTuple):
     """Where the log ratio of two samples lies."""
 
-    value: float
-    """With censored values at their bounds."""
     lowest: OrderStatistics
+    at_bound: OrderStatistics
+    """With censored values at their bounds."""
     highest: OrderStatistics
+
+    @property
+    def value(self) -> float:
+        """The estimate, with censored values at their bounds."""
+        return self.at_bound.value
 
     def p_above(self, c: float) -> float:
         """Return the p-value against a log ratio of at most c."""
@@ -57,6 +61,12 @@ class LogRatio:
     def least_p(self) -> float:
         """The smallest p-value that the number of values permits."""
         return self.lowest.least_p
+
+
+def of_ratios(ratios: Floats) -> LogRatio:
+    """Locate ratios that are known, by signed ranks."""
+    found = location.centre(np.log(ratios))
+    return LogRatio(found, found, found)
 
 
 def of_pairs(sample: Sample, base: Sample, blocks: Sequence[int]) -> LogRatio:
@@ -86,6 +96,6 @@ def of_samples(sample: Sample, base: Sample) -> LogRatio:
 def _log_ratio(sample: Sample, base: Sample, located: Located) -> LogRatio:
     at_bound = located(sample.at_bound(), base.at_bound())
     if not sample.censored and not base.censored:
-        return LogRatio(at_bound.value, at_bound, at_bound)
+        return LogRatio(at_bound, at_bound, at_bound)
     lowest = located(sample.lowest(), base.highest())
-    return LogRatio(at_bound.value, lowest, located(sample.highest(), base.lowest()))
+    return LogRatio(lowest, at_bound, located(sample.highest(), base.lowest()))

@@ -7,15 +7,17 @@ intervals, paired ratios), and are left out of means, with their number said.
 
 A statistic of censored values is computed twice: with each at its bound, and with each far
 beyond it. Where both agree the censored values do not matter; where they differ the first
-result is itself only a bound, and is printed with ``>`` or ``<``.
+result is itself only a bound, and is printed with ``>`` or ``<``. A ratio of two samples may be
+lower in some blocks and higher in others. It then lies on either side, and is printed with ``?``.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow.compute as pc
@@ -29,6 +31,7 @@ from httpbed.experiment.treatment import TreatmentKey, treatment_key
 from httpbed.store.results import Results
 
 Floats = NDArray[np.float64]
+Beyond = Side | Literal["?"]
 
 BITS = 8
 FAR = 1e6
@@ -42,8 +45,9 @@ class Bounded:
     """A number, or a bound on it where censored values leave it open."""
 
     value: float
-    beyond: Side = ""
-    """``>``: the true number is above ``value``; ``<``: below; empty: it is ``value``."""
+    beyond: Beyond = ""
+    """``>``: the true number is above ``value``; ``<``: below; ``?``: on either side; empty: it is
+    ``value``."""
 
 
 @dataclass(frozen=True)
@@ -108,11 +112,16 @@ class Sample:
 
 
 def bounded(statistic: Callable[[Floats], float], at_bound: Floats, far: Floats) -> Bounded:
-    """Compute a statistic that censored values may leave open."""
+    """Compute a statistic of one sample, which censored values may leave open."""
     value, moved = float(statistic(at_bound)), float(statistic(far))
-    if np.isclose(value, moved, rtol=1e-12, atol=0):
-        return Bounded(value)
-    return Bounded(value, ">" if moved > value else "<")
+    return between(min(value, moved), value, max(value, moved))
+
+
+def between(lowest: float, value: float, highest: float) -> Bounded:
+    """Return a value that is known to lie between two others."""
+    is_lower, is_higher = (not math.isclose(one, value, rel_tol=1e-12) for one in (lowest, highest))
+    both: Beyond = "?" if is_lower and is_higher else ""
+    return Bounded(value, both or ("<" if is_lower else ">" if is_higher else ""))
 
 
 def at_even_ranks(values: Mapping[int, float], most: int) -> dict[int, float]:

@@ -171,8 +171,8 @@ def run_capability_tests(
     except subprocess.TimeoutExpired:
         return _failed(f"the capability tests took more than {_TIME_LIMIT_S:.0f} s")
     if done.returncode != 0:
-        said = done.stderr.strip().splitlines()
-        return _failed(said[-1] if said else "the capability tests ended without output")
+        lines = done.stderr.strip().splitlines()
+        return _failed(lines[-1] if lines else "the capability tests ended without output")
     findings: dict[str, Any] = json.loads(done.stdout)
     return findings
 

@@ -42,12 +42,12 @@ def temporary(purpose: str) -> Iterator[Path]:
         yield folder
     finally:
         making = _locked(folder.parent.parent, fcntl.LOCK_EX)
+        os.close(lock)  # NFS keeps the name of an open file, and so its folder
         try:
             with suppress(FileNotFoundError):
                 removal.remove(folder.parent)
         finally:
             os.close(making)
-            os.close(lock)
 
 
 def _made(purpose: str) -> tuple[Path, int]:

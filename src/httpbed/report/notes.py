@@ -132,7 +132,9 @@ def _progress(findings: Findings) -> Iterator[str]:
 def _again(clock: Clock) -> str:
     """Write what another attempt may change."""
     if clock == "virtual":
-        return "the same command tries again where a guest died, as all else would be the same"
+        return (
+            "the same command repeats only attempts whose guest died; others would end the same way"
+        )
     return (
         "the same command tries again, with --wait 10min once the machine is quiet; fewer --jobs"
         " or a lower rate can help, too"

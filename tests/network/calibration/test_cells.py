@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from httpbed.network.calibration import grid, session
+from httpbed.experiment.errors import BedError
+from httpbed.network.calibration import cell_runner, grid, session
+from httpbed.network.calibration.cell import Cell
 from httpbed.network.calibration.grid import EXTENTS
 from httpbed.network.calibration.other_cells import BURST_PACKETS
 from httpbed.network.calibration.scale import ABOUT_S, SCALES, Scale, about
@@ -79,3 +84,22 @@ def test_bursts_fit_the_smallest_receive_buffer() -> None:
     """A rootless emulator's takes about 180 packets."""
     assert BURST_PACKETS < 150
     assert grid.HEAD_START_FAST < 150
+
+
+def test_without_the_first_cell_no_other_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The delay of the link without impairments is subtracted from that of all others."""
+    ran = list[str]()
+
+    async def breaks(cell: Cell, *_: object) -> None:
+        ran.append(cell.name)
+        raise BedError("the emulator ended")
+
+    monkeypatch.setattr(cell_runner, "run", breaks)
+    chosen = [*session.cells("smoke")][:3]
+    bench = cast("Any", SimpleNamespace(seed=1))
+    verdicts = asyncio.run(session.calibrate(chosen, bench, tell=lambda _: None))
+    assert {*ran} == {chosen[0].name}
+    assert [one.broken for one in verdicts] == [
+        "the emulator ended",
+        *[f"{chosen[0].name} was not measured"] * 2,
+    ]

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from httpbed.host.guest import boot, job
-from httpbed.host.guest.command import INIT, Guest
+from httpbed.host.guest.command import INIT, SHARED, Guest
 from httpbed.host.packages.guest_kernel import GuestKernel
 from httpbed.network.shell import options, plan
 from httpbed.network.shell.guest import outside
-from httpbed.network.shell.guest.work import PCAP, STDERR, STDOUT, HandedCommand
+from httpbed.network.shell.guest.work import PCAP, RANDOM_DEVICE, STDERR, STDOUT, HandedCommand
 from httpbed.network.shell.run import LinkRequest
 
-KERNEL = GuestKernel(Path("/cache/linux"), "7.2", "a" * 64, "b" * 64)
+LIBRARY = b"a library"
 RESULT: dict[str, Any] = {
     "exit": {"status": 3, "signal": None, "timed_out": False, "wall_s": 1.5, "cpu_s": 0.0}
     | {"max_rss_kib": 1, "runs": 1, "ended_for": None},
@@ -26,6 +26,13 @@ RESULT: dict[str, Any] = {
     "real_time": True,
     "result": {"directions": []},
 }
+
+
+def kernel(folder: Path) -> GuestKernel:
+    """Return a kernel that has its library, and nothing else."""
+    found = GuestKernel(folder / "linux", "7.2", "a" * 64, "b" * 64)
+    found.random_device.write_bytes(LIBRARY)
+    return found
 
 
 def request(folder: Path, seed: int = 7) -> LinkRequest:
@@ -41,11 +48,13 @@ def test_a_guest_gets_the_command_its_folder_and_its_environment(
 ) -> None:
     """It prints here what the command prints there, and leaves the capture where it belongs."""
     handed = list[tuple[HandedCommand, str, Guest]]()
+    libraries = list[bytes]()
 
     async def boots(guest: Guest, *, limit_s: float) -> None:
         del limit_s
         script = (guest.shared / INIT).read_text()
         handed.append((job.read_work(guest.shared), script, guest))
+        libraries.append((guest.shared / RANDOM_DEVICE).read_bytes())
         for name in (STDOUT, STDERR):
             with (guest.shared / name).open("a") as stream:
                 stream.write(f"early {name}\n")
@@ -56,11 +65,12 @@ def test_a_guest_gets_the_command_its_folder_and_its_environment(
         job.write_result(guest.shared, RESULT)
 
     monkeypatch.setattr(boot, "run", boots)
-    ran = asyncio.run(outside.run(request(tmp_path), KERNEL, tmp_path, print))
+    ran = asyncio.run(outside.run(request(tmp_path), kernel(tmp_path), tmp_path, print))
     ((work, script, guest),) = handed
     assert (work.request.argv, work.folder) == (("server", "--slow"), tmp_path)
     assert work.environment.items() >= os.environ.items()
-    assert work.environment["LD_PRELOAD"] == str(KERNEL.random_device)
+    assert work.environment["LD_PRELOAD"] == str(SHARED / RANDOM_DEVICE)
+    assert libraries == [LIBRARY]
     assert (work.request.outside, work.request.meter) == (False, False)
     assert script.endswith(f" {tmp_path}\n")
     assert not guest.shared.exists()
@@ -82,7 +92,7 @@ def test_the_seed_of_a_guest_follows_from_that_of_the_link(
 
     monkeypatch.setattr(boot, "run", boots)
     for seed in (7, 7, 8):
-        asyncio.run(outside.run(request(tmp_path, seed), KERNEL, tmp_path, print))
+        asyncio.run(outside.run(request(tmp_path, seed), kernel(tmp_path), tmp_path, print))
     assert seeds[0] == seeds[1] != seeds[2]
 
 
@@ -106,7 +116,7 @@ def test_a_capture_that_the_command_replaced_is_left_out(
         job.write_result(guest.shared, RESULT)
 
     monkeypatch.setattr(boot, "run", boots)
-    asyncio.run(outside.run(request(tmp_path), KERNEL, tmp_path, print))
+    asyncio.run(outside.run(request(tmp_path), kernel(tmp_path), tmp_path, print))
     assert (tmp_path / "capture.pcapng").read_bytes() == b""
     assert "capture.pcapng stays empty" in capsys.readouterr().out
 

@@ -1,12 +1,18 @@
-"""When a failed client starts again: soon, and rarely where retries fail at once."""
+"""When a failed client starts again: soon, and rarely where retries fail at once; how it stops."""
 
 from __future__ import annotations
 
+import asyncio
 import math
+import signal
+from typing import Any, cast
 
 import pytest
 
-from httpbed.trial.run.clients import APART_S, LATER_SHARE, MANY_RUNS, Pauses
+from httpbed.host.sandbox.spec import Exit, ProcessSpec
+from httpbed.host.sandbox.supervisor import Process
+from httpbed.trial.run.clients import APART_S, LATER_SHARE, MANY_RUNS, Client, Pauses
+from httpbed.trial.run.servers import END_S
 
 
 def starts(limit_s: float, takes_s: float) -> list[float]:
@@ -46,3 +52,50 @@ def test_a_long_run_is_followed_at_once() -> None:
 def test_the_number_of_runs_is_bounded(takes_s: float) -> None:
     """Even where each run lasts until the next is due."""
     assert len(starts(900.0, takes_s)) <= 2 * MANY_RUNS
+
+
+class SlowSupervisor:
+    """A sandbox whose second start takes a while, and whose programs ignore SIGTERM."""
+
+    def __init__(self, start_s: float) -> None:
+        self.start_s, self.started = start_s, list[Process]()
+
+    async def start(self, spec: ProcessSpec) -> Process:
+        """Start a run; the first one fails at once."""
+        if self.started:
+            await asyncio.sleep(self.start_s)
+        number = len(self.started) + 1
+        process = Process(number, spec, asyncio.get_running_loop().create_future())
+        if not self.started:
+            process.exit.set_result(ended(status=1))
+        self.started.append(process)
+        return process
+
+    async def signal(self, process: Process, number: int) -> None:
+        """End a program by SIGKILL only."""
+        if number == signal.SIGKILL:
+            process.exit.set_result(ended(signal=number))
+
+
+def ended(**how: int) -> Exit:
+    """Return how a run ended."""
+    values: dict[str, Any] = {"status": None, "signal": None, "timed_out": False}
+    return Exit(**{**values, **how}, wall_s=0.1, cpu_s=0.0, max_rss_kib=1)
+
+
+def test_a_client_that_is_stopped_while_a_run_starts_ends_with_it() -> None:
+    """The run is stopped when it has started, and killed if it does not end by itself."""
+
+    async def stopped() -> Client:
+        supervisor = SlowSupervisor(start_s=0.3)
+        client = Client(cast("Any", supervisor), ProcessSpec(("curl",), again=True))
+        working = asyncio.create_task(client.work())
+        await asyncio.sleep(APART_S + 0.1)
+        assert len(supervisor.started) == 1
+        await asyncio.wait_for(client.stop(), 4 * END_S)
+        await working
+        return client
+
+    client = asyncio.run(stopped())
+    assert client.ended is not None
+    assert (client.ended.signal, client.ended.runs) == (signal.SIGKILL, 2)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from httpbed.analysis.claims import verdict as verdicts
 from httpbed.analysis.claims.cells import CellLocation
 from httpbed.analysis.claims.verdict import Bracket, ClaimEstimate
-from httpbed.analysis.sample import Bounded
+from httpbed.analysis.sample import Beyond, Bounded
 from httpbed.experiment.claims.cell_builder import ClaimCell
 from httpbed.experiment.claims.compiled import CompiledClaim
 from httpbed.experiment.claims.quantity import ContrastValue, leaves
 from httpbed.experiment.claims.region import Region
-from httpbed.experiment.metric import Side
 from httpbed.experiment.treatment import TreatmentKey
 
 CELLS = "cells"
@@ -65,29 +64,22 @@ def estimate(
         settle = verdicts.blocks_to_settle_cells(present, claim.cell_region, side)
     else:
         settle = verdicts.blocks_to_settle(whole, claim.region)
-    return whole, settle, _cell_values(claim, sets, side) if len(present) > 1 else ()
+    return whole, settle, tuple(_cell_values(claim, sets)) if len(present) > 1 else ()
 
 
-def _cell_values(
-    claim: CompiledClaim, sets: Sequence[CellSet], side: float
-) -> tuple[CellValue, ...]:
-    return tuple(
-        CellValue(
-            levels,
-            cell.value,
-            cell.low(side),
-            cell.high(side),
-            claim.cell_region.contains(cell.value.value),
-        )
-        for one in sets
-        for cell, levels in zip(one.present, one.levels, strict=True)
-    )
+def _cell_values(claim: CompiledClaim, sets: Sequence[CellSet]) -> Iterator[CellValue]:
+    for one in sets:
+        for cell, levels in zip(one.present, one.levels, strict=True):
+            side = verdicts.own_side(cell)
+            is_inside = claim.cell_region.contains(cell.value.value)
+            yield CellValue(levels, cell.value, cell.low(side), cell.high(side), is_inside)
 
 
 def _difference(one: Bracket, other: Bracket) -> Bracket:
-    """Return a difference; what is a bound on one of its terms is a bound on it."""
-    opposite: Mapping[Side, Side] = {">": "<", "<": ">", "": ""}
-    beyond = one.value.beyond or opposite[other.value.beyond]
+    """Return a difference; bounds on both of its terms may leave it on either side."""
+    opposite: Mapping[Beyond, Beyond] = {">": "<", "<": ">", "?": "?", "": ""}
+    sides = {one.value.beyond, opposite[other.value.beyond]} - {""}
+    beyond: Beyond = "?" if len(sides) > 1 else next(iter(sides), "")
     value = Bounded(one.value.value - other.value.value, beyond)
     return Bracket(value, one.low - other.high, one.high - other.low)
 

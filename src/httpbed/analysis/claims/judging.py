@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from httpbed.analysis.claims import cells as locations
-from httpbed.analysis.claims import estimation
+from httpbed.analysis.claims import estimation, least_blocks
 from httpbed.analysis.claims import verdict as verdicts
 from httpbed.analysis.claims.campaign_samples import CampaignSamples
 from httpbed.analysis.claims.cells import CellLocation
@@ -126,20 +126,37 @@ class _Judge:
         That all hold needs no correction for their number. That one does not hold does. For "any"
         it is the reverse.
         """
-        combined = _all_of if stated.all_of else _any_of
         parts = [self.claim(one) for one in of]
         strict = [self.claim(one, parts=len(of)) for one in of]
         names = dict.fromkeys(arm.name for part in parts for arm in part.arms)
-        main, *arms = (
-            _combined(
-                name,
-                stated.parts,
-                combined,
-                *([one.in_arm(name) for one in s] for s in (parts, strict)),
-            )
-            for name in ("", *names)
-        )
+        main, *arms = (self._combined(stated, name, parts, strict) for name in ("", *names))
         return JudgedClaim(stated, main, tuple(arms))
+
+    def _combined(
+        self,
+        stated: StatedClaim,
+        name: str,
+        parts: Sequence[JudgedClaim],
+        strict: Sequence[JudgedClaim],
+    ) -> ArmJudgement:
+        """Combine the parts of a claim in an arm; the strict ones share the error rate."""
+        combined = _all_of if stated.all_of else _any_of
+        own = [one.in_arm(name) for one in parts]
+        seen = [one.verdict for one in own]
+        verdict = combined(seen, [one.in_arm(name).verdict for one in strict])
+        reasons = ", ".join(f"{one} {found}" for one, found in zip(stated.parts, seen, strict=True))
+        settle = [one.blocks_to_settle for one in own if one.verdict == "inconclusive"]
+        if verdict != combined(seen, seen):
+            settle.append(least := self._least_blocks([one.stated for one in parts]))
+            reasons += f"; {len(parts)} parts share the error rate, so each needs {least} blocks"
+        most = None if None in settle else max((one for one in settle if one), default=None)
+        used = frozenset[TreatmentKey]().union(*(one.treatments for one in own))
+        return ArmJudgement(name, verdict, reasons, None, most, used, _used_elsewhere(own))
+
+    def _least_blocks(self, parts: Sequence[StatedClaim]) -> int:
+        """Return the fewest blocks with which claims that share the error rate can be settled."""
+        found = [compiled.compile_claim(one, self._design) for one in parts]
+        return max(least_blocks.to_settle(one, len(parts)) for one in found)
 
     def _arm(self, stated: StatedClaim, name: str, parts: int) -> ArmJudgement:
         try:
@@ -202,35 +219,13 @@ def _used(claim: CompiledClaim) -> dict[str, frozenset[TreatmentKey]]:
     }
 
 
-def _combined(
-    name: str,
-    ids: Sequence[str],
-    combined: Callable[[Verdicts, Verdicts], ClaimVerdict],
-    parts: Sequence[ArmJudgement],
-    strict: Sequence[ArmJudgement],
-) -> ArmJudgement:
-    seen = [one.verdict for one in parts]
-    reasons = ", ".join(f"{one} {verdict}" for one, verdict in zip(ids, seen, strict=True))
-    verdict = combined(seen, [one.verdict for one in strict])
-    if verdict != combined(seen, seen):
-        reasons += f"; {len(parts)} parts share the error rate, which takes more blocks"
-    settle = [one.blocks_to_settle for one in parts if one.verdict == "inconclusive"]
-    most = None if None in settle else max((one for one in settle if one), default=None)
-    elsewhere = {key for one in parts for key in one.elsewhere}
-    return ArmJudgement(
-        name,
-        verdict,
-        reasons,
-        None,
-        most,
-        treatments=frozenset[TreatmentKey]().union(*(one.treatments for one in parts)),
-        elsewhere={
-            key: frozenset[TreatmentKey]().union(
-                *(one.elsewhere.get(key, frozenset()) for one in parts)
-            )
-            for key in elsewhere
-        },
-    )
+def _used_elsewhere(parts: Sequence[ArmJudgement]) -> dict[str, frozenset[TreatmentKey]]:
+    """Return the treatments of other experiments that any of the parts uses."""
+    empty = frozenset[TreatmentKey]()
+    return {
+        key: empty.union(*(one.elsewhere.get(key, empty) for one in parts))
+        for key in {key for one in parts for key in one.elsewhere}
+    }
 
 
 def _all_of(parts: Verdicts, strict: Verdicts) -> ClaimVerdict:

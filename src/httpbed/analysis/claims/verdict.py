@@ -93,6 +93,11 @@ def side_of(cells: Sequence[CellLocation], parts: int = 1) -> float:
     return min(WORST_SIDE, max(SIDE, *(cell.least_p * parts for cell in cells))) / parts
 
 
+def own_side(cell: CellLocation) -> float:
+    """Return the probability with which each end of a cell's own interval may fail."""
+    return min(WORST_SIDE, max(SIDE, cell.least_p))
+
+
 def rule(estimate: ClaimEstimate, region: Region) -> ClaimVerdict:
     """Return the verdict of an estimate."""
     if region.contains_all(estimate.low, estimate.high):

@@ -67,7 +67,7 @@ class Process:
     """Message of the program's last ``error`` event."""
 
     async def wait(self) -> Exit:
-        """Wait until it ends; return how. Who stops waiting leaves ``exit`` to others."""
+        """Wait until it ends; return how. Cancelling the wait does not cancel ``exit``."""
         return await asyncio.shield(self.exit)
 
 

@@ -72,7 +72,7 @@ async def calibrate(
     tell: Callable[[Progress], None],
     keep: Path | None = None,
 ) -> list[Verdict]:
-    """Run and judge cells in order; the first must be the floor.
+    """Run and judge cells in order; the first must be the floor, without which none is measured.
 
     ``keep`` is a folder for every cell's evidence; without one it is deleted.
 

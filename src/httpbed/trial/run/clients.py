@@ -29,6 +29,8 @@ APART_S = 0.1
 LATER_SHARE = 0.05
 """Share of the time for which runs have failed at once by which a client may notice late that its
 network is back."""
+STARTED_ENDS_S = 3 * END_S
+"""For a run that was starting when its client was stopped: two signals and a margin."""
 MANY_RUNS = 200
 """After this many runs, the next ones are spread over the whole time limit at this rate."""
 
@@ -88,12 +90,12 @@ class Client:
             self._over.set()
 
     async def stop(self) -> None:
-        """End it and start no further run."""
+        """End it and start no further run; one that is being started ends by itself."""
         self._stop_requested.set()
         if self._running:
             await stop(self.supervisor, [self._running])
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._over.wait(), END_S)
+            await asyncio.wait_for(self._over.wait(), STARTED_ENDS_S)
 
     async def _run(self, passed_s: float) -> Exit:
         limit_s = None if self.spec.timeout_s is None else self.spec.timeout_s - passed_s

@@ -21,13 +21,20 @@ from typing import Any, BinaryIO
 from httpbed.experiment import seeds
 from httpbed.experiment.errors import Mistake
 from httpbed.host.guest import boot, job, randomness
-from httpbed.host.guest.command import Guest
+from httpbed.host.guest.command import SHARED, Guest
 from httpbed.host.packages.guest_kernel import GuestKernel
 from httpbed.host.sandbox import untrusted_files
 from httpbed.host.sandbox.spec import Exit
 from httpbed.network.shell import output_files
 from httpbed.network.shell.guest import inside
-from httpbed.network.shell.guest.work import LOG, PCAP, STDERR, STDOUT, HandedCommand
+from httpbed.network.shell.guest.work import (
+    LOG,
+    PCAP,
+    RANDOM_DEVICE,
+    STDERR,
+    STDOUT,
+    HandedCommand,
+)
 from httpbed.network.shell.run import LinkRequest, LinkRun
 
 MEMORY_BYTES = 2 * 2**30
@@ -63,7 +70,8 @@ async def run(request: LinkRequest, kernel: GuestKernel, folder: Path, say: Say)
     output_files.empty((request.pcap, request.log))
     with tempfile.TemporaryDirectory(prefix="httpbed-link-") as name, ExitStack() as stack:
         shared = Path(name).resolve()  # noqa: ASYNC240 - nothing else runs yet
-        environment = randomness.environment(str(kernel.random_device), os.environ)
+        shutil.copy(kernel.random_device, shared / RANDOM_DEVICE)
+        environment = randomness.environment(str(SHARED / RANDOM_DEVICE), os.environ)
         work = HandedCommand(replace(request, outside=False, meter=False), folder, environment)
         job.hand_over(shared, inside.__name__, work, [folder], _IMPORTED_LATER)
         printed = stack.enter_context(_printed(shared))
@@ -130,7 +138,7 @@ def _keep(outputs: Mapping[str, Path | None], shared: Path, say: Say) -> None:
             if path:
                 _copy(shared / name, path)
         except FileNotFoundError:
-            continue
+            say(f"{path} stays empty: nothing was recorded, or the command deleted it")
         except untrusted_files.UnreadableError as error:
             say(f"{path} stays empty: the command replaced the record, which {error.reason}")
 

@@ -12,6 +12,9 @@ STDOUT, STDERR = "stdout", "stderr"
 """Names in the shared folder of what the command prints."""
 PCAP, LOG = "capture.pcapng", "packets.log"
 """Names in the shared folder of what the emulator records."""
+RANDOM_DEVICE = "random_device.so"
+"""Name in the shared folder of the library that the command loads: the loader takes no path with a
+space or a colon."""
 
 
 @dataclass(frozen=True)
