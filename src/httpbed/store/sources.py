@@ -15,7 +15,7 @@ from httpbed.store.layout import SOURCES
 def of_block(manifest: Mapping[str, Any], block: int) -> Mapping[str, Any]:
     """Return what is known of the campaign that ran a block; the manifest if it is no archive.
 
-    An archive may be made from archives, which number their blocks anew.
+    An archive may be made from archives, each of which numbers the blocks again.
     """
     for source in manifest.get(SOURCES, ()):
         if str(block) in source["blocks"]:
