@@ -90,12 +90,17 @@ def side_of(cells: Sequence[CellLocation], parts: int = 1) -> float:
     if fewest < least:
         blocks = "block" if fewest == 1 else "blocks"
         raise NoIntervalError(f"n = {fewest} {blocks}; a verdict needs at least {least}")
-    return min(WORST_SIDE, max(SIDE, *(cell.least_p * parts for cell in cells))) / parts
+    return _shared(max(cell.least_p for cell in cells), parts)
 
 
 def own_side(cell: CellLocation) -> float:
     """Return the probability with which each end of a cell's own interval may fail."""
-    return min(WORST_SIDE, max(SIDE, cell.least_p))
+    return _shared(cell.least_p, 1)
+
+
+def _shared(least_p: float, parts: int) -> float:
+    """Return the part of the error rate that each of so many intervals gets."""
+    return min(WORST_SIDE, max(SIDE, least_p * parts)) / parts
 
 
 def rule(estimate: ClaimEstimate, region: Region) -> ClaimVerdict:

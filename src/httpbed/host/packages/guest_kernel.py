@@ -83,7 +83,7 @@ class GuestKernel:
     @property
     def random_device(self) -> Path:
         """The library ``linux/random_device.c``, compiled."""
-        return _library(self.path)
+        return self.path.with_name(f"{self.path.name}.so")
 
 
 def require_processor() -> None:
@@ -194,7 +194,7 @@ def _keep(built: Path, root: Root) -> GuestKernel:
 
 
 def _move(built: Path, target: Path) -> None:
-    """Move a file to another file system; it is whole as soon as it has its name."""
+    """Move a file to another file system; under its new name it is always whole."""
     fresh = target.with_name(f".{target.name}")
     shutil.copy2(built, fresh)
     fresh.rename(target)
@@ -268,10 +268,6 @@ def _target() -> Path:
 
 def _record() -> Path:
     return _target().with_name(f"{_target().name}.json")
-
-
-def _library(kernel: Path) -> Path:
-    return kernel.with_name(f"{kernel.name}.so")
 
 
 @functools.cache

@@ -90,7 +90,7 @@ class Client:
             self._over.set()
 
     async def stop(self) -> None:
-        """End it and start no further run; one that is being started ends by itself."""
+        """End it and start no further run; a run that is starting is stopped afterwards."""
         self._stop_requested.set()
         if self._running:
             await stop(self.supervisor, [self._running])
