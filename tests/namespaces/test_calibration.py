@@ -25,6 +25,7 @@ from httpbed.network.calibration import (
     judgement,
     link_changes,
     other_cells,
+    rebinding,
 )
 from httpbed.network.calibration.cell import DOWN, UP, Cell
 from httpbed.network.calibration.cell_runner import Bench
@@ -314,6 +315,31 @@ def test_a_delay_that_a_rate_has_put_aside_is_caught(tmp_path: Path) -> None:
     found = caught(grid.far_cell(10**7, 100, 0.5), tmp_path, configured(forget))
     assert "packets' times down" in found
     assert "rate down" not in found
+
+
+DATAGRAMS, STREAM = rebinding.rebindings()
+
+
+@pytest.mark.parametrize(
+    ("cell", "finding"),
+    [
+        (DATAGRAMS, "source port up: its own, packets amiss"),
+        (STREAM, "last bytes after the rebinding down"),
+    ],
+    ids=lambda one: getattr(one, "name", None),
+)
+def test_a_rebinding_that_was_not_ordered_is_caught(
+    sound: Sound, tmp_path: Path, cell: Cell, finding: str
+) -> None:
+    """A NAT forgets its mappings after 20 kB, some tenths of a second too early."""
+    when = {"delivered_bytes": 20_000, "direction": cell.stream.direction if cell.stream else UP}
+
+    def forget(config: dict[str, Any]) -> None:
+        early = {"name": "early", "when": when, "after_ns": 0, "change": {"rebind": True}}
+        config["links"][0]["triggers"] = [early]
+
+    assert not failed(sound(cell)), sound(cell)
+    assert finding in caught(cell, tmp_path, configured(forget))
 
 
 CELLS = {cell.name: cell for cell in disciplines.disciplines()}

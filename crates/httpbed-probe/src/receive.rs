@@ -1,11 +1,11 @@
 //! Receives a flow and keeps a record per packet, in order of arrival for each port.
 //!
 //! ```text
-//! 0       8        16      24     28     32
-//! number  arrived  sent    bytes  flags              little endian, times in ns of CLOCK_MONOTONIC
+//! 0       8        16      24     28     30    32
+//! number  arrived  sent    bytes  flags  port        little endian, times in ns of CLOCK_MONOTONIC
 //! ```
 //!
-//! `bytes` is the size as an IP packet; `number` is all ones if unknown.
+//! `bytes` is the size as an IP packet; `number` is all ones if unknown; `port` is the source's.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
@@ -19,13 +19,13 @@ use crate::sys::datagrams::{self, Received, Receiver};
 use crate::sys::{poll, time};
 
 /// The pattern differs from what was sent.
-pub const DAMAGED: u32 = 1;
+pub const DAMAGED: u16 = 1;
 /// The header differs, too, or the packet is not of this flow: its number is unknown.
-pub const UNKNOWN: u32 = 2;
+pub const UNKNOWN: u16 = 2;
 /// The kernel gave no stamp: the time is when it was read.
-pub const UNSTAMPED: u32 = 4;
+pub const UNSTAMPED: u16 = 4;
 /// A queue on the path marked it (RFC 3168).
-pub const CONGESTION: u32 = 8;
+pub const CONGESTION: u16 = 8;
 
 /// The receiver's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +52,8 @@ struct Record {
     arrived: i64,
     sent: i64,
     bytes: u32,
-    flags: u32,
+    flags: u16,
+    port: u16,
 }
 
 impl Flow {
@@ -126,7 +127,7 @@ impl Record {
         };
         let bytes = u32::try_from(received.payload.len() + HEADERS_BYTES).unwrap_or(u32::MAX);
         let flags = damage | unstamped | if received.congestion { CONGESTION } else { 0 };
-        Self { number: header.number, arrived, sent: header.sent, bytes, flags }
+        Self { number: header.number, arrived, sent: header.sent, bytes, flags, port: received.port }
     }
 
     fn bytes(&self) -> [u8; 32] {
@@ -135,7 +136,8 @@ impl Record {
         written[8..16].copy_from_slice(&self.arrived.to_le_bytes());
         written[16..24].copy_from_slice(&self.sent.to_le_bytes());
         written[24..28].copy_from_slice(&self.bytes.to_le_bytes());
-        written[28..32].copy_from_slice(&self.flags.to_le_bytes());
+        written[28..30].copy_from_slice(&self.flags.to_le_bytes());
+        written[30..32].copy_from_slice(&self.port.to_le_bytes());
         written
     }
 }

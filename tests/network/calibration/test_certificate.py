@@ -17,7 +17,8 @@ from httpbed.campaign import link_certificate
 from httpbed.experiment.errors import ConfigError
 from httpbed.host.backend import Backend
 from httpbed.network.calibration import certificate, envelope, other_cells, session
-from httpbed.network.calibration.cell import Finding
+from httpbed.network.calibration.cell import Cell, Finding
+from httpbed.network.calibration.cell_runner import REBIND
 from httpbed.network.calibration.envelope import Demand
 from httpbed.network.calibration.judgement import Verdict
 from httpbed.network.files import read_trace
@@ -178,16 +179,21 @@ def test_what_is_demanded_is_what_the_cells_cover() -> None:
     """Every kind that an experiment can ask for has a cell, but for those that are named here."""
     cells = session.cells("smoke")
     covered = {(quantity, value) for cell in cells for quantity, value in cell.covers.items()}
-    network = [plan(cell.topology(), {}, 1, 1, files=FACTS) for cell in cells]
     demanded = {
         (one.quantity, one.value)
-        for planned in network
-        for one in envelope.demands(planned.emulator_config)
+        for cell in cells
+        for one in envelope.demands(_orders(cell))
         if one.quantity not in envelope.RANGES
     }
     assert demanded <= covered
     kinds_covered = {one for one in covered if one[0] not in envelope.RANGES}
     assert kinds_covered - demanded == set()
+
+
+def _orders(cell: Cell) -> dict[str, Any]:
+    """Return the emulator's configuration of a cell, and what is ordered while it runs."""
+    config = plan(cell.topology(), {}, 1, 1, files=FACTS).emulator_config
+    return {**config, envelope.ORDERED: [REBIND for _ in cell.rebindings_s]}
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,8 @@ const CE: u8 = 3;
 pub struct Received<'a> {
     /// Its payload.
     pub payload: &'a [u8],
+    /// Its source port.
+    pub port: u16,
     /// When the kernel took it from the interface, by the realtime clock, if known.
     pub stamp: Option<i64>,
     /// Whether a queue on the path marked it.
@@ -38,12 +40,19 @@ pub struct Received<'a> {
 pub struct Receiver {
     buffers: Vec<Vec<u8>>,
     controls: Vec<Control>,
+    sources: Vec<libc::sockaddr_in>,
 }
 
 impl Receiver {
     /// Room for a batch.
     pub fn new() -> Self {
-        Self { buffers: vec![vec![0; PAYLOAD_BYTES]; BATCH], controls: vec![Control::default(); BATCH] }
+        // SAFETY: all-zero bytes are a valid `sockaddr_in`.
+        let nowhere = unsafe { mem::zeroed() };
+        Self {
+            buffers: vec![vec![0; PAYLOAD_BYTES]; BATCH],
+            controls: vec![Control::default(); BATCH],
+            sources: vec![nowhere; BATCH],
+        }
     }
 
     /// Passes the datagrams that wait in `socket` on, at most a batch. Returns their number, and how many the
@@ -61,22 +70,24 @@ impl Receiver {
         let mut headers: Vec<libc::mmsghdr> = vectors
             .iter_mut()
             .zip(&mut self.controls)
-            .map(|(vector, control)| header(vector, control))
+            .zip(&mut self.sources)
+            .map(|((vector, control), source)| header(vector, control, source))
             .collect();
         let (most, flags) = (u32::try_from(BATCH).unwrap_or(1), libc::MSG_DONTWAIT);
-        // SAFETY: every header points to its own vector, buffer and control area, all alive and of the lengths
-        // stated.
+        // SAFETY: every header points to its own vector, buffer, control area and source, all alive and of the
+        // lengths stated.
         let count = check(unsafe {
             libc::recvmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), most, flags, ptr::null_mut())
         });
         let count = usize::try_from(count.or_else(none_if_empty)?).unwrap_or(0);
         let mut overflown = None;
-        for (header, buffer) in headers[..count].iter().zip(&self.buffers) {
+        for ((header, buffer), source) in headers[..count].iter().zip(&self.buffers).zip(&self.sources) {
             let metadata = metadata(&header.msg_hdr);
             let length = usize::try_from(header.msg_len).unwrap_or(0);
             overflown = metadata.overflown.or(overflown);
             let payload = &buffer[..length.min(buffer.len())];
-            take(Received { payload, stamp: metadata.stamp, congestion: metadata.congestion });
+            let port = u16::from_be(source.sin_port);
+            take(Received { payload, port, stamp: metadata.stamp, congestion: metadata.congestion });
         }
         Ok((count, overflown))
     }
@@ -107,9 +118,11 @@ pub fn segment(socket: &UdpSocket, payload_bytes: usize) -> io::Result<()> {
     set(socket, libc::SOL_UDP, libc::UDP_SEGMENT, size)
 }
 
-fn header(vector: &mut libc::iovec, control: &mut Control) -> libc::mmsghdr {
+fn header(vector: &mut libc::iovec, control: &mut Control, source: &mut libc::sockaddr_in) -> libc::mmsghdr {
     // SAFETY: all-zero bytes are a valid `mmsghdr`: null pointers with lengths of 0.
     let mut header: libc::mmsghdr = unsafe { mem::zeroed() };
+    header.msg_hdr.msg_name = ptr::from_mut(source).cast();
+    header.msg_hdr.msg_namelen = libc::socklen_t::try_from(size_of::<libc::sockaddr_in>()).unwrap_or(0);
     header.msg_hdr.msg_iov = vector;
     header.msg_hdr.msg_iovlen = 1;
     header.msg_hdr.msg_control = control.as_mut_ptr().cast();

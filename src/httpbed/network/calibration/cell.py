@@ -43,6 +43,8 @@ class Flow:
     trains: tuple[Train, ...]
     ports: int = 1
     """Number of ports, each with its own receive buffer."""
+    from_port: int = 0
+    """Source port of the packets to the first of them; 0 is any."""
     checksum: bool = True
     """Without a checksum a damaged packet still arrives."""
     ecn: bool = False
@@ -67,6 +69,9 @@ class Stream:
 
     direction: int
     seconds: float
+    """At most, if a reset ends it."""
+    until_reset: bool = False
+    """Whether the connection's reset is its end, and no error."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +112,9 @@ class Cell:
     claims: tuple[Claim, ...]
     flows: tuple[Flow, ...] = ()
     stream: Stream | None = None
+    rebindings_s: tuple[float, ...] = ()
+    """When a NAT at the server's end forgets its mappings, in seconds since counting began; without
+    any there is no NAT."""
     settle_s: float = 0.1
     """Seconds after the last packet was sent in which packets may still arrive."""
     covers: Mapping[str, Value] = field(default_factory=dict)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from httpbed.host.sandbox.dialogue import Dialogue
 from httpbed.host.sandbox.spec import TRIAL_FOLDER, Ports, ProcessSpec, SandboxSpec
 from httpbed.host.sandbox.supervisor import Supervisor, sandbox
 from httpbed.network import running
-from httpbed.network.calibration.cell import HOSTS, Cell, Flow, Stream
+from httpbed.network.calibration.cell import DIRECTIONS, HOSTS, Cell, Flow, Stream
 from httpbed.network.calibration.evidence import (
     BLOCK,
     REMARKS,
@@ -32,6 +33,7 @@ from httpbed.network.emulator import LINK_FILES, SPIN_US
 from httpbed.network.files import read_trace
 from httpbed.network.plan import NetworkPlan, plan
 from httpbed.network.processes import TOOLS
+from httpbed.network.running import Emulator
 
 PORT = 5001
 CHARGEN = 19
@@ -40,6 +42,8 @@ BEGIN_S = 0.01
 """From a sender's start to its first packet."""
 MEMORY_BYTES = 2**28
 PAYLOAD_KEY = 0x4C494E4B
+REBIND = {"rebind": True}
+"""The change that makes a NAT forget its mappings."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,7 @@ async def run(cell: Cell, bench: Bench, folder: Path) -> None:
         BLOCK,
         backend=bench.backend,
         files=facts,
+        nat=(0,) if cell.rebindings_s else (),
         spin_us=SPIN_US if bench.polls else 0,
     )
     spec = SandboxSpec(
@@ -108,14 +113,32 @@ class _Run:
         emulator = await running.build(self.supervisor, self.planned.processes)
         receivers = [await self._begin(_receiver(flow)) for flow in self.cell.flows]
         await emulator.start_counting()
-        failures = sum(await asyncio.gather(*self._senders()))
+        failures, rebound = await asyncio.gather(self._send(), self._rebind(emulator))
         await asyncio.sleep(self.cell.settle_s)
         for receiver in receivers:
             stopped = await receiver.request("stop", "result")
             failures += stopped["failures"]
         result = await emulator.request("stop", "result")
+        remarks = {"failures": failures, "rebindings_ns": rebound}
         (self.folder / RESULT).write_text(json.dumps(result) + "\n")
-        (self.folder / REMARKS).write_text(json.dumps({"failures": failures}) + "\n")
+        (self.folder / REMARKS).write_text(json.dumps(remarks) + "\n")
+
+    async def _rebind(self, emulator: Emulator) -> list[tuple[int, int]]:
+        """Order every rebinding; return between which times each was made, as probes tell time."""
+        made: list[tuple[int, int]] = []
+        began_s = time.monotonic()
+        for at_s in self.cell.rebindings_s:
+            await asyncio.sleep(began_s + at_s - time.monotonic())
+            ordered_ns = time.monotonic_ns()
+            await emulator.send("change", link=None, direction=None, change=REBIND)
+            for _ in DIRECTIONS:
+                await emulator.wait_for("changed")
+            made.append((ordered_ns, time.monotonic_ns()))
+        return made
+
+    async def _send(self) -> int:
+        """Run all senders to their end; return how many packets they lost themselves."""
+        return sum(await asyncio.gather(*self._senders()))
 
     def _senders(self) -> Sequence[Awaitable[int]]:
         senders = [self._finish(self._sender(flow)) for flow in self.cell.flows]
@@ -138,6 +161,7 @@ class _Run:
         options = {
             "from": f"{far}:{CHARGEN}",
             "for_ns": round(stream.seconds * 1e9),
+            "until_reset": stream.until_reset,
             "out": f"{TRIAL_FOLDER}/{STREAM_FILE}",
         }
         return await self._finish(
@@ -152,6 +176,7 @@ class _Run:
         ]
         options = {
             "to": f"{far}:{PORT}",
+            "from_port": flow.from_port,
             "ports": flow.ports,
             "key": str(PAYLOAD_KEY + flow.direction),
             "checksum": flow.checksum,

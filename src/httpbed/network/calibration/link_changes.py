@@ -41,7 +41,7 @@ def start_s(evidence: CellEvidence, direction: int) -> float | None:
     return float(passage.sent_s[0]) - after_ns / 1e9
 
 
-def _surely(passage: Passage, since_s: float, until_s: float) -> Flags:
+def surely(passage: Passage, since_s: float, until_s: float) -> Flags:
     """Return which packets were on the wire safely between two times."""
     after = passage.sent_s >= since_s + EDGE_S
     return np.asarray(after & (passage.done_s <= until_s - EDGE_S))
@@ -72,7 +72,7 @@ class LossSteps:
         amiss = [
             number
             for since, until, probability in _held(self.steps)
-            for number in flagged(_surely(passage, start + since, start + until))
+            for number in flagged(surely(passage, start + since, start + until))
             if (number in missing) != (drawn[number] < probability)
         ]
         return [exact(label, amiss, ())]
@@ -93,9 +93,9 @@ class Outage:
         if start is None:
             return [exact(label, None, ())]
         missing = passage.missing()
-        down = _surely(passage, start + self.since_s, start + self.until_s)
-        before = _surely(passage, start, start + self.since_s)
-        after = _surely(passage, start + self.until_s, start + arithmetic.FOREVER_S)
+        down = surely(passage, start + self.since_s, start + self.until_s)
+        before = surely(passage, start, start + self.since_s)
+        after = surely(passage, start + self.until_s, start + arithmetic.FOREVER_S)
         amiss = [number for number in flagged(down) if number not in missing]
         amiss += [number for number in flagged(before | after) if number in missing]
         reported = evidence.counted(self.direction)["down_dropped_numbers"]
@@ -142,7 +142,7 @@ class DelaySteps:
         for since, until, expected in _held(self.steps):
             achieved = None
             if start is not None:
-                of_step = delays[_surely(passage, start + since, start + until)[numbers]]
+                of_step = delays[surely(passage, start + since, start + until)[numbers]]
                 achieved = float(np.median(of_step)) if len(of_step) else None
             label = f"median delay from {since:g} s on {DIRECTIONS[self.direction]}"
             reason = "a wake-up; the machine's own is taken off"

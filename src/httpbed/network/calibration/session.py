@@ -15,6 +15,7 @@ from httpbed.network.calibration import (
     judgement,
     link_changes,
     other_cells,
+    rebinding,
     timing,
 )
 from httpbed.network.calibration.cell import Cell
@@ -61,6 +62,7 @@ def _beyond_the_floor(scale: Scale) -> Iterator[Cell]:
     yield from other_cells.strays(extent)
     yield from other_cells.counted()
     yield from link_changes.changes()
+    yield from rebinding.rebindings()
     yield from other_cells.together()
     yield from disciplines.disciplines()
 
