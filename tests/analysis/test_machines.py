@@ -100,12 +100,16 @@ def test_a_campaign_of_one_machine_has_no_such_section() -> None:
     assert list(sentences.notes(results, find(results))) == []
 
 
-def test_an_archive_of_two_machines_tells_them_apart() -> None:
-    """``httpbed merge`` keeps the facts of each source's machine."""
-    sources = [
-        {"host": {"cpu": "fast", "cores": 4}, "blocks": {"1": 1, "2": 2}},
-        {"host": {"cpu": "slow", "cores": 4}, "blocks": {"3": 1, "4": 2, "5": 3}},
-    ]
+TWO = [
+    {"host": {"cpu": "fast", "cores": 4}, "blocks": {"1": 1, "2": 2}},
+    {"host": {"cpu": "slow", "cores": 4}, "blocks": {"3": 1, "4": 2, "5": 3}},
+]
+SAME = {str(block): block for block in range(1, 6)}
+
+
+@pytest.mark.parametrize("sources", [TWO, [{**TWO[0], "sources": TWO, "blocks": SAME}]])
+def test_an_archive_of_two_machines_tells_them_apart(sources: list[dict[str, Any]]) -> None:
+    """``httpbed merge`` keeps the facts of each source's machine, also those of an archive."""
     results = campaigns.campaign(lambda _, block: float(block), manifest={"sources": sources})
     one, two = machines.shares(results, find(results))
     assert (one.name, one.blocks, one.host["cpu"]) == ("machine 1", (1, 2), "fast")

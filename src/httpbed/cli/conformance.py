@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -24,7 +23,7 @@ from httpbed.experiment.clock import Clock
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.roles import HttpVersion
 from httpbed.experiment.sender import SCALES, Scale
-from httpbed.host import backend
+from httpbed.host import backend, scratch
 from httpbed.programs.catalog import Catalog
 from httpbed.store import campaign as campaigns
 from httpbed.studies.conformance.sender import CONTROLS, Control, Sender
@@ -285,5 +284,5 @@ def _folder(output: Path | None) -> Iterator[Path]:
     if output is not None:
         yield output
         return
-    with tempfile.TemporaryDirectory(prefix="httpbed-conformance-") as name:
-        yield Path(name) / "campaign"
+    with scratch.temporary("conformance") as folder:
+        yield folder / "campaign"

@@ -11,7 +11,6 @@ import asyncio
 import math
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from typing import Any, BinaryIO
 
 from httpbed.experiment import seeds
 from httpbed.experiment.errors import Mistake
+from httpbed.host import scratch
 from httpbed.host.guest import boot, job, randomness
 from httpbed.host.guest.command import SHARED, Guest
 from httpbed.host.packages.guest_kernel import GuestKernel
@@ -68,8 +68,8 @@ async def run(request: LinkRequest, kernel: GuestKernel, folder: Path, say: Say)
         BedError: The link failed in the guest, or the guest died.
     """
     output_files.empty((request.pcap, request.log))
-    with tempfile.TemporaryDirectory(prefix="httpbed-link-") as name, ExitStack() as stack:
-        shared = Path(name).resolve()  # noqa: ASYNC240 - nothing else runs yet
+    with scratch.temporary("link") as own, ExitStack() as stack:
+        shared = own.resolve()
         shutil.copy(kernel.random_device, shared / RANDOM_DEVICE)
         environment = randomness.environment(str(SHARED / RANDOM_DEVICE), os.environ)
         work = HandedCommand(replace(request, outside=False, meter=False), folder, environment)
