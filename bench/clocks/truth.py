@@ -122,7 +122,10 @@ def _arguments() -> argparse.Namespace:
         ("delays", grid.DELAYS),
     ):
         parser.add_argument(
-            f"--{name}", type=_some_of(known), default=known, help=f"some of {', '.join(known)}"
+            f"--{name}",
+            type=_some_of(known),
+            default=known,
+            help=f"some of {', '.join(known)}".replace("%", "%%"),
         )
     parser.add_argument("--blocks", type=int, default=grid.BLOCKS, help="seeds of each cell")
     parser.add_argument("--minutes", type=float, default=float("inf"))
