@@ -26,7 +26,7 @@ PAPERS = {
     "liu2024": ("Liu et al. 2024 and 2025", "HTTP/3 and HTTP/2, with and without a proxy"),
     "biswal2016": ("Biswal and Gnawali 2016", "does QUIC make the web faster?"),
     "zhang2023": ("Zhang and Song 2023", "QUIC on gigabit links and lossy links"),
-    "ranjan2019": ("Ranjan et al. 2019", "pages of few and many images"),
+    "ranjan2019": ("Ranjan 2019", "pages of few and many images"),
 }
 """Authors and years of a study's papers, and its subject."""
 

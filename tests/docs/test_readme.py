@@ -27,12 +27,12 @@ def test_the_verdicts_are_counted_as_in_the_archives(
     assert readme_results.page(TEXT, published) == TEXT
 
 
-def test_the_model_case_has_the_values_of_its_claims(
+def test_the_example_has_the_values_of_its_claims(
     published: list[results_page.PublishedExperiment],
 ) -> None:
     """Published and measured times (L-7, L-8), and with which senders the ratio holds (L-9)."""
     claims = {claim["id"]: claim for one in published for claim in one.claims}
-    (case,) = re.findall(r"^The model case .*?(?=\n\n)", TEXT, re.MULTILINE | re.DOTALL)
+    (case,) = re.findall(r"^An example: Liu .*?(?=\n\n)", TEXT, re.MULTILINE | re.DOTALL)
     stated = re.findall(r"(\d+) s\b", case)
     h3 = {round(cell["value"]) for cell in claims["L-7"]["cells"]}
     h2 = round(claims["L-8"]["estimate"]["value"])

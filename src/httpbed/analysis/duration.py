@@ -1,13 +1,13 @@
 """Estimates how long a design takes, before any trial runs.
 
 A transfer takes its bytes at the rate of the narrowest link, or, with loss, at the throughput that
-a model of the sender's congestion control gives: Reno and CUBIC with time-outs over TCP (PFTK, RFC
-9438), without time-outs over QUIC, which probes earlier (Mathis). BBR ignores loss. The round trips
+a model of the sender's congestion control gives: Reno and CUBIC with timeouts over TCP (PFTK, RFC
+9438), without timeouts over QUIC, which probes earlier (Mathis). BBR ignores loss. The round trips
 of the handshake and the time around each trial are added. The estimate distinguishes minutes from
-hours: a small file that meets a time-out takes several times as long.
+hours: a small file that meets a timeout takes several times as long.
 
 A client that restarts when its address goes fetches again what it had by then. A client whose
-sockets get no error waits for its own time-out or the trial's limit.
+sockets get no error waits for its own timeout or the trial's limit.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``httpbed capacity``: measure how many page loads this machine carries side by side."""
+"""``httpbed capacity``: measure how many page loads run undisturbed side by side here."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ def command(
 ) -> None:
     """Measure how many page loads may run side by side on this machine.
 
-    Use it once before campaigns of page loads, on the quiet machine: httpbed run then uses the
-    result for --jobs. It loads the same page one, two and more at a time, in turns. A number is
-    good if no metric is worse than alone by more than a twentieth, and no load is invalid because
-    the machine was busy. It takes about five minutes on two cores.
+    Use it once, on the quiet machine, before you give --jobs a number for page loads: httpbed run
+    then notes if that number is too high. It loads the same page one, two and more at a time, in
+    turns. A number is good if no metric is worse than alone by more than a twentieth, and no load
+    is invalid because the machine was busy. It takes about five minutes on two cores.
     """
     from httpbed.cli.bodies import capacity as body  # noqa: PLC0415 - not for --help
 

@@ -131,7 +131,7 @@ def command(
     --campaign DIR tests what a report names as never tested, one sender after another.
 
     Exit codes: 0 every property passed (with --against: every trial could be read); 1 some did
-    not; 2 usage; 3 this machine cannot.
+    not; 2 usage; 3 this machine cannot, or was too busy.
     """
     options = ConformanceOptions(scale, jobs, output, clock or "real", as_json=as_json)
     catalog = experiment_argument.catalog(recipe_folders)

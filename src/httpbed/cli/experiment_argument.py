@@ -162,10 +162,10 @@ until_option = click.option(
 clock_option = click.option(
     "--clock",
     type=OneOf(get_args(Clock)),
-    help="The clock of the trials; default: the experiment's or campaign's, else real. In virtual"
-    " time, each trial runs in a guest in which computing takes no time: it gives the same numbers"
-    " again, however busy the machine. The first such run builds the guest's kernel (10 min of one"
-    " CPU).",
+    help="The clock of the trials; default: that of the experiment or campaign, if there is one,"
+    " else real. In virtual time, each trial runs in a guest in which computing takes no time: it"
+    " gives the same numbers again, however busy the machine. The first such run builds the guest's"
+    " kernel (10 min of one CPU).",
 )
 
 

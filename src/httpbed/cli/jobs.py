@@ -36,7 +36,7 @@ class JobsType(click.ParamType[Parallelism]):
 
 
 def jobs_option(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declare the option with its help; the default is as many as the machine carries."""
+    """Declare the option with its help; the default is as many as do not disturb each other."""
     return click.option(
         "--jobs",
         type=JobsType(),

@@ -97,7 +97,7 @@ def command(
     """Make your own page self-contained, so that experiments can load it.
 
     Use it before an experiment with `page = { folder = "..." }`. A URL is fetched with all
-    resources of the page. This is httpbed's only access to foreign servers; it sends no request to
+    resources of the page. Other verbs download nothing but packages. httpbed sends no request to
     your private network, unless the page itself is there. A folder is copied. Then a browser loads
     the page twice from a local server, and its requests are recorded. A page with external
     requests, or requests for missing files, is rejected with the list of them.

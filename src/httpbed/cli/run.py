@@ -47,11 +47,11 @@ if TYPE_CHECKING:  # statistics, which a run begins without
     "--output",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="The campaign's folder; default: the experiment's name, followed by the scale. An existing"
-    " campaign is resumed or extended.",
+    help="The campaign's folder; default: the experiment's name, followed by the scale and"
+    " for-claims if given. An existing campaign is resumed or extended.",
 )
 @jobs_option(
-    "Trials side by side: a number, or auto for as many as this machine carries undisturbed; checks"
+    "Trials side by side: a number, or auto for as many as do not disturb each other here; checks"
     " reject disturbed attempts, which are repeated. In virtual time, auto is one for each CPU."
     " With --cluster: on each machine."
 )

@@ -30,7 +30,7 @@ VERBS = {
     "link": "Run any command behind an emulated link.",
     "calibrate": "Compare the emulated link with arithmetic, and certify it.",
     "audit": "Test whether trials side by side give the numbers of trials one at a time.",
-    "capacity": "Measure how many page loads this machine carries side by side.",
+    "capacity": "Measure how many page loads may run side by side on this machine.",
     "conformance": "Test whether a sender's congestion control behaves as its name says.",
     "doctor": "Test what this machine can do, point by point.",
     "toolbox": "List, build or remove the installed programs under test.",

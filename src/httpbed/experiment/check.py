@@ -127,7 +127,7 @@ PRESSURE = CheckDescriptor(
     "CPU pressure",
     "bed",
     "every attempt",
-    "A task of the trial waited for a CPU that others had, at most {limit} of the client's time.",
+    "Tasks of the trial waited for CPUs that others used, at most {limit} of the client's time.",
     by_strain=True,
     unit="1",
     # Paired with trials that ran alone, trials up to a quarter took 1 % longer at the median, and

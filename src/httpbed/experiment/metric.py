@@ -83,7 +83,7 @@ class Metric(Value):
 
     @property
     def counts_when_timed_out(self) -> bool:
-        """Whether a value that was observed before a time-out counts."""
+        """Whether a value that was observed before a timeout counts."""
         return self.censoring in {"observed", "observed or longer"}
 
 

@@ -197,7 +197,7 @@ REORDERING = Impairment(
             ("reordering", "hold"),
             "duration",
             "10ms",
-            "Time for which it is held back.",
+            "Time for which a reordered packet is held back.",
             needs="reorder",
         ),
     ),

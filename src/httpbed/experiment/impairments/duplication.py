@@ -25,7 +25,13 @@ DUPLICATION = Impairment(
     emulated=chance("duplication"),
     text="{} duplicated",
     options=(
-        Option("duplicate", ("duplication",), "share", "0.1%", "Probability that it comes twice."),
+        Option(
+            "duplicate",
+            ("duplication",),
+            "share",
+            "0.1%",
+            "Probability that a packet is duplicated.",
+        ),
     ),
     random=True,
     chance=Chance("duplicated", "copies", netem="duplicate"),

@@ -71,7 +71,7 @@ POLICING = Impairment(
             ("policing", "burst"),
             "size",
             "64KiB",
-            "Bytes that may exceed it at once.",
+            "Bytes above that rate that pass at once.",
             needs="police",
         ),
     ),

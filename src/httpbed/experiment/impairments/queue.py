@@ -254,7 +254,7 @@ QUEUE = Impairment(
             ("queue", "ecn"),
             "flag",
             "",
-            "Mark packets instead of dropping them, where they allow it.",
+            "Mark packets that allow it (ECN) instead of dropping them.",
             needs="discipline",
         ),
     ),

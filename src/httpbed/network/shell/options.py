@@ -29,7 +29,9 @@ COMMAND, FAR = "command", "far"
 """The two hosts of the link."""
 BOTH, WAYS = "", ("up", "down")
 CHANGE, OF = "--change", "--of"
-STATE = Option("state", ("state",), "word", "down", "Of the link, with --change only: down or up.")
+STATE = Option(
+    "state", ("state",), "word", "down", "State of the link, down or up; only with --change."
+)
 """The condition that only a running link takes, beside some options of a new one."""
 
 _TRACE, _BURST = ("rate", "trace"), ("rate", "burst")

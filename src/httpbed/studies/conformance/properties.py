@@ -24,7 +24,7 @@ On each side, the tolerance is at least four times the kernel's own spread for t
 loss, 25 times for Reno's growth, and 1.5 times for the slope; CUBIC is off its curve by a third of
 the tolerance. Models are approximate and have a tolerance of a factor of two. Figures in brackets
 are of a sender with another control: they are far outside, or the property does not distinguish the
-two. PFTK's own slope is below -0.5, because time-outs grow with loss. The kernel has no BBRv2: its
+two. PFTK's own slope is below -0.5, because timeouts grow with loss. The kernel has no BBRv2: its
 bounds are from its draft, and a least throughput.
 """
 
