@@ -186,7 +186,7 @@ def test_loads_are_exported_only_into_a_folder_outside_the_campaign(
     (tmp_path / "loss.toml").write_text("")
     for output, reason in (
         (tmp_path / "loss.toml", "is not a folder; name a folder"),
-        (campaign / "trials", "is part of the campaign; name another folder"),
+        (campaign / "trials", "is part of a campaign; name another folder"),
     ):
         code, _, stderr = httpbed("export", campaign, "--format", "har", "-o", output)
         assert (code, stderr.splitlines()[-1]) == (2, f"httpbed: -o {output}: {reason}")

@@ -109,9 +109,11 @@ def test_unquoted_versions_are_said_to_need_quotes(httpbed: Command, tmp_path: P
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("manifest.json", "is part of the campaign; name another file"),
-        ("trials/new", "is part of the campaign; name another file"),
-        ("link", "is part of the campaign; name another file"),
+        ("manifest.json", "is part of a campaign; name another file"),
+        ("trials.parquet", "is part of a campaign; name another file"),
+        ("tables.json", "is part of a campaign; name another file"),
+        ("trials/new", "is part of a campaign; name another file"),
+        ("link", "is part of a campaign; name another file"),
         ("trials", "is a folder; name a file"),
         ("nothing/file", "its folder does not exist; create it first"),
     ],
@@ -128,6 +130,63 @@ def test_an_output_never_replaces_a_campaign_s_own_file(
     assert (code, stderr) == (2, f"httpbed: -o {campaign / name}: {reason}\n")
     after = (campaign / "manifest.json").read_bytes(), (campaign / "design.jsonl").read_bytes()
     assert after == before
+
+
+@pytest.mark.parametrize(
+    ("verb", "output"),
+    [
+        (("export", "--format", "parquet"), "other/trials.parquet"),
+        (("export", "--dataset"), "other"),
+        (("merge",), "other/trials/inner"),
+        (("report",), "other/manifest.json"),
+    ],
+)
+def test_an_output_replaces_nothing_of_another_campaign(
+    httpbed: Command, tmp_path: Path, verb: tuple[str, ...], output: str
+) -> None:
+    """An archive has no attempts from which its tables could be made again."""
+    campaign, other = tmp_path / "campaign", tmp_path / "other"
+    stored_campaigns.make(campaign, [stored_campaigns.record(stored_campaigns.loaded().trials[0])])
+    assert httpbed("merge", campaign, "-o", other)[0] == 0
+    before = {path: path.read_bytes() for path in other.iterdir() if path.is_file()}
+    code, _, stderr = httpbed(verb[0], campaign, *verb[1:], "-o", tmp_path / output)
+    assert code == 2
+    assert "a campaign" in stderr
+    assert {path: path.read_bytes() for path in before} == before
+    assert not (other / "trials").exists()
+
+
+@pytest.mark.parametrize("is_link", [False, True])
+def test_a_report_does_not_replace_a_file_of_the_user(
+    httpbed: Command, tmp_path: Path, is_link: bool
+) -> None:
+    """Neither in the campaign, nor elsewhere through a link."""
+    campaign, notes = tmp_path / "campaign", tmp_path / "notes.html"
+    stored_campaigns.make(campaign, [stored_campaigns.record(stored_campaigns.loaded().trials[0])])
+    report = campaign / "report.html"
+    if is_link:
+        report.symlink_to(notes)
+    else:
+        notes = report
+    notes.write_text("my own notes")
+    code, _, stderr = httpbed("report", campaign)
+    assert (code, notes.read_text()) == (2, "my own notes")
+    assert stderr == (
+        f"httpbed: {report}: exists and is not a report that httpbed wrote;"
+        " name another file, or delete this one\n"
+    )
+
+
+def test_figures_are_not_written_through_a_link(httpbed: Command, tmp_path: Path) -> None:
+    """The folder that it leads to may have the user's figures."""
+    campaign, own = tmp_path / "campaign", tmp_path / "own"
+    stored_campaigns.make(campaign, [stored_campaigns.record(stored_campaigns.loaded().trials[0])])
+    own.mkdir()
+    (campaign / "figures").symlink_to(own)
+    code, _, stderr = httpbed("report", campaign)
+    assert code == 2
+    assert "figures: is a link" in stderr
+    assert not [*own.iterdir()]
 
 
 @pytest.mark.parametrize("words", [("validate",), ("plan",), ("compare", "curl:h1", "--dry-run")])

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import errno
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import stored_campaigns
 from httpbed.analysis.dataset import table as dataset_table
 from httpbed.experiment.errors import ConfigError
 from httpbed.experiment.trial import Trial
-from httpbed.store import archive, campaign, query, sources, tables, verification
+from httpbed.store import archive, campaign, query, sources, table_cache, tables, verification
 from httpbed.store.archive import Merged
 
 OTHER_SEED = stored_campaigns.SMALL.replace("seed = 20261121", "seed = 2")
@@ -247,3 +248,50 @@ def test_no_run_continues_an_archive(tmp_path: Path) -> None:
         campaign.opened(tmp_path / "archive", text, trials, manifest),
     ):
         pass
+
+
+def column(name: str, values: pa.Array) -> Callable[[pa.Table], pa.Table]:
+    """Return a change that gives a table's column other values."""
+
+    def changed(table: pa.Table) -> pa.Table:
+        return table.set_column(table.column_names.index(name), name, values)
+
+    return changed
+
+
+ROWS = 12
+"""Of the observations of the small campaign."""
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda table: table.drop_columns("http_version"), "has no column 'http_version'"),
+        (lambda table: table.drop_columns("metric"), "has no column 'metric'"),
+        (
+            column("value", pa.array(["fast"] * ROWS)),
+            "its column 'value' has the type string, not double",
+        ),
+        (
+            column("loss", pa.nulls(ROWS, pa.string())),
+            "its column 'loss' has rows without a value",
+        ),
+    ],
+)
+def test_an_archive_with_other_columns_is_refused(
+    tmp_path: Path, change: Callable[[pa.Table], pa.Table], reason: str
+) -> None:
+    """Its digests are right: another program, or a person, has written it."""
+    made(tmp_path / "one")
+    folder = tmp_path / "archive"
+    archive.merge([tmp_path / "one"], folder)
+    stored = table_cache.read(folder, tables.TABLES)
+    assert stored is not None
+    changed = {**stored.tables, "observations": change(stored.tables["observations"])}
+    tables.archive(folder, changed)
+    with pytest.raises(ConfigError) as refused:
+        query.read(folder)
+    (mistake,) = refused.value.mistakes
+    assert str(mistake) == (
+        f"{folder}/observations.parquet: {reason}; restore the tables and tables.json from a copy"
+    )

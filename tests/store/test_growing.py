@@ -11,7 +11,7 @@ import pytest
 
 import stored_campaigns
 from httpbed.experiment.errors import ConfigError
-from httpbed.store import attempts, query, table_cache, tables
+from httpbed.store import attempts, layout, query, tables
 from httpbed.store import campaign as campaigns
 from httpbed.store.attempts import AttemptFiles
 from httpbed.store.growing import GrowingCampaign
@@ -105,9 +105,9 @@ def test_no_cache_is_written_while_a_run_works_on_the_campaign(tmp_path: Path) -
     with campaigns.opened(folder, text, TRIALS, stored_campaigns.manifest()) as campaign:
         stored_campaigns.keep(campaign, stored_campaigns.record(TRIALS[0]))
         assert query.read(folder).trials.num_rows == 1
-        assert not (folder / table_cache.INDEX).exists()
+        assert not (folder / layout.INDEX).exists()
     query.read(folder)
-    assert (folder / table_cache.INDEX).exists()
+    assert (folder / layout.INDEX).exists()
 
 
 def test_a_damaged_attempt_is_named_until_it_is_replaced(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ class TimeSeries:
 
 
 def read(results: Results, row: Mapping[str, Any]) -> TimeSeries | None:
-    """Read one attempt's series; None if it has none, or if its record is damaged."""
+    """Read one attempt's series; None if its record is missing, empty or damaged."""
     folder = layout.artifacts(results.directory, row["block"], row["trial"], row["attempt"])
     if results.artifacts.altered(row, LINK_RESULT):
         return None
@@ -99,6 +99,8 @@ def read(results: Results, row: Mapping[str, Any]) -> TimeSeries | None:
         for places in (points.receiver, points.narrow)
     )
     if found is None or not (receiver and narrow):
+        return None
+    if not any(one.sent_bytes for one in (*receiver, *narrow)):  # nothing crossed a link
         return None
     origin_s = found.origin_ns / 1e9
     queue = _means([(one, one.queue_us, one.delivered_bytes) for one in narrow], origin_s)

@@ -54,8 +54,7 @@ def _encoded(texts: Mapping[str, str]) -> dict[str, bytes]:
 
 
 def _require(campaigns: Sequence[Results], folder: Path) -> None:
-    for results in campaigns:
-        output_file.require_folder(folder, results.directory)
+    output_file.require_folder(folder)
     mistakes = [
         Mistake(str(results.directory), "has no finished trial", "run it first: httpbed run")
         for results in campaigns

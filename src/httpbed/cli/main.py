@@ -19,6 +19,8 @@ from httpbed.cli.verb_table import Verbs
 from httpbed.experiment.errors import BedError, ConfigError, HostError
 from httpbed.host import folders, unprivileged
 
+STDERR = 2
+"""The last of the descriptors that every program expects to be open."""
 EXIT_USAGE, EXIT_HOST, EXIT_PIPE = 2, 3, 141
 NOT_WRITABLE = 0o022
 """Group and others cannot write our files, whatever the user's umask is."""
@@ -56,10 +58,27 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line and exit with the code of the failure, if any."""
+    _open_closed_streams()
     termination = Termination()
     with termination.handled():
         code = _run(termination)
     sys.exit(code)
+
+
+def _open_closed_streams() -> None:
+    """Open the null device in place of a closed stdin, stdout or stderr.
+
+    Otherwise the next file that is opened would take its descriptor, and Python has no stream.
+    """
+    descriptor = -1
+    while descriptor < STDERR:
+        descriptor = os.open(os.devnull, os.O_RDWR)
+        os.set_inheritable(descriptor, descriptor <= STDERR)
+    if descriptor > STDERR:
+        os.close(descriptor)
+    sys.stdin = sys.stdin or os.fdopen(0, closefd=False)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
 
 
 def _run(termination: Termination) -> int:

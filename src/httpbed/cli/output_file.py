@@ -18,19 +18,22 @@ FIGURES = {
     ".png": Kind("a PNG file", re.compile(rb"\x89PNG")),
 }
 """Figures by the end of their file's name."""
+_REPORT = Kind(
+    "a report that httpbed wrote",
+    re.compile(rb'<!doctype html>.{0,400}<meta name="generator" content="httpbed ', re.DOTALL),
+)
 _DRAWN = Kind(
     "a figure that httpbed drew",
     re.compile(rb"<\?xml .{0,900}<dc:title>httpbed</dc:title>", re.DOTALL),
 )
 
 
-def require(output: Path, kind: Kind, directory: Path | None = None, *, option: str = "-o") -> None:
+def require(output: Path, kind: Kind, *, option: str = "-o") -> None:
     """Raise ConfigError if a verb must not or cannot write ``output``.
 
     Args:
         output: The file to write.
         kind: What is written; a file of another kind is not replaced.
-        directory: The campaign, whose own files must not be replaced.
         option: The option that names the file.
     """
     if str(output) == "-":  # other programs write to stdout then
@@ -39,17 +42,35 @@ def require(output: Path, kind: Kind, directory: Path | None = None, *, option: 
         raise _refusal(output, "is a folder", "name a file", option)
     if not output.parent.is_dir():
         raise _refusal(output, "its folder does not exist", "create it first", option)
-    if directory:
-        _require_foreign(output, directory, "name another file")
+    _require_foreign(output, "name another file", option)
     if reason := user_file.unlike(output, kind):
         raise _refusal(output, reason, "name another file, or delete this one", option)
 
 
-def require_folder(output: Path, directory: Path) -> None:
-    """Raise ConfigError if ``output`` is not a folder, or belongs to the campaign itself."""
+def require_folder(output: Path) -> None:
+    """Raise ConfigError if ``output`` is not a folder, or is or belongs to a campaign."""
     if output.exists() and not output.is_dir():
         raise _refusal(output, "is not a folder", "name a folder")
-    _require_foreign(output, directory, "name another folder")
+    if layout.is_campaign(output):
+        raise _refusal(output, "is a campaign", "name another folder")
+    _require_foreign(output, "name another folder")
+
+
+def require_report(directory: Path, output: Path | None = None) -> None:
+    """Raise ConfigError if a report or its figures would replace files of another kind.
+
+    Args:
+        directory: The campaign.
+        output: The report's file, if it is not in the campaign.
+    """
+    file, option = output or directory / layout.REPORT, "-o" if output else ""
+    if output or layout.is_campaign(directory):  # else the verb says that it is none
+        require(file, _REPORT, option=option)
+    figures = file.parent / layout.FIGURES
+    if file.parent.resolve() != directory.resolve():
+        require_figures(figures)
+    elif figures.is_symlink():
+        raise _refusal(figures, "is a link, and figures are written there", "remove it", "")
 
 
 def require_figure(option: str, file: Path) -> None:
@@ -114,10 +135,10 @@ def kind_mistakes(folder: Path, kinds: Mapping[str, Kind]) -> list[Mistake]:
     ]
 
 
-def _require_foreign(output: Path, directory: Path, remedy: str) -> None:
-    if layout.is_own_file(directory, output):
-        raise _refusal(output, "is part of the campaign", remedy)
+def _require_foreign(output: Path, remedy: str, option: str = "-o") -> None:
+    if layout.is_own_file(output):
+        raise _refusal(output, "is part of a campaign", remedy, option)
 
 
 def _refusal(output: Path, reason: str, remedy: str, option: str = "-o") -> ConfigError:
-    return ConfigError([Mistake(f"{option} {output}", reason, remedy)])
+    return ConfigError([Mistake(f"{option} {output}".lstrip(), reason, remedy)])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import json
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +19,6 @@ from httpbed.cli.one_of import OneOf
 from httpbed.cli.verb import verb
 from httpbed.experiment.errors import ConfigError, Mistake, visible
 from httpbed.experiment.metric import METRICS
-from httpbed.host.user_file import Kind
 from httpbed.store import damage, sender_records
 
 if TYPE_CHECKING:
@@ -28,10 +26,6 @@ if TYPE_CHECKING:
 
 FORMATS = ("text", "markdown", "json")
 _NOT_WRITABLE = {errno.EACCES, errno.EROFS}
-_HTML = Kind(
-    "a report that httpbed wrote",
-    re.compile(rb'<!doctype html>.{0,400}<meta name="generator" content="httpbed ', re.DOTALL),
-)
 
 
 @verb("report")
@@ -118,8 +112,8 @@ def command(
     }
     _require_compatible(form, chosen, trial, as_json=as_json)
     form = "json" if as_json else form or "text"
-    if output is not None:
-        _require_free(output, directory)
+    if form != "markdown" and trial is None:
+        output_file.require_report(directory, output)
     base = _base(bases)
     results = query.read(directory)
     if trial is not None:
@@ -184,15 +178,6 @@ def _require_compatible(
         mistakes.append(Mistake("--trial", reason, "use --format text or json"))
     if mistakes:
         raise ConfigError(mistakes)
-
-
-def _require_free(output: Path, directory: Path) -> None:
-    """Raise ConfigError if the report or its figures would replace files of another kind."""
-    from httpbed.report import publish  # noqa: PLC0415
-
-    output_file.require(output, _HTML, directory)
-    if output.parent.resolve() != directory.resolve():
-        output_file.require_figures(output.parent / publish.FIGURES)
 
 
 def _one_trial(results: Results, trial: str, *, as_json: bool) -> None:

@@ -13,7 +13,7 @@ import click
 from httpbed.campaign import capability, link_certificate
 from httpbed.campaign.parallelism import ONE, Parallelism
 from httpbed.campaign.preparation import LoadedExperiment
-from httpbed.cli import experiment_argument
+from httpbed.cli import experiment_argument, output_file
 from httpbed.cli.cluster_option import cluster_option, require_cluster
 from httpbed.cli.echo import command_line, echo, say
 from httpbed.cli.jobs import jobs_option
@@ -156,6 +156,7 @@ def carry_out(
         backend=options.backend, command=command_line(), keep=options.keep
     )
     campaign_run.require_place(loaded, directory)
+    output_file.require_report(directory)
     ready = campaign_run.prepare(loaded, catalog, run_options, say=say)
     ready.manifest["scale"] = loaded.scale
     ready.manifest["for_claims"] = loaded.for_claims is not None

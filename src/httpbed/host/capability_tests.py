@@ -115,7 +115,7 @@ def _overlay(folder: str) -> str:
     """Mount an overlay with a writable layer over a folder, as a trial does over its root."""
     lower = os.open(folder, os.O_PATH)  # the private /tmp may hide it
     _mount("httpbed", "/tmp", "tmpfs")  # noqa: S108 - in this namespace only
-    place = Path(tempfile.mkdtemp(prefix="overlay-"))
+    place = Path(tempfile.mkdtemp(prefix="overlay-", dir="/tmp"))
     for name in ("upper", "work", "merged"):
         (place / name).mkdir()
     layers = f"lowerdir=/proc/self/fd/{lower},upperdir={place}/upper,workdir={place}/work"

@@ -24,10 +24,8 @@ from httpbed.report.declared import section as declared
 from httpbed.report.pages import one_load, section
 from httpbed.report.terminal import Console
 from httpbed.store import whole_file
+from httpbed.store.layout import FIGURES, REPORT
 from httpbed.store.results import Results
-
-REPORT = "report.html"
-FIGURES = "figures"
 
 
 def report(

@@ -27,7 +27,7 @@ from httpbed.experiment import parser
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.trial import Trial
 from httpbed.store import campaign as campaigns
-from httpbed.store import machine_log, resume, sender_records, tables
+from httpbed.store import campaign_folder, machine_log, resume, sender_records, tables
 from httpbed.store.campaign import Campaign
 from httpbed.store.layout import MACHINE_LINES, SOURCES
 from httpbed.store.tables import TABLES, CampaignTables
@@ -93,7 +93,7 @@ def merge(directories: Sequence[Path], output: Path) -> Merged:
         ConfigError: They are no campaigns, of different experiments, of different programs, or
             damaged; or the folder holds files.
     """
-    sources = _sources(directories)
+    sources = _sources(directories, output)
     _demand([*_not_alike(sources), *_damages(sources)])
     merged = _merged(sources)
     first = sources[0].campaign
@@ -113,8 +113,8 @@ def merge(directories: Sequence[Path], output: Path) -> Merged:
     return merged
 
 
-def _sources(directories: Sequence[Path]) -> list[Source]:
-    sources, mistakes = list[Source](), list[Mistake]()
+def _sources(directories: Sequence[Path], output: Path) -> list[Source]:
+    sources, mistakes = list[Source](), campaign_folder.not_new(output)
     for directory in directories:
         try:
             sources.append(_source(directory))

@@ -339,11 +339,10 @@ def made(
     """Make a campaign in a new or empty folder, completely or not at all.
 
     Raises:
-        ConfigError: The folder is not empty.
+        ConfigError: The folder is not empty, or belongs to another campaign.
     """
-    if os.path.lexists(directory) and (not directory.is_dir() or any(directory.iterdir())):
-        reason, remedy = "exists and is not an empty folder", "choose another folder with -o"
-        raise ConfigError([Mistake(str(directory), reason, remedy)])
+    if mistakes := campaign_folder.not_new(directory):
+        raise ConfigError(mistakes)
     target = directory.resolve()
     campaign_folder.make(target.parent)
     with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as name:

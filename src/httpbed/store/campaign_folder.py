@@ -60,6 +60,8 @@ def refuse_foreign(directory: Path) -> None:
     nearest = _nearest(directory)
     if not nearest.is_dir():
         raise ConfigError([Mistake(str(nearest), "is not a folder", "choose another with -o")])
+    if inside := _inside(directory):
+        raise ConfigError(inside)
     names = {path.name for path in directory.iterdir()} if directory.is_dir() else set()
     begun = "lock" in names and names <= {"lock", ".manifest", LINKS, *FILES}  # and then broken off
     if names and not names >= set(FILES) and not begun:
@@ -70,6 +72,20 @@ def refuse_foreign(directory: Path) -> None:
             remedy = f"{FROM_A_COPY}, or {remedy}"
         raise ConfigError([Mistake(str(directory), reason, remedy)])
     require_own(directory)
+
+
+def not_new(directory: Path) -> list[Mistake]:
+    """Return why a folder cannot be that of a new campaign; nothing if it is new or empty."""
+    if os.path.lexists(directory) and (not directory.is_dir() or any(directory.iterdir())):
+        reason, remedy = "exists and is not an empty folder", "choose another folder with -o"
+        return [Mistake(str(directory), reason, remedy)]
+    return _inside(directory)
+
+
+def _inside(directory: Path) -> list[Mistake]:
+    if not layout.is_own_file(directory):
+        return []
+    return [Mistake(str(directory), "is part of a campaign", "choose another folder with -o")]
 
 
 def require_writable(directory: Path) -> None:

@@ -24,6 +24,12 @@ TRIALS, UNFINISHED, DAMAGED = "trials", "unfinished", "damaged"
 EARLIER = "earlier"
 """What a campaign was before it grew: a numbered folder for each time."""
 LOCK = "lock"
+REPORT, FIGURES = "report.html", "figures"
+"""The report, and the folder of its figures."""
+TABLES = ("trials", "observations", "checks", "attempts")
+"""Names of the tables, each a Parquet file."""
+INDEX = "tables.json"
+"""Digests and columns of the tables."""
 FOLDERS = (TRIALS, UNFINISHED, DAMAGED, EARLIER)
 _LEVELS = (re.compile(r"[0-9]{4,9}"), re.compile(r"[0-9a-f]{12}"), re.compile(r"[1-9][0-9]{0,8}"))
 """Names of blocks, trials and attempts."""
@@ -117,8 +123,23 @@ def _listed(folder: str | Path) -> list[os.DirEntry[str]]:
         return list(entries)
 
 
-def is_own_file(directory: Path, file: Path) -> bool:
+def table(directory: Path, name: str) -> Path:
+    """Return the file of a table."""
+    return directory / f"{name}.parquet"
+
+
+def is_campaign(folder: Path) -> bool:
+    """Whether a folder has what every campaign or archive has."""
+    return all(os.path.lexists(folder / name) for name in FILES)
+
+
+def is_own_file(file: Path) -> bool:
     """Whether a path leads to a file or folder that a campaign consists of, links followed."""
     real = Path(os.path.realpath(file))  # which accepts loops of links
-    own = (*FILES, LINKS, RUNS, MACHINES, LOCK, *FOLDERS)
-    return any(real.is_relative_to(directory.resolve() / name) for name in own)
+    return any(_consists_of(folder, real) for folder in real.parents if is_campaign(folder))
+
+
+def _consists_of(directory: Path, real: Path) -> bool:
+    tables = (table(directory, name) for name in TABLES)
+    own = (*FILES, LINKS, RUNS, MACHINES, LOCK, INDEX, *FOLDERS)
+    return any(real.is_relative_to(one) for one in (*tables, *(directory / name for name in own)))

@@ -26,6 +26,10 @@ TRIAL_FIELDS: Mapping[str, pa.DataType] = {
     "wall_s": pa.float64(),
     "machine": pa.string(),
 }
+OPTIONAL_FIELDS = frozenset({"machine", "passed", "measured"})
+"""Fields without a value in some rows; all other fields have one in every row."""
+LATER_FIELDS = frozenset({"machine"})
+"""Fields that archives of earlier versions lack."""
 OBSERVATION_FIELDS: Mapping[str, pa.DataType] = {
     "block": pa.int32(),
     "trial": pa.string(),

@@ -19,10 +19,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from httpbed.host.sandbox import untrusted_files
-from httpbed.store import digests, durable_files
+from httpbed.store import digests, durable_files, layout
 from httpbed.store.damage import Damage
+from httpbed.store.layout import INDEX
 
-INDEX = "tables.json"
 SCHEMA = 2
 
 
@@ -41,7 +41,7 @@ def read(real: Path, names: Iterable[str]) -> StoredTables | None:
     """Read some tables; None if one of them is missing or not as it was written."""
     try:
         index = digests.unsealed(untrusted_files.data(real / INDEX))
-        found = {name: _table(real / f"{name}.parquet", index["tables"][name]) for name in names}
+        found = {name: _table(layout.table(real, name), index["tables"][name]) for name in names}
         damaged = tuple(Damage(place, tuple(reasons)) for place, reasons in index["damaged"])
         made_from = index["made_from"]
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException):
@@ -70,7 +70,7 @@ def write(directory: Path, stored: StoredTables) -> None:
         "damaged": [[one.place, one.reasons] for one in stored.damaged],
     }
     for name, content in written.items():
-        _replace(directory / f"{name}.parquet", content)
+        _replace(layout.table(directory, name), content)
     _replace(directory / INDEX, digests.sealed(index))
 
 

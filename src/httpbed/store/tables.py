@@ -25,7 +25,7 @@ import hashlib
 import json
 import os
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,9 +39,15 @@ from httpbed.experiment.trial import Record, Trial
 from httpbed.store import attempts, campaign_lock, layout, table_cache
 from httpbed.store.campaign import Campaign
 from httpbed.store.damage import Damage
-from httpbed.store.layout import DESIGN
-from httpbed.store.results import CHECK_FIELDS, OBSERVATION_FIELDS, TRIAL_FIELDS
-from httpbed.store.table_cache import INDEX, StoredTables
+from httpbed.store.layout import DESIGN, INDEX
+from httpbed.store.results import (
+    CHECK_FIELDS,
+    LATER_FIELDS,
+    OBSERVATION_FIELDS,
+    OPTIONAL_FIELDS,
+    TRIAL_FIELDS,
+)
+from httpbed.store.table_cache import StoredTables
 
 TRIALS = "trials"
 TABLES: Mapping[str, Mapping[str, pa.DataType]] = {
@@ -135,15 +141,34 @@ def _tables_alone(campaign: Campaign, wanted: Sequence[str]) -> CampaignTables:
         raise ConfigError([Mistake(str(campaign.directory), reason, remedy)])
     made_from = {"design": _design_digest(campaign)}
     complete = {name: _completed(table, name) for name, table in found.tables.items()}
+    if mistakes := [*_wrong_columns(complete, campaign)]:
+        raise ConfigError(mistakes)
     return CampaignTables(complete, found.damaged, _digest(made_from, ()))
 
 
 def _completed(table: pa.Table, name: str) -> pa.Table:
     """Add the columns that an archive of an earlier version lacks, without values."""
     for place, (column, kind) in enumerate(TABLES[name].items()):
-        if column not in table.column_names:
+        if column in LATER_FIELDS and column not in table.column_names:
             table = table.add_column(place, pa.field(column, kind), pa.nulls(len(table), kind))
     return table
+
+
+def _wrong_columns(found: Mapping[str, pa.Table], campaign: Campaign) -> Iterator[Mistake]:
+    """Yield a mistake for each column that an archive should have, and has not or differently."""
+    factors = dict.fromkeys(_factors(campaign), pa.string())
+    for name, table in found.items():
+        for column, kind in {**TABLES[name], **factors}.items():
+            if column not in table.column_names:
+                reason = f"has no column {column!r}"
+            elif (other := table.schema.field(column).type) != kind:
+                reason = f"its column {column!r} has the type {other}, not {kind}"
+            elif column not in OPTIONAL_FIELDS and table[column].null_count:
+                reason = f"its column {column!r} has rows without a value"
+            else:
+                continue
+            file = layout.table(campaign.directory, name)
+            yield Mistake(str(file), reason, f"restore the tables and {INDEX} from a copy")
 
 
 def _factors(campaign: Campaign) -> list[str]:

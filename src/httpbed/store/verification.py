@@ -11,8 +11,7 @@ from httpbed.experiment.trial import Record, Trial
 from httpbed.store import attempts, digests, growth, layout, tables
 from httpbed.store.campaign import Campaign
 from httpbed.store.damage import Damage
-from httpbed.store.layout import DESIGN, EXPERIMENT, LINKS, RUNS
-from httpbed.store.table_cache import INDEX
+from httpbed.store.layout import DESIGN, EXPERIMENT, INDEX, LINKS, RUNS
 
 
 @dataclass(frozen=True)

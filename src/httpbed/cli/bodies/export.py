@@ -41,7 +41,7 @@ def run(
     if output is None:
         table_files.write(table, sys.stdout.buffer, form)
         return
-    output_file.require(output, table_files.FILES[form], results.directory)
+    output_file.require(output, table_files.FILES[form])
     whole_file.write(output, table_files.content(table, form))
 
 
@@ -78,6 +78,6 @@ def _loads(results: Results, kind: str, output: Path | None, *, as_json: bool) -
     if output is None:
         reason = f"is missing: --format {kind} writes a file per page load into a folder"
         raise ConfigError([Mistake("-o", reason, "add -o DIR")])
-    output_file.require_folder(output, results.directory)
+    output_file.require_folder(output)
     for line in export_loads.write(results, kind, output):
         echo(line, err=True)
