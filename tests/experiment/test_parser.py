@@ -116,6 +116,12 @@ def test_the_schema_is_json_and_names_its_draft() -> None:
             "topology.links[0].between",
             "'sever'",
         ),
+        (
+            '["client", "server"]\n\n',
+            '["client", "client", "server"]\n\n',
+            "topology",
+            "'client' more than once",
+        ),
         ('"1000 packets"', '"0 packets"', "topology.links[0].queue.limit", "holds no packet"),
         ('"droptail"', '"red"', "topology.links[0].queue.discipline", "droptail"),
         ('kind = "download"', 'kind = "website"', "workload.kind", '"page"'),
@@ -138,6 +144,20 @@ def test_each_mistake_is_reported_at_its_place(old: str, new: str, place: str, r
     mistakes = mistakes_by_place(with_line(old, new))
     assert place in mistakes
     assert reason in mistakes[place]
+
+
+@pytest.mark.parametrize(
+    ("key", "remedy"),
+    [
+        ("replicate", "did you mean 'replicates'?"),
+        ("bogus", "delete it"),
+        ("a", "delete it"),
+    ],
+)
+def test_a_known_key_is_proposed_only_if_it_is_similar(key: str, remedy: str) -> None:
+    """A key with a letter too many or too few, but no other word."""
+    mistakes = parser.read(with_line("seed = 20261121", f"seed = 1\n{key} = 1")).mistakes
+    assert [one.remedy for one in mistakes if one.place == key] == [remedy]
 
 
 def test_six_mistakes_of_six_kinds_are_reported_at_once() -> None:

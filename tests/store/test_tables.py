@@ -13,6 +13,7 @@ import pytest
 import stored_campaigns
 from httpbed.analysis.findings import find
 from httpbed.experiment.errors import ConfigError
+from httpbed.experiment.parser import RESERVED_FACTORS
 from httpbed.store import campaign as campaigns
 from httpbed.store import query
 from httpbed.store import tables as compact
@@ -192,3 +193,8 @@ def test_a_campaign_without_trials_yet_becomes_readable(tmp_path: Path) -> None:
     trial = stored_campaigns.loaded().trials[0]
     stored_campaigns.keep(campaigns.open_existing(tmp_path), stored_campaigns.record(trial))
     assert seconds(tmp_path) == [1.0]
+
+
+def test_no_factor_has_the_name_of_a_column() -> None:
+    """Each table has the factors beside its own columns."""
+    assert {*TRIAL_FIELDS, *OBSERVATION_FIELDS, *CHECK_FIELDS} == RESERVED_FACTORS

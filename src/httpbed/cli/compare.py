@@ -18,6 +18,7 @@ from httpbed.cli.run import RunFlags
 from httpbed.cli.verb import verb
 from httpbed.cli.wait_option import wait_option
 from httpbed.experiment.clock import Clock
+from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.host import backend
 from httpbed.programs.catalog import Catalog
 from httpbed.studies.compare import comparison
@@ -95,6 +96,9 @@ def command(
     campaign's folder contains the experiment file: to go further, copy it, edit it, and use httpbed
     run.
     """
+    if dry_run and as_json:
+        reason = "has no meaning with --dry-run, which prints the experiment file"
+        raise ConfigError([Mistake("--json", reason, "leave one of them out")])
     catalog = experiment_argument.catalog(recipe_folders)
     if against:
         catalog = catalog.with_second_build(*against)

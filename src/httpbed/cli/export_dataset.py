@@ -46,7 +46,8 @@ def write(campaigns: Sequence[Results], folder: Path) -> str:
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in (contents | _encoded(texts)).items():
         whole_file.write(folder / name, content)
-    return f"{len(made.rows)} trials with {len(made.columns)} columns: {folder}"
+    trials = f"{len(made.rows)} trial{'s' * (len(made.rows) != 1)}"
+    return f"{trials} with {len(made.columns)} columns: {folder}"
 
 
 def _encoded(texts: Mapping[str, str]) -> dict[str, bytes]:

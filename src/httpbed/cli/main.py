@@ -33,8 +33,9 @@ WRONG_PATHS = frozenset(
     | {errno.ELOOP, errno.EEXIST, errno.ENXIO}
 )
 """Errors of a path that the user wrote, not of the machine."""
-KEEPING_NOTHING = (["link"], ["status"])
-"""Verbs that no later call resumes."""
+RESUMED = (["run"], ["compare"], ["demo"])
+"""Verbs whose campaign a later call resumes."""
+KEPT = "finished work is kept, and the same command resumes"
 PLACE_REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.ENOSPC)
 
 
@@ -106,12 +107,16 @@ def _run(termination: Termination) -> int:
 
 
 def _terminated(termination: Termination) -> int:
-    kept = "; finished work is kept, and the same command resumes"
     with suppress(OSError):  # after SIGHUP the terminal may be gone
-        _complain(str(termination) + ("" if sys.argv[1:2] in KEEPING_NOTHING else kept))
+        _complain(_with_resumption(str(termination)))
     if termination.received == signal.SIGHUP:
         _discard_output()
     return termination.exit_code
+
+
+def _with_resumption(text: str) -> str:
+    """Add that the same command resumes, if it does."""
+    return f"{text}; {KEPT}" if sys.argv[1:2] in RESUMED else text
 
 
 def _discard_output() -> None:
@@ -161,8 +166,8 @@ def _is_out_of_memory(error: Exception) -> bool:
 def _operating_system(error: OSError) -> int:
     """Explain an error of the operating system; raise those without a remedy, with traceback."""
     remedies = {
-        errno.ENOSPC: "free some space; finished work is kept, and the same command resumes",
-        errno.EDQUOT: "free some of your quota; the same command resumes",
+        errno.ENOSPC: _with_resumption("free some space"),
+        errno.EDQUOT: _with_resumption("free some of your quota"),
         errno.EACCES: "choose a folder that this user may write to with -o",
         errno.EPERM: "choose a folder that this user may write to with -o",
         errno.ENOENT: "choose another folder with -o",

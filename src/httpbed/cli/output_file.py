@@ -67,7 +67,7 @@ def require_report(directory: Path, output: Path | None = None) -> None:
     if output or layout.is_campaign(directory):  # else the verb says that it is none
         require(file, _REPORT, option=option)
     figures = file.parent / layout.FIGURES
-    if file.parent.resolve() != directory.resolve():
+    if os.path.realpath(file.parent) != os.path.realpath(directory):
         require_figures(figures)
     elif figures.is_symlink():
         raise _refusal(figures, "is a link, and figures are written there", "remove it", "")

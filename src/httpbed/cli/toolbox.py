@@ -115,6 +115,9 @@ def remove(names: tuple[str, ...], *, every: bool, as_json: bool) -> None:
     """Remove root filesystems by name, as `list` shows it; none may be in use."""
     there = {root.name: root for root in toolbox.find_all()}
     chosen = tuple(there) if every else names
+    if not (names or every):
+        remedy = "name the root filesystems to remove, or add --all"
+        raise ConfigError([Mistake("NAME", "is missing", remedy)])
     if unknown := [name for name in chosen if name not in there]:
         raise ConfigError(
             Mistake(name, "no toolbox has this name", "see httpbed toolbox list")

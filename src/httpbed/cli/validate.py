@@ -61,7 +61,8 @@ def command(
         echo(json.dumps({**values, "claims": claims}))
     else:
         at_scales = [f"{trials} at scale {name}" for name, trials in scales.items()]
-        words = [f"{len(loaded.trials)} trials", *at_scales, *_in_words(claims)]
+        trials = f"{len(loaded.trials)} trial{'s' * (len(loaded.trials) != 1)}"
+        words = [trials, *at_scales, *_in_words(claims)]
         echo(f"{file}: no mistakes; {', '.join(words)}")
         experiment_argument.print_notes(loaded)
 

@@ -29,7 +29,8 @@ def command(context: click.Context, *, directory: Path, as_json: bool) -> None:
 
     Use it after a power cut, after copying a campaign, and before publishing its figures. It names
     every file that is missing, truncated, changed or added: the campaign's own files, every
-    attempt's, and their artifacts. Trials without an attempt are no fault.
+    attempt's, and their artifacts. Trials without an attempt are no fault. Tables are not compared
+    where attempts are there: the next verb that needs them makes them again.
 
     Digests reveal damage and edits. They do not reveal a person who changes a value and computes
     all digests again.

@@ -46,10 +46,13 @@ RESERVED_FACTORS = frozenset(
     (
         *("block", "position", "trial", "attempt", "outcome", "reason", "time_limit_s", "started"),
         *("wall_s", "metric", "value", "unit", "source", "item", "name", "of", "passed", "figure"),
-        *("limit", "machine"),
+        *("limit", "machine", "check", "measured"),
     )
 )
 """Columns of every exported table, which a factor of that name would collide with."""
+
+_SIMILAR = 0.75
+"""Least similarity of an unknown key to the key that is proposed (difflib's ratio)."""
 
 
 @dataclass(frozen=True)
@@ -344,7 +347,11 @@ def _mistake(
         key = str(detail["loc"][-1])
         is_misplaced = key in _known_keys()  # not misspelled
         reason = "is not a key of this table" if is_misplaced else "unknown key"
-        close = [] if is_misplaced else difflib.get_close_matches(key, _known_keys(), n=1)
+        close = (
+            []
+            if is_misplaced
+            else difflib.get_close_matches(key, _known_keys(), n=1, cutoff=_SIMILAR)
+        )
         remedy = f"did you mean {close[0]!r}?" if close else "delete it"
     elif detail["type"] == "missing":
         reason, remedy = "is missing", "add it"

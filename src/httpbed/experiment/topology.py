@@ -205,8 +205,8 @@ class Topology(Value):
         if unknown:
             msg = f"a link names a host that is not in hosts: {', '.join(sorted(unknown))}"
             raise ValueError(msg)
-        if len(set(self.hosts)) != len(self.hosts):
-            msg = "a host is named twice"
+        if twice := sorted({host for host in self.hosts if self.hosts.count(host) > 1}):
+            msg = f"hosts lists {', '.join(map(repr, twice))} more than once: list each host once"
             raise ValueError(msg)
         names = [link.name for link in self.links]
         for name in sorted({name for name in names if names.count(name) > 1}):

@@ -28,7 +28,8 @@ def run(*, directories: tuple[Path, ...], output: Path, as_json: bool) -> None:
     )
     for directory in directories:
         own = [str(ours) for ours, (one, _) in merged.blocks.items() if one.place == str(directory)]
-        echo(f"  {directory}: {f'blocks {listed(own)}' if own else 'nothing'}")
+        blocks = f"block{'s' * (len(own) != 1)} {listed(own)}" if own else "nothing"
+        echo(f"  {directory}: {blocks}")
 
 
 def _values(merged: Merged, output: Path) -> dict[str, object]:

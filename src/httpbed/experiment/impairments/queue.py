@@ -67,7 +67,7 @@ def parse_queue_limit(text: object) -> QueueLimit:
     if unit == "packets" and amount != int(amount):
         raise RejectedValueError(f"{text!r} is not a whole number of packets")
     if amount < _LEAST[unit]:
-        least = f"the least is {_LEAST[unit]:f} {unit}"
+        least = f"the least is {_LEAST[unit]:f} {unit}" if unit != "packets" else "the least is one"
         raise RejectedValueError(f"{text!r} holds no packet", least)
     if amount > _MOST[unit]:
         raise RejectedValueError(f"{text!r} is too large: more than {_MOST[unit]} {unit}")

@@ -223,7 +223,8 @@ def parse(line: CommandLine, catalog: Catalog) -> tuple[ComparisonOptions, list[
         if text is not None:
             listed = [_spelled(option.kind, one) for one in _parts(text)]
             mistakes += _list_mistakes(option.flag, listed)
-            values[option.name] = _usable(listed, option.default)
+            default = option.default and _spelled(option.kind, option.default)
+            values[option.name] = _usable(listed, default)
     peers = [one.partition(":")[0] for one in values["proxy"] if one != NONE]
     peers += values["server"] if NONE in values["proxy"] else ()
     words = [word for text in line.clients for word in _parts(text)]
