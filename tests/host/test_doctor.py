@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -139,3 +140,14 @@ def test_a_missing_queueing_discipline_is_reported_with_its_remedy(
     seeded = {"qdisc netem": {"figure": ""}, "qdisc netem seed": {"figure": ""}}
     monkeypatch.setattr(doctor, "run_capability_tests", lambda *_, **__: findings | seeded)
     assert doctor.require_qdisc("netem", root) is True
+
+
+def test_a_cache_that_cannot_be_written_makes_the_machine_unable(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """However much of its disk is free; the folder itself need not exist yet."""
+    monkeypatch.setenv("HTTPBED_CACHE", str(tmp_path / "below" / "cache"))
+    monkeypatch.setattr(os, "access", lambda place, _: place != tmp_path)
+    found = capabilities({}, monkeypatch)["free disk for the cache"]
+    assert (found.ok, found.figure) == (False, f"this user cannot write to {tmp_path}")
+    assert found.remedy == "set HTTPBED_CACHE to a folder of yours"

@@ -14,7 +14,7 @@ from httpbed.campaign import executor
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.handover_event import HandoverEvent
 from httpbed.store import campaign as campaigns
-from httpbed.store import campaign_lock, finished, layout, query, resume
+from httpbed.store import campaign_lock, digests, finished, layout, query, resume
 
 
 def refusal(directory: Path, **changes: str) -> list[Mistake]:
@@ -335,3 +335,38 @@ def test_a_campaign_at_a_scale_is_read_back_as_it_ran(tmp_path: Path) -> None:
     assert results.planned == 3
     assert results.experiment.replicates == 1
     assert results.document["factors"]["loss"] == ["2 %"]
+
+
+@pytest.mark.parametrize(
+    ("members", "mistakes"),
+    [
+        ({"scale": 0}, ["scale: must be 'smoke', 'standard' or 'full', not 0"]),
+        ({"host": {"cores": "two"}}, ["host.cores: must be a whole number, not 'two'"]),
+        (
+            {"programs": [{"version": 1}], "senders": None},
+            [
+                "programs[0].name: is missing",
+                'programs[0].version: must be a text, not 1: write it in quotes, "1"',
+                "programs[0].sha256: is missing",
+                "programs[0].libraries: is missing",
+                "senders: must be a list",
+            ],
+        ),
+        ({"sources": [{"blocks": {"first": 1}}]}, ["sources[0].blocks.first.[key]"]),
+    ],
+)
+def test_every_member_of_a_manifest_that_cannot_be_read_is_named(
+    tmp_path: Path, members: dict[str, object], mistakes: list[str]
+) -> None:
+    """Its seal is right: another version, or another program, has written it."""
+    stored_campaigns.make(tmp_path, [])
+    document = json.loads((tmp_path / "manifest.json").read_text()) | members
+    del document["sha256"]
+    (tmp_path / "manifest.json").write_bytes(digests.sealed(document))
+    with pytest.raises(ConfigError) as refused:
+        _ = campaigns.open_existing(tmp_path).manifest
+    told = [str(one).removeprefix(f"{tmp_path}/manifest.json: ") for one in refused.value.mistakes]
+    assert len(told) == len(mistakes)
+    for line, mistake in zip(told, mistakes, strict=True):
+        assert line.startswith(mistake)
+        assert line.endswith("restore it from a copy, or use the httpbed that wrote the campaign")

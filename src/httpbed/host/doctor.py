@@ -354,9 +354,12 @@ def _disk_capability() -> Capability:
     place = folders.cache()
     while not place.is_dir():
         place = place.parent
-    free = shutil.disk_usage(place).free
+    name, free = "free disk for the cache", shutil.disk_usage(place).free
+    if not os.access(place, os.W_OK | os.X_OK):
+        figure = f"this user cannot write to {place}"
+        return Capability(name, False, figure, "set HTTPBED_CACHE to a folder of yours")
     return Capability(
-        "free disk for the cache",
+        name,
         free >= _LEAST_DISK_BYTES,
         f"{free / 1e9:.1f} GB",
         f"free some, or set HTTPBED_CACHE to another folder; at least {_LEAST_DISK_BYTES / 1e9} GB"

@@ -47,6 +47,7 @@ from httpbed.store import (
     first_files,
     growth,
     layout,
+    manifest_form,
 )
 from httpbed.store.damage import Damage
 from httpbed.store.digests import DifferentError, FileDigest
@@ -94,6 +95,12 @@ class Campaign:
             reason = f"has schema {found}, and this httpbed reads schema {MANIFEST_SCHEMA}"
             remedy = "use the httpbed that wrote the campaign"
             raise ConfigError([Mistake(str(self.directory / MANIFEST), reason, remedy)])
+        if wrong := [*manifest_form.mistakes(document)]:
+            remedy = "restore it from a copy, or use the httpbed that wrote the campaign"
+            file = self.directory / MANIFEST
+            raise ConfigError(
+                Mistake(f"{file}: {place}", reason, remedy) for place, reason in wrong
+            )
         return document
 
     @property

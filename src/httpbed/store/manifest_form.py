@@ -1,0 +1,133 @@
+"""The form of a manifest: which members it may have, and their types.
+
+A seal says that a manifest is as some httpbed wrote it, and the form that this one can read it.
+Earlier versions wrote fewer members, so each may be missing, and others may be there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from httpbed.experiment import validation_messages
+from httpbed.experiment.clock import Clock
+from httpbed.experiment.factorial import ScaleName
+
+Texts = dict[str, str]
+Blocks = dict[Annotated[str, Field(pattern="^[1-9][0-9]*$")], int]
+"""Numbers of blocks in a source, by those in the archive."""
+
+
+class _Form(BaseModel):
+    model_config = ConfigDict(strict=True, extra="allow")
+
+
+class _Host(_Form):
+    kernel: str | None = None
+    architecture: str | None = None
+    distribution: str | None = None
+    cpu: str | None = None
+    cores: int | None = None
+    memory_bytes: int | None = None
+    load: list[float] | None = None
+    steal: float | None = None
+    governor: str | None = None
+    hypervisor: bool | None = None
+    container: str | None = None
+
+
+class _Program(_Form):
+    name: str
+    version: str
+    path: str = ""
+    sha256: str
+    libraries: Texts
+    wheels: Texts = {}
+
+
+class _Certificate(_Form):
+    date: str
+    outside: list[str]
+    sha256: str | None = None
+    scale: str | None = None
+    passed: bool | None = None
+    outside_topologies: dict[str, list[str]] = {}
+
+
+class _Sender(_Form):
+    sender: dict[str, Any]
+    passed: bool | None
+    set: Texts = {}
+    failed: list[str] = []
+    unseen: list[str] = []
+    date: str | None = None
+    scale: str | None = None
+
+
+class _Site(_Form):
+    name: str
+    sha256: str
+    source: str | None = None
+
+
+class _SecondBuild(_Form):
+    of: str
+    path: str
+
+
+class _Link(_Form):
+    backend: str
+
+
+class _Campaign(_Form):
+    """What a manifest and a source of an archive have in common."""
+
+    httpbed: str | None = None
+    started: str | None = None
+    command: str | None = None
+    seed: int | None = None
+    host: _Host | None = None
+    link_certificate: _Certificate | None = None
+
+
+class _Source(_Campaign):
+    blocks: Blocks
+    sources: list[_Source] = []
+
+
+class _Manifest(_Campaign):
+    link: _Link | None = None
+    clock: Clock = "real"
+    kept: list[str] = []
+    programs: list[_Program] = []
+    recipes: Texts = {}
+    sites: list[_Site] = []
+    scale: ScaleName | None = None
+    for_claims: bool = False
+    replicates: int | None = None
+    until: str | None = None
+    recipe_folders: list[str] = []
+    own_programs: Texts = {}
+    second_builds: dict[str, _SecondBuild] = {}
+    senders: list[_Sender] = []
+    sources: list[_Source] = []
+    generation: int = 1
+    cluster: bool = False
+
+
+def mistakes(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the place and the reason of everything in a manifest that this httpbed cannot read."""
+    try:
+        _Manifest.model_validate(document)
+    except ValidationError as error:
+        for detail in error.errors():
+            reason, _ = validation_messages.reason_and_remedy(detail)
+            is_missing = detail["type"] == "missing"
+            yield _place(detail["loc"]), "is missing" if is_missing else reason
+
+
+def _place(parts: tuple[int | str, ...]) -> str:
+    written = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
+    return "".join(written).removeprefix(".")
