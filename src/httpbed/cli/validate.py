@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.cli import experiment_argument
 from httpbed.cli.echo import echo
 from httpbed.cli.verb import verb
@@ -45,8 +46,7 @@ def command(
     Use it while you write an experiment. It reads only the file and the recipes, never the machine.
     """
     try:
-        loaded, _ = experiment_argument.load(file, recipe_folders)
-        _demand_cells_of(others, loaded.experiment)
+        loaded = _load(file, others, recipe_folders)
     except ConfigError as error:
         if not as_json:
             raise
@@ -67,25 +67,45 @@ def command(
         experiment_argument.print_notes(loaded)
 
 
-def _demand_cells_of(others: tuple[Path, ...], experiment: Experiment) -> None:
-    """Check the claims about other experiments.
+def _load(
+    file: Path, others: tuple[Path, ...], recipe_folders: tuple[Path, ...]
+) -> LoadedExperiment:
+    """Read the experiment, and check its claims about others.
 
     Raises:
-        ConfigError: With every mistake, in another file or in a claim about it.
+        ConfigError: With every mistake, in any of the files.
     """
-    designs = {}
-    for path in others:
-        read = parser.read_valid(experiment_argument.text(path))
-        if read.experiment is None:
-            raise ConfigError([replace(one, place=f"{path}: {one.place}") for one in read.mistakes])
-        designs[read.experiment.name] = _design(read.experiment)
-    whole = replace(_design(experiment), others=designs)
-    mistakes = [
-        Mistake(parser.format_path((*at, *one.at)), one.reason, one.remedy)
-        for at, one in checking.problems(dict(enumerate(experiment.claims)), whole)
-    ]
+    designs, mistakes = _designs(others)
+    try:
+        loaded, _ = experiment_argument.load(file, recipe_folders)
+    except ConfigError as error:
+        raise ConfigError([*error.mistakes, *mistakes]) from None
+    if not mistakes:
+        claims = dict(enumerate(loaded.experiment.claims))
+        whole = replace(_design(loaded.experiment), others=designs)
+        mistakes = [
+            Mistake(parser.format_path((*at, *one.at)), one.reason, one.remedy)
+            for at, one in checking.problems(claims, whole)
+        ]
     if mistakes:
         raise ConfigError(mistakes)
+    return loaded
+
+
+def _designs(files: tuple[Path, ...]) -> tuple[dict[str, ClaimDesign], list[Mistake]]:
+    """Return the designs of the experiments in some files by their names, and every mistake."""
+    designs, mistakes = dict[str, ClaimDesign](), list[Mistake]()
+    for path in files:
+        try:
+            read = parser.read(experiment_argument.text(path))
+        except ConfigError as error:
+            mistakes += error.mistakes
+            continue
+        if read.experiment is None or read.mistakes:
+            mistakes += (replace(one, place=f"{path}: {one.place}") for one in read.mistakes)
+        else:
+            designs[read.experiment.name] = _design(read.experiment)
+    return designs, mistakes
 
 
 def _claims(experiment: Experiment) -> dict[str, int]:
