@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import pty
+import shlex
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -129,3 +131,13 @@ def test_a_lost_terminal_gives_no_traceback() -> None:
         assert process.wait(30) == 129
     os.close(reader)
     os.close(writer)
+
+
+@pytest.mark.parametrize("closed", ["2>&-", ">&-", "<&- >&- 2>&-"])
+def test_a_verb_needs_no_open_stream(closed: str, tmp_path: Path) -> None:
+    """The null device takes the place of closed ones, so no other file gets their descriptors."""
+    code = "from httpbed.cli import main; main.main()"
+    line = f"exec {shlex.quote(sys.executable)} -c {shlex.quote(code)} validate nothing {closed}"
+    ended = subprocess.run(["/bin/sh", "-c", line], cwd=tmp_path, check=False, timeout=60)
+    assert ended.returncode == 2
+    assert not [*tmp_path.iterdir()]

@@ -358,13 +358,9 @@ def _disk_capability() -> Capability:
     if not os.access(place, os.W_OK | os.X_OK):
         figure = f"this user cannot write to {place}"
         return Capability(name, False, figure, "set HTTPBED_CACHE to a folder of yours")
-    return Capability(
-        name,
-        free >= _LEAST_DISK_BYTES,
-        f"{free / 1e9:.1f} GB",
-        f"free some, or set HTTPBED_CACHE to another folder; at least {_LEAST_DISK_BYTES / 1e9} GB"
-        " are needed",
-    )
+    least = f"at least {_LEAST_DISK_BYTES / 1e9} GB are needed"
+    remedy = f"free some, or set HTTPBED_CACHE to another folder; {least}"
+    return Capability(name, free >= _LEAST_DISK_BYTES, f"{free / 1e9:.1f} GB", remedy)
 
 
 def _executable_capability(name: str, path: Path | None) -> Capability:
