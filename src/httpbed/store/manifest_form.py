@@ -7,17 +7,27 @@ Earlier versions wrote fewer members, so each may be missing, and others may be 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from httpbed.experiment import validation_messages
 from httpbed.experiment.clock import Clock
 from httpbed.experiment.factorial import ScaleName
+from httpbed.experiment.kept import KINDS
 
 Texts = dict[str, str]
 Blocks = dict[Annotated[str, Field(pattern="^[1-9][0-9]*$")], int]
 """Numbers of blocks in a source, by those in the archive."""
+
+
+Count = Annotated[int, Field(ge=0, lt=2**63)]
+
+
+def _is_kind(name: str) -> str:
+    if name not in KINDS:
+        raise ValueError(f"is not one of {', '.join(KINDS)}")
+    return name
 
 
 class _Form(BaseModel):
@@ -29,8 +39,8 @@ class _Host(_Form):
     architecture: str | None = None
     distribution: str | None = None
     cpu: str | None = None
-    cores: int | None = None
-    memory_bytes: int | None = None
+    cores: Count | None = None
+    memory_bytes: Count | None = None
     load: list[float] | None = None
     steal: float | None = None
     governor: str | None = None
@@ -56,8 +66,20 @@ class _Certificate(_Form):
     outside_topologies: dict[str, list[str]] = {}
 
 
+class _SenderKey(_Form):
+    implementation: str
+    version: str
+    sha256: str
+    libraries: str
+    http_version: str
+    transport: Literal["tcp", "quic"]
+    congestion_control: str
+    knobs: Texts = {}
+    kernel: str = ""
+
+
 class _Sender(_Form):
-    sender: dict[str, Any]
+    sender: _SenderKey
     passed: bool | None
     set: Texts = {}
     failed: list[str] = []
@@ -88,7 +110,7 @@ class _Campaign(_Form):
     started: str | None = None
     command: str | None = None
     seed: int | None = None
-    host: _Host | None = None
+    host: _Host = _Host()
     link_certificate: _Certificate | None = None
 
 
@@ -98,9 +120,9 @@ class _Source(_Campaign):
 
 
 class _Manifest(_Campaign):
-    link: _Link | None = None
+    link: _Link = _Link(backend="")
     clock: Clock = "real"
-    kept: list[str] = []
+    kept: list[Annotated[str, AfterValidator(_is_kind)]] = []
     programs: list[_Program] = []
     recipes: Texts = {}
     sites: list[_Site] = []
