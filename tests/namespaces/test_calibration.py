@@ -285,7 +285,8 @@ def test_an_event_that_changes_nothing_is_caught(sound: Sound, tmp_path: Path, c
 def test_impairments_that_disturb_each_other_are_caught(sound: Sound, tmp_path: Path) -> None:
     """Duplicates that are drawn after the losses were removed are other duplicates."""
     cell = list(other_cells.together())[1]
-    assert not exact(sound(cell)), sound(cell)
+    drawn = {"duplication up, packets amiss", "loss up, packets amiss"}
+    assert not drawn & failed(sound(cell)), sound(cell)  # a busy machine may hold packets, too
 
     def shift(config: dict[str, Any]) -> None:
         way(config, UP)["duplication"]["key"] = way(config, UP)["loss"]["key"]
