@@ -20,7 +20,7 @@ from httpbed.analysis.estimate import Interval, median_interval
 from httpbed.analysis.findings import Findings
 from httpbed.analysis.sample import Sample
 from httpbed.store import machine_log, resume, sources
-from httpbed.store.layout import MACHINE_LINES
+from httpbed.store.layout import MACHINE_LINES, SOURCES
 from httpbed.store.results import Results
 
 
@@ -56,7 +56,7 @@ def shares(results: Results, findings: Findings) -> list[MachineShare]:
     lost = Counter(one["machine"] for one in lines if one["ending"] == machine_log.LOST)
     names = sorted({*lost, *(name for several in ran.values() for name in several)})
     effects = block_effects(row.sample for _, row in findings.rows())
-    hosts = _hosts(results)
+    hosts = _hosts(results.manifest)
     return [_share(name, ran, lost[name], effects, hosts.get(name, {})) for name in names]
 
 
@@ -95,7 +95,7 @@ def block_effects(samples: Iterable[Sample]) -> dict[int, float]:
 def _machines_of_blocks(results: Results) -> dict[int, set[str]]:
     """Return the names of the machines that ran each block's valid attempts."""
     found = defaultdict[int, set[str]](set)
-    of_sources = _machines_of_sources(results)
+    of_sources = _machines_of_sources(results.manifest)
     for row in results.last_attempts:
         name = row["machine"] or of_sources.get(row["block"])
         if name and row["outcome"] != "invalid":
@@ -103,19 +103,19 @@ def _machines_of_blocks(results: Results) -> dict[int, set[str]]:
     return dict(found)
 
 
-def _machines_of_sources(results: Results) -> dict[int, str]:
+def _machines_of_sources(manifest: Mapping[str, Any]) -> dict[int, str]:
     """Return a name for the machine of each block of an archive of runs on several machines."""
-    hosts = _hosts_of_sources(results)
+    hosts = _hosts_of_sources(manifest)
     known = list(dict.fromkeys(map(_key, hosts.values())))
     if len(known) < 2:  # noqa: PLR2004 - a single machine needs no name
         return {}
     return {block: f"machine {known.index(_key(host)) + 1}" for block, host in hosts.items()}
 
 
-def _hosts_of_sources(results: Results) -> dict[int, Mapping[str, Any]]:
-    """Return the facts of the machine of each block, where its campaign has them."""
-    blocks = sorted({row["block"] for row in results.last_attempts})
-    hosts = {block: sources.of_block(results.manifest, block).get("host") for block in blocks}
+def _hosts_of_sources(manifest: Mapping[str, Any]) -> dict[int, Mapping[str, Any]]:
+    """Return the facts of the machine of each block of an archive, where its campaign has them."""
+    blocks = [int(block) for one in manifest.get(SOURCES, ()) for block in one["blocks"]]
+    hosts = {block: sources.of_block(manifest, block).get("host") for block in blocks}
     return {block: host for block, host in hosts.items() if host}
 
 
@@ -123,8 +123,8 @@ def _key(host: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(str(host.get(name)) for name in resume.MACHINE)
 
 
-def _hosts(results: Results) -> dict[str, Mapping[str, Any]]:
+def _hosts(manifest: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """Return the facts of each machine, by its name."""
-    hosts = _hosts_of_sources(results)
-    of_sources = {name: hosts[block] for block, name in _machines_of_sources(results).items()}
-    return {**of_sources, **machine_log.hosts(results.manifest.get(MACHINE_LINES, ()))}
+    hosts = _hosts_of_sources(manifest)
+    of_sources = {name: hosts[block] for block, name in _machines_of_sources(manifest).items()}
+    return {**of_sources, **machine_log.hosts(manifest.get(MACHINE_LINES, ()))}

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 import os
 
 from httpbed.host import folders
 
 
 def apply() -> None:
-    """Set the variables and levels, before the libraries are imported."""
+    """Set the variables, before the libraries are imported."""
     for name, value in _settings().items():
         os.environ.setdefault(name, value)
-    # It warns of a cache that it cannot write to, which costs a second and is no mistake.
-    logging.getLogger("matplotlib").setLevel(logging.ERROR)
 
 
 def remove() -> None:

@@ -64,7 +64,7 @@ def require_report(directory: Path, output: Path | None = None) -> None:
         output: The report's file, if it is not in the campaign.
     """
     file, option = output or directory / layout.REPORT, "-o" if output else ""
-    if output or layout.is_campaign(directory):  # else the verb says that it is none
+    if output or layout.is_campaign(directory):  # else the verb refuses the folder
         require(file, _REPORT, option=option)
     figures = file.parent / layout.FIGURES
     if os.path.realpath(file.parent) != os.path.realpath(directory):
@@ -141,4 +141,5 @@ def _require_foreign(output: Path, remedy: str, option: str = "-o") -> None:
 
 
 def _refusal(output: Path, reason: str, remedy: str, option: str = "-o") -> ConfigError:
-    return ConfigError([Mistake(f"{option} {output}".lstrip(), reason, remedy)])
+    place = f"{option} {output}" if option else str(output)
+    return ConfigError([Mistake(place, reason, remedy)])

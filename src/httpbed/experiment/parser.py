@@ -347,12 +347,8 @@ def _mistake(
         key = str(detail["loc"][-1])
         is_misplaced = key in _known_keys()  # not misspelled
         reason = "is not a key of this table" if is_misplaced else "unknown key"
-        close = (
-            []
-            if is_misplaced
-            else difflib.get_close_matches(key, _known_keys(), n=1, cutoff=_SIMILAR)
-        )
-        remedy = f"did you mean {close[0]!r}?" if close else "delete it"
+        close = difflib.get_close_matches(key, _known_keys(), n=1, cutoff=_SIMILAR)
+        remedy = f"did you mean {close[0]!r}?" if close and not is_misplaced else "delete it"
     elif detail["type"] == "missing":
         reason, remedy = "is missing", "add it"
     elif detail["type"] == "literal_error":

@@ -15,7 +15,7 @@ FROM_A_COPY = "restore what is missing from a copy"
 
 def require_campaign(directory: Path) -> None:
     """Raise ConfigError if a folder lacks files that every campaign has, or is no folder."""
-    absent = _absent(directory)
+    absent = layout.absent_files(directory)
     if not os.path.lexists(directory):
         reason, remedy = "is not a campaign: there is no such folder", "httpbed run makes one"
     elif not directory.is_dir():
@@ -26,10 +26,6 @@ def require_campaign(directory: Path) -> None:
     else:
         return
     raise ConfigError([Mistake(str(directory), reason, remedy)])
-
-
-def _absent(directory: Path) -> list[str]:
-    return [name for name in FILES if not os.path.lexists(directory / name)]
 
 
 def _not_found(names: list[str]) -> str:
@@ -66,7 +62,7 @@ def refuse_foreign(directory: Path) -> None:
     begun = "lock" in names and names <= {"lock", ".manifest", LINKS, *FILES}  # and then broken off
     if names and not names >= set(FILES) and not begun:
         reason, remedy = "holds other files than a campaign's", "choose another folder with -o"
-        absent = _absent(directory)
+        absent = layout.absent_files(directory)
         if len(absent) == 1:  # an author may have one file of such a name
             reason = f"holds a part of a campaign: {_not_found(absent)}"
             remedy = f"{FROM_A_COPY}, or {remedy}"

@@ -128,9 +128,14 @@ def table(directory: Path, name: str) -> Path:
     return directory / f"{name}.parquet"
 
 
+def absent_files(folder: Path) -> list[str]:
+    """Return which of the files that every campaign or archive has are not in a folder."""
+    return [name for name in FILES if not os.path.lexists(folder / name)]
+
+
 def is_campaign(folder: Path) -> bool:
     """Whether a folder has what every campaign or archive has."""
-    return all(os.path.lexists(folder / name) for name in FILES)
+    return not absent_files(folder)
 
 
 def is_own_file(file: Path) -> bool:

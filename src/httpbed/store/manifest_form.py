@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from httpbed.experiment import validation_messages
+from httpbed.experiment import parser, validation_messages
 from httpbed.experiment.clock import Clock
 from httpbed.experiment.factorial import ScaleName
 from httpbed.experiment.kept import KINDS
@@ -147,9 +147,4 @@ def mistakes(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         for detail in error.errors():
             reason, _ = validation_messages.reason_and_remedy(detail)
             is_missing = detail["type"] == "missing"
-            yield _place(detail["loc"]), "is missing" if is_missing else reason
-
-
-def _place(parts: tuple[int | str, ...]) -> str:
-    written = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
-    return "".join(written).removeprefix(".")
+            yield parser.format_path(detail["loc"]), "is missing" if is_missing else reason

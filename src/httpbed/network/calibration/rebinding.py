@@ -34,7 +34,7 @@ NAT_PORTS = range(1024, 32768)
 
 @dataclass(frozen=True)
 class SourcePorts:
-    """A flow has its own source port, and after each rebinding another that it never had."""
+    """A flow keeps its source port until a rebinding, which gives it a port that it never had."""
 
     direction: int
     own: int
@@ -45,7 +45,8 @@ class SourcePorts:
         findings = [self._finding("its own", self._ports_after(passage, evidence, 0), held)]
         for rebindings in range(1, len(evidence.rebindings_s()) + 1):
             ports = self._ports_after(passage, evidence, rebindings)
-            given = {next(iter(ports.values()), 0)} & {*NAT_PORTS} - held
+            first = next(iter(ports.values()), 0)
+            given = {first} if first in NAT_PORTS and first not in held else set[int]()
             findings.append(self._finding(f"a new one ({rebindings})", ports, given))
             held |= given
         return findings
