@@ -214,7 +214,7 @@ async def _bound(setup: CampaignSetup, trial: Trial, directory: Path) -> Phases:
     began = time.monotonic()
     planned = setup.plan(trial)
     spec = isolation.sandbox_spec(setup, planned, artifacts)
-    runner._make_folders(spec.scratch, artifacts, planned.attempt.folders())  # noqa: SLF001 - a part of the runner
+    runner._make_folders(spec.scratch, artifacts)  # noqa: SLF001 - a part of the runner
     async with sandbox(replace(spec, hosts={}, parts={})):
         pass
     bare = time.monotonic() - began

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from attacks import call
+from filling import FILLING
 
 MB = 10**6
 
@@ -138,9 +139,12 @@ def full_tmp() -> None:
 
 
 MISUSE: dict[str, Callable[[], None]] = {
-    misuse.__name__: misuse
-    for misuse in (
-        *(chmod, inner_chmod, fork_bomb, shared_memory, memory_files, disk, names, byte_name),
-        *(traps, hole, deep, survivor, fifo_next, folder_next, chmod_next, full_tmp),
-    )
+    **FILLING,
+    **{
+        misuse.__name__: misuse
+        for misuse in (
+            *(chmod, inner_chmod, fork_bomb, shared_memory, memory_files, disk, names, byte_name),
+            *(traps, hole, deep, survivor, fifo_next, folder_next, chmod_next, full_tmp),
+        )
+    },
 }

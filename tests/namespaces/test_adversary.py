@@ -56,8 +56,13 @@ def test_an_attack_on_the_bed_is_refused(tmp_path: Path, attack: str, role: str)
     [
         ("chmod", "closed its folder"),
         ("inner_chmod", "closed 'inner' in its folder"),
-        ("disk", "wrote more than 40 MB into its folder"),
-        ("names", "made more than 4096 files and folders in its folder"),
+        ("disk", "filled its folder of 40 MB"),
+        ("keep_size", "filled its folder of 40 MB"),
+        ("fallocate", "filled its folder of 40 MB"),
+        ("holes", "filled its folder of 40 MB"),
+        ("links", "filled its folder of 40 MB"),
+        ("small", "filled its folder of 4096 files and folders"),
+        ("names", "filled its folder of 4096 files and folders"),
         ("byte_name", "left a name that is no text, '\\udcff\\udcfe\\x1b[31m'"),
         ("traps", "left a named pipe, 'pipe'"),
         ("hole", "client ended well: exit status 1"),
@@ -77,8 +82,17 @@ def test_an_attack_on_the_machine_is_a_failure_of_the_program(
     left = [path for path in found.artifacts.rglob("*") if not path.is_dir()]
     assert all(path.is_file() and not path.is_symlink() for path in left)
     assert len(left) < 200
-    assert sum(path.stat().st_size for path in left) < 80 * MB
+    assert sum(path.stat().st_blocks * 512 for path in left) < 80 * MB
     assert {path.stat().st_uid for path in left} == {tmp_path.stat().st_uid}
+
+
+@pytest.mark.parametrize("attack", ["unnamed", "unlinked"])
+def test_room_without_a_name_is_bounded_and_returned(tmp_path: Path, attack: str) -> None:
+    """What it takes is memory within the folder's bound, where its own output then has no room."""
+    found = attacked(tmp_path, attack)
+    assert found.attempts == 1
+    assert "the client printed nothing" in found.outcome
+    assert sum(path.stat().st_blocks * 512 for path in found.artifacts.rglob("*")) < MB
 
 
 @pytest.mark.parametrize("server", ["nginx", "adversary-server"])

@@ -276,7 +276,7 @@ def test_a_kill_leaves_nothing(tmp_path: Path, site: Path, whom: str) -> None:
             out = "b/out"
             killer = ProcessSpec(words, part=CLIENT, stdout=out, stderr=out, timeout_s=30)
             ended = await made.supervisor.run(killer)
-            assert ended.clean, (made.folder / "b/out").read_text()
+            assert ended.clean, (made.supervisor.folder / "b/out").read_text()
             return await loading.exit, made
 
     ended, made = asyncio.run(kill())

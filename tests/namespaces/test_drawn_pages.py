@@ -72,4 +72,4 @@ async def _loaded(folder: Path, served: Path) -> tuple[dict[str, Any], list[dict
     setting = Setting(served, ["load"], rate="1 Gbit/s", delay="1 ms")
     async with place(folder, setting) as made:
         load = await made.load("load", made.driver("load", "/witness.html"))
-        return load, made.requests("2")
+    return load, made.requests("2")

@@ -63,7 +63,7 @@ async def _run(found: Programs, spec: ProcessSpec, folder: Path) -> str:
         hosts={},
         sysctls={},
         tmpfs_bytes=2**26,
-        parts={str(spec.part): found.part(PartSpec(spec.root, folders=[str(spec.part)]))},
+        parts={str(spec.part): found.part(PartSpec(spec.root, folders={str(spec.part): 10**6}))},
     )
     async with sandbox(described) as supervisor:
         ended = await supervisor.run(spec)

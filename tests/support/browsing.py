@@ -73,8 +73,7 @@ class Setting:
         """Describe the sandbox, whose folders are made."""
         trial, scratch = folder / "trial", folder / "sandbox"
         scratch.mkdir(parents=True)
-        for name in ("server", *self.parts):
-            (trial / name).mkdir(parents=True)
+        trial.mkdir()
         self.site.chmod(0o755)  # a test's own folder is closed, and the server may be another user
         roots = {name: _root(name) for name in (self.browser, self.server)}
         known = self.certificates or tls_certificates.ensure(datetime.now(UTC))
@@ -88,8 +87,8 @@ class Setting:
             sysctls=NO_NEIGHBOUR_DISCOVERY,
             tmpfs_bytes=MEMORY_BYTES,
             parts={
-                "server": PartSpec(self.server, "server", ["server"]),
-                CLIENT: PartSpec(self.browser, "client", list(self.parts)),
+                "server": PartSpec(self.server, "server", {"server": FILE_BYTES}),
+                CLIENT: PartSpec(self.browser, "client", dict.fromkeys(self.parts, FILE_BYTES)),
             },
         )
 
@@ -102,17 +101,17 @@ class Place:
     supervisor: Supervisor
     planned: NetworkPlan
     folder: Path
+    """What the parts left, when the sandbox has ended."""
 
     async def load(self, name: str, spec: ProcessSpec) -> dict[str, Any]:
         """Run the driver; return how the load ended, and the CPU seconds of the driver."""
-        attending = asyncio.create_task(
-            end_connections(self.supervisor, self.folder, {name: "client"})
-        )
+        attending = asyncio.create_task(end_connections(self.supervisor, {name: spec}))
         ended = await self.supervisor.run(spec)
         attending.cancel()
-        said = (self.folder / name / "chromium-output.txt").read_text()
+        left = self.supervisor.folder / name  # on disk when the sandbox has ended
+        said = (left / "chromium-output.txt").read_text()
         assert ended.clean, f"{ended}: {said}"
-        told: dict[str, Any] = json.loads((self.folder / name / "load.json").read_text())
+        told: dict[str, Any] = json.loads((left / "load.json").read_text())
         return {**told, "all_cpu_s": ended.cpu_s}
 
     def driver(

@@ -8,6 +8,7 @@
 //! ├── dev          the same, with the host's net/tun if there is one, for the emulator
 //! ├── tmp, run     private, in memory
 //! ├── trial        the attempt's folder on the host
+//! │   └── NAME     a tmpfs of bounded size for each folder of a part
 //! ├── links        files of the host that links are made of, read-only
 //! ├── roots/NAME   a root filesystem of the bed's own programs under an overlay, with proc, dev, tmp and run
 //! └── parts/NAME   a tmpfs for each part
@@ -16,8 +17,11 @@
 //!         └── trial    in memory, with those of the attempt's folders that are the part's
 //! ```
 //!
-//! A part sees only its own folders of the attempt, each as a mount that it can neither move nor replace.
-//! Everything else that it writes is in its own memory and disappears with the sandbox.
+//! A part sees only its own folders of the attempt, each as a mount that it can neither move nor replace. They are in
+//! memory, too: the kernel bounds their bytes, whatever a program does to fill them, and nothing that a part writes
+//! reaches a disk of the host. The orchestrator has a descriptor of the sandbox's root ([`crate::root`]), with which
+//! it opened the folders before any program ran, and takes what they contain when all programs have ended.
+//! Everything else that a part writes disappears with the sandbox.
 //!
 //! A command of the user keeps the host's own filesystem. All of this is then below the scratch folder, which is
 //! the root of httpbed's own programs. The root filesystem `/` is then the host's, whose programs serve as well as
@@ -56,6 +60,9 @@ const USERS: [(&str, &str); 2] = [
 ];
 /// A file in memory takes some kB of the kernel's memory, however short it is.
 const BYTES_PER_FILE: u64 = 16384;
+/// Most files and folders in a part's folder, with the folder itself: programs write a few logs, a page load some 100
+/// pictures.
+const MOST_NAMES: u64 = 4096 + 1;
 
 /// Build the filesystem and make it this process's root; return its path afterwards.
 pub fn build(config: &Config) -> Result<PathBuf, Failure> {
@@ -64,6 +71,9 @@ pub fn build(config: &Config) -> Result<PathBuf, Failure> {
         .step("make mounts private")?;
     tmpfs(top, config.tmpfs_bytes).step(format!("mount a tmpfs on {}", top.display()))?;
     own_folders(top, config.trial.as_deref())?;
+    for (folder, bytes) in config.parts.values().flat_map(|part| &part.folders) {
+        part_files(&top.join("trial").join(folder), *bytes).step(format!("make folder {folder}"))?;
+    }
     for (name, program) in &config.programs {
         let seen = top.join("bin").join(name);
         bind(program, &seen, true).step(format!("bind {}", program.display()))?;
@@ -128,7 +138,7 @@ fn root_of_a_part(top: &Path, name: &str, part: &Part, config: &Config) -> io::R
     for folder in ["tmp", "run"] {
         bind_over(&own.join(folder), &seen.join(folder), false)?;
     }
-    for folder in &part.folders {
+    for folder in part.folders.keys() {
         bind_over(&top.join("trial").join(folder), &seen.join("trial").join(folder), false)?;
     }
     shared.into_iter().try_for_each(|(place, path)| bind_over(path, &beneath(&seen, place), true))
@@ -142,7 +152,7 @@ fn make_places(upper: &Path, part: &Part, shared: &[(&PathBuf, &PathBuf)]) -> io
     for folder in SEEN_IN_EVERY_ROOT {
         fs::create_dir(upper.join(folder))?;
     }
-    for folder in &part.folders {
+    for folder in part.folders.keys() {
         fs::create_dir_all(upper.join("trial").join(folder))?;
     }
     for (place, text) in &part.files {
@@ -301,6 +311,13 @@ pub fn make_read_only(path: &Path) -> io::Result<()> {
 
 fn tmpfs(path: &Path, bytes: u64) -> io::Result<()> {
     let options = format!("size={bytes},nr_inodes={},mode=0755", (bytes / BYTES_PER_FILE).max(1024));
+    Ok(mount(Some("tmpfs"), path, Some("tmpfs"), nosuid(), Some(options.as_str()))?)
+}
+
+/// Make a folder for what a part writes. The kernel counts a link as a file, too.
+fn part_files(path: &Path, bytes: u64) -> io::Result<()> {
+    fs::create_dir_all(path)?;
+    let options = format!("size={bytes},nr_inodes={MOST_NAMES},mode=0755");
     Ok(mount(Some("tmpfs"), path, Some("tmpfs"), nosuid(), Some(options.as_str()))?)
 }
 

@@ -40,6 +40,7 @@ mod part;
 mod ports;
 mod program;
 mod protocol;
+mod root;
 mod session;
 mod terminal;
 mod unprivileged;
@@ -50,7 +51,6 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::process::ExitCode;
 
 use nix::sched::{CloneFlags, unshare};
-use nix::sys::prctl;
 use nix::sys::signal::SigSet;
 use nix::sys::stat::{Mode, umask};
 use nix::sys::wait::{WaitStatus, waitpid};
@@ -126,6 +126,7 @@ fn run() -> Result<ExitCode, Failure> {
             namespaces::die_with_parent().step("PR_SET_PDEATHSIG")?;
             let outside = leave_behind(left)?;
             let around = settle(&config, user, stdio, outside)?;
+            root::send(&around.base, config.root_to).step("send the sandbox's root")?;
             let context = part::PartContext { base: &around.base, hosts: &around.hosts, user };
             let parts = part::make_all(config.parts.iter(), &context)?;
             Event::Ready.send();
@@ -181,10 +182,6 @@ fn settle(
     stdio: Option<[OwnedFd; 3]>,
     outside: Vec<Outside>,
 ) -> Result<Surroundings, Failure> {
-    if config.shell.is_some() {
-        // A sandbox without a folder on the host has one in memory, into which the orchestrator writes.
-        prctl::set_dumpable(true).step("PR_SET_DUMPABLE")?;
-    }
     let base = filesystem::build(config)?;
     hosts::set_sysctls(&config.sysctls)?;
     let hosts = hosts::create(&config.hosts, &base)?;

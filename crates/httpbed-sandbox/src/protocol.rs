@@ -35,6 +35,8 @@ pub struct Config {
     pub tmpfs_bytes: u64,
     /// The user and group, as the host counts, that run everything when the host's root starts the sandbox.
     pub unprivileged: Option<(u32, u32)>,
+    /// Inherited socket over which the sandbox sends a descriptor of its own root.
+    pub root_to: RawFd,
     /// Present for a command of the user at the user's terminal: the host's own filesystem stays.
     pub shell: Option<Shell>,
 }
@@ -47,8 +49,8 @@ pub struct Part {
     pub root: Option<String>,
     /// Name of its host; absent means the sandbox's own network.
     pub host: Option<String>,
-    /// Names of the folders of `/trial` that it sees, writable.
-    pub folders: Vec<String>,
+    /// Names of the folders of `/trial` that it sees, writable, each with the most bytes that it may write there.
+    pub folders: BTreeMap<String, u64>,
     /// Folders or files of the host that only this part sees, read-only: place -> path.
     pub shared: BTreeMap<PathBuf, PathBuf>,
     /// Files that only this part sees: place -> text.
@@ -135,6 +137,14 @@ pub enum What {
     MakeFolder {
         /// Absolute path as the part sees it.
         path: PathBuf,
+    },
+    /// Write a file, make the folders above it, and answer `done`; no link is followed. An existing file is removed
+    /// first, never written to.
+    Write {
+        /// Absolute path as the part sees it.
+        path: PathBuf,
+        /// What it contains.
+        text: String,
     },
 }
 

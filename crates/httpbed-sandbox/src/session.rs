@@ -201,6 +201,9 @@ impl Session {
             What::MakeFolder { path } => {
                 untrusted_files::make_folder(&self.around.base, &path).map(|()| Some(Event::Done { id }))
             }
+            What::Write { path, text } => {
+                untrusted_files::write(&self.around.base, &path, &text).map(|()| Some(Event::Done { id }))
+            }
         };
         match result {
             Ok(Some(event)) => event.send(),

@@ -6,7 +6,7 @@
 //!
 //! That user may have no access to the sandbox's files, because root's home is closed to it. So this process first
 //! binds everything into a tree of its own, which becomes its root, and then changes its user. Files that the
-//! sandbox reads must be readable by everyone; the attempt's folders are given to the user.
+//! sandbox reads must be readable by everyone; the attempt's folder, in which the bed writes, is given to the user.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
@@ -36,10 +36,7 @@ const TREE: &str = "size=1m,mode=0755";
 /// Become that user; return the configuration with its paths as they are afterwards.
 pub fn step_down(mut config: Config, (uid, gid): (u32, u32)) -> Result<Config, Failure> {
     if let Some(trial) = &config.trial {
-        let folders = config.parts.values().flat_map(|part| &part.folders).map(|name| trial.join(name));
-        for folder in folders.chain([trial.clone()]) {
-            chown(&folder, Some(uid), Some(gid)).step(format!("give away {}", folder.display()))?;
-        }
+        chown(trial, Some(uid), Some(gid)).step(format!("give away {}", trial.display()))?;
     }
     unshare(CloneFlags::CLONE_NEWNS).step("unshare mounts")?;
     mount(NOTHING, "/", NOTHING, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NOTHING)

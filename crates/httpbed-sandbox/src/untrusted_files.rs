@@ -4,19 +4,22 @@
 //! opening blocks for ever, or a device without end. So a path is walked folder by folder.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path};
 
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, open, openat};
 use nix::sys::stat::{Mode, mkdirat};
+use nix::unistd::{UnlinkatFlags, unlinkat};
 
 const FOLDER: OFlag =
     OFlag::O_PATH.union(OFlag::O_DIRECTORY).union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
 const FILE: OFlag = OFlag::O_NOFOLLOW.union(OFlag::O_NONBLOCK).union(OFlag::O_NOCTTY).union(OFlag::O_CLOEXEC);
 const FOLDER_MODE: Mode = Mode::S_IRWXU;
 const FILE_MODE: Mode = Mode::S_IRUSR.union(Mode::S_IWUSR);
+/// What programs of any user may read.
+const READABLE: Mode = FILE_MODE.union(Mode::S_IRGRP).union(Mode::S_IROTH);
 
 /// Open a regular file below a trusted folder; anything else is an error.
 pub fn open_file(top: &Path, path: &Path, flags: OFlag) -> io::Result<File> {
@@ -32,6 +35,18 @@ pub fn open_file(top: &Path, path: &Path, flags: OFlag) -> io::Result<File> {
 /// Make a folder below a trusted one, with its parents.
 pub fn make_folder(top: &Path, path: &Path) -> io::Result<()> {
     walk(top, path, true).map(drop)
+}
+
+/// Write a file below a trusted folder, with the folders above it. An existing file is removed first.
+pub fn write(top: &Path, path: &Path, text: &str) -> io::Result<()> {
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    let folder = walk(top, path.parent().unwrap_or(Path::new("")), true)?;
+    match unlinkat(&folder, name, UnlinkatFlags::NoRemoveDir) {
+        Ok(()) | Err(Errno::ENOENT) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let flags = FILE | OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL;
+    File::from(openat(&folder, name, flags, READABLE)?).write_all(text.as_bytes())
 }
 
 fn walk(top: &Path, path: &Path, make: bool) -> io::Result<OwnedFd> {
@@ -89,6 +104,19 @@ mod tests {
                 assert!(open_file(&top, Path::new(path), flags).is_err(), "{path}");
             }
         }
+        fs::remove_dir_all(top).unwrap();
+    }
+
+    #[test]
+    fn a_file_takes_the_place_of_what_was_there() {
+        let top = place("write");
+        symlink("file", top.join("own/link")).unwrap();
+        for path in ["own/link", "/own/inner/new"] {
+            write(&top, Path::new(path), "other").unwrap();
+            assert_eq!(fs::read_to_string(top.join(path.trim_start_matches('/'))).unwrap(), "other");
+        }
+        assert_eq!(fs::read_to_string(top.join("own/file")).unwrap(), "text");
+        assert!(write(&top, Path::new("own/inner"), "other").is_err());
         fs::remove_dir_all(top).unwrap();
     }
 

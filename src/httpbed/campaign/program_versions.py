@@ -18,6 +18,7 @@ from httpbed.host.sandbox.supervisor import RefusalError, sandbox
 from httpbed.network.processes import TOOLS
 from httpbed.programs.recipe import Recipe
 from httpbed.trial.isolation import SANDBOX_BYTES
+from httpbed.trial.parts import LOG_BYTES
 from httpbed.trial.plan import CampaignSetup
 
 UNKNOWN = "unknown"
@@ -44,8 +45,8 @@ async def ask(recipes: Collection[Recipe], setup: CampaignSetup) -> dict[str, Re
     """Ask every program for its version, in a sandbox."""
     with scratch.temporary("versions") as folder:
         commands = [command for recipe in recipes if (command := recipe.identify())]
-        for part in ("sandbox", *(f"output/{command.part}" for command in commands)):
-            (folder / part).mkdir(parents=True)
+        for name in ("sandbox", "output"):
+            (folder / name).mkdir()
         spec = SandboxSpec(
             scratch=folder / "sandbox",
             trial=folder / "output",
@@ -67,7 +68,7 @@ async def ask(recipes: Collection[Recipe], setup: CampaignSetup) -> dict[str, Re
 def _part(spec: ProcessSpec, setup: CampaignSetup) -> PartSpec:
     limits = PartSpec(
         spec.root,
-        folders=[str(spec.part)],
+        folders={str(spec.part): spec.file_bytes or LOG_BYTES},
         memory_bytes=spec.memory_bytes,
         processes=spec.processes,
     )

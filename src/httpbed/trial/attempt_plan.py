@@ -100,14 +100,6 @@ class AttemptPlan:
         names = (client.part.name for client in self.all_clients())
         return [*self.replay_origins, *self.servers, *names]
 
-    def most_bytes(self) -> dict[str, int]:
-        """Return the upper bound in bytes of all files that each part leaves in its folder."""
-        return {
-            name: process.file_bytes
-            for name, process in self.part_processes()
-            if process.file_bytes
-        }
-
     def part_processes(self) -> list[tuple[str, ProcessSpec]]:
         """List the processes of parts with the folders they write to."""
         clients = [(client.part.name, client.process) for client in self.all_clients()]

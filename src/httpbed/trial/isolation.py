@@ -11,7 +11,7 @@ from httpbed.host.sandbox.spec import PartSpec, SandboxSpec
 from httpbed.network.commands import NO_NEIGHBOUR_DISCOVERY
 from httpbed.programs.protocol import AUTHORITY, KEY_PIN
 from httpbed.trial.attempt_plan import AttemptPlan
-from httpbed.trial.parts import CERTIFICATES, CONTENT, RANDOM_DEVICE
+from httpbed.trial.parts import CERTIFICATES, CONTENT, LOG_BYTES, RANDOM_DEVICE
 from httpbed.trial.plan import CampaignSetup, TrialPlan
 
 SANDBOX_BYTES = 512 * 2**20
@@ -61,7 +61,7 @@ def _isolated(attempt: AttemptPlan) -> dict[str, PartSpec]:
         spec = specs.get(name, PartSpec(process.root, process.host))
         specs[name] = replace(
             spec,
-            folders=(*spec.folders, folder),
+            folders={**spec.folders, folder: process.file_bytes or LOG_BYTES},
             files={**spec.files, **process.shown},
             memory_bytes=process.memory_bytes,
             processes=process.processes,

@@ -56,11 +56,16 @@ def test_a_driver_is_answered_a_bounded_number_of_times(tmp_path: Path) -> None:
     served = list[ProcessSpec]()
 
     class Supervisor:
+        folder = tmp_path
+
         async def run(self, spec: ProcessSpec) -> None:
             served.append(spec)
 
-    hosts = {"greedy": "client", "quiet": "client"}
-    ending = disconnection.end_connections(cast("Any", Supervisor()), tmp_path, hosts)
+        async def write(self, *_: str | None) -> None:
+            """Answer the driver."""
+
+    drivers = {name: ProcessSpec(("driver",), host="client") for name in ("greedy", "quiet")}
+    ending = disconnection.end_connections(cast("Any", Supervisor()), drivers)
     with pytest.raises(TimeoutError):
         asyncio.run(asyncio.wait_for(ending, 30 * disconnection.LOOK_S))
     assert len(served) == disconnection.MOST_TIMES

@@ -91,8 +91,9 @@ class PartSpec:
     """Its root filesystem; None: an empty one with only the files named here."""
     host: str | None = None
     """The host that it runs on; None: the emulator's own network, which no program can reach."""
-    folders: Sequence[str] = ()
-    """Folders of the attempt's artifacts that it may write to, under ``/trial``."""
+    folders: Mapping[str, int] = field(default_factory=dict)
+    """Folders of the attempt's artifacts that it may write to, under ``/trial``: name -> most bytes
+    of all files in it."""
     shared: Mapping[str, Path] = field(default_factory=dict)
     """Files and folders of this machine that only it sees, read-only: path in the part -> path."""
     files: Mapping[str, str] = field(default_factory=dict)
@@ -107,7 +108,7 @@ class PartSpec:
         return {
             "root": self.root,
             "host": self.host,
-            "folders": list(self.folders),
+            "folders": dict(self.folders),
             "shared": {seen: str(path) for seen, path in self.shared.items()},
             "files": dict(self.files),
             "memory_bytes": self.memory_bytes,
@@ -149,8 +150,17 @@ class SandboxSpec:
     shell: ShellSpec | None = None
     """For a command of the user, which sees this machine's filesystem."""
 
-    def line(self, stdio: Sequence[int]) -> bytes:
-        """Return the sandbox's input; ``stdio`` are the descriptors of the command."""
+    def folders(self) -> dict[str, int]:
+        """Return the folders of all parts: name -> most bytes."""
+        return {name: most for part in self.parts.values() for name, most in part.folders.items()}
+
+    def line(self, stdio: Sequence[int], root_to: int) -> bytes:
+        """Return the sandbox's input.
+
+        Args:
+            stdio: The descriptors of the command.
+            root_to: A socket, over which the sandbox sends a descriptor of its root.
+        """
         document = {
             "scratch": str(self.scratch),
             "trial": self.trial and str(self.trial),
@@ -162,6 +172,7 @@ class SandboxSpec:
             "sysctls": dict(self.sysctls),
             "tmpfs_bytes": self.tmpfs_bytes,
             "unprivileged": None if self.shell else unprivileged.user(),
+            "root_to": root_to,
             "shell": self.shell
             and {
                 "stdio": stdio,

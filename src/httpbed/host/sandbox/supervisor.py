@@ -11,6 +11,7 @@ import errno
 import itertools
 import json
 import os
+import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -18,10 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.experiment.errors import BedError, HostError, SubjectError
-from httpbed.host.sandbox import cpu_times, untrusted_files
+from httpbed.host import unprivileged
+from httpbed.host.sandbox import cpu_times, part_folders, untrusted_files
 from httpbed.host.sandbox.binaries import SANDBOX, executable
 from httpbed.host.sandbox.cpu_times import CpuTimes
-from httpbed.host.sandbox.spec import Exit, ProcessSpec, SandboxSpec
+from httpbed.host.sandbox.spec import TRIAL_FOLDER, Exit, ProcessSpec, SandboxSpec
 
 START_TIMEOUT_S = 20.0
 LINE_BYTES = 64 * 2**20
@@ -84,8 +86,13 @@ class Supervisor:
         """Parts in which a program was started."""
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._reader = asyncio.create_task(self._read())
+        self._root = -1
+        self._folders: dict[str, int] = {}
+        """Descriptors of the parts' folders, opened before any program ran."""
         self.init_pid = 0
         """PID of the sandbox's first process in the host's namespace."""
+        self.disorder: dict[str, str] = {}
+        """What was wrong with the parts' folders, by folder; known when the sandbox has ended."""
 
     async def ready(self) -> None:
         """Wait until the namespaces and mounts are made.
@@ -100,11 +107,19 @@ class Supervisor:
             reason = f"the sandbox was not made within {START_TIMEOUT_S:.0f} s"
             raise BedError(reason) from None
 
+    def take_root(self, sender: socket.socket) -> None:
+        """Take the descriptor of the sandbox's root, and open the folders of its parts."""
+        _, (self._root,), _, _ = socket.recv_fds(sender, 1, 1)
+        for name in self._spec.folders():
+            self._folders[name] = part_folders.opened(f"trial/{name}", self._root)
+
     @property
     def folder(self) -> Path:
-        """The host's path of ``/trial``; valid after :meth:`ready`."""
-        inside = Path(f"/proc/{self.init_pid}/root{self._spec.scratch}/trial")
-        return self._spec.trial or inside
+        """The path of ``/trial`` for this process; valid from :meth:`take_root` on.
+
+        Programs write there; it is read as :mod:`~httpbed.host.sandbox.untrusted_files` does.
+        """
+        return Path(f"/proc/self/fd/{self._root}/trial")
 
     async def start(self, spec: ProcessSpec) -> Process:
         """Start a program, and wait until it is ready if its spec defines readiness.
@@ -113,15 +128,11 @@ class Supervisor:
             SubjectError: It ended, did not listen in time, or its part obstructs the start.
             BedError: It could not be started.
         """
-        for name, content in spec.files.items():
-            try:
-                untrusted_files.write(self.folder, name, content)
-            except OSError as error:
-                reason = f"{name} cannot be written: {error.strerror}"
-                raise self._attributed(spec, BedError(reason), error.errno) from None
         process = Process(next(self._ids), spec, asyncio.get_running_loop().create_future())
-        self._running[process.id] = process
         try:
+            for name, content in spec.files.items():
+                await self.write(name, content, spec.part)
+            self._running[process.id] = process
             answer = await self._request(process.id, _start_request(spec))
         except RefusalError as refusal:
             raise self._attributed(spec, refusal, refusal.number) from None
@@ -162,6 +173,14 @@ class Supervisor:
             with suppress(RefusalError):  # it has ended meanwhile
                 await self._request(next(self._ids), request)
 
+    async def write(self, name: str, text: str, part: str | None = None) -> None:
+        """Write a file below ``/trial``; one of a part as the part's own user."""
+        if part is None:  # link traces are long, and no hostile program has been there
+            untrusted_files.write(self._spec.trial or self.folder, name, text)
+            return
+        request = {"do": "write", "path": f"{TRIAL_FOLDER}/{name}", "text": text, "part": part}
+        await self._request(next(self._ids), request)
+
     async def make_folder(self, path: str, part: str | None = None) -> None:
         """Make a folder in a part's filesystem, with its parents."""
         await self._request(next(self._ids), {"do": "make_folder", "path": path, "part": part})
@@ -193,6 +212,16 @@ class Supervisor:
             self._process.stdin.close()
         self._reader.cancel()
         await self._process.wait()
+
+    async def collect(self) -> None:
+        """Copy what parts left in their folders to the attempt's, when all programs have ended.
+
+        Raises:
+            OSError: The disk is full.
+        """
+        self.disorder = await asyncio.to_thread(_collected, self._folders, self._spec)
+        if self._root >= 0:
+            os.close(self._root)
 
     async def _await_ports(self, process: Process) -> None:
         ready = process.spec.ready
@@ -277,27 +306,50 @@ async def sandbox(spec: SandboxSpec) -> AsyncIterator[Supervisor]:
         BedError: The sandbox could not be made for another reason.
     """
     stdio = [os.dup(fd) for fd in (0, 1, 2)] if spec.shell else []
+    taking, sending = socket.socketpair()
+    line = spec.line(stdio, sending.fileno())
     try:
         process = await asyncio.create_subprocess_exec(
             executable(SANDBOX),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             limit=LINE_BYTES,
-            pass_fds=stdio,
+            pass_fds=[*stdio, sending.fileno()],
             # An interrupt at the terminal must not reach programs, except a command of the user.
             start_new_session=spec.shell is None,
         )
     finally:
+        sending.close()
         for fd in stdio:
             os.close(fd)
     supervisor = Supervisor(process, spec)
     try:
         if process.stdin:
-            process.stdin.write(spec.line(stdio))
-        await supervisor.ready()
+            process.stdin.write(line)
+        with taking:
+            await supervisor.ready()
+            supervisor.take_root(taking)
         yield supervisor
     finally:
         await supervisor.close()
+        await supervisor.collect()
+
+
+def _collected(folders: Mapping[str, int], spec: SandboxSpec) -> dict[str, str]:
+    """Fill the attempt's folder on this machine's disk; return what was wrong with the parts'."""
+    if (trial := spec.trial) is None:
+        return {}
+    if unprivileged.user():  # the bed's own files are that user's
+        for path in (trial, *trial.iterdir()):
+            os.lchown(path, os.geteuid(), os.getegid())
+    most, wrong = spec.folders(), {}
+    try:
+        for name, handle in folders.items():
+            wrong[name] = part_folders.collect(handle, trial / name, most[name])
+    finally:
+        for handle in folders.values():
+            os.close(handle)
+    return {name: reason for name, reason in wrong.items() if reason}
 
 
 def _not_started(process: Process) -> str:

@@ -18,7 +18,7 @@ from pathlib import Path
 from httpbed.host.sandbox import untrusted_files
 from httpbed.host.sandbox.dialogue import TIME_BOUND_S
 from httpbed.host.sandbox.spec import ProcessSpec
-from httpbed.host.sandbox.supervisor import Supervisor
+from httpbed.host.sandbox.supervisor import RefusalError, Supervisor
 from httpbed.network.processes import TOOLS
 
 LOOK_S = 0.01
@@ -28,26 +28,24 @@ _MOST_PORTS = 128
 _PORTS = range(1, 2**16)
 
 
-async def end_connections(
-    supervisor: Supervisor, artifacts: Path, hosts: Mapping[str, str]
-) -> None:
+async def end_connections(supervisor: Supervisor, clients: Mapping[str, ProcessSpec]) -> None:
     """Carry out drivers' requests until cancelled, at most :data:`MOST_TIMES` of each driver.
 
     Args:
         supervisor: The sandbox.
-        artifacts: The folder with the drivers' folders.
-        hosts: The host of each driver's browser, by the name of the driver's folder.
+        clients: The process of each driver, by the name of the driver's folder.
     """
-    requests = dict.fromkeys(hosts, 0)
+    requests = dict.fromkeys(clients, 0)
     while any(times < MOST_TIMES for times in requests.values()):
         await asyncio.sleep(LOOK_S)
         for name, number in requests.items():
             if number == MOST_TIMES:
                 continue
-            if spec := _command(artifacts / name / f"disconnect-{number}.json", hosts[name]):
+            file, driver = supervisor.folder / name / f"disconnect-{number}.json", clients[name]
+            if spec := _command(file, str(driver.host)):
                 await supervisor.run(spec)
-                with suppress(OSError):  # the driver blocks its own file, and gets no answer
-                    untrusted_files.write(artifacts, f"{name}/disconnected-{number}", "")
+                with suppress(RefusalError):  # the driver blocks its own file, and gets no answer
+                    await supervisor.write(f"{name}/disconnected-{number}", "", driver.part)
                 requests[name] += 1
 
 

@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -32,7 +32,6 @@ from httpbed.trial import fairness, key_log
 from httpbed.trial.artifacts import EVIDENCE, PACKET_LOG, read_object
 from httpbed.trial.attempt_plan import BODIES, AttemptPlan, PlannedClient
 from httpbed.trial.handover.signals import Signals
-from httpbed.trial.run import part_folders
 from httpbed.trial.run.clients import ClientRuns, run_clients, until_done
 from httpbed.trial.run.clocks import read_clocks
 from httpbed.trial.run.cpu_pressure import CpuPressure
@@ -74,7 +73,7 @@ async def run(
         HostError: This machine cannot make a sandbox.
     """
     phases = Phases()
-    _make_folders(spec.scratch, artifacts, attempt.folders())
+    _make_folders(spec.scratch, artifacts)
     try:
         async with sandbox(spec) as supervisor:
             phases.end("sandbox")
@@ -82,8 +81,7 @@ async def run(
             evidence = await _Run(attempt, supervisor, artifacts, phases, reports).perform()
     finally:
         spec.scratch.rmdir()
-        disorder = await asyncio.to_thread(part_folders.claim, artifacts, attempt.most_bytes())
-    _write_json(artifacts, EVIDENCE, {**evidence, "disorder": disorder})
+    _write_json(artifacts, EVIDENCE, {**evidence, "disorder": supervisor.disorder})
     await asyncio.to_thread(_reduce, attempt, artifacts)
     if "keylog" in attempt.kept:
         await asyncio.to_thread(key_log.gather, artifacts, attempt.folders())
@@ -114,12 +112,10 @@ def _reduce(attempt: AttemptPlan, artifacts: Path) -> None:
         file.unlink(missing_ok=True)
 
 
-def _make_folders(scratch: Path, artifacts: Path, parts: Iterable[str]) -> None:
+def _make_folders(scratch: Path, artifacts: Path) -> None:
     """Make the attempt's folders; the sandbox mounts its root on ``scratch``."""
     scratch.mkdir()
     artifacts.mkdir()
-    for part in parts:
-        (artifacts / part).mkdir()
 
 
 @dataclass
@@ -131,29 +127,12 @@ class _Run:
     demand: DemandReports
 
     async def perform(self) -> dict[str, Any]:
-        """Run the attempt to its end, or until a part has left too much in its folder.
-
-        Returns:
-            The evidence; with ``failures``, where a part left too much or could not start.
-        """
-        watching = asyncio.create_task(part_folders.until_excess(self._excess))
-        working = asyncio.create_task(self._work())
+        """Run the attempt to its end; return the evidence, or why a part could not start."""
         try:
-            await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
-            evidence, failures = _result(working) if working.done() else ({}, {})
-            excess = watching.result() if watching.done() else self._excess()
-        finally:
-            for task in (working, watching):
-                task.cancel()
-            await asyncio.gather(working, watching, return_exceptions=True)
-        if not evidence:  # interrupted, perhaps just after the emulator's result had come
-            (self.artifacts / LINK_RESULT).unlink(missing_ok=True)
-        if excess:
-            return {**evidence, "failures": excess, "excess": True}
-        return {**evidence, "failures": failures} if failures else evidence
-
-    def _excess(self) -> dict[str, str]:
-        return part_folders.excess(self.artifacts, self.attempt.most_bytes())
+            return await self._work()
+        except PartError as error:
+            (self.artifacts / LINK_RESULT).unlink(missing_ok=True)  # the rest of its evidence lacks
+            return {"failures": {error.part: str(error)}}
 
     async def _work(self) -> dict[str, Any]:
         await self._make_folders()  # before any program could occupy their names
@@ -299,10 +278,10 @@ class _Run:
 
     async def _disconnect(self) -> None:
         """End connections for browser drivers that ask for it before their measured visit."""
-        parts = [one.part for one in self.attempt.clients]
-        hosts = {part.name: part.host for part in parts if part.page and part.page.visit != "cold"}
-        if hosts:
-            await end_connections(self.supervisor, self.artifacts, hosts)
+        loads = [(one.part, one.process) for one in self.attempt.clients]
+        warm = {part.name: run for part, run in loads if part.page and part.page.visit != "cold"}
+        if warm:
+            await end_connections(self.supervisor, warm)
 
     async def _bodies(self, one: PlannedClient) -> list[dict[str, Any] | None]:
         return [await self._body(fetch.body, one.process.part) for fetch in one.part.fetches]
@@ -323,14 +302,6 @@ def refuse_full_disk(folder: Path) -> None:
 
 def _write_json(artifacts: Path, name: str, value: Any) -> None:
     untrusted_files.write(artifacts, name, json.dumps(value) + "\n")
-
-
-def _result(working: asyncio.Task[dict[str, Any]]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the evidence, or why a part's own program could not be started."""
-    try:
-        return working.result(), {}
-    except PartError as error:
-        return {}, {error.part: str(error)}
 
 
 def _as_json(exits: Mapping[str, Exit]) -> dict[str, Any]:
