@@ -11,6 +11,7 @@ from pathlib import Path
 
 from attacks import call
 from filling import FILLING
+from identity import IDENTITY
 
 MB = 10**6
 
@@ -140,6 +141,7 @@ def full_tmp() -> None:
 
 MISUSE: dict[str, Callable[[], None]] = {
     **FILLING,
+    **IDENTITY,
     **{
         misuse.__name__: misuse
         for misuse in (

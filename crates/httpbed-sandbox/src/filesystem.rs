@@ -32,11 +32,13 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 
+use nix::fcntl::{OFlag, open};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
-use nix::unistd::{chdir, pivot_root};
+use nix::sys::stat::Mode;
+use nix::unistd::{chdir, fchdir, pivot_root};
 
 use crate::protocol::{Config, Part, Shell};
 use crate::{Failure, Step};
@@ -66,7 +68,7 @@ const MOST_NAMES: u64 = 4096 + 1;
 
 /// Build the filesystem and make it this process's root; return its path afterwards.
 pub fn build(config: &Config) -> Result<PathBuf, Failure> {
-    let top = &config.scratch;
+    let top = &path::absolute(&config.scratch).step("find the scratch folder")?;
     mount(NOTHING, "/", NOTHING, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NOTHING)
         .step("make mounts private")?;
     tmpfs(top, config.tmpfs_bytes).step(format!("mount a tmpfs on {}", top.display()))?;
@@ -230,17 +232,20 @@ fn devices(top: &Path) -> io::Result<()> {
 }
 
 /// Show a root filesystem that is never written; programs write to `layers/upper`.
+///
+/// A program reads the options of its root in `/proc/self/mountinfo`. So they name no folder of the host, which would
+/// tell the attempt: the root filesystem is bound to `layers/lower` first, and the paths begin at `layers`.
 fn overlay(seen: &Path, root: &Path, layers: &Path) -> io::Result<()> {
-    let (upper, work) = (layers.join("upper"), layers.join("work"));
-    fs::create_dir_all(seen)?;
-    fs::create_dir_all(&work)?;
-    let options = format!(
-        "lowerdir={},upperdir={},workdir={},userxattr",
-        escaped(root),
-        escaped(&upper),
-        escaped(&work)
-    );
-    Ok(mount(Some("overlay"), seen, Some("overlay"), MsFlags::empty(), Some(options.as_str()))?)
+    for folder in [seen, &layers.join("work")] {
+        fs::create_dir_all(folder)?;
+    }
+    bind(root, &layers.join("lower"), true)?;
+    let here = open(".", OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty())?;
+    chdir(layers)?;
+    let options = "lowerdir=lower,upperdir=upper,workdir=work,userxattr";
+    let mounted = mount(Some("overlay"), seen, Some("overlay"), MsFlags::empty(), Some(options));
+    fchdir(&here)?;
+    Ok(mounted?)
 }
 
 /// Show the host's own programs, read-only. An overlay would hide the mounts below `/`.
@@ -255,11 +260,6 @@ fn mirror(seen: &Path, root: &Path) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// overlayfs reads commas and colons as separators.
-fn escaped(path: &Path) -> String {
-    path.to_string_lossy().replace('\\', "\\\\").replace(':', "\\:").replace(',', "\\,")
 }
 
 /// Bind those files of the host that this root needs.

@@ -54,12 +54,15 @@ use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::SigSet;
 use nix::sys::stat::{Mode, umask};
 use nix::sys::wait::{WaitStatus, waitpid};
-use nix::unistd::{ForkResult, fork};
+use nix::unistd::{ForkResult, fork, sethostname};
 
 use namespaces::User;
 use outside::Outside;
 use program::Surroundings;
 use protocol::{Config, Event};
+
+/// What a trial's programs see as the machine's name: one that every resolver knows, on every machine.
+const HOSTNAME: &str = "localhost";
 
 /// An error, and the step of the set-up in which it occurred.
 #[derive(Debug)]
@@ -182,6 +185,9 @@ fn settle(
     stdio: Option<[OwnedFd; 3]>,
     outside: Vec<Outside>,
 ) -> Result<Surroundings, Failure> {
+    if config.shell.is_none() {
+        sethostname(HOSTNAME).step("set the name of the host")?;
+    }
     let base = filesystem::build(config)?;
     hosts::set_sysctls(&config.sysctls)?;
     let hosts = hosts::create(&config.hosts, &base)?;

@@ -9,7 +9,7 @@
 //! A program under test is an adversary: it may search, signal, trace and change everything that it can name. So it
 //! can name only what is its own. A part has a PID namespace without processes of the bed or of another part. Its
 //! mount namespace has a root exchanged by `pivot_root`, so that no path and no `/proc/PID/root` leads out of it.
-//! It also has an IPC namespace and the network of its host. Its first process is a copy of the sandbox's own: it
+//! It also has an IPC namespace, a cgroup namespace and the network of its host. Its first process is a copy of the sandbox's own: it
 //! takes the same requests over a pipe, starts programs and reports how they ended. The programs hold no capability
 //! and pass a filter of system calls ([`crate::confinement`]). The part's first process holds all capabilities, so
 //! the kernel lets no program trace it or read its `/proc` folder.
@@ -44,6 +44,11 @@ use crate::{Failure, Step};
 /// Limits for System V objects, which exist without a process: 64 MiB of shared memory, 128 sets of semaphores, 32
 /// queues.
 const SYSTEM_V: [(&str, &str); 3] = [("shmall", "16384"), ("sem", "250 32000 32 128"), ("msgmni", "32")];
+const NAMESPACES: CloneFlags = CloneFlags::CLONE_NEWNS
+    .union(CloneFlags::CLONE_NEWPID)
+    .union(CloneFlags::CLONE_NEWIPC)
+    // The name of a cgroup tells the session or the job of the host in which httpbed runs.
+    .union(CloneFlags::CLONE_NEWCGROUP);
 const NOTHING: Option<&str> = None;
 
 /// A part, as the sandbox's first process uses it.
@@ -157,8 +162,7 @@ pub fn make_all<'a>(
 fn make(name: &str, part: &Part, context: &PartContext) -> Result<PartHandle, Failure> {
     let (input, requests) = pipe2(OFlag::O_CLOEXEC).step("make a pipe")?;
     let (events, output) = pipe2(OFlag::O_CLOEXEC).step("make a pipe")?;
-    let child = fork_into(CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWIPC)
-        .step(format!("unshare the namespaces of part {name}"))?;
+    let child = fork_into(NAMESPACES).step(format!("unshare the namespaces of part {name}"))?;
     let Some(pid) = child else { become_part(name, part, context, &input, &output) };
     Ok(PartHandle {
         pid,

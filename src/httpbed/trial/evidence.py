@@ -76,7 +76,7 @@ class AttemptEvidence:
     replayed: Mapping[str, Sequence[ReplayLogEntry]] = field(default_factory=dict)
     """Requests answered from a recorded site, by server."""
     excess: bool = False
-    """Whether a part was ended because it filled the disk; it also slowed the machine down."""
+    """Whether a part filled its folder, which slows the machine down, too."""
     killed_for_memory: int = 0
     """Processes of this machine that the kernel killed for lack of memory while the client ran."""
     disorder: Mapping[str, str] = field(default_factory=dict)

@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
 def collected(folder: Path, most: int = MOST) -> str:
     """Copy the folder to the one beside it; return what was wrong with it."""
     handle = part_folders.opened(folder.name, os.open(folder.parent, os.O_RDONLY))
-    return part_folders.collect(handle, folder.parent / "kept", most)
+    return str(part_folders.collect(handle, folder.parent / "kept", most))
 
 
 def kept(folder: Path) -> set[str]:
@@ -53,7 +53,7 @@ def test_closed_folders_and_files_are_copied(folder: Path) -> None:
     (folder / "inner").chmod(0)
     handle = part_folders.opened(folder.name, os.open(folder.parent, os.O_RDONLY))
     folder.chmod(0)  # as a program does when the folder is already open
-    said = part_folders.collect(handle, folder.parent / "kept", MOST)
+    said = str(part_folders.collect(handle, folder.parent / "kept", MOST))
     assert said.startswith("closed its folder; ")
     assert "closed 'inner' in its folder" in said
     assert (folder.parent / "kept/inner/file").read_text() == "text"

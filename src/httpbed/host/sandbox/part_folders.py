@@ -38,12 +38,28 @@ _KINDS = {
 }
 
 
+@dataclass(frozen=True)
+class Disorder:
+    """What was wrong with a part's folder; false if nothing."""
+
+    filled: tuple[str, ...]
+    """Which bounds were reached."""
+    wrong: tuple[str, ...]
+    """What else was wrong."""
+
+    def __bool__(self) -> bool:
+        return bool(self.filled or self.wrong)
+
+    def __str__(self) -> str:
+        return "; ".join([*self.filled, *self.wrong][:_MOST_REASONS])
+
+
 def opened(name: str, folder: int) -> int:
     """Open a part's folder in ``folder``, before any program of the part runs."""
     return os.open(name, _FOLDER, dir_fd=folder)
 
 
-def collect(source: int, target: Path, most: int) -> str:
+def collect(source: int, target: Path, most: int) -> Disorder:
     """Copy what a part left in its folder, once its processes have ended.
 
     Of a folder that was filled, only the beginnings of some files are copied.
@@ -54,7 +70,7 @@ def collect(source: int, target: Path, most: int) -> str:
         most: Upper bound of the folder's bytes.
 
     Returns:
-        What was wrong with the folder; empty if nothing.
+        What was wrong with the folder.
 
     Raises:
         OSError: The disk is full.
@@ -76,7 +92,7 @@ def collect(source: int, target: Path, most: int) -> str:
         _copy(source, handle, 1, _Allowance(cuts=bool(filled)))
     finally:
         os.close(handle)
-    return "; ".join([*filled, *reasons][:_MOST_REASONS])
+    return Disorder((*filled,), (*reasons,))
 
 
 def _filled(folder: int, most: int) -> dict[str, None]:

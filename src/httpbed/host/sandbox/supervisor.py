@@ -23,6 +23,7 @@ from httpbed.host import unprivileged
 from httpbed.host.sandbox import cpu_times, part_folders, untrusted_files
 from httpbed.host.sandbox.binaries import SANDBOX, executable
 from httpbed.host.sandbox.cpu_times import CpuTimes
+from httpbed.host.sandbox.part_folders import Disorder
 from httpbed.host.sandbox.spec import TRIAL_FOLDER, Exit, ProcessSpec, SandboxSpec
 
 START_TIMEOUT_S = 20.0
@@ -91,7 +92,7 @@ class Supervisor:
         """Descriptors of the parts' folders, opened before any program ran."""
         self.init_pid = 0
         """PID of the sandbox's first process in the host's namespace."""
-        self.disorder: dict[str, str] = {}
+        self.disorder: dict[str, Disorder] = {}
         """What was wrong with the parts' folders, by folder; known when the sandbox has ended."""
 
     async def ready(self) -> None:
@@ -335,7 +336,7 @@ async def sandbox(spec: SandboxSpec) -> AsyncIterator[Supervisor]:
         await supervisor.collect()
 
 
-def _collected(folders: Mapping[str, int], spec: SandboxSpec) -> dict[str, str]:
+def _collected(folders: Mapping[str, int], spec: SandboxSpec) -> dict[str, Disorder]:
     """Fill the attempt's folder on this machine's disk; return what was wrong with the parts'."""
     if (trial := spec.trial) is None:
         return {}
@@ -349,7 +350,7 @@ def _collected(folders: Mapping[str, int], spec: SandboxSpec) -> dict[str, str]:
     finally:
         for handle in folders.values():
             os.close(handle)
-    return {name: reason for name, reason in wrong.items() if reason}
+    return {name: disorder for name, disorder in wrong.items() if disorder}
 
 
 def _not_started(process: Process) -> str:

@@ -98,7 +98,7 @@ SUBJECT_FAMILIES: tuple[Callable[[JudgedAttempt], Iterable[Check]], ...] = (
 def checks(attempt: JudgedAttempt) -> list[Check]:
     """Observe every check that applies to an attempt, those of the bed first.
 
-    A part that fills the disk slows the machine down. The bed is not judged then.
+    A part that fills its folder slows the machine down. The bed is not judged then.
     """
     families = SUBJECT_FAMILIES if attempt.evidence.excess else (*BED_FAMILIES, *SUBJECT_FAMILIES)
     return [check for family in families for check in family(attempt)]

@@ -81,7 +81,10 @@ async def run(
             evidence = await _Run(attempt, supervisor, artifacts, phases, reports).perform()
     finally:
         spec.scratch.rmdir()
-    _write_json(artifacts, EVIDENCE, {**evidence, "disorder": supervisor.disorder})
+    disorder = supervisor.disorder
+    excess = any(one.filled for one in disorder.values())
+    said = {name: str(one) for name, one in disorder.items()}
+    _write_json(artifacts, EVIDENCE, {**evidence, "excess": excess, "disorder": said})
     await asyncio.to_thread(_reduce, attempt, artifacts)
     if "keylog" in attempt.kept:
         await asyncio.to_thread(key_log.gather, artifacts, attempt.folders())
