@@ -21,6 +21,7 @@ from pathlib import Path
 
 import attacks
 import misuse
+import sending
 
 
 def client(address: str, name: str, authority: str, request: str) -> None:
@@ -84,8 +85,8 @@ def main() -> None:
     """Attack, then work as the client or the server."""
     attack, role, *words = sys.argv[1:]
     os.chdir(Path(__file__).parent)
-    if attack in attacks.ATTACKS:
-        attacks.ATTACKS[attack](attacks.Report(attack))
+    if reaching := {**attacks.ATTACKS, **sending.SENDING}.get(attack):
+        reaching(attacks.Report(attack))
     elif attack != "none":
         misuse.MISUSE[attack]()
     if role == "client":

@@ -16,7 +16,7 @@ from httpbed.programs import recipe
 from httpbed.store import campaign as campaigns
 from httpbed.trial import parts
 from misuse import MISUSE
-from real_runs import values
+from real_runs import check, values
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.as_root]
 
@@ -93,6 +93,15 @@ def test_room_without_a_name_is_bounded_and_returned(tmp_path: Path, attack: str
     assert found.attempts == 1
     assert "the client printed nothing" in found.outcome
     assert sum(path.stat().st_blocks * 512 for path in found.artifacts.rglob("*")) < MB
+
+
+def test_a_server_cannot_choose_another_congestion_control(tmp_path: Path) -> None:
+    """The kernel refuses it on the route, before the transfer and under way."""
+    found = attacked(tmp_path, "congestion", "server", rate="2 Mbit/s")
+    assert {one["way"] for one in found.tried()} > {"accepted", "under way"}
+    assert found.succeeded() == []
+    assert (found.outcome, found.attempts) == ("completed", 1)
+    assert check(found.record, "sender's").figure == "cubic on the accepted sockets"
 
 
 @pytest.mark.parametrize("server", ["nginx", "adversary-server"])

@@ -82,8 +82,9 @@ def addressing(  # noqa: PLR0913 - what is not always wanted is said by name
 ) -> ProcessSpec:
     """Give a host its addresses, neighbours and routes.
 
-    ``control`` is the TCP congestion control of all that it sends. Links in ``without`` get no
-    address here; the lines in ``later`` give them one. With ``by_tun`` the emulator made the
+    ``control`` is the TCP congestion control of all that it sends; with ``lock`` before it,
+    programs may choose no other. Links in ``without`` get no address here; the lines in ``later``
+    give them one. With ``by_tun`` the emulator made the
     devices, which have frames like a veth's.
     """
     own = routes.of_ends(ends, host)

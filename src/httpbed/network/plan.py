@@ -122,6 +122,7 @@ def plan(  # noqa: PLR0913 - optional arguments have names
     access: Sequence[int] = (),
     nat: Collection[int] = (),
     spin_us: int = emulator.SPIN_US,
+    locked: bool = False,
 ) -> NetworkPlan:
     """Plan the network of a topology in one block.
 
@@ -133,7 +134,8 @@ def plan(  # noqa: PLR0913 - optional arguments have names
     change by command.
     ``access`` are the links, by their indices, between which the host ``client`` goes, from the
     first on; ``nat`` those with a NAT at their second host. ``spin_us`` is how long the emulator
-    may poll for a due time; with 0 it sleeps.
+    may poll for a due time; with 0 it sleeps. ``locked`` says whether the kernel refuses programs
+    another congestion control.
 
     Raises:
         ValueError: The topology names a recorded run that is not in ``files``, or has more links
@@ -143,7 +145,7 @@ def plan(  # noqa: PLR0913 - optional arguments have names
     draws = Draws(seed, block, files or {}, live)
     noted = records or PacketRecords()
     config = emulator.config(topology.links, ends, draws, backend, noted, nat=nat, spin_us=spin_us)
-    made = _Made(topology, ends, frozenset(forwarding), senders, backend, client, access)
+    made = _Made(topology, ends, frozenset(forwarding), senders, locked, backend, client, access)
     shaped = tuple(made.shaped(draws if netem_seeded else None))
     return NetworkPlan(
         processes=made.processes(
@@ -178,6 +180,7 @@ class _Made:
     ends: tuple[tuple[End, End], ...]
     forwarding: frozenset[str]
     senders: Mapping[str, str]
+    locked: bool
     backend: Backend
     client: str
     own: Sequence[int]
@@ -265,7 +268,8 @@ class _Made:
         return [*routes.of_host(self.ends, host, self.forwarding), *self.ways.on(host)]
 
     def _control(self, host: str) -> str:
-        return self.senders.get(host, "cubic")
+        name = self.senders.get(host, "cubic")
+        return f"lock {name}" if self.locked else name
 
     def _offloads(self, host: str | None) -> list[ProcessSpec]:
         return [commands.offloads(end) for end in self._all_ends() if end.host == host]

@@ -170,6 +170,7 @@ def _network(
         netem_seeded=options.netem_seeded,
         # While the emulator polls, a virtual clock stands still.
         spin_us=options.spin_us if trial.clock == "real" else 0,
+        locked=True,
         **_client_access(scenario),
     )
 

@@ -33,8 +33,9 @@ async def listen(  # noqa: PLR0913 - its sources, and where it writes
     """Log the emulator's events until its result.
 
     When the first connection of a hop carries data, the sockets of its sender are read: earlier
-    there are none, and later they may be gone. Sets an event of ``awaited`` when the emulator's
-    event of that name happens. Puts each event ``counters`` into the queue.
+    there are none, and later they may be gone. The runner reads those that are left at the end.
+    Sets an event of ``awaited`` when the emulator's event of that name happens. Puts each event
+    ``counters`` into the queue.
 
     Raises:
         BedError: The emulator ended, or refused a change.

@@ -188,7 +188,7 @@ class _Run:
             clocks.append(read_clocks())
             waited = await cpu_pressure.end() if cpu_pressure else {}
             self.phases.end("client")
-            bodies = {one.part.name: await self._bodies(one) for one in self.attempt.clients}
+            _, bodies = await asyncio.gather(self._read_sockets(), self._all_bodies())
             survivors = servers.survivors()
         refuse_full_disk(self.artifacts)
         # Not earlier: a server that ends resets the connections it still has open.
@@ -285,6 +285,13 @@ class _Run:
         warm = {part.name: run for part, run in loads if part.page and part.page.visit != "cold"}
         if warm:
             await end_connections(self.supervisor, warm)
+
+    async def _read_sockets(self) -> None:
+        """Read the senders' sockets that are left again; the output follows that of before."""
+        await asyncio.gather(*map(self.supervisor.run, self.attempt.sockets.values()))
+
+    async def _all_bodies(self) -> dict[str, list[dict[str, Any] | None]]:
+        return {one.part.name: await self._bodies(one) for one in self.attempt.clients}
 
     async def _bodies(self, one: PlannedClient) -> list[dict[str, Any] | None]:
         return [await self._body(fetch.body, one.process.part) for fetch in one.part.fetches]
