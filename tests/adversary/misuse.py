@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from attacks import call
+from burning import BURNING
 from filling import FILLING
 from identity import IDENTITY
 
@@ -140,6 +141,7 @@ def full_tmp() -> None:
 
 
 MISUSE: dict[str, Callable[[], None]] = {
+    **BURNING,
     **FILLING,
     **IDENTITY,
     **{

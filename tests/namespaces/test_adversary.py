@@ -7,10 +7,12 @@ without one of the layers of the sandbox (docs/concepts/isolation.md).
 from __future__ import annotations
 
 import contextlib
+import json
 from pathlib import Path
 
 import pytest
 
+from burning import BURNT_S, ORPHANS
 from hostile import attacked
 from httpbed.programs import recipe
 from httpbed.store import campaign as campaigns
@@ -93,6 +95,16 @@ def test_room_without_a_name_is_bounded_and_returned(tmp_path: Path, attack: str
     assert found.attempts == 1
     assert "the client printed nothing" in found.outcome
     assert sum(path.stat().st_blocks * 512 for path in found.artifacts.rglob("*")) < MB
+
+
+def test_the_cpu_time_of_orphans_is_that_of_their_part(tmp_path: Path) -> None:
+    """Neither the program's own time lacks it, nor the trial's beside that of others."""
+    found = attacked(tmp_path, "orphans")
+    evidence = json.loads((found.artifacts / "evidence.json").read_text())
+    burnt_s = ORPHANS * BURNT_S
+    assert evidence["exits"]["client"]["cpu_s"] >= burnt_s
+    # The last reading of the watch is a twentieth of its length before its end, at most.
+    assert evidence["pressure"]["ran_s"] >= 0.7 * burnt_s
 
 
 def test_a_server_cannot_choose_another_congestion_control(tmp_path: Path) -> None:

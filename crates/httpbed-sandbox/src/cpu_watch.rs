@@ -9,6 +9,12 @@
 //! readings. The time between two readings is a twentieth of the watch so far, within bounds: the share of such losses
 //! stays small, and the longest time stays short beside the life of a browser's helper process.
 //!
+//! A program may begin one short-lived process after the other, and no reading sees most of them. But whoever waits for
+//! a process inherits its CPU time, and so the first process of its part does, if nobody else waits: `cutime` and
+//! `cstime` of `/proc/PID/stat`. So the times of all processes and of those they waited for, together, lack nothing but
+//! what a program discards by ignoring SIGCHLD. They count in clock ticks, and only where they exceed what the readings
+//! of tasks have seen by more than ticks explain.
+//!
 //! The machine's busy time (`/proc/stat`, proc(5)) is read at the same moments, so that both can be compared. The
 //! result is that of the last reading before the watch ends: a program that has just ended is in it.
 //!
@@ -29,6 +35,10 @@ const LOOK: Duration = Duration::from_millis(50);
 const LONGEST_LOOK: Duration = Duration::from_millis(200);
 /// Part of the watch so far after which the next reading is due, within these bounds.
 const SHARE: u32 = 20;
+/// Figures of a process that are rounded to ticks.
+const ROUNDED_FIELDS: usize = 4;
+/// Ticks by which the rounding of a process may change the sum.
+const ROUNDED: u64 = ROUNDED_FIELDS as u64;
 
 /// The times of one task, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -48,6 +58,8 @@ pub struct CpuTimes {
     pub busy_ns: u64,
     /// The times of each task that ran or waited, in no order.
     pub tasks: Vec<TaskTimes>,
+    /// The time on a CPU of tasks that began and ended between two readings.
+    pub unseen_ns: u64,
 }
 
 /// The times of the sandbox's tasks since the beginning of the watch.
@@ -59,6 +71,15 @@ pub struct CpuWatch {
     read: Instant,
     first_busy_ns: u64,
     last_busy_ns: u64,
+    first_of_all: OfAll,
+    last_of_all: OfAll,
+}
+
+/// The CPU time of all processes that there are, and of those for which they waited.
+#[derive(Clone, Copy, Default)]
+struct OfAll {
+    ran_ns: u64,
+    processes: u64,
 }
 
 /// The kernel's figures for one task: those from which its times count, and the last ones.
@@ -91,8 +112,11 @@ impl CpuWatch {
             read: begun,
             first_busy_ns: busy_ns,
             last_busy_ns: busy_ns,
+            first_of_all: OfAll::default(),
+            last_of_all: OfAll::default(),
         };
         watch.read(|now| now);
+        watch.first_of_all = watch.last_of_all;
         watch.read = begun;
         Ok(watch)
     }
@@ -120,11 +144,22 @@ impl CpuWatch {
     /// What the watch saw up to the last reading.
     pub fn times(&self) -> CpuTimes {
         let times = self.tasks.values().map(Counter::times).chain(self.replaced.iter().copied());
+        let tasks: Vec<TaskTimes> = times.filter(|times| *times != TaskTimes::default()).collect();
+        let seen_ns = tasks.iter().map(|task| task.ran_ns).sum();
         CpuTimes {
+            unseen_ns: self.unseen_ns(seen_ns),
             over_ns: u64::try_from((self.read - self.begun).as_nanos()).unwrap_or(u64::MAX),
             busy_ns: self.last_busy_ns - self.first_busy_ns,
-            tasks: times.filter(|times| *times != TaskTimes::default()).collect(),
+            tasks,
         }
+    }
+
+    /// What all processes ran besides the tasks that were seen; 0 if the rounding of each may explain it.
+    fn unseen_ns(&self, seen_ns: u64) -> u64 {
+        let (first, last) = (self.first_of_all, self.last_of_all);
+        let unseen_ns = last.ran_ns.saturating_sub(first.ran_ns).saturating_sub(seen_ns);
+        let rounding_ns = ROUNDED * first.processes.max(last.processes) * ns_per_tick();
+        if unseen_ns > rounding_ns { unseen_ns } else { 0 }
     }
 
     /// Read all counters; `first` says from which figures a task counts that was not seen before.
@@ -132,6 +167,7 @@ impl CpuWatch {
         for (task, now) in counters() {
             self.note(task, now, first);
         }
+        self.last_of_all = of_all();
         self.last_busy_ns = busy_ns().max(self.last_busy_ns);
         self.read = Instant::now();
     }
@@ -164,6 +200,34 @@ fn counters() -> Vec<(String, TaskTimes)> {
     tasks.filter_map(counter).collect()
 }
 
+/// The CPU time of all processes of this PID namespace and of those they waited for.
+fn of_all() -> OfAll {
+    let mut all = OfAll::default();
+    for process in processes() {
+        let text = fs::read_to_string(process.join("stat")).unwrap_or_default();
+        all.ran_ns += ticks_of(&text) * ns_per_tick();
+        all.processes += 1;
+    }
+    all
+}
+
+/// Sum utime, stime, cutime and cstime of `/proc/PID/stat`; the second field, a name, may contain anything.
+fn ticks_of(stat: &str) -> u64 {
+    let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    after_name
+        .split_whitespace()
+        .skip(11)
+        .take(ROUNDED_FIELDS)
+        .filter_map(|word| word.parse::<u64>().ok())
+        .sum()
+}
+
+fn ns_per_tick() -> u64 {
+    // SAFETY: takes a number only.
+    let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+    1_000_000_000 / u64::try_from(per_second).unwrap_or(100).max(1)
+}
+
 /// The time since boot in which all CPUs together were not idle; 0 if it is unknown.
 fn busy_ns() -> u64 {
     let text = fs::read_to_string("/proc/stat").unwrap_or_default();
@@ -178,9 +242,7 @@ fn busy_ns() -> u64 {
     // Niced processes give way to a trial, unless it is niced itself.
     let places: &[usize] = if is_niced() { &[0, 1, 2, 5, 6, 7] } else { &[0, 2, 5, 6, 7] };
     let busy: u64 = places.iter().filter_map(|place| ticks.get(*place)).sum();
-    // SAFETY: takes a number only.
-    let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
-    busy * 1_000_000_000 / u64::try_from(per_second).unwrap_or(100).max(1)
+    busy * ns_per_tick()
 }
 
 fn is_niced() -> bool {
@@ -197,7 +259,17 @@ mod tests {
     fn empty() -> CpuWatch {
         let now = Instant::now();
         let (tasks, replaced) = (BTreeMap::new(), Vec::new());
-        CpuWatch { tasks, replaced, begun: now, read: now, first_busy_ns: 0, last_busy_ns: 0 }
+        let of_all = OfAll { ran_ns: 0, processes: 1 };
+        CpuWatch {
+            tasks,
+            replaced,
+            begun: now,
+            read: now,
+            first_busy_ns: 0,
+            last_busy_ns: 0,
+            first_of_all: of_all,
+            last_of_all: of_all,
+        }
     }
 
     const fn times(ran_ns: u64, waited_ns: u64) -> TaskTimes {
@@ -244,6 +316,25 @@ mod tests {
         }
         assert_eq!(watch.replaced, [times(9, 100)]);
         assert_eq!(watch.tasks["1"].times(), times(3, 45));
+    }
+
+    #[test]
+    fn what_no_reading_saw_counts_beyond_the_rounding() {
+        let mut watch = empty();
+        watch.note("1".into(), times(500_000_000, 0), |_| TaskTimes::default());
+        watch.last_of_all.ran_ns = 530_000_000;
+        assert_eq!(watch.times().unseen_ns, 0);
+        watch.last_of_all.ran_ns = 900_000_000;
+        assert_eq!(watch.times().unseen_ns, 400_000_000);
+        watch.last_of_all.ran_ns = 100_000_000;
+        assert_eq!(watch.times().unseen_ns, 0);
+    }
+
+    #[test]
+    fn the_times_of_a_process_are_found_behind_any_name() {
+        let stat = "7 (a) b 9 (c) S 1 7 7 0 -1 4194560 1 2 3 4 11 22 33 44 20 0 1 0 5 6";
+        assert_eq!(ticks_of(stat), 110);
+        assert_eq!(ticks_of(""), 0);
     }
 
     #[test]

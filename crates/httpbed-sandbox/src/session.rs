@@ -54,6 +54,8 @@ struct Session {
     input: Vec<u8>,
     memory_seen: Instant,
     cpu_watch: Option<CpuWatch>,
+    /// CPU time of ended processes that no program had waited for; it counts for the next program that ends.
+    orphans: Duration,
 }
 
 /// Serve requests until the orchestrator closes the pipe; `early` is what it already sent.
@@ -75,6 +77,7 @@ pub fn serve(
         input: early.to_vec(),
         memory_seen: Instant::now(),
         cpu_watch: None,
+        orphans: Duration::ZERO,
     };
     session.take_requests();
     while session.step(requests, &children)? {}
@@ -260,18 +263,27 @@ impl Session {
         matches!(read, Ok(1..))
     }
 
-    /// Collect every ended process. Programs are reported; orphans are only reaped.
+    /// Collect every ended process. Programs are reported; the CPU time of orphans is added to theirs.
     fn reap(&mut self) {
-        while let Some((pid, status, usage)) = wait_any() {
+        while let Some((pid, status, usage)) = wait_any(libc::WNOHANG) {
             self.part_ended(pid);
             let ended = self.programs.iter().find(|(_, program)| program.pid == pid);
-            let Some(id) = ended.map(|(id, _)| *id) else { continue };
+            let Some(id) = ended.map(|(id, _)| *id) else {
+                if self.around.confinement.is_some() {
+                    self.orphans += cpu_time(&usage);
+                }
+                continue;
+            };
             while self.forward_lines(id) {}
             let Some(program) = self.programs.remove(&id) else { continue };
             if self.around.confinement.is_some() && self.programs.is_empty() {
                 end_all_others();
+                while let Some((_, _, usage)) = wait_any(0) {
+                    self.orphans += cpu_time(&usage);
+                }
             }
-            report_end(id, &program, status, &usage);
+            let cpu = cpu_time(&usage) + std::mem::take(&mut self.orphans);
+            report_end(id, &program, status, cpu, usage.ru_maxrss);
         }
     }
 
@@ -336,20 +348,24 @@ impl Session {
     }
 }
 
-fn report_end(id: u64, program: &Running, status: i32, usage: &libc::rusage) {
-    let signalled = libc::WIFSIGNALED(status);
-    let seconds = |time: libc::timeval| {
-        Duration::new(time.tv_sec.unsigned_abs(), 0).as_secs_f64()
-            + Duration::from_micros(time.tv_usec.unsigned_abs()).as_secs_f64()
+/// CPU time of an ended process, and of those for which it had waited.
+fn cpu_time(usage: &libc::rusage) -> Duration {
+    let time = |time: libc::timeval| {
+        Duration::from_secs(time.tv_sec.unsigned_abs()) + Duration::from_micros(time.tv_usec.unsigned_abs())
     };
+    time(usage.ru_utime) + time(usage.ru_stime)
+}
+
+fn report_end(id: u64, program: &Running, status: i32, cpu: Duration, max_rss_kib: i64) {
+    let signalled = libc::WIFSIGNALED(status);
     Event::Exited {
         id,
         status: (!signalled).then(|| libc::WEXITSTATUS(status)),
         signal: signalled.then(|| libc::WTERMSIG(status)),
         timed_out: program.timed_out,
         wall_s: program.started.elapsed().as_secs_f64(),
-        cpu_s: seconds(usage.ru_utime) + seconds(usage.ru_stime),
-        max_rss_kib: usage.ru_maxrss,
+        cpu_s: cpu.as_secs_f64(),
+        max_rss_kib,
         ended_for: program.ended_for.clone(),
     }
     .send();
@@ -387,12 +403,13 @@ pub fn read_some(from: BorrowedFd, into: &mut Vec<u8>) -> io::Result<usize> {
     Ok(count)
 }
 
-fn wait_any() -> Option<(Pid, i32, libc::rusage)> {
+/// Collect an ended process; with the option 0, wait for it while there is any.
+fn wait_any(options: i32) -> Option<(Pid, i32, libc::rusage)> {
     let mut status = 0;
     // SAFETY: an all-zero rusage is a valid value, and both pointers live through the call.
     let (pid, usage) = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
-        (libc::wait4(-1, &raw mut status, libc::WNOHANG, &raw mut usage), usage)
+        (libc::wait4(-1, &raw mut status, options, &raw mut usage), usage)
     };
     (pid > 0).then(|| (Pid::from_raw(pid), status, usage))
 }

@@ -26,11 +26,13 @@ class CpuTimes:
     """Time in which all CPUs together were not idle, steal included, niced programs not."""
     tasks: Sequence[TaskTimes]
     """The sandbox's tasks that ran or waited, in no order."""
+    unseen_s: float = 0.0
+    """CPU time of tasks that lived between two readings; nothing else is known of them."""
 
     @property
     def ran_s(self) -> float:
         """CPU time of all tasks together."""
-        return sum(task.ran_s for task in self.tasks)
+        return sum(task.ran_s for task in self.tasks) + self.unseen_s
 
 
 def read(event: Mapping[str, Any]) -> CpuTimes:
@@ -38,4 +40,7 @@ def read(event: Mapping[str, Any]) -> CpuTimes:
     tasks = [
         TaskTimes(one["ran_ns"] / NS_PER_S, one["waited_ns"] / NS_PER_S) for one in event["tasks"]
     ]
-    return CpuTimes(event["over_ns"] / NS_PER_S, event["busy_ns"] / NS_PER_S, tasks)
+    over_s, busy_s, unseen_s = (
+        event[name] / NS_PER_S for name in ("over_ns", "busy_ns", "unseen_ns")
+    )
+    return CpuTimes(over_s, busy_s, tasks, unseen_s)
