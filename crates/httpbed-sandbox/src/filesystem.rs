@@ -32,7 +32,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
-use std::path::{self, Path, PathBuf};
+use std::path::{self, Component, Path, PathBuf};
 
 use nix::fcntl::{OFlag, open};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
@@ -54,6 +54,8 @@ pub const OF_THE_HOST: [&str; 11] =
 /// The device that creates interfaces of links in the emulator's network.
 pub const TUN: &str = "/dev/net/tun";
 const RESOLV_CONF: &str = "/etc/resolv.conf";
+/// Folders of a part's own, mounted over those of its root filesystem.
+const OWN: [&str; 2] = ["tmp", "run"];
 const SEEN_IN_EVERY_ROOT: [&str; 4] = ["proc", "dev", "tmp", "run"];
 /// What a part without a root filesystem gets of one; only these users have names in it.
 const USERS: [(&str, &str); 2] = [
@@ -126,7 +128,7 @@ fn root_of_a_part(top: &Path, name: &str, part: &Part, config: &Config) -> io::R
     let common = config.shared.iter().filter(|(seen, _)| !seen.starts_with(LINKS));
     let shared: Vec<_> = common.chain(&part.shared).collect();
     let (seen, upper) = (own.join("root"), own.join("upper"));
-    make_places(&upper, part, &shared)?;
+    make_places(&own, part, &shared)?;
     if let Some(root) = part.root.as_ref().and_then(|name| config.roots.get(name)) {
         overlay(&seen, root, &own)?;
     } else {
@@ -137,7 +139,7 @@ fn root_of_a_part(top: &Path, name: &str, part: &Part, config: &Config) -> io::R
     }
     bind_over(&top.join("devices"), &seen.join("dev"), true)?;
     bind_over(&own.join("shm"), &seen.join("dev/shm"), false)?;
-    for folder in ["tmp", "run"] {
+    for folder in OWN {
         bind_over(&own.join(folder), &seen.join(folder), false)?;
     }
     for folder in part.folders.keys() {
@@ -150,7 +152,8 @@ fn root_of_a_part(top: &Path, name: &str, part: &Part, config: &Config) -> io::R
 ///
 /// They are created in the upper layer before the overlay is mounted: the sandbox may have no right to change the
 /// root filesystem itself.
-fn make_places(upper: &Path, part: &Part, shared: &[(&PathBuf, &PathBuf)]) -> io::Result<()> {
+fn make_places(own: &Path, part: &Part, shared: &[(&PathBuf, &PathBuf)]) -> io::Result<()> {
+    let upper = own.join("upper");
     for folder in SEEN_IN_EVERY_ROOT {
         fs::create_dir(upper.join(folder))?;
     }
@@ -158,14 +161,20 @@ fn make_places(upper: &Path, part: &Part, shared: &[(&PathBuf, &PathBuf)]) -> io
         fs::create_dir_all(upper.join("trial").join(folder))?;
     }
     for (place, text) in &part.files {
-        write_below(upper, place, text)?;
+        write_below(&upper, place, text)?;
     }
-    shared.iter().try_for_each(|(place, path)| make_place(path, &beneath(upper, place)))
+    shared.iter().try_for_each(|(place, path)| {
+        let is_covered = OWN.iter().any(|folder| beneath(Path::new(""), place).starts_with(folder));
+        make_place(path, &beneath(if is_covered { own } else { &upper }, place))
+    })
 }
 
-/// An absolute path, below another root.
+/// An absolute path, below another root; `..` leads nowhere.
+///
+/// The files of a part are created while the host's are still there, so no path may lead to those.
 pub fn beneath(top: &Path, path: &Path) -> PathBuf {
-    top.join(path.strip_prefix("/").unwrap_or(path))
+    let names = path.components().filter(|one| matches!(one, Component::Normal(_)));
+    top.join(names.collect::<PathBuf>())
 }
 
 fn write_below(top: &Path, place: &Path, text: &str) -> io::Result<()> {
@@ -265,8 +274,7 @@ fn mirror(seen: &Path, root: &Path) -> io::Result<()> {
 /// Bind those files of the host that this root needs.
 fn share(root: &Path, config: &Config, wanted: impl Fn(&Path) -> bool) -> Result<(), Failure> {
     for (seen, path) in config.shared.iter().filter(|(seen, _)| wanted(seen)) {
-        let seen = seen.strip_prefix("/").unwrap_or(seen);
-        bind(path, &root.join(seen), true).step(format!("bind {}", path.display()))?;
+        bind(path, &beneath(root, seen), true).step(format!("bind {}", path.display()))?;
     }
     Ok(())
 }

@@ -80,6 +80,9 @@ class Install(Value):
             if "/" in name and not name.startswith(("/", "~/")):
                 msg = f"needs: {name!r} is neither an absolute path nor a bare name"
                 raise ValueError(msg)
+            if ".." in name.split("/"):
+                msg = f"needs: {name!r} has '..', which would be another place in a trial"
+                raise ValueError(msg)
         return self
 
     @model_validator(mode="after")
