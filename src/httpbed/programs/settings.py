@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from httpbed.experiment.roles import DEFAULT_CONTROL, FIXED, TCP_CONTROLS, Transport
 from httpbed.experiment.value import Value
+from httpbed.programs import pattern
+from httpbed.programs.pattern import Pattern
 
 RetryKind = Literal["restart", "resume"]
 """The values of :data:`httpbed.experiment.roles.Retry` without ``none``."""
-
-
-def _compiles(pattern: str) -> str:
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        raise ValueError(f"is not a regular expression: {error}") from None
-    return pattern
 
 
 class Knob(Value):
@@ -30,7 +23,7 @@ class Knob(Value):
     """Upstream's default."""
     levels: list[str] = Field(default_factory=list)
     """All values that the program accepts."""
-    pattern: Annotated[str, AfterValidator(_compiles)] | None = None
+    pattern: Pattern | None = None
     """Instead of levels: a regular expression that a value must match as a whole."""
     meaning: str = Field(min_length=1)
     """What the knob does, with its unit."""
@@ -50,7 +43,7 @@ class Knob(Value):
     def accepts(self, value: str) -> bool:
         """Return whether the program accepts a value."""
         if self.pattern is not None:
-            return re.fullmatch(self.pattern, value) is not None
+            return pattern.is_all_of(self.pattern, value)
         return value in self.levels
 
     def domain(self) -> str:

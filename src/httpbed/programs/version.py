@@ -7,44 +7,37 @@ from collections.abc import Collection, Iterator
 from itertools import zip_longest
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from httpbed.experiment.roles import HttpVersion
 from httpbed.experiment.value import Value
+from httpbed.programs import pattern
+from httpbed.programs.pattern import Pattern, VersionPattern
 
-
-def _is_pattern(pattern: str) -> str:
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        raise ValueError(f"not a regular expression: {error}") from None
-    return pattern
-
-
-def _has_a_version_group(pattern: str) -> str:
-    if "version" not in re.compile(_is_pattern(pattern)).groupindex:
-        raise ValueError("has no group (?P<version>...)")
-    return pattern
+MOST_CHARACTERS = 100
+"""Of a version. A longer one is no version, and would fill a report's columns."""
 
 
 class VersionCommand(Value):
     """The command that reports the program's version."""
 
     argv: list[str] = Field(min_length=1)
-    pattern: Annotated[str, AfterValidator(_has_a_version_group)]
+    pattern: VersionPattern
     """Regular expression with a group ``version``; it is searched in the command's output."""
     least: Annotated[str | None, Field(pattern=r"^[0-9]+(\.[0-9]+)*$")] = None
     """The oldest version that understands what the recipe writes."""
-    shows: dict[HttpVersion, Annotated[str, AfterValidator(_is_pattern)]] = Field(
-        default_factory=dict
-    )
+    shows: dict[HttpVersion, Pattern] = Field(default_factory=dict)
     """Regular expression for each HTTP version that a build may lack; the command's output matches
     it if this build has that version."""
 
     def reported(self, output: str) -> str | None:
-        """Return the version in the command's output; None if there is none."""
-        match = re.search(self.pattern, output)
-        return match["version"] if match else None
+        """Return the version in the command's output; None if there is none.
+
+        The program may print anything. What is long or has control characters is no version.
+        """
+        found = pattern.version(self.pattern, output)
+        is_one = found is not None and found.isprintable() and len(found) <= MOST_CHARACTERS
+        return found if is_one else None
 
     def lacking(self, output: str, wanted: Collection[str]) -> Iterator[str]:
         """Yield what the program lacks for its recipe and for the wanted HTTP versions.
@@ -56,8 +49,8 @@ class VersionCommand(Value):
             return
         if self.least and _is_older(version, self.least):
             yield f"is version {version}, and its recipe needs {self.least} or later"
-        for one, pattern in self.shows.items():
-            if one in wanted and not re.search(pattern, output):
+        for one, shown in self.shows.items():
+            if one in wanted and not pattern.is_in(shown, output):
                 yield f"was built without HTTP/{one}"
 
 
