@@ -13,10 +13,11 @@ from pathlib import Path
 from httpbed.experiment.errors import ConfigError, HostError, Mistake
 from httpbed.experiment.scenario import Scenario
 from httpbed.host import scratch
+from httpbed.host.sandbox import untrusted_files
 from httpbed.host.sandbox.spec import PartSpec, ProcessSpec, SandboxSpec
 from httpbed.host.sandbox.supervisor import RefusalError, sandbox
 from httpbed.network.processes import TOOLS
-from httpbed.programs.recipe import Recipe
+from httpbed.programs.recipe import VERSION_BYTES, Recipe
 from httpbed.trial.isolation import SANDBOX_BYTES
 from httpbed.trial.parts import LOG_BYTES
 from httpbed.trial.plan import CampaignSetup
@@ -79,8 +80,10 @@ def _version(recipe: Recipe, folder: Path) -> ReportedVersion:
     spec = recipe.identify()
     if spec is None or recipe.version is None:
         return ReportedVersion(None, "")
-    file = folder / str(spec.stdout)
-    output = file.read_text(errors="replace").strip() if file.exists() else ""
+    try:  # the program may have put a link or a pipe in its place
+        output = untrusted_files.text(folder / str(spec.stdout), most=VERSION_BYTES).strip()
+    except (FileNotFoundError, untrusted_files.UnreadableError):
+        output = ""
     return ReportedVersion(recipe.version.reported(output), output)
 
 
