@@ -13,7 +13,7 @@ from httpbed.cli.echo import echo, say
 from httpbed.cli.experiment_argument import catalog, json_option, recipes_option
 from httpbed.cli.verb import verb_group
 from httpbed.experiment.errors import ConfigError, HostError, Mistake
-from httpbed.host.packages import guest_kernel, pypi, toolbox
+from httpbed.host.packages import guest_kernel, package_index, pypi, toolbox
 from httpbed.host.packages.guest_kernel import GuestKernel
 from httpbed.host.packages.toolbox import Contents, Root
 from httpbed.programs import catalog as catalogs
@@ -22,6 +22,12 @@ from httpbed.trial import program_roots
 
 _names = click.argument(
     "names", nargs=-1, metavar="[IMPLEMENTATION]...", shell_complete=completion.programs
+)
+_expired_option = click.option(
+    package_index.OPTION,
+    "accept_expired",
+    is_flag=True,
+    help="Install from a package index that has expired, as a snapshot of the archive has.",
 )
 _UNABLE = 3
 
@@ -52,35 +58,49 @@ def show(*, as_json: bool) -> None:
 @command.command()
 @_names
 @recipes_option
+@_expired_option
 @json_option
-def build(*, names: tuple[str, ...], recipe_folders: tuple[Path, ...], as_json: bool) -> None:
+def build(
+    *,
+    names: tuple[str, ...],
+    recipe_folders: tuple[Path, ...],
+    accept_expired: bool,
+    as_json: bool,
+) -> None:
     """Build the root filesystems of implementations, by default of all, and print their paths.
 
     Programs that cannot be installed are reported, and the others are still built; the exit code is
     3 if you named such a program. Programs that take minutes, such as httpbed-quiche, are built
     only if you name them.
+
+    A package index that has expired is refused: somebody on the way to the archive may withhold
+    newer packages. With the option it is used, and the manifest of every campaign says so.
     """
     known = catalog(recipe_folders)
     needed = _needed(known, names)
-    roots, failures = program_roots.build(needed, say=say)
+    roots, failures = program_roots.build(needed, say=say, accept_expired=accept_expired)
     _locate([roots[contents] for contents in needed if contents in roots], as_json=as_json)
     for contents, failure in failures.items():
         say(f"{' and '.join(needed[contents])} not built: {failure}")
     for name in names:
         if known[name].install.own:
-            say(f"{name} is {program_roots.own_executable(known[name], say)}")
+            built = program_roots.own_executable(known[name], say, accept_expired=accept_expired)
+            say(f"{name} is {built}")
     if failures and (names or not roots):
         raise SystemExit(_UNABLE)
 
 
 @command.command()
+@_expired_option
 @json_option
-def kernel(*, as_json: bool) -> None:
+def kernel(*, accept_expired: bool, as_json: bool) -> None:
     """Build the kernel of guests, which trials in virtual time run in, and print its path.
 
     It is compiled from Debian's sources: about 10 minutes of one CPU and 4 GB of disk, once. An
     interrupted build goes on where it stopped.
     """
+    if accept_expired and guest_kernel.find() is None:
+        toolbox.ensure(guest_kernel.TOOLS, say=say, accept_expired=True)
     built = guest_kernel.ensure(say)
     echo(json.dumps({"schema": 1, **_kernel_as_json(built)}, indent=2) if as_json else built.path)
 
@@ -155,5 +175,6 @@ def _as_json(root: Root) -> dict[str, object]:
         "versions": root.versions,
         "wheels": dict(root.wheels),
         "index": root.index,
+        "index_expired": root.index_expired,
         "built": root.built,
     }

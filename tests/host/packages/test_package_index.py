@@ -2,41 +2,58 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from httpbed.experiment.errors import HostError
 from httpbed.host.packages import mmdebstrap, package_index, toolbox
+from httpbed.host.packages.package_index import Index
 from httpbed.host.packages.toolbox import Contents
 
 FAKE = """
-echo run >>"$FAKE_LOG"
 case "$*" in *Check-Valid-Until*) ;; *) if [ "$EXPIRED" = 1 ]; then
     echo "E: Release file for x is expired (invalid since 3d). Updates will not be applied."
     exit 25
 fi;; esac
 root="${@: -1}"; mkdir -p "$root"/{etc,dev,tmp,usr/bin}; : >"$HTTPBED_VERSIONS"
-echo "Fri, 20 Nov 2026 08:15:00 UTC" >"$HTTPBED_INDEX"
+mkdir -p "$root/var/lib/apt/lists"
+echo "Date: Fri, 20 Nov 2026 08:15:00 UTC" >"$root/var/lib/apt/lists/x_Release"
+if [ "$EXPIRED" = 1 ]; then
+    echo "Valid-Until: Sat, 21 Nov 2026 08:15:00 UTC" >>"$root/var/lib/apt/lists/x_Release"
+fi
+for hook; do case "$hook" in --extract-hook=grep*)
+    sh -c "${hook#*=}" hook "$root";;
+esac; done
 """
 MADE = datetime(2026, 11, 20, 8, 15, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(("expired", "runs"), [("0", 1), ("1", 2)])
-def test_an_expired_index_is_accepted_only_after_the_check_failed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expired: str, runs: int
-) -> None:
-    """The first run checks the date; the second does not, and is reported."""
+@pytest.fixture(autouse=True)
+def _fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPBED_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("FAKE_LOG", str(tmp_path / "log"))
-    monkeypatch.setenv("EXPIRED", expired)
     monkeypatch.setattr(mmdebstrap, "command", lambda _: ["bash", "-c", FAKE, "fake"])
-    progress: list[str] = []
-    root = toolbox.ensure(Contents("sid", frozenset({"curl"})), say=progress.append)
-    assert len((tmp_path / "log").read_text().split()) == runs
-    assert any("has expired" in line for line in progress) == (runs == 2)
+
+
+@pytest.mark.parametrize("expired", ["0", "1"])
+def test_an_expired_index_is_used_only_if_the_user_accepts_it(
+    monkeypatch: pytest.MonkeyPatch, expired: str
+) -> None:
+    """Without the option the error names the remedy, and nothing is built."""
+    monkeypatch.setenv("EXPIRED", expired)
+    contents, progress = Contents("sid", frozenset({"curl"})), list[str]()
+    if expired == "1":
+        with pytest.raises(HostError, match="has expired") as caught:
+            toolbox.ensure(contents, say=progress.append)
+        assert package_index.OPTION in caught.value.remedy
+        assert toolbox.find(contents) is None
+    root = toolbox.ensure(contents, say=progress.append, accept_expired=expired == "1")
     assert any(line.startswith("Debian sid, package index of 2026-11-20 (") for line in progress)
     assert root.index == MADE.isoformat()
+    found = toolbox.find(contents)
+    assert found
+    assert found.index_expired == (expired == "1")
 
 
 @pytest.mark.parametrize(
@@ -49,12 +66,20 @@ def test_an_expired_index_is_accepted_only_after_the_check_failed(
 )
 def test_the_age_of_an_index_is_reported_in_days(now: datetime, text: str) -> None:
     """An index of the same day is "of today"."""
-    assert package_index.age_text(MADE, now) == text
-    assert package_index.age_text(None, now) == "package index of an unknown date"
+    assert package_index.age_text(Index(MADE), now) == text
+    assert package_index.age_text(Index(), now) == "package index of an unknown date"
 
 
-def test_a_missing_date_is_none(tmp_path: Path) -> None:
-    """An archive may have no date."""
-    assert package_index.dated(tmp_path / "absent") is None
-    (tmp_path / "index").write_text("")
-    assert package_index.dated(tmp_path / "index") is None
+def test_an_expired_index_is_called_so() -> None:
+    """Its archive names the day after which it is not to be used."""
+    index, now = Index(MADE, MADE + timedelta(days=7)), MADE + timedelta(days=8)
+    assert package_index.age_text(index, now).endswith("(8 days old, and expired)")
+    assert not index.is_expired(MADE)
+
+
+@pytest.mark.parametrize("text", [None, "", "Date: soon\nValid-Until:\n"])
+def test_a_missing_date_is_none(tmp_path: Path, text: str | None) -> None:
+    """An archive may state no date, or what is no date."""
+    if text is not None:
+        (tmp_path / "index").write_text(text)
+    assert package_index.dated(tmp_path / "index") == Index()

@@ -23,7 +23,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -91,6 +91,8 @@ class Root:
     """The SHA-256 of every package's file; empty for roots of older versions of httpbed."""
     index: str = ""
     """Date of the archive's package index, ISO 8601; empty if not known."""
+    index_expired: bool = False
+    """Whether the index had expired when it was used."""
 
     @property
     def name(self) -> str:
@@ -98,11 +100,12 @@ class Root:
         return self.path.parent.name
 
 
-def ensure(contents: Contents, *, say: Callable[[str], None]) -> Root:
+def ensure(contents: Contents, *, say: Callable[[str], None], accept_expired: bool = False) -> Root:
     """Return the root with these contents; build it if it is missing.
 
     A second build of the same root waits for the first. A killed build leaves no process, and the
-    next build clears its partial folder.
+    next build clears its partial folder. An expired package index is only used if the user accepts
+    it.
 
     Raises:
         HostError: It cannot be built on this machine, or the archive is unavailable.
@@ -111,7 +114,8 @@ def ensure(contents: Contents, *, say: Callable[[str], None]) -> Root:
         return root
     target = _home() / contents.name
     with _locked(target, say) as lock:
-        return find(contents) or _build(target, contents, lock, say)
+        options = [package_index.EVEN_EXPIRED] if accept_expired else []
+        return find(contents) or _build(target, contents, lock, say, options)
 
 
 def find(contents: Contents) -> Root | None:
@@ -150,6 +154,7 @@ def _read(home: Path) -> Root | None:
         wheels=record.get("wheels", {}),
         digests=record.get("digests", {}),
         index=record.get("index", ""),
+        index_expired=record.get("index_expired", False),
     )
 
 
@@ -158,18 +163,20 @@ def _locked(target: Path, say: Callable[[str], None]) -> AbstractContextManager[
     return build_lock.held(target.with_name(f".{target.name}.lock"), "the same toolbox", say)
 
 
-def _build(target: Path, contents: Contents, lock: int, say: Callable[[str], None]) -> Root:
+def _build(
+    target: Path, contents: Contents, lock: int, say: Callable[[str], None], options: Sequence[str]
+) -> Root:
     """Build beside the target, then rename, so that a root is always complete."""
     partial = target.with_name(f".{target.name}.partial")
     _delete(partial)
-    program = mmdebstrap.command(say)
+    program = [*mmdebstrap.command(say), *options]
     say(f"building a root filesystem from {contents} (usually 20 s to 2 min)")
     partial.mkdir()
     step, log = f"building a root filesystem from {contents}", partial / "log"
     with signs_of_life.reported(step, say, how_far=lambda: last_step(log)):
-        versions, digests = _unpack(program, partial, contents, lock, say)
-        index = package_index.dated(partial / _INDEX)
-        say(f"Debian {contents.suite}, {package_index.age_text(index, datetime.now(UTC))}")
+        versions, digests = _unpack(program, partial, contents, lock)
+        index, now = package_index.dated(partial / _INDEX), datetime.now(UTC)
+        say(f"Debian {contents.suite}, {package_index.age_text(index, now)}")
         _complete(partial / "root")
         wheels = _add_wheels(partial, contents, lock) if contents.pypi else {}
         pypi.compile_modules(partial / "root")
@@ -181,7 +188,8 @@ def _build(target: Path, contents: Contents, lock: int, say: Callable[[str], Non
         "versions": versions,
         "digests": digests,
         "wheels": wheels,
-        "index": index.isoformat() if index else "",
+        "index": index.made.isoformat() if index.made else "",
+        "index_expired": index.is_expired(now),
         "built": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     (partial / "record.json").write_text(json.dumps(record, indent=2) + "\n")
@@ -197,20 +205,10 @@ def _unpack(
     partial: Path,
     contents: Contents,
     lock: int,
-    say: Callable[[str], None],
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Run mmdebstrap into ``partial/root``; return each package's version, and its digest.
-
-    Indexes of testing and unstable suites expire after a week. An expired index is accepted only if
-    the archive serves no other, because it is a snapshot.
-    """
+    """Run mmdebstrap into ``partial/root``; return each package's version, and its digest."""
     log = partial / "log"
-    code = _extract(program, partial, contents, lock)
-    if code != 0 and package_index.has_expired(log.read_text(errors="replace")):
-        say(f"the package index of Debian {contents.suite} has expired: the archive is a snapshot")
-        _delete(partial / "root")
-        code = _extract([*program, package_index.EVEN_EXPIRED], partial, contents, lock)
-    if code != 0:
+    if _extract(program, partial, contents, lock) != 0:
         raise _failure(contents, log, "mmdebstrap")
     listed = [line.split() for line in (partial / "versions").read_text().splitlines()]
     return {name: version for name, version, _ in listed}, {name: sha for name, _, sha in listed}
@@ -276,7 +274,8 @@ def _failure(contents: Contents, log: Path, installer: str) -> HostError:
     log.replace(kept)
     _delete(log.parent)
     unbuilt = f"no root filesystem could be built from {contents}"
-    if refused := pypi.refusal(text):
+    expired = package_index.refusal(contents.suite) if package_index.has_expired(text) else None
+    if refused := expired or pypi.refusal(text):
         return HostError(f"{unbuilt}: {refused.reason}", refused.remedy)
     return HostError(
         f"{unbuilt}: {'; '.join(map(str.strip, errors)) or f'{installer} was killed'}",
