@@ -211,6 +211,19 @@ def test_many_other_libraries_are_one_mistake() -> None:
     assert libraries[1] != libraries[2]
 
 
+def test_lists_that_only_one_manifest_has_are_not_compared() -> None:
+    """Of programs in root filesystems, an earlier httpbed listed libraries, and not packages."""
+    same = {"name": "curl", "version": "8", "sha256": "a" * 64}
+    earlier = {"programs": [{**same, "libraries": {"/usr/lib/libc.so.6": "b" * 64}}]}
+    now = {"programs": [{**same, "libraries": {}, "packages": {"libc6": "2.41 " + "c" * 64}}]}
+    assert [*resume.conflicts(earlier, now)] == []
+    later = {"programs": [{**same, "libraries": {}, "packages": {"libc6": "2.42 " + "d" * 64}}]}
+    ((name, _, _),) = resume.conflicts(now, later)
+    assert name == "libc6 of curl"
+    other = {"programs": [{**same, "sha256": "e" * 64, "libraries": {}}]}
+    assert len([*resume.conflicts(earlier, other)]) == 1
+
+
 def test_another_site_is_refused(tmp_path: Path) -> None:
     """It was drawn by another Pillow, say, and its trials have other names by that."""
     sites = [{"name": "2x1000", "source": "seed 1, Pillow 12", "sha256": "a" * 64}]

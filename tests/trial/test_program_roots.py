@@ -6,16 +6,19 @@ import shutil
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
+import linking
 from httpbed.experiment.errors import ConfigError, HostError
 from httpbed.host.packages import toolbox
 from httpbed.host.packages.toolbox import Contents, Root
-from httpbed.programs import catalog
+from httpbed.programs import catalog, user_program
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.install import Install
 from httpbed.trial import program_roots
+from httpbed.trial.program_roots import Programs
 
-ELSEWHERE = b"\x7fELF\x02\x01\x01".ljust(18, b"\0") + b"\xff\x00" + bytes(44)
+ELSEWHERE = b"\x7fELF\x02\x01\x01".ljust(16, b"\0") + b"\x02\0" + b"\xff\x00" + bytes(44)
 """The header of a program for a processor that nobody has."""
 
 
@@ -98,14 +101,74 @@ def test_a_relative_path_is_relative_to_its_recipe() -> None:
     assert Install(binary="hq").beside(Path("/recipes")).binary == "hq"
 
 
+@pytest.mark.parametrize("way", ["loader", "audit", "depaudit"])
+def test_a_program_with_a_loader_of_its_own_is_refused(tmp_path: Path, way: str) -> None:
+    """So is one that a recipe needs besides. Every one is reported, with the way out."""
+    hostile = linking.hostile(tmp_path, way, tmp_path / "mark")
+    with pytest.raises(ConfigError, match="loader") as caught:
+        with_program(str(hostile))
+    assert "statically" in str(caught.value)
+    recipe = with_program(program(tmp_path / "mine"))["curl"]
+    install = recipe.install.model_copy(update={"needs": [str(hostile), str(hostile)]})
+    with pytest.raises(ConfigError, match="needs") as caught:
+        user_program.require([recipe.model_copy(update={"install": install})])
+    assert len(caught.value.mistakes) == 2
+    assert not (tmp_path / "mark").exists()
+
+
+def test_a_program_that_is_not_readable_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its file may be executable and nothing else; root reads it all the same."""
+    own = program(tmp_path / "mine")
+
+    def refused(*_: object, **__: object) -> int:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("os.open", refused)
+    with pytest.raises(ConfigError, match="cannot be read"):
+        with_program(own)
+
+
+@pytest.mark.parametrize("change", ["replaced", "written", "gone", "library"])
+def test_a_program_that_is_another_one_by_now_is_noticed(tmp_path: Path, change: str) -> None:
+    """A rebuild during a campaign ends it: nobody knows which program a trial ran."""
+    linking.library(tmp_path / "libx.so")
+    needing = ("-Wl,--no-as-needed", f"-L{tmp_path}", "-lx", "-Wl,-rpath,$ORIGIN")
+    own = linking.linked(tmp_path / "mine", linking.NOTHING, *needing)
+    known = with_program(str(own))
+    place = program_roots._place(known["curl"], own)
+    programs = Programs(Root("sid", Path("/"), frozenset(), {}, ""), {"curl": place})
+    programs.require_unchanged()
+    assert "libx.so" in place.libraries
+    if change == "replaced":
+        shutil.copy(own, tmp_path / "new")
+        (tmp_path / "new").replace(own)
+    elif change == "written":
+        own.write_bytes(own.read_bytes() + b"\0")
+    elif change == "gone":
+        own.unlink()
+    else:
+        linking.library(tmp_path / "libx.so", "int another;")
+    with pytest.raises(HostError, match="replaced or changed"):
+        programs.require_unchanged()
+
+
+@pytest.mark.parametrize("needed", ["/../home/me/.profile", "~/../me/.ssh", "/usr/../etc/shadow"])
+def test_what_a_recipe_needs_is_at_a_plain_path(needed: str) -> None:
+    """A part's files are made while the user's are still there."""
+    with pytest.raises(ValidationError, match=r"'\.\.'"):
+        Install(binary="hq", needs=[needed])
+
+
 def test_a_failed_build_stops_no_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The error names the recipes that need the failed root."""
     there = Root("sid", Path("/"), frozenset(), {}, "")
 
-    def some(contents: Contents, *, say: program_roots.Say) -> Root:
-        say(contents.suite)
+    def some(contents: Contents, *, say: program_roots.Say, accept_expired: bool) -> Root:
+        say(f"{contents.suite} {accept_expired}")
         if contents == Contents("sid", frozenset({"nginx"})):
             raise HostError("nginx is held back", "try again")
         return there

@@ -226,7 +226,23 @@ async def _made(
     artifacts: Path,
     report_demand: ReportDemand | None = None,
 ) -> Mapping[str, float]:
-    """Make an attempt, here or in a guest; return each phase's seconds by the trial's clock."""
+    """Make an attempt, here or in a guest; return each phase's seconds by the trial's clock.
+
+    Raises:
+        HostError: A program was replaced meanwhile, so that nobody knows which one ran.
+    """
+    try:
+        return await _carried_out(planned, setup, artifacts, report_demand)
+    finally:
+        setup.programs.require_unchanged()
+
+
+async def _carried_out(
+    planned: TrialPlan,
+    setup: CampaignSetup,
+    artifacts: Path,
+    report_demand: ReportDemand | None,
+) -> Mapping[str, float]:
     if planned.trial.clock == "virtual":
         return await outside.run(planned, setup, artifacts)
     sandbox = isolation.sandbox_spec(setup, planned, artifacts)

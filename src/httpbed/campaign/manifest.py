@@ -1,4 +1,4 @@
-"""The manifest of a campaign: programs with their libraries, recipes, machine and command."""
+"""The manifest of a campaign: programs with what they consist of, recipes, machine, command."""
 
 from __future__ import annotations
 
@@ -82,8 +82,14 @@ def _program(
         "path": program.path,
         "sha256": program.sha256,
         "libraries": dict(program.libraries),
+        **(_packages(program) if program.packages else {}),
         **({"wheels": dict(wheels)} if wheels else {}),
     }
+
+
+def _packages(program: ProgramIdentity) -> dict[str, Any]:
+    index = {"index": program.index, "index_expired": program.index_expired}
+    return {"packages": dict(program.packages), **index}
 
 
 def _kernel(kernel: GuestKernel) -> dict[str, Any]:

@@ -29,7 +29,7 @@ def key(recipe: Recipe, role: Role, version: HttpVersion, manifest: Manifest) ->
         implementation=recipe.name,
         version=str(program.get("version", "")),
         sha256=str(program.get("sha256", "")),
-        libraries=_digest(program.get("libraries", {})),
+        libraries=_digest(program.get("packages") or program.get("libraries", {})),
         http_version=version,
         transport=transport,
         congestion_control=control or "unknown",

@@ -24,7 +24,8 @@ class SenderKey:
     sha256: str
     """Digest of the program."""
     libraries: str
-    """SHA-256 over the digests of all its libraries; empty if it has none."""
+    """SHA-256 over all packages of its root filesystem, or over the digests of the libraries of a
+    program of the user's; empty if it has none."""
     http_version: str
     """Determines which buffers and windows limit the sender besides congestion control."""
     transport: str

@@ -13,7 +13,10 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 
 _KINDS = {
@@ -50,13 +53,20 @@ def read(file: Path, most: int) -> bytes:
         NotAFileError: It is not a regular file.
         OSError: It is missing or unreadable.
     """
+    with opened(file) as stream:
+        return stream.read(most + 1)
+
+
+@contextmanager
+def opened(file: Path) -> Iterator[BufferedReader]:
+    """Open a file for reading; raises as :func:`read`."""
     _require_file(file, file.stat().st_mode)
     # Another process may have put a pipe there meanwhile: this open must not block either.
     handle = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    with os.fdopen(handle, "rb") as opened:
+    with os.fdopen(handle, "rb") as stream:
         _require_file(file, os.fstat(handle).st_mode)
         os.set_blocking(handle, True)
-        return opened.read(most + 1)
+        yield stream
 
 
 def unlike(file: Path, kind: Kind) -> str | None:

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from httpbed.experiment.errors import ConfigError, Mistake
-from httpbed.host.packages import elf
+from httpbed.host.packages import elf, shared_libraries
+from httpbed.host.packages.elf import DamagedError
 from httpbed.programs.recipe import Recipe
 
 
@@ -35,12 +36,23 @@ def named(name: str) -> Path:
     return Path((None if "/" in name else shutil.which(name)) or name).expanduser().absolute()
 
 
+def is_started(needed: Path) -> bool:
+    """Whether a file that a program needs is a program, and not a folder, a script or data."""
+    try:
+        return needed.is_file() and os.access(needed, os.X_OK) and elf.is_program(needed)
+    except OSError:
+        return False
+
+
 def _missing(recipe: Recipe) -> Iterator[Mistake]:
     for name in recipe.install.needs:
         if not named(name).exists():
             place, where = f"{recipe.name}: install.needs", "is not there"
             where = where if "/" in name else "is not on the PATH"
             yield Mistake(place, f"{name} {where}", "install it, or take it out of the recipe")
+        elif is_started(named(name)):
+            wrong = _fault(f"{recipe.name}: install.needs", named(name), "name another one")
+            yield from [wrong] if wrong else []
 
 
 def mistake(recipe: Recipe) -> Mistake | None:
@@ -55,10 +67,27 @@ def mistake(recipe: Recipe) -> Mistake | None:
         return Mistake(place, f"{program} is no file", other)
     if not os.access(program, os.X_OK):
         return Mistake(place, f"{program} may not be executed by you", f"chmod +x, or {other}")
-    if not elf.is_program(program):
-        reason = f"{program} is a script, or no program at all"
-        return Mistake(place, reason, "name the program itself, as scripts hide what is measured")
-    if not elf.is_of_this_machine(program):
+    return _fault(place, program, other)
+
+
+def _fault(place: str, program: Path, other: str) -> Mistake | None:
+    """Return why an executable file is no program for this machine, or one that is refused."""
+    try:
+        if not elf.is_program(program):
+            reason = f"{program} is a script, or no program at all"
+            remedy = "name the program itself, as scripts hide what is measured"
+            return Mistake(place, reason, remedy)
+        file = elf.read(program)
+    except DamagedError as error:
+        return Mistake(place, f"{program} {error}", other)
+    except OSError as error:
+        return Mistake(place, f"{program} cannot be read by you: {error.strerror}", other)
+    if file.processor != elf.this_processor():
         machine = os.uname().machine
         return Mistake(place, f"{program} is for another processor than {machine}", other)
+    if refused := shared_libraries.refusal(file):
+        remedy = (
+            "link it for the dynamic loader of this machine and without auditors, or statically"
+        )
+        return Mistake(place, f"{program} {refused}", remedy)
     return None

@@ -25,6 +25,8 @@ class UsedProgram:
     sha256: str
     libraries: tuple[tuple[str, str], ...]
     """Path and SHA-256 of each library that it loads."""
+    packages: tuple[tuple[str, str], ...]
+    """Name, version and SHA-256 of each package of its root filesystem."""
 
 
 def programs(manifest: Manifest) -> list[UsedProgram]:
@@ -72,8 +74,15 @@ def facts(results: Results) -> list[tuple[str, str]]:
         ("blocks", str(results.experiment.blocks)),
         ("trials side by side", str(manifest.get("jobs", ""))),
         ("calibration", certificate(manifest)),
+        ("installed from an expired package index", ", ".join(_expired(manifest))),
     ]
     return [(key, text) for key, text in found if text]
+
+
+def _expired(manifest: Manifest) -> list[str]:
+    """List the programs for which the user accepted a package index that had expired."""
+    known = manifest.get("programs") or ()
+    return sorted(str(one.get("name")) for one in known if one.get("index_expired"))
 
 
 def _seeds(results: Results) -> list[int]:
@@ -89,7 +98,7 @@ def host(manifest: Manifest) -> Iterator[tuple[str, str]]:
 
 
 def digests(manifest: Manifest) -> list[tuple[str, list[tuple[str, str]]]]:
-    """List the SHA-256 of recipes, of programs, and of each program's libraries."""
+    """List the SHA-256 of recipes, of programs, and of each program's libraries or packages."""
     every = programs(manifest)
     recipes = [(str(name), str(one)) for name, one in (manifest.get("recipes") or {}).items()]
     files = [(one.path or one.name, one.sha256) for one in every if one.sha256]
@@ -97,22 +106,25 @@ def digests(manifest: Manifest) -> list[tuple[str, list[tuple[str, str]]]]:
         (f"{len(recipes)} recipes", recipes),
         (f"{len(files)} programs", files),
         *(
-            (f"{len(one.libraries)} libraries of {one.name}", list(one.libraries))
+            (f"{len(several)} {kind} of {one.name}", list(several))
             for one in every
-            if one.libraries
+            for kind, several in (("libraries", one.libraries), ("packages", one.packages))
         ),
     ]
     return [(name, found) for name, found in lists if found]
 
 
 def _program(node: Mapping[str, Any]) -> UsedProgram:
-    libraries = node.get("libraries") or {}
+    several = {kind: node.get(kind) or {} for kind in ("libraries", "packages")}
     return UsedProgram(
         name=str(node.get("name", "?")),
         version=str(node.get("version", "")),
         path=str(node.get("path", "")),
         sha256=str(node.get("sha256", "")),
-        libraries=tuple((str(path), str(digest)) for path, digest in libraries.items()),
+        **{
+            kind: tuple((str(name), str(digest)) for name, digest in found.items())
+            for kind, found in several.items()
+        },
     )
 
 

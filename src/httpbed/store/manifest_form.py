@@ -54,6 +54,9 @@ class _Program(_Form):
     path: str = ""
     sha256: str
     libraries: Texts
+    packages: Texts = {}
+    index: str = ""
+    index_expired: bool = False
     wheels: Texts = {}
 
 

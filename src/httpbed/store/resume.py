@@ -17,8 +17,14 @@ NOT_TREATMENTS = ("seed", "replicates", "question", "report", "claim", "figure")
 """Keys of an experiment file that change no treatment."""
 SELECTION = ("scale", "for_claims")
 """Which treatments of an experiment's design a campaign holds."""
-FEW_LIBRARIES = 3
-"""So many differing libraries of a program are listed."""
+FEW_FILES = 3
+"""So many differing libraries or packages of a program are listed."""
+CONTENTS = ("libraries", "packages")
+"""What a program consists of: a program of the user's, or one of a root filesystem. Before httpbed
+listed packages, it listed the libraries of the latter, too."""
+ITSELF = "itself"
+
+Texts = dict[str, str]
 OF_THE_FIRST_RUN = ("started", "httpbed", "host", "link", "clock")
 """What a manifest says of the campaign's first run, also after it grew."""
 KEPT = "what --keep asks of programs"
@@ -117,29 +123,28 @@ def program_conflicts(
 
 
 def _of_subject(
-    subject: str, old: Mapping[str, str], new: Mapping[str, str]
+    subject: str, old: Mapping[str, Texts], new: Mapping[str, Texts]
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield what differs in a subject; more than a few of its libraries are one difference.
+    """Yield what differs in a subject; more than a few of its files are one difference.
 
-    After an upgrade of the distribution, all libraries of a program differ.
+    After an upgrade of the distribution, all libraries of a program differ. Contents of which only
+    one manifest has a list are not compared: an earlier httpbed listed others.
     """
-    found = [*_differences(old, new)]
-    libraries = [name for name, _, _ in found if _is_library(name)]
-    if len(libraries) <= FEW_LIBRARIES:
-        yield from found
-        return
-    yield from (one for one in found if not _is_library(one[0]))
-    yield f"the set of libraries of {subject}", _summary(old), _summary(new)
+    yield from _differences(old.get(ITSELF, {}), new.get(ITSELF, {}))
+    for kind in CONTENTS:
+        before, now = old.get(kind), new.get(kind)
+        if not before or not now:
+            continue
+        found = [*_differences(before, now)]
+        if len(found) <= FEW_FILES:
+            yield from found
+        else:
+            yield f"the set of {kind} of {subject}", _summary(before), _summary(now)
 
 
-def _is_library(name: str) -> bool:
-    return name.startswith("/")
-
-
-def _summary(subject: Mapping[str, str]) -> str:
-    libraries = sorted(one for one in subject.items() if _is_library(one[0]))
-    digest = hashlib.sha256(json.dumps(libraries).encode()).hexdigest()
-    return f"{len(libraries)} files ({digest[:12]})"
+def _summary(contents: Mapping[str, str]) -> str:
+    digest = hashlib.sha256(json.dumps(sorted(contents.items())).encode()).hexdigest()
+    return f"{len(contents)} files ({digest[:12]})"
 
 
 def _machine_differences(
@@ -162,19 +167,28 @@ def _differences(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[tup
             yield name, old.get(name, "")[:40], new.get(name, "")[:40]
 
 
-def _subjects(manifest: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """Return what identifies each program, recipe and kind of link, by the subject's name."""
-    found: dict[str, dict[str, str]] = {}
+def _subjects(manifest: Mapping[str, Any]) -> dict[str, dict[str, Texts]]:
+    """Return what identifies each program, recipe and kind of link, by the subject's name.
+
+    A program is identified by itself and by each kind of :data:`CONTENTS`.
+    """
+    found: dict[str, dict[str, Texts]] = {}
     for program in manifest.get("programs", ()):
-        name, libraries = program["name"], program.get("libraries", {})
+        name = program["name"]
         subject = found.setdefault(f"program {name}", {})
-        subject |= {f"{path} of {name}": digest for path, digest in libraries.items()}
-        subject[f"program {name}"] = f"{program['version']} ({program['sha256'][:12]})"
+        subject[ITSELF] = {f"program {name}": f"{program['version']} ({program['sha256'][:12]})"}
+        for kind in CONTENTS:
+            listed = {f"{one} of {name}": how for one, how in program.get(kind, {}).items()}
+            subject[kind] = {**subject.get(kind, {}), **listed}
     for name, digest in manifest.get("recipes", {}).items():
-        found[f"recipe {name}"] = {f"recipe {name}": digest}
+        found[f"recipe {name}"] = {ITSELF: {f"recipe {name}": digest}}
     backend = manifest.get("link", {}).get("backend", "af_packet")  # the first had no other
-    clock = {"clock": manifest.get("clock", "real")}
-    return {**found, "link": {"link's backend": backend}, "clock": clock, "kept": _kept(manifest)}
+    others = {
+        "link": {"link's backend": backend},
+        "clock": {"clock": manifest.get("clock", "real")},
+        "kept": _kept(manifest),
+    }
+    return {**found, **{name: {ITSELF: texts} for name, texts in others.items()}}
 
 
 def _kept(manifest: Mapping[str, Any]) -> dict[str, str]:

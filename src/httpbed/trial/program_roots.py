@@ -2,19 +2,21 @@
 
 A program of the user's, or a dynamically linked one of httpbed's own, sees of this machine itself,
 its loader and libraries, and what its recipe names. Program and libraries are shown in one folder,
-which is on its library path.
+which is on its library path. Each trial mounts these files anew, so a trial in which one of them
+was replaced is not believed.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from httpbed.experiment.errors import HostError
-from httpbed.host.packages import elf, identity, quiche, toolbox
+from httpbed.host.packages import identity, quiche, shared_libraries, toolbox
 from httpbed.host.packages.identity import ProgramIdentity
 from httpbed.host.packages.toolbox import Contents, Root
 from httpbed.host.sandbox import binaries
@@ -31,6 +33,8 @@ _AT_ONCE = 4
 """Roots that are built at once: a build mostly waits for the network or uses one core."""
 
 Say = Callable[[str], None]
+Stamp = tuple[int, int, int, int]
+"""Device, inode, size and modification time of a file; a build or an upgrade changes one."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +45,12 @@ class Place:
     """Its root filesystem; None: this machine's."""
     program: Path | None = None
     """Its executable on this machine, if it runs there."""
+    libraries: Mapping[str, Path] = field(default_factory=dict)
+    """The libraries of the executable, by name."""
     shown: Mapping[str, Path] = field(default_factory=dict)
-    """Further files: path in the sandbox -> path here."""
+    """The executable, its libraries and further files: path in the sandbox -> path here."""
+    stamps: Mapping[Path, Stamp] = field(default_factory=dict)
+    """What was there when its programs and libraries were found."""
 
 
 @dataclass(frozen=True)
@@ -80,11 +88,25 @@ class Programs:
         if place.root:
             return identity.identity(place.root, program)
         if place.program and program.startswith(install.folder(name)):
-            return identity.of_this_machine(place.program)
+            return identity.of_this_machine(place.program, place.libraries)
         path = shutil.which(program)
         if path is None:
             raise HostError(f"this machine has no {program}", f"correct the recipe of {name}")
-        return identity.of_this_machine(Path(path))
+        return identity.of_this_machine(Path(path), shared_libraries.libraries(Path(path)))
+
+    def require_unchanged(self) -> None:
+        """Check that programs and libraries of this machine are those that were identified.
+
+        Raises:
+            HostError: One was replaced or changed since; the trial may have run another one.
+        """
+        for name, place in self.places.items():
+            for file, stamp in place.stamps.items():
+                if _stamp(file) != stamp:
+                    raise HostError(
+                        f"{file} of {name} was replaced or changed while trials ran",
+                        "leave it as it is during a campaign, and begin another for the new one",
+                    )
 
     def wheels(self, name: str) -> dict[str, str]:
         """Return the versions of the wheels in its root."""
@@ -143,10 +165,7 @@ def _places_here(recipes: Iterable[Recipe], say: Say) -> dict[str, Place]:
     user_program.require(several)
     programs = [(recipe, user_program.find(recipe)) for recipe in several if recipe.install.binary]
     programs += [(recipe, own_executable(recipe, say)) for recipe in several if recipe.install.own]
-    return {
-        recipe.name: Place(None, program, dict(_shown(recipe, program)))
-        for recipe, program in programs
-    }
+    return {recipe.name: _place(recipe, program) for recipe, program in programs}
 
 
 def state(recipe: Recipe) -> tuple[bool, str]:
@@ -176,14 +195,30 @@ def own_executable(recipe: Recipe, say: Say, *, accept_expired: bool = False) ->
     return binaries.executable(str(recipe.install.own))
 
 
-def _shown(recipe: Recipe, program: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the files of this machine that the program sees: path in the sandbox, path here."""
-    yield str(recipe.install.program(recipe.name)), program.resolve()
+def _place(recipe: Recipe, program: Path) -> Place:
+    """Find the files of this machine that a program sees; stamp those that it executes."""
     needed = [user_program.named(name) for name in recipe.install.needs]
-    yield from ((str(path), path.resolve()) for path in needed)
-    folder = install.folder(recipe.name)
-    for one in (program, *(path for path in needed if path.is_file() and elf.is_program(path))):
-        loader = elf.loader(one)
-        for name, path in identity.libraries(one).items():
-            seen = loader if loader and Path(loader).name == name else f"{folder}/{name}"
-            yield seen, path.resolve()
+    programs = [program, *filter(user_program.is_started, needed)]
+    libraries = {one: shared_libraries.libraries(one) for one in programs}
+    shown = {str(recipe.install.program(recipe.name)): program.resolve()}
+    shown |= {str(path): path.resolve() for path in needed}
+    for several in libraries.values():
+        shown |= {_seen(recipe.name, name): path.resolve() for name, path in several.items()}
+    executed = {*programs, *(path for several in libraries.values() for path in several.values())}
+    stamps = {file.resolve(): _stamp(file.resolve()) for file in sorted(executed)}
+    return Place(None, program, libraries[program], shown, stamps)
+
+
+def _seen(recipe: str, library: str) -> str:
+    """Return where a program sees a library that it needs by this name."""
+    if library.startswith("/"):
+        return os.path.normpath(library)
+    return f"{install.folder(recipe)}/{Path(library).name}"
+
+
+def _stamp(file: Path) -> Stamp:
+    try:
+        about = file.stat()
+    except OSError:
+        return (0, 0, 0, 0)
+    return (about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns)

@@ -25,7 +25,8 @@ def root(tmp_path: Path) -> Root:
     (tmp_path / "usr/bin/loop").symlink_to("loop")
     (tmp_path / "usr/bin/escape").symlink_to("../../../../../../../bin/real")
     (tmp_path / "usr/bin/data").write_text("not executable")
-    return Root("sid", tmp_path, frozenset(), {}, "")
+    versions = {"tool": "3", "real": "1.2"}
+    return Root("sid", tmp_path, frozenset(), versions, "", digests={"real": "0f0f"})
 
 
 @pytest.mark.parametrize("name", ["real", "tool", "/bin/tool", "escape"])
@@ -34,7 +35,7 @@ def test_links_never_lead_out_of_the_root(root: Root, name: str) -> None:
     program = identity(root, name)
     assert program.path == "/usr/bin/real"
     assert program.sha256 == hashlib.sha256(b"#!/bin/sh\n").hexdigest()
-    assert program.libraries == {}
+    assert program.packages == {"real": "1.2 0f0f", "tool": "3"}
 
 
 @pytest.mark.parametrize("name", ["missing", "loop", "data", "/usr/bin/missing"])

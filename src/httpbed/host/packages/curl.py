@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.experiment.errors import HostError
-from httpbed.host.packages import elf, ssrf_guard, toolbox
+from httpbed.host.packages import root_files, ssrf_guard, toolbox
 from httpbed.host.packages.ssrf_guard import Destination
 
 TOOLS = toolbox.Contents("trixie", frozenset({"curl"}))
@@ -53,7 +53,7 @@ def command(say: Say) -> list[str]:
     if own := shutil.which("curl"):
         return [own]
     root = toolbox.ensure(TOOLS, say=say).path
-    loading = elf.loading(root, "/usr/bin/curl")
+    loading = root_files.loading(root, "/usr/bin/curl")
     if loading is None:
         raise HostError("the toolbox's curl cannot be run", "install curl")
     return loading

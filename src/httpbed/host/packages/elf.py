@@ -1,133 +1,178 @@
-"""ELF programs of a root filesystem: finding them, their loaders, and running them from outside.
+"""What a program file says of itself: its loader, the libraries that it needs, where they are.
 
-A program finds its loader and libraries by absolute paths inside its root. So symbolic links are
-resolved as in a chroot, and the root's own loader is given its library path.
-
-Standard library only.
+The file may be hostile. It is read and never executed; nothing in it is followed beyond its end,
+and counts and lengths have bounds that no linker exceeds. pyelftools knows the format's fields
+(System V ABI, "Object Files" and "Program Loading and Dynamic Linking"). Its own traversals are not
+used, because they trust the file's counts.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import IO, Any
 
-from httpbed.experiment.errors import HostError
+from elftools.common.exceptions import ELFError
+from elftools.common.utils import struct_parse
+from elftools.elf.elffile import ELFFile
+
+from httpbed.host import user_file
+from httpbed.host.user_file import NotAFileError
 
 _MAGIC = b"\x7fELF"
-_LOADER = 3
-"""The ELF segment type that names the loader (PT_INTERP)."""
-_MOST_LINKS = 40
+MOST_BYTES = 4 * 2**30
+"""Largest size of a program or library; Chromium with all symbols has 2 GB."""
+_MOST_SEGMENTS = 256
+_MOST_ENTRIES = 4096
+"""Most entries of the dynamic section, of which each needed library takes one."""
+_MOST_NAME = 2**15
+"""Most bytes of a name, or of a list of folders."""
+_STRINGS = ("DT_NEEDED", "DT_RPATH", "DT_RUNPATH", "DT_AUDIT", "DT_DEPAUDIT")
 
 
-def executables(folder: Path) -> Iterator[Path]:
-    """Yield the ELF executables below a folder, without shared libraries."""
-    for place, _, names in sorted(os.walk(folder)):
-        for path in (Path(place, name) for name in sorted(names) if ".so" not in name):
-            if os.access(path, os.X_OK) and not path.is_symlink() and _begins(path, _MAGIC):
-                yield path
+class DamagedError(ValueError):
+    """It is no program or library, or a damaged one; the message continues its name."""
+
+
+@dataclass(frozen=True)
+class Elf:
+    """A program or a shared library."""
+
+    processor: tuple[str, str, str]
+    """Class, byte order and machine."""
+    loader: str | None
+    """Path of its dynamic loader (PT_INTERP); None for a static program, and for libraries."""
+    needed: tuple[str, ...] = ()
+    """The libraries that it needs, in order."""
+    rpath: tuple[str, ...] = ()
+    """Folders that are searched first, also for the libraries of its libraries."""
+    runpath: tuple[str, ...] = ()
+    """Folders that are searched for what it needs itself."""
+    auditors: tuple[str, ...] = ()
+    """Libraries that it asks the loader to run before it (DT_AUDIT, DT_DEPAUDIT)."""
 
 
 def is_program(path: Path) -> bool:
     """Whether a file is an ELF program rather than a script."""
-    return _begins(path, _MAGIC)
+    try:
+        with user_file.opened(path) as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+    except NotAFileError:
+        return False
 
 
-def is_of_this_machine(path: Path) -> bool:
-    """Whether a program is for the same processor architecture as this Python."""
-    return _processor(path) == _processor(Path("/proc/self/exe"))
+@cache
+def this_processor() -> tuple[str, str, str]:
+    """Return the processor of this Python, for which programs of this machine must be."""
+    return read(Path("/proc/self/exe")).processor
 
 
-def _processor(path: Path) -> bytes:
-    """Return class, byte order and machine from an ELF header."""
-    with path.open("rb") as file:
-        header = file.read(20)
-    return header[4:6] + header[18:20]
-
-
-def _begins(path: Path, magic: bytes) -> bool:
-    with path.open("rb") as file:
-        return file.read(len(magic)) == magic
-
-
-def loading(root: Path, program: str) -> list[str] | None:
-    """Return the command that runs a root's program from outside; None if it has no loader.
+def read(path: Path) -> Elf:
+    """Read a program or library.
 
     Raises:
-        HostError: The root lacks the loader.
+        DamagedError: It is neither, or damaged.
+        OSError: It is missing or unreadable.
     """
-    path = resolved(root, program)
-    name = None if path is None else loader(outside(root, path))
-    if path is None or name is None:
-        return None
-    return [*loaded_by(root, name), str(outside(root, path))]
+    with user_file.opened(path) as file:
+        try:
+            return _read(file)
+        except (DamagedError, OSError, MemoryError):
+            raise
+        except Exception as error:  # noqa: BLE001 - the library has no closed list of exceptions
+            raise DamagedError(f"is a damaged program file ({type(error).__name__})") from None
 
 
-def loaded_by(root: Path, name: str) -> list[str]:
-    """Return the command that runs the root's loader from outside, with the root's libraries."""
-    inside = resolved(root, name)
-    if inside is None:
-        raise HostError(
-            f"the toolbox has no {name}",
-            "rebuild it: httpbed toolbox remove --all, then httpbed toolbox build",
-        )
-    libraries = ":".join(_library_folders(root))
-    return [str(outside(root, inside)), "--inhibit-cache", "--library-path", libraries]
+def _read(file: IO[bytes]) -> Elf:
+    size = os.fstat(file.fileno()).st_size
+    if size > MOST_BYTES:
+        raise DamagedError(f"is larger than {MOST_BYTES / 2**30:.0f} GiB")
+    try:
+        elf = ELFFile(file)
+    except (ELFError, UnicodeDecodeError):
+        raise DamagedError("is no program file, or a damaged one") from None
+    if elf["e_type"] not in ("ET_EXEC", "ET_DYN"):
+        raise DamagedError("is neither a program nor a shared library")
+    segments = [*_table(elf, "Elf_Phdr", elf["e_phoff"], _segments(elf), size)]
+    loader, dynamic = (_only(segments, kind, size) for kind in ("PT_INTERP", "PT_DYNAMIC"))
+    values = _dynamic_values(elf, dynamic, segments, size) if dynamic else {}
+    return Elf(
+        processor=(str(elf.elfclass), str(elf.little_endian), str(elf["e_machine"])),
+        loader=_string(file, loader["p_offset"], size) if loader else None,
+        needed=tuple(values.get("DT_NEEDED", ())),
+        rpath=_folders(values.get("DT_RPATH", [])),
+        runpath=_folders(values.get("DT_RUNPATH", [])),
+        auditors=(*values.get("DT_AUDIT", ()), *values.get("DT_DEPAUDIT", ())),
+    )
 
 
-def _library_folders(root: Path) -> list[str]:
-    """Return the loader's usual folders as seen from outside, this architecture's first."""
-    tops = [root / top for top in ("usr/local/lib", "usr/lib", "usr/lib64")]
-    machine = [
-        folder for top in tops for folder in sorted(top.glob(f"{os.uname().machine}-linux-*"))
-    ]
-    return [str(folder) for folder in (*machine, *tops) if folder.is_dir()]
+def _segments(elf: ELFFile) -> int:
+    count = int(elf["e_phnum"])
+    if count > _MOST_SEGMENTS:
+        raise DamagedError(f"has more than {_MOST_SEGMENTS} segments")
+    return count
 
 
-def loader(program: Path) -> str | None:
-    """Return the loader named in a program's ELF header; None if it is static."""
-    with program.open("rb") as file:
-        header = file.read(64)
-        if header[:6] != _MAGIC + b"\x02\x01":  # 64 bits, little-endian
-            return None
-        table, size, count = (
-            int.from_bytes(header[start:end], "little")
-            for start, end in ((32, 40), (54, 56), (56, 58))
-        )
-        for index in range(count):
-            file.seek(table + index * size)
-            segment = file.read(size)
-            if int.from_bytes(segment[:4], "little") == _LOADER:
-                file.seek(int.from_bytes(segment[8:16], "little"))
-                length = int.from_bytes(segment[32:40], "little")
-                return file.read(length).rstrip(b"\0").decode()
-    return None
+def _table(elf: ELFFile, kind: str, offset: int, count: int, size: int) -> list[Any]:
+    """Read a table's entries, all of which are inside the file."""
+    entry = getattr(elf.structs, kind)
+    if offset + count * entry.sizeof() > size:
+        raise DamagedError("is damaged: a table leads beyond its end")
+    return [struct_parse(entry, elf.stream, offset + n * entry.sizeof()) for n in range(count)]
 
 
-def resolved(root: Path, path: str) -> str | None:
-    """Resolve symbolic links as in a chroot; None if the path does not exist."""
-    todo, done = [part for part in path.split("/") if part], list[str]()
-    links = 0
-    while todo:
-        part = todo.pop(0)
-        if part in (".", ".."):
-            done = done[:-1] if part == ".." else done
-            continue
-        here = root.joinpath(*done, part)
-        if here.is_symlink():
-            target = str(here.readlink())
-            done = [] if target.startswith("/") else done
-            todo = [part for part in target.split("/") if part] + todo
-            links += 1
-        elif here.exists():
-            done.append(part)
-        else:
-            return None
-        if links > _MOST_LINKS:
-            return None
-    return "/" + "/".join(done)
+def _only(segments: list[Any], kind: str, size: int) -> Any:
+    """Return the segment of a kind, of which a linker makes one at most; None if there is none."""
+    several = [one for one in segments if one["p_type"] == kind]
+    if len(several) > 1:
+        raise DamagedError(f"is damaged: it has several segments {kind}")
+    if several and several[0]["p_offset"] + several[0]["p_filesz"] > size:
+        raise DamagedError(f"is damaged: its {kind} leads beyond its end")
+    return several[0] if several else None
 
 
-def outside(root: Path, path: str) -> Path:
-    """Return the path of a root's file as seen from outside."""
-    return root / path.lstrip("/")
+def _dynamic_values(
+    elf: ELFFile, dynamic: Any, segments: list[Any], size: int
+) -> dict[str, list[str]]:
+    """Return the strings of the dynamic section, by their tags."""
+    count = dynamic["p_filesz"] // elf.structs.Elf_Dyn.sizeof()
+    if count > _MOST_ENTRIES:
+        raise DamagedError(f"has more than {_MOST_ENTRIES} entries in its dynamic section")
+    entries = _table(elf, "Elf_Dyn", dynamic["p_offset"], count, size)
+    end = next((n for n, one in enumerate(entries) if one["d_tag"] == "DT_NULL"), count)
+    stated = [(one["d_tag"], one["d_val"]) for one in entries[:end]]
+    strings = [value for tag, value in stated if tag == "DT_STRTAB"]
+    values: dict[str, list[str]] = {}
+    for tag, value in stated:
+        if tag in _STRINGS:
+            offset = _offset(segments, strings[-1] if strings else -1) + value
+            values.setdefault(tag, []).append(_string(elf.stream, offset, size))
+    return values
+
+
+def _offset(segments: list[Any], address: int) -> int:
+    """Return where in the file an address of the loaded program is."""
+    for one in segments:
+        inside = address - one["p_vaddr"]
+        if one["p_type"] == "PT_LOAD" and 0 <= inside < one["p_filesz"]:
+            return int(one["p_offset"] + inside)
+    raise DamagedError("is damaged: it has no table of names")
+
+
+def _string(file: IO[bytes], offset: int, size: int) -> str:
+    if not 0 <= offset < size:
+        raise DamagedError("is damaged: a name leads beyond its end")
+    file.seek(offset)
+    name, end, _ = file.read(_MOST_NAME).partition(b"\0")
+    if not end:
+        raise DamagedError(f"is damaged: a name has no end within {_MOST_NAME} bytes")
+    text = name.decode(errors="replace")
+    if not text.isprintable() or "\N{REPLACEMENT CHARACTER}" in text:
+        raise DamagedError("is damaged: a name is no text")
+    return text
+
+
+def _folders(lists: list[str]) -> tuple[str, ...]:
+    return tuple(one for text in lists for one in text.split(":") if one)

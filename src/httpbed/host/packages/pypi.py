@@ -29,7 +29,7 @@ from importlib import metadata
 from pathlib import Path
 
 from httpbed.experiment.errors import HostError
-from httpbed.host.packages import elf
+from httpbed.host.packages import root_files
 
 FOLDER = "opt/pypi"
 _LINKS = "usr/local/bin"
@@ -150,7 +150,7 @@ def complete(root: Path) -> dict[str, str]:
     if version:
         _let_python_find(root, version)
     programs = dict(_scripts(folder)) if version else {}
-    programs |= {path.name: path for path in elf.executables(folder)}
+    programs |= {path.name: path for path in root_files.executables(folder)}
     links = root / _LINKS
     links.mkdir(parents=True, exist_ok=True)
     for name, path in programs.items():
@@ -172,14 +172,18 @@ def compile_modules(root: Path) -> None:
     modification times of the sources.
     """
     version = "".join(_version(root)[1:])
-    loading = elf.loading(root, f"/usr/bin/python{version}") if version else None
+    loading = root_files.loading(root, f"/usr/bin/python{version}") if version else None
     if loading is None:
         return
-    words = ["-m", "compileall", "-q", "-s", str(root), "--invalidation-mode", "unchecked-hash"]
+    # Python imports nothing of the user's folder, nor the modules that .pth files name.
+    words = ["-S", "-m", "compileall", "-q", "-s", str(root)]
+    words += ["--invalidation-mode", "unchecked-hash"]
     folders = [str(root / f"usr/lib/python{version}"), str(root / FOLDER)]
     environment = {"PYTHONHOME": str(root / "usr"), "LC_ALL": "C.UTF-8"}
     # A failure is ignored: some packages contain modules for other Python versions.
-    subprocess.run([*loading, *words, *folders], check=False, env=environment, capture_output=True)
+    subprocess.run(
+        [*loading, *words, *folders], check=False, cwd=root, env=environment, capture_output=True
+    )
 
 
 def _scripts(folder: Path) -> Iterator[tuple[str, Path]]:

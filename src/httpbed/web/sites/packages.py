@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from httpbed.experiment.errors import HostError
-from httpbed.host.packages import elf, npm, toolbox
+from httpbed.host.packages import npm, root_files, toolbox
 from httpbed.web.sites.corpus import Package
 
 _MOST_FILES = 200_000
@@ -112,8 +112,8 @@ class _Root:
         return self._outside(PurePosixPath(path)).read_bytes()
 
     def _outside(self, path: PurePosixPath) -> Path:
-        inside = elf.resolved(self.root, f"{self.top}/{path}")
-        return self.root / "nowhere" if inside is None else elf.outside(self.root, inside)
+        inside = root_files.resolved(self.root, f"{self.top}/{path}")
+        return self.root / "nowhere" if inside is None else root_files.outside(self.root, inside)
 
     def _walk(self, folder: PurePosixPath, depth: int) -> Iterator[str]:
         """Yield every file's path, down to ``_MOST_FOLDERS`` folders deep."""
