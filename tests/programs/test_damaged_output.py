@@ -19,6 +19,28 @@ CURL, NGINX = FOLDER / "curl-8.23.0", FOLDER / "nginx-1.30.6"
 every_parser = pytest.mark.parametrize("name", PARSERS)
 
 
+REPEATED = (
+    " frm tx 1 0RTT STREAM()",
+    " (x) - x saved [",
+    " - Read error at byte 1",
+    "ERROR: failed unable ",
+    "x x URL:x [1] -> ",
+    "requests: 1 total, 1 succeeded, 1 failed",
+    " (1) data",
+)
+"""What the patterns of parsers look for, in the middle of their lines."""
+
+
+@pytest.mark.timeout(60)
+@every_parser
+@pytest.mark.parametrize("begin", ["I12345678 ", "x x (x) - ", "requests: 1 total, ", "traffic: "])
+def test_one_endless_line_takes_no_endless_time(name: str, begin: str, tmp_path: Path) -> None:
+    """A line of 2 MB took a parser minutes, and one of the largest size days."""
+    one = tmp_path / "report"
+    one.write_text(begin + "".join(part * (2**21 // 7 // len(part)) for part in REPEATED) + "\n")
+    assert isinstance(parsers.read(name, one), ProgramReport)
+
+
 HUGE = 10**400
 """An integer that no float can hold."""
 

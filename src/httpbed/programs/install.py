@@ -15,6 +15,9 @@ from httpbed.host.packages import pypi
 from httpbed.host.packages.toolbox import Contents
 
 _HOW = 'write "FILE.whl" = "SHA-256" below it; pip download NAME==VERSION and pip hash print both'
+_Package = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9+.-]+$")]
+"""A package's name (Debian Policy 5.6.7). apt-get would take other words as options, and options
+can name commands to be run on this machine."""
 _Sha256 = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
 
 
@@ -44,7 +47,7 @@ class Install(Value):
 
     suite: str | None = Field(default=None, pattern=r"^[a-z][a-z0-9-]*$")
     """Debian suite of the program's root filesystem."""
-    packages: list[str] = Field(default_factory=list)
+    packages: list[_Package] = Field(default_factory=list)
     """Packages of that suite."""
     pypi: Annotated[dict[str, dict[str, _Sha256]], BeforeValidator(_with_digests)] = Field(
         default_factory=dict
@@ -52,7 +55,7 @@ class Install(Value):
     """Packages from PyPI for that root filesystem, with all their dependencies.
 
     ``NAME==VERSION`` -> file name of each platform's wheel -> its SHA-256."""
-    own: str | None = None
+    own: str | None = Field(default=None, pattern=r"^httpbed-[a-z]+$")
     """Name of an executable that comes with httpbed."""
     binary: str | None = None
     """The user's executable: a path, relative to the recipe's folder, or a name on the user's PATH.

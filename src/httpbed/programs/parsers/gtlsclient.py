@@ -17,9 +17,9 @@ includes HTTP/3 frames. With ``--quiet`` gtlsclient prints nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TextIO
 
 from httpbed.experiment.metric import Observation
 from httpbed.host.sandbox import untrusted_files
@@ -36,6 +36,9 @@ CIPHERS = {
 """GnuTLS's name -> TLS's name."""
 MOST_BYTES = 2**30
 """Large, because several lines describe each packet; the file is read line by line."""
+MOST_LINE = 4096
+"""Characters of a line; a longer one is read in pieces. Matching takes time that grows with the
+square of the length, and the program may print one line of all its output."""
 _LINE = re.compile(
     r"I(?P<ms>[0-9]{8,12}) "
     r"(?:.* frm tx [0-9]+ 0RTT STREAM\(.*\) id=0x(?P<early>[0-9a-f]+))?"
@@ -77,8 +80,8 @@ class _Transcript:
     rejected: bool = False
     errors: list[str] = field(default_factory=list)
 
-    def read(self, lines: Iterable[str]) -> None:
-        for line in lines:
+    def read(self, lines: TextIO) -> None:
+        while line := lines.readline(MOST_LINE):
             self.lines += 1
             parts = _LINE.match(line)
             if parts is not None:
