@@ -7,6 +7,7 @@ user's files, whatever the program is, does or leaves (docs/concepts/isolation.m
 from __future__ import annotations
 
 import asyncio
+import shutil
 from pathlib import Path
 
 import pytest
@@ -14,11 +15,16 @@ import pytest
 import command_line
 import linking
 from command_line import Command
-from httpbed.campaign import program_versions
+from httpbed.campaign import campaign_setup, preparation, program_versions
+from httpbed.experiment.errors import HostError
+from httpbed.host.packages import toolbox
 from httpbed.host.sandbox.spec import PartSpec, SandboxSpec
 from httpbed.host.sandbox.supervisor import sandbox
 from httpbed.programs import catalog
+from httpbed.store import campaign as campaigns
 from httpbed.studies.interop import session
+from httpbed.trial.plan import PlanOptions
+from real_runs import SmallExperiment, Stage
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.as_root]
 
@@ -147,3 +153,30 @@ def test_no_path_of_a_recipe_leads_out_of_a_part(tmp_path: Path) -> None:
     asyncio.run(make())
     assert victim.read_text() == PRIVATE
     assert [one.name for one in (tmp_path / "trial").iterdir()] == ["subject"]
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_program_that_is_replaced_before_a_trial_ends_the_run(
+    tmp_path: Path, *, replaced: bool
+) -> None:
+    """The digest that was taken would be another program's; so no attempt is kept."""
+    tmp_path.chmod(0o755)
+    contents = catalog.load()["caddy"].install.contents()
+    assert contents
+    theirs = toolbox.ensure(contents, say=print).path / "opt/pypi/bin/caddy"
+    own = tmp_path / "caddy"
+    shutil.copy(theirs, own)
+    known = catalog.load().with_programs({"caddy": str(own)})
+    wanted = SmallExperiment(server="caddy", versions=("1.1",)).text()
+    loaded = preparation.load(wanted, known, Path())
+    setup = campaign_setup.make_setup(loaded, known, PlanOptions(), say=print)
+    prepared = Stage(loaded, setup)
+    if not replaced:
+        outcomes = {one.attempt.outcome.kind for one in prepared.results(tmp_path / "campaign")}
+        assert outcomes == {"completed"}
+        return
+    shutil.copy(theirs, tmp_path / "rebuilt")
+    (tmp_path / "rebuilt").replace(own)
+    with pytest.raises(HostError, match="replaced or changed"):
+        prepared.run(tmp_path / "campaign")
+    assert list(campaigns.open_existing(tmp_path / "campaign").records()) == []

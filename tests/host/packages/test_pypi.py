@@ -106,3 +106,13 @@ def test_installers_require_digests(tmp_path: Path) -> None:
     """This holds for uv and for pip."""
     command, _ = pypi.command(tmp_path / "listed", tmp_path)
     assert "--require-hashes" in command
+
+
+def test_no_module_of_the_current_folder_is_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder with a stranger's experiment may have a ``pip.py``."""
+    (tmp_path / "pip.py").write_text("open('mark', 'w')")
+    monkeypatch.chdir(tmp_path)
+    pypi.settings_for_uv(sys.executable)
+    assert not (tmp_path / "mark").exists()

@@ -76,13 +76,15 @@ def read(path: Path) -> Elf:
         DamagedError: It is neither, or damaged.
         OSError: It is missing or unreadable.
     """
-    with user_file.opened(path) as file:
-        try:
+    try:
+        with user_file.opened(path) as file:
             return _read(file)
-        except (DamagedError, OSError, MemoryError):
-            raise
-        except Exception as error:  # noqa: BLE001 - the library has no closed list of exceptions
-            raise DamagedError(f"is a damaged program file ({type(error).__name__})") from None
+    except (DamagedError, OSError, MemoryError):
+        raise
+    except NotAFileError as error:
+        raise DamagedError(str(error)) from None
+    except Exception as error:  # noqa: BLE001 - the library has no closed list of exceptions
+        raise DamagedError(f"is a damaged program file ({type(error).__name__})") from None
 
 
 def _read(file: IO[bytes]) -> Elf:

@@ -80,7 +80,7 @@ def command(listed: Path, root: Path) -> tuple[list[str], dict[str, str]]:
             "installing programs of the Python index needs uv or pip",
             "install one of them beside httpbed, or on the PATH",
         )
-    pip = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--no-compile"]
+    pip = [*_pip(sys.executable), "install", "--disable-pip-version-check", "--no-compile"]
     return [*pip, *words], {**_settings_for_pip(), **os.environ}
 
 
@@ -104,7 +104,7 @@ def refusal(log: str) -> HostError | None:
 
 def settings_for_uv(python: str) -> dict[str, str]:
     """Return the settings of an interpreter's pip as environment variables of uv."""
-    words = [python, "-m", "pip", "config", "list"]
+    words = [*_pip(python), "config", "list"]
     listed = subprocess.run(words, check=False, capture_output=True, text=True).stdout
     settings = dict(re.findall(r"^\S+\.([\w-]+)='(.*)'$", listed, re.MULTILINE))
     return {
@@ -112,6 +112,11 @@ def settings_for_uv(python: str) -> dict[str, str]:
         for pip, uv in _NAMES.items()
         if pip in settings and uv not in os.environ
     }
+
+
+def _pip(python: str) -> list[str]:
+    """Return the beginning of pip's command; -P: not a pip in the folder where httpbed runs."""
+    return [python, "-P", "-m", "pip"]
 
 
 _NAMES = {

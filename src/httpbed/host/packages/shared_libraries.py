@@ -142,6 +142,9 @@ def libraries(program: Path) -> dict[str, Path]:
         first = elf.read(program)
     except DamagedError as error:
         raise HostError(f"{program} {error}", "name another program") from None
+    except OSError as error:
+        reason = f"{program} cannot be read: {error.strerror}"
+        raise HostError(reason, "name another program") from None
     if first.loader is None:
         return {}
     loader = Path(first.loader)
