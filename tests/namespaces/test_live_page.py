@@ -38,9 +38,9 @@ def described(blocks: int, *, running: bool = True) -> dict[str, Any]:
 
 def test_the_page_changes_with_the_status_and_shows_hostile_words_as_text() -> None:
     """No script but its own runs, the policy blocks nothing of its own, and the end is said."""
-    with server.serving(serve_option.listen(0)) as serving:
+    with server.serving(serve_option.listen(0), "secret") as serving:
         serving.show(described(2))
-        with open_page.opened(serve_option.address(serving.socket)) as page:
+        with open_page.opened(serve_option.address(serving.socket, "secret")) as page:
             page.until("document.getElementById('bar').value === 12")
             assert page.text("#progress").startswith("12 of 30 trials ended; a run is in progress")
             assert page.text("#failures tbody").count("<script>window.evil = 1</script>") == 1
@@ -72,7 +72,7 @@ def test_the_page_of_a_run_follows_its_trials_to_the_end(tmp_path: Path) -> None
     experiment.write_text(SmallExperiment(replicates=2, rate="2 Mbit/s").text())
     with Run(experiment, tmp_path / "campaign", "--serve") as run:
         until(lambda: "live: http://" in run.log or run.is_over())
-        found = re.search(r"live: (http://127\.0\.0\.1:\d+/)", run.log)
+        found = re.search(r"live: (http://127\.0\.0\.1:\d+/[\w-]{22}/)", run.log)
         assert found, run.log
         with open_page.opened(found[1]) as page:
             page.until("document.getElementById('bar').max === 6")

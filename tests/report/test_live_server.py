@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import re
 import socket
 from collections.abc import Iterator, Mapping
-from http.client import HTTPConnection, HTTPResponse
+from http.client import HTTPConnection, HTTPException, HTTPResponse
 from pathlib import Path
 
 import pytest
 
+from families import until
 from httpbed.cli import serve_option
 from httpbed.experiment.errors import ConfigError
 from httpbed.report.live import server
 from httpbed.report.live.server import StatusServer
 
+WORD = "a-secret"
 STATUS = {"question": "<script>alert(1)</script>\x1b\u202e", "ended": 1}
 
 
@@ -30,7 +33,7 @@ def listening() -> Iterator[socket.socket]:
 @pytest.fixture
 def serving(listening: socket.socket) -> Iterator[StatusServer]:
     """Serve a status."""
-    with server.serving(listening) as made:
+    with server.serving(listening, WORD) as made:
         made.show(STATUS)
         yield made
 
@@ -40,7 +43,7 @@ def ask(
 ) -> tuple[HTTPResponse, bytes]:
     """Send a request; return the answer and its body."""
     connection = HTTPConnection("127.0.0.1", serving.socket.getsockname()[1], timeout=20)
-    connection.request(method, path, headers={"Connection": "close", **(headers or {})})
+    connection.request(method, f"/{WORD}{path}", headers={"Connection": "close", **(headers or {})})
     answer = connection.getresponse()
     body = answer.read()
     connection.close()
@@ -103,10 +106,10 @@ def test_two_hosts_are_refused(serving: StatusServer) -> None:
     host = f"127.0.0.1:{port(serving)}"
     with socket.create_connection(("127.0.0.1", port(serving))) as client:
         client.sendall(
-            f"GET /status.json HTTP/1.1\r\nHost: {host}\r\nHost: evil\r\n"
+            f"GET /{WORD}/status.json HTTP/1.1\r\nHost: {host}\r\nHost: evil\r\n"
             "Connection: close\r\n\r\n".encode()
         )
-        assert client.makefile("rb").readline().startswith(b"HTTP/1.1 421 ")
+        assert client.makefile("rb").readline().split()[1] == b"421"
 
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
@@ -114,6 +117,70 @@ def test_the_own_names_are_answered(serving: StatusServer, name: str) -> None:
     """As a browser writes them, with the port."""
     answer, _ = ask(serving, "/status.json", headers={"Host": f"{name}:{port(serving)}"})
     assert answer.status == 200
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/status.json", "/a-secre/", "/a-secret", "/a-secreT/", "/\xff/"]
+)
+def test_other_users_of_the_machine_are_refused(serving: StatusServer, path: str) -> None:
+    """They reach the port, and do not know the address; no answer names it."""
+    with socket.create_connection(("127.0.0.1", port(serving))) as client:
+        host = f"127.0.0.1:{port(serving)}"
+        client.sendall(f"GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode("latin-1"))
+        answer = client.makefile("rb").read()
+    assert answer.split()[1] == b"403"
+    assert WORD.encode() not in answer
+    assert b"question" not in answer
+
+
+def test_the_secret_is_long_and_in_no_command_line() -> None:
+    """Other users can read the arguments of processes."""
+    one, other = serve_option.new_secret(), serve_option.new_secret()
+    assert one != other
+    assert min(len(one), len(other)) >= 22
+
+
+def test_a_long_request_is_read_to_its_bound_only(serving: StatusServer) -> None:
+    """The server closes, whatever else is sent."""
+    with socket.create_connection(("127.0.0.1", port(serving)), timeout=60) as client:
+        client.sendall(f"GET /{WORD}/ HTTP/1.1\r\n".encode())
+        with contextlib.suppress(ConnectionError):
+            for _ in range(10_000):
+                client.sendall(b"X-Long: " + b"a" * 2000 + b"\r\n")
+        with contextlib.suppress(ConnectionError):
+            assert b" 200 " not in client.makefile("rb").read()
+
+
+def test_a_slow_request_ends(serving: StatusServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A byte at a time keeps no thread for longer than a connection may last."""
+    monkeypatch.setattr(server, "CONNECTION_S", 0.3)
+    with socket.create_connection(("127.0.0.1", port(serving)), timeout=60) as client:
+        client.settimeout(0.02)
+        for _ in range(3000):
+            with contextlib.suppress(TimeoutError):
+                if not client.recv(1000):
+                    return
+            with contextlib.suppress(ConnectionError):
+                client.sendall(b"G")
+    pytest.fail("the server still listens to it")
+
+
+def test_idle_clients_take_few_threads(serving: StatusServer) -> None:
+    """Connections beyond the bound are closed at once, and the server answers afterwards."""
+    idle = [
+        socket.create_connection(("127.0.0.1", port(serving)), timeout=60)
+        for _ in range(server.MOST_CONNECTIONS + 1)
+    ]
+    assert idle[-1].recv(1) == b""
+    for one in idle:
+        one.close()
+    until(lambda: _answers(serving))
+
+
+def _answers(serving: StatusServer) -> bool:
+    with contextlib.suppress(OSError, HTTPException):
+        return ask(serving, "/status.json")[0].status == 200
+    return False
 
 
 def test_an_unchanged_status_has_no_body(serving: StatusServer) -> None:
@@ -149,7 +216,7 @@ def test_a_head_request_has_no_body(serving: StatusServer) -> None:
 
 def test_before_the_first_status_the_page_waits(listening: socket.socket) -> None:
     """A large campaign takes a while to read."""
-    with server.serving(listening) as made:
+    with server.serving(listening, WORD) as made:
         assert ask(made, "/")[0].status == 200
         assert ask(made, "/status.json")[0].status == 204
 
@@ -164,7 +231,7 @@ def test_only_this_machine_can_connect(listening: socket.socket) -> None:
     """The socket has the loopback address; a port in use is a mistake with its remedy."""
     host, number = listening.getsockname()
     assert host == "127.0.0.1"
-    assert serve_option.address(listening) == f"http://127.0.0.1:{number}/"
+    assert serve_option.address(listening, "word") == f"http://127.0.0.1:{number}/word/"
     with pytest.raises(ConfigError, match=f"--serve: port {number} is in use; choose another port"):
         serve_option.listen(number)
 

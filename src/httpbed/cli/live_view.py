@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -29,6 +30,7 @@ class LiveView:
     def __init__(self, port: int | None) -> None:
         """Listen on the port of the page: 0 is a free one, None no page."""
         self._listening = None if port is None else serve_option.listen(port)
+        self._secret = serve_option.new_secret()
         self._process: subprocess.Popen[str] | None = None
         self._reader: threading.Thread | None = None
 
@@ -37,7 +39,7 @@ class LiveView:
         if show is None and self._listening is None:
             return
         if self._listening is not None:
-            say(f"live: {serve_option.address(self._listening)}")
+            say(f"live: {serve_option.address(self._listening, self._secret)}")
         passed = [self._listening.fileno()] if self._listening else []
         self._process = subprocess.Popen(
             # -P: no module of the user's folder stands in for one of ours.
@@ -47,6 +49,7 @@ class LiveView:
             stderr=subprocess.DEVNULL,
             text=True,
             pass_fds=passed,
+            env={**os.environ, serve_option.VARIABLE: self._secret},
             start_new_session=True,  # Ctrl-C lets the trials under way finish, which it shows
         )
         idle.become_idle(self._process.pid)

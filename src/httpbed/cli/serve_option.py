@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import secrets
 import socket
 from typing import Any
 
@@ -12,6 +13,8 @@ from httpbed.experiment.errors import ConfigError, Mistake, RejectedValueError
 
 ADDRESS = "127.0.0.1"
 MOST_PORT = 65535
+VARIABLE = "HTTPBED_LIVE_SECRET"
+"""Variable by which a run gives its watcher the secret."""
 
 
 def listen(port: int) -> socket.socket:
@@ -30,9 +33,14 @@ def listen(port: int) -> socket.socket:
         raise ConfigError([Mistake("--serve", f"port {port} {why}", remedy)]) from None
 
 
-def address(listening: socket.socket) -> str:
-    """Return the address of the page."""
-    return f"http://{ADDRESS}:{listening.getsockname()[1]}/"
+def new_secret() -> str:
+    """Return a new word that lets who knows it read the page."""
+    return secrets.token_urlsafe(16)
+
+
+def address(listening: socket.socket, secret: str) -> str:
+    """Return the address of the page, with its secret."""
+    return f"http://{ADDRESS}:{listening.getsockname()[1]}/{secret}/"
 
 
 class _Port(click.ParamType[int]):
@@ -58,6 +66,6 @@ serve_option = click.option(
     is_flag=False,
     flag_value="0",
     metavar="[PORT]",
-    help="Also show the status on a page of this machine, http://127.0.0.1:PORT/; default: a free"
-    " port, which is printed.",
+    help="Also show the status on a page of this machine, whose address is printed; default: a free"
+    " port. Other users of the machine cannot read it without the address.",
 )

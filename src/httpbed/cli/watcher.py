@@ -2,7 +2,8 @@
 
     python -m httpbed.cli.watcher DIR [DESCRIPTOR]
 
-DESCRIPTOR is an open socket that listens for the page's requests. The event loop of a run starts
+DESCRIPTOR is an open socket that listens for the page's requests; the environment has the secret
+word of its address, because other users can read a command line. The event loop of a run starts
 trials, so it computes no statistics. They are computed here, at idle priority. The process ends by
 itself when no run holds the campaign any more, so a killed run leaves none behind.
 """
@@ -18,6 +19,7 @@ from typing import Any
 
 from httpbed.cli import library_settings
 from httpbed.cli.echo import echo
+from httpbed.cli.serve_option import VARIABLE
 from httpbed.host import idle
 
 
@@ -30,7 +32,7 @@ def main(directory: str, descriptor: str = "") -> None:
     from httpbed.report.live import watch  # noqa: PLC0415
 
     listening = socket.socket(fileno=int(descriptor)) if descriptor else None
-    watch.follow(Path(directory), _tell, listening)
+    watch.follow(Path(directory), _tell, listening, os.environ.get(VARIABLE, ""))
 
 
 def _tell(document: dict[str, Any]) -> None:

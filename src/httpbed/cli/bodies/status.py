@@ -76,9 +76,9 @@ def _print(document: Document, out: Console) -> None:
 
 def _serve(directory: Path, port: int, *, as_json: bool) -> None:
     """Serve the page until the user interrupts it, whatever runs begin and end."""
-    listening = serve_option.listen(port)
-    with server.serving(listening) as serving:
-        say(f"live: {serve_option.address(listening)}")
+    listening, secret = serve_option.listen(port), serve_option.new_secret()
+    with server.serving(listening, secret) as serving:
+        say(f"live: {serve_option.address(listening, secret)}")
         while True:
             for document in watch.documents(directory):
                 serving.show(document)

@@ -64,14 +64,19 @@ def once(directory: Path) -> dict[str, Any]:
 
 
 def follow(
-    directory: Path, tell: Callable[[dict[str, Any]], None], listening: socket | None = None
+    directory: Path,
+    tell: Callable[[dict[str, Any]], None],
+    listening: socket | None = None,
+    secret: str = "",
 ) -> None:
     """Pass on each status until the run ends, and serve it at the socket, if there is one.
+
+    ``secret``: the word below which the page is served.
 
     Raises:
         ConfigError: The folder is not a campaign.
     """
-    with server.serving(listening) if listening else nullcontext() as serving:
+    with server.serving(listening, secret) if listening else nullcontext() as serving:
         for found in documents(directory):
             if serving:
                 serving.show(found)
