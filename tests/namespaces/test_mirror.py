@@ -9,6 +9,7 @@ import pytest
 from browsing import SHELL, catalog
 from httpbed.experiment.errors import ConfigError
 from httpbed.host.packages import curl
+from httpbed.host.packages.ssrf_guard import Permission
 from httpbed.studies.mirror import session
 from httpbed.studies.mirror.browser_load import BrowserLoader, LoadedRequests, differences
 from httpbed.studies.mirror.crawler import MirrorLimits
@@ -34,10 +35,14 @@ def test_a_page_is_mirrored_with_what_its_scripts_insert(
     """The mirror holds two hosts' resources, a lazy image and one of an imported sheet."""
     program = curl.command(print)
     with web() as (main, other):
+        servers = [one.partition(":") for one in (main, other)]
+        both = Permission(
+            frozenset(host for host, _, _ in servers), frozenset(int(port) for *_, port in servers)
+        )
         source = session.from_url(
             f"http://{main}/",
             lambda urls, most, left: curl.fetch(
-                program, urls, most_bytes=most, time_limit_s=left, may_be_inside=True
+                program, urls, most_bytes=most, time_limit_s=left, permission=both
             ),
             AMPLE,
             strip=False,

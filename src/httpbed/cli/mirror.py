@@ -98,9 +98,9 @@ def command(
 
     Use it before an experiment with `page = { folder = "..." }`. A URL is fetched with all
     resources of the page. Other verbs download nothing but packages. httpbed sends no request to
-    your private network, unless the page itself is there. A folder is copied. Then a browser loads
-    the page twice from a local server, and its requests are recorded. A page with external
-    requests, or requests for missing files, is rejected with the list of them.
+    your private network; if the page itself is there, only to its own server. A folder is copied.
+    Then a browser loads the page twice from a local server, and its requests are recorded. A page
+    with external requests, or requests for missing files, is rejected with the list of them.
     """
     session.refuse_existing(output)
     known = catalog(recipe_folders)
@@ -128,11 +128,11 @@ def _origin(
     source: str, entry: str, bounds: MirrorLimits, *, strip: bool
 ) -> session.UrlSource | session.FolderSource:
     if source.startswith(("http://", "https://")):
-        program, inside = curl.command(say), ssrf_guard.leads_inside(source)
+        program, permission = curl.command(say), ssrf_guard.permission_of(source)
         return session.from_url(
             source,
             lambda urls, most, left: curl.fetch(
-                program, urls, most_bytes=most, time_limit_s=left, may_be_inside=inside
+                program, urls, most_bytes=most, time_limit_s=left, permission=permission
             ),
             bounds,
             strip=strip,

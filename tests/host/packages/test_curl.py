@@ -2,12 +2,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from ipaddress import ip_address
+from urllib.parse import urlsplit
 
 import pytest
 
 import web as webs
 from httpbed.host.packages import curl, ssrf_guard
 from httpbed.host.packages.curl import Fetched
+from httpbed.host.packages.ssrf_guard import Permission
 from web import PNG, web
 
 pytestmark = pytest.mark.toolbox
@@ -21,9 +23,17 @@ def hosts() -> Iterator[tuple[str, str]]:
         yield names
 
 
+def permitted(*urls: str) -> Permission:
+    """Permit the servers of URLs."""
+    parts = [urlsplit(url) for url in urls]
+    hosts = frozenset(one.hostname for one in parts if one.hostname)
+    return Permission(hosts, frozenset(one.port for one in parts if one.port))
+
+
 def _fetched(*urls: str, most_bytes: int = 50_000, inside: bool = True) -> list[Fetched]:
     program = curl.command(print)
-    got = curl.fetch(program, urls, most_bytes=most_bytes, time_limit_s=20, may_be_inside=inside)
+    permission = permitted(*urls) if inside else ssrf_guard.NOTHING
+    got = curl.fetch(program, urls, most_bytes=most_bytes, time_limit_s=20, permission=permission)
     return [got[url] for url in urls]
 
 
@@ -82,6 +92,19 @@ def test_urls_into_the_own_network_are_not_fetched(hosts: tuple[str, str]) -> No
     ):
         assert "own network" in got.failed
     assert webs.asked == []
+
+
+def test_a_page_inside_reaches_no_other_server_of_the_own_network(hosts: tuple[str, str]) -> None:
+    """Neither by its own references nor by a redirect."""
+    main, other = hosts
+    urls = [f"http://{main}/a.png", f"http://{other}/a.png", f"http://{main}/to?{other}/a.png"]
+    permission = ssrf_guard.permission_of(f"http://{main}/")
+    program = curl.command(print)
+    got = curl.fetch(program, urls, most_bytes=50_000, time_limit_s=20, permission=permission)
+    assert got[urls[0]].body == PNG
+    for url in urls[1:]:
+        assert "only the page's own server is permitted" in got[url].failed
+    assert sorted(webs.asked) == ["/a.png", f"/to?{other}/a.png"]
 
 
 def test_no_redirect_leads_into_the_own_network(

@@ -19,7 +19,7 @@ from typing import Any
 
 from httpbed.experiment.errors import HostError
 from httpbed.host.packages import root_files, ssrf_guard, toolbox
-from httpbed.host.packages.ssrf_guard import Destination
+from httpbed.host.packages.ssrf_guard import Destination, Permission
 
 TOOLS = toolbox.Contents("trixie", frozenset({"curl"}))
 """The root filesystem that is used if this machine has no curl."""
@@ -65,27 +65,25 @@ def fetch(
     *,
     most_bytes: int,
     time_limit_s: float,
-    may_be_inside: bool = False,
+    permission: Permission = ssrf_guard.NOTHING,
 ) -> dict[str, Fetched]:
     """Fetch URLs within a total size and time.
 
-    Each redirect is checked before it is followed, so none leads into the user's own network.
+    Each redirect is checked before it is followed: none leads to a place that a URL may not name.
 
     Args:
         program: The beginning of curl's command line.
         urls: The URLs, each once.
         most_bytes: Limit of all bodies together, after decompression.
         time_limit_s: Limit in seconds from now.
-        may_be_inside: Whether URLs in this machine's own network are permitted.
+        permission: What of this machine's own network is permitted.
     """
     ends = time.monotonic() + time_limit_s
     results: dict[str, Fetched] = {}
     redirected = {url: url for url in urls}
     for _ in range(_MOST_REDIRECTS + 1):
         permitted: dict[str, Destination] = {}
-        checked = ssrf_guard.destinations(
-            redirected.values(), may_be_inside=may_be_inside, ends=ends
-        )
+        checked = ssrf_guard.destinations(redirected.values(), permission, ends=ends)
         for url, current in redirected.items():
             destination = checked[current]
             if isinstance(destination, Destination):

@@ -1,7 +1,8 @@
 """Prevents server-side request forgery: checks whether a URL leads to the public Internet.
 
-A fetched page must not cause requests to the networks behind the user's firewall. So each name is
-resolved once, here, and the fetch is pinned to the checked addresses: DNS rebinding has no effect.
+A fetched page must not cause requests to the networks behind the user's firewall. If the page
+itself is there, its own server is permitted, and no other. So each name is resolved once, here, and
+the fetch is pinned to the checked addresses: DNS rebinding has no effect.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import urllib.request
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from urllib.parse import urlsplit, urlunsplit
 
 _PORTS = {"http": 80, "https": 443}
@@ -24,11 +25,32 @@ _OWN_NAMES = re.compile(
 """Names that public resolvers do not know (RFC 6761, RFC 6762, RFC 8375, and common practice)."""
 _TRANSLATED = IPv6Network("64:ff9b::/96")
 """IPv4 behind IPv6 (RFC 6052 section 2.1)."""
+_GLOBAL_UNICAST = IPv6Network("2000::/3")
+"""All that IANA has allocated of IPv6. Outside are the other forms of IPv4 within IPv6: compatible
+(``::7f00:1``, RFC 4291), mapped, translated (``::ffff:0:7f00:1``, RFC 2765) and of local NAT64."""
+_SPECIAL = (
+    *map(IPv4Network, ("0.0.0.0/8", "192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32")),
+    *map(IPv6Network, ("2001::/23", "3fff::/20")),
+)
+"""Ranges of IANA's registries of special-purpose addresses that older versions of ``ipaddress``
+count as global, Teredo among them; and the metadata service of Azure."""
 _AT_ONCE = 16
 
 
 class UnreachableError(Exception):
     """The URL must not or cannot be fetched; the message says why."""
+
+
+@dataclass(frozen=True)
+class Permission:
+    """What of the user's own network may be reached: one server, on some ports."""
+
+    places: frozenset[str] = frozenset()
+    """Its addresses; its name if only a proxy can resolve it."""
+    ports: frozenset[int] = frozenset()
+
+
+NOTHING = Permission()
 
 
 @dataclass(frozen=True)
@@ -42,26 +64,54 @@ class Destination:
     addresses: tuple[str, ...]
     """The addresses of a name; empty if the host is an address or only a proxy can resolve it."""
 
+    @property
+    def places(self) -> frozenset[str]:
+        """Where it is: its addresses, or the host."""
+        return frozenset(self.addresses or [self.host])
 
-def destination(url: str, *, may_be_inside: bool) -> Destination:
+    @property
+    def inside(self) -> frozenset[str]:
+        """Those of its places that are not on the public Internet."""
+        return frozenset(filter(_is_place_inside, self.places))
+
+
+def destination(url: str, permission: Permission = NOTHING) -> Destination:
     """Resolve and check a URL.
 
     Raises:
-        UnreachableError: The URL cannot be fetched, or leads into the user's own network although
-            ``may_be_inside`` is false.
+        UnreachableError: The URL cannot be fetched, or leads to a place in the user's own network
+            that is not permitted. A name with one such address is refused whatever the others are.
     """
+    found = _destination(url)
+    if found.inside and not (found.places <= permission.places and found.port in permission.ports):
+        own = "is in this machine's own network, of which only the page's own server is permitted"
+        raise UnreachableError(f"{found.host}, port {found.port}, {own}")
+    return found
+
+
+def _destination(url: str) -> Destination:
     plain, host, port = _plain(url)
     literal = _literal(host)
-    addresses = () if literal else _resolved(host, port, plain)
-    known = [literal] if literal else [ip_address(one) for one in addresses]
-    inside = any(map(is_inside, known)) if known else bool(_OWN_NAMES.fullmatch(host.rstrip(".")))
-    if inside and not may_be_inside:
-        raise UnreachableError(f"{host} is in this machine's own network, but the page is not")
-    return Destination(plain, host, port, addresses)
+    return Destination(plain, host, port, () if literal else _resolved(host, port, plain))
+
+
+def permission_of(url: str) -> Permission:
+    """Return what the URL of a page permits: its own server if that is in the own network.
+
+    A name that is both there and outside permits nothing: its owner could choose the address. The
+    usual ports are among those permitted, because pages redirect to HTTPS.
+    """
+    try:
+        page = _destination(url)
+    except UnreachableError:
+        return NOTHING
+    if page.inside != page.places:
+        return NOTHING
+    return Permission(page.places, frozenset({page.port, *_PORTS.values()}))
 
 
 def destinations(
-    urls: Iterable[str], *, may_be_inside: bool, ends: float
+    urls: Iterable[str], permission: Permission, *, ends: float
 ) -> Mapping[str, Destination | UnreachableError]:
     """Resolve and check URLs concurrently, until ``ends`` on the monotonic clock."""
 
@@ -69,7 +119,7 @@ def destinations(
         if time.monotonic() > ends:
             return UnreachableError("it was not fetched in time")
         try:
-            return destination(url, may_be_inside=may_be_inside)
+            return destination(url, permission)
         except UnreachableError as error:
             return error
 
@@ -78,28 +128,22 @@ def destinations(
         return dict(zip(wanted, pool.map(resolve, wanted), strict=True))
 
 
-def leads_inside(url: str) -> bool:
-    """Whether a URL leads to this machine or its own network."""
-    try:
-        destination(url, may_be_inside=False)
-    except UnreachableError:
-        try:
-            destination(url, may_be_inside=True)
-        except UnreachableError:
-            return False
-        return True
-    return False
-
-
 def is_inside(address: IPv4Address | IPv6Address) -> bool:
     """Whether an address is not on the public Internet."""
     if isinstance(address, IPv6Address):
-        inner = address.ipv4_mapped or address.sixtofour
         if address in _TRANSLATED:
-            inner = IPv4Address(int(address) & 0xFFFFFFFF)
-        if inner is not None:
-            return is_inside(inner)
-    return not address.is_global or address.is_multicast
+            return is_inside(IPv4Address(int(address) & 0xFFFFFFFF))
+        if address not in _GLOBAL_UNICAST or (
+            address.sixtofour is not None and is_inside(address.sixtofour)
+        ):
+            return True
+    return not address.is_global or address.is_multicast or any(address in one for one in _SPECIAL)
+
+
+def _is_place_inside(place: str) -> bool:
+    if literal := _literal(place):
+        return is_inside(literal)
+    return bool(_OWN_NAMES.fullmatch(place.rstrip(".")))
 
 
 def _plain(url: str) -> tuple[str, str, int]:
@@ -113,6 +157,8 @@ def _plain(url: str) -> tuple[str, str, int]:
         raise UnreachableError("it is not an HTTP or HTTPS URL that can be fetched") from None
     if "@" in parts.netloc or "\\" in url or not _HOST.fullmatch(host):
         raise UnreachableError("it is not an HTTP or HTTPS URL that can be fetched")
+    if literal := _literal(host):
+        host = str(literal)  # as curl may read another notation differently
     shown = f"[{host}]" if ":" in host else host
     place = shown if port == _PORTS[parts.scheme] else f"{shown}:{port}"
     return urlunsplit((parts.scheme, place, parts.path, parts.query, "")), host, port
@@ -137,8 +183,10 @@ def _resolved(host: str, port: int, url: str) -> tuple[str, ...]:
         if _is_proxied(host, url):
             return ()
         raise UnreachableError(f"{host} cannot be resolved") from None
-    addresses = dict.fromkeys(str(one[4][0]) for one in answers)
-    return tuple(address for address in addresses if "%" not in address)
+    addresses = tuple(dict.fromkeys(str(one[4][0]) for one in answers))
+    if any("%" in address for address in addresses):
+        raise UnreachableError(f"{host} has a link-local address")
+    return addresses
 
 
 def _is_proxied(host: str, url: str) -> bool:
