@@ -17,6 +17,8 @@ from typing import TextIO
 
 MOST_BYTES = 2**26
 """Default size limit of a file."""
+MOST_LINES = 2**18
+"""Number of lines of a program's file; a log of so many requests has more than 64 MiB."""
 READABLE = 0o644
 """Mode of written files: programs under test may run as another user."""
 OWN_BYTES = 2**28
@@ -79,6 +81,20 @@ def text(file: Path, *, errors: str = "replace", most: int = MOST_BYTES) -> str:
     """
     with opened(file, most, errors=errors) as handle:
         return handle.read()
+
+
+def lines(file: Path, *, errors: str = "replace") -> Iterator[str]:
+    """Yield the lines of a file, opened as by :func:`opened`, without their ends.
+
+    Raises:
+        FileNotFoundError: It does not exist.
+        ValueError: It cannot be read, has too many lines, or is not UTF-8 and ``errors`` is strict.
+    """
+    with opened(file, errors=errors) as handle:
+        for number, line in enumerate(handle):
+            if number == MOST_LINES:
+                raise UnreadableError(file.name, f"has more than {MOST_LINES} lines")
+            yield line.removesuffix("\n")
 
 
 def data(file: Path, *, most: int = MOST_BYTES) -> bytes:

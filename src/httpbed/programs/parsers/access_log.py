@@ -8,13 +8,12 @@ Always ``protocol``, ``status``, ``body_bytes``. If the server logs them: ``conn
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from httpbed.host.sandbox import untrusted_files
+from httpbed.host.sandbox import untrusted_json
 from httpbed.programs.parsers.untrusted_values import UNREADABLE
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
 
@@ -51,20 +50,14 @@ def parse_tunnels(file: Path) -> ProgramReport:
 
 def each_line(file: Path, request: Callable[[dict[str, Any]], LoggedRequest]) -> ProgramReport:
     """Read a log with one JSON object per request; ``request`` reads one object."""
+    requests = list[LoggedRequest]()
     try:
-        lines = untrusted_files.text(file).splitlines()
+        requests.extend(map(request, untrusted_json.values(file)))
     except FileNotFoundError:
         return ProgramReport(complaint="the server wrote no access log")
-    except untrusted_files.UnreadableError as error:
-        return ProgramReport(complaint=f"the access log is unreadable: {error}")
-    requests = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            requests.append(request(json.loads(line)))
-        except UNREADABLE as error:
-            return ProgramReport(
-                complaint=f"line {number} of the access log is unreadable: {error!r}"
-            )
+    except UNREADABLE as error:
+        number = len(requests) + 1
+        return ProgramReport(complaint=f"line {number} of the access log is unreadable: {error!r}")
     return ProgramReport(requests=tuple(requests))
 
 

@@ -6,14 +6,13 @@ parallel transfers have one time axis. If curl was started again, its runs' line
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from httpbed.experiment.metric import Observation
-from httpbed.host.sandbox import untrusted_files
+from httpbed.host.sandbox import untrusted_json
 from httpbed.programs.parsers.untrusted_values import UNREADABLE, seconds
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
 
@@ -45,8 +44,7 @@ class _Transfer:
 def parse(file: Path) -> ProgramReport:
     """Read every line; a killed curl leaves none."""
     try:
-        lines = untrusted_files.text(file, errors="strict").splitlines()
-        return _findings([_transfer(json.loads(line)) for line in lines])
+        return _findings([*map(_transfer, untrusted_json.values(file, errors="strict"))])
     except FileNotFoundError:
         return ProgramReport(complaint="curl printed nothing")
     except UNREADABLE as error:

@@ -35,6 +35,7 @@ CIPHERS = {
 }
 """GnuTLS's name -> TLS's name."""
 MOST_BYTES = 2**30
+LONGEST_LINE = 2**16
 """Large, because several lines describe each packet; the file is read line by line."""
 MOST_LINE = 4096
 """Characters of a line; a longer one is read in pieces. Matching takes time that grows with the
@@ -83,6 +84,8 @@ class _Transcript:
     def read(self, lines: TextIO) -> None:
         while line := lines.readline(MOST_LINE):
             self.lines += 1
+            if len(self.streams) + len(self.errors) > untrusted_files.MOST_LINES:
+                raise untrusted_files.UnreadableError("it", "has too many streams and errors")
             parts = _LINE.match(line)
             if parts is not None:
                 self._take({name: part for name, part in parts.groupdict().items() if part})
@@ -122,8 +125,8 @@ def parse(file: Path) -> ProgramReport:
     """Read every line; a stream that did not close without error is a complaint."""
     transcript = _Transcript()
     try:
-        with untrusted_files.opened(file, MOST_BYTES) as lines:
-            transcript.read(lines)
+        with untrusted_files.opened(file, MOST_BYTES) as log:
+            transcript.read(iter(lambda: log.readline(LONGEST_LINE), ""))
     except FileNotFoundError:
         return ProgramReport(complaint="gtlsclient printed nothing")
     except UNREADABLE as error:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from httpbed.experiment.metric import Observation
-from httpbed.host.sandbox import untrusted_files
+from httpbed.host.sandbox import untrusted_files, untrusted_json
 from httpbed.programs.parsers import migration_events
 from httpbed.programs.parsers.untrusted_values import UNREADABLE, seconds
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
@@ -28,7 +27,7 @@ def parse(file: Path) -> ProgramReport:
         text = untrusted_files.text(file, errors="strict")
         if not text.strip():
             return ProgramReport(complaint=_NOTHING)
-        report = json.loads(text)
+        report = untrusted_json.value(text)
         streams = [dict(stream) for stream in report["streams"]]
         return ProgramReport(
             observations=tuple(_observations(report["times"])),

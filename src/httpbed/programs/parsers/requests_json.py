@@ -7,13 +7,12 @@ the reason why no more files follow.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from httpbed.experiment.metric import Observation
-from httpbed.host.sandbox import untrusted_files
+from httpbed.host.sandbox import untrusted_json
 from httpbed.programs.parsers import migration_events
 from httpbed.programs.parsers.untrusted_values import UNREADABLE, seconds
 from httpbed.programs.protocol import LoggedRequest, MigrationCounts, ProgramReport
@@ -24,11 +23,7 @@ Line = dict[str, Any]
 def parse(file: Path) -> ProgramReport:
     """Read every line; a killed client leaves none."""
     try:
-        lines = [
-            dict(json.loads(one))
-            for one in untrusted_files.text(file, errors="strict").splitlines()
-        ]
-        return _findings(lines)
+        return _findings([*map(dict, untrusted_json.values(file, errors="strict"))])
     except FileNotFoundError:
         return ProgramReport(complaint="the client printed nothing")
     except UNREADABLE as error:

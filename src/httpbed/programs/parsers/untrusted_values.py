@@ -31,7 +31,7 @@ def lines_of(file: Path) -> list[str]:
         UnreadableError: The file exists but cannot be read.
     """
     try:
-        return untrusted_files.text(file).splitlines()
+        return list(untrusted_files.lines(file))
     except FileNotFoundError:
         return []
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 
 from httpbed.host.sandbox import untrusted_files
@@ -39,6 +39,8 @@ _WRONG = re.compile(
     re.MULTILINE,
 )
 
+_MOST_REASONS = 1000
+
 
 def parse(file: Path) -> ProgramReport:
     """Read wget's output."""
@@ -48,7 +50,10 @@ def parse(file: Path) -> ProgramReport:
         return ProgramReport(complaint="wget printed nothing")
     except untrusted_files.UnreadableError as error:
         return ProgramReport(complaint=f"wget's output is unreadable: {error}")
-    begins = [match.start() for match in _ATTEMPT.finditer(text)]
+    most = untrusted_files.MOST_LINES
+    begins = [match.start() for match in islice(_ATTEMPT.finditer(text), most + 1)]
+    if len(begins) > most:
+        return ProgramReport(complaint=f"wget's output has more than {most} attempts")
     attempts = [text[begin:end] for begin, end in pairwise([*begins, len(text)])]
     return _attempts(attempts) if attempts else _single_attempt(text)
 
@@ -90,5 +95,7 @@ def _single_attempt(text: str) -> ProgramReport:
 
 
 def _complaint(text: str) -> str:
-    reasons = [match["reason"] or match["other"] for match in _WRONG.finditer(text)]
+    reasons = [
+        match["reason"] or match["other"] for match in islice(_WRONG.finditer(text), _MOST_REASONS)
+    ]
     return "; ".join(dict.fromkeys(reasons))

@@ -23,7 +23,7 @@ _TLS_VERSION, _RESUMED, _ALPN = 1, 4, 5
 def parse(file: Path) -> ProgramReport:
     """Read both files."""
     try:
-        rows = [*csv.DictReader(untrusted_files.text(file, errors="strict").splitlines())]
+        rows = [*csv.DictReader(untrusted_files.lines(file, errors="strict"))]
         tls = [*csv.reader(lines_of(file.with_name(TLS_FILE)))]
         requests = tuple(_request(row, tls[0]) for row in rows)
     except FileNotFoundError:

@@ -10,12 +10,11 @@ number of times.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from httpbed.host.sandbox import untrusted_files
+from httpbed.host.sandbox import untrusted_files, untrusted_json
 from httpbed.host.sandbox.dialogue import TIME_BOUND_S
 from httpbed.host.sandbox.spec import ProcessSpec
 from httpbed.host.sandbox.supervisor import RefusalError, Supervisor
@@ -52,9 +51,9 @@ async def end_connections(supervisor: Supervisor, clients: Mapping[str, ProcessS
 def _command(file: Path, host: str) -> ProcessSpec | None:
     """Return the command for a request; None where there is none, or an invalid one."""
     try:
-        request = json.loads(untrusted_files.text(file, most=_MOST_BYTES))
+        request = untrusted_json.value(untrusted_files.text(file, most=_MOST_BYTES))
         return ending(host, request["transport"], request["ports"])
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+    except (OSError, ValueError, TypeError, KeyError):
         return None
 
 

@@ -16,6 +16,8 @@ from pydantic import ValidationError
 
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.host import user_file
+from httpbed.host.sandbox import untrusted_json
+from httpbed.host.sandbox.untrusted_files import UnreadableError
 from httpbed.host.user_file import NotAFileError
 from httpbed.web.har.entries import Fields, HarDocument, HarEntry, HarPage, Timings
 from httpbed.web.har.schema import ArchiveForm, EntryForm, HeaderForm, LogForm, PageForm
@@ -78,11 +80,11 @@ def _parsed(data: bytes, name: str) -> Any:
         reason = f"is longer than {MOST_BYTES // 2**20} MiB"
         raise _refusal(name, reason, "export it without bodies")
     try:
-        return json.loads(data.decode("utf-8-sig"))
+        return untrusted_json.value(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise _refusal(name, f"is not a HAR file: byte {error.start} is not UTF-8") from None
-    except RecursionError:
-        raise _refusal(name, "is not a HAR file: it is nested too deeply") from None
+    except UnreadableError as error:
+        raise _refusal(name, f"is not a HAR file: it {error.reason}") from None
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         is_cut = error.pos >= len(error.doc.rstrip()) or "Unterminated" in error.msg

@@ -10,14 +10,13 @@ without a trace, when the document was requested.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import get_args
 
-from httpbed.host.sandbox import untrusted_files
+from httpbed.host.sandbox import untrusted_files, untrusted_json
 from httpbed.web.load import lenient_json
 from httpbed.web.load.browser_load import BrowserLoad, Ending, Frame
 from httpbed.web.load.cdp_requests import RequestCollector
@@ -89,10 +88,12 @@ def read(folder: Path) -> BrowserLoad:
 
 def _driver(folder: Path) -> JsonObject:
     try:
-        driver = json.loads(untrusted_files.text(folder / "load.json", most=MOST_LOAD_BYTES))
+        driver = untrusted_json.value(
+            untrusted_files.text(folder / "load.json", most=MOST_LOAD_BYTES)
+        )
     except FileNotFoundError:
         raise LoadError("the browser's driver left no load.json") from None
-    except lenient_json.BROKEN as error:
+    except ValueError as error:
         raise LoadError(f"load.json is unreadable: {error}") from None
     if not isinstance(driver, dict) or driver.get("schema") != SCHEMA:
         raise LoadError(f"load.json does not have schema {SCHEMA}")
@@ -210,15 +211,14 @@ def _frames(folder: Path, began_s: float, notes: list[str]) -> tuple[Frame, ...]
     return tuple(sorted(frames, key=lambda frame: frame.at_s)[:MOST_FRAMES])
 
 
-def _objects(file: Path, notes: list[str]) -> list[JsonObject]:
+def _objects(file: Path, notes: list[str]) -> Iterator[JsonObject]:
     """Read a file of JSON lines; a missing file has none."""
     try:
-        return list(lenient_json.objects(file))
+        yield from lenient_json.objects(file)
     except FileNotFoundError:
-        return []
+        return
     except untrusted_files.UnreadableError as error:
         notes.append(str(error))
-        return []
 
 
 def _since(began_s: float, at_s: float | None) -> float | None:

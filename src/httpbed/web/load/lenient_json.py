@@ -6,21 +6,20 @@ which JSON can spell but no file can store.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from httpbed.host.sandbox import untrusted_files
+from httpbed.host.sandbox.untrusted_files import UnreadableError
+from httpbed.host.sandbox.untrusted_json import BoundedParser
 
 MOST_TEXT = 8192
 """Characters."""
 MOST_HEADERS = 200
 MOST_NUMBER = 1e18
 """Larger numbers count as missing; as nanoseconds this is 30 years."""
-BROKEN = (ValueError, RecursionError)
-"""What ``json`` raises for malformed or deeply nested text."""
 
 JsonObject = Mapping[str, Any]
 
@@ -30,16 +29,18 @@ def objects(file: Path) -> Iterator[JsonObject]:
 
     Raises:
         FileNotFoundError: The file is missing.
-        UnreadableError: It is not a regular file, or too long.
+        UnreadableError: It is not a regular file, or exceeds a bound.
     """
-    with untrusted_files.opened(file) as lines:
-        for line in lines:
-            try:
-                value = json.loads(line)
-            except BROKEN:
-                continue
-            if isinstance(value, dict):
-                yield value
+    parser = BoundedParser()
+    for line in untrusted_files.lines(file):
+        try:
+            value = parser.value(line)
+        except UnreadableError:
+            raise
+        except ValueError:
+            continue
+        if isinstance(value, dict):
+            yield value
 
 
 def part(data: JsonObject, name: str) -> JsonObject:
