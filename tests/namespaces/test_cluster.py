@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 import cluster_processes
 import separate_machines
 from families import until
+from httpbed.campaign.cluster import certificates
 from httpbed.store import campaign as campaigns
 from httpbed.store import machine_log
 from orchestrator import Run
@@ -21,6 +23,13 @@ pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 
 LONG = SmallExperiment(versions=("1.1", "2"), replicates=3, size="1 MB", rate="5 Mbit/s")
 """Six downloads of about two seconds."""
+
+
+@pytest.fixture(autouse=True)
+def _members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give the processes of a test the certificates of a cluster of their own."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    certificates.make(certificates.default_folder(), datetime.now(UTC))
 
 
 def experiment(tmp_path: Path, settings: SmallExperiment) -> Path:
@@ -159,7 +168,7 @@ def test_a_worker_that_hangs_is_refused_and_the_others_go_on(tmp_path: Path) -> 
 def test_without_a_scheduler_a_run_and_a_worker_say_so(tmp_path: Path) -> None:
     """The machine cannot: exit code 3, and nothing was written but the campaign's own files."""
     file = experiment(tmp_path, SmallExperiment(versions=("2",)))
-    ran = httpbed("run", file, "-o", tmp_path / "campaign", "--cluster", "tcp://127.0.0.1:9")
+    ran = httpbed("run", file, "-o", tmp_path / "campaign", "--cluster", "tls://127.0.0.1:9")
     assert ran.returncode == 3
-    assert "no scheduler answers at tcp://127.0.0.1:9" in ran.stderr
+    assert "no scheduler answers at tls://127.0.0.1:9" in ran.stderr
     assert "dask scheduler" in ran.stderr

@@ -14,13 +14,23 @@ from pathlib import Path
 
 import process_tree
 from families import until
+from httpbed.campaign.cluster import certificates
+from httpbed.programs.protocol import AUTHORITY
 
 LOOPBACK = "127.0.0.1"
 _SUPPORT = str(Path(__file__).parent)
 _MAIN = "import patient_blocks; from httpbed.cli.main import main; main()"
 WORKER = (sys.executable, "-c", _MAIN, "worker")
 """``httpbed worker`` without the limits on a busy machine."""
-_DASK = (sys.executable, "-c", "from dask.__main__ import main; main()")
+DASK = (sys.executable, "-c", "from dask.__main__ import main; main()")
+_QUIET = ("--no-dashboard", "--dashboard-address", f"{LOOPBACK}:0")
+
+
+def tls_options() -> list[str]:
+    """Return Dask's options for the certificates in the user's folder."""
+    folder = certificates.default_folder()
+    names = {"ca-file": AUTHORITY, "cert": certificates.CERTIFICATE, "key": certificates.KEY}
+    return [f"--tls-{option}={folder / name}" for option, name in names.items()]
 
 
 @dataclass
@@ -74,16 +84,16 @@ def scheduler(
     """Run a scheduler; yield it with its address."""
     about = folder / "scheduler.json"
     about.unlink(missing_ok=True)
-    words = ["scheduler", "--host", host, "--port", str(port), "--scheduler-file", str(about)]
-    quiet = ["--no-dashboard", "--dashboard-address", f"{LOOPBACK}:0"]
-    with service([*_DASK, *words, *quiet], folder / "scheduler.log") as running:
+    words = ["scheduler", "--host", f"tls://{host}", "--scheduler-file", str(about)]
+    words += ["--port", str(port), *tls_options()]
+    with service([*DASK, *words, *_QUIET], folder / "scheduler.log") as running:
         until(lambda: about.exists() and bool(about.read_text()))
         yield running, json.loads(about.read_text())["address"]
 
 
 def worker(address: str, name: str, folder: Path) -> contextlib.AbstractContextManager[Service]:
     """Run ``httpbed worker``."""
-    words = [*WORKER, address, "--name", name, "--host", LOOPBACK]
+    words = [*WORKER, address, "--name", name]
     return service(words, folder / f"{name}.log")
 
 
@@ -92,6 +102,7 @@ def dask_worker(address: str, folder: Path) -> contextlib.AbstractContextManager
     words = ["worker", address, "--host", LOOPBACK, "--nthreads", "1", "--no-nanny"]
     preloads = ("--preload", "patient_blocks", "--preload", "httpbed.campaign.cluster.worker")
     equipped = [*preloads, "--resources", "measurement=1"]
-    quiet = ["--no-dashboard", "--dashboard-address", f"{LOOPBACK}:0"]
     local = ["--local-directory", str(folder / "dask")]
-    return service([*_DASK, *words, *equipped, *quiet, *local], folder / "dask-worker.log")
+    return service(
+        [*DASK, *words, *equipped, *tls_options(), *_QUIET, *local], folder / "dask-worker.log"
+    )

@@ -11,10 +11,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from httpbed.campaign import capability, link_certificate
+from httpbed.campaign.cluster.certificates import Scheduler
 from httpbed.campaign.parallelism import ONE, Parallelism
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.cli import experiment_argument, output_file
-from httpbed.cli.cluster_option import cluster_option, require_cluster
+from httpbed.cli.cluster_option import (
+    certificates_option,
+    cluster_option,
+    require_cluster,
+    without_tls_option,
+)
 from httpbed.cli.echo import command_line, echo, say
 from httpbed.cli.jobs import jobs_option
 from httpbed.cli.serve_option import serve_option
@@ -56,6 +62,8 @@ if TYPE_CHECKING:  # statistics, which a run begins without
     " With --cluster: on each machine."
 )
 @cluster_option
+@certificates_option
+@without_tls_option
 @wait_option
 @serve_option
 @experiment_argument.keep_option
@@ -80,6 +88,8 @@ def command(
     output: Path | None,
     jobs: Parallelism,
     cluster: str | None,
+    certificates: Path | None,
+    without_tls: bool,
     wait_s: float,
     port: int | None,
     keep: frozenset[str],
@@ -106,11 +116,10 @@ def command(
         until=until,
         clock=clock,
     )
-    if cluster:
-        require_cluster(loaded.experiment.clock)
+    scheduler = require_cluster(loaded.experiment.clock, cluster, certificates, without_tls)
     words = [loaded.experiment.name, scale, "for-claims" if for_claims else None]
     directory = output or Path("-".join(filter(None, words)))
-    options = RunFlags(jobs, keep, backend.choose(link_backend), wait_s, cluster, strict, port)
+    options = RunFlags(jobs, keep, backend.choose(link_backend), wait_s, scheduler, strict, port)
     capability.require(loaded, options.backend)
     experiment_argument.print_gaps(loaded, catalog, keep)
     if strict and not cluster:  # else the workers' certificates count
@@ -130,8 +139,8 @@ class RunFlags:
     """How packets cross the link."""
     wait_s: float = 0.0
     """Longest wait for a quiet machine."""
-    cluster: str | None = None
-    """Address of the scheduler of a cluster; None: this machine runs the trials."""
+    cluster: Scheduler | None = None
+    """The scheduler of a cluster; None: this machine runs the trials."""
     strict: bool = False
     """Whether a certificate has to cover the links."""
     port: int | None = None

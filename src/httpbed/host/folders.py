@@ -1,4 +1,4 @@
-"""httpbed's own folders: what it can make again, and what it learned about this machine.
+"""httpbed's own folders: what it can make again, what it learned about this machine, and keys.
 
 Standard library only.
 """
@@ -25,6 +25,14 @@ def state() -> Path:
     The folder may not exist yet.
     """
     return _below("XDG_STATE_HOME", ".local/state")
+
+
+def config() -> Path:
+    """Return the folder of what the user decided, and what only the user may read.
+
+    The folder may not exist yet.
+    """
+    return _below("XDG_CONFIG_HOME", ".config")
 
 
 def _below(variable: str, default: str) -> Path:

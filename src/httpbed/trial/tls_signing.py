@@ -15,6 +15,7 @@ from datetime import datetime
 from pathlib import Path
 
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -27,6 +28,7 @@ _CURVE = ec.SECP256R1()
 _KEYS = 0xFFFFFFFF_00000000_FFFFFFFF_FFFFFFFF_BCE6FAAD_A7179E84_F3B9CAC2_FC632551
 """Order of the curve (FIPS 186-5); private keys are from 1 to one less."""
 _AUTHORITY_NAME = "httpbed test authority"
+_MEMBER_NAME = "httpbed-cluster"
 _SERIAL_BITS = 159
 """A serial number is positive and at most 20 bytes long (RFC 5280 section 4.1.2.2)."""
 
@@ -81,21 +83,51 @@ def write(
     source = source or KeySource()
     issuer, server_key = _Issuer(source.key("authority"), span, source), source.key("server")
     authority = _authority(issuer)
-    server = _server(name, server_key, authority, issuer)
+    server = _certificate(name, server_key, authority, issuer)
     for origin in origins:
-        own = _server(origin, server_key, authority, issuer)
+        own = _certificate(origin, server_key, authority, issuer)
         (folder / certificate_file(origin)).write_bytes(
             own.public_bytes(serialization.Encoding.PEM)
         )
     (folder / AUTHORITY).write_bytes(authority.public_bytes(serialization.Encoding.PEM))
     (folder / CERTIFICATE).write_bytes(server.public_bytes(serialization.Encoding.PEM))
-    key = server_key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    )
-    (folder / KEY).write_bytes(key)
+    (folder / KEY).write_bytes(_private(server_key))
     (folder / KEY_PIN).write_text(_pin(server))
+
+
+def member(span: Span) -> tuple[bytes, bytes, bytes]:
+    """Return a new authority, and the certificate and key of a cluster's members.
+
+    A member is server and client. The authority's key is not kept.
+    """
+    source = KeySource()
+    issuer, key = _Issuer(source.key("authority"), span, source), source.key("member")
+    authority = _authority(issuer)
+    purposes = (ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH)
+    own = _certificate(_MEMBER_NAME, key, authority, issuer, purposes)
+    pem = serialization.Encoding.PEM
+    return authority.public_bytes(pem), own.public_bytes(pem), _private(key)
+
+
+def wrong(authority: bytes, certificate: bytes, key: bytes, now: datetime) -> str:
+    """Return why an authority, a certificate and a key are no member's now; empty if they are."""
+    try:
+        signer = x509.load_pem_x509_certificate(authority)
+        own = x509.load_pem_x509_certificate(certificate)
+        private = serialization.load_pem_private_key(key, None)
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+        return f"authority, certificate or key cannot be read: {error}"
+    if private.public_key() != own.public_key():
+        return "the key is of another certificate"
+    try:
+        own.verify_directly_issued_by(signer)
+    except (ValueError, TypeError, InvalidSignature):
+        return "another authority signed it"
+    if now > min(own.not_valid_after_utc, signer.not_valid_after_utc):
+        return f"it expired on {own.not_valid_after_utc:%d %B %Y}"
+    if now < max(own.not_valid_before_utc, signer.not_valid_before_utc):
+        return f"it is valid from {own.not_valid_before_utc:%d %B %Y}; is the clock right?"
+    return ""
 
 
 def write_untrusted(folder: Path, span: Span) -> None:
@@ -116,6 +148,14 @@ def _pin(certificate: x509.Certificate) -> str:
         serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
     )
     return base64.b64encode(hashlib.sha256(key).digest()).decode() + "\n"
+
+
+def _private(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
 
 
 def _name(common: str) -> x509.Name:
@@ -155,13 +195,17 @@ def _authority(issuer: _Issuer) -> x509.Certificate:
     return issuer.source.signed(builder.add_extension(identifier, critical=False), issuer.key)
 
 
-def _server(
-    name: str, key: ec.EllipticCurvePrivateKey, authority: x509.Certificate, issuer: _Issuer
+def _certificate(
+    name: str,
+    key: ec.EllipticCurvePrivateKey,
+    authority: x509.Certificate,
+    issuer: _Issuer,
+    purposes: Collection[x509.ObjectIdentifier] = (ExtendedKeyUsageOID.SERVER_AUTH,),
 ) -> x509.Certificate:
     names = x509.SubjectAlternativeName([x509.DNSName(name)])
     its = authority.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
     identifier = x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(its)
-    purpose = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
+    purpose = x509.ExtendedKeyUsage(purposes)
     builder = _builder(name, key, issuer, "httpbed test server")
     builder = builder.add_extension(names, critical=False)
     builder = builder.add_extension(identifier, critical=False)

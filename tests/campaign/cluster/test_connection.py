@@ -12,11 +12,13 @@ import pytest
 
 from cluster_workers import facts, worker
 from httpbed.campaign.cluster import connection, workers
+from httpbed.campaign.cluster.certificates import Scheduler
 from httpbed.campaign.cluster.connection import Connection
 from httpbed.campaign.cluster.messages import PackedAttempt
 from httpbed.campaign.cluster.worker import NAME
 from httpbed.campaign.cluster.workers import ConnectedWorker, LostError, UselessError
 
+SCHEDULER = Scheduler("tcp://10.0.0.1:8786", None)
 HUNG, GOOD = "tcp://10.0.0.2:4000", "tcp://10.0.0.3:4000"
 
 
@@ -51,7 +53,7 @@ def played(monkeypatch: pytest.MonkeyPatch) -> tuple[Connection, PlayedClient]:
     """Return a connection by a played client, with short limits."""
     monkeypatch.setattr(connection, "ANSWER_S", 0.01)
     monkeypatch.setattr(connection, "PIECE_S", 0.01)
-    opened, client = Connection("tcp://10.0.0.1:8786"), PlayedClient()
+    opened, client = Connection(SCHEDULER), PlayedClient()
     monkeypatch.setattr(opened, "_client", client)
     return opened, client
 
@@ -107,7 +109,7 @@ def test_a_worker_that_hangs_while_its_block_is_fetched_is_useless(
 
 def test_a_block_is_lost_if_its_scheduler_is_gone() -> None:
     """The scheduler may vanish between two looks."""
-    opened = Connection("tcp://10.0.0.1:8786")
+    opened = Connection(SCHEDULER)
     request: Any = SimpleNamespace(key="httpbed-1", model_dump_json=lambda: "{}")
     with pytest.raises(LostError, match=r"the scheduler at tcp://10\.0\.0\.1:8786 is gone"):
         asyncio.run(opened.run(request, worker("alpha")))

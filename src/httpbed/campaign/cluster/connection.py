@@ -22,6 +22,7 @@ from distributed.scheduler import KilledWorker
 
 from httpbed.campaign.cluster import block_process, dask_settings, workers
 from httpbed.campaign.cluster import worker as remote
+from httpbed.campaign.cluster.certificates import START, Scheduler
 from httpbed.campaign.cluster.messages import (
     RESOURCE,
     BlockEnd,
@@ -46,8 +47,9 @@ PIECE_S = 60.0
 class Connection:
     """A connection to a scheduler; :meth:`connect` opens it, also after the scheduler vanished."""
 
-    def __init__(self, address: str) -> None:
-        self.address = address
+    def __init__(self, scheduler: Scheduler) -> None:
+        self.address = scheduler.address
+        self._scheduler = scheduler
         self._client: Client | None = None
         self._known: Mapping[str, ConnectedWorker] = {}
         self._offsets_s: dict[str, float] = {}
@@ -56,7 +58,7 @@ class Connection:
         """How often a worker did not say its time, by registration."""
 
     async def __aenter__(self) -> Self:
-        dask_settings.apply()
+        dask_settings.apply(self._scheduler)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -75,7 +77,7 @@ class Connection:
             await self._client
         except (OSError, TimeoutError, ValueError) as error:
             reason = f"no scheduler answers at {self.address}: {_first_line(error)}"
-            raise HostError(reason, "start one with dask scheduler, or give its address") from None
+            raise HostError(reason, START) from None
 
     async def _close(self) -> None:
         self._known = {}

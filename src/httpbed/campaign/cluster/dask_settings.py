@@ -6,13 +6,20 @@ import logging
 
 import dask
 
+from httpbed.campaign.cluster.certificates import Scheduler
+
 CONNECT_S = "10s"
 
 
-def apply() -> None:
-    """Set Dask's options in this process, before a client or a worker starts."""
+def apply(scheduler: Scheduler | None = None) -> None:
+    """Set Dask's options in this process, before a client or a worker starts.
+
+    With a scheduler, its certificates are among them; Dask's own configuration has no say there.
+    """
     dask.config.set(
         {
+            **(scheduler.settings() if scheduler else {}),
+            "distributed.worker.http.routes": [],  # what it says of itself, to who reaches a port
             "distributed.comm.timeouts.connect": CONNECT_S,
             "distributed.worker.profile.enabled": False,  # samples the worker's threads
             "distributed.admin.tick.interval": "1s",

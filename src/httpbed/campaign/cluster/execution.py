@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from httpbed.campaign.cluster import messages
+from httpbed.campaign.cluster.certificates import Scheduler
 from httpbed.campaign.cluster.connection import Connection
 from httpbed.campaign.cluster.dispatch import Dispatch, Order, Tell
 from httpbed.campaign.cluster.messages import RunSelection
@@ -17,7 +18,7 @@ COMPARED = ("programs", "recipes", "sites", "link", "kept")
 
 async def execute(
     run: OpenRun,
-    address: str,
+    scheduler: Scheduler,
     selection: RunSelection,
     *,
     tell: Tell,
@@ -31,7 +32,7 @@ async def execute(
     made_by: dict[str, Any] = dict(run.content.manifest)
     compared = {name: made_by[name] for name in COMPARED if name in made_by}
     order = Order(run.content.experiment_text, selection, compared, messages.own_code())
-    async with Connection(address) as cluster:
+    async with Connection(scheduler) as cluster:
         returned = ReturnedBlocks(run.campaign)
         dispatch = Dispatch(cluster, order, returned, tell, run.say, run.stopping)
         await dispatch.run(run.blocks())

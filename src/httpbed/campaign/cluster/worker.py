@@ -24,6 +24,7 @@ from pathlib import Path
 from distributed import Worker, WorkerPlugin, get_worker
 
 from httpbed.campaign.cluster import block_process, dask_settings, machine_facts
+from httpbed.campaign.cluster.certificates import ENCRYPTED
 from httpbed.campaign.cluster.messages import RESOURCE, BlockEnd, BlockRequest, WorkerFacts
 from httpbed.host import scratch
 from httpbed.host.sandbox import removal
@@ -40,7 +41,13 @@ MOST_PIECE_BYTES = 2**24
 
 
 async def dask_setup(worker: Worker) -> None:
-    """Equip a worker that Dask starts, before it registers; Dask calls this after a preload."""
+    """Equip a worker that Dask starts, before it registers; Dask calls this after a preload.
+
+    Raises:
+        SystemExit: Its connections are not encrypted. Dask would ignore another exception.
+    """
+    if not (worker.security.require_encryption and worker.scheduler.address.startswith(ENCRYPTED)):
+        raise SystemExit("httpbed: give the worker --tls-ca-file, --tls-cert and --tls-key")
     dask_settings.apply()
     slots = int(worker.state.total_resources.get(RESOURCE, 0))
     facts = machine_facts.gather(platform.node(), slots)

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from distributed import Worker
+from distributed.comm import addressing
 
 from httpbed.campaign.cluster import dask_settings, machine_facts, worker
+from httpbed.campaign.cluster.certificates import START, Scheduler
 from httpbed.campaign.cluster.messages import RESOURCE, WorkerFacts
 from httpbed.experiment import units
 from httpbed.experiment.errors import HostError
@@ -33,8 +35,7 @@ Connected = Callable[[WorkerFacts], None]
 class WorkerOptions:
     """How a worker registers, and how long it waits for its scheduler."""
 
-    scheduler: str
-    """The scheduler's address, such as ``tcp://10.0.0.1:8786``."""
+    scheduler: Scheduler
     name: str
     slots: int = 1
     host: str | None = None
@@ -50,7 +51,7 @@ def run(options: WorkerOptions, *, connected: Connected, say: Say) -> None:
         HostError: No scheduler answers, or another worker has this name.
         KeyboardInterrupt: The user ended it; blocks under way are broken off.
     """
-    dask_settings.apply()
+    dask_settings.apply(options.scheduler)
     asyncio.run(_work(options, connected, say))
 
 
@@ -68,18 +69,21 @@ async def _work(options: WorkerOptions, connected: Connected, say: Say) -> None:
             continue
         patience_s, last_s = options.patience_s, time.monotonic()
         waits = units.format_long_duration(patience_s)
-        say(f"the scheduler at {options.scheduler} is gone: waiting for it, at most {waits}")
+        say(
+            f"the scheduler at {options.scheduler.address} is gone: waiting for it, at most {waits}"
+        )
 
 
 async def _serve(options: WorkerOptions, folder: Path, connected: Connected) -> None:
     """Work while the scheduler is there."""
     facts = machine_facts.gather(options.name, options.slots)
+    address = options.scheduler.address
     serving = Worker(
-        options.scheduler,
+        address,
         name=options.name,
         nthreads=options.slots,
         resources={RESOURCE: options.slots},
-        host=options.host,
+        host=options.host or addressing.get_local_address_for(address),
         memory_limit=0,  # httpbed bounds what a trial uses
         heartbeat_interval=HEARTBEAT,
         dashboard_address="127.0.0.1:0",
@@ -98,5 +102,5 @@ def _gone(options: WorkerOptions, patience_s: float, error: Exception) -> HostEr
         reason = f"the scheduler already has a worker called {options.name}"
         return HostError(reason, "give this one another name (--name), or more slots to the other")
     waited = units.format_long_duration(patience_s)
-    reason = f"no scheduler answers at {options.scheduler} for {waited}: {cause[0]}"
-    return HostError(reason, "start one with dask scheduler, or give its address")
+    reason = f"no scheduler answers at {options.scheduler.address} for {waited}: {cause[0]}"
+    return HostError(reason, START)

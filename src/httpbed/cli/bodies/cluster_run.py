@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from httpbed.campaign.cluster import execution
+from httpbed.campaign.cluster.certificates import Scheduler
 from httpbed.campaign.cluster.messages import RunSelection
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.campaign.progress import AttemptProgress
@@ -22,7 +23,7 @@ def finish(
     run: OpenRun,
     loaded: LoadedExperiment,
     flags: RunFlags,
-    address: str,
+    scheduler: Scheduler,
     *,
     tell: Callable[[AttemptProgress], None],
 ) -> None:
@@ -42,4 +43,4 @@ def finish(
         wait_s=flags.wait_s,
         command=command_line(),
     )
-    run.finish_by(lambda: execution.execute(run, address, selection, tell=tell))
+    run.finish_by(lambda: execution.execute(run, scheduler, selection, tell=tell))
