@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -193,7 +194,7 @@ def test_an_edited_archive_is_refused(tmp_path: Path, name: str) -> None:
     merged(tmp_path, "one")
     file = tmp_path / "archive" / name
     file.write_bytes(file.read_bytes() + b" ")
-    with pytest.raises(ConfigError, match="differ from the digests"):
+    with pytest.raises(ConfigError, match=re.escape(name)):
         query.read(tmp_path / "archive")
     found = verification.verify(campaign.open_existing(tmp_path / "archive"))
     assert [one.place for one in found.damaged] == ["tables.json"]

@@ -1,4 +1,4 @@
-"""``httpbed verify``: compare a campaign's files with their digests."""
+"""``httpbed verify``: compare a campaign's files with their digests, and its tables with both."""
 
 from __future__ import annotations
 
@@ -12,40 +12,80 @@ import click
 from httpbed.cli.checked_path import CAMPAIGN
 from httpbed.cli.json_option import json_option
 from httpbed.cli.verb import verb
-from httpbed.experiment.errors import visible
+from httpbed.experiment.errors import ConfigError, Mistake, visible
 from httpbed.store import campaign as campaigns
 from httpbed.store import damage
 
 if TYPE_CHECKING:
+    from httpbed.store.campaign import Campaign
+    from httpbed.store.signature import Signature
     from httpbed.store.verification import Verification
 
 
 @verb("verify")
 @click.argument("directory", metavar="DIR", type=CAMPAIGN)
+@click.option(
+    "--signers",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Demand a signature of an archive by one of these signers (ssh-keygen's allowed signers).",
+)
 @json_option
 @click.pass_context
-def command(context: click.Context, *, directory: Path, as_json: bool) -> None:
+def command(
+    context: click.Context, *, directory: Path, signers: Path | None, as_json: bool
+) -> None:
     """Compare every file of the campaign in DIR with its SHA-256, written by the run.
 
     Use it after a power cut, after copying a campaign, and before publishing its figures. It names
     every file that is missing, truncated, changed or added: the campaign's own files, every
-    attempt's, and their artifacts. Trials without an attempt are no fault. Tables are not compared
-    where attempts are there: the next verb that needs them makes them again.
+    attempt's, and their artifacts. Trials without an attempt are no fault. The tables are made from
+    the attempts again, and compared.
 
     Digests reveal damage and edits. They do not reveal a person who changes a value and computes
-    all digests again.
+    all digests again. An archive, which has tables alone, can be signed: ssh-keygen -Y sign -n
+    httpbed -f KEY DIR/manifest.json.
 
-    Exit codes: 0 all files match; 1 some differ; 2 DIR is not a campaign.
+    Exit codes: 0 all files match; 1 some differ, or the signature is bad or, with --signers, none
+    of theirs; 2 DIR is not a campaign; 3 ssh-keygen is needed and missing.
     """
     from httpbed.store import verification  # noqa: PLC0415 - pyarrow: not for --help
 
-    result = verification.verify(campaigns.open_existing(directory))
+    campaign = campaigns.open_existing(directory)
+    result = verification.verify(campaign)
+    signed = None if result.damaged else _signature(campaign, signers)
     if as_json:
-        click.echo(json.dumps(_values(result)))
+        click.echo(json.dumps(_values(result) | {"signature": vars(signed) if signed else None}))
     else:
-        for line in _lines(result, directory):
+        for line in [*_lines(result, directory), *(_of_signature(signed) if signed else ())]:
             click.echo(visible(line))
-    context.exit(1 if result.damaged else 0)
+    accepted = {"good"} if signers else {"good", "unknown signer", "none"}
+    context.exit(1 if result.damaged or (signed and signed.verdict not in accepted) else 0)
+
+
+def _signature(campaign: Campaign, signers: Path | None) -> Signature | None:
+    """Check an archive's signature; None for a campaign, whose attempts no signature covers."""
+    from httpbed.store import signature  # noqa: PLC0415 - a part of verification
+
+    if campaign.is_archive:
+        return signature.check(campaign, signers)
+    if signers:
+        reason = "is a campaign with its attempts, which no signature covers"
+        remedy = "make an archive with httpbed merge, and sign that"
+        raise ConfigError([Mistake(str(campaign.directory), reason, remedy)])
+    return None
+
+
+def _of_signature(found: Signature) -> Iterator[str]:
+    match found.verdict:
+        case "none":
+            yield "unsigned tables: nobody vouches that they are those of the attempts"
+        case "good":
+            yield f"signed by {found.signer}"
+        case "unknown signer":
+            yield f"signed by a key that no allowed signer has: {found.signer}; see --signers"
+        case "bad":
+            yield f"the signature is bad: {found.reason}"
 
 
 def _lines(found: Verification, directory: Path) -> Iterator[str]:

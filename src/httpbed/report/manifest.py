@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from httpbed.experiment.clock import MEANING
 from httpbed.report.phrasing import title
+from httpbed.store.layout import SIGNATURE, SOURCES
 from httpbed.store.results import Results
 
 Manifest = Mapping[str, Any]
@@ -75,6 +77,7 @@ def facts(results: Results) -> list[tuple[str, str]]:
         ("trials side by side", str(manifest.get("jobs", ""))),
         ("calibration", certificate(manifest)),
         ("installed from an expired package index", ", ".join(_expired(manifest))),
+        ("tables", archived_tables(results)),
     ]
     return [(key, text) for key, text in found if text]
 
@@ -83,6 +86,15 @@ def _expired(manifest: Manifest) -> list[str]:
     """List the programs for which the user accepted a package index that had expired."""
     known = manifest.get("programs") or ()
     return sorted(str(one.get("name")) for one in known if one.get("index_expired"))
+
+
+def archived_tables(results: Results) -> str:
+    """Say what vouches for the tables of an archive; empty for a campaign with its attempts."""
+    if SOURCES not in results.manifest:
+        return ""
+    if os.path.lexists(results.directory / SIGNATURE):
+        return "from an archive, with a signature: httpbed verify says whose"
+    return "unsigned tables of an archive, made without the attempts"
 
 
 def _seeds(results: Results) -> list[int]:

@@ -27,7 +27,7 @@ from httpbed.report import (
     terminal_matrix,
 )
 from httpbed.report.answer import answer
-from httpbed.report.manifest import certificate, clock, under_test
+from httpbed.report.manifest import archived_tables, certificate, clock, under_test
 from httpbed.report.notes import notes
 from httpbed.report.phrasing import listed
 from httpbed.report.terminal import Console
@@ -109,6 +109,7 @@ def _lateness(findings: Findings) -> Iterator[str]:
 def _heading(results: Results) -> list[tuple[str, str]]:
     found = [("question", results.experiment.question)]
     found += [("clock", line) for line in [clock(results.manifest)] if line]
+    found += [("tables", line) for line in [archived_tables(results)] if line]
     found += [("link", line) for line in network.sentences(results.document)]
     found += [("hand-over", line) for line in [access.line(results.document)] if line]
     found += [("levels", levels.line(legend)) for legend in levels.legends(results.document)]

@@ -29,7 +29,7 @@ from httpbed.experiment.trial import Trial
 from httpbed.store import campaign as campaigns
 from httpbed.store import campaign_folder, machine_log, resume, sender_records, tables
 from httpbed.store.campaign import Campaign
-from httpbed.store.layout import MACHINE_LINES, SOURCES
+from httpbed.store.layout import INDEX, MACHINE_LINES, RUNS, SOURCES
 from httpbed.store.tables import TABLES, CampaignTables
 
 _ABSOLUTE = re.compile(r"(?<![^\s=])/\S*/")
@@ -110,6 +110,7 @@ def merge(directories: Sequence[Path], output: Path) -> Merged:
             made.note_runs(_public(source.campaign.runs()))
         joined = {name: pa.concat_tables(parts) for name, parts in merged.tables.items()}
         tables.archive(made.directory, joined)
+        made.list_files([INDEX, *([RUNS] if made.runs() else [])])
     return merged
 
 

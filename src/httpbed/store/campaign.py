@@ -132,6 +132,14 @@ class Campaign:
 
         return self._parsed(MANIFEST, parse)
 
+    def list_files(self, names: Iterable[str]) -> None:
+        """Add the digests of further files to the manifest; of ``tables.json``, of all tables."""
+        listed = self.files()
+        for name in names:
+            content = untrusted_files.data(self.directory / name, most=untrusted_files.OWN_BYTES)
+            listed[name] = digests.of_bytes(content)
+        first_files.put_manifest(self.directory, self.manifest, listed)
+
     def link_names(self) -> list[str]:
         """Return the names of the copies of files that the experiment names."""
         return [name for name in self.files() if name.startswith(f"{LINKS}/")]

@@ -14,6 +14,8 @@ MANIFEST_SCHEMA = 1
 LINKS = "links"
 SOURCES = "sources"
 """The manifest's member in which an archive says from which campaigns it was made."""
+SIGNATURE = "manifest.json.sig"
+"""A detached signature of the manifest of an archive."""
 RUNS = "runs.jsonl"
 MACHINES = "machines.jsonl"
 MACHINE_LINES = "machines"
@@ -146,5 +148,5 @@ def is_own_file(file: Path) -> bool:
 
 def _consists_of(directory: Path, real: Path) -> bool:
     tables = (table(directory, name) for name in TABLES)
-    own = (*FILES, LINKS, RUNS, MACHINES, LOCK, INDEX, *FOLDERS)
+    own = (*FILES, SIGNATURE, LINKS, RUNS, MACHINES, LOCK, INDEX, *FOLDERS)
     return any(real.is_relative_to(one) for one in (*tables, *(directory / name for name in own)))

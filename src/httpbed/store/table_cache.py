@@ -3,27 +3,37 @@
 ``tables.json`` has the digest of each Parquet file and of the columns that they must have. Tables
 that were edited, torn or made for other columns count as missing. Published results have only these
 files, and no attempts.
+
+Where attempts exist, tables are a cache, and a reader believes only a cache that the same user
+wrote: whoever else edits tables can compute all digests again. So ``tables.json`` has a code
+(HMAC, RFC 2104) under a key that lies in the user's own folder, and other tables are made again.
+The user's own programs can read the key: ``httpbed verify`` compares the tables with the attempts.
 """
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import io
+import json
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from httpbed.host.sandbox import untrusted_files
-from httpbed.store import digests, durable_files, layout
+from httpbed.store import cache_key, digests, durable_files, layout, parquet_file
 from httpbed.store.damage import Damage
 from httpbed.store.layout import INDEX
 
 SCHEMA = 2
+CODE = "made_by_this_user"
+"""The member of ``tables.json`` with its code under the user's key."""
 
 
 @dataclass(frozen=True)
@@ -37,26 +47,80 @@ class StoredTables:
     """Digests of what the tables were made from, by name."""
 
 
-def read(real: Path, names: Iterable[str]) -> StoredTables | None:
-    """Read some tables; None if one of them is missing or not as it was written."""
+class UnreadableTablesError(ValueError):
+    """Tables are missing, or not as they were written; the message says which and why."""
+
+
+def read(real: Path, names: Iterable[str]) -> StoredTables:
+    """Read some tables.
+
+    Raises:
+        UnreadableTablesError: One of them is missing, not as it was written, or too large.
+    """
+    index = _index(real)
     try:
-        index = digests.unsealed(untrusted_files.data(real / INDEX))
-        found = {name: _table(layout.table(real, name), index["tables"][name]) for name in names}
-        damaged = tuple(Damage(place, tuple(reasons)) for place, reasons in index["damaged"])
-        made_from = index["made_from"]
-    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException):
-        return None
+        digest_of, made_from = index["tables"], index["made_from"]
+        damaged = tuple(Damage(str(place), tuple(map(str, why))) for place, why in index["damaged"])
+        found = {name: _table(layout.table(real, name), digest_of[name]) for name in names}
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, UnreadableTablesError):
+            raise
+        raise UnreadableTablesError(f"{INDEX} has another form than httpbed writes") from None
     return StoredTables(found, damaged, made_from if isinstance(made_from, dict) else {})
 
 
+def read_own(real: Path, names: Iterable[str]) -> StoredTables | None:
+    """Read some tables that this user wrote; None if there are no such tables."""
+    try:
+        return read(real, names) if _is_own(_index(real)) else None
+    except UnreadableTablesError:
+        return None
+
+
+def _index(real: Path) -> dict[str, Any]:
+    try:
+        return digests.unsealed(untrusted_files.data(real / INDEX))
+    except FileNotFoundError:
+        raise UnreadableTablesError(f"{INDEX} is missing") from None
+    except (OSError, ValueError) as error:
+        raise UnreadableTablesError(f"{INDEX}: {error}") from None
+
+
 def _table(file: Path, sha256: str) -> pa.Table:
-    content = untrusted_files.data(file, most=untrusted_files.OWN_BYTES)
-    if hashlib.sha256(content).hexdigest() != sha256:
-        raise ValueError("was edited")
-    return pq.read_table(pa.BufferReader(content))
+    try:
+        content = untrusted_files.data(file, most=untrusted_files.OWN_BYTES)
+        if hashlib.sha256(content).hexdigest() != sha256:
+            raise UnreadableTablesError(f"{file.name} differs from its digest in {INDEX}")
+        return parquet_file.read(content)
+    except FileNotFoundError:
+        raise UnreadableTablesError(f"{file.name} is missing") from None
+    except (untrusted_files.UnreadableError, parquet_file.OversizeError) as error:
+        raise UnreadableTablesError(f"{file.name}: {error}") from None
+    except (OSError, MemoryError, pa.ArrowException) as error:
+        raise UnreadableTablesError(f"{file.name}: {type(error).__name__}") from None
 
 
-def write(directory: Path, stored: StoredTables) -> None:
+def _code(index: Mapping[str, Any], key: bytes) -> str:
+    """Return the code of an index under a user's key."""
+    text = json.dumps({**index, CODE: ""}, sort_keys=True)
+    return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
+
+
+def _is_own(index: Mapping[str, Any]) -> bool:
+    key, code = cache_key.read(), index.get(CODE)
+    return bool(key) and isinstance(code, str) and hmac.compare_digest(_code(index, key), code)
+
+
+def write_own(directory: Path, stored: StoredTables) -> None:
+    """Replace the tables of a campaign with attempts, for this user; needs the user's own folder.
+
+    Raises:
+        OSError: The campaign's folder, or the user's own, is not writable.
+    """
+    write(directory, stored, cache_key.made())
+
+
+def write(directory: Path, stored: StoredTables, key: bytes = b"") -> None:
     """Replace the tables, then the index that vouches for them.
 
     Raises:
@@ -67,8 +131,9 @@ def write(directory: Path, stored: StoredTables) -> None:
         "schema": SCHEMA,
         "made_from": dict(stored.made_from),
         "tables": {name: hashlib.sha256(one).hexdigest() for name, one in written.items()},
-        "damaged": [[one.place, one.reasons] for one in stored.damaged],
+        "damaged": [[one.place, [*one.reasons]] for one in stored.damaged],
     }
+    index |= {CODE: _code(index, key)} if key else {}
     for name, content in written.items():
         _replace(layout.table(directory, name), content)
     _replace(directory / INDEX, digests.sealed(index))

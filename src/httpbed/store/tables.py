@@ -105,18 +105,22 @@ def compact(campaign: Campaign, wanted: Sequence[str] = tuple(TABLES)) -> Campai
     """Return some of the tables; parse only attempts of which the cache has no rows.
 
     Raises:
-        ConfigError: There are no attempts, and the tables lack their digests.
+        ConfigError: Its attempts are gone; or it is an archive, and its tables are not as they were
+            written, or too large.
     """
     real = campaign.directory.resolve()
-    without_attempts = os.path.lexists(real / INDEX) and not os.path.lexists(real / layout.TRIALS)
-    if campaign.is_archive or without_attempts:
+    if campaign.is_archive:
         return _tables_alone(campaign, wanted)
-    factors = _factors(campaign)
-    made_from = {"columns": _columns(factors), "design": _design_digest(campaign)}
-    ledger = table_cache.read(real, [ATTEMPTS])
+    if os.path.lexists(real / INDEX) and not os.path.lexists(real / layout.TRIALS):
+        reason = f"has tables, but no {layout.TRIALS}/, without which its tables prove nothing"
+        remedy = f"restore {layout.TRIALS}/ from a copy; httpbed merge makes an archive of tables"
+        raise ConfigError([Mistake(str(campaign.directory), reason, remedy)])
+    factors = factors_of(campaign)
+    made_from = {"columns": columns_digest(factors), "design": _design_digest(campaign)}
+    ledger = table_cache.read_own(real, [ATTEMPTS])
     found = _compare(campaign, _known(campaign, ledger, made_from), factors)
     is_current = ledger is not None and _describes(ledger, found, made_from)
-    cached = table_cache.read(real, wanted if is_current else [*TABLES])
+    cached = table_cache.read_own(real, wanted if is_current else [*TABLES])
     if cached is not None and is_current:
         return CampaignTables(cached.tables, cached.damaged, _digest(made_from, found.kept))
     if cached is None and found.kept:  # a table is damaged
@@ -134,14 +138,19 @@ def archive(directory: Path, made: Mapping[str, pa.Table]) -> None:
 
 
 def _tables_alone(campaign: Campaign, wanted: Sequence[str]) -> CampaignTables:
-    found = table_cache.read(campaign.directory.resolve(), wanted)
-    if found is None:
-        reason = f"the tables differ from the digests in {INDEX}"
-        remedy = f"restore its tables and {INDEX} from a copy"
+    real = campaign.directory.resolve()
+    if os.path.lexists(real / layout.TRIALS):
+        reason = f"is an archive, and has {layout.TRIALS}/, from which its tables were not made"
+        remedy = f"move {layout.TRIALS}/ out of it"
         raise ConfigError([Mistake(str(campaign.directory), reason, remedy)])
+    try:
+        found = table_cache.read(real, wanted)
+    except table_cache.UnreadableTablesError as error:
+        remedy = f"restore the tables and {INDEX} from a copy"
+        raise ConfigError([Mistake(str(campaign.directory), str(error), remedy)]) from None
     made_from = {"design": _design_digest(campaign)}
     complete = {name: _completed(table, name) for name, table in found.tables.items()}
-    if mistakes := [*_wrong_columns(complete, campaign)]:
+    if mistakes := [*wrong_columns(complete, campaign)]:
         raise ConfigError(mistakes)
     return CampaignTables(complete, found.damaged, _digest(made_from, ()))
 
@@ -154,9 +163,9 @@ def _completed(table: pa.Table, name: str) -> pa.Table:
     return table
 
 
-def _wrong_columns(found: Mapping[str, pa.Table], campaign: Campaign) -> Iterator[Mistake]:
+def wrong_columns(found: Mapping[str, pa.Table], campaign: Campaign) -> Iterator[Mistake]:
     """Yield a mistake for each column that an archive should have, and has not or differently."""
-    factors = dict.fromkeys(_factors(campaign), pa.string())
+    factors = dict.fromkeys(factors_of(campaign), pa.string())
     for name, table in found.items():
         for column, kind in {**TABLES[name], **factors}.items():
             if column not in table.column_names:
@@ -171,11 +180,12 @@ def _wrong_columns(found: Mapping[str, pa.Table], campaign: Campaign) -> Iterato
             yield Mistake(str(file), reason, f"restore the tables and {INDEX} from a copy")
 
 
-def _factors(campaign: Campaign) -> list[str]:
+def factors_of(campaign: Campaign) -> list[str]:
+    """Return the names of the factors, in the order of the experiment file."""
     return list(tomllib.loads(campaign.experiment_text).get("factors", {}))
 
 
-def _columns(factors: Sequence[str]) -> str:
+def columns_digest(factors: Sequence[str]) -> str:
     """Return the digest of the columns of all tables."""
     columns = [list(fields) for fields in TABLES.values()]
     return hashlib.sha256(json.dumps([columns, list(factors)]).encode()).hexdigest()
@@ -197,14 +207,15 @@ def _known(
     """Return the attempts in the cache, by place, whose trials the campaign's design has."""
     if ledger is None or ledger.made_from.get("columns") != made_from["columns"]:
         return {}
-    known = {one.place: one for one in _listed(ledger)}
+    known = {one.place: one for one in listed(ledger)}
     if ledger.made_from.get("design") == made_from["design"]:
         return known
     design = campaign.trials_by_id()
     return {place: one for place, one in known.items() if place.split("/")[2] in design}
 
 
-def _listed(ledger: StoredTables) -> list[KnownAttempt]:
+def listed(ledger: StoredTables) -> list[KnownAttempt]:
+    """Return the attempts from which tables were made."""
     columns = (ledger.tables[ATTEMPTS][name].to_pylist() for name in KnownAttempt._fields)
     return [KnownAttempt(*one) for one in zip(*columns, strict=True)]
 
@@ -212,7 +223,7 @@ def _listed(ledger: StoredTables) -> list[KnownAttempt]:
 def _describes(ledger: StoredTables, found: _Found, made_from: Mapping[str, str]) -> bool:
     """Whether the cache was made from what was found, and nothing else."""
     same = ledger.made_from == made_from and ledger.damaged == tuple(found.damaged)
-    return same and not found.added and _listed(ledger) == found.kept
+    return same and not found.added and listed(ledger) == found.kept
 
 
 def _compare(
@@ -255,12 +266,12 @@ def _joined(
     if cached is None or not found.kept:
         return joined
     for name, new in joined.items():
-        rows = _rows_of(cached.tables[name], found.kept)
+        rows = rows_of(cached.tables[name], found.kept)
         joined[name] = pa.concat_tables([rows, new]).sort_by(ORDER) if len(new) else rows
     return joined
 
 
-def _rows_of(table: pa.Table, kept: Sequence[KnownAttempt]) -> pa.Table:
+def rows_of(table: pa.Table, kept: Sequence[KnownAttempt]) -> pa.Table:
     """Return the rows of some attempts."""
     keys = [one.place.partition("/")[2].partition("/")[2] for one in kept]
     own = pc.binary_join_element_wise(table["trial"], pc.cast(table["attempt"], pa.string()), "/")
@@ -276,7 +287,7 @@ def _keep(directory: Path, made: StoredTables, every: Sequence[KnownAttempt]) ->
     ledger = pa.table(dict(zip(KnownAttempt._fields, arrays, strict=True)))
     with suppress(OSError):
         tables = {**made.tables, ATTEMPTS: ledger}
-        table_cache.write(directory, StoredTables(tables, made.damaged, made.made_from))
+        table_cache.write_own(directory, StoredTables(tables, made.damaged, made.made_from))
 
 
 def _order(place: str) -> tuple[int, str, int]:

@@ -12,6 +12,8 @@ from httpbed.store import attempts, digests, growth, layout, tables
 from httpbed.store.campaign import Campaign
 from httpbed.store.damage import Damage
 from httpbed.store.layout import DESIGN, EXPERIMENT, INDEX, LINKS, RUNS
+from httpbed.store.remade_tables import RemadeTables
+from httpbed.store.tables import KnownAttempt
 
 
 @dataclass(frozen=True)
@@ -37,13 +39,15 @@ def verify(campaign: Campaign) -> Verification:
     if not damaged and campaign.is_archive:
         return _of_archive(campaign)
     whole = dict[str, set[str]]()
+    remade = None if damaged else RemadeTables(campaign)
     real = campaign.directory.resolve()
     for place in layout.attempts(real):
-        record = _attempt(campaign, place, design)
+        record = _attempt(campaign, place, design, remade)
         if isinstance(record, Damage):
             damaged.append(record)
         else:
             whole.setdefault(record.attempt.id, set()).add(place)
+    damaged += remade.contradictions() if remade else ()
     return Verification(
         planned=None if design is None else len(design),
         attempts=sum(map(len, whole.values())),
@@ -88,11 +92,16 @@ def _design(campaign: Campaign) -> Mapping[str, Trial] | None:
         return None
 
 
-def _attempt(campaign: Campaign, place: str, design: Mapping[str, Trial] | None) -> Record | Damage:
+def _attempt(
+    campaign: Campaign, place: str, design: Mapping[str, Trial] | None, remade: RemadeTables | None
+) -> Record | Damage:
     real = campaign.directory.resolve()
-    found = attempts.parse(attempts.read_files(real, place), design)
+    state, files = attempts.state(real, place), attempts.read_files(real, place)
+    found = attempts.parse(files, design)
     if isinstance(found, Damage):
         return found
+    if remade:
+        remade.add(KnownAttempt(place, state, files.fingerprint), found)
     reasons = (*attempts.altered(real, place), *attempts.strangers(real, place))
     return Damage(place, reasons) if reasons else found
 

@@ -1,0 +1,142 @@
+"""Reads a Parquet file of unknown origin within bounds.
+
+A file of 2 MB can hold a billion rows, or one text a million times. So rows, columns, kinds of
+columns, encodings and the decompressed size of all pages are compared with bounds before any value
+is read, and texts are read as dictionaries, batch by batch: the length of the decoded texts is
+known, and counted, before they are decoded.
+"""
+
+from __future__ import annotations
+
+import io
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from httpbed.store import parquet_pages
+from httpbed.store.parquet_pages import PageError
+
+MOST_ROWS = 50_000_000
+MOST_COLUMNS = 1000
+MOST_BYTES = 2**31
+"""Of a table in memory, and of the pages of a file, decompressed. 10,000 page loads take a half."""
+MOST_PAGE_BYTES = 2**26
+"""Of a page, decompressed; Arrow writes pages of 1 MB."""
+MOST_FOOTER_BYTES = 2**22
+BATCH_ROWS = 2**20
+_TAIL = 8
+"""The last bytes: the footer's length, and ``PAR1``."""
+_TEXTS = pa.dictionary(pa.int32(), pa.string())
+_KINDS = (pa.int32(), pa.float64(), pa.bool_(), pa.string(), _TEXTS)
+_ENCODINGS = frozenset({0, 2, 3, 8, 9})
+"""PLAIN, PLAIN_DICTIONARY, RLE, RLE_DICTIONARY, BYTE_STREAM_SPLIT: others may decode to any size."""
+
+
+class OversizeError(ValueError):
+    """A file exceeds a bound, or is not as httpbed writes it; the message continues its name."""
+
+
+def read(content: bytes) -> pa.Table:
+    """Read a file.
+
+    Raises:
+        OversizeError: It exceeds a bound, or is not as httpbed writes it.
+        pa.ArrowException: It is damaged.
+    """
+    _require_small_footer(content)
+    texts = _checked(content)
+    file = pq.ParquetFile(io.BytesIO(content), read_dictionary=texts)
+    taken, batches = 0, list[pa.RecordBatch]()
+    for batch in file.iter_batches(BATCH_ROWS, use_threads=False):
+        taken += sum(map(_decoded_bytes, batch.columns))
+        if taken > MOST_BYTES:
+            raise OversizeError(f"takes more than {MOST_BYTES / 1e9:.1f} GB of memory")
+        batches.append(_decoded(batch))
+    schema = pa.schema([(one.name, _plain(one.type)) for one in file.schema_arrow])
+    return pa.Table.from_batches(batches, schema)
+
+
+def _require_small_footer(content: bytes) -> None:
+    tail = content[-_TAIL:]
+    length = int.from_bytes(tail[:4], "little")
+    if len(tail) < _TAIL or tail[4:] != b"PAR1" or length > len(content):
+        raise OversizeError("is no Parquet file")
+    if length > MOST_FOOTER_BYTES:
+        raise OversizeError(f"has a footer of more than {MOST_FOOTER_BYTES / 1e6:.0f} MB")
+
+
+def _checked(content: bytes) -> list[str]:
+    """Compare footer and headers with the bounds; return the names of the columns of texts."""
+    about = pq.read_metadata(io.BytesIO(content))
+    schema = about.schema.to_arrow_schema()
+    if about.num_rows > MOST_ROWS or about.num_columns > MOST_COLUMNS:
+        raise OversizeError(
+            f"has {about.num_rows} rows and {about.num_columns} columns;"
+            f" the limits are {MOST_ROWS} and {MOST_COLUMNS}"
+        )
+    if strange := [one.name for one in schema if one.type not in _KINDS]:
+        raise OversizeError(f"has a column of a kind that no table has: {strange[0]!r}")
+    if len(set(schema.names)) != len(schema) or len(schema) != about.num_columns:
+        raise OversizeError("has two columns of one name, or a nested column")
+    _require_bounded_pages(content, about)
+    _require_memory(sum(about.num_rows * _width(one.type) for one in schema))
+    return [one.name for one in schema if one.type in {pa.string(), _TEXTS}]
+
+
+def _require_bounded_pages(content: bytes, about: pq.FileMetaData) -> None:
+    decompressed, rows = 0, 0
+    for number in range(about.num_row_groups):
+        group = about.row_group(number)
+        rows += group.num_rows
+        for place in range(group.num_columns) if group.num_rows else ():
+            column = group.column(place)
+            starts = (column.dictionary_page_offset, column.data_page_offset)
+            start = min((one for one in starts if one), default=-1)
+            values = 0
+            try:
+                for page in parquet_pages.pages(content, start, column.total_compressed_size):
+                    if page.decompressed > MOST_PAGE_BYTES:
+                        raise PageError(f"a page has {page.decompressed} bytes")
+                    if page.encoding not in _ENCODINGS:
+                        raise PageError(f"a page has the encoding {page.encoding}")
+                    values += page.values * (page.kind != parquet_pages.DICTIONARY)
+                    decompressed += page.decompressed
+            except PageError as error:
+                raise OversizeError(f"is not as httpbed writes it: {error}") from None
+            if values != group.num_rows:
+                raise OversizeError("has a column of more or fewer values than rows")
+            _require_memory(decompressed)
+    if rows != about.num_rows:
+        raise OversizeError("has other rows than its footer says")
+
+
+def _require_memory(needed: int) -> None:
+    if needed > MOST_BYTES:
+        reason = f"needs {needed / 1e9:.1f} GB of memory; the limit is {MOST_BYTES / 1e9:.1f} GB"
+        raise OversizeError(reason)
+
+
+def _width(kind: pa.DataType) -> int:
+    """Return the bytes that a value takes at least."""
+    return 8 if kind == pa.float64() else 4
+
+
+def _decoded_bytes(column: pa.Array) -> int:
+    """Return how many bytes a column takes as plain values."""
+    if not isinstance(column, pa.DictionaryArray):
+        return int(column.nbytes)
+    lengths = pc.binary_length(column.dictionary).cast(pa.int64())
+    return int(pc.sum(lengths.take(column.indices)).as_py() or 0) + 4 * len(column)
+
+
+def _decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
+    columns = [
+        one.dictionary_decode() if isinstance(one, pa.DictionaryArray) else one
+        for one in batch.columns
+    ]
+    return pa.RecordBatch.from_arrays(columns, batch.schema.names)
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    return pa.string() if kind == _TEXTS else kind
