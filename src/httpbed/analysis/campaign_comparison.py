@@ -156,7 +156,7 @@ def _unpaired(old: Sample, new: Sample) -> _Evidence | None:
 
 def _p_completion(old: Tally, new: Tally) -> float:
     """Return the p-value of equal completion; nan if all trials of both completed."""
-    table = [[one.completed, one.recorded - one.completed] for one in (old, new)]
+    table = [[one.completed, one.not_completed] for one in (old, new)]
     if not any(failed for _, failed in table) or not all(map(sum, table)):
         return math.nan
     return float(stats.fisher_exact(np.array(table))[1])
@@ -166,7 +166,7 @@ def _difference(
     old: Sample, new: Sample, evidence: _Evidence | None, certain: tuple[bool, bool]
 ) -> TreatmentDifference:
     changed, completes = certain
-    shares = [one.tally.completed / max(1, one.tally.recorded) for one in (old, new)]
+    shares = [one.tally.completed / max(1, one.tally.ended) for one in (old, new)]
     low, high, coverage = evidence.interval() if evidence else (-math.inf, math.inf, 0.0)
     value = evidence.ratio.value if evidence else math.nan
     return TreatmentDifference(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
-from httpbed.analysis import effects, loads
+from httpbed.analysis import effects, loads, selection
 from httpbed.analysis.claims import judging
 from httpbed.analysis.claims.judging import JudgedClaim
 from httpbed.analysis.comparison import Ratio, compare
@@ -32,6 +32,7 @@ from httpbed.analysis.sample import (
     samples,
     scenario,
 )
+from httpbed.analysis.selection import SelectedArm
 from httpbed.experiment import buckets
 from httpbed.experiment.buckets import BucketLoad
 from httpbed.experiment.clock import Clock
@@ -114,6 +115,8 @@ class Findings:
     """Over all treatments."""
     checks: tuple[CheckSummary, ...]
     invalid: tuple[InvalidAttempt, ...]
+    selected: tuple[SelectedArm, ...]
+    """Programs whose invalid attempts exceed those of the others."""
     clock: Clock
     """Of the trials; in virtual time a difference is never the machine's."""
     judge: Callable[[], tuple[JudgedClaim, ...]] = field(default=tuple, repr=False, compare=False)
@@ -188,6 +191,7 @@ def find(
         tally=_total(results, [row.tally for row in rows]),
         checks=check_summaries(results),
         invalid=invalid_attempts(results),
+        selected=selection.selected_arms(results),
         clock=results.manifest.get("clock", "real"),
         judge=partial(judging.judge, results),
     )

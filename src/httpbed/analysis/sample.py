@@ -2,7 +2,9 @@
 
 What counts is the last attempt of each trial. A trial that timed out has no time, yet it says
 something: its time is longer than the limit. Its value is **censored**: known only to lie
-beyond a bound. Censored values take part in everything that is decided by rank (medians, their
+beyond a bound. A trial without any valid attempt ranks as worst, too: else a program would gain if
+it made the attempts invalid that it dislikes. Its value is censored at the same bound, whatever was
+observed. Censored values take part in everything that is decided by rank (medians, their
 intervals, paired ratios), and are left out of means, with their number said.
 
 A statistic of censored values is computed twice: with each at its bound, and with each far
@@ -68,7 +70,17 @@ class Tally:
     @property
     def recorded(self) -> int:
         """Number of trials with an outcome that is data: all but invalid ones."""
-        return sum(self.outcomes.values()) - self.outcomes["invalid"]
+        return self.ended - self.outcomes["invalid"]
+
+    @property
+    def ended(self) -> int:
+        """Number of trials that were attempted, those without a valid attempt included."""
+        return self.outcomes.total()
+
+    @property
+    def not_completed(self) -> int:
+        """Number of trials that were attempted and did not complete."""
+        return self.ended - self.completed
 
 
 @dataclass(frozen=True)
@@ -199,12 +211,13 @@ def _sample(
 ) -> Sample:
     own = [row for row, _ in seen]
     values = {row["block"]: value for row, value in seen}
-    late = {row["block"]: row["time_limit_s"] for row in own if row["outcome"] == "timed out"}
+    late = _limits(own, "timed out")
+    worst = late | _limits(own, "invalid")
     done = {row["block"] for row in own if row["outcome"] == "completed"}
     side = METRICS[metric].side
     counted = done | set(late) if METRICS[metric].counts_when_timed_out else done
     by_block = {b: value for b, value in values.items() if value is not None and b in counted}
-    open_ = {b: limit for b, limit in late.items() if side and b not in by_block}
+    open_ = {b: limit for b, limit in worst.items() if side and b not in by_block}
     return Sample(
         metric=metric,
         levels=levels,
@@ -214,6 +227,11 @@ def _sample(
         tally=tally(planned, own),
         not_observed=len(done - by_block.keys()),
     )
+
+
+def _limits(rows: Iterable[Mapping[str, Any]], outcome: str) -> dict[int, float]:
+    """Return the time limits of the trials that ended in a way, by block."""
+    return {row["block"]: row["time_limit_s"] for row in rows if row["outcome"] == outcome}
 
 
 def planned_blocks(results: Results) -> Mapping[TreatmentKey, int]:
@@ -226,7 +244,7 @@ def planned_blocks(results: Results) -> Mapping[TreatmentKey, int]:
 
 
 def _bound(results: Results, metric: str, levels: Mapping[str, str], limit_s: float) -> float:
-    """Return the bound on the value of a trial that timed out."""
+    """Return the bound on the value of a trial that timed out, or has no valid attempt."""
     censoring = METRICS[metric].censoring
     if not censoring.startswith("below"):
         return limit_s

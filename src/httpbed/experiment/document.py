@@ -184,6 +184,12 @@ def network_factors(document: Document) -> tuple[str, ...]:
     return with_nested(document, [name for _, name in references(document.get("topology", {}))])
 
 
+def program_factors(document: Document) -> tuple[str, ...]:
+    """Return the factors that choose programs, or what programs are told."""
+    parts = (document.get(part, {}) for part in ("roles", "competitors"))
+    return with_nested(document, [name for part in parts for _, name in references(part)])
+
+
 def with_nested(document: Document, names: Iterable[str]) -> tuple[str, ...]:
     """Return these factors and all factors that their levels refer to, directly or not."""
     return _closure(_nested_factors(document), names)

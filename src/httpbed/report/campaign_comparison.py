@@ -44,7 +44,7 @@ def show(differences: Sequence[TreatmentDifference], metric: str, out: Console) 
             f"{one.ratio:.3f}" if math.isfinite(one.ratio) else DASH,
             _interval(one),
             f"{one.pairs} paired" if one.pairs else " and ".join(map(str, one.blocks)),
-            ", ".join(f"{tally.completed}/{tally.recorded}" for tally in one.tallies),
+            ", ".join(f"{tally.completed}/{tally.ended}" for tally in one.tallies),
             Text(_words(one), _colour(one, metric)),
         )
     out.print(table)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
+from httpbed.analysis import selection
 from httpbed.analysis.claims import regression
 from httpbed.analysis.claims.judging import JudgedClaim
 from httpbed.analysis.claims.regression import GateVerdict, TreatmentChange
+from httpbed.analysis.selection import SelectedArm
 from httpbed.experiment.errors import visible
 from httpbed.report.phrasing import DASH, listed, title, treatment
 from httpbed.report.terminal import Console
@@ -89,6 +92,32 @@ def _values(one: TreatmentChange) -> Mapping[str, Any]:
         "pairs": one.pairs,
         "completed": [one.baseline.completed, one.now.completed],
     }
+
+
+def refusal(selected: Mapping[Path, Sequence[SelectedArm]]) -> str:
+    """Return the last line if results of a campaign may be selected; else empty."""
+    arms = [
+        f"{directory}: {selection.in_words(arm)}"
+        for directory, own in selected.items()
+        for arm in own
+    ]
+    remedy = "find what makes these attempts invalid (httpbed report), then run more blocks"
+    return visible(f"gate: refused: {'; '.join(arms)}; {remedy}") if arms else ""
+
+
+def arm_values(selected: Mapping[Path, Sequence[SelectedArm]]) -> list[Mapping[str, Any]]:
+    """Return arms whose results may be selected, for :func:`json.dumps`."""
+    return [
+        {
+            "directory": str(directory),
+            "levels": dict(one.levels),
+            "trials": one.trials,
+            "with_invalid_attempts": one.repeated,
+            "share_of_others": one.others,
+        }
+        for directory, own in selected.items()
+        for one in own
+    ]
 
 
 def closing(

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from httpbed.analysis import block_times, stopping
+from httpbed.analysis import block_times, selection, stopping
 from httpbed.analysis.comparison import LEAST_BLOCKS, Ratio
 from httpbed.analysis.estimate import CONFIDENCE, LEAST_VALUES
 from httpbed.analysis.findings import FAIRNESS, Findings, Row
@@ -38,6 +38,7 @@ def notes(findings: Findings, results: Results) -> list[str]:
     document = results.document
     return [
         *_damaged(results),
+        *_selected(findings),
         *_progress(findings),
         *_endings(findings, document),
         *_gaps(findings, document),
@@ -66,6 +67,17 @@ def _damaged(results: Results) -> Iterator[str]:
                 f"{len(attempts)} attempt{'s' * (len(attempts) > 1)} {left_out}, because files"
                 f" differ from what was written: {'; '.join(few(attempts, 'attempts'))}; {remedy}"
             )
+
+
+def _selected(findings: Findings) -> Iterator[str]:
+    """Name programs whose invalid attempts exceed the others'."""
+    if arms := findings.selected:
+        places = "; ".join(few([*map(selection.in_words, arms)], "arms"))
+        yield (
+            f"{places}; httpbed claims and gate refuse such results; what made these attempts"
+            " invalid stands in the validity section of the report; further blocks dilute an"
+            " excess by chance"
+        )
 
 
 def _pauses(results: Results) -> Iterator[str]:
@@ -122,9 +134,10 @@ def _progress(findings: Findings) -> Iterator[str]:
             " where it stopped"
         )
     if remaining := tally.outcomes["invalid"]:
+        ranks = "; until then they rank as worst" if METRICS[findings.metric].side else ""
         yield (
             f"{remaining} trial{'s' * (remaining > 1)} without a valid attempt, because the bed"
-            f" failed each time: {_reason([tally], 'invalid')}; {_again(findings.clock)};"
+            f" failed each time: {_reason([tally], 'invalid')}; {_again(findings.clock)}{ranks};"
             " the validity section of the report lists every attempt"
         )
 

@@ -149,7 +149,9 @@ def locate(quantity: Quantity, statistic: BlockStatistic, source: SampleSource) 
     lows, highs = (_on_scale(bounds, end, scale) for end in (0, 1))
     _require_values(lows)
     if all(bound == blocks.UNKNOWN for bound in bounds.values()):
-        raise NoIntervalError("no block has a known value: trials timed out, or values are zero")
+        raise NoIntervalError(
+            "no block has a known value: trials timed out or have no valid attempt, or values are zero"
+        )
     known = np.array_equal(lows, highs)
     if statistic == "mean" and not known:
         raise NoIntervalError("trials timed out, so their mean is unknown; use the median")
@@ -207,9 +209,9 @@ def _success(quantity: Quantity, source: SampleSource) -> CellLocation:
         for leaf in leaves(quantity)
         for treatment in leaf.treatments
     ]
-    trials = sum(one.recorded for one in tallies)
+    trials = sum(one.ended for one in tallies)
     if not trials:
-        raise NoIntervalError("no trial has an outcome yet")
+        raise NoIntervalError("no trial has ended yet")
     found = location.SuccessShare(sum(one.completed for one in tallies), trials)
     return CellLocation(found, found, "plain", is_constant=False)
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from httpbed.analysis import selection
 from httpbed.analysis.claims import cells as locations
 from httpbed.analysis.claims import estimation, least_blocks
 from httpbed.analysis.claims import verdict as verdicts
@@ -111,6 +112,8 @@ class _Judge:
         }
         designs = {name: design_of(one.stated_experiment) for name, one in known.items()}
         self._samples = CampaignSamples(results, known)
+        self._selected = {"": selection.selected_arms(results)}
+        self._selected |= {name: selection.selected_arms(one) for name, one in known.items()}
         self._design = replace(design_of(results.stated_experiment), others=designs)
 
     def claim(self, stated: StatedClaim, parts: int = 1) -> JudgedClaim:
@@ -168,6 +171,8 @@ class _Judge:
         if claim.unknown:
             reason = "; ".join(map(self._needs, claim.unknown))
             return ArmJudgement(name, "not judged", reason, treatments=own)
+        if reason := self._selection({"": own, **elsewhere}):
+            return ArmJudgement(name, "not judged", reason, treatments=own, elsewhere=elsewhere)
         try:
             found, settle, cells = estimation.estimate(claim, self._sets(claim), parts)
         except NoIntervalError as error:
@@ -176,6 +181,15 @@ class _Judge:
         verdict = verdicts.rule(found, estimation.region(claim))
         settle = settle if verdict == "inconclusive" else None
         return ArmJudgement(name, verdict, "", found, settle, own, elsewhere, cells)
+
+    def _selection(self, used: Mapping[str, frozenset[TreatmentKey]]) -> str:
+        """Name the arms whose invalid attempts exceed the others'; empty if there are none."""
+        found = [
+            arm
+            for experiment, treatments in used.items()
+            for arm in selection.of_treatments(self._selected[experiment], treatments)
+        ]
+        return f"refused: {'; '.join(map(selection.in_words, found))}" if found else ""
 
     def _needs(self, experiment: str) -> str:
         if given := self._given[experiment]:

@@ -7,6 +7,9 @@ p-values are adjusted together by Benjamini and Hochberg (1995): if nothing is w
 probability of any regression is 5 % at most. A treatment **passes** if it is certain to be within
 the margin, also at 5 %; that all treatments pass needs no adjustment.
 
+A campaign in which the invalid attempts of some programs exceed those of the others
+(:mod:`httpbed.analysis.selection`) is **refused**: its results may be selected.
+
 In virtual time, no machine comes between the campaigns. The blocks in which both ran the same trial
 are pairs then, compared by signed ranks (Wilcoxon 1945); a treatment with the same value twice in
 every block passes, whatever their number.
@@ -30,7 +33,7 @@ from httpbed.analysis.sample import Sample, Tally
 from httpbed.experiment.metric import METRICS
 from httpbed.store.results import Results
 
-GateVerdict = Literal["pass", "regression", "inconclusive"]
+GateVerdict = Literal["pass", "regression", "inconclusive", "refused"]
 ERROR_RATE = 0.05
 COMPLETES_LESS = "completes less often"
 
@@ -121,7 +124,7 @@ def _levels(sample: Sample) -> Levels:
 
 def _tests(old: Sample, now: Sample, margin: float, pairs: Sequence[int]) -> _Tests:
     pairs = [one for one in pairs if one in old.at_bound() and one in now.at_bound()]
-    table = [[one.tally.completed, one.tally.recorded - one.tally.completed] for one in (old, now)]
+    table = [[one.tally.completed, one.tally.not_completed] for one in (old, now)]
     fails_more = float(stats.fisher_exact(np.array(table), alternative="greater")[1])
     ratio = _log_ratio(old, now, pairs)
     if ratio is None:
@@ -163,7 +166,7 @@ def _judged(
 
 def _have_failures(old: Sample, now: Sample) -> bool:
     """Whether any result of Fisher's test could be significant (Tarone 1990)."""
-    return any(one.tally.completed < one.tally.recorded for one in (old, now))
+    return any(one.tally.not_completed for one in (old, now))
 
 
 def _change(

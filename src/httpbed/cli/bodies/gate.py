@@ -10,10 +10,11 @@ from typing import Any
 
 import click
 
-from httpbed.analysis import findings
+from httpbed.analysis import findings, selection
 from httpbed.analysis.claims import judging, regression
 from httpbed.analysis.claims.judging import JudgedClaim
 from httpbed.analysis.claims.regression import GateVerdict, TreatmentChange
+from httpbed.analysis.selection import SelectedArm
 from httpbed.cli import campaign_folders
 from httpbed.cli.echo import echo
 from httpbed.cli.gate import MARGIN
@@ -46,10 +47,11 @@ def run(
         changes = regression.that_complete_less(old, now, metric_name)
     else:
         changes = _changes(old, now, metric_name, share)
-    verdict = _verdict(judged, changes)
+    selected = {one.directory: selection.selected_arms(one) for one in (old, now)}
+    verdict = "refused" if any(selected.values()) else _verdict(judged, changes)
     if as_json:
         compared = gate.values(changes, metric_name, share) if changes else None
-        echo(json.dumps(_values(now, verdict, judged, compared), indent=1))
+        echo(json.dumps(_values(now, verdict, judged, compared, selected), indent=1))
     else:
         out = terminal.console()
         if judged:
@@ -59,8 +61,9 @@ def run(
             echo(gate.sentence(changes))
         for note in gate.notes(old, now):
             echo(f"note: {note}", err=True)
-        echo(gate.closing(verdict, judged, changes, strict=strict))
-    context.exit(int(verdict == "regression" or (strict and verdict == "inconclusive")))
+        echo(gate.refusal(selected) or gate.closing(verdict, judged, changes, strict=strict))
+    failed = {"regression", "refused"} | ({"inconclusive"} if strict else set())
+    context.exit(int(verdict in failed))
 
 
 def _require_shared_treatments(old: Results, now: Results) -> None:
@@ -99,6 +102,13 @@ def _values(
     verdict: GateVerdict,
     judged: Sequence[JudgedClaim],
     compared: Mapping[str, Any] | None,
+    selected: Mapping[Path, Sequence[SelectedArm]],
 ) -> Mapping[str, Any]:
     found = claims.values(now, judged)["claims"] if judged else []
-    return {"schema": 1, "verdict": verdict, "claims": found, "comparison": compared}
+    return {
+        "schema": 1,
+        "verdict": verdict,
+        "claims": found,
+        "comparison": compared,
+        "refused_arms": gate.arm_values(selected),
+    }
