@@ -150,7 +150,8 @@ def in_words(arm: SelectedArm) -> str:
     """Say in which way an arm's invalid attempts exceed the others'."""
     return (
         f"{arm.repeated} of {arm.trials} trials of {', '.join(arm.levels.values())} have invalid"
-        f" attempts, and {100 * arm.others:.0f} % of the others beside them, so its results may be selected"
+        f" attempts, and {100 * arm.others:.0f} % of the others beside them, so its results may be"
+        " selected"
     )
 
 

@@ -56,9 +56,9 @@ def command(
 
     A treatment that completes less often is a regression. If the experiment in DIR has claims, so
     is a contradicted claim. Without claims, or with --margin or --metric, so is a treatment that is
-    worse than the baseline's by more than the margin. Campaigns are refused if the invalid attempts of
-    some programs exceed those of the others: their results may be selected. Exit code 0:
-    pass, or inconclusive without --strict. 1: regression, or refused.
+    worse than the baseline's by more than the margin. Campaigns are refused if the invalid attempts
+    of some programs exceed those of the others: their results may be selected. Exit code 0: pass,
+    or inconclusive without --strict. 1: regression, or refused.
     """
     from httpbed.cli.bodies import gate as body  # noqa: PLC0415 - not for --help
 

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from httpbed.store import parquet_pages
-from httpbed.store.parquet_pages import PageError
+from httpbed.store.parquet_pages import PageError, PageHeader
 
 MOST_ROWS = 50_000_000
 MOST_COLUMNS = 1000
@@ -30,7 +30,7 @@ _TAIL = 8
 _TEXTS = pa.dictionary(pa.int32(), pa.string())
 _KINDS = (pa.int32(), pa.float64(), pa.bool_(), pa.string(), _TEXTS)
 _ENCODINGS = frozenset({0, 2, 3, 8, 9})
-"""PLAIN, PLAIN_DICTIONARY, RLE, RLE_DICTIONARY, BYTE_STREAM_SPLIT: others may decode to any size."""
+"""PLAIN, PLAIN_DICTIONARY, RLE, RLE_DICTIONARY, BYTE_STREAM_SPLIT: others decode to any size."""
 
 
 class OversizeError(ValueError):
@@ -94,21 +94,27 @@ def _require_bounded_pages(content: bytes, about: pq.FileMetaData) -> None:
             starts = (column.dictionary_page_offset, column.data_page_offset)
             start = min((one for one in starts if one), default=-1)
             values = 0
-            try:
-                for page in parquet_pages.pages(content, start, column.total_compressed_size):
-                    if page.decompressed > MOST_PAGE_BYTES:
-                        raise PageError(f"a page has {page.decompressed} bytes")
-                    if page.encoding not in _ENCODINGS:
-                        raise PageError(f"a page has the encoding {page.encoding}")
-                    values += page.values * (page.kind != parquet_pages.DICTIONARY)
-                    decompressed += page.decompressed
-            except PageError as error:
-                raise OversizeError(f"is not as httpbed writes it: {error}") from None
+            for page in _pages(content, start, column.total_compressed_size):
+                values += page.values * (page.kind != parquet_pages.DICTIONARY)
+                decompressed += page.decompressed
             if values != group.num_rows:
                 raise OversizeError("has a column of more or fewer values than rows")
             _require_memory(decompressed)
     if rows != about.num_rows:
         raise OversizeError("has other rows than its footer says")
+
+
+def _pages(content: bytes, start: int, length: int) -> list[PageHeader]:
+    """Return the headers of the pages of a column chunk, each within the bounds."""
+    try:
+        found = [*parquet_pages.headers(content, start, length)]
+    except PageError as error:
+        raise OversizeError(f"is not as httpbed writes it: {error}") from None
+    for page in found:
+        if page.decompressed > MOST_PAGE_BYTES or page.encoding not in _ENCODINGS:
+            reason = f"has a page of {page.decompressed} bytes in the encoding {page.encoding}"
+            raise OversizeError(reason)
+    return found
 
 
 def _require_memory(needed: int) -> None:

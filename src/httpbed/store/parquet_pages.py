@@ -27,7 +27,7 @@ class PageError(ValueError):
     """The bytes are no pages as httpbed writes them."""
 
 
-class Page(NamedTuple):
+class PageHeader(NamedTuple):
     """What the header of a page says."""
 
     kind: int
@@ -37,8 +37,8 @@ class Page(NamedTuple):
     """Bytes."""
 
 
-def pages(content: bytes, start: int, length: int) -> Iterator[Page]:
-    """Yield the pages of a column chunk.
+def headers(content: bytes, start: int, length: int) -> Iterator[PageHeader]:
+    """Yield the headers of the pages of a column chunk.
 
     Raises:
         PageError: It has a page that no file of httpbed has, or ends within one.
@@ -55,7 +55,7 @@ def pages(content: bytes, start: int, length: int) -> Iterator[Page]:
         numbers = [decompressed, compressed, *(map(own.get, (1, encoding)) if own else [None])]
         if not all(isinstance(one, int) and one >= 0 for one in numbers):
             raise PageError("a page has no header as httpbed writes it")
-        yield Page(kind, own[1], own[encoding], decompressed)
+        yield PageHeader(kind, own[1], own[encoding], decompressed)
         start += reader.place + compressed
     if start != end:
         raise PageError("a page ends outside of its column")

@@ -150,7 +150,8 @@ def locate(quantity: Quantity, statistic: BlockStatistic, source: SampleSource) 
     _require_values(lows)
     if all(bound == blocks.UNKNOWN for bound in bounds.values()):
         raise NoIntervalError(
-            "no block has a known value: trials timed out or have no valid attempt, or values are zero"
+            "no block has a known value: trials timed out or have no valid attempt, or values are"
+            " zero"
         )
     known = np.array_equal(lows, highs)
     if statistic == "mean" and not known:
