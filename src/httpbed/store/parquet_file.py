@@ -15,15 +15,15 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from httpbed.store import parquet_pages
-from httpbed.store.parquet_pages import PageError, PageHeader
+from httpbed.store.parquet_pages import Chunk, PageError, PageHeader
 
 MOST_ROWS = 50_000_000
-MOST_COLUMNS = 1000
+MOST_COLUMNS = 300
 MOST_BYTES = 2**31
 """Of a table in memory, and of the pages of a file, decompressed. 10,000 page loads take a half."""
 MOST_PAGE_BYTES = 2**26
 """Of a page, decompressed; Arrow writes pages of 1 MB."""
-MOST_FOOTER_BYTES = 2**22
+MOST_FOOTER_BYTES = 2**21
 BATCH_ROWS = 2**20
 _TAIL = 8
 """The last bytes: the footer's length, and ``PAR1``."""
@@ -68,8 +68,11 @@ def _require_small_footer(content: bytes) -> None:
 
 def _checked(content: bytes) -> list[str]:
     """Compare footer and headers with the bounds; return the names of the columns of texts."""
-    about = pq.read_metadata(io.BytesIO(content))
-    schema = about.schema.to_arrow_schema()
+    try:
+        about = pq.read_metadata(io.BytesIO(content))
+        schema = about.schema.to_arrow_schema()
+    except UnicodeDecodeError:
+        raise OversizeError("has a column whose name is no text") from None
     if about.num_rows > MOST_ROWS or about.num_columns > MOST_COLUMNS:
         raise OversizeError(
             f"has {about.num_rows} rows and {about.num_columns} columns;"
@@ -85,29 +88,32 @@ def _checked(content: bytes) -> list[str]:
 
 
 def _require_bounded_pages(content: bytes, about: pq.FileMetaData) -> None:
-    decompressed, rows = 0, 0
-    for number in range(about.num_row_groups):
-        group = about.row_group(number)
-        rows += group.num_rows
-        for place in range(group.num_columns) if group.num_rows else ():
-            column = group.column(place)
-            starts = (column.dictionary_page_offset, column.data_page_offset)
-            start = min((one for one in starts if one), default=-1)
-            values = 0
-            for page in _pages(content, start, column.total_compressed_size):
-                values += page.values * (page.kind != parquet_pages.DICTIONARY)
-                decompressed += page.decompressed
-            if values != group.num_rows:
-                raise OversizeError("has a column of more or fewer values than rows")
-            _require_memory(decompressed)
-    if rows != about.num_rows:
+    decompressed, rows = 0, [0] * about.num_columns
+    for chunk in _chunks(content):
+        values = 0
+        for page in _pages(content, chunk):
+            values += page.values * (page.kind != parquet_pages.DICTIONARY)
+            decompressed += page.decompressed
+        if values != chunk.rows or chunk.column >= len(rows):
+            raise OversizeError("has a column of more or fewer values than rows")
+        rows[chunk.column] += values
+        _require_memory(decompressed)
+    if {*rows} - {about.num_rows}:
         raise OversizeError("has other rows than its footer says")
 
 
-def _pages(content: bytes, start: int, length: int) -> list[PageHeader]:
+def _chunks(content: bytes) -> list[Chunk]:
+    length = int.from_bytes(content[-_TAIL:][:4], "little")
+    try:
+        return parquet_pages.chunks(content[-_TAIL - length : -_TAIL])
+    except PageError as error:
+        raise OversizeError(f"is not as httpbed writes it: {error}") from None
+
+
+def _pages(content: bytes, chunk: Chunk) -> list[PageHeader]:
     """Return the headers of the pages of a column chunk, each within the bounds."""
     try:
-        found = [*parquet_pages.headers(content, start, length)]
+        found = [*parquet_pages.headers(content, chunk.start, chunk.length)]
     except PageError as error:
         raise OversizeError(f"is not as httpbed writes it: {error}") from None
     for page in found:
