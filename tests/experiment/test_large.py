@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -188,3 +189,21 @@ def test_scenarios_read_by_parts_equal_those_read_whole() -> None:
     with pytest.raises(ValidationError) as parts:
         scenarios.read(document)
     assert parts.value.errors() == whole.value.errors()
+
+
+def test_a_product_beyond_the_bound_is_refused_before_it_is_made() -> None:
+    """A small file may state any number of treatments; a campaign's, too."""
+    extra = "".join(
+        f'x{factor} = ["1 %", "2 %", "3 %", "4 %", "5 %", "6 %"]\n' for factor in range(20)
+    )
+    text = levels(3).replace("[factors]\n", f"[factors]\n{extra}")
+    for read in (parser.read(text), parser.read_valid(text)):
+        assert [one.place for one in read.mistakes if "treatments" in one.reason] == ["factors"]
+        assert not read.treatments
+    assert parser.read_valid(text).experiment is None
+
+
+def test_too_many_blocks_are_refused() -> None:
+    """Each block repeats all treatments."""
+    text = re.sub("(?m)^replicates = .*$", "replicates = 10000", levels(20))
+    assert [one.place for one in parser.read(text).mistakes] == ["replicates"]

@@ -169,7 +169,11 @@ def _at(experiment: Experiment, scale: ScaleName | None) -> Experiment:
         known = ", ".join(experiment.scales)
         remedy = f"choose one of {known}" if known else f"give it a table [scales.{scale}]"
         raise ConfigError([Mistake("--scale", f"the experiment has no scale {scale!r}", remedy)])
-    return experiment.at_scale(scale)
+    reduced = experiment.at_scale(scale)
+    if scale and (trials := reduced.trials()) > parser.MOST_TRIALS:
+        reason = f"this scale has {trials} trials; the limit is {parser.MOST_TRIALS}"
+        raise ConfigError([Mistake(f"scales.{scale}.replicates", reason, "use fewer blocks")])
+    return reduced
 
 
 def _role_mistakes(read: ParsedExperiment, catalog: Catalog) -> Iterator[Mistake]:

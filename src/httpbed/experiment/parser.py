@@ -19,7 +19,13 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from httpbed.experiment import document as documents
-from httpbed.experiment import factorial_mistakes, report_mistakes, toml_errors, validation_messages
+from httpbed.experiment import (
+    factorial,
+    factorial_mistakes,
+    report_mistakes,
+    toml_errors,
+    validation_messages,
+)
 from httpbed.experiment.alternatives import is_form
 from httpbed.experiment.claims import checking
 from httpbed.experiment.claims.cell_builder import ClaimDesign
@@ -39,7 +45,10 @@ from httpbed.experiment.workload import NO_SUCH_KIND
 
 Table = TypeVar("Table", bound=Value)
 
-MOST_TRIALS = 1_000_000
+MOST_TREATMENTS = 20_000
+"""Each treatment is checked as a network and a set of programs of its own, 0.2 ms each."""
+MOST_TRIALS = 200_000
+"""Of all blocks: two days of trials of one second."""
 WHOLE_FILE = "experiment file"
 """Place of a mistake that lies in no table."""
 RESERVED_FACTORS = frozenset(
@@ -74,8 +83,19 @@ def read(text: str) -> ParsedExperiment:
 
 
 def read_valid(text: str) -> ParsedExperiment:
-    """Parse a text in which :func:`read` found no mistake; returns no treatments."""
-    return _read(text, lambda document: ParsedExperiment(document, *_header(document)))
+    """Parse a text in which :func:`read` found no mistake; returns no treatments.
+
+    It may come from a campaign of unknown origin, so its size is checked again.
+    """
+    return _read(text, _of_valid)
+
+
+def _of_valid(document: ExperimentDocument) -> ParsedExperiment:
+    experiment, mistakes = _header(document)
+    if experiment and factorial.most(experiment.factors, experiment.groups) > MOST_TREATMENTS:
+        design = factorial_mistakes.readable(document, experiment.factors)
+        return ParsedExperiment(document, None, tuple(_size_mistakes(experiment, design)))
+    return ParsedExperiment(document, experiment, mistakes)
 
 
 def _read(text: str, check: Callable[[ExperimentDocument], ParsedExperiment]) -> ParsedExperiment:
@@ -101,7 +121,7 @@ def _checked(document: ExperimentDocument) -> ParsedExperiment:
     design = factorial_mistakes.readable(document, factors, unreadable)
     mistakes += _size_mistakes(experiment, design)
     treatments: tuple[dict[str, str], ...] = ()
-    if design.most() <= MOST_TRIALS:
+    if design.most() <= MOST_TREATMENTS:
         treatments = design.treatments()
         # Figures and claims select among treatments, which unreadable factors would distinguish.
         whole = () if unreadable else treatments
@@ -260,10 +280,20 @@ def _claim_mistakes(
 
 
 def _size_mistakes(experiment: Experiment | None, design: PartialDesign) -> Iterator[Mistake]:
-    trials = design.most() * (experiment.blocks if experiment else 1)
-    if trials > MOST_TRIALS:
-        reason = f"the design has {trials} trials; the limit is {MOST_TRIALS}"
-        yield Mistake("factors", reason, "use fewer levels, or write several experiments")
+    treatments, blocks = design.most(), experiment.blocks if experiment else 1
+    if treatments > MOST_TREATMENTS:
+        sizes = factorial_mistakes.listed(
+            [f"{name} {len(levels)}" for name, levels in design.factors.items()]
+        )
+        reason = (
+            f"the design has {treatments} treatments (levels: {sizes}), each of which is checked;"
+            f" the limit is {MOST_TREATMENTS}"
+        )
+        remedy = "use fewer levels, or groups of those that the question needs together"
+        yield Mistake("groups" if design.groups else "factors", reason, remedy)
+    elif treatments * blocks > MOST_TRIALS:
+        reason = f"the design has {treatments * blocks} trials; the limit is {MOST_TRIALS}"
+        yield Mistake("replicates", reason, "use fewer blocks or levels, or several experiments")
 
 
 def _scenario_mistakes(
