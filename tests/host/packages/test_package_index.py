@@ -34,6 +34,13 @@ MADE = datetime(2026, 11, 20, 8, 15, tzinfo=UTC)
 def _fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPBED_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(mmdebstrap, "command", lambda _: ["bash", "-c", FAKE, "fake"])
+    _set_apt(tmp_path, monkeypatch, "")
+
+
+def _set_apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: str) -> None:
+    """Replace the settings of this machine's apt."""
+    (tmp_path / "apt.conf").write_text(f'Dir::Etc::parts "/nowhere";\n{settings}\n')
+    monkeypatch.setenv("APT_CONFIG", str(tmp_path / "apt.conf"))
 
 
 @pytest.mark.parametrize("expired", ["0", "1"])
@@ -54,6 +61,23 @@ def test_an_expired_index_is_used_only_if_the_user_accepts_it(
     found = toolbox.find(contents)
     assert found
     assert found.index_expired == (expired == "1")
+
+
+@pytest.mark.parametrize(
+    ("settings", "accepted"),
+    [("", False), ('Acquire::Check-Valid-Until "true";', False)]
+    + [(f'Acquire::Check-Valid-Until "{no}";', True) for no in ("false", "no", "0")],
+)
+def test_apts_own_setting_is_the_users_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: str, *, accepted: bool
+) -> None:
+    """A machine that installs from a snapshot archive needs no second word."""
+    monkeypatch.setenv("EXPIRED", "1")
+    _set_apt(tmp_path, monkeypatch, settings)
+    assert package_index.is_accepted_here() == accepted
+    if accepted:
+        root = toolbox.ensure(Contents("sid", frozenset({"curl"})), say=lambda _: None)
+        assert root.index_expired
 
 
 @pytest.mark.parametrize(

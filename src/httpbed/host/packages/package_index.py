@@ -3,7 +3,8 @@
 A Release file has a date, and in changing suites an expiry date (deb822, ``Date`` and
 ``Valid-Until``). A snapshot archive serves expired indexes. So does an attacker on the way to the
 archive who wants old packages with known holes installed; only the expiry date shows it. So a build
-with an expired index needs the user's word, and its record says so.
+with an expired index needs the user's word, and its record says so. A machine whose apt is set to
+use expired indexes, as for a snapshot archive, has given it.
 
 Standard library only: set-up uses it before anything is installed.
 """
@@ -11,6 +12,7 @@ Standard library only: set-up uses it before anything is installed.
 from __future__ import annotations
 
 import re
+import subprocess
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -28,6 +30,16 @@ OPTION = "--accept-expired-index"
 EVEN_EXPIRED = '--aptopt=Acquire::Check-Valid-Until "false"'
 """Option of mmdebstrap that accepts an expired index."""
 _EXPIRED = re.compile(r"^E: Release file .* is expired", re.MULTILINE)
+
+
+def is_accepted_here() -> bool:
+    """Whether this machine's apt accepts expired indexes (``Acquire::Check-Valid-Until``)."""
+    words = ["apt-config", "shell", "CHECK", "Acquire::Check-Valid-Until/b"]
+    try:
+        shown = subprocess.run(words, check=False, capture_output=True, text=True)
+    except FileNotFoundError:
+        return False
+    return shown.stdout.strip() == "CHECK='false'"
 
 
 def has_expired(log: str) -> bool:
@@ -71,7 +83,8 @@ def refusal(suite: str) -> HostError:
         f"the package index of Debian {suite} has expired: the archive is a snapshot, or somebody"
         " on the way to it withholds newer packages",
         "use an archive that is kept up to date, or accept this one with an option of httpbed"
-        f" toolbox build and httpbed toolbox kernel: {OPTION}",
+        f" toolbox build and httpbed toolbox kernel, {OPTION}, or with apt's own setting for this"
+        ' machine, Acquire::Check-Valid-Until "false"',
     )
 
 

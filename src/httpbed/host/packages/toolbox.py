@@ -105,7 +105,7 @@ def ensure(contents: Contents, *, say: Callable[[str], None], accept_expired: bo
 
     A second build of the same root waits for the first. A killed build leaves no process, and the
     next build clears its partial folder. An expired package index is only used if the user accepts
-    it.
+    it, here or in the settings of this machine's apt.
 
     Raises:
         HostError: It cannot be built on this machine, or the archive is unavailable.
@@ -114,7 +114,8 @@ def ensure(contents: Contents, *, say: Callable[[str], None], accept_expired: bo
         return root
     target = _home() / contents.name
     with _locked(target, say) as lock:
-        options = [package_index.EVEN_EXPIRED] if accept_expired else []
+        is_accepted = accept_expired or package_index.is_accepted_here()
+        options = [package_index.EVEN_EXPIRED] if is_accepted else []
         return find(contents) or _build(target, contents, lock, say, options)
 
 
