@@ -6,7 +6,6 @@ without one of the layers of the sandbox (docs/concepts/isolation.md).
 
 from __future__ import annotations
 
-import contextlib
 import json
 from pathlib import Path
 
@@ -15,9 +14,7 @@ import pytest
 from burning import BURNT_S, ORPHANS
 from hostile import attacked
 from httpbed.programs import recipe
-from httpbed.store import campaign as campaigns
 from httpbed.trial import parts
-from misuse import MISUSE
 from real_runs import check, values
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.as_root]
@@ -134,19 +131,6 @@ def test_a_client_that_keeps_its_next_run_from_starting_has_failed(
     found = attacked(tmp_path, attack, on_client=RESTARTED.format(attack=attack))
     assert found.attempts == 1
     assert found.outcome.startswith("failed: ")
-
-
-@pytest.mark.parametrize("attack", ["chmod", "deep"])
-def test_a_killed_run_is_resumed_whatever_its_programs_left(tmp_path: Path, attack: str) -> None:
-    """Unreadable and very deep folders are removed before the campaign resumes."""
-    campaign = tmp_path / "campaign"
-    found = attacked(tmp_path, "none")
-    left = campaign / "unfinished" / f"{found.record.attempt.id}-7" / "artifacts" / "client"
-    left.mkdir(parents=True)
-    with contextlib.chdir(left):
-        MISUSE[attack]()
-    campaigns.open_existing(campaign).clear_unfinished()
-    assert not list((campaign / "unfinished").iterdir())
 
 
 def test_what_a_program_leaves_running_ends_with_it(tmp_path: Path) -> None:

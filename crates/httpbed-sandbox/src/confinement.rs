@@ -170,7 +170,7 @@ fn has(argument: u8, flag: u32) -> io::Result<SeccompCondition> {
     condition(argument, SeccompCmpOp::MaskedEq(flag), flag)
 }
 
-/// Reject files that run as their owner: while the trial runs, they are on the host's disk.
+/// Reject files that run as their owner, though no program of the host sees a part's folder.
 fn refuse_special_modes(refused: &mut Rules) -> io::Result<()> {
     for bit in SPECIAL {
         for (call, mode) in MODES {

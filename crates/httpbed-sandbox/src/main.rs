@@ -28,6 +28,7 @@
 //! filesystem stays, the command keeps its user, environment, folder and terminal, and processes may stay in the
 //! host's network to connect the sandbox with it.
 
+mod children;
 mod confinement;
 mod cpu_watch;
 mod filesystem;

@@ -14,6 +14,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
 use sha2::{Digest, Sha256};
 
+use crate::children;
 use crate::cpu_watch::{self, CpuWatch};
 use crate::memory;
 use crate::part::PartHandle;
@@ -265,24 +266,21 @@ impl Session {
 
     /// Collect every ended process. Programs are reported; the CPU time of orphans is added to theirs.
     fn reap(&mut self) {
-        while let Some((pid, status, usage)) = wait_any(libc::WNOHANG) {
+        while let Some((pid, status, usage)) = children::collect(libc::WNOHANG) {
             self.part_ended(pid);
             let ended = self.programs.iter().find(|(_, program)| program.pid == pid);
             let Some(id) = ended.map(|(id, _)| *id) else {
                 if self.around.confinement.is_some() {
-                    self.orphans += cpu_time(&usage);
+                    self.orphans += children::cpu_time(&usage);
                 }
                 continue;
             };
             while self.forward_lines(id) {}
             let Some(program) = self.programs.remove(&id) else { continue };
             if self.around.confinement.is_some() && self.programs.is_empty() {
-                end_all_others();
-                while let Some((_, _, usage)) = wait_any(0) {
-                    self.orphans += cpu_time(&usage);
-                }
+                self.orphans += children::end_all();
             }
-            let cpu = cpu_time(&usage) + std::mem::take(&mut self.orphans);
+            let cpu = children::cpu_time(&usage) + std::mem::take(&mut self.orphans);
             report_end(id, &program, status, cpu, usage.ru_maxrss);
         }
     }
@@ -313,7 +311,7 @@ impl Session {
         for program in self.programs.values_mut() {
             program.ended_for = Some(reason.clone());
         }
-        end_all_others();
+        children::kill_all();
     }
 
     fn enforce_deadlines(&mut self) {
@@ -348,14 +346,6 @@ impl Session {
     }
 }
 
-/// CPU time of an ended process, and of those for which it had waited.
-fn cpu_time(usage: &libc::rusage) -> Duration {
-    let time = |time: libc::timeval| {
-        Duration::from_secs(time.tv_sec.unsigned_abs()) + Duration::from_micros(time.tv_usec.unsigned_abs())
-    };
-    time(usage.ru_utime) + time(usage.ru_stime)
-}
-
 fn report_end(id: u64, program: &Running, status: i32, cpu: Duration, max_rss_kib: i64) {
     let signalled = libc::WIFSIGNALED(status);
     Event::Exited {
@@ -369,12 +359,6 @@ fn report_end(id: u64, program: &Running, status: i32, cpu: Duration, max_rss_ki
         ended_for: program.ended_for.clone(),
     }
     .send();
-}
-
-/// Kill every process of this PID namespace except this one, its first.
-fn end_all_others() {
-    // SAFETY: -1 means every process that this one may signal and can see, except itself.
-    unsafe { libc::kill(-1, libc::SIGKILL) };
 }
 
 /// Read no further than the file's first length, because its writer may never stop.
@@ -401,17 +385,6 @@ pub fn read_some(from: BorrowedFd, into: &mut Vec<u8>) -> io::Result<usize> {
     let count = nix::unistd::read(from, &mut chunk)?;
     into.extend_from_slice(&chunk[..count]);
     Ok(count)
-}
-
-/// Collect an ended process; with the option 0, wait for it while there is any.
-fn wait_any(options: i32) -> Option<(Pid, i32, libc::rusage)> {
-    let mut status = 0;
-    // SAFETY: an all-zero rusage is a valid value, and both pointers live through the call.
-    let (pid, usage) = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        (libc::wait4(-1, &raw mut status, options, &raw mut usage), usage)
-    };
-    (pid > 0).then(|| (Pid::from_raw(pid), status, usage))
 }
 
 fn not_running() -> io::Error {

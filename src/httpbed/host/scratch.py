@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from httpbed.host import folders
-from httpbed.host.sandbox import removal
 
 _LOCK = "lock"
 _HELD: list[int] = []
@@ -45,7 +45,7 @@ def temporary(purpose: str) -> Iterator[Path]:
         os.close(lock)  # NFS keeps the name of an open file, and so its folder
         try:
             with suppress(FileNotFoundError):
-                removal.remove(folder.parent)
+                shutil.rmtree(folder.parent)
         finally:
             os.close(making)
 
@@ -58,7 +58,7 @@ def _made(purpose: str) -> tuple[Path, int]:
     try:
         for left in [one for one in above.iterdir() if one.is_dir() and _is_left(one)]:
             with suppress(OSError):  # it may be another user's
-                removal.remove(left)
+                shutil.rmtree(left)
         own = Path(tempfile.mkdtemp(dir=above))
         own.chmod(0o755)  # programs of root's trials run as another user
         (own / purpose).mkdir()

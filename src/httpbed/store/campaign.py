@@ -26,6 +26,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -36,7 +37,7 @@ from typing import Any, TypeVar
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.growth import Growth
 from httpbed.experiment.trial import Attempt, Record, Trial
-from httpbed.host.sandbox import removal, untrusted_files
+from httpbed.host.sandbox import untrusted_files
 from httpbed.store import (
     attempts,
     campaign_folder,
@@ -268,7 +269,7 @@ class Campaign:
         """
         leftovers = layout.under_way(self.directory)
         for folder in leftovers:
-            removal.remove(folder)
+            shutil.rmtree(folder)
         return len(leftovers)
 
     def _parsed(self, name: str, parse: Callable[[bytes], T]) -> T:

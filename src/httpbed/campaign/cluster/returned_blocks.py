@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -13,7 +14,6 @@ from httpbed.campaign.cluster.messages import BlockEnd, PackedAttempt
 from httpbed.campaign.cluster.workers import ConnectedWorker, UselessError
 from httpbed.campaign.executor import MOST_RETRIES, Work
 from httpbed.experiment.trial import Attempt, Record, Trial
-from httpbed.host.sandbox import removal
 from httpbed.store import attempts, finished, layout, machine_log
 from httpbed.store.campaign import Campaign
 from httpbed.store.damage import Damage
@@ -56,7 +56,7 @@ class ReturnedBlocks:
             attempt_archive.unpack(archive, folder)
             record = self._read(this.trial, this.number, folder)
         except BaseException:
-            removal.remove(folder)
+            shutil.rmtree(folder)
             raise
         return ReturnedAttempt(_of(machine, record), folder)
 
@@ -82,7 +82,7 @@ class ReturnedBlocks:
     def discard(self, returned: Sequence[ReturnedAttempt]) -> None:
         """Remove attempts of a block that did not come back whole."""
         for one in returned:
-            removal.remove(one.folder)
+            shutil.rmtree(one.folder)
 
     def invalid(self, this: AttemptId, reason: str, machine: str) -> ReturnedAttempt:
         """Return an invalid attempt; the worker's own attempt did not come back."""

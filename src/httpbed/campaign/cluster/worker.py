@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import os
 import platform
+import shutil
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -27,7 +28,6 @@ from httpbed.campaign.cluster import block_process, dask_settings, machine_facts
 from httpbed.campaign.cluster.certificates import ENCRYPTED
 from httpbed.campaign.cluster.messages import RESOURCE, BlockEnd, BlockRequest, WorkerFacts
 from httpbed.host import scratch
-from httpbed.host.sandbox import removal
 
 NAME = "httpbed"
 """Of the plugin in Dask's worker, and of the facts among what Dask knows of a worker."""
@@ -146,4 +146,4 @@ def piece(key: str, name: str, offset: int, dask_worker: Worker) -> bytes:
 def forget(key: str, dask_worker: Worker) -> None:
     """Remove what a block left; Dask calls this in the worker for a campaign."""
     with suppress(OSError):  # it never began, or a disk fails
-        removal.remove(_runner(dask_worker).place(key))
+        shutil.rmtree(_runner(dask_worker).place(key))

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from httpbed.host import unprivileged
 
 MOST_NAMES = 4096
 """Most files and folders of a part, which the sandbox bounds (``filesystem.rs``)."""
@@ -57,6 +59,32 @@ class Disorder:
 def opened(name: str, folder: int) -> int:
     """Open a part's folder in ``folder``, before any program of the part runs."""
     return os.open(name, _FOLDER, dir_fd=folder)
+
+
+def collect_all(
+    folders: Mapping[str, int], trial: Path, most: Mapping[str, int]
+) -> dict[str, Disorder]:
+    """Copy all parts' folders to the attempt's, close them, and return what was wrong with each.
+
+    Args:
+        folders: Descriptors of the parts' folders, by name.
+        trial: The attempt's folder, in which nothing but the bed has written.
+        most: Upper bound of each folder's bytes.
+
+    Raises:
+        OSError: The disk is full.
+    """
+    if unprivileged.user():  # what the bed wrote belongs to the user of the sandbox
+        for path in (trial, *trial.iterdir()):
+            os.lchown(path, os.geteuid(), os.getegid())
+    try:
+        found = {
+            name: collect(handle, trial / name, most[name]) for name, handle in folders.items()
+        }
+    finally:
+        for handle in folders.values():
+            os.close(handle)
+    return {name: disorder for name, disorder in found.items() if disorder}
 
 
 def collect(source: int, target: Path, most: int) -> Disorder:

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.experiment.errors import BedError, HostError, SubjectError
-from httpbed.host import unprivileged
 from httpbed.host.sandbox import cpu_times, part_folders, untrusted_files
 from httpbed.host.sandbox.binaries import SANDBOX, executable
 from httpbed.host.sandbox.cpu_times import CpuTimes
@@ -220,7 +219,9 @@ class Supervisor:
         Raises:
             OSError: The disk is full.
         """
-        self.disorder = await asyncio.to_thread(_collected, self._folders, self._spec)
+        if self._spec.trial:
+            arguments = (self._folders, self._spec.trial, self._spec.folders())
+            self.disorder = await asyncio.to_thread(part_folders.collect_all, *arguments)
         if self._root >= 0:
             os.close(self._root)
 
@@ -334,23 +335,6 @@ async def sandbox(spec: SandboxSpec) -> AsyncIterator[Supervisor]:
     finally:
         await supervisor.close()
         await supervisor.collect()
-
-
-def _collected(folders: Mapping[str, int], spec: SandboxSpec) -> dict[str, Disorder]:
-    """Fill the attempt's folder on this machine's disk; return what was wrong with the parts'."""
-    if (trial := spec.trial) is None:
-        return {}
-    if unprivileged.user():  # the bed's own files are that user's
-        for path in (trial, *trial.iterdir()):
-            os.lchown(path, os.geteuid(), os.getegid())
-    most, wrong = spec.folders(), {}
-    try:
-        for name, handle in folders.items():
-            wrong[name] = part_folders.collect(handle, trial / name, most[name])
-    finally:
-        for handle in folders.values():
-            os.close(handle)
-    return {name: disorder for name, disorder in wrong.items() if disorder}
 
 
 def _not_started(process: Process) -> str:

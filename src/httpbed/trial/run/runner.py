@@ -83,8 +83,8 @@ async def run(
         spec.scratch.rmdir()
     disorder = supervisor.disorder
     excess = any(one.filled for one in disorder.values())
-    said = {name: str(one) for name, one in disorder.items()}
-    _write_json(artifacts, EVIDENCE, {**evidence, "excess": excess, "disorder": said})
+    reasons = {name: str(one) for name, one in disorder.items()}
+    _write_json(artifacts, EVIDENCE, {**evidence, "excess": excess, "disorder": reasons})
     await asyncio.to_thread(_reduce, attempt, artifacts)
     if "keylog" in attempt.kept:
         await asyncio.to_thread(key_log.gather, artifacts, attempt.folders())
