@@ -105,7 +105,7 @@ def test_the_lost_packets_are_read_from_a_trials_result() -> None:
         ('{"directions": []}', "is not a link-result.json"),
         ('{"directions": [1, 2]}', "is not a link-result.json"),
         ('{"directions": [{"lost_numbers": [-1]}, {}]}', "numbers a packet -1"),
-        ('{"directions": [{"lost_numbers": ["x"]}, {}]}', "is not a link-result.json"),
+        ('{"directions": [{"lost_numbers": ["x"]}, {}]}', "no packet's number"),
         ("\x00", "is binary"),
     ],
 )
@@ -120,4 +120,14 @@ def test_a_link_that_the_kernel_carried_is_no_record() -> None:
     packets = {"in": 9, "delivered": 7, "not_seen_leaving": 2}
     result = json.dumps({"directions": [{"packets": packets}, {"packets": packets}]})
     with pytest.raises(FileError, match="the kernel carried"):
+        files.read_record(result.encode())
+
+
+@pytest.mark.parametrize(
+    "number", ["1e999", "-1e999", "NaN", "1.5", "true", '"7"', "null", "[]", "9" * 40]
+)
+def test_what_is_no_packets_number_is_a_mistake(number: str) -> None:
+    """JSON spells more numbers than packets have."""
+    result = f'{{"directions": [{{"lost_numbers": [3, {number}]}}, {{}}]}}'
+    with pytest.raises(FileError):
         files.read_record(result.encode())

@@ -69,7 +69,16 @@ def require_report(directory: Path, output: Path | None = None) -> None:
     figures = file.parent / layout.FIGURES
     if os.path.realpath(file.parent) != os.path.realpath(directory):
         require_figures(figures)
-    elif figures.is_symlink():
+    else:
+        require_own_figures(directory)
+    if output is None and file.is_symlink():
+        raise _refusal(file, "is a link, and the report is written there", "remove it", "")
+
+
+def require_own_figures(directory: Path) -> None:
+    """Raise ConfigError if the folder of a campaign's figures is a link."""
+    figures = directory / layout.FIGURES
+    if figures.is_symlink():
         raise _refusal(figures, "is a link, and figures are written there", "remove it", "")
 
 

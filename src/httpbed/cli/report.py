@@ -112,7 +112,9 @@ def command(
     }
     _require_compatible(form, chosen, trial, as_json=as_json)
     form = "json" if as_json else form or "text"
-    if form != "markdown" and trial is None:
+    if trial is not None:
+        output_file.require_own_figures(directory)
+    elif form != "markdown":
         output_file.require_report(directory, output)
     base = _base(bases)
     results = query.read(directory)

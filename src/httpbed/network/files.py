@@ -19,6 +19,8 @@ MOST_BYTES = 64 * 2**20
 """Largest file in bytes, also the emulator's limit; a larger one is probably a mistake."""
 MOST_LINES = 10_000_000
 LATEST_MS = 2**32 - 1
+MOST_NUMBER = 2**63 - 1
+"""Largest number of a packet."""
 MOST_MISTAKES = 3
 """Number of mistakes in one file that a message lists; it counts the others."""
 Lost = tuple[Sequence[int], Sequence[int]]
@@ -131,11 +133,10 @@ def _of_result(content: bytes) -> Lost:
     try:
         directions = json.loads(content)["directions"]
         carried = any("not_seen_leaving" in way.get("packets", ()) for way in directions)
-        both = [
-            {int(number) for cause in CAUSES for number in way.get(cause.numbers, ())}
+        first, second = (
+            [number for cause in CAUSES for number in way.get(cause.numbers, ())]
             for way in directions
-        ]
-        first, second = both
+        )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise FileError(
             "is not a link-result.json: it has no two directions with numbers"
@@ -144,7 +145,19 @@ def _of_result(content: bytes) -> Lost:
         raise FileError(
             "comes from a link that the kernel carried, which does not record lost packets"
         )
-    return _listed(first), _listed(second)
+    _refuse_strange_numbers([*first, *second])
+    return _listed({*first}), _listed({*second})
+
+
+def _refuse_strange_numbers(numbers: Iterable[object]) -> None:
+    strange = [one for one in numbers if type(one) is not int or one > MOST_NUMBER]
+    shown = [repr(one)[:20] for one in strange[:MOST_MISTAKES]]
+    if strange:
+        more = len(strange) - len(shown)
+        rest = f", and {more} more" if more else ""
+        raise FileError(
+            f"lists {', '.join(shown)}{rest} among the lost packets: no packet's number"
+        )
 
 
 def _listed(numbers: set[int]) -> list[int]:

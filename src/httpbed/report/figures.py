@@ -115,8 +115,8 @@ class Plot:
     def save(self, folder: Path) -> None:
         """Write the SVG and the PDF."""
         folder.mkdir(parents=True, exist_ok=True)
-        whole_file.write(folder / f"{self.name}.svg", self.svg().encode())
-        whole_file.write(folder / f"{self.name}.pdf", self.pdf())
+        whole_file.put(folder / f"{self.name}.svg", self.svg().encode())
+        whole_file.put(folder / f"{self.name}.pdf", self.pdf())
 
 
 def plots(findings: Findings, document: Mapping[str, Any]) -> list[Plot]:

@@ -41,6 +41,7 @@ def report(
     ``every_trial``, all trials are drawn over time.
     """
     findings = findings or find(results)
+    write = whole_file.write if path else whole_file.put
     path = path or results.directory / REPORT
     plots = figures.plots(findings, results.document)
     over_time = timelines.plots(findings, results)
@@ -54,7 +55,7 @@ def report(
     own.save(folder)
     if pages is not None:
         pages.save(folder)
-    whole_file.write(path, text.encode())
+    write(path, text.encode())
     return path
 
 

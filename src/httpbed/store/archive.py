@@ -23,11 +23,18 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from httpbed.experiment import parser
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.trial import Trial
 from httpbed.store import campaign as campaigns
-from httpbed.store import campaign_folder, machine_log, resume, sender_records, tables
+from httpbed.store import (
+    campaign_folder,
+    design_mistakes,
+    experiment_file,
+    machine_log,
+    resume,
+    sender_records,
+    tables,
+)
 from httpbed.store.campaign import Campaign
 from httpbed.store.layout import INDEX, MACHINE_LINES, RUNS, SOURCES
 from httpbed.store.tables import TABLES, CampaignTables
@@ -127,10 +134,11 @@ def _sources(directories: Sequence[Path], output: Path) -> list[Source]:
 
 def _source(directory: Path) -> Source:
     campaign = campaigns.open_existing(directory)
-    read = parser.read_valid(campaign.experiment_text)
-    if read.experiment is None:
-        raise ConfigError(read.mistakes)
-    return Source(campaign, campaign.manifest, campaign.design(), tables.compact(campaign))
+    experiment, _ = experiment_file.read(campaign)
+    design, made = campaign.design(), tables.compact(campaign)
+    design_mistakes.refuse(campaign, design, experiment.factors)
+    design_mistakes.refuse_strangers(campaign, design, made.tables["trials"])
+    return Source(campaign, campaign.manifest, design, made)
 
 
 def _demand(mistakes: Sequence[Mistake]) -> None:

@@ -10,14 +10,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from httpbed.experiment import parser
 from httpbed.experiment.document import narrowed
-from httpbed.experiment.errors import ConfigError
 from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.treatment import treatment_key
 from httpbed.experiment.trial import Trial
 from httpbed.store import campaign as campaigns
-from httpbed.store import machine_log, resume, tables
+from httpbed.store import design_mistakes, experiment_file, machine_log, resume, tables
 from httpbed.store.artifacts import Artifacts
 from httpbed.store.campaign import Campaign
 from httpbed.store.layout import MACHINE_LINES
@@ -34,19 +32,20 @@ def read(directory: Path) -> Results:
         ConfigError: The folder is not a campaign.
     """
     campaign = campaigns.open_existing(directory)
-    read_back = parser.read_valid(campaign.experiment_text)
-    if read_back.experiment is None:
-        raise ConfigError(read_back.mistakes)
+    stated, document = experiment_file.read(campaign)
     manifest = campaign.manifest
-    whole = read_back.experiment.with_replicates(manifest.get("replicates"))
+    whole = stated.with_replicates(manifest.get("replicates"))
     design = campaign.design()
+    design_mistakes.refuse(campaign, design, whole.factors)
     experiment = _of_design(whole, design, manifest)
     factors = experiment.factors
     compacted = tables.compact(campaign)
+    if campaign.is_archive:
+        design_mistakes.refuse_strangers(campaign, design, compacted.tables["trials"])
     return Results(
         directory=directory,
         experiment=experiment,
-        document=narrowed(read_back.document, factors),
+        document=narrowed(document, factors),
         manifest=manifest | {"jobs": _jobs(campaign)} | _machines(campaign),
         planned=len(design),
         scenarios={treatment_key(trial.levels, factors): trial.document for trial in design},

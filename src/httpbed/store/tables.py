@@ -24,7 +24,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -36,7 +35,7 @@ import pyarrow.compute as pc
 
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.trial import Record, Trial
-from httpbed.store import attempts, campaign_lock, layout, table_cache
+from httpbed.store import attempts, campaign_lock, experiment_file, layout, table_cache
 from httpbed.store.campaign import Campaign
 from httpbed.store.damage import Damage
 from httpbed.store.layout import DESIGN, INDEX
@@ -181,8 +180,12 @@ def wrong_columns(found: Mapping[str, pa.Table], campaign: Campaign) -> Iterator
 
 
 def factors_of(campaign: Campaign) -> list[str]:
-    """Return the names of the factors, in the order of the experiment file."""
-    return list(tomllib.loads(campaign.experiment_text).get("factors", {}))
+    """Return the names of the factors, in the order of the experiment file.
+
+    Raises:
+        ConfigError: The experiment file cannot be read.
+    """
+    return [*experiment_file.read(campaign)[0].factors]
 
 
 def columns_digest(factors: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from httpbed.experiment.errors import ConfigError
 from httpbed.experiment.trial import Record, Trial
-from httpbed.store import attempts, digests, growth, layout, tables
+from httpbed.store import attempts, design_mistakes, digests, growth, layout, tables
 from httpbed.store.campaign import Campaign
 from httpbed.store.damage import Damage
 from httpbed.store.layout import DESIGN, EXPERIMENT, INDEX, LINKS, RUNS
@@ -34,7 +34,7 @@ class Verification:
 
 def verify(campaign: Campaign) -> Verification:
     """Read a whole campaign and compare it with its digests."""
-    damaged = list(_own_files(campaign))
+    damaged = list(_own_files(campaign)) or list(_unreadable(campaign))
     design = _design(campaign)
     if not damaged and campaign.is_archive:
         return _of_archive(campaign)
@@ -83,6 +83,19 @@ def _own_files(campaign: Campaign) -> Iterator[Damage]:
     for name in (EXPERIMENT, DESIGN, *digests.names(real, LINKS)):
         if name not in listed and not growth.is_unused_link(real, name):
             yield Damage(name, ("is not among the files that manifest.json names",))
+
+
+def _unreadable(campaign: Campaign) -> Iterator[Damage]:
+    """Yield what no reader accepts of files that are as somebody wrote them."""
+    try:
+        factors = tables.factors_of(campaign)
+    except ConfigError as error:
+        yield Damage(EXPERIMENT, tuple(f"{one.place}: {one.reason}" for one in error.mistakes))
+        return
+    try:
+        design_mistakes.refuse(campaign, campaign.design(), factors)
+    except ConfigError as error:
+        yield Damage(DESIGN, tuple(f"{one.place}: {one.reason}" for one in error.mistakes))
 
 
 def _design(campaign: Campaign) -> Mapping[str, Trial] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import secrets
 import shutil
 import stat
 from pathlib import Path
@@ -20,8 +21,23 @@ def write(file: Path, content: bytes) -> None:
     if not _is_replaceable(file):
         file.write_bytes(content)
         return
-    target = Path(os.path.realpath(file))  # a link stays, and its target is replaced
-    unfinished = target.with_name(f".httpbed-{os.getpid()}")  # fits where the target's name does
+    _replace(file, Path(os.path.realpath(file)), content)  # a link stays, its target is replaced
+
+
+def put(file: Path, content: bytes) -> None:
+    """Write a file into a campaign's folder, in place of whatever has its name.
+
+    No link is followed: a campaign comes from anywhere, and so do the links in its folder.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    _replace(file, file, content)
+
+
+def _replace(file: Path, target: Path, content: bytes) -> None:
+    # No other program can have put a link in the place of an unknown name.
+    unfinished = target.with_name(f".httpbed-{secrets.token_hex(4)}")
     try:
         _make(unfinished, content, target)
         unfinished.replace(target)
@@ -34,10 +50,12 @@ def write(file: Path, content: bytes) -> None:
 
 def _make(unfinished: Path, content: bytes, target: Path) -> None:
     """Write a file with the permissions of the one whose place it takes."""
-    if target.exists() and not os.access(target, os.W_OK):
+    is_there = target.exists() and not target.is_symlink()
+    if is_there and not os.access(target, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    unfinished.touch(exist_ok=False)
     unfinished.write_bytes(content)
-    if target.exists():
+    if is_there:
         shutil.copymode(target, unfinished)
 
 

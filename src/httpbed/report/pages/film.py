@@ -61,7 +61,7 @@ class Film:
     def save(self, folder: Path) -> None:
         """Write it."""
         folder.mkdir(parents=True, exist_ok=True)
-        whole_file.write(folder / f"{self.name}.webp", self.data)
+        whole_file.put(folder / f"{self.name}.webp", self.data)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,80 @@
+"""What is wrong with a design of unknown origin, before anything is computed from it.
+
+A design has its digest, so it is as somebody wrote it. That somebody need not have been httpbed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from itertools import islice
+
+import pyarrow as pa
+from pydantic import ValidationError
+
+from httpbed.experiment import parser, validation_messages
+from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.experiment.trial import Trial
+from httpbed.store import layout
+from httpbed.store.campaign import Campaign
+from httpbed.store.layout import DESIGN
+
+MOST_LISTED = 20
+REMEDY = "restore it from a copy"
+LARGEST = 2**31 - 1
+"""The tables' columns of blocks and positions hold no larger number."""
+
+
+def refuse(campaign: Campaign, design: Sequence[Trial], factors: Collection[str]) -> None:
+    """Refuse a design whose trials are none of the experiment, or cannot be read.
+
+    Raises:
+        ConfigError: With the first mistakes.
+    """
+    file = campaign.directory / DESIGN
+    found = [
+        Mistake(f"{file}: line {number}{place}", reason, REMEDY)
+        for number, place, reason in islice(_of_trials(design, factors), MOST_LISTED)
+    ]
+    if found:
+        raise ConfigError(found)
+
+
+def refuse_strangers(campaign: Campaign, design: Sequence[Trial], trials: pa.Table) -> None:
+    """Refuse tables with trials that the design lacks, or that are in another block there.
+
+    Raises:
+        ConfigError: With the first of them.
+    """
+    known = {(trial.id, trial.block) for trial in design}
+    rows = set(zip(trials["trial"].to_pylist(), trials["block"].to_pylist(), strict=True))
+    if strange := sorted(rows - known):
+        file = layout.table(campaign.directory, "trials")
+        reason = f"has trial {strange[0][0]!r} of block {strange[0][1]}, which {DESIGN} lacks"
+        raise ConfigError([Mistake(str(file), reason, "restore both from a copy")])
+
+
+def _of_trials(design: Sequence[Trial], factors: Collection[str]) -> Iterator[tuple[int, str, str]]:
+    """Yield lines with the place in them and the reason."""
+    names, read, lines = {*factors}, set[int](), dict[str, int]()
+    for number, trial in enumerate(design, start=1):
+        for name, value in (("block", trial.block), ("position", trial.position)):
+            if not 1 <= value <= LARGEST:
+                yield number, f": {name}", f"{value} is no number of a {name}"
+        if trial.levels.keys() != names:
+            yield number, ": levels", "are not those of the factors of the experiment"
+        if id(trial.document) not in read:  # the trials of a treatment share one
+            read.add(id(trial.document))
+            yield from ((number, f": {place}", why) for place, why in _of_scenario(trial))
+        if (first := lines.setdefault(trial.id, number)) != number:
+            yield number, "", f"is the trial of line {first}"
+
+
+def _of_scenario(trial: Trial) -> Iterator[tuple[str, str]]:
+    try:
+        trial.scenario()
+    except ValidationError as error:
+        for detail in error.errors():
+            reason, _ = validation_messages.reason_and_remedy(detail)
+            yield f"document.{parser.format_path(detail['loc'])}", reason
+    except RecursionError:
+        yield "document", "is nested too deeply"

@@ -1,0 +1,156 @@
+"""Archives and campaigns whose documents somebody changed and sealed again: never a traceback."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import stored_campaigns
+from command_line import Command
+from httpbed.store import archive, digests, query
+from httpbed.store.layout import DESIGN, EXPERIMENT, INDEX, MANIFEST
+
+CASES = 12
+"""Changes of each document; which ones, the test's own seed decides."""
+VALUES: tuple[Any, ...] = (
+    *(None, True, -1, 0, 1e308, 10**30, float("nan"), float("inf"), "", "x" * 5000),
+    *("\x1b]0;x\x07", "../../etc", "2026-99-99", [], {}, [[]], {"a": {"b": [1]}}),
+    json.loads("[" * 300 + "]" * 300),
+)
+LINES = ("inf", "nan", "-1", "1e999", "9" * 300, '"x"', "[]", "{}", "1979-05-27", '[[["a"]]]')
+VERBS = ("report", "export", "claims", "verify", "status", "diff", "gate")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a campaign and its archive."""
+    folder = tmp_path_factory.mktemp("hostile")
+    stored_campaigns.make(
+        folder / "campaign", map(stored_campaigns.record, stored_campaigns.loaded().trials)
+    )
+    query.read(folder / "campaign")
+    archive.merge([folder / "campaign"], folder / "archive")
+    return folder
+
+
+def places(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the paths of all members, of the first two of a list."""
+    for key, child in node.items() if isinstance(node, dict) else enumerate(node[:2]):
+        yield (*path, key)
+        if isinstance(child, dict | list):
+            yield from places(child, (*path, key))
+
+
+def changed(document: Any, draw: random.Random) -> Any:
+    """Return a document in which one member is missing or another value."""
+    document = copy.deepcopy(document)
+    *above, last = draw.choice([*places(document)])
+    node = document
+    for key in above:
+        node = node[key]
+    if draw.random() < 0.2:
+        del node[last]
+    else:
+        node[last] = draw.choice(VALUES)
+    return document
+
+
+def of_sealed(file: Path, draw: random.Random) -> None:
+    """Change a sealed document."""
+    file.write_bytes(digests.sealed(changed(digests.unsealed(file.read_bytes()), draw)))
+
+
+def of_lines(file: Path, draw: random.Random) -> None:
+    """Change a line of JSON."""
+    lines = file.read_text().splitlines()
+    number = draw.randrange(len(lines))
+    lines[number] = json.dumps(changed(json.loads(lines[number]), draw))
+    file.write_text("\n".join(lines) + "\n")
+
+
+def of_toml(file: Path, draw: random.Random) -> None:
+    """Delete a line, repeat it elsewhere, or change its value."""
+    lines = file.read_text().splitlines()
+    number = draw.randrange(len(lines))
+    key, equals, _ = lines[number].partition("=")
+    match draw.randrange(3):
+        case 0:
+            del lines[number]
+        case 1:
+            lines.insert(draw.randrange(len(lines)), lines[number])
+        case _:
+            lines[number] = f"{key}= {draw.choice(LINES)}" if equals else "[x"
+    file.write_text("\n".join(lines) + "\n")
+
+
+def reseal(directory: Path) -> None:
+    """Compute the digests of the files that the manifest names again."""
+    manifest = digests.unsealed((directory / MANIFEST).read_bytes())
+    for name in manifest["files"]:
+        manifest["files"][name] = digests.of_bytes((directory / name).read_bytes()).model_dump()
+    (directory / MANIFEST).write_bytes(digests.sealed(manifest))
+
+
+DOCUMENTS = {
+    MANIFEST: ("archive", of_sealed),
+    INDEX: ("archive", of_sealed),
+    DESIGN: ("archive", of_lines),
+    EXPERIMENT: ("archive", of_toml),
+    "trial.json": ("campaign", of_sealed),
+}
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_no_changed_document_ends_a_verb_in_a_traceback(
+    whole: Path, tmp_path: Path, httpbed: Command, name: str
+) -> None:
+    """Each verb exits with 0, 1 or 2; an unexpected exception would end the test."""
+    draw = random.Random(name)  # noqa: S311 - which cases are tried
+    kind, change = DOCUMENTS[name]
+    for number in range(CASES):
+        directory = shutil.copytree(whole / kind, tmp_path / str(number))
+        change(draw.choice(sorted(directory.rglob(name))), draw)
+        if name not in {MANIFEST, "trial.json"}:
+            reseal(directory)
+        verb = draw.choice(VERBS)
+        other = [whole / "campaign"] if verb in {"diff", "gate"} else []
+        code, _, err = httpbed(verb, directory, *other)
+        assert code in {0, 1, 2}
+        assert (code != 2) or err.startswith("httpbed: ")
+
+
+@pytest.mark.parametrize(
+    "line", ['replicates = "x"', "[[[", "seed = 1e999", "[factors]\nloss = 3", ""]
+)
+def test_a_broken_experiment_is_named_with_its_place(
+    whole: Path, tmp_path: Path, httpbed: Command, line: str
+) -> None:
+    """By the readers as a mistake in that file, by verify as damage."""
+    directory = shutil.copytree(whole / "archive", tmp_path / "archive")
+    (directory / EXPERIMENT).write_text(f"{line}\n")
+    reseal(directory)
+    code, _, err = httpbed("report", directory)
+    assert (code, EXPERIMENT in err) == (2, True)
+    code, out, _ = httpbed("verify", directory)
+    assert (code, EXPERIMENT in out) == (1, True)
+
+
+def test_all_mistakes_of_a_design_are_listed(whole: Path, tmp_path: Path, httpbed: Command) -> None:
+    """With the numbers of their lines."""
+    directory = shutil.copytree(whole / "archive", tmp_path / "archive")
+    lines = [json.loads(line) for line in (directory / DESIGN).read_text().splitlines()]
+    lines[0]["block"] = -1
+    lines[1]["levels"] = {"x": "y"}
+    del lines[2]["document"]["roles"]["server"]
+    (directory / DESIGN).write_text("".join(f"{json.dumps(one)}\n" for one in lines))
+    reseal(directory)
+    code, _, err = httpbed("report", directory)
+    assert code == 2
+    assert all(f"line {number}" in err for number in (1, 2, 3))
