@@ -192,14 +192,14 @@ def test_the_whole_browser_asks_for_no_icon_that_is_not_the_pages(
 
 
 @pytest.mark.parametrize("name", [SHELL, "chromium"])
-def test_a_browser_is_cited_by_its_own_binary_and_libraries(name: str) -> None:
-    """The citation includes libraries in the browser's folder that another library loads."""
+def test_a_browser_is_cited_by_its_own_binary_and_packages(name: str) -> None:
+    """The citation includes packages of libraries and of fonts."""
     recipe = catalog()[name]
     contents = recipe.install.contents()
     assert contents
     found = identity(toolbox.ensure(contents, say=print), recipe.command("client"))
     assert found.path == f"/usr/lib/chromium/{name}"
-    assert any("/pulseaudio/libpulsecommon" in library for library in found.libraries)
+    assert {"libc6", "fonts-liberation"} <= found.packages.keys()
 
 
 def test_dialogs_are_dismissed_and_reported(endings: Loads) -> None:
