@@ -220,6 +220,8 @@ def test_lists_that_only_one_manifest_has_are_not_compared() -> None:
     later = {"programs": [{**same, "libraries": {}, "packages": {"libc6": "2.42 " + "d" * 64}}]}
     ((name, _, _),) = resume.conflicts(now, later)
     assert name == "libc6 of curl"
+    (curl,) = resume.grown_manifest(earlier, now)["programs"]
+    assert curl == {**same, **earlier["programs"][0], "packages": now["programs"][0]["packages"]}
     other = {"programs": [{**same, "sha256": "e" * 64, "libraries": {}}]}
     assert len([*resume.conflicts(earlier, other)]) == 1
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from httpbed.experiment import kept
@@ -65,16 +65,29 @@ def generation(manifest: Mapping[str, Any]) -> int:
 def grown_manifest(made_by: Mapping[str, Any], manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Return the manifest of a campaign that grows: programs, recipes and sites of all its runs."""
     first = {name: made_by[name] for name in OF_THE_FIRST_RUN if name in made_by}
-    joined = {
-        name: [*made_by[name], *(one for one in manifest[name] if one not in made_by[name])]
-        for name in ("programs", "sites")
-        if name in made_by and name in manifest
-    }
+    joined: dict[str, Any] = {}
+    if "sites" in made_by and "sites" in manifest:
+        others = (one for one in manifest["sites"] if one not in made_by["sites"])
+        joined["sites"] = [*made_by["sites"], *others]
+    if "programs" in made_by and "programs" in manifest:
+        joined["programs"] = _programs([*made_by["programs"], *manifest["programs"]])
     recipes = {**made_by.get("recipes", {}), **manifest.get("recipes", {})}
     grown = {**manifest, **first, **joined, "recipes": recipes}
     if senders := _senders(made_by, manifest):
         grown["senders"] = senders
     return {**grown, "generation": generation(made_by) + 1}
+
+
+def _programs(several: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return each program once, with all that manifests of several versions say of it."""
+    found: dict[tuple[str, ...], dict[str, Any]] = {}
+    for one in several:
+        key = (one["name"], one["version"], one["sha256"], one.get("path", ""))
+        known = found.get(key, {})
+        contents = {kind: {**known.get(kind, {}), **one.get(kind, {})} for kind in CONTENTS}
+        listed = {kind: them for kind, them in contents.items() if them or kind in one}
+        found[key] = {**known, **one, **listed}
+    return [*found.values()]
 
 
 def _senders(made_by: Mapping[str, Any], manifest: Mapping[str, Any]) -> list[Any]:
