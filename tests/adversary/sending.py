@@ -33,8 +33,8 @@ def congestion(report: Report) -> None:
         report.line("in use", algorithm(later) == OTHER, algorithm(later).decode())
         return later, address
 
-    socket.socket.accept = accepting  # type: ignore[method-assign]
-    socket.socket.listen = listening  # type: ignore[method-assign]
+    socket.socket.accept = accepting  # type: ignore[assignment,method-assign]
+    socket.socket.listen = listening  # type: ignore[assignment,method-assign]
 
 
 def chosen(one: socket.socket) -> str:

@@ -188,7 +188,7 @@ class _Run:
             clocks.append(read_clocks())
             waited = await cpu_pressure.end() if cpu_pressure else {}
             self.phases.end("client")
-            _, bodies = await asyncio.gather(self._read_sockets(), self._all_bodies())
+            bodies = {one.part.name: await self._bodies(one) for one in self.attempt.clients}
             survivors = servers.survivors()
         refuse_full_disk(self.artifacts)
         # Not earlier: a server that ends resets the connections it still has open.
@@ -240,7 +240,8 @@ class _Run:
             await self._count("before-stop")
             await emulator.send("stop")
             async with time_bounded("the emulator's result"):
-                _write_json(self.artifacts, LINK_RESULT, await listening)
+                result, _ = await asyncio.gather(listening, self._read_sockets())
+            _write_json(self.artifacts, LINK_RESULT, result)
             await self._count("after-stop")
         finally:
             listening.cancel()
@@ -289,9 +290,6 @@ class _Run:
     async def _read_sockets(self) -> None:
         """Read the senders' sockets that are left again; the output follows that of before."""
         await asyncio.gather(*map(self.supervisor.run, self.attempt.sockets.values()))
-
-    async def _all_bodies(self) -> dict[str, list[dict[str, Any] | None]]:
-        return {one.part.name: await self._bodies(one) for one in self.attempt.clients}
 
     async def _bodies(self, one: PlannedClient) -> list[dict[str, Any] | None]:
         return [await self._body(fetch.body, one.process.part) for fetch in one.part.fetches]
