@@ -100,6 +100,7 @@ def networks() -> str:
 METRICS_INTRODUCTION = (
     "Written by `make docs` from `src/httpbed/experiment/metrics.toml`. A trial has a metric if the"
     " fourth column names it and its programs report what the metric needs."
+    " A trial without any valid attempt ranks like one that times out, whatever it observed."
     " [What is measured of a page load](../concepts/page-metrics.md) explains those of page loads."
 )
 TIMED_OUT = {

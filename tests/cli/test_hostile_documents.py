@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import stored_campaigns
@@ -148,9 +150,45 @@ def test_all_mistakes_of_a_design_are_listed(whole: Path, tmp_path: Path, httpbe
     lines = [json.loads(line) for line in (directory / DESIGN).read_text().splitlines()]
     lines[0]["block"] = -1
     lines[1]["levels"] = {"x": "y"}
-    del lines[2]["document"]["roles"]["server"]
+    lines[2]["document"]["workload"] = {"kind": "nothing"}
     (directory / DESIGN).write_text("".join(f"{json.dumps(one)}\n" for one in lines))
     reseal(directory)
     code, _, err = httpbed("report", directory)
     assert code == 2
     assert all(f"line {number}" in err for number in (1, 2, 3))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("trials", "started", "2026-99-99"),
+        ("trials", "started", "2026-11-21T12:00:00"),
+        ("trials", "wall_s", float("-inf")),
+        ("trials", "outcome", "won"),
+        ("trials", "block", -1),
+        ("trials", "trial", "../../../../etc"),
+        ("checks", "check", "none"),
+        ("checks", "measured", float("nan")),
+        ("observations", "metric", "none"),
+        ("observations", "value", float("inf")),
+        ("observations", "trial", "0" * 12),
+    ],
+)
+def test_a_value_that_no_table_has_is_named(
+    whole: Path, tmp_path: Path, httpbed: Command, change: tuple[str, str, object]
+) -> None:
+    """With the table."""
+    table, column, value = change
+    directory = shutil.copytree(whole / "archive", tmp_path / "archive")
+    file = directory / f"{table}.parquet"
+    read = pq.read_table(file)
+    rows = read.to_pylist()
+    rows[0][column] = value
+    pq.write_table(pa.Table.from_pylist(rows, read.schema), file)
+    index = digests.unsealed((directory / INDEX).read_bytes())
+    index["tables"][table] = digests.of_bytes(file.read_bytes()).sha256
+    (directory / INDEX).write_bytes(digests.sealed(index))
+    reseal(directory)
+    for verb in ("report", "export", "claims"):
+        code, _, err = httpbed(verb, directory)
+        assert (code, file.name in err) == (2, True)

@@ -90,6 +90,19 @@ def read_valid(text: str) -> ParsedExperiment:
     return _read(text, _of_valid)
 
 
+def read_stored(text: str) -> ParsedExperiment:
+    """Parse the file of a campaign, with the scenario of every treatment; returns no treatments."""
+
+    def check(document: ExperimentDocument) -> ParsedExperiment:
+        found = _of_valid(document)
+        experiment = found.experiment
+        treatments = experiment.treatments() if experiment else ()
+        wrong = dict.fromkeys(_scenario_mistakes(document, None, treatments))
+        return ParsedExperiment(document, None, tuple(wrong)) if wrong else found
+
+    return _read(text, check)
+
+
 def _of_valid(document: ExperimentDocument) -> ParsedExperiment:
     experiment, mistakes = _header(document)
     if experiment and factorial.most(experiment.factors, experiment.groups) > MOST_TREATMENTS:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+from datetime import datetime
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer
 
 from httpbed.experiment.clock import Clock
 from httpbed.experiment.handover_event import HandoverEvent
@@ -113,13 +114,28 @@ class Attempt(Value):
     checks: list[Check]
     started: str
     """Time at which the attempt started: UTC, ISO 8601."""
-    phases_s: dict[str, float]
+    phases_s: dict[str, Annotated[float, Field(ge=0, le=1e9)]]
     """Seconds that each phase of the attempt took."""
     cpus: float | None = None
     """How many CPUs its processes used while the client ran, without the emulator's polling; None:
     unknown."""
     machine: str | None = None
     """Name of the cluster's machine that ran it; None: the machine of the campaign's manifest."""
+
+    @field_validator("started")
+    @classmethod
+    def _is_a_date(cls, text: str) -> str:
+        if not cls.is_date(text):
+            raise ValueError("is no date and time with a zone")
+        return text
+
+    @staticmethod
+    def is_date(text: str) -> bool:
+        """Whether a text is a date and time with a zone, in ISO 8601."""
+        try:
+            return datetime.fromisoformat(text).tzinfo is not None
+        except ValueError:
+            return False
 
     @property
     def id(self) -> str:

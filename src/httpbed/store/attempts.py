@@ -17,6 +17,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from httpbed.experiment.check import CHECK_BY_ID
 from httpbed.experiment.metric import METRICS, Observation
 from httpbed.experiment.trial import Attempt, Record, Trial
 from httpbed.host.sandbox import untrusted_files
@@ -173,6 +174,8 @@ def _trial_document(content: bytes) -> TrialDocument:
         attempt = Attempt.model_validate(document)
     except (ArithmeticError, AttributeError, *MALFORMED) as error:
         raise DifferentError(f"cannot be parsed: {type(error).__name__}") from None
+    if unknown := [one.check for one in attempt.checks if one.check not in CHECK_BY_ID]:
+        raise DifferentError(f"has a check that this httpbed does not know: {unknown[0]!r}")
     if strange := [name for name in files if not _is_ours(name)]:
         raise DifferentError(f"names a file that no attempt has: {strange[0]!r}")
     return TrialDocument(attempt, count, files)

@@ -35,7 +35,14 @@ import pyarrow.compute as pc
 
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.trial import Record, Trial
-from httpbed.store import attempts, campaign_lock, experiment_file, layout, table_cache
+from httpbed.store import (
+    attempts,
+    campaign_lock,
+    experiment_file,
+    layout,
+    table_cache,
+    table_values,
+)
 from httpbed.store.campaign import Campaign
 from httpbed.store.damage import Damage
 from httpbed.store.layout import DESIGN, INDEX
@@ -149,7 +156,7 @@ def _tables_alone(campaign: Campaign, wanted: Sequence[str]) -> CampaignTables:
         raise ConfigError([Mistake(str(campaign.directory), str(error), remedy)]) from None
     made_from = {"design": _design_digest(campaign)}
     complete = {name: _completed(table, name) for name, table in found.tables.items()}
-    if mistakes := [*wrong_columns(complete, campaign)]:
+    if mistakes := [*wrong_columns(complete, campaign)] or [*_wrong_values(complete, campaign)]:
         raise ConfigError(mistakes)
     return CampaignTables(complete, found.damaged, _digest(made_from, ()))
 
@@ -179,13 +186,19 @@ def wrong_columns(found: Mapping[str, pa.Table], campaign: Campaign) -> Iterator
             yield Mistake(str(file), reason, f"restore the tables and {INDEX} from a copy")
 
 
+def _wrong_values(found: Mapping[str, pa.Table], campaign: Campaign) -> Iterator[Mistake]:
+    for name, reason in table_values.problems(found):
+        file = layout.table(campaign.directory, name)
+        yield Mistake(str(file), reason, f"restore the tables and {INDEX} from a copy")
+
+
 def factors_of(campaign: Campaign) -> list[str]:
     """Return the names of the factors, in the order of the experiment file.
 
     Raises:
         ConfigError: The experiment file cannot be read.
     """
-    return [*experiment_file.read(campaign)[0].factors]
+    return [*experiment_file.header(campaign)[0].factors]
 
 
 def columns_digest(factors: Sequence[str]) -> str:

@@ -8,7 +8,15 @@ from pathlib import Path
 
 from httpbed.experiment.errors import ConfigError
 from httpbed.experiment.trial import Record, Trial
-from httpbed.store import attempts, design_mistakes, digests, growth, layout, tables
+from httpbed.store import (
+    attempts,
+    design_mistakes,
+    digests,
+    experiment_file,
+    growth,
+    layout,
+    tables,
+)
 from httpbed.store.campaign import Campaign
 from httpbed.store.damage import Damage
 from httpbed.store.layout import DESIGN, EXPERIMENT, INDEX, LINKS, RUNS
@@ -88,7 +96,7 @@ def _own_files(campaign: Campaign) -> Iterator[Damage]:
 def _unreadable(campaign: Campaign) -> Iterator[Damage]:
     """Yield what no reader accepts of files that are as somebody wrote them."""
     try:
-        factors = tables.factors_of(campaign)
+        factors = experiment_file.read(campaign)[0].factors
     except ConfigError as error:
         yield Damage(EXPERIMENT, tuple(f"{one.place}: {one.reason}" for one in error.mistakes))
         return
