@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -59,7 +60,7 @@ def test_what_httpbed_writes_is_read(rows: list[tuple[object, ...]]) -> None:
     assert parquet_file.read(table_cache._parquet(table)).equals(table)
 
 
-BOMBS = {
+BOMBS: dict[str, Callable[[], bytes]] = {
     "long texts": lambda: written(texts(5000, 1_000_000), compression="zstd", store_schema=False),
     "one huge page": lambda: written(
         pa.table({"a": ["\0" * 2**27]}), compression="zstd", use_dictionary=False

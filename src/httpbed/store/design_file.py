@@ -11,6 +11,8 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from pydantic import ValidationError
+
 from httpbed.experiment.trial import Trial
 
 Levels = tuple[tuple[str, str], ...]
@@ -30,9 +32,24 @@ def _line(trial: Trial, written: dict[Levels, dict[str, Any]]) -> str:
 
 
 def parse(content: str) -> list[Trial]:
-    """Return the trials in a file's content; those of a treatment share one document."""
+    """Return the trials in a file's content; those of a treatment share one document.
+
+    Raises:
+        ValueError: A line is none of a design; the message names it.
+    """
     read: dict[Levels, dict[str, Any]] = {}
-    return [_trial(json.loads(line), read) for line in content.splitlines()]
+    return [_of_line(*line, read) for line in enumerate(content.splitlines(), start=1)]
+
+
+def _of_line(number: int, line: str, read: dict[Levels, dict[str, Any]]) -> Trial:
+    try:
+        return _trial(json.loads(line), read)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise ValueError(f"line {number}: {place}: {first['msg']}") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(f"line {number}: {type(error).__name__}: {error}") from None
 
 
 def _trial(content: dict[str, Any], read: dict[Levels, dict[str, Any]]) -> Trial:
