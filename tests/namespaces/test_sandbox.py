@@ -91,3 +91,20 @@ def test_a_cancelled_wait_for_a_program_does_no_harm(tmp_path: Path) -> None:
 
     (tmp_path / "scratch").mkdir()
     asyncio.run(run_and_turn_away())
+
+
+def test_a_program_that_never_ends_its_line_ends_alone(tmp_path: Path) -> None:
+    """Its line is not kept in memory without bound, and the sandbox goes on."""
+
+    async def write() -> tuple[bool, bool]:
+        endless = "head -c 100000000 /dev/zero | tr '\\0' a"
+        async with sandbox(spec_below(tmp_path)) as supervisor:
+            program = ProcessSpec(
+                argv=("bash", "-o", "pipefail", "-c", endless), root=HOSTS_OWN, lines=True
+            )
+            long = await supervisor.run(program)
+            after = await supervisor.run(ProcessSpec(argv=("true",), root=HOSTS_OWN))
+            return long.clean, after.clean
+
+    (tmp_path / "scratch").mkdir()
+    assert asyncio.run(write()) == (False, True)

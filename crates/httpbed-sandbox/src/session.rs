@@ -26,6 +26,8 @@ use crate::untrusted_files;
 /// Time between two checks whether a server listens.
 const LOOK: Duration = Duration::from_micros(500);
 const READ_BYTES: usize = 16384;
+/// Longest line of a program; the orchestrator reads no longer one.
+const MOST_LINE_BYTES: usize = 64 << 20;
 
 /// A running program.
 struct Running {
@@ -254,9 +256,19 @@ impl Session {
         let Some(program) = self.programs.get_mut(&id) else { return false };
         let Some(stdout) = program.stdout.as_ref() else { return false };
         // The pipe does not block: a grandchild may hold it open without writing.
+        let before = program.partial_line.len();
         let read = read_some(stdout.as_fd(), &mut program.partial_line);
-        if matches!(read, Ok(0)) {
+        let too_long = program.partial_line.len() > MOST_LINE_BYTES;
+        if matches!(read, Ok(0)) || too_long {
             program.stdout = None;
+        }
+        if too_long {
+            program.partial_line.clear(); // the program ends by SIGPIPE
+            return false;
+        }
+        // Only what came now: the whole of a long line would be searched again at each read.
+        if !program.partial_line[before..].contains(&b'\n') {
+            return matches!(read, Ok(1..));
         }
         for line in complete_lines(&mut program.partial_line) {
             Event::Line { id, line: String::from_utf8_lossy(&line).into_owned() }.send();
