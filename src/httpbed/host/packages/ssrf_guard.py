@@ -28,7 +28,7 @@ _TRANSLATED = IPv6Network("64:ff9b::/96")
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 """All that IANA has allocated of IPv6. Outside are the other forms of IPv4 within IPv6: compatible
 (``::7f00:1``, RFC 4291), mapped, translated (``::ffff:0:7f00:1``, RFC 2765) and of local NAT64."""
-_SPECIAL = (
+_SPECIAL: tuple[IPv4Network | IPv6Network, ...] = (
     *map(IPv4Network, ("0.0.0.0/8", "192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32")),
     *map(IPv6Network, ("2001::/23", "3fff::/20")),
 )
@@ -137,7 +137,8 @@ def is_inside(address: IPv4Address | IPv6Address) -> bool:
             address.sixtofour is not None and is_inside(address.sixtofour)
         ):
             return True
-    return not address.is_global or address.is_multicast or any(address in one for one in _SPECIAL)
+    special = any(address in one for one in _SPECIAL if one.version == address.version)
+    return not address.is_global or address.is_multicast or special
 
 
 def _is_place_inside(place: str) -> bool:
