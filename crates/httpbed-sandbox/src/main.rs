@@ -34,6 +34,7 @@ mod cpu_watch;
 mod filesystem;
 mod hosts;
 mod limits;
+mod lines;
 mod memory;
 mod namespaces;
 mod outside;

@@ -35,10 +35,11 @@ use crate::confinement::Confinement;
 use crate::filesystem::{make_read_only, part_folder};
 use crate::hosts::Hosts;
 use crate::limits;
+use crate::lines::{complete_lines, read_some};
 use crate::namespaces::{User, die_with_parent};
 use crate::program::Surroundings;
 use crate::protocol::{Event, Part};
-use crate::session::{complete_lines, read_some, serve};
+use crate::session::serve;
 use crate::{Failure, Step};
 
 /// Limits for System V objects, which exist without a process: 64 MiB of shared memory, 128 sets of semaphores, 32

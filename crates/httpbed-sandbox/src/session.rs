@@ -16,6 +16,7 @@ use sha2::{Digest, Sha256};
 
 use crate::children;
 use crate::cpu_watch::{self, CpuWatch};
+use crate::lines::{MOST_LINE_BYTES, complete_lines, read_some};
 use crate::memory;
 use crate::part::PartHandle;
 use crate::ports::PortWatch;
@@ -25,9 +26,6 @@ use crate::untrusted_files;
 
 /// Time between two checks whether a server listens.
 const LOOK: Duration = Duration::from_micros(500);
-const READ_BYTES: usize = 16384;
-/// Longest line of a program; the orchestrator reads no longer one.
-const MOST_LINE_BYTES: usize = 64 << 20;
 
 /// A running program.
 struct Running {
@@ -381,22 +379,6 @@ fn digest(id: u64, base: &Path, path: &Path) -> io::Result<Event> {
     let bytes = io::copy(&mut file.take(length), &mut hash)?;
     let sha256 = format!("{:x}", hash.finalize());
     Ok(Event::Digest { id, bytes, sha256 })
-}
-
-/// Take the complete lines from a buffer, without empty ones.
-pub fn complete_lines(buffer: &mut Vec<u8>) -> Vec<Vec<u8>> {
-    let Some(end) = buffer.iter().rposition(|byte| *byte == b'\n') else { return Vec::new() };
-    let rest = buffer.split_off(end + 1);
-    let lines = std::mem::replace(buffer, rest);
-    lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(<[u8]>::to_vec).collect()
-}
-
-/// Append what can be read at once; returns 0 at the end.
-pub fn read_some(from: BorrowedFd, into: &mut Vec<u8>) -> io::Result<usize> {
-    let mut chunk = [0; READ_BYTES];
-    let count = nix::unistd::read(from, &mut chunk)?;
-    into.extend_from_slice(&chunk[..count]);
-    Ok(count)
 }
 
 fn not_running() -> io::Error {

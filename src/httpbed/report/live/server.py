@@ -120,11 +120,11 @@ class _Handler(BaseHTTPRequestHandler):
         if self.headers.get_all("Host") not in [[host] for host in self.server.hosts]:
             self._answer(HTTPStatus.MISDIRECTED_REQUEST, b"wrong host\n")
             return
-        asked, prefix = self.path.encode(), self.server.prefix
-        if not hmac.compare_digest(asked[: len(prefix)], prefix):
+        path, prefix = self.path.encode(), self.server.prefix
+        if not hmac.compare_digest(path[: len(prefix)], prefix):
             self._answer(HTTPStatus.FORBIDDEN, b"open the address that httpbed printed\n")
             return
-        name = asked[len(prefix) :]
+        name = path[len(prefix) :]
         if not name:
             self._answer(HTTPStatus.OK, self.server.page.html, "text/html")
         elif name == b"status.json" and self.server.status:
