@@ -151,13 +151,35 @@ def test_a_frame_of_another_origin_is_part_of_the_page(tmp_path: Path) -> None:
     assert load.onload_s == pytest.approx(0.9)
 
 
+def mark(name: str, at_us: float, navigation: str) -> dict[str, Any]:
+    """Return a mark of the browser in its trace."""
+    return {"name": name, "ts": at_us, "args": {"data": {"navigationId": navigation}, "frame": "F"}}
+
+
+def test_marks_of_a_script_do_not_count(tmp_path: Path) -> None:
+    """They have any name, time and detail, and the same navigation, but no frame of their own."""
+    names = ("navigationStart", "firstContentfulPaint", "largestContentfulPaint::Candidate")
+    true = [mark(name, at_us, "D") for name, at_us in zip(names, (10e6, 11e6, 12e6), strict=True)]
+    forged = [
+        {"name": name, "ts": at_us, "args": {"data": {"navigationId": "D", "detail": "frame"}}}
+        for name in names
+        for at_us in (10.001e6, 99e6)
+    ]
+    both = [*forged, *true, *forged]
+    (tmp_path / "trace.jsonl").write_text("".join(json.dumps(one) + "\n" for one in both))
+    load = left(tmp_path, sent(10.1), event("Page.loadEventFired", 10.9))
+    assert load.navigation_ns == 10**10
+    assert load.first_contentful_paint_s == pytest.approx(1.0)
+    assert load.largest_contentful_paint_s == pytest.approx(2.0)
+
+
 def test_events_of_the_page_before_do_not_count(tmp_path: Path) -> None:
     """An empty page fires its load event late, and its paints belong to another navigation."""
-    stated: list[Any] = [
-        {"name": "navigationStart", "ts": 8e6, "args": {"data": {"navigationId": "old"}}},
-        {"name": "navigationStart", "ts": 10e6, "args": {"data": {"navigationId": "D"}}},
-        {"name": "firstContentfulPaint", "ts": 9e6, "args": {"data": {"navigationId": "old"}}},
-        {"name": "firstContentfulPaint", "ts": 11e6, "args": {"data": {"navigationId": "D"}}},
+    stated = [
+        mark("navigationStart", 8e6, "old"),
+        mark("navigationStart", 10e6, "D"),
+        mark("firstContentfulPaint", 9e6, "old"),
+        mark("firstContentfulPaint", 11e6, "D"),
     ]
     (tmp_path / "trace.jsonl").write_text("".join(json.dumps(one) + "\n" for one in stated))
     load = left(tmp_path, sent(10.1), event("Page.loadEventFired", 9.9))

@@ -177,10 +177,16 @@ class _Marks:
     """Of the last candidate; each candidate is larger than the one before."""
 
     def take(self, event: JsonObject, loader: str) -> None:
-        """Handle an event of the trace if it belongs to this navigation."""
-        data = lenient_json.part(lenient_json.part(event, "args"), "data")
-        at_us = lenient_json.number(event, "ts")
+        """Handle an event of the trace if it belongs to this navigation.
+
+        A page's script can make marks of any name and time (``performance.mark``), with the same
+        navigation ID. Only the browser's own marks name a frame beside their data.
+        """
+        arguments = lenient_json.part(event, "args")
+        data, at_us = lenient_json.part(arguments, "data"), lenient_json.number(event, "ts")
         if at_us is None or lenient_json.text(data, "navigationId", 200) != loader:
+            return
+        if not lenient_json.text(arguments, "frame"):
             return
         name, at_s = lenient_json.text(event, "name", 80), at_us * US
         if name == "navigationStart":

@@ -21,6 +21,7 @@ READS, WRITES = 3, 4
 """Descriptors of a browser with --remote-debugging-pipe: it reads commands from the first."""
 FIRST_FREE = 10
 CHUNK_BYTES = 2**20
+MOST_LOG_BYTES = 2**20
 MOST_LAST_BYTES = 500
 """Bytes of the log's end that a reason quotes."""
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
@@ -89,7 +90,9 @@ class Browser:
 
     def last_words(self) -> str:
         """Return the last line of the log, after a colon; empty if there is none."""
-        lines = self._log.read_bytes()[-MOST_LAST_BYTES:].decode(errors="replace").split("\n")
+        with self._log.open("rb") as log:
+            log.seek(max(0, log.seek(0, os.SEEK_END) - MOST_LAST_BYTES))
+            lines = log.read(MOST_LAST_BYTES).decode(errors="replace").split("\n")
         return next((f": {line}" for line in reversed(lines) if line.strip()), "")
 
     def used_s(self) -> float:
@@ -105,7 +108,18 @@ class Browser:
                 pass
             os.close(self._from)
             self._used_s = _children_s() - self._before_s
+            self._shorten_log()
         return self._used_s
+
+    def _shorten_log(self) -> None:
+        """Keep the end of the log: a page's console messages may fill it."""
+        with self._log.open("r+b") as log:
+            if log.seek(0, os.SEEK_END) > MOST_LOG_BYTES:
+                log.seek(-MOST_LOG_BYTES, os.SEEK_END)
+                end = log.read()
+                log.seek(0)
+                log.truncate()
+                log.write(end)
 
 
 def _high_pipe() -> tuple[int, int]:

@@ -1,0 +1,127 @@
+"""Hostile scripts in a real browser: every load has an end, and the page writes no number."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hostile_pages
+from browsing import CLIENT, SHELL, Setting, catalog, lines, place
+from hostile_pages import file_name
+from httpbed.programs.protocol import ProgramReport
+
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
+
+AT_ONCE = 2
+LIMIT_S = 30.0
+LOOP_S = 6.0
+MOST_ARTIFACT_BYTES = 48 * 2**20
+ENDINGS = {
+    "loop": {"time limit"},
+    "away": {"left"},
+    "late away": {"left"},
+    "save": {"download"},
+    "title": {"loaded", "time limit"},
+    "data URLs": {"loaded", "time limit"},
+    "requests": {"loaded", "time limit"},
+    "long URLs": {"loaded", "time limit"},
+}
+"""How loads of attacks may end; others are loaded."""
+PAINTS = ("first_contentful_paint", "largest_contentful_paint", "speed_index")
+WHOLE = ("plain", "early marks", "late marks", "overrides", "dialogs", "before unload")
+"""Attacks that cost a load none of its metrics."""
+CLOSE_S = 5.0
+"""Between metrics of one load that a script cannot drive apart; a busy machine can, somewhat."""
+
+
+class Loads:
+    """What the driver and httpbed's parser say of each attack."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.told: dict[str, dict[str, Any]] = {}
+
+    def report(self, attack: str) -> ProgramReport:
+        """Read what a load left, as a trial does."""
+        return catalog()[SHELL].parse("client", self.folder / file_name(attack))
+
+    def metrics(self, attack: str) -> dict[str, float]:
+        """Return the metrics of a load."""
+        return {one.metric: one.value for one in self.report(attack).observations}
+
+
+@pytest.fixture(scope="module")
+def loads(tmp_path_factory: pytest.TempPathFactory) -> Loads:
+    """Load every page."""
+    folder = tmp_path_factory.mktemp("hostile")
+    site = hostile_pages.write(folder / "site")
+    names = [file_name(one) for one in hostile_pages.SCRIPTS]
+
+    async def load() -> Loads:
+        turns = asyncio.Semaphore(AT_ONCE)
+        setting = Setting(site, names, rate="100 Mbit/s", delay="1 ms")
+        async with place(folder / "place", setting) as made:
+            found = Loads(made.folder)
+
+            async def one(attack: str) -> None:
+                limit_s = LOOP_S if attack == "loop" else LIMIT_S
+                name = file_name(attack)
+                async with turns:
+                    spec = made.driver(name, f"/{name}.html", limit_s=limit_s)
+                    found.told[attack] = await made.load(name, spec)
+
+            await asyncio.gather(*map(one, hostile_pages.SCRIPTS))
+            return found
+
+    return asyncio.run(load())
+
+
+@pytest.mark.parametrize("attack", hostile_pages.SCRIPTS)
+def test_every_attack_ends_with_a_load_that_can_be_read(loads: Loads, attack: str) -> None:
+    """The driver survives, and what it leaves is bounded."""
+    told = loads.told[attack]
+    assert told["ended"] in ENDINGS.get(attack, {"loaded"}), told["reason"]
+    report = loads.report(attack)
+    assert report.complaint or (told["ended"] == "loaded" and not told["truncated"])
+    left = (loads.folder / file_name(attack)).rglob("*")
+    assert sum(one.stat().st_size for one in left) < MOST_ARTIFACT_BYTES
+
+
+@pytest.mark.parametrize("attack", WHOLE)
+def test_a_script_forges_no_time(loads: Loads, attack: str) -> None:
+    """Marks of a script's own and its overrides move no metric, neither back nor ahead."""
+    metrics = loads.metrics(attack)
+    assert metrics.keys() == loads.metrics("plain").keys()
+    # No paint is before the response's first byte, and none long after the load.
+    for paint in PAINTS:
+        assert metrics["page_time_to_first_byte"] < metrics[paint], paint
+        assert metrics[paint] < metrics["onload_time"] + CLOSE_S, paint
+
+
+def test_the_attack_by_marks_is_real(loads: Loads) -> None:
+    """The script's marks stand in the trace, with the navigation's own identifier."""
+    for attack in ("early marks", "late marks"):
+        trace = lines(loads.folder / file_name(attack) / "trace.jsonl")
+        paints = [one for one in trace if one["name"] == "firstContentfulPaint"]
+        assert len(paints) == 2
+        assert len({one["args"]["data"]["navigationId"] for one in paints}) == 1
+
+
+def test_a_page_reaches_nothing_but_its_own_site(loads: Loads) -> None:
+    """Neither this machine's ports and files, nor the browser's own pages, nor its debugger."""
+    assert loads.told["reach"]["title"] in {"reached: ", "reached:", "A page"}
+    events = lines(loads.folder / "reach" / "cdp.jsonl")
+    answered = [
+        one["params"]["response"]["url"]
+        for one in events
+        if one.get("method") == "Network.responseReceived"
+    ]
+    assert answered == ["https://server.httpbed.test/reach.html"]
+    words = json.dumps(loads.told["reach"]["arguments"])
+    assert "--remote-debugging-pipe" in words
+    assert "--remote-debugging-port" not in words
+    assert CLIENT == "client"
