@@ -18,14 +18,14 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from httpbed.experiment import document as documents
 from httpbed.experiment import (
-    factorial,
+    design_size,
     factorial_mistakes,
     report_mistakes,
     toml_errors,
     validation_messages,
 )
+from httpbed.experiment import document as documents
 from httpbed.experiment.alternatives import is_form
 from httpbed.experiment.claims import checking
 from httpbed.experiment.claims.cell_builder import ClaimDesign
@@ -33,7 +33,6 @@ from httpbed.experiment.claims.stated import StatedClaim
 from httpbed.experiment.document import SCENARIO_PARTS, ExperimentDocument, KeyPath
 from httpbed.experiment.errors import Mistake
 from httpbed.experiment.experiment import Experiment
-from httpbed.experiment.factorial_mistakes import PartialDesign
 from httpbed.experiment.figures import checking as figure_checking
 from httpbed.experiment.figures.stated import StatedFigure
 from httpbed.experiment.scenario import Scenario
@@ -45,10 +44,6 @@ from httpbed.experiment.workload import NO_SUCH_KIND
 
 Table = TypeVar("Table", bound=Value)
 
-MOST_TREATMENTS = 20_000
-"""Each treatment is checked as a network and a set of programs of its own, 0.2 ms each."""
-MOST_TRIALS = 200_000
-"""Of all blocks: two days of trials of one second."""
 WHOLE_FILE = "experiment file"
 """Place of a mistake that lies in no table."""
 RESERVED_FACTORS = frozenset(
@@ -105,9 +100,10 @@ def read_stored(text: str) -> ParsedExperiment:
 
 def _of_valid(document: ExperimentDocument) -> ParsedExperiment:
     experiment, mistakes = _header(document)
-    if experiment and factorial.most(experiment.factors, experiment.groups) > MOST_TREATMENTS:
+    if experiment:
         design = factorial_mistakes.readable(document, experiment.factors)
-        return ParsedExperiment(document, None, tuple(_size_mistakes(experiment, design)))
+        if design.most() > design_size.MOST_TREATMENTS:
+            return ParsedExperiment(document, None, tuple(design_size.mistakes(design, 1)))
     return ParsedExperiment(document, experiment, mistakes)
 
 
@@ -132,9 +128,9 @@ def _checked(document: ExperimentDocument) -> ParsedExperiment:
     if factors or "factors" not in document:  # unreadable factors are reported on their own
         mistakes += report_mistakes.mistakes(document.get("report"), factors, unreadable)
     design = factorial_mistakes.readable(document, factors, unreadable)
-    mistakes += _size_mistakes(experiment, design)
+    mistakes += design_size.mistakes(design, experiment.blocks if experiment else 1)
     treatments: tuple[dict[str, str], ...] = ()
-    if design.most() <= MOST_TREATMENTS:
+    if design.most() <= design_size.MOST_TREATMENTS:
         treatments = design.treatments()
         # Figures and claims select among treatments, which unreadable factors would distinguish.
         whole = () if unreadable else treatments
@@ -290,23 +286,6 @@ def _claim_mistakes(
     for place, problem in checking.problems(claims, design, unread):
         path = (*place, *problem.at)
         yield Mistake(format_path(path), problem.reason, problem.remedy, path=path)
-
-
-def _size_mistakes(experiment: Experiment | None, design: PartialDesign) -> Iterator[Mistake]:
-    treatments, blocks = design.most(), experiment.blocks if experiment else 1
-    if treatments > MOST_TREATMENTS:
-        sizes = factorial_mistakes.listed(
-            [f"{name} {len(levels)}" for name, levels in design.factors.items()]
-        )
-        reason = (
-            f"the design has {treatments} treatments (levels: {sizes}), each of which is checked;"
-            f" the limit is {MOST_TREATMENTS}"
-        )
-        remedy = "use fewer levels, or groups of those that the question needs together"
-        yield Mistake("groups" if design.groups else "factors", reason, remedy)
-    elif treatments * blocks > MOST_TRIALS:
-        reason = f"the design has {treatments * blocks} trials; the limit is {MOST_TRIALS}"
-        yield Mistake("replicates", reason, "use fewer blocks or levels, or several experiments")
 
 
 def _scenario_mistakes(
