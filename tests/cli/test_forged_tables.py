@@ -145,10 +145,11 @@ def test_attempts_beside_an_archive_are_refused(
 def sign(archived: Path, folder: Path) -> Path:
     """Sign an archive with a new key; return the file of allowed signers."""
     key = folder / "key"
-    command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key]
-    subprocess.run(command, check=True, capture_output=True)
-    command = ["ssh-keygen", "-Y", "sign", "-n", "httpbed", "-f", key, archived / MANIFEST]
-    subprocess.run(command, check=True, capture_output=True)
+    for words in (
+        ("-q", "-t", "ed25519", "-N", "", "-f", str(key)),
+        ("-Y", "sign", "-n", "httpbed", "-f", str(key), str(archived / MANIFEST)),
+    ):
+        subprocess.run(["ssh-keygen", *words], check=True, capture_output=True)
     kind, text, *_ = key.with_suffix(".pub").read_text().split()
     signers = folder / "signers"
     signers.write_text(f'ann@example.org namespaces="httpbed" {kind} {text}\n')

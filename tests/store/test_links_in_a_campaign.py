@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,7 @@ def test_the_unfinished_file_is_never_a_link(
     tmp_path: Path, own: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its name is unknown to others; should one guess it, nothing is written."""
-    monkeypatch.setattr(whole_file.secrets, "token_hex", lambda _: "1")
+    monkeypatch.setattr(secrets, "token_hex", lambda _: "1")
     (tmp_path / ".httpbed-1").symlink_to(own)
     (tmp_path / f".httpbed-{os.getpid()}").symlink_to(own)
     with pytest.raises(FileExistsError):
