@@ -1,7 +1,7 @@
 """Builds the kernel of guests, and a library for programs in them, when one is first needed.
 
 Guests run User Mode Linux, a kernel that is an ordinary program. Debian's own build of it lacks
-virtual time. So this module compiles Debian's ``linux-source``, with the patch and the options in
+virtual time. So this module compiles Debian's ``linux-source``, with the patches and the options in
 ``linux/``. Compiler and sources are in a root filesystem of the toolbox. No root rights are needed.
 
 ::
@@ -56,6 +56,7 @@ CONTROLS = frozenset(("bbr", "bic", "cubic", "htcp", "reno", "vegas", "westwood"
 """TCP congestion controls, as in ``linux/guest.config``."""
 LEAST_DISK_BYTES = 4_000_000_000
 
+PATCHES = ("time-travel.patch", "closed-stub.patch")
 _FILES = Path(__file__).with_name("linux")
 _STEPS = re.compile(r"^ +(?:CC|AS|AR|LD|HOSTCC|GEN) ", re.MULTILINE)
 _BEGINS = "step: configuring\n"
@@ -113,7 +114,7 @@ def require_congestion(names: Collection[str]) -> None:
 
 
 def find() -> GuestKernel | None:
-    """Return the kernel with this patch and these options; None if it is not built."""
+    """Return the kernel with these patches and options; None if it is not built."""
     try:
         record = json.loads(_record().read_text())
     except FileNotFoundError:
@@ -274,6 +275,6 @@ def _record() -> Path:
 def _digest() -> str:
     """Return a digest of all files of the build, and of its tools."""
     digest = hashlib.sha256(TOOLS.name.encode())
-    for name in ("time-travel.patch", "guest.config", "random_device.c", "build"):
+    for name in (*PATCHES, "guest.config", "random_device.c", "build"):
         digest.update((_FILES / name).read_bytes())
     return digest.hexdigest()[:12]
