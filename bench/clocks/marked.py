@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import wraps
 
 from httpbed.host.guest import first_process, job
-from httpbed.host.guest.command import SHARED
+from httpbed.host.guest.places import SHARED
 from httpbed.trial.guest import inside
 from httpbed.trial.run import runner
 
@@ -20,6 +20,7 @@ MARKS = "marks"
 def mark(name: str) -> None:
     """Mark that a phase ends now; the phases of one name count together."""
     folder = SHARED / MARKS
+    folder.mkdir(exist_ok=True)
     (folder / f"{len([*folder.iterdir()]):02d} {name}").touch()
 
 
@@ -48,9 +49,8 @@ def marked(name: str, act: Callable[..., None]) -> Callable[..., None]:
 
 
 def main() -> None:
-    """Do what the first process of a guest does."""
-    mark("Python and its modules")
-    first_process.make_root = marked("root", first_process.make_root)
+    """Do what the first process of a guest does; nothing can be marked before it has a root."""
+    first_process.make_root = marked("kernel, Python and root", first_process.make_root)
     job.write_result = marked("copy", job.write_result)
     runner.Phases = MarkedPhases  # type: ignore[assignment, misc]
     inside.main()

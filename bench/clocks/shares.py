@@ -1,4 +1,4 @@
-"""What a trial in virtual time costs, by phases: boot, Python, sandbox, programs, transfer, end.
+"""What a trial in virtual time costs, by phases: boot, sandbox, programs, transfer, end.
 
     make bench-guest ARGS='--sizes "100 kB,10 MB" --times 5'    or: python -m bench.clocks.shares
 
@@ -19,8 +19,9 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from bench.campaign.side_by_side import available_mb
@@ -31,13 +32,12 @@ from bench.virtual_time import EXPERIMENT
 from httpbed.campaign import campaign_setup, preparation
 from httpbed.experiment.trial import Trial
 from httpbed.host.guest import boot, job
-from httpbed.host.guest.command import INIT, SHARED
 from httpbed.programs import catalog as catalogs
 from httpbed.trial.guest import outside
 from httpbed.trial.guest.work import PHASES
 from httpbed.trial.plan import CampaignSetup
 
-BOOT, END = "kernel", "power off"
+END = "power off"
 LOOK_S = 0.05
 SETTLE_S = 1.0
 """The machine frees the memory of the previous guest shortly after that guest has ended."""
@@ -80,28 +80,35 @@ def _prepared(version: str, size: str, loss: str) -> tuple[Trial, CampaignSetup]
 async def _cost(trial: Trial, setup: CampaignSetup) -> GuestCost:
     """Run a guest; return what it cost."""
     with tempfile.TemporaryDirectory(prefix="httpbed-bench-") as name:
-        shared = Path(name)
-        (shared / MARKS).mkdir()
-        job.hand_over(shared, marked.__name__, outside.handed(setup.plan(trial), setup))
-        program = shared / INIT
-        first, then = program.read_text().split("\n", 1)
-        program.write_text(f"{first}\n: >'{SHARED}/{MARKS}/00 {BOOT}'\n{then}")
-        guest_of = (setup.plan(trial), outside._kernel(setup), shared)  # noqa: SLF001 - its guest
-        with boot.processor() as cpu, _memory() as lacking_mb:
+        folder = Path(name)
+        work = outside.handed(setup.plan(trial), setup)
+        given = job.hand_over(folder, marked.__name__, work)
+        with boot.processor() as cpu, _memory() as lacking_mb, ExitStack() as stack:
+            guest = outside._guest(setup.plan(trial), outside._kernel(setup), given, work, cpu)  # noqa: SLF001
+            opened = list[int]()
             cpu_s, began_s = costs.cpu_s(), time.time()
-            await boot.run(outside._guest(*guest_of, cpu), limit_s=outside.limit_s(trial))  # noqa: SLF001
+            left = await boot.run(guest, folder, watch=partial(_open, opened, stack))
             ended_s, cpu_s = time.time(), costs.cpu_s() - cpu_s
-        virtual_s = sum(job.read_result(shared)[PHASES].values())
-        phases_s = _phases(shared / MARKS, began_s, ended_s)
+            phases_s = _phases(opened[0], began_s, ended_s)
+        virtual_s = sum(job.read_result(left)[PHASES].values())
     return GuestCost(phases_s, cpu_s, max(lacking_mb, default=0.0), virtual_s)
 
 
-def _phases(marks: Path, began_s: float, ended_s: float) -> dict[str, float]:
+def _open(opened: list[int], stack: ExitStack, left: Path) -> None:
+    """Hold the memory in which the guest leaves its marks: a copy has no time of its own."""
+    opened.append(os.open(left, os.O_RDONLY | os.O_DIRECTORY))
+    stack.callback(os.close, opened[0])
+
+
+def _phases(left: int, began_s: float, ended_s: float) -> dict[str, float]:
     """Return the seconds between the marks, by the phase that each mark ended."""
     found, since = dict[str, float](), began_s
-    for file in sorted(marks.iterdir()):
-        at_s = file.stat().st_ctime_ns / 1e9
-        name = file.name.partition(" ")[2]
+    marks = os.open(MARKS, os.O_RDONLY | os.O_DIRECTORY, dir_fd=left)
+    names = sorted(os.listdir(marks))  # noqa: PTH208 - of a descriptor
+    at = {name: os.stat(name, dir_fd=marks).st_ctime_ns / 1e9 for name in names}
+    os.close(marks)
+    for file, at_s in at.items():
+        name = file.partition(" ")[2]
         found[name] = found.get(name, 0.0) + at_s - since
         since = at_s
     found[END] = ended_s - since

@@ -14,34 +14,23 @@ import pytest
 from families import living, until
 from httpbed.experiment.errors import BedError
 from httpbed.host.guest import boot
-from httpbed.host.guest.command import Guest
+from scripted_guest import console, scripted
 
-pytestmark = pytest.mark.namespaces
-
-
-def guest(folder: Path, kernel: str) -> Guest:
-    """Return a guest whose kernel is a shell script."""
-    program, shared = folder / "kernel", folder / "shared"
-    program.write_text(f"#!/bin/sh\n{kernel}\n")
-    program.chmod(0o755)
-    shared.mkdir()
-    return Guest(program, shared, seed=7, memory_bytes=2**28, cpu=min(os.sched_getaffinity(0)))
+pytestmark = [pytest.mark.namespaces, pytest.mark.as_root]
 
 
 def run(folder: Path, kernel: str, limit_s: float = 60.0) -> str:
     """Run a guest to its end; return its console."""
-    one = guest(folder, kernel)
-    asyncio.run(boot.run(one, limit_s=limit_s))
-    return (one.shared / boot.CONSOLE).read_text()
+    return console(asyncio.run(boot.run(scripted(folder, kernel), folder, limit_s=limit_s)))
 
 
-def test_a_kernel_sees_one_processor_its_seed_and_the_shared_folder(tmp_path: Path) -> None:
-    """The folder is where the command line says, and what is written there stays."""
-    script = 'nproc; echo "$UML_SEED $*"; id -u; touch /dev/shm/httpbed/left; : >/dev/shm/own'
+def test_a_kernel_sees_one_processor_its_seed_and_its_folder(tmp_path: Path) -> None:
+    """What is written there stays."""
+    script = 'nproc; echo "$UML_SEED $*"; id -u; touch /trial/left/file; : >/dev/shm/own'
     processors, words, user = run(tmp_path, script).splitlines()
     assert (processors, user) == ("1", "0")
     assert words.startswith("7 mem=256M root=/dev/root")
-    assert (tmp_path / "shared/left").exists()
+    assert (tmp_path / "trial/left/file").exists()
     assert not Path("/dev/shm/own").exists()  # noqa: S108 - of the guest's namespace
 
 
@@ -77,13 +66,12 @@ def test_a_kernel_that_hangs_is_ended(tmp_path: Path) -> None:
 
 def test_a_cancelled_guest_leaves_no_process(tmp_path: Path) -> None:
     """A second Ctrl-C breaks attempts off."""
-    one = guest(tmp_path, "setsid sleep 1000 & echo ready; wait")
+    one, begun = scripted(tmp_path, "setsid sleep 1000 & wait"), asyncio.Event()
 
     async def cancelled() -> None:
-        running = asyncio.create_task(boot.run(one, limit_s=60.0))
-        console = one.shared / boot.CONSOLE
-        while not (console.exists() and console.read_text()):  # noqa: ASYNC110 - a file
-            await asyncio.sleep(0.01)
+        watched = boot.run(one, tmp_path, limit_s=60.0, watch=lambda _: begun.set())
+        running = asyncio.create_task(watched)
+        await begun.wait()
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
 
@@ -93,21 +81,22 @@ def test_a_cancelled_guest_leaves_no_process(tmp_path: Path) -> None:
 _ORCHESTRATOR = """
 import asyncio, sys
 from pathlib import Path
+import scripted_guest
 from httpbed.host.guest import boot
-from httpbed.host.guest.command import Guest
-kernel, shared, cpu = sys.argv[1:]
-asyncio.run(boot.run(Guest(Path(kernel), Path(shared), 7, 2**28, int(cpu)), limit_s=60.0))
+folder = Path(sys.argv[1])
+guest = scripted_guest.scripted(folder, f"setsid sh -c 'sleep 1000; : {folder}' & wait")
+begun = lambda _: (folder / "begun").touch()
+asyncio.run(boot.run(guest, folder, limit_s=60.0, watch=begun))
 """
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_killed_orchestrator_takes_its_guest_along(tmp_path: Path, number: int) -> None:
     """The kernel ends the guest's namespace, so also processes that left the group."""
-    one = guest(tmp_path, f"setsid sh -c 'sleep 1000; : {tmp_path}' & echo ready; wait")
-    console = one.shared / boot.CONSOLE
-    words = [str(one.kernel), str(one.shared), str(one.cpu)]
-    orchestrator = subprocess.Popen([sys.executable, "-c", _ORCHESTRATOR, *words])
-    until(lambda: console.exists() and bool(console.read_text()))
+    support = {"PYTHONPATH": os.pathsep.join(sys.path)}
+    words = [sys.executable, "-c", _ORCHESTRATOR, str(tmp_path)]
+    orchestrator = subprocess.Popen(words, env={**os.environ, **support})
+    until((tmp_path / "begun").exists)
     orchestrator.send_signal(number)
     orchestrator.wait()
     until(lambda: not living(str(tmp_path)))
@@ -128,7 +117,7 @@ print(found.ok, found.figure, found.remedy, sep="; ")
     [
         (
             "echo 0 >/proc/sys/user/max_user_namespaces",
-            "the guest ended with exit status 1: unshare:",
+            "user namespace",
             "sysctl user.max_user_namespaces=10000",
         ),
         (
@@ -142,7 +131,7 @@ def test_a_machine_without_the_rights_says_which(
     tmp_path: Path, change: str, reason: str, remedy: str
 ) -> None:
     """It has no user namespaces, or the kernel is where no programs may run."""
-    kernel = guest(tmp_path, "exit 0").kernel
+    kernel = scripted(tmp_path, "exit 0").kernel
     mounted = f'mount --bind . . && cd "$PWD" && {change}'
     command = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-ec"]
     words = [f'{mounted}; exec "$@"', "sh", sys.executable, "-c", _TESTED, str(kernel)]

@@ -70,6 +70,6 @@ def kernels(ancestor: int, kernel: Path) -> list[int]:
     found = []
     for process in process_tree.descendants(ancestor):
         with contextlib.suppress(OSError):
-            if Path(f"/proc/{process.pid}/exe").readlink() == kernel:
+            if Path(f"/proc/{process.pid}/exe").samefile(kernel):  # its path there is another
                 found.append(process.pid)
     return found

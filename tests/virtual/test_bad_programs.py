@@ -86,7 +86,7 @@ def test_a_guest_whose_first_process_dies_is_an_invalid_attempt(
     monkeypatch.setattr(outside, "inside", SimpleNamespace(__name__="httpbed.no_such_module"))
     (record,) = planted(tmp_path, "").run(tmp_path / "campaign", retries=0)
     assert record.attempt.outcome.kind == "invalid"
-    assert "the guest ended with exit status" in record.attempt.outcome.reason
+    assert "the guest ended with signal" in record.attempt.outcome.reason
     assert "No module named" in record.attempt.outcome.reason
     assert "panic" in record.attempt.outcome.reason
 

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 import guest_calibration
-from httpbed.host.guest import boot, job
+from httpbed.host.guest import boot, job, visible_files
 from httpbed.host.guest.command import Guest
 from httpbed.host.packages import guest_kernel, toolbox
 from httpbed.network.calibration import session
 
 LIMIT_S = 3600.0
 MEMORY_BYTES = 2**31
+LEFT_BYTES = 2**28
 
 
 @pytest.mark.timeout(LIMIT_S)
@@ -30,12 +31,21 @@ def test_every_cell_of_the_calibration_passes_in_a_guest(tmp_path: Path) -> None
 def verdicts(folder: Path, names: list[str]) -> list[dict[str, Any]]:
     """Run cells in a guest; return the verdicts."""
     root = toolbox.ensure(toolbox.TOOLS, say=print).path
-    job.hand_over(folder, guest_calibration.__name__, guest_calibration.Work(root, names))
+    work = guest_calibration.Work(root, names)
+    given = job.hand_over(folder, guest_calibration.__name__, work)
     kernel = guest_kernel.ensure(print)
     with boot.processor() as cpu:
-        guest = Guest(kernel.path, folder, seed=1, memory_bytes=MEMORY_BYTES, cpu=cpu)
-        asyncio.run(boot.run(guest, limit_s=LIMIT_S))
-    found: list[dict[str, Any]] = job.read_result(folder)["verdicts"]
+        guest = Guest(
+            kernel=kernel.path,
+            handed=given.folder,
+            seed=1,
+            memory_bytes=MEMORY_BYTES,
+            cpu=cpu,
+            left_bytes=LEFT_BYTES,
+            seen=visible_files.topmost([*given.seen, root]),
+        )
+        left = asyncio.run(boot.run(guest, folder, limit_s=LIMIT_S))
+    found: list[dict[str, Any]] = job.read_result(left)["verdicts"]
     return found
 
 

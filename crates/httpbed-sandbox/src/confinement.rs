@@ -140,6 +140,18 @@ impl Confinement {
         Ok(Self { filters })
     }
 
+    /// Take the filter of the kernel of a guest in place of that of programs.
+    #[cfg(target_arch = "x86_64")]
+    pub fn of_a_guest() -> io::Result<Self> {
+        Ok(Self { filters: vec![crate::guest_calls::filter()?] })
+    }
+
+    /// Refuse: guests need another processor.
+    #[cfg(not(target_arch = "x86_64"))]
+    pub fn of_a_guest() -> io::Result<Self> {
+        Err(io::Error::other("guests need an x86-64 processor"))
+    }
+
     /// Give up every capability and apply the filters.
     pub fn apply(&self) -> io::Result<()> {
         for set in ALL_CAPABILITY_SETS {

@@ -128,7 +128,8 @@ fn root_of_a_part(top: &Path, name: &str, part: &Part, config: &Config) -> io::R
     let common = config.shared.iter().filter(|(seen, _)| !seen.starts_with(LINKS));
     let shared: Vec<_> = common.chain(&part.shared).collect();
     let (seen, upper) = (own.join("root"), own.join("upper"));
-    make_places(&own, part, &shared)?;
+    let named: Vec<_> = shared.iter().copied().chain(&part.written).collect();
+    make_places(&own, part, &named)?;
     if let Some(root) = part.root.as_ref().and_then(|name| config.roots.get(name)) {
         overlay(&seen, root, &own)?;
     } else {
@@ -145,7 +146,8 @@ fn root_of_a_part(top: &Path, name: &str, part: &Part, config: &Config) -> io::R
     for folder in part.folders.keys() {
         bind_over(&top.join("trial").join(folder), &seen.join("trial").join(folder), false)?;
     }
-    shared.into_iter().try_for_each(|(place, path)| bind_over(path, &beneath(&seen, place), true))
+    shared.into_iter().try_for_each(|(place, path)| bind_over(path, &beneath(&seen, place), true))?;
+    part.written.iter().try_for_each(|(place, path)| bind_over(path, &beneath(&seen, place), false))
 }
 
 /// Create the files and folders over which others will be mounted, and a part's own files.

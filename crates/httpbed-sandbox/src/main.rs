@@ -32,6 +32,8 @@ mod children;
 mod confinement;
 mod cpu_watch;
 mod filesystem;
+#[cfg(target_arch = "x86_64")]
+mod guest_calls;
 mod hosts;
 mod limits;
 mod lines;

@@ -227,9 +227,13 @@ fn enter(
         mask: SigSet::empty(),
         stdio: None,
         outside: Vec::new(),
-        confinement: Some(Confinement::new().step("compile the filter of system calls")?),
+        confinement: Some(confinement(part).step("compile the filter of system calls")?),
         memory_bytes: part.memory_bytes,
     })
+}
+
+fn confinement(part: &Part) -> io::Result<Confinement> {
+    if part.guest { Confinement::of_a_guest() } else { Confinement::new() }
 }
 
 fn take_pipes(input: &OwnedFd, output: &OwnedFd) -> io::Result<()> {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
-use nix::sched::{CloneFlags, setns};
+use nix::sched::{CloneFlags, CpuSet, sched_setaffinity, setns};
 use nix::sys::signal::SigSet;
 use nix::unistd::{Pid, chdir, chroot, setpgid};
 
@@ -81,9 +81,11 @@ fn start_inside(program: &Program, around: &Surroundings) -> io::Result<Started>
     command.stdout(if program.lines { Stdio::piped() } else { output(program.stdout.as_deref(), &trial)? });
     command.stderr(output(program.stderr.as_deref(), &trial)?);
     let limits = Limits::of(program);
+    let cpu = program.cpu;
     if let Some(confinement) = around.confinement.clone() {
         let become_subject = move || {
             setpgid(Pid::from_raw(0), Pid::from_raw(0))?;
+            cpu.map_or(Ok(()), stay_on)?;
             limits.bound_process()?;
             die_with_parent()?;
             confinement.apply()
@@ -98,6 +100,13 @@ fn start_inside(program: &Program, around: &Surroundings) -> io::Result<Started>
     // SAFETY: between fork and exec only system calls are made, and this process has one thread.
     unsafe { command.pre_exec(confine) };
     Ok(command.spawn()?.into())
+}
+
+/// Let this process and all that it starts run on one processor only.
+fn stay_on(cpu: usize) -> io::Result<()> {
+    let mut only = CpuSet::new();
+    only.set(cpu)?;
+    Ok(sched_setaffinity(Pid::from_raw(0), &only)?)
 }
 
 /// It stays in the process group of the orchestrator: keys at the terminal reach both.

@@ -53,12 +53,16 @@ pub struct Part {
     pub folders: BTreeMap<String, u64>,
     /// Folders or files of the host that only this part sees, read-only: place -> path.
     pub shared: BTreeMap<PathBuf, PathBuf>,
+    /// Folders of the host that only this part sees, and writes to: place -> path.
+    pub written: BTreeMap<PathBuf, PathBuf>,
     /// Files that only this part sees: place -> text.
     pub files: BTreeMap<PathBuf, String>,
     /// Limit for the memory of all its processes together, in bytes.
     pub memory_bytes: Option<u64>,
     /// Limit for its processes and threads.
     pub processes: Option<u32>,
+    /// Whether its program is the kernel of a guest, which needs fewer system calls.
+    pub guest: bool,
 }
 
 /// What a command of the user needs in addition.
@@ -189,6 +193,9 @@ pub struct Program {
     pub lines: bool,
     /// Seconds after which it is killed.
     pub timeout_s: Option<f64>,
+    /// The only processor that it runs on.
+    #[serde(default)]
+    pub cpu: Option<usize>,
     /// Limit for any file it writes, in bytes.
     pub file_bytes: Option<u64>,
     /// Limit for the data memory of each of its processes, in bytes.

@@ -71,6 +71,7 @@ impl Tree {
         self.take_all(&mut config.programs)?;
         for part in config.parts.values_mut() {
             self.take_all(&mut part.shared)?;
+            self.take_all(&mut part.written)?;
         }
         if let Some(trial) = config.trial.take() {
             config.trial = Some(self.bound(&trial)?);

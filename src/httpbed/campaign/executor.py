@@ -180,7 +180,7 @@ async def commit_attempt(
     try:
         planned = setup.plan(trial)
         phases_s = await _made(planned, setup, artifacts, report_demand)
-        judge = partial(verdict.judge, this, planned, setup, artifacts, phases_s)
+        judge = _judge(this, planned, setup, artifacts, phases_s)
     except BedError as error:
         judge = partial(verdict.broken_bed, this, str(error))
     # Not a task: the event loop's end cancels tasks, and with them a thread that has not begun.
@@ -217,7 +217,19 @@ async def judged(
     """
     planned = judging.plan(this.trial)
     phases_s = await _made(setup.plan(this.trial), setup, artifacts)
-    return await asyncio.to_thread(verdict.judge, this, planned, judging, artifacts, phases_s)
+    return await asyncio.to_thread(_judge(this, planned, judging, artifacts, phases_s))
+
+
+def _judge(
+    this: AttemptId,
+    planned: TrialPlan,
+    setup: CampaignSetup,
+    artifacts: Path,
+    phases_s: Mapping[str, float],
+) -> Callable[[], Record]:
+    """Return how an attempt is judged that left its evidence in ``artifacts``."""
+    judge = partial(verdict.judge, this, planned, setup, artifacts, phases_s)
+    return partial(outside.judged, judge) if this.trial.clock == "virtual" else judge
 
 
 async def _made(

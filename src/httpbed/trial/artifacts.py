@@ -5,7 +5,6 @@ The runner writes them; :mod:`httpbed.trial.evidence` reads them and imports no 
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -24,4 +23,4 @@ HANDOVER_STEPS = "handover.jsonl"
 def read_object(artifacts: Path, name: str) -> dict[str, Any]:
     """Return the JSON object in a file of the bed; empty if there is no such file."""
     text = untrusted_files.own_text(artifacts / name)
-    return dict(json.loads(text)) if text else {}
+    return dict(untrusted_files.json_value(text, name)) if text else {}

@@ -10,17 +10,27 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.host.guest.command import INIT, SEED, SHARED, Guest, init
+from httpbed.host.guest.command import INIT, SEED, Guest, init
+from httpbed.host.guest.places import HANDED
 
-GUEST = Guest(Path("/cache/linux"), Path("/campaign/guest"), seed=7, memory_bytes=2**30, cpu=1)
+GUEST = Guest(
+    kernel=Path("/cache/linux"),
+    handed=Path("/campaign/guest/handed"),
+    seed=7,
+    memory_bytes=2**30,
+    cpu=1,
+    left_bytes=2**20,
+)
 
 
 @pytest.mark.parametrize(
     "elsewhere",
     [
         replace(GUEST, kernel=Path("/home/other/linux")),
-        replace(GUEST, shared=Path("/another campaign/guest")),
-        replace(GUEST, cpu=0),
+        replace(GUEST, handed=Path("/another campaign/guest")),
+        replace(GUEST, seen=[Path("/home/other/lib")]),
+        replace(GUEST, written=Path("/home/other/folder")),
+        replace(GUEST, left_bytes=2**30, cpu=0),
     ],
 )
 def test_the_kernel_sees_the_same_words_for_the_same_trial(elsewhere: Guest) -> None:
@@ -43,13 +53,22 @@ def test_the_guest_has_at_least_the_memory_that_it_needs() -> None:
 
 def test_no_environment_of_the_user_reaches_the_kernel() -> None:
     """It would move the kernel's stack."""
-    assert set(GUEST.environment()) == {"PATH", "TMPDIR", SEED}
+    assert set(GUEST.environment()) == {"TMPDIR", SEED}
 
 
-def test_the_shared_folder_is_an_argument_and_no_text_of_the_shell() -> None:
-    """A folder's name may contain what a shell would execute."""
-    strange = replace(GUEST, shared=Path("/x; reboot"))
-    assert strange.argv().count("/x; reboot") == 1
+def test_a_kernel_may_write_to_one_folder_of_bounded_size(tmp_path: Path) -> None:
+    """All else that it sees of this machine is read-only."""
+    ((_, part),) = replace(GUEST, seen=[Path("/usr")]).sandbox(tmp_path).parts.items()
+    assert part.folders == {"left": 2**20}
+    assert part.shared.keys() == {"/kernel", "/seen/httpbed", "/seen/usr"}
+    assert part.written == {}
+    assert part.root is part.host is None
+
+
+def test_only_a_command_of_the_user_keeps_this_user() -> None:
+    """A trial's kernel is another user's if root runs httpbed."""
+    assert not GUEST.sandbox(Path("/a")).keeps_user
+    assert replace(GUEST, written=Path("/home/user/work")).sandbox(Path("/a")).keeps_user
 
 
 def test_the_first_program_is_a_script_that_becomes_python(
@@ -57,7 +76,7 @@ def test_the_first_program_is_a_script_that_becomes_python(
 ) -> None:
     """Words, folders and settings with blanks and quotes stay whole."""
     monkeypatch.setattr(sys, "executable", "/o'dd place/python")
-    script = init("a.module", {"PYTHONPATH": "/a b"}, [Path("/home/a user/work")])
+    script = init("a.module", {"PYTHONPATH": "/a b"}, Path("/home/a user/work"))
     subprocess.run(["sh", "-n"], input=script, text=True, check=True)
     last = shlex.split(script.splitlines()[-1])
     assert last[:3] == ["exec", "env", "-i"]
@@ -66,6 +85,6 @@ def test_the_first_program_is_a_script_that_becomes_python(
     assert last[-2:] == ["a.module", "/home/a user/work"]
 
 
-def test_the_kernel_starts_what_is_in_the_shared_folder() -> None:
+def test_the_kernel_starts_what_is_handed_over() -> None:
     """Under the name that the host gives it."""
-    assert f"init={SHARED}/{INIT}" in GUEST.kernel_words()
+    assert f"init={HANDED}/{INIT}" in GUEST.kernel_words()

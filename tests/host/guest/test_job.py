@@ -15,13 +15,14 @@ from httpbed.host.guest.command import INIT
 
 def test_the_first_program_runs_the_module_with_this_python(tmp_path: Path) -> None:
     """And the work is beside it."""
-    job.hand_over(tmp_path, "httpbed.some.module", {"seed": 7})
-    script = (tmp_path / INIT).read_text()
+    given = job.hand_over(tmp_path, "httpbed.some.module", {"seed": 7})
+    script = (given.folder / INIT).read_text()
     assert script.splitlines()[-1].endswith(
         f"{sys.executable} -P -m httpbed.host.guest.first_process httpbed.some.module"
     )
-    assert os.access(tmp_path / INIT, os.X_OK)
-    assert job.read_work(tmp_path) == {"seed": 7}
+    assert os.access(given.folder / INIT, os.X_OK)
+    assert job.read_work(given.folder) == {"seed": 7}
+    assert any(Path(sys.prefix).is_relative_to(place) for place in given.seen)
 
 
 def test_the_result_comes_back(tmp_path: Path) -> None:
@@ -43,8 +44,36 @@ def test_a_guest_that_left_nothing_broke_off(tmp_path: Path) -> None:
         job.read_result(tmp_path)
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["[]", "7", '{"phases_s": NaN}', '{"phases_s": Infinity}', "[" * 10**6, '{"a":' * 10**5, "\0"],
+)
+def test_a_hostile_result_is_an_error_of_the_bed(tmp_path: Path, text: str) -> None:
+    """A program may have taken the guest over, and then it writes the result."""
+    (tmp_path / "result.json").write_text(text)
+    with pytest.raises(BedError, match=r"^the guest's result cannot be read: "):
+        job.read_result(tmp_path)
+
+
+def test_a_long_result_is_not_read(tmp_path: Path) -> None:
+    """Of a file of 1 GB, not one byte."""
+    with (tmp_path / "result.json").open("wb") as file:
+        file.truncate(10**9)
+    with pytest.raises(BedError, match="is longer than"):
+        job.read_result(tmp_path)
+
+
+def test_a_reason_that_a_guest_gives_is_short_and_printable(tmp_path: Path) -> None:
+    """It reaches the terminal and the report."""
+    job.write_result(tmp_path, {"broken": "\x1b[31m" + "long" * 10**5})
+    with pytest.raises(BedError) as error:
+        job.read_result(tmp_path)
+    assert str(error.value).isprintable()
+    assert len(str(error.value)) < 10**4
+
+
 def test_a_result_that_a_command_replaced_breaks_the_job_off(tmp_path: Path) -> None:
-    """A command behind a link is root in its guest, and can write to the shared folder."""
+    """A command behind a link is root in its guest, and can write to the folder."""
     others = tmp_path / "others.json"
     others.write_text("{}")
     result = tmp_path / "result.json"

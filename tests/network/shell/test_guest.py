@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from httpbed.experiment.errors import BedError
 from httpbed.host.guest import boot, job
-from httpbed.host.guest.command import INIT, SHARED, Guest
+from httpbed.host.guest.command import INIT, Guest
+from httpbed.host.guest.places import HANDED, LEFT
 from httpbed.host.packages.guest_kernel import GuestKernel
 from httpbed.network.shell import options, plan
 from httpbed.network.shell.guest import outside
@@ -35,6 +38,15 @@ def kernel(folder: Path) -> GuestKernel:
     return found
 
 
+def made(folder: Path, *names: str) -> Path:
+    """Make the folder of what a guest leaves, with empty files."""
+    left = folder / "trial" / LEFT
+    left.mkdir(parents=True)
+    for name in names:
+        (left / name).touch()
+    return left
+
+
 def request(folder: Path, seed: int = 7) -> LinkRequest:
     """Return a request for a command and a capture."""
     return LinkRequest(
@@ -50,30 +62,33 @@ def test_a_guest_gets_the_command_its_folder_and_its_environment(
     handed = list[tuple[HandedCommand, str, Guest]]()
     libraries = list[bytes]()
 
-    async def boots(guest: Guest, *, limit_s: float) -> None:
-        del limit_s
-        script = (guest.shared / INIT).read_text()
-        handed.append((job.read_work(guest.shared), script, guest))
-        libraries.append((guest.shared / RANDOM_DEVICE).read_bytes())
+    async def boots(guest: Guest, folder: Path, *, watch: Callable[[Path], None]) -> Path:
+        script = (guest.handed / INIT).read_text()
+        handed.append((job.read_work(guest.handed), script, guest))
+        libraries.append((guest.handed / RANDOM_DEVICE).read_bytes())
+        left = made(folder, *guest.streams)
+        watch(left)
         for name in (STDOUT, STDERR):
-            with (guest.shared / name).open("a") as stream:
+            with (left / name).open("a") as stream:
                 stream.write(f"early {name}\n")
                 stream.flush()
                 await asyncio.sleep(2 * outside.LOOK_S)
                 stream.write(f"late {name}\n")
-        (guest.shared / PCAP).write_bytes(b"packets")
-        job.write_result(guest.shared, RESULT)
+        (left / PCAP).write_bytes(b"packets")
+        job.write_result(left, RESULT)
+        return left
 
     monkeypatch.setattr(boot, "run", boots)
     ran = asyncio.run(outside.run(request(tmp_path), kernel(tmp_path), tmp_path, print))
     ((work, script, guest),) = handed
     assert (work.request.argv, work.folder) == (("server", "--slow"), tmp_path)
     assert work.environment.items() >= os.environ.items()
-    assert work.environment["LD_PRELOAD"] == str(SHARED / RANDOM_DEVICE)
+    assert work.environment["LD_PRELOAD"] == str(HANDED / RANDOM_DEVICE)
     assert libraries == [LIBRARY]
     assert (work.request.outside, work.request.meter) == (False, False)
     assert script.endswith(f" {tmp_path}\n")
-    assert not guest.shared.exists()
+    assert guest.written == tmp_path
+    assert not guest.handed.exists()
     assert capfd.readouterr() == ("early stdout\nlate stdout\n", "early stderr\nlate stderr\n")
     assert (tmp_path / "capture.pcapng").read_bytes() == b"packets"
     assert (ran.exit.status, ran.exit.wall_s, ran.outside) == (3, 1.5, "none")
@@ -85,10 +100,12 @@ def test_the_seed_of_a_guest_follows_from_that_of_the_link(
     """So --seed repeats the kernel's ports and keys, too."""
     seeds = list[int]()
 
-    async def boots(guest: Guest, *, limit_s: float) -> None:
-        del limit_s
+    async def boots(guest: Guest, folder: Path, *, watch: Callable[[Path], None]) -> Path:
+        del watch
         seeds.append(guest.seed)
-        job.write_result(guest.shared, RESULT)
+        left = made(folder)
+        job.write_result(left, RESULT)
+        return left
 
     monkeypatch.setattr(boot, "run", boots)
     for seed in (7, 7, 8):
@@ -107,13 +124,15 @@ def test_a_capture_that_the_command_replaced_is_left_out(
     others = tmp_path / "others"
     others.write_text("secret")
 
-    async def boots(guest: Guest, *, limit_s: float) -> None:
-        del limit_s
+    async def boots(guest: Guest, folder: Path, *, watch: Callable[[Path], None]) -> Path:
+        del guest, watch
+        left = made(folder)
         if kind == "link":
-            (guest.shared / PCAP).symlink_to(others)
+            (left / PCAP).symlink_to(others)
         else:
-            os.mkfifo(guest.shared / PCAP)
-        job.write_result(guest.shared, RESULT)
+            os.mkfifo(left / PCAP)
+        job.write_result(left, RESULT)
+        return left
 
     monkeypatch.setattr(boot, "run", boots)
     asyncio.run(outside.run(request(tmp_path), kernel(tmp_path), tmp_path, print))
@@ -128,6 +147,23 @@ def test_the_emulator_sleeps_in_virtual_time() -> None:
         for clock in ("real", "virtual")
     ]
     assert spins[0] > spins[1] == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"exit": {}},
+        {"exit": RESULT["exit"] | {"status": "3"}},
+        {"exit": RESULT["exit"] | {"further": 1}},
+        {"result": []},
+        {"peer": 7},
+        {"further": 1},
+    ],
+)
+def test_a_result_of_another_form_is_an_error_of_the_bed(change: dict[str, Any]) -> None:
+    """The command may have written it."""
+    with pytest.raises(BedError, match="the guest's result cannot be read"):
+        outside.read_run(RESULT | change)
 
 
 @pytest.mark.parametrize("folder", ["/", "/proc/self", "/sys/class", "/dev/mine"])

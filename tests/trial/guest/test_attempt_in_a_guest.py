@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from httpbed.experiment.errors import BedError
 from httpbed.host.guest import job
 from httpbed.host.packages.toolbox import Root
 from httpbed.network.processes import TOOLS
 from httpbed.programs import catalog
 from httpbed.trial import isolation
 from httpbed.trial.guest import inside, outside
-from httpbed.trial.guest.work import ARTIFACTS, ATTEMPT
+from httpbed.trial.guest.work import ARTIFACTS, ATTEMPT, PHASES
 from httpbed.trial.plan import CampaignSetup
 from httpbed.trial.program_roots import Place, Programs
 from recorded import ALL, H2_LOSS, trial
@@ -75,3 +76,16 @@ def test_the_watchdog_waits_longer_for_a_trial_with_a_longer_time_limit() -> Non
     long = short.model_copy(update={"time_limit_s": 1000.0})
     assert outside.limit_s(short) == 602.0
     assert outside.limit_s(long) == 2600.0
+
+
+@pytest.mark.parametrize(
+    "phases",
+    [
+        *(None, [], {"client": "1"}, {"client": -1.0}, {"client": 1e300}, {"client": 10**400}),
+        *({"\x1b": 1.0}, {"a" * 1000: 1.0}, {str(number): 1.0 for number in range(1000)}),
+    ],
+)
+def test_phases_of_another_form_are_an_error_of_the_bed(phases: object) -> None:
+    """A program may have taken the guest over, and then it writes the result."""
+    with pytest.raises(BedError, match="the guest's result cannot be read"):
+        outside.read_phases({PHASES: phases})

@@ -1,21 +1,21 @@
-"""Runs a guest until it powers off, under a watchdog on this machine's clock."""
+"""Runs a guest until it powers off, in a sandbox and under a watchdog on this machine's clock."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
+import math
 import os
-import signal
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from httpbed.experiment.errors import BedError, HostError, visible
-from httpbed.host.guest.command import Guest
+from httpbed.experiment.errors import BedError, visible
+from httpbed.host.guest.command import CONSOLE, Guest
+from httpbed.host.guest.places import LEFT
 from httpbed.host.sandbox import untrusted_files
+from httpbed.host.sandbox.spec import Exit
+from httpbed.host.sandbox.supervisor import sandbox
 
-CONSOLE = "console"
-"""Name in the shared folder of the kernel's messages and what its first process prints."""
 _LAST_LINES, _SEARCHED_LINES, _SEARCHED_BYTES = 3, 60, 2**14
 _PANIC = "Kernel panic"
 _guests_on = Counter[int]()
@@ -33,53 +33,59 @@ def processor() -> Iterator[int]:
         _guests_on[chosen] -= 1
 
 
-async def run(guest: Guest, *, limit_s: float) -> None:
-    """Boot a guest and wait until it has powered off.
+async def run(
+    guest: Guest,
+    folder: Path,
+    *,
+    limit_s: float = math.inf,
+    watch: Callable[[Path], None] = lambda _: None,
+) -> Path:
+    """Boot a guest, wait until it has powered off, and return the folder of what it left.
 
     When the caller is cancelled or this process ends, the guest ends with all its processes.
 
+    Args:
+        guest: The guest.
+        folder: Gets its files.
+        limit_s: The longest time by this machine's clock.
+        watch: Called with the folder to which the guest writes, once it runs.
+
     Raises:
-        BedError: It ended otherwise, or not within ``limit_s`` of this machine's clock.
-        HostError: This machine lacks a program that boots it.
+        BedError: It ended otherwise, or too late, or left more than files and folders.
+        HostError: The kernel of this machine refuses its sandbox.
     """
-    process = await _started(guest)
+    spec, left = guest.sandbox(folder), folder / "trial" / LEFT
+    spec.scratch.mkdir()
+    left.parent.mkdir()
     try:
-        async with asyncio.timeout(limit_s):
-            code = await process.wait()
-    except TimeoutError:
-        reason = f"the guest did not end within {limit_s:.0f} s of this machine's clock"
-        raise BedError(f"{reason}: {last_words(guest.shared)}") from None
+        async with sandbox(spec) as supervisor:
+            bound_s = limit_s if math.isfinite(limit_s) else None
+            process = await supervisor.start(guest.process(bound_s))
+            watch(supervisor.folder / LEFT)
+            ended = await process.wait()
     finally:
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
-    if code:
-        raise BedError(f"the guest ended with exit status {code}: {last_words(guest.shared)}")
+        spec.scratch.rmdir()
+    if wrong := _wrong(ended, limit_s):
+        raise BedError(f"the guest {wrong}: {last_words(left)}")
+    if disorder := supervisor.disorder.get(LEFT):
+        raise BedError(f"the guest {disorder}")
+    return left
 
 
-async def _started(guest: Guest) -> asyncio.subprocess.Process:
-    argv = guest.argv()
-    with (guest.shared / CONSOLE).open("wb") as console:
-        try:
-            return await asyncio.create_subprocess_exec(
-                *argv,
-                env=guest.environment(),
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=console,
-                stderr=console,
-                start_new_session=True,  # an interrupt at the terminal must not reach it
-            )
-        except FileNotFoundError:
-            raise HostError(f"this machine has no {argv[0]}", "install util-linux") from None
+def _wrong(ended: Exit, limit_s: float) -> str:
+    if ended.timed_out:
+        return f"did not end within {limit_s:.0f} s of this machine's clock"
+    if ended.ended_for:
+        return f"{ended.ended_for}, and was killed"
+    return "" if ended.clean else f"ended with {ended}"
 
 
-def last_words(shared: Path) -> str:
+def last_words(left: Path) -> str:
     """Return the last lines of a guest's console, in printable characters.
 
     After a panic, the processor's registers follow, which are left out.
     """
-    lines = untrusted_files.last_lines(shared, CONSOLE, _SEARCHED_LINES, _SEARCHED_BYTES)
+    lines = untrusted_files.last_lines(left, CONSOLE, _SEARCHED_LINES, _SEARCHED_BYTES)
     words = [visible(line.strip()) for line in lines if line.strip()]
     panic = next((end for end, line in enumerate(words, 1) if _PANIC in line), len(words))
     return "; ".join(words[:panic][-_LAST_LINES:]) or "its console is empty"

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-import tempfile
-from pathlib import Path
 
 from httpbed.experiment.errors import BedError, HostError
-from httpbed.host import doctor
+from httpbed.host import doctor, scratch
 from httpbed.host.doctor import Capability
 from httpbed.host.guest import boot, empty_job, job
 from httpbed.host.guest.command import Guest
@@ -17,6 +15,7 @@ from httpbed.host.packages.guest_kernel import GuestKernel
 
 NAME = "guests in virtual time"
 _MEMORY_BYTES = 256 * 2**20
+_LEFT_BYTES = 2**20
 _LIMIT_S = 120.0
 
 
@@ -53,9 +52,15 @@ def require(kernel: GuestKernel) -> None:
 
 def _boot(kernel: GuestKernel) -> None:
     """Boot a guest that powers off at once."""
-    with tempfile.TemporaryDirectory(prefix="httpbed-guest-") as name, boot.processor() as cpu:
-        shared = Path(name).resolve()
-        job.hand_over(shared, empty_job.__name__, None)
-        guest = Guest(kernel.path, shared, seed=1, memory_bytes=_MEMORY_BYTES, cpu=cpu)
-        asyncio.run(boot.run(guest, limit_s=_LIMIT_S))
-        job.read_result(shared)
+    with scratch.temporary("guest") as folder, boot.processor() as cpu:
+        handed = job.hand_over(folder, empty_job.__name__, None)
+        guest = Guest(
+            kernel=kernel.path,
+            handed=handed.folder,
+            seed=1,
+            memory_bytes=_MEMORY_BYTES,
+            cpu=cpu,
+            left_bytes=_LEFT_BYTES,
+            seen=handed.seen,
+        )
+        job.read_result(asyncio.run(boot.run(guest, folder, limit_s=_LIMIT_S)))

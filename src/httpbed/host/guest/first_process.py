@@ -1,9 +1,10 @@
 """The first process of a guest: it imports the module of a job and runs it.
 
-The module calls :func:`make_root` and :func:`power_off`. The root is this machine's files, with
-memory above them that takes every change. The folders that are the program's further arguments are
-written through, and so is the shared folder. All is done by system calls: a guest needs 14 ms of
-CPU for a fork and as much for the start of a program, and ``mount`` would be started a dozen times.
+The module calls :func:`make_root` and :func:`power_off`. The root is what the guest sees of this
+machine, with memory above it that takes every change. The folder that is the program's further
+argument is written through, and so is the shared folder. All is done by system calls: a guest needs
+14 ms of CPU for a fork and as much for the start of a program, and ``mount`` would be started a
+dozen times.
 """
 
 from __future__ import annotations
@@ -14,12 +15,11 @@ import os
 import sys
 from pathlib import Path
 
-from httpbed.host.guest.command import SHARED
+from httpbed.host.guest.places import LEFT_IN_KERNEL, SHARED, WRITTEN_IN_KERNEL
 
 _MEMORY = Path("/sys")
-"""Memory is mounted here first: no folder that is written through lies below."""
+"""Memory is mounted here first."""
 _NO_NEW_PRIVILEGES = 38
-_BIND, _REMOUNT, _READ_ONLY = 4096, 32, 1
 _DETACH = 2
 _PIVOT_ROOT = 155
 """Number of the system call on x86-64; the C library has no function for it."""
@@ -57,10 +57,6 @@ def make_root() -> None:
         OSError: The guest's kernel refused.
     """
     _checked(_libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0), "no_new_privs")
-    written_through = (SHARED, *map(Path, sys.argv[2:]))
-    for folder in written_through:
-        _mount(str(folder), folder, flags=_BIND)
-    _mount("", Path("/"), flags=_REMOUNT | _BIND | _READ_ONLY)
     _mount("tmpfs", _MEMORY, data="size=90%")
     for name in ("dev", "upper", "work", "root"):
         (_MEMORY / name).mkdir()
@@ -69,8 +65,9 @@ def make_root() -> None:
     layers = f"lowerdir=/,upperdir={_MEMORY}/upper,workdir={_MEMORY}/work"
     _mount("overlay", _MEMORY / "root", data=layers)
     _fill(_MEMORY / "root")
-    for folder in written_through:
-        _mount(str(folder), _MEMORY / "root" / folder.relative_to("/"), flags=_BIND)
+    _write_through(LEFT_IN_KERNEL, SHARED)
+    for folder in map(Path, sys.argv[2:]):
+        _write_through(WRITTEN_IN_KERNEL, folder)
     _enter(_MEMORY / "root")
 
 
@@ -98,6 +95,11 @@ def _fill(root: Path) -> None:
     (root / SHARED.relative_to("/")).mkdir(parents=True)
 
 
+def _write_through(place: str, folder: Path) -> None:
+    """Mount a folder of the kernel's own root."""
+    _mount("hostfs", _MEMORY / "root" / folder.relative_to("/"), data=place)
+
+
 def _enter(root: Path) -> None:
     """Make ``root`` the root, and leave the former one."""
     former = root / ".former"
@@ -108,10 +110,9 @@ def _enter(root: Path) -> None:
     _checked(_libc.umount2(b"/.former", _DETACH), "umount of the former root")
 
 
-def _mount(source: str, target: Path, *, flags: int = 0, data: str = "") -> None:
-    """Mount a file system, named as its source, or another mount if ``flags`` say so."""
-    kind = None if flags else source.encode()
-    words = (source.encode(), os.fsencode(target), kind, ctypes.c_ulong(flags), data.encode())
+def _mount(kind: str, target: Path, *, data: str = "") -> None:
+    """Mount a file system of a kind, which is also the name of its source."""
+    words = (kind.encode(), os.fsencode(target), kind.encode(), ctypes.c_ulong(0), data.encode())
     _checked(_libc.mount(*words), f"mount on {target}")
 
 

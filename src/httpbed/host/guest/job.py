@@ -1,7 +1,8 @@
 """A job of httpbed's own Python in a guest: handed over before the boot, with a result at its end.
 
-Host and guest share a folder. The host writes the work and the first program into it; the guest
-leaves the result there. Nothing is asked of the host meanwhile.
+The host writes the work and the first program into a folder that the guest reads; the guest leaves
+the result in another one. Nothing is asked of the host meanwhile. Whatever is left is read as a
+file of a program under test.
 """
 
 from __future__ import annotations
@@ -15,19 +16,24 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from httpbed.experiment.errors import BedError, HostError
+from httpbed.experiment.errors import BedError, HostError, visible
 from httpbed.host import folders
 from httpbed.host.guest import first_process
-from httpbed.host.guest.command import INIT, SHARED, init
+from httpbed.host.guest.places import HANDED, SHARED
 from httpbed.host.sandbox import untrusted_files
 
 _WORK, _RESULT = "work.pickle", "result.json"
 _BROKEN = "broken"
 """Key of a result: why the job was broken off."""
-_WITHOUT_RESULT = "the guest powered off without a result"
+_LONGEST_REASON = 2000
+RESULT_BYTES = 2**25
+"""Most bytes of a result: an object of phases, or of a command and its link."""
+READABLE = 0o755
+"""Mode of what is handed over."""
 _COMPILED, _READ_ONLY = "PYTHONPYCACHEPREFIX", "PYTHONDONTWRITEBYTECODE"
 """Variables of Python: the folder of compiled modules, and that it writes none."""
 _BEGINS_S = 1
@@ -41,33 +47,53 @@ class _Time(ctypes.Structure):
     _fields_ = (("seconds", ctypes.c_long), ("nanoseconds", ctypes.c_long))
 
 
+@dataclass(frozen=True)
+class Handed:
+    """What a guest gets."""
+
+    folder: Path
+    """The folder with its work and its first program."""
+    seen: Sequence[Path]
+    """What it needs of this machine to do the work."""
+
+
 def hand_over(
-    shared: Path,
+    folder: Path,
     module: str,
     work: object,
-    writable: Sequence[Path] = (),
+    written: Path | None = None,
     later: tuple[str, ...] = (),
-) -> None:
+) -> Handed:
     """Write the work and the guest's first program, which runs ``module`` with this Python.
 
-    The guest writes through into the ``writable`` folders of this machine, beside the shared one.
-    ``later`` names modules that the job imports while it runs.
+    Args:
+        folder: Gets the folder of both.
+        module: Its ``main`` does the work.
+        work: Is pickled.
+        written: A folder of this machine that the guest writes to.
+        later: Names of modules that the job imports while it runs.
     """
-    write_work(shared, work)
-    program = shared / INIT
-    environment = {**_environment(), _COMPILED: str(_compiled(module, later))}
-    program.write_text(init(module, environment, writable))
-    program.chmod(0o755)
+    from httpbed.host.guest import command, visible_files  # noqa: PLC0415 - guests do without
+
+    handed, compiled = folder / "handed", _compiled(module, later)
+    handed.mkdir(mode=READABLE)
+    write_work(handed, work)
+    program = handed / command.INIT
+    environment = {**_environment(), _COMPILED: str(compiled)}
+    program.write_text(command.init(module, environment, written))
+    for one in (handed, *handed.iterdir()):  # whatever the mask: a guest of root is another user's
+        one.chmod(READABLE)
+    return Handed(handed, visible_files.of_python(compiled))
 
 
-def write_work(shared: Path, work: object) -> None:
+def write_work(handed: Path, work: object) -> None:
     """Pickle a guest's work. The same httpbed reads it; only this user can write to the folder."""
-    (shared / _WORK).write_bytes(pickle.dumps(work))
+    (handed / _WORK).write_bytes(pickle.dumps(work))
 
 
-def read_work(shared: Path) -> Any:
+def read_work(handed: Path) -> Any:
     """Read a guest's work."""
-    return pickle.loads((shared / _WORK).read_bytes())  # noqa: S301 - see write_work
+    return pickle.loads((handed / _WORK).read_bytes())  # noqa: S301 - see write_work
 
 
 def perform(act: Callable[[Any], dict[str, Any]]) -> None:
@@ -78,7 +104,7 @@ def perform(act: Callable[[Any], dict[str, Any]]) -> None:
     """
     first_process.make_root()
     try:
-        result = act(read_work(SHARED))
+        result = act(read_work(HANDED))
     except (BedError, HostError) as error:
         result = {_BROKEN: str(error)}
     except Exception as error:  # noqa: BLE001 - see above
@@ -101,25 +127,34 @@ def begin() -> None:
         raise OSError(failed, os.strerror(failed))
 
 
-def write_result(shared: Path, result: dict[str, Any]) -> None:
+def write_result(left: Path, result: dict[str, Any]) -> None:
     """Write a job's result."""
-    (shared / _RESULT).write_text(json.dumps(result))
+    (left / _RESULT).write_text(json.dumps(result))
 
 
-def read_result(shared: Path) -> dict[str, Any]:
-    """Return a job's result.
+def read_result(left: Path) -> dict[str, Any]:
+    """Return a job's result; only the caller knows what its values must be.
 
     Raises:
         BedError: The bed broke the job off in the guest, or the guest left no readable result.
     """
     try:
-        text = untrusted_files.own_text(shared / _RESULT)
-        result: dict[str, Any] = json.loads(text) if text else {_BROKEN: _WITHOUT_RESULT}
+        text = untrusted_files.text(left / _RESULT, most=RESULT_BYTES)
+        result = untrusted_files.json_value(text, _RESULT)
+    except FileNotFoundError:
+        raise BedError("the guest powered off without a result") from None
     except ValueError as error:
-        raise BedError(f"the guest's result cannot be read: {error}") from None
+        raise unreadable(str(error)) from None
+    if not isinstance(result, dict):
+        raise unreadable("it is no object")
     if _BROKEN in result:
-        raise BedError(result[_BROKEN])
+        raise BedError(visible(str(result[_BROKEN]))[:_LONGEST_REASON])
     return result
+
+
+def unreadable(reason: str) -> BedError:
+    """Return the error for a result that is not what the job leaves."""
+    return BedError(f"the guest's result cannot be read: {reason}")
 
 
 @functools.cache
@@ -130,6 +165,7 @@ def _compiled(module: str, later: tuple[str, ...]) -> Path:
     folder set, Python reads no bytecode beside the modules.
     """
     folder = folders.cache() / "bytecode"
+    folder.mkdir(parents=True, exist_ok=True)
     environment = {**os.environ, **_environment(), _COMPILED: str(folder)}
     del environment[_READ_ONLY]
     subprocess.run(  # a failed import fails again in the guest, which reports it
@@ -138,6 +174,7 @@ def _compiled(module: str, later: tuple[str, ...]) -> Path:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         check=False,
+        umask=~READABLE & 0o777,
     )
     return folder
 

@@ -66,6 +66,8 @@ class ProcessSpec:
     part."""
     processes: int | None = None
     """Upper bound of the processes and threads of its part; before Linux 6.14, of the sandbox."""
+    cpu: int | None = None
+    """The only processor that it runs on; for programs of a part."""
 
     def shell(self) -> str:
         """Return the command as a shell line, with the host before it."""
@@ -96,12 +98,16 @@ class PartSpec:
     of all files in it."""
     shared: Mapping[str, Path] = field(default_factory=dict)
     """Files and folders of this machine that only it sees, read-only: path in the part -> path."""
+    written: Mapping[str, Path] = field(default_factory=dict)
+    """Folders of this machine that only it sees, and writes to: path in the part -> path."""
     files: Mapping[str, str] = field(default_factory=dict)
     """Files that only it sees: path in the part -> content."""
     memory_bytes: int | None = None
     """Upper bound of the memory of all its processes."""
     processes: int | None = None
     """Upper bound of its processes and threads."""
+    guest: bool = False
+    """Whether its program is the kernel of a guest, which needs fewer system calls."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the specification in the sandbox's input format."""
@@ -110,9 +116,11 @@ class PartSpec:
             "host": self.host,
             "folders": dict(self.folders),
             "shared": {seen: str(path) for seen, path in self.shared.items()},
+            "written": {seen: str(path) for seen, path in self.written.items()},
             "files": dict(self.files),
             "memory_bytes": self.memory_bytes,
             "processes": self.processes,
+            "guest": self.guest,
         }
 
 
@@ -149,6 +157,8 @@ class SandboxSpec:
     part."""
     shell: ShellSpec | None = None
     """For a command of the user, which sees this machine's filesystem."""
+    keeps_user: bool = False
+    """Whether it stays root if root starts it, as a command of the user does."""
 
     def folders(self) -> dict[str, int]:
         """Return the folders of all parts: name -> most bytes."""
@@ -171,7 +181,7 @@ class SandboxSpec:
             "hosts": {name: dict(sysctls) for name, sysctls in self.hosts.items()},
             "sysctls": dict(self.sysctls),
             "tmpfs_bytes": self.tmpfs_bytes,
-            "unprivileged": None if self.shell else unprivileged.user(),
+            "unprivileged": None if self.shell or self.keeps_user else unprivileged.user(),
             "root_to": root_to,
             "shell": self.shell
             and {

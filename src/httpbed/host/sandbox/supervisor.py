@@ -361,6 +361,7 @@ def _start_request(spec: ProcessSpec) -> dict[str, Any]:
         "stderr": spec.stderr,
         "lines": spec.lines,
         "timeout_s": spec.timeout_s,
+        "cpu": spec.cpu,
         "file_bytes": spec.file_bytes,
         "memory_bytes": spec.memory_bytes,
         "processes": spec.processes,

@@ -8,12 +8,13 @@ regular files are read, and each read has a size limit.
 from __future__ import annotations
 
 import errno
+import json
 import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import TextIO
+from typing import Any, TextIO
 
 MOST_BYTES = 2**26
 """Default size limit of a file."""
@@ -21,6 +22,8 @@ MOST_LINES = 2**18
 """Number of lines of a program's file; a log of so many requests has more than 64 MiB."""
 READABLE = 0o644
 """Mode of written files: programs under test may run as another user."""
+MOST_CONTAINERS, MOST_VALUES = 2 * 10**6, 2 * 10**7
+"""Most objects and lists, and most values, of a file of JSON: 256 and 36 bytes of memory each."""
 OWN_BYTES = 2**28
 """Size limit of files that httpbed wrote, such as the emulator's result of a long lossy
 transfer."""
@@ -114,6 +117,26 @@ def own_text(file: Path) -> str:
         return text(file, most=OWN_BYTES)
     except FileNotFoundError:
         return ""
+
+
+def json_value(content: str, name: str) -> Any:
+    """Return the JSON value in a file's text, which is parsed only if it takes no more than 1 GB.
+
+    Raises:
+        ValueError: It is larger, or no JSON.
+    """
+    if content.count("[") + content.count("{") > MOST_CONTAINERS:
+        raise UnreadableError(name, f"has more than {MOST_CONTAINERS:,} objects and lists")
+    if content.count(",") > MOST_VALUES:
+        raise UnreadableError(name, f"has more than {MOST_VALUES:,} values")
+    try:
+        return json.loads(content, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise UnreadableError(name, "is nested too deeply") from None
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is no number")
 
 
 def last_line(folder: Path, name: str, most: int = 4096) -> str:

@@ -7,7 +7,7 @@ import shutil
 from typing import Any
 
 from httpbed.host.guest import job
-from httpbed.host.guest.command import SHARED
+from httpbed.host.guest.places import SHARED
 from httpbed.trial.guest.work import ARTIFACTS, ATTEMPT, PHASES, Work
 from httpbed.trial.run import runner
 

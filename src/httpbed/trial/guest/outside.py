@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from httpbed.experiment import seeds
-from httpbed.experiment.errors import BedError, HostError
-from httpbed.experiment.trial import Trial
-from httpbed.host.guest import boot, job
+from httpbed.experiment.errors import BedError, HostError, visible
+from httpbed.experiment.trial import Record, Trial
+from httpbed.host.guest import boot, job, visible_files
 from httpbed.host.guest.command import Guest
+from httpbed.host.guest.job import Handed
 from httpbed.host.packages.guest_kernel import GuestKernel
 from httpbed.trial import isolation
 from httpbed.trial.guest import inside
@@ -24,8 +26,12 @@ from httpbed.trial.guest.work import ARTIFACTS, ATTEMPT, PHASES, Work
 from httpbed.trial.plan import CampaignSetup, TrialPlan
 from httpbed.trial.run import runner
 
-SHARED = "guest"
-"""Name beside the artifacts of the folder that host and guest share."""
+FOLDER = "guest"
+"""Name beside the artifacts of the folder that an attempt in a guest needs meanwhile."""
+BED_BYTES = 2**31
+"""Most bytes that the bed leaves in a guest: the emulator's result and its packet log."""
+_MOST_PHASES, _LONGEST_PHASE, _MOST_S = 100, 40, 1e9
+_LONGEST_REASON = 300
 MEMORY_BYTES = 2 * 2**30
 """Memory of a guest beside the bodies that programs store; the machine gives what is used."""
 COPIES = 4
@@ -53,23 +59,59 @@ async def run(planned: TrialPlan, setup: CampaignSetup, artifacts: Path) -> Mapp
         HostError: There is no kernel for guests.
         OSError: The disk is full.
     """
-    shared = artifacts.parent / SHARED
-    shared.mkdir(mode=0o700)
+    folder = artifacts.parent / FOLDER
+    folder.mkdir()
     try:
         work = handed(planned, setup)
-        await asyncio.to_thread(job.hand_over, shared, inside.__name__, work, (), _IMPORTED_LATER)
+        given = await asyncio.to_thread(
+            job.hand_over, folder, inside.__name__, work, None, _IMPORTED_LATER
+        )
         with boot.processor() as cpu:
-            guest = _guest(planned, _kernel(setup), shared, cpu)
-            await boot.run(guest, limit_s=limit_s(planned.trial))
-        if (shared / ARTIFACTS).exists():
-            (shared / ARTIFACTS).rename(artifacts)
-        phases = job.read_result(shared)[PHASES]
-        return {name: float(seconds) for name, seconds in phases.items()}
+            guest = _guest(planned, _kernel(setup), given, work, cpu)
+            left = await boot.run(guest, folder, limit_s=limit_s(planned.trial))
+        phases = read_phases(job.read_result(left))
+        if not (left / ARTIFACTS).is_dir():
+            raise job.unreadable("it left no artifacts")
+        (left / ARTIFACTS).rename(artifacts)
     except BedError:
         runner.refuse_full_disk(artifacts.parent)
         raise
     finally:
-        await asyncio.to_thread(shutil.rmtree, shared)
+        await asyncio.to_thread(shutil.rmtree, folder)
+    return phases
+
+
+def read_phases(result: Mapping[str, Any]) -> Mapping[str, float]:
+    """Return the virtual seconds of each phase, of a result as a guest left it.
+
+    Raises:
+        BedError: They are no such thing.
+    """
+    phases = result.get(PHASES)
+    if not isinstance(phases, dict) or len(phases) > _MOST_PHASES:
+        raise job.unreadable("it has no phases")
+    for name, seconds in phases.items():
+        if not name.isprintable() or len(name) > _LONGEST_PHASE:
+            raise job.unreadable("a phase has no name")
+        if not isinstance(seconds, int | float) or not 0 <= seconds <= _MOST_S:
+            raise job.unreadable(f"the phase {name} has no length")
+    return {name: float(seconds) for name, seconds in phases.items()}
+
+
+def judged(judge: Callable[[], Record]) -> Record:
+    """Judge what a guest left: its evidence may have any form.
+
+    In real time the bed writes that evidence on this machine. A program that has taken its guest
+    writes it itself. The checks of physical bounds are computed here, from the experiment.
+
+    Raises:
+        BedError: It cannot be judged.
+    """
+    try:
+        return judge()
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        reason = f"{type(error).__name__}: {visible(str(error))[:_LONGEST_REASON]}"
+        raise BedError(f"what the guest left cannot be judged: {reason}") from error
 
 
 def handed(planned: TrialPlan, setup: CampaignSetup) -> Work:
@@ -93,12 +135,14 @@ def _kernel(setup: CampaignSetup) -> GuestKernel:
     return setup.kernel
 
 
-def _guest(planned: TrialPlan, kernel: GuestKernel, shared: Path, cpu: int) -> Guest:
+def _guest(planned: TrialPlan, kernel: GuestKernel, given: Handed, work: Work, cpu: int) -> Guest:
     bodies = sum(workload.body_bytes() for workload in planned.scenario.workloads())
     return Guest(
         kernel=kernel.path,
-        shared=shared.resolve(),
+        handed=given.folder,
         seed=seeds.guest(planned.trial.seed, planned.trial.block),
         memory_bytes=MEMORY_BYTES + COPIES * bodies,
         cpu=cpu,
+        left_bytes=BED_BYTES + sum(work.sandbox.folders().values()),
+        seen=visible_files.topmost([*given.seen, *visible_files.of_sandbox(work.sandbox)]),
     )

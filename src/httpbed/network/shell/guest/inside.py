@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from httpbed.host.guest import job
-from httpbed.host.guest.command import SHARED
+from httpbed.host.guest.places import SHARED
 from httpbed.network.shell import run as shell
 from httpbed.network.shell.guest.work import LOG, PCAP, STDERR, STDOUT, HandedCommand
 

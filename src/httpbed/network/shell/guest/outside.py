@@ -8,20 +8,21 @@ neither has virtual time.
 from __future__ import annotations
 
 import asyncio
-import math
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from httpbed.experiment import seeds
 from httpbed.experiment.errors import Mistake
 from httpbed.host import scratch
-from httpbed.host.guest import boot, job, randomness
-from httpbed.host.guest.command import SHARED, Guest
+from httpbed.host.guest import boot, job, randomness, visible_files
+from httpbed.host.guest.command import Guest
+from httpbed.host.guest.places import HANDED, LEFT
 from httpbed.host.packages.guest_kernel import GuestKernel
 from httpbed.host.sandbox import untrusted_files
 from httpbed.host.sandbox.spec import Exit
@@ -41,8 +42,26 @@ MEMORY_BYTES = 2 * 2**30
 """Memory of a guest; this machine gives what is used."""
 LOOK_S = 0.05
 """Time between two looks at what the command has printed."""
-_OWN = ("/dev", "/proc", "/sys")
-"""Folders that every guest has of its own."""
+LEFT_BYTES = 2**32
+"""Most bytes of what a command prints and the emulator records."""
+_NUMBER, _NOTHING = (int, float), type(None)
+_OF_EXIT: Mapping[str, tuple[type, ...]] = {
+    "status": (int, _NOTHING),
+    "signal": (int, _NOTHING),
+    "timed_out": (bool,),
+    "wall_s": _NUMBER,
+    "cpu_s": _NUMBER,
+    "max_rss_kib": (int,),
+    "runs": (int,),
+    "ended_for": (str, _NOTHING),
+}
+_OF_RUN: Mapping[str, tuple[type, ...]] = {
+    "peer": (str,),
+    "outside": (str,),
+    "real_time": (bool,),
+    "result": (dict,),
+}
+"""Types of the values of a result."""
 _PIECE = 2**20
 _ANY_SIZE = 2**62
 _IMPORTED_LATER = ("httpbed.host.packages.toolbox",)
@@ -53,7 +72,7 @@ Say = Callable[[str], None]
 
 def mistakes(environment: Mapping[str, str], folder: Path, *, isolated: bool) -> Iterator[Mistake]:
     """Yield what keeps a command in this folder and environment out of a guest."""
-    if folder == Path("/") or any(folder.is_relative_to(own) for own in _OWN):
+    if folder == Path("/") or folder.parts[1] in visible_files.OWN:
         reason = f"a guest cannot write into the working folder {folder}"
         yield Mistake("--clock", reason, "change to a folder of yours")
     if environment.get("HTTPBED_UPLINK") and not isolated:
@@ -69,24 +88,29 @@ async def run(request: LinkRequest, kernel: GuestKernel, folder: Path, say: Say)
     """
     output_files.empty((request.pcap, request.log))
     with scratch.temporary("link") as own, ExitStack() as stack:
-        shared = own.resolve()
-        shutil.copy(kernel.random_device, shared / RANDOM_DEVICE)
-        environment = randomness.environment(str(SHARED / RANDOM_DEVICE), os.environ)
+        environment = randomness.environment(str(HANDED / RANDOM_DEVICE), os.environ)
         work = HandedCommand(replace(request, outside=False, meter=False), folder, environment)
-        job.hand_over(shared, inside.__name__, work, [folder], _IMPORTED_LATER)
-        printed = stack.enter_context(_printed(shared))
+        given = job.hand_over(own, inside.__name__, work, folder, _IMPORTED_LATER)
+        shutil.copy(kernel.random_device, given.folder / RANDOM_DEVICE)
         guest = Guest(
             kernel=kernel.path,
-            shared=shared,
+            handed=given.folder,
             seed=seeds.guest(request.seed, 0),
             memory_bytes=MEMORY_BYTES,
             cpu=stack.enter_context(boot.processor()),
+            left_bytes=LEFT_BYTES,
+            seen=visible_files.of_user(),
+            written=folder,
+            streams=(STDOUT, STDERR),
         )
+        printed = list[_Stream]()
+        running = boot.run(guest, own, watch=partial(_open, printed, stack))
         try:
-            await _passing_on(printed, asyncio.create_task(boot.run(guest, limit_s=math.inf)))
+            left = await _passing_on(printed, asyncio.create_task(running))
         finally:
-            _keep({PCAP: request.pcap, LOG: request.log}, shared, say)
-        return _link_run(job.read_result(shared))
+            outputs = {PCAP: request.pcap, LOG: request.log}
+            _keep(outputs, own / "trial" / LEFT, say)
+        return read_run(job.read_result(left))
 
 
 @dataclass(frozen=True)
@@ -103,23 +127,19 @@ class _Stream:
                 piece = piece[os.write(self.descriptor, piece) :]
 
 
-@contextmanager
-def _printed(shared: Path) -> Iterator[list[_Stream]]:
-    """Make the files of both streams, open to be read."""
-    with ExitStack() as stack:
-        yield [
-            _Stream(stack.enter_context((shared / name).open("w+b")), descriptor)
-            for descriptor, name in enumerate((STDOUT, STDERR), start=1)
-        ]
+def _open(printed: list[_Stream], stack: ExitStack, left: Path) -> None:
+    """Open the files of both streams, which exist before the guest runs."""
+    for descriptor, name in enumerate((STDOUT, STDERR), start=1):
+        printed.append(_Stream(stack.enter_context((left / name).open("rb")), descriptor))
 
 
-async def _passing_on(printed: list[_Stream], guest: asyncio.Task[None]) -> None:
+async def _passing_on(printed: list[_Stream], guest: asyncio.Task[Path]) -> Path:
     """Wait for the guest's end, and pass on what the command prints meanwhile."""
     try:
         while not (await asyncio.wait([guest], timeout=LOOK_S))[0]:
             for stream in printed:
                 stream.pass_on()
-        await guest
+        return await guest
     finally:
         guest.cancel()
         with suppress(asyncio.CancelledError, Exception):
@@ -148,5 +168,24 @@ def _copy(recorded: Path, path: Path) -> None:
         shutil.copyfileobj(file.buffer, copy, _PIECE)
 
 
-def _link_run(result: Mapping[str, Any]) -> LinkRun:
-    return LinkRun(**{**result, "exit": Exit(**result["exit"])})
+def read_run(result: Mapping[str, Any]) -> LinkRun:
+    """Return how a command and its link ended, of a result as a guest left it.
+
+    Raises:
+        BedError: It is no such thing. The command is root in its guest, and could have written it.
+    """
+    try:
+        ended = Exit(**_typed(result["exit"], _OF_EXIT))
+        values = _typed({name: one for name, one in result.items() if name != "exit"}, _OF_RUN)
+    except (KeyError, TypeError, ValueError) as error:
+        raise job.unreadable(str(error)) from None
+    return LinkRun(exit=ended, **values)
+
+
+def _typed(values: Mapping[str, Any], types: Mapping[str, tuple[type, ...]]) -> dict[str, Any]:
+    if values.keys() != types.keys():
+        raise ValueError("it has other keys")
+    for name, value in values.items():
+        if not isinstance(value, types[name]):
+            raise TypeError(f"{name} is of another type")
+    return dict(values)
