@@ -22,10 +22,12 @@ from pathlib import Path
 import attacks
 import misuse
 import sending
+import traffic
 
 
-def client(address: str, name: str, authority: str, request: str) -> None:
+def client(attack: str, address: str, name: str, authority: str, request: str) -> None:
     """Fetch a file over HTTP/1.1, and report it as httpbed's own clients do."""
+    haste = traffic.HASTES.get(attack, lambda *_: None)
     path, _, file = request.partition("=")
     context = ssl.create_default_context(cafile=authority)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
@@ -37,7 +39,11 @@ def client(address: str, name: str, authority: str, request: str) -> None:
         version, cipher = connection.version(), connection.cipher()
         asked = f"GET {path} HTTP/1.1\r\nHost: {name}\r\nConnection: close\r\n\r\n"
         connection.sendall(asked.encode())
-        answer = b"".join(chunks(connection))
+        answer = b""
+        haste(connection, 0)
+        for chunk in chunks(connection):
+            answer += chunk
+            haste(connection, len(answer))
     head, _, body = answer.partition(b"\r\n\r\n")
     Path(file).write_bytes(body)
     told = {
@@ -85,12 +91,15 @@ def main() -> None:
     """Attack, then work as the client or the server."""
     attack, role, *words = sys.argv[1:]
     os.chdir(Path(__file__).parent)
-    if reaching := {**attacks.ATTACKS, **sending.SENDING}.get(attack):
-        reaching(attacks.Report(attack))
-    elif attack != "none":
+    tried = {**attacks.ATTACKS, **sending.SENDING, **traffic.REPORTED}
+    if attack in tried:
+        tried[attack](attacks.Report(attack))
+    elif attack in misuse.MISUSE:
         misuse.MISUSE[attack]()
+    elif attack in traffic.SENDERS:
+        traffic.SENDERS[attack](words[0])
     if role == "client":
-        client(*words)
+        client(attack, *words)
     else:
         server(*words)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.experiment.trial import Record
+from httpbed.programs import catalog
 from real_runs import SmallExperiment, stage
 
 ADVERSARY = Path(__file__).parents[1] / "adversary"
@@ -66,6 +67,7 @@ def attacked(folder: Path, attack: str, role: str = "client", **settings: Any) -
     recipes.mkdir()
     for one in ("client", "server"):
         (recipes / f"adversary-{one}.toml").write_text(recipe(one))
+    (recipes / "silent-quic.toml").write_text(silent_quic())
     played = {role: f"adversary-{role}", f"on_{role}": f'knobs = {{ attack = "{attack}" }}'}
     wanted = SmallExperiment(**{"versions": ("1.1",), "time_limit": "20 s", **played, **settings})
     records = stage(wanted, [recipes]).run(folder / "campaign")
@@ -92,3 +94,22 @@ def recipe(role: str) -> str:
 def _file(module: Path) -> str:
     text = module.read_text().replace("{", "{{").replace("}", "}}")
     return f"\"{module.name}\" = '''\n{text}'''\n"
+
+
+def silent_quic() -> str:
+    """Write the recipe of httpbed's client on aioquic that sends nothing after some bytes."""
+    text = (Path(catalog.__file__).with_name("recipes") / "aioquic.toml").read_text()
+    knob = """
+[knobs.silent_from]
+default = "0"
+pattern = '[0-9]+'
+meaning = "bytes of the body after which the client sends nothing"
+
+[run]
+"""
+    text = text.replace('name = "aioquic"', 'name = "silent-quic"')
+    text = text.replace("\n[run]\n", knob, 1)
+    text = text.replace(
+        '"{folder}/aioquic_client.py",', '"{folder}/silent_quic.py", "{silent_from}",'
+    )
+    return f"{text}\n[run.files]\n{_file(ADVERSARY / 'silent_quic.py')}"

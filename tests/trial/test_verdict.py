@@ -83,10 +83,7 @@ BED_FAULTS: dict[str, tuple[Fault, str]] = {
         on_link("directions", 1, "last_ns", to=200_000_000),
         "possible for this link, bytes in any window",
     ),
-    "a request faster than light": (
-        on_link("connections", 0, "client_last_ns", to=943_000_000),
-        "possible for this link, times",
-    ),
+    "a frame sent early": (on_link("early_ns", to=1), "possible for this link, times"),
     "more acknowledged than delivered": (
         on_link("connections", 0, "acknowledged_ahead", to=1),
         "possible for this link, bytes received",
@@ -105,6 +102,10 @@ BED_FAULTS: dict[str, tuple[Fault, str]] = {
     ),
 }
 SUBJECT_FAULTS: dict[str, tuple[Fault, str]] = {
+    "a request faster than light": (
+        on_link("connections", 0, "client_close_ns", to=943_000_000),
+        "possible for this link, requests",
+    ),
     "wrong digest": (stored({**BODY, "sha256": "0" * 64}), "body as served"),
     "short body": (stored({**BODY, "bytes": 999_999}), "body as served"),
     "no body": (stored(None), "body as served"),

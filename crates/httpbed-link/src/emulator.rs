@@ -3,13 +3,14 @@
 mod changes;
 mod connections;
 mod observer;
+mod sent;
 mod translation;
 
 use std::collections::VecDeque;
 use std::io;
 
 use link_model::{Account, Departure, Direction, Ecn, Fate, Nanos, Packet, Stage, Witness};
-use wire::{Codepoint, ConnectionTable, Delivery, ETHERNET_HEADER_BYTES, Frame, Transport};
+use wire::{Codepoint, ConnectionTable, Delivery, ETHERNET_HEADER_BYTES, Frame};
 
 use crate::changes::{By, Changed};
 use crate::config::{Backend, Config, Link};
@@ -18,6 +19,8 @@ use crate::nat::Nat;
 use crate::records::{Carried, Records};
 use crate::timeline::{Settled, Timelines};
 use crate::triggers::Triggers;
+
+pub use sent::Sent;
 
 /// Links with their state. Interface `2 n + side` is link *n*'s towards its host *side*; frames that arrive
 /// there travel in the direction of the same number and leave by [`Emulator::exit`].
@@ -47,6 +50,8 @@ pub struct Emulator {
     longest_frame: usize,
     started: Option<Nanos>,
     oddities: Oddities,
+    /// What each host sent into each direction beside its connections' packets.
+    sent: Vec<Sent>,
 }
 
 /// A frame as it arrived on an interface.
@@ -72,11 +77,11 @@ pub struct Oddities {
     pub oversize: u64,
     /// Frames with a kernel stamp in the future, which means that the clock was set back.
     pub unstamped: u64,
-    /// Frames that are not IP, or IPv6 neighbour or multicast listener discovery. They are dropped.
-    pub stray: u64,
-    /// IP packets with unreadable headers: dropped if it is the IP header itself, else carried. Also packets whose
-    /// checksum was left to a network card, which means that offloads are on: carried, but no host accepts them.
-    pub malformed: u64,
+    /// Packets whose checksum was left to a network card, which means that offloads are on: carried, but no host
+    /// accepts them.
+    pub unfinished: u64,
+    /// Frames without a readable IP header that the kernel sent to a host, on a link that it carries.
+    pub leaving: u64,
 }
 
 /// Something to report to the orchestrator.
@@ -135,6 +140,7 @@ impl Emulator {
             longest_frame: usize::from(config.mtu) + ETHERNET_HEADER_BYTES,
             started: None,
             oddities: Oddities::default(),
+            sent: vec![Sent::default(); described.len()],
         }
     }
 
@@ -202,23 +208,18 @@ impl Emulator {
         self.oddities
     }
 
+    /// What each direction's host sent into it beside its connections' packets, since the start.
+    pub fn sent(&self) -> &[Sent] {
+        &self.sent
+    }
+
     /// Takes a frame that arrived on an interface; returns its buffer if the frame is not carried.
     pub fn arrive(&mut self, interface: usize, mut arrival: Arrival) -> Option<Vec<u8>> {
         arrival.at = arrival.at.max(self.last_arrivals[interface]);
         self.last_arrivals[interface] = arrival.at;
         let counts = self.started.is_some_and(|start| arrival.at >= start);
         let wanted = self.translate_back(interface, &mut arrival);
-        let mut oddities = Oddities { unstamped: u64::from(!arrival.stamped), ..Oddities::default() };
-        let inspected = if arrival.length > self.longest_frame {
-            oddities.oversize = 1;
-            None
-        } else {
-            self.inspect(interface, &arrival, counts && wanted, &mut oddities)
-        };
-        if counts {
-            self.oddities.add(oddities);
-        }
-        let Some((packet, delivery)) = inspected else { return Some(arrival.frame) };
+        let Some((packet, delivery)) = self.inspect(interface, &arrival, counts, wanted) else { return Some(arrival.frame) };
         if self.observes() {
             if counts {
                 self.note_arrival(interface, packet.bytes, &arrival);
@@ -241,27 +242,28 @@ impl Emulator {
         None
     }
 
-    /// The packet without its frame, if it is to be carried, and what its delivery will prove.
+    /// The packet without its frame, if it is to be carried, and what its delivery will prove. Unless it `counts`, it
+    /// is in no account; unless it is `wanted`, its connection does not get it.
     fn inspect(
         &mut self,
         interface: usize,
         arrival: &Arrival,
         counts: bool,
-        oddities: &mut Oddities,
+        wanted: bool,
     ) -> Option<(Packet<()>, Option<Delivery>)> {
-        let packet = match Frame::parse(&arrival.frame) {
-            Frame::Stray => {
-                oddities.stray = 1;
-                return None;
-            }
-            Frame::Malformed => {
-                oddities.malformed = 1;
-                return None;
-            }
-            Frame::Ip(packet) => packet,
-        };
-        oddities.malformed = u64::from(packet.transport == Transport::Malformed || !arrival.finished);
-        let delivery = if counts { self.follow(interface, arrival.at, &packet) } else { None };
+        let is_oversize = arrival.length > self.longest_frame;
+        if counts {
+            self.oddities.note(arrival, is_oversize);
+        }
+        if is_oversize {
+            return None;
+        }
+        let frame = Frame::parse(&arrival.frame);
+        if counts {
+            self.sent[interface].note(&frame);
+        }
+        let Frame::Ip(packet) = frame else { return None };
+        let delivery = if counts && wanted { self.follow(interface, arrival.at, &packet) } else { None };
         let mut seen = Packet::new(packet.bytes + self.overheads[interface], ());
         seen.flow = packet.flow();
         seen.ecn = match packet.ecn {
@@ -373,11 +375,10 @@ fn with_body(packet: &Packet<()>, body: Carried) -> Packet<Carried> {
 }
 
 impl Oddities {
-    const fn add(&mut self, other: Self) {
-        self.oversize += other.oversize;
-        self.unstamped += other.unstamped;
-        self.stray += other.stray;
-        self.malformed += other.malformed;
+    fn note(&mut self, arrival: &Arrival, is_oversize: bool) {
+        self.unstamped += u64::from(!arrival.stamped);
+        self.oversize += u64::from(is_oversize);
+        self.unfinished += u64::from(!arrival.finished && !is_oversize);
     }
 }
 

@@ -12,6 +12,8 @@ mod clock;
 mod command;
 pub mod config;
 mod emulator;
+#[cfg(any(test, fuzzing))]
+pub mod exercise;
 mod heads;
 mod log;
 mod nat;

@@ -14,11 +14,11 @@ use witnessed::Witnessed;
 
 use crate::changes::ChangeReport;
 use crate::config::Config;
-use crate::emulator::Emulator;
+use crate::emulator::{Emulator, Sent};
 use crate::timeline::TimelineReport;
 
 /// Version of the result's format.
-pub const SCHEMA: u32 = 4;
+pub const SCHEMA: u32 = 5;
 
 /// An event.
 #[derive(Debug, Serialize)]
@@ -132,6 +132,9 @@ pub struct Machine {
     pub stopped_ns: Nanos,
     /// Frames lost because the emulator did not read them in time.
     pub socket_drops: u64,
+    /// The same of each direction.
+    #[serde(skip)]
+    pub receive_drops: Vec<u64>,
     /// Frames that the kernel rejected.
     pub send_failures: u64,
     /// Actual send time minus due time.
@@ -167,6 +170,8 @@ struct Spread {
 struct DirectionReport<'a> {
     #[serde(flatten)]
     counters: Counters<'a>,
+    sent: Sent,
+    receive_drops: u64,
     queue_delay_ns: Spread,
     first_ns: Option<Nanos>,
     last_ns: Option<Nanos>,
@@ -257,19 +262,20 @@ impl<'a> Report<'a> {
         let directions = emulator.directions().iter().enumerate();
         let connections = emulator.connections().connections().iter();
         let carries = !emulator.observes();
+        let sum = |count: fn(&Sent) -> u64| emulator.sent().iter().map(count).sum::<u64>();
         Self {
             schema: SCHEMA,
             backend: config.backend.name(),
-            machine,
             oversize_frames: oddities.oversize,
             unstamped_frames: oddities.unstamped,
-            stray_frames: oddities.stray,
-            malformed_packets: oddities.malformed,
+            stray_frames: oddities.leaving + sum(|sent| sent.stray_frames),
+            malformed_packets: oddities.unfinished + sum(|sent| sent.malformed_packets),
             directions: directions
-                .map(|(n, direction)| DirectionReport::new(config, emulator, n, direction))
+                .map(|(n, direction)| DirectionReport::new(config, emulator, &machine, n, direction))
                 .collect(),
             connections: connections.map(|entry| ConnectionReport::new(config, entry, carries)).collect(),
             changes: ChangeReport::all(config, emulator.changes()),
+            machine,
         }
     }
 }
@@ -322,6 +328,7 @@ impl<'a> DirectionReport<'a> {
     fn new<B>(
         config: &'a Config,
         emulator: &'a Emulator,
+        machine: &Machine,
         number: usize,
         direction: &'a Direction<B>,
     ) -> Self {
@@ -330,6 +337,8 @@ impl<'a> DirectionReport<'a> {
         let has_rate = config.links[number / 2].directions[number % 2].rate.is_some();
         Self {
             counters: Counters::new(config, emulator, number, direction),
+            sent: emulator.sent()[number],
+            receive_drops: machine.receive_drops.get(number).copied().unwrap_or(0),
             queue_delay_ns: Spread::of(&account.queue_delay),
             first_ns: account.first_arrival,
             last_ns: account.last_delivery,

@@ -7,14 +7,29 @@
 use crate::sequence::distance;
 use crate::transport::Segment;
 
-/// What the delivery of a segment will prove; keep it with the packet until then.
+/// What the delivery of a packet will prove; keep it with the packet until then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivery {
     /// The connection's place in the table.
     pub(crate) place: usize,
     pub(crate) from_client: bool,
-    /// One above the last sequence number of the segment.
-    pub(crate) end: u32,
+    pub(crate) load: Load,
+}
+
+/// What a packet carries of its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Load {
+    /// Sequence numbers of a stream.
+    Stream {
+        /// Of the first payload byte.
+        first: u32,
+        /// Payload.
+        bytes: u32,
+        /// One above the last.
+        end: u32,
+    },
+    /// A UDP payload of this many bytes.
+    Datagram(u32),
 }
 
 /// How far each side's stream was delivered, and acknowledged.
@@ -55,9 +70,10 @@ impl Deliveries {
     }
 }
 
-/// One above the last sequence number of a segment; `None` if it has none, or belongs to no stream.
-pub(crate) fn end(segment: &Segment<'_>) -> Option<u32> {
-    let length = u32::try_from(segment.payload.len()).ok()?;
-    let taken = length + u32::from(segment.syn) + u32::from(segment.fin);
-    (taken > 0 && !segment.rst).then(|| segment.sequence.wrapping_add(taken))
+/// What a segment carries; `None` if it takes no sequence number, or belongs to no stream.
+pub(crate) fn load(segment: &Segment<'_>) -> Option<Load> {
+    let bytes = u32::try_from(segment.payload.len()).ok()?;
+    let first = segment.first_byte();
+    let end = first.wrapping_add(bytes + u32::from(segment.fin));
+    (end != segment.sequence && !segment.rst).then_some(Load::Stream { first, bytes, end })
 }

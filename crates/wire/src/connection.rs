@@ -2,10 +2,11 @@
 
 use std::net::SocketAddr;
 
-use crate::acknowledged::Deliveries;
+use crate::acknowledged::{Deliveries, Load};
+use crate::answer::Answer;
 use crate::quic::{Opening, ShortHeaderWatch};
 use crate::sequence::SequenceTracker;
-use crate::tls::RecordWalk;
+use crate::tls::FinishedWatch;
 use crate::transport::{Datagram, Segment};
 
 /// Nanoseconds on the observer's clock.
@@ -87,10 +88,12 @@ pub struct Connection {
     /// The client's first packet under the keys that the handshake agreed on. `None` also if there was no handshake
     /// because the connection came from another four-tuple ([`Opening::Short`]).
     pub handshake: Option<Nanos>,
+    /// What was delivered to the client.
+    pub answer: Answer,
     deliveries: Deliveries,
     /// Whether any client spoke QUIC with this server before.
     to_quic: bool,
-    tls: RecordWalk,
+    tls: FinishedWatch,
     quic: ShortHeaderWatch,
 }
 
@@ -106,9 +109,10 @@ impl Connection {
             server_reset: false,
             opening: None,
             handshake: None,
+            answer: Answer::default(),
             deliveries: Deliveries::default(),
             to_quic,
-            tls: RecordWalk::default(),
+            tls: FinishedWatch::default(),
             quic: ShortHeaderWatch::default(),
         }
     }
@@ -125,14 +129,16 @@ impl Connection {
         self.deliveries.observe(from_client, segment);
         let closes = segment.fin || segment.rst;
         if !from_client {
+            self.answer.arrived(segment.first_byte(), segment);
             self.server_reset |= segment.rst && self.client_close.is_none();
             return;
         }
-        if closes {
-            self.client_close.get_or_insert(now);
+        if closes && self.client_close.is_none() {
+            self.client_close = Some(now);
+            self.answer.close(now);
         }
         let server_has_spoken = self.from_server.first_payload.is_some();
-        if self.tls.observe(first_byte(segment), segment.payload, server_has_spoken) {
+        if self.tls.observe(segment.first_byte(), segment.payload, server_has_spoken) {
             self.handshake = Some(now);
         }
     }
@@ -142,6 +148,7 @@ impl Connection {
         side.heard(now, bytes, datagram.payload);
         side.first_sizes.note(datagram.payload);
         if from_client {
+            self.answer.hear_client();
             self.opening.get_or_insert_with(|| Opening::of(datagram.payload, self.to_quic));
         }
         if from_client && self.quic.observe(datagram.payload) {
@@ -155,9 +162,18 @@ impl Connection {
         (self.protocol == Protocol::Tcp).then(|| side.sequence.retransmitted_bytes())
     }
 
-    /// Records that a segment of a side was delivered to the other, up to the sequence number before `end`.
-    pub(crate) fn deliver(&mut self, from_client: bool, end: u32) {
-        self.deliveries.deliver(from_client, end);
+    /// Records that a packet of a side was delivered to the other.
+    pub(crate) fn deliver(&mut self, at: Nanos, from_client: bool, load: Load) {
+        match load {
+            Load::Stream { first, bytes, end } => {
+                self.deliveries.deliver(from_client, end);
+                if !from_client {
+                    self.answer.deliver_stream(at, first, bytes, self.client_close);
+                }
+            }
+            Load::Datagram(bytes) if !from_client => self.answer.deliver_datagram(at, bytes),
+            Load::Datagram(_) => {}
+        }
     }
 
     /// The most sequence numbers that a side acknowledged beyond what was delivered to it; `None` for UDP, and if
@@ -188,12 +204,7 @@ impl Side {
         // A RST may carry any number and a reason as payload: it belongs to no stream.
         let Ok(length) = u32::try_from(segment.payload.len()) else { return };
         if !segment.rst {
-            self.sequence.observe(first_byte(segment), length);
+            self.sequence.observe(segment.first_byte(), length);
         }
     }
-}
-
-/// The number of the first payload byte: a SYN takes one number before it.
-const fn first_byte(segment: &Segment<'_>) -> u32 {
-    segment.sequence.wrapping_add(segment.syn as u32)
 }

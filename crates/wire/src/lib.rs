@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod acknowledged;
+mod answer;
 mod bytes;
 mod checksum;
 mod connection;
@@ -19,16 +20,18 @@ mod frame;
 mod ports;
 mod quic;
 mod sequence;
+mod stream;
 mod table;
 mod tls;
 mod transport;
 
 pub use acknowledged::Delivery;
+pub use answer::{Answer, FAREWELL_BYTES};
 pub use connection::{Connection, FirstSizes, Nanos, Protocol, Side};
 pub use damage::damage;
 pub use ecn::{Codepoint, mark};
 pub use frame::{ETHERNET_HEADER_BYTES, Frame, Packet};
 pub use ports::{End, Endpoint, set_port};
 pub use quic::Opening;
-pub use table::{ConnectionTable, Observed, Sighting};
+pub use table::{ConnectionTable, MOST_CONNECTIONS, Observed, Place, Sighting};
 pub use transport::{Datagram, Segment, Transport};

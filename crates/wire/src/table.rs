@@ -3,9 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 
-use crate::acknowledged::{self, Delivery};
+use crate::acknowledged::{self, Delivery, Load};
 use crate::connection::{Connection, Nanos, Protocol};
 use crate::frame::Packet;
+use crate::ports::End;
 use crate::quic::Opening;
 use crate::transport::Transport;
 
@@ -19,13 +20,33 @@ pub struct ConnectionTable {
     quic_servers: HashSet<SocketAddr>,
 }
 
+/// The most connections that are followed. A browser's load has some dozens. A program that opens more makes the
+/// table no larger.
+pub const MOST_CONNECTIONS: usize = 1 << 16;
+
 /// What a packet shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Observed {
+    /// What it means for the table.
+    pub place: Place,
     /// Its effect, if an observer may want to report it.
     pub sighting: Option<Sighting>,
     /// What its delivery will prove; pass it to [`ConnectionTable::deliver`] then.
     pub delivery: Option<Delivery>,
+}
+
+/// Where a packet belongs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Place {
+    /// It is neither TCP nor UDP, or has no readable ports.
+    #[default]
+    None,
+    /// To a known connection.
+    Known(usize),
+    /// To a connection that it opens.
+    New(usize),
+    /// To a connection beyond [`MOST_CONNECTIONS`], which is not followed.
+    Beyond,
 }
 
 /// A packet's effect that an observer may want to report at once.
@@ -57,11 +78,14 @@ impl ConnectionTable {
         let (protocol, source_port, destination_port) = match &packet.transport {
             Transport::Tcp(segment) => (Protocol::Tcp, segment.source_port, segment.destination_port),
             Transport::Udp(datagram) => (Protocol::Udp, datagram.source_port, datagram.destination_port),
-            _ => return Observed { sighting: None, delivery: None },
+            _ => return Observed::default(),
         };
         let source = SocketAddr::new(packet.source, source_port);
         let destination = SocketAddr::new(packet.destination, destination_port);
-        let place = self.place(link, protocol, source, destination, opens(&packet.transport));
+        let found = self.place(link, protocol, source, destination, opens(&packet.transport));
+        let (Place::Known(place) | Place::New(place)) = found else {
+            return Observed { place: found, ..Observed::default() };
+        };
         let connection = &mut self.connections[place].1;
         let from_client = connection.client == source;
         let had_spoken = connection.from_server.first_payload.is_some();
@@ -83,15 +107,24 @@ impl ConnectionTable {
         } else {
             (!was_over && connection.handshake.is_some()).then_some(Sighting::HandshakeOver(place))
         };
-        let Transport::Tcp(segment) = &packet.transport else { return Observed { sighting, delivery: None } };
-        let delivery = acknowledged::end(segment).map(|end| Delivery { place, from_client, end });
-        Observed { sighting, delivery }
+        let delivery = load(&packet.transport).map(|load| Delivery { place, from_client, load });
+        Observed { place: found, sighting, delivery }
     }
 
-    /// Records that a packet was delivered.
-    pub fn deliver(&mut self, delivery: Delivery) {
-        let Delivery { place, from_client, end } = delivery;
-        self.connections[place].1.deliver(from_client, end);
+    /// Records that a packet was delivered at `at`.
+    pub fn deliver(&mut self, at: Nanos, delivery: Delivery) {
+        let Delivery { place, from_client, load } = delivery;
+        self.connections[place].1.deliver(at, from_client, load);
+    }
+
+    /// What the delivery of a packet proves that arrived on a link before; `None` if it belongs to no connection.
+    #[must_use]
+    pub fn delivery(&self, link: usize, packet: &Packet<'_>) -> Option<Delivery> {
+        let (source, destination) = (packet.endpoint(End::Source)?, packet.endpoint(End::Destination)?);
+        let [source_at, destination_at] = [source, destination].map(|end| SocketAddr::new(end.address, end.port));
+        let place = *self.index.get(&Key::new(link, source.protocol, source_at, destination_at))?;
+        let from_client = self.connections[place].1.client == source_at;
+        load(&packet.transport).map(|load| Delivery { place, from_client, load })
     }
 
     /// The connections with their links, in the order in which they began.
@@ -109,18 +142,29 @@ impl ConnectionTable {
         source: SocketAddr,
         destination: SocketAddr,
         opens: bool,
-    ) -> usize {
+    ) -> Place {
         let key = Key::new(link, protocol, source, destination);
         if let Some(&place) = self.index.get(&key) {
             if !(opens && self.connections[place].1.is_over()) {
-                return place;
+                return Place::Known(place);
             }
+        }
+        if self.connections.len() >= MOST_CONNECTIONS {
+            return Place::Beyond;
         }
         let place = self.connections.len();
         let to_quic = protocol == Protocol::Udp && self.quic_servers.contains(&destination);
         self.connections.push((link, Connection::new(protocol, source, destination, to_quic)));
         self.index.insert(key, place);
-        place
+        Place::New(place)
+    }
+}
+
+fn load(transport: &Transport<'_>) -> Option<Load> {
+    match transport {
+        Transport::Tcp(segment) => acknowledged::load(segment),
+        Transport::Udp(datagram) => u32::try_from(datagram.payload.len()).ok().map(Load::Datagram),
+        _ => None,
     }
 }
 

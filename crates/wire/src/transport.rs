@@ -44,6 +44,14 @@ pub struct Segment<'a> {
     pub payload: &'a [u8],
 }
 
+impl Segment<'_> {
+    /// The number of the first payload byte: a SYN takes one number before it.
+    #[must_use]
+    pub const fn first_byte(&self) -> u32 {
+        self.sequence.wrapping_add(self.syn as u32)
+    }
+}
+
 /// A UDP datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram<'a> {

@@ -20,7 +20,7 @@ impl Line {
 
     fn pass(&mut self, frame: &[u8]) {
         if let Some(delivery) = self.arrive(frame) {
-            self.table.deliver(delivery);
+            self.table.deliver(0, delivery);
         }
     }
 

@@ -87,7 +87,7 @@ POSSIBLE_TIMES = CheckDescriptor(
     "possible for this link, times",
     "bed",
     "every attempt",
-    "No packet, handshake or request took less time than delays and rates allow.",
+    "No packet took less time than delay and rate allow.",
     is_explicit=True,
     group="possible for this link",
     unit="1",
@@ -101,11 +101,20 @@ POSSIBLE_ACKNOWLEDGEMENTS = CheckDescriptor(
     group="possible for this link",
     unit="1",
 )
+POSSIBLE_REQUESTS = CheckDescriptor(
+    "possible for this link, requests",
+    "subject",
+    "every attempt",
+    "No handshake and no request took less time than delays and rates allow.",
+    is_explicit=True,
+    group="possible for this link",
+    unit="1",
+)
 POSSIBLE_BODIES = CheckDescriptor(
     "possible for this link, bodies stored",
     "subject",
     "every attempt",
-    "No client stored more bytes than its links delivered to it.",
+    "Before the end of its request, the links of each client delivered at least its bodies.",
     is_explicit=True,
     group="possible for this link",
     unit="1",
@@ -185,7 +194,7 @@ SOCKETS_DESTROYED = CheckDescriptor(
 )
 FIRST_LINK = CheckDescriptor(
     "client on its first link",
-    "bed",
+    "subject",
     "hand-over",
     "The client used no other link before the first hand-over.",
     unit="connections",
@@ -205,6 +214,12 @@ CARRIED_OUT = CheckDescriptor(
     "bed",
     "every attempt",
     "httpbed brought the attempt to its end; the check exists only where it did not.",
+)
+SENT = CheckDescriptor(
+    "packets sent",
+    "subject",
+    "every attempt",
+    "No program's host sent frames that are not IP, a flood, or many packets of other protocols.",
 )
 RAN = CheckDescriptor(
     "{part} ran",

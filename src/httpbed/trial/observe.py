@@ -15,6 +15,7 @@ from httpbed.analysis.fairness import jain
 from httpbed.experiment.clock import NS
 from httpbed.experiment.metric import Observation
 from httpbed.experiment.scenario import Scenario
+from httpbed.trial import request_time
 from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.handover import metrics
 from httpbed.trial.handover.metrics import ObservedHandovers
@@ -44,21 +45,9 @@ def observations(
     ]
 
 
-def request_time_s(hop: NetworkHop, evidence: AttemptEvidence) -> float | None:
-    """Return the seconds from the client's first packet to the close of its last connection."""
-    connections = hop.near(evidence.connections)
-    if not connections:
-        return None
-    first = min(connection["client_first_ns"] for connection in connections)
-    last = max(
-        connection["client_close_ns"] or connection["client_last_ns"] for connection in connections
-    )
-    return float(last - first) / NS
-
-
 def _wire(chain: Chain, evidence: AttemptEvidence) -> Iterator[Observation]:
     hop, size = chain.hops[0], chain.workload.body_bytes()
-    duration = request_time_s(hop, evidence)
+    duration = request_time.seconds(hop, evidence)
     if duration is None:
         return
     near, far = hop.near(evidence.connections), hop.far(evidence.connections)

@@ -8,15 +8,18 @@ from typing import Any
 
 import pytest
 
+from httpbed.trial import request_time
 from httpbed.trial.checks.link_bounds import IMPOSSIBLE
 from httpbed.trial.evidence import AttemptEvidence
 from planted import Fault, broken, ending, on_link
-from recorded import ALL, H2_LOSS, H3_CLEAN, HANDED_OVER, checks, recorded_evidence
+from recorded import ALL, H2_LOSS, HANDED_OVER, checks, planned, recorded_evidence
 
 WINDOWS = "possible for this link, bytes in any window"
 TIMES = "possible for this link, times"
+REQUESTS = "possible for this link, requests"
 RECEIVED = "possible for this link, bytes received"
 STORED = "possible for this link, bodies stored"
+HOP = planned(H2_LOSS).hops[0]
 DOWN = 1
 """Direction towards the client, in attempts with one link."""
 
@@ -74,8 +77,7 @@ def in_direction(*path: str, to: object) -> Fault:
 
 
 FAULTS: dict[str, tuple[Fault, set[str]]] = {
-    "all times divided by ten": (divided(10), {WINDOWS, TIMES}),
-    "times of connections divided by ten": (divided(10, "connections"), {TIMES}),
+    "all times divided by ten": (divided(10), {WINDOWS, TIMES, REQUESTS}),
     "times of directions divided by ten": (divided(10, "directions"), {WINDOWS, TIMES}),
     "a rate exceeded": (in_direction("witnessed", "window", "slack_ns", to=-1), {WINDOWS}),
     "a window of another rate": (in_direction("witnessed", "window", "bytes", to=1502), {WINDOWS}),
@@ -92,11 +94,14 @@ FAULTS: dict[str, tuple[Fault, set[str]]] = {
         on_link("connections", 0, "acknowledged_ahead", to=1),
         {RECEIVED},
     ),
-    "a handshake below a round trip": (
-        on_link("connections", 0, "handshake_ns", to=94_150_411 + 49_800_000),
-        {TIMES},
+}
+OF_PROGRAMS: dict[str, Fault] = {
+    "times of connections divided by ten": divided(10, "connections"),
+    "a handshake below a round trip": on_link(
+        "connections", 0, "handshake_ns", to=94_150_411 + 49_800_000
     ),
 }
+"""What a client may bring about by its own packets."""
 
 
 @pytest.mark.parametrize(("fault", "expected"), FAULTS.values(), ids=FAULTS)
@@ -107,6 +112,14 @@ def test_an_impossible_figure_makes_the_attempt_invalid(fault: Fault, expected: 
     outcome = ending(observed)
     assert outcome.kind == "invalid"
     assert IMPOSSIBLE in outcome.reason
+
+
+@pytest.mark.parametrize("fault", OF_PROGRAMS.values(), ids=OF_PROGRAMS)
+def test_an_impossible_time_of_a_connection_is_the_programs_failure(fault: Fault) -> None:
+    """It is never repeated: a client could make each attempt invalid that it dislikes."""
+    observed = fault(witnessed(recorded_evidence(H2_LOSS)))
+    assert {name for name in broken(observed) if name.startswith("possible")} == {REQUESTS}
+    assert ending(observed).kind == "failed"
 
 
 @pytest.mark.parametrize("name", [*ALL, HANDED_OVER])
@@ -124,7 +137,7 @@ def test_the_attempt_without_planted_faults_is_possible() -> None:
 def test_the_figure_nearest_to_its_bound_is_reported() -> None:
     """The check shows the figure and the bound."""
     told = {one.name: one.figure for one in checks(recorded_evidence(H2_LOSS))}
-    assert told[TIMES] == "2.27386 s for 1 MB to the client; possible: at least 850 ms"
+    assert told[REQUESTS] == "2.27386 s for 1 MB to the client; possible: at least 850 ms"
     assert told[STORED].startswith("1 MB of bodies at the client; possible: at most 1.04194 MB")
     assert "possible: at most 2.77512 MB" in told[WINDOWS]
 
@@ -137,21 +150,34 @@ def test_the_reason_begins_with_impossible() -> None:
     assert reason.endswith("possible: at most 0 B")
 
 
-def test_a_body_without_a_log_is_not_judged() -> None:
-    """The body may have been compressed in transit."""
-    observed = recorded_evidence(H3_CLEAN)
-    (request,) = observed.reports["server"].requests
-    silent = replace(observed.reports["server"], requests=(replace(request, body_bytes=None),))
-    told = replace(observed, reports={**observed.reports, "server": silent})
-    (received,) = [one for one in checks(told, H3_CLEAN) if one.name == RECEIVED]
-    assert received.passed is None
+def answered(**changes: object) -> Fault:
+    """Return the result of an emulator that reports when the answer ended, and its bytes."""
+
+    def plant(observed: AttemptEvidence) -> AttemptEvidence:
+        link: Any = copy.deepcopy(dict(observed.link))
+        for one in link["connections"]:
+            one |= {"answer_last_ns": one["client_close_ns"], "answer_bytes": 1_020_000} | changes
+        return replace(observed, link=link)
+
+    return plant
 
 
-def test_a_decoded_body_counts_with_its_logged_size() -> None:
-    """A client may decode what it stores."""
-    observed = recorded_evidence(H3_CLEAN)
-    (request,) = observed.reports["server"].requests
-    coded = replace(observed.reports["server"], requests=(replace(request, body_bytes=100_000),))
-    told = divided(2, "connections")(observed)
-    told = replace(told, reports={**observed.reports, "server": coded})
-    assert RECEIVED not in broken(told, H3_CLEAN)
+def test_a_request_lasts_until_the_answer_has_arrived() -> None:
+    """The client's close counts only if it is later."""
+    observed = answered()(recorded_evidence(H2_LOSS))
+    before = request_time.seconds(HOP, observed)
+    (connection,) = observed.link["connections"]
+    later = connection["client_close_ns"] + 10**9
+    late = answered(answer_last_ns=later)(recorded_evidence(H2_LOSS))
+    earlier = answered(answer_last_ns=later - 2 * 10**9)(recorded_evidence(H2_LOSS))
+    assert before == pytest.approx(2.27386)
+    assert request_time.seconds(HOP, earlier) == before
+    assert request_time.seconds(HOP, late) == pytest.approx(before + 1)
+
+
+def test_bodies_that_were_not_delivered_before_the_end_are_the_programs_failure() -> None:
+    """The server's log may say what it likes."""
+    observed = answered(answer_bytes=999_999)(recorded_evidence(H2_LOSS))
+    assert broken(observed) == {STORED}
+    assert ending(observed).kind == "failed"
+    assert broken(answered(answer_bytes=10**6)(recorded_evidence(H2_LOSS))) == set()

@@ -57,11 +57,12 @@ def test_every_descriptor_is_observed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _judge_planted() -> None:
     """Judge the attempts that other tests plant."""
-    kernel, link, page, replay, visit, handover = (
+    kernel, link, page, replay, sent, visit, handover = (
         importlib.import_module(f"tests.trial.{name}")
         for name in (
             *("checks.test_kernel", "checks.test_link", "checks.test_page"),
-            *("checks.test_replay", "checks.test_visit", "handover.test_checks"),
+            *("checks.test_replay", "checks.test_sent"),
+            *("checks.test_visit", "handover.test_checks"),
         )
     )
     kernel.judged()
@@ -72,6 +73,7 @@ def _judge_planted() -> None:
     page.test_missing_pictures_of_a_load_are_a_note()
     page.test_a_load_at_its_time_limit_timed_out_and_did_not_fail()
     replay.passed()
+    checks(sent.sending(sent.CLIENT, {}))
     for of, requests in visit.RIGHT.items():
         visit.checks(of, *requests)
     visit.test_a_connection_that_no_log_reports_is_not_observed()

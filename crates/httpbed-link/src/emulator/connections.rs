@@ -21,6 +21,7 @@ impl Emulator {
             self.triggers.payload(interface, at);
         }
         let observed = self.connections.observe(link, at, packet);
+        self.sent[interface].place(observed.place);
         match observed.sighting {
             Some(Sighting::ServerSpoke(place)) => self.happenings.push_back(Happening::ServerSpoke(place)),
             Some(Sighting::HandshakeOver(_)) => self.triggers.handshake(link, at),
@@ -43,8 +44,9 @@ impl Emulator {
     /// Passes a packet that is due at the far end to the witness and to the table of connections.
     pub(super) fn note_delivery(&mut self, direction: usize, at: Nanos, packet: &Packet<Carried>) {
         self.witnesses[direction].see(at, packet);
-        if let Some(delivery) = packet.body.delivery {
-            self.connections.deliver(delivery);
+        // No host accepts a damaged packet: one wrong bit makes the checksum of TCP and UDP wrong.
+        if let Some(delivery) = packet.body.delivery.filter(|_| packet.damage.is_none()) {
+            self.connections.deliver(at, delivery);
         }
     }
 }

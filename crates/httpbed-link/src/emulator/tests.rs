@@ -117,7 +117,7 @@ fn only_what_arrives_after_the_start_counts() {
     assert_eq!((due, frames.len()), (vec![110], 3));
     assert_eq!(emulator.directions()[0].account().arrived.packets, 1);
     assert_eq!(emulator.connections().connections()[0].1.from_client.packets, 1);
-    assert_eq!(emulator.oddities().stray, 0);
+    assert_eq!(emulator.sent()[0].stray_frames, 0);
 }
 
 #[test]
@@ -135,7 +135,10 @@ fn oversize_frames_are_counted_and_never_carried() {
     let unfinished = Arrival { finished: false, ..arrival(0, frame(100)) };
     assert!(emulator.arrive(0, unfinished).is_none());
     let odd = emulator.oddities();
-    assert_eq!((odd.stray, odd.malformed, odd.oversize, odd.unstamped), (1, 2, 1, 1));
+    assert_eq!((odd.oversize, odd.unstamped, odd.unfinished), (1, 1, 1));
+    let [client, server] = [0, 1].map(|side| emulator.sent()[side]);
+    assert_eq!((client.stray_frames, client.malformed_packets), (1, 1));
+    assert_eq!((server.stray_frames, server.malformed_packets), (0, 0));
     assert_eq!(emulator.directions()[0].account().arrived.packets, 2);
 }
 

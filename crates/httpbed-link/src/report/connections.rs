@@ -30,6 +30,10 @@ pub struct ConnectionReport<'a> {
     /// the first SYN, and where the kernel carries the packets.
     acknowledged_ahead: Option<u32>,
     server_first_payload_ns: Option<Nanos>,
+    /// The last delivery to the client that belongs to the answer; see [`wire::Answer`].
+    answer_last_ns: Option<Nanos>,
+    /// Payload delivered to the client until then, or until the client's end if that is later.
+    answer_bytes: u64,
     /// Type of the client's first datagram: `initial`, `0-rtt`, `handshake`, `short` or `other`.
     opening: Option<&'static str>,
     /// UDP payload bytes of the client's first datagrams, at most four.
@@ -64,6 +68,8 @@ impl<'a> ConnectionReport<'a> {
             client_retransmitted_bytes: sent_again(from_client),
             acknowledged_ahead: connection.acknowledged_ahead().filter(|_| carries),
             server_first_payload_ns: from_server.first_payload,
+            answer_last_ns: connection.answer.last(),
+            answer_bytes: connection.answer.bytes(),
             opening: connection.opening.map(word),
             client_first_sizes: first_sizes(from_client),
             server_first_sizes: first_sizes(from_server),

@@ -8,8 +8,11 @@ They detect a forged result and a faulty emulator. Two independent sources are c
 
 Every valid trial keeps every bound, so tolerances cover only rounding and the difference of two
 clocks. Uncertain bounds are left out: the witness alone judges a rate that follows a trace,
-acknowledgements are not read where a link damages packets, and a client that changes links or whose
-bodies are unknown has no least request time.
+acknowledgements are not read where a link damages packets, and a client that changes links or loads
+a page has no least request time.
+
+Two kinds of bounds are the subject's. When a handshake is over, and when a request is, follows from
+what the client and the server chose to send.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from httpbed.experiment import units
 from httpbed.experiment.check import (
     POSSIBLE_ACKNOWLEDGEMENTS,
     POSSIBLE_BODIES,
+    POSSIBLE_REQUESTS,
     POSSIBLE_TIMES,
     POSSIBLE_WINDOWS,
 )
@@ -32,7 +36,7 @@ from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Check
 from httpbed.network.bounds import Bounds
 from httpbed.network.plan import NetworkPlan
-from httpbed.trial import request_logs
+from httpbed.trial import request_time
 from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.hops import Chain, HopPath, NetworkHop
 
@@ -94,35 +98,36 @@ _FORMS: Mapping[str, Callable[[float], str]] = {
 }
 
 
-def checks(
-    scenario: Scenario, planned: NetworkPlan, chains: Sequence[Chain], evidence: AttemptEvidence
-) -> Iterator[Check]:
+def checks(planned: NetworkPlan, evidence: AttemptEvidence) -> Iterator[Check]:
     """Compare one attempt's packet times, bytes and acknowledgements with their bounds."""
     directions = [
         _DirectionEvidence(planned, number, evidence.link)
         for number in range(2 * len(planned.ends))
     ]
-    hops = [hop for chain in chains for hop in chain.hops]
     yield _check(POSSIBLE_WINDOWS, [one for side in directions for one in side.windows()])
     times = [
         *_never_early(evidence.link),
         *(one for side in directions for one in side.times()),
-        *_handshakes(planned, hops, evidence),
-        *(() if scenario.handover else _request_time(planned, chains[0], evidence)),
     ]
     yield _check(POSSIBLE_TIMES, times)
     yield _check(POSSIBLE_ACKNOWLEDGEMENTS, [*_acknowledged(planned, evidence)])
 
 
-def of_subject(clients: Iterable[Chain], evidence: AttemptEvidence) -> Iterator[Check]:
-    """Check that each client stored no more than its links delivered to it.
+def of_subject(
+    scenario: Scenario, planned: NetworkPlan, chains: Sequence[Chain], evidence: AttemptEvidence
+) -> Iterator[Check]:
+    """Compare the times of handshakes and of the request, and the bodies, with their bounds.
 
-    The client reports what it stored. So a client that stores more than it received has failed, and
-    the bed is not to blame.
+    A client that has its bodies earlier than its links can carry them did not get them there.
     """
-    if evidence.link:
-        stored = [one for chain in clients for one in _bodies(chain, evidence)]
-        yield _check(POSSIBLE_BODIES, stored)
+    hops = [hop for chain in chains for hop in chain.hops]
+    times = [
+        *_handshakes(planned, hops, evidence),
+        *(() if scenario.handover else _request_time(planned, chains[0], evidence)),
+    ]
+    yield _check(POSSIBLE_REQUESTS, times)
+    bodies = [one for chain in chains for one in _bodies(chain, evidence)]
+    yield _check(POSSIBLE_BODIES, bodies)
 
 
 def _check(descriptor: CheckDescriptor, compared: Sequence[BoundComparison]) -> Check:
@@ -270,19 +275,14 @@ def _request_time(
 ) -> Iterator[BoundComparison]:
     """Compare the request time with one round trip and the transmission of the bodies.
 
-    It ends with the client's last packet, because a client that closes its side early still
-    acknowledges data. A client over UDP may end without a packet, so the last packet to it counts,
-    too.
+    A client that got fewer bytes is judged by those: :func:`_bodies` reports the difference.
     """
-    hop, size = chain.hops[0], min(_transferred(chain, evidence), _delivered(chain, evidence))
-    near = hop.near(evidence.connections)
-    (path,) = hop.paths
-    if not size or not near or not evidence.client or evidence.client.timed_out:
+    hop = chain.hops[0]
+    size = min(_bodies_bytes(chain, evidence), _received([hop], evidence))
+    took_s = request_time.seconds(hop, evidence)
+    if not size or took_s is None:
         return
-    last_ns = max(one["client_last_ns"] for one in near)
-    if any(one["protocol"] == "udp" for one in near):
-        last_ns = max(last_ns, evidence.link["directions"][path.downstream]["last_ns"] or 0)
-    took_s = (last_ns - min(one["client_first_ns"] for one in near)) / NS
+    (path,) = hop.paths
     slowest_s = max(
         Bounds(planned.topology.links[link], 1 - side, planned.backend).least_transmission_s(size)
         for link, side in planned.route(hop.client_host, hop.server_host, path.over)
@@ -293,30 +293,39 @@ def _request_time(
 
 
 def _bodies(chain: Chain, evidence: AttemptEvidence) -> Iterator[BoundComparison]:
-    """Compare the bodies that a client stored with the bytes that its links delivered."""
-    if size := _transferred(chain, evidence):
-        what = f"of bodies at the {chain.client}"
-        yield BoundComparison(what, size, _delivered(chain, evidence), True, "bytes")
+    """Compare the bodies with what was delivered on each hop before its requests ended."""
+    if size := _bodies_bytes(chain, evidence):
+        for client in dict.fromkeys(hop.client for hop in chain.hops):
+            hops = [hop for hop in chain.hops if hop.client == client]
+            what = f"of bodies at the {client}"
+            yield BoundComparison(what, size, _received(hops, evidence), True, "bytes")
 
 
-def _delivered(chain: Chain, evidence: AttemptEvidence) -> int:
-    """Return the bytes that a client's links have delivered to it."""
-    directions = [evidence.link["directions"][path.downstream] for path in chain.hops[0].paths]
-    return sum(int(direction["bytes"]["delivered"]) for direction in directions)
+def _received(hops: Sequence[NetworkHop], evidence: AttemptEvidence) -> int:
+    """Return the payload that was delivered to a client of these hops until its requests ended.
 
-
-def _transferred(chain: Chain, evidence: AttemptEvidence) -> int:
-    """Return the bytes of bodies that a client certainly received; 0 where nothing is certain.
-
-    A client may have decoded what it stored, so the server's log is a second bound.
+    Results of older emulators tell only what its links delivered in the whole trial.
     """
-    logged = [
-        one.body_bytes for one in request_logs.of_server(chain.hops[0].server, evidence).requests
-    ]
-    if not logged or None in logged:
+    connections = [one for hop in hops for one in hop.near(evidence.connections)]
+    if all("answer_bytes" in one for one in connections):
+        return sum(int(one["answer_bytes"]) for one in connections)
+    sides = {path.downstream for hop in hops for path in hop.paths}
+    return sum(int(evidence.link["directions"][one]["bytes"]["delivered"]) for one in sides)
+
+
+def _bodies_bytes(chain: Chain, evidence: AttemptEvidence) -> int:
+    """Return the bytes of a download's bodies; 0 if its client did not end by itself.
+
+    The links must carry them as they are, whatever logs say of a coding: a client could make the
+    files, which depend on the seed alone, and a server could log any length.
+    """
+    ended = evidence.exits.get(chain.client)
+    if chain.workload.kind == "page" or ended is None or not ended.clean:
+        return 0
+    if evidence.is_cut_off(chain.client):
         return 0
     stored = sum(int(body["bytes"]) for body in evidence.bodies.get(chain.client, ()) if body)
-    return min(stored, sum(size for size in logged if size is not None))
+    return max(stored, chain.workload.body_bytes())
 
 
 def _acknowledged(planned: NetworkPlan, evidence: AttemptEvidence) -> Iterator[BoundComparison]:

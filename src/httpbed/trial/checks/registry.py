@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from httpbed.experiment.check import SENT
 from httpbed.experiment.trial import Check
 from httpbed.programs.catalog import Catalog
-from httpbed.trial.checks import bed, kernel, link, link_bounds, subject
+from httpbed.trial.checks import bed, kernel, link, link_bounds, sent, subject
 from httpbed.trial.checks.subject import ServedContent
 from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.handover import checks as handover
@@ -56,11 +57,8 @@ def _links(attempt: JudgedAttempt) -> Iterator[Check]:
 
 
 def _bounds(attempt: JudgedAttempt) -> Iterator[Check]:
-    planned = attempt.planned
     if attempt.evidence.link:
-        yield from link_bounds.checks(
-            planned.scenario, planned.network, planned.chains, attempt.evidence
-        )
+        yield from link_bounds.checks(attempt.planned.network, attempt.evidence)
 
 
 def _network_changes(attempt: JudgedAttempt) -> Iterator[Check]:
@@ -73,12 +71,21 @@ def _programs(attempt: JudgedAttempt) -> Iterator[Check]:
     yield from subject.checks(attempt.planned.chains, attempt.served, attempt.evidence)
 
 
-def _stored_bodies(attempt: JudgedAttempt) -> Iterator[Check]:
-    yield from link_bounds.of_subject(attempt.planned.chains, attempt.evidence)
+def _possible_requests(attempt: JudgedAttempt) -> Iterator[Check]:
+    planned = attempt.planned
+    if attempt.evidence.link:
+        yield from link_bounds.of_subject(
+            planned.scenario, planned.network, planned.chains, attempt.evidence
+        )
+
+
+def _sent(attempt: JudgedAttempt) -> Iterator[Check]:
+    yield from sent.checks(attempt.planned, attempt.evidence)
 
 
 def _reactions(attempt: JudgedAttempt) -> Iterator[Check]:
     if attempt.handovers:
+        yield from handover.first_link(attempt.handovers)
         yield from handover.of_subject(attempt.handovers, attempt.handover_verdicts)
 
 
@@ -90,7 +97,8 @@ BED_FAMILIES: tuple[Callable[[JudgedAttempt], Iterable[Check]], ...] = (
 )
 SUBJECT_FAMILIES: tuple[Callable[[JudgedAttempt], Iterable[Check]], ...] = (
     _programs,
-    _stored_bodies,
+    _sent,
+    _possible_requests,
     _reactions,
 )
 
@@ -98,7 +106,14 @@ SUBJECT_FAMILIES: tuple[Callable[[JudgedAttempt], Iterable[Check]], ...] = (
 def checks(attempt: JudgedAttempt) -> list[Check]:
     """Observe every check that applies to an attempt, those of the bed first.
 
-    A part that fills its folder slows the machine down. The bed is not judged then.
+    A part that fills its folder, or sends what no HTTP program sends, can break checks of the bed.
+    The bed is not judged then: otherwise the part would choose which attempts count.
     """
-    families = SUBJECT_FAMILIES if attempt.evidence.excess else (*BED_FAMILIES, *SUBJECT_FAMILIES)
-    return [check for family in families for check in family(attempt)]
+    of_subject = [check for family in SUBJECT_FAMILIES for check in family(attempt)]
+    if attempt.evidence.excess or any(_is_misuse(check) for check in of_subject):
+        return of_subject
+    return [*(check for family in BED_FAMILIES for check in family(attempt)), *of_subject]
+
+
+def _is_misuse(check: Check) -> bool:
+    return check.check == SENT.id and check.passed is False

@@ -54,8 +54,27 @@ def of_bed(described: Handover, hop: NetworkHop, evidence: AttemptEvidence) -> I
             yield _as_many(described.repeats_s, observed, done_ns)
         if any(one.what == "destroy" for one in observed.done):
             yield _destroyed(observed)
-    if len(described.links) > 1:
-        yield _quiet_before(described, hop, observed, evidence)
+
+
+def first_link(handovers: ObservedHandovers) -> Iterator[Check]:
+    """Check that the client used only its first link before the first hand-over.
+
+    A program may bind to any address of its host, whatever the routes say.
+    """
+    observed, link = handovers.observed, handovers.evidence.link
+    others = handovers.handover.links[1:]
+    if not others:
+        return
+    until_ns = observed.done[0].began_ns if observed.done else observed.ended_ns
+    early = [
+        one
+        for name in others
+        for one in handovers.chain.hops[0].over(name, handovers.evidence.connections)
+        if one["client_first_ns"] is not None
+        and one["client_first_ns"] - link["started_ns"] < until_ns
+    ]
+    figure = f"{len(early)} connection(s) before the change on {' or '.join(others)}"
+    yield FIRST_LINK.result(passed=not early, figure=figure, limit="none", measured=len(early))
 
 
 def of_subject(
@@ -199,22 +218,6 @@ def _destroyed(observed: HandoverEvidence) -> Check:
     figure = f"{kept} TCP socket(s) left in {times} reading(s) after their destruction"
     passed = kept == 0 if times else None
     return SOCKETS_DESTROYED.result(passed=passed, figure=figure, limit="none", measured=kept)
-
-
-def _quiet_before(
-    described: Handover, hop: NetworkHop, observed: HandoverEvidence, evidence: AttemptEvidence
-) -> Check:
-    """Check that the client used only its first link before the first hand-over."""
-    until_ns = observed.done[0].began_ns if observed.done else observed.ended_ns
-    early = [
-        one
-        for name in described.links[1:]
-        for one in hop.over(name, evidence.connections)
-        if one["client_first_ns"] is not None
-        and one["client_first_ns"] - evidence.link["started_ns"] < until_ns
-    ]
-    figure = f"{len(early)} connection(s) before the change on {' or '.join(described.links[1:])}"
-    return FIRST_LINK.result(passed=not early, figure=figure, limit="none", measured=len(early))
 
 
 def _s(nanoseconds: float) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 from httpbed.experiment.clock import NS
 from httpbed.experiment.handover import Handover
 from httpbed.experiment.metric import Observation, Source
-from httpbed.trial import hops
+from httpbed.trial import hops, request_time
 from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.handover import deliveries
 from httpbed.trial.handover.deliveries import BIN_NS, STALLED_BYTES
@@ -227,13 +227,13 @@ def _when(known: tuple[int, Mapping[str, Any]]) -> int:
 
 
 def done_ns(hop: NetworkHop, evidence: AttemptEvidence, handovers: HandoverEvidence) -> int:
-    """Return when the client ended, by its last close, or else when it was ended.
+    """Return when the client's request was over, or else when the client was ended.
 
     In ns since the emulator's start. ``hop`` is the client's. The end of a process is known later
     than its last packet.
     """
     closes = [
-        (one["client_close_ns"] or one["client_last_ns"]) - evidence.link["started_ns"]
+        request_time.ended_ns(one, evidence) - evidence.link["started_ns"]
         for one in hop.near(evidence.connections)
     ]
     done = evidence.client is not None and evidence.client.clean

@@ -73,7 +73,7 @@ fn unexpected_frames_are_counted_in_both_directions() {
     emulator.leave(1, arrival(2, frame(MTU + 15)));
     emulator.leave(1, arrival(3, vec![0; 60]));
     let oddities = emulator.oddities();
-    assert_eq!((oddities.oversize, oddities.stray), (2, 1));
+    assert_eq!((oddities.oversize, oddities.leaving), (2, 1));
     assert_eq!(emulator.observed()[0].delivered.packets, 0);
 }
 
