@@ -9,6 +9,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from attacks import Report
 
@@ -54,20 +55,6 @@ def neighbour(server: str) -> None:
             address = f"{own.rpartition('.')[0]}.{last}"
             if address not in {own, server}:
                 send(udp, b"x", address, 9)
-
-
-def group(server: str) -> None:
-    """Send to an IPv6 multicast group of the own link, which the kernel first joins."""
-    with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as udp:
-        for index, _name in socket.if_nameindex():
-            try:
-                member = socket.inet_pton(socket.AF_INET6, "ff02::1234") + index.to_bytes(
-                    4, "little"
-                )
-                udp.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP, member)
-                udp.sendto(b"x", ("ff02::1234", 9, 0, index))
-            except OSError:
-                continue
 
 
 def flows(server: str) -> None:
@@ -116,7 +103,7 @@ def send(udp: socket.socket, data: bytes, address: str, port: int) -> None:
 
 
 SENDERS: dict[str, Callable[[str], None]] = {
-    sender.__name__: sender for sender in (neighbour, group, flows, flood, fragments, future)
+    sender.__name__: sender for sender in (neighbour, flows, flood, fragments, future)
 }
 
 
@@ -124,7 +111,7 @@ def protocols(report: Report) -> None:
     """Open sockets of protocols other than TCP and UDP."""
     for family in (socket.AF_INET, socket.AF_INET6):
         for name, kind, protocol in foreign():
-            report.tried(f"{name}, family {family}", lambda: made(family, kind, protocol))
+            report.tried(f"{name}, family {family}", partial(made, family, kind, protocol))
 
 
 def foreign() -> Iterator[tuple[str, int, int]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,12 +24,20 @@ MB = 10**6
 ROLES = ("client", "server")
 REFUSED = (
     *("forger", "killer", "second_link", "keyring", "shadow", "sysctl", "tracer", "namespaces"),
-    "rights",
+    *("rights", "protocols"),
 )
 """Attacks that reach for something: the kernel refuses each way of them."""
 RESTARTED = 'retry = "restart"\nknobs = {{ attack = "{attack}" }}'
-BYTES, RATE_BIT_S, DELAY_S = 100_000, 10e6, 0.005
-LEAST_S = BYTES * 8 / RATE_BIT_S + 2 * DELAY_S
+RATE_BIT_S, DELAY_S = 10e6, 0.005
+PROXIED = {
+    "way": ("client", "proxy", "server"),
+    "roles": 'proxies = [{ implementation = "haproxy", http_version = "1.1" }]',
+}
+
+
+def least_s(size: int) -> float:
+    """Return what a file of this size takes at least on the link."""
+    return size * 8 / RATE_BIT_S + 2 * DELAY_S
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +56,71 @@ def test_an_attack_on_the_bed_is_refused(tmp_path: Path, attack: str, role: str)
     assert len(found.tried()) >= 3
     assert found.succeeded() == []
     assert (found.outcome, found.attempts) == ("completed", 1)
-    assert values(found.record)["request_time"] >= LEAST_S
+    assert values(found.record)["request_time"] >= least_s(100_000)
+
+
+@pytest.mark.parametrize(
+    ("haste", "size", "more"),
+    [
+        ("half_close", 10**6, {}),
+        ("half_close", 20_000, {}),
+        ("half_close", 10**6, {"loss": "4 %"}),
+        ("half_close_midway", 10**6, {}),
+        ("half_close", 300_000, PROXIED),
+    ],
+)
+def test_a_client_that_closes_its_side_early_gains_no_time(
+    tmp_path: Path, haste: str, size: int, more: dict[str, Any]
+) -> None:
+    """Caddy answers after the client's FIN; the request lasts until the answer has arrived."""
+    found = attacked(tmp_path, haste, **{"server": "caddy", "size": f"{size} B", **more})
+    if found.outcome == "completed":
+        assert values(found.record)["request_time"] >= least_s(size)
+    else:  # a proxy may take the FIN for the client's end
+        assert more == PROXIED
+        assert (found.outcome.partition(":")[0], found.attempts) == ("failed", 1)
+
+
+@pytest.mark.parametrize("server", ["nginx", "caddy"])
+@pytest.mark.parametrize("silent_from", [0, 9000])
+def test_a_quic_client_that_falls_silent_gains_no_time(
+    tmp_path: Path, server: str, silent_from: int
+) -> None:
+    """A handshake and a request take two round trips, whether or not the client acknowledges."""
+    found = attacked(
+        tmp_path,
+        "none",
+        client="silent-quic",
+        versions=("3",),
+        server=server,
+        congestion_control={"nginx": "cubic", "caddy": "reno"}[server],
+        size="10 kB",
+        delay="50 ms",
+        on_client=f'knobs = {{ silent_from = "{silent_from}" }}',
+    )
+    assert found.outcome == "completed"
+    assert values(found.record)["request_time"] >= 4 * 0.05 + 10_000 * 8 / RATE_BIT_S
+
+
+@pytest.mark.parametrize("attack", ["neighbour", "flows", "flood", "fragments"])
+def test_what_a_client_sends_astray_is_its_own_failure(tmp_path: Path, attack: str) -> None:
+    """It gets no further attempt, whatever checks of the bed its packets broke."""
+    found = attacked(tmp_path, attack)
+    assert found.attempts == 1
+    assert found.outcome.startswith("failed: ")
+    assert "packets sent, client: " in found.outcome
+
+
+def test_a_packet_with_a_time_of_departure_has_the_emulators_time(tmp_path: Path) -> None:
+    """The kernel may keep the sender's time with a packet (SO_TXTIME); it is no stamp."""
+    found = attacked(tmp_path, "future")
+    assert found.attempts == 1
+    link = json.loads((found.artifacts / "link-result.json").read_text())
+    assert link["unstamped_frames"] == 0
+    (datagrams,) = [one for one in link["connections"] if one["protocol"] == "udp"]
+    first, last = datagrams["client_first_ns"], datagrams["client_last_ns"]
+    assert datagrams["client_packets"] == 3
+    assert link["started_ns"] <= first <= last <= link["stopped_ns"]
 
 
 @pytest.mark.parametrize(

@@ -102,10 +102,6 @@ BED_FAULTS: dict[str, tuple[Fault, str]] = {
     ),
 }
 SUBJECT_FAULTS: dict[str, tuple[Fault, str]] = {
-    "a request faster than light": (
-        on_link("connections", 0, "client_close_ns", to=943_000_000),
-        "possible for this link, requests",
-    ),
     "wrong digest": (stored({**BODY, "sha256": "0" * 64}), "body as served"),
     "short body": (stored({**BODY, "bytes": 999_999}), "body as served"),
     "no body": (stored(None), "body as served"),
@@ -170,6 +166,16 @@ def test_a_client_that_stores_more_than_was_delivered_has_failed() -> None:
     assert ending(evidence).kind == "failed"
 
 
+faster_than_light = on_link("connections", 0, "client_close_ns", to=943_000_000)
+
+
+def test_a_request_faster_than_light_is_the_clients_failure() -> None:
+    """When it closes is the client's choice."""
+    evidence = faster_than_light(recorded_evidence(H2_LOSS))
+    assert broken(evidence) == {"possible for this link, requests"}
+    assert ending(evidence).kind == "failed"
+
+
 def test_a_kill_for_lack_of_memory_is_named() -> None:
     """If the sandbox did not kill the program itself."""
     evidence = other(killed_for_memory=1)(ended(status=None, signal=9)(recorded_evidence(H2_LOSS)))
@@ -224,6 +230,7 @@ def test_every_check_has_a_fault_that_it_catches() -> None:
     caught = {check for _, check in (*BED_FAULTS.values(), *SUBJECT_FAULTS.values())}
     caught |= broken(reset(stored(None)(recorded_evidence(H2_LOSS))))
     caught |= broken(never_delivered(recorded_evidence(H2_LOSS)))
+    caught |= broken(faster_than_light(recorded_evidence(H2_LOSS)))
     assert {check.name for check in checks(recorded_evidence(H2_LOSS))} == caught
 
 

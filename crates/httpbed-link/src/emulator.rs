@@ -219,7 +219,9 @@ impl Emulator {
         self.last_arrivals[interface] = arrival.at;
         let counts = self.started.is_some_and(|start| arrival.at >= start);
         let wanted = self.translate_back(interface, &mut arrival);
-        let Some((packet, delivery)) = self.inspect(interface, &arrival, counts, wanted) else { return Some(arrival.frame) };
+        let Some((packet, delivery)) = self.inspect(interface, &arrival, counts, wanted) else {
+            return Some(arrival.frame);
+        };
         if self.observes() {
             if counts {
                 self.note_arrival(interface, packet.bytes, &arrival);

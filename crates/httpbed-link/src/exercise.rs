@@ -104,7 +104,8 @@ mod tests {
     /// What the fuzzer begins with: recorded packets, and what it once found.
     fn corpus() -> Vec<Vec<u8>> {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds/frames");
-        let mut files: Vec<_> = fs::read_dir(folder).expect("a corpus").flatten().map(|of| of.path()).collect();
+        let mut files: Vec<_> =
+            fs::read_dir(folder).expect("a corpus").flatten().map(|of| of.path()).collect();
         files.sort();
         files.iter().map(|file| fs::read(file).expect("readable")).collect()
     }
@@ -113,7 +114,9 @@ mod tests {
     fn the_corpus_is_survived() {
         let corpus = corpus();
         assert!(corpus.len() > 3);
-        corpus.iter().for_each(|bytes| play(bytes));
+        for bytes in &corpus {
+            play(bytes);
+        }
     }
 
     proptest! {

@@ -108,6 +108,7 @@ pub struct Report<'a> {
     backend: &'static str,
     #[serde(flatten)]
     machine: Machine,
+    socket_drops: u64,
     oversize_frames: u64,
     unstamped_frames: u64,
     stray_frames: u64,
@@ -130,9 +131,7 @@ pub struct Machine {
     pub started_ns: Nanos,
     /// When the result was asked for, since the emulator was ready.
     pub stopped_ns: Nanos,
-    /// Frames lost because the emulator did not read them in time.
-    pub socket_drops: u64,
-    /// The same of each direction.
+    /// Frames of each direction lost because the emulator did not read them in time.
     #[serde(skip)]
     pub receive_drops: Vec<u64>,
     /// Frames that the kernel rejected.
@@ -266,6 +265,7 @@ impl<'a> Report<'a> {
         Self {
             schema: SCHEMA,
             backend: config.backend.name(),
+            socket_drops: machine.receive_drops.iter().sum(),
             oversize_frames: oddities.oversize,
             unstamped_frames: oddities.unstamped,
             stray_frames: oddities.leaving + sum(|sent| sent.stray_frames),
@@ -338,7 +338,7 @@ impl<'a> DirectionReport<'a> {
         Self {
             counters: Counters::new(config, emulator, number, direction),
             sent: emulator.sent()[number],
-            receive_drops: machine.receive_drops.get(number).copied().unwrap_or(0),
+            receive_drops: machine.receive_drops[number],
             queue_delay_ns: Spread::of(&account.queue_delay),
             first_ns: account.first_arrival,
             last_ns: account.last_delivery,

@@ -322,15 +322,13 @@ impl<'a> Runner<'a> {
         self.report_happenings()?;
         self.emulator.finish().map_err(|error| error.to_string())?;
         let usage = Usage::now();
-        let receive_drops = self.take_drops()?;
         let machine = Machine {
             scheduling: own::scheduling_class(),
             clock: backend::clock_text(self.config.backend),
             origin_ns: self.clock.monotonic(0),
             started_ns: self.emulator.started().unwrap_or(stopped),
             stopped_ns: stopped,
-            socket_drops: receive_drops.iter().sum(),
-            receive_drops,
+            receive_drops: self.take_drops()?,
             send_failures: self.send_failures,
             lateness_ns: Lateness::of(&self.lateness),
             early_ns: self.early,
@@ -357,7 +355,6 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Frames that each interface lost because they were not read in time.
     fn take_drops(&mut self) -> Result<Vec<u64>, String> {
         self.ports.iter_mut().map(|port| port.take_drops().map_err(naming("PACKET_STATISTICS"))).collect()
     }

@@ -7,7 +7,8 @@
 //! 2. **A filter of system calls** rejects what needs no capability but reaches beyond a program that speaks HTTP:
 //!    tracing, other processes' memory and limits, new namespaces and mounts, keyrings, BPF, perf, `userfaultfd`,
 //!    `io_uring` (whose requests no filter sees), setuid files, and sockets of families other than UNIX, IPv4, IPv6
-//!    and netlink, such as those to the host of a virtual machine (`AF_VSOCK`).
+//!    and netlink, such as those to the host of a virtual machine (`AF_VSOCK`). Of IPv4 and IPv6 only TCP and UDP
+//!    are left: the emulator reads no other protocol, and MPTCP is not what a label means by TCP.
 //! 3. **Its namespaces** ([`crate::part`]), which contain nothing else.
 //!
 //! A rejected call returns EPERM, as in a container. `clone3` and `openat2` return ENOSYS, because a filter cannot
@@ -105,6 +106,8 @@ const NAMESPACES: i32 = libc::CLONE_NEWCGROUP
     | libc::CLONE_NEWUSER
     | libc::CLONE_NEWUTS;
 const FAMILIES: [i32; 4] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
+/// Of IPv4 and IPv6 sockets; 0 is that of the socket's type.
+const PROTOCOLS: [i32; 3] = [0, libc::IPPROTO_TCP, libc::IPPROTO_UDP];
 const ALL_CAPABILITY_SETS: [CapSet; 5] =
     [CapSet::Ambient, CapSet::Bounding, CapSet::Inheritable, CapSet::Effective, CapSet::Permitted];
 /// System calls of the x32 ABI have this bit; the filter does not match their numbers.
@@ -134,6 +137,7 @@ impl Confinement {
             compiled(refused, libc::EPERM)?,
             compiled(absent, libc::ENOSYS)?,
             compiled(foreign, libc::EAFNOSUPPORT)?,
+            compiled(foreign_protocols()?, libc::EPROTONOSUPPORT)?,
         ];
         #[cfg(target_arch = "x86_64")]
         filters.push(without_x32());
@@ -196,6 +200,26 @@ fn refuse_special_modes(refused: &mut Rules) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Match sockets of IPv4 and IPv6 that are neither TCP nor UDP. Protocol 0 means that of the type, so the type counts,
+/// too. Its upper bits are flags (`SOCK_CLOEXEC`).
+fn foreign_protocols() -> io::Result<Rules> {
+    const TYPE_BITS: u64 = 0xF;
+    let ordinary = [libc::SOCK_STREAM, libc::SOCK_DGRAM].map(|kind| u64::from(kind.unsigned_abs()));
+    let mut rules = Vec::new();
+    for family in [libc::AF_INET, libc::AF_INET6] {
+        let of_family = || condition(0, SeccompCmpOp::Eq, u64::from(family.unsigned_abs()));
+        let others = PROTOCOLS.map(|one| condition(2, SeccompCmpOp::Ne, u64::from(one.unsigned_abs())));
+        let mut conditions = vec![of_family()?];
+        conditions.extend(others.into_iter().collect::<io::Result<Vec<_>>>()?);
+        rules.push(rule(conditions)?);
+        for kind in (0..=TYPE_BITS).filter(|kind| !ordinary.contains(kind)) {
+            let of_kind = condition(1, SeccompCmpOp::MaskedEq(TYPE_BITS), kind)?;
+            rules.push(rule(vec![of_family()?, of_kind])?);
+        }
+    }
+    Ok(Rules::from([(libc::SYS_socket, rules)]))
 }
 
 /// Match if the first argument is not in this list.

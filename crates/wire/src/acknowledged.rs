@@ -28,8 +28,8 @@ pub(crate) enum Load {
         /// One above the last.
         end: u32,
     },
-    /// A UDP payload of this many bytes.
-    Datagram(u32),
+    /// A UDP payload of this many bytes, in the packet of this number of its side, from 1.
+    Datagram(u32, u64),
 }
 
 /// How far each side's stream was delivered, and acknowledged.

@@ -10,13 +10,16 @@
 //!   honest client still gets what a server says at the end: an alert (24 bytes in a record of TLS 1.3), HTTP/2's
 //!   GOAWAY (39), a window update. Up to [`FAREWELL_BYTES`] in records that are not longer are no part of the answer.
 //!   Bytes of a longer record are, however few are missing.
-//! * **UDP.** The headers of QUIC's 1-RTT packets tell neither streams nor repetitions. Every datagram of more than
-//!   [`FAREWELL_BYTES`] counts. A packet with acknowledgements only is shorter: with an identifier of 20 bytes, 20
-//!   ranges fit. So is CONNECTION_CLOSE. A server that has heard of the end sends nothing longer (RFC 9000, 10.2).
+//! * **UDP.** The headers of QUIC's 1-RTT packets tell neither streams nor repetitions: a datagram after the client's
+//!   end may be the rest of the answer, or a repetition that was needless and under way. So this module only reports,
+//!   and its reader, who knows the length of the bodies, decides. A datagram is *large* with more than
+//!   [`FAREWELL_BYTES`]. A packet with acknowledgements only is shorter: with an identifier of 20 bytes, 20 ranges fit.
+//!   So is `CONNECTION_CLOSE`. A server that has heard of the end sends nothing larger (RFC 9000, 10.2).
 //!
 //! Copies that the link makes are no deliveries of new bytes, nor are packets that it damaged: their checksum is wrong.
 
 use crate::connection::Nanos;
+use crate::quic;
 use crate::stream::Stream;
 use crate::tls::LongRecords;
 use crate::transport::Segment;
@@ -24,8 +27,9 @@ use crate::transport::Segment;
 /// The most payload of a server that may follow a client's end without being part of the answer.
 pub const FAREWELL_BYTES: u64 = 128;
 
-/// What no datagram of QUIC can use for frames: a byte of header, one of the packet number, and the tag of the AEAD.
-const LEAST_OVERHEAD: u64 = 18;
+/// What no datagram of QUIC can use for a body, beside the connection ID: a byte of header, one of the packet number,
+/// two of a STREAM frame (RFC 9000, 19.8), and the tag of the AEAD.
+const LEAST_OVERHEAD: u64 = 20;
 
 /// The answer on one connection.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +40,12 @@ pub struct Answer {
     delivered: u64,
     late: u64,
     counted: Counted,
+    /// Payload delivered when the client's last datagram arrived at the link.
+    heard_bytes: u64,
+    /// Bytes of the connection ID in the server's datagrams.
+    id_bytes: Option<u64>,
+    /// The last arrival of a large datagram at the link.
+    last_large: Option<Nanos>,
     /// The last delivery, if it is no part of the answer where the client closed before it.
     tail: Option<Tail>,
 }
@@ -87,26 +97,50 @@ impl Answer {
         }
     }
 
-    /// Records that a datagram was delivered at `at`.
+    /// Records that a datagram of the server arrived at the link.
+    pub fn arrived_datagram(&mut self, at: Nanos, bytes: usize) {
+        if bytes as u64 > FAREWELL_BYTES {
+            self.last_large = Some(at);
+        }
+    }
+
+    /// Records that a datagram of the server was delivered at `at`.
     pub fn deliver_datagram(&mut self, at: Nanos, bytes: u32) {
-        self.delivered += u64::from(bytes).saturating_sub(LEAST_OVERHEAD);
+        let overhead = LEAST_OVERHEAD + self.id_bytes.unwrap_or(0);
+        self.delivered += u64::from(bytes).saturating_sub(overhead);
         if u64::from(bytes) > FAREWELL_BYTES {
             self.count(at);
         }
     }
 
-    /// Records a packet of the client over UDP: what was delivered before is part of the answer.
-    pub const fn hear_client(&mut self) {
+    /// Records that a datagram of the client arrived at the link.
+    pub fn hear_client(&mut self, payload: &[u8]) {
+        self.heard_bytes = self.delivered;
         self.counted.bytes = self.delivered;
+        self.id_bytes = self.id_bytes.or_else(|| quic::chosen_id_bytes(payload));
+    }
+
+    /// What was delivered until the client's last datagram; of UDP.
+    #[must_use]
+    pub const fn heard_bytes(&self) -> u64 {
+        self.heard_bytes
+    }
+
+    /// When the server's last large datagram arrived at the link.
+    #[must_use]
+    pub const fn last_large(&self) -> Option<Nanos> {
+        self.last_large
     }
 
     /// The last delivery that belongs to the answer.
+    #[must_use]
     pub const fn last(&self) -> Option<Nanos> {
         self.counted.last
     }
 
     /// Payload delivered until the end of the answer, or until the client's end if that is later: new bytes of a
-    /// stream; of datagrams what frames can use at the most.
+    /// stream; of datagrams what a body can use at the most.
+    #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.counted.bytes
     }

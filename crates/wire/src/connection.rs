@@ -2,12 +2,12 @@
 
 use std::net::SocketAddr;
 
-use crate::acknowledged::{Deliveries, Load};
+use crate::acknowledged::{self, Deliveries, Load};
 use crate::answer::Answer;
 use crate::quic::{Opening, ShortHeaderWatch};
 use crate::sequence::SequenceTracker;
 use crate::tls::FinishedWatch;
-use crate::transport::{Datagram, Segment};
+use crate::transport::{Datagram, Segment, Transport};
 
 /// Nanoseconds on the observer's clock.
 pub type Nanos = u64;
@@ -91,6 +91,8 @@ pub struct Connection {
     /// What was delivered to the client.
     pub answer: Answer,
     deliveries: Deliveries,
+    /// The last datagram of the client that was delivered: its number and when.
+    heard: Option<(u64, Nanos)>,
     /// Whether any client spoke QUIC with this server before.
     to_quic: bool,
     tls: FinishedWatch,
@@ -111,6 +113,7 @@ impl Connection {
             handshake: None,
             answer: Answer::default(),
             deliveries: Deliveries::default(),
+            heard: None,
             to_quic,
             tls: FinishedWatch::default(),
             quic: ShortHeaderWatch::default(),
@@ -147,8 +150,11 @@ impl Connection {
         let side = self.side(from_client);
         side.heard(now, bytes, datagram.payload);
         side.first_sizes.note(datagram.payload);
+        if !from_client {
+            self.answer.arrived_datagram(now, datagram.payload.len());
+        }
         if from_client {
-            self.answer.hear_client();
+            self.answer.hear_client(datagram.payload);
             self.opening.get_or_insert_with(|| Opening::of(datagram.payload, self.to_quic));
         }
         if from_client && self.quic.observe(datagram.payload) {
@@ -171,9 +177,28 @@ impl Connection {
                     self.answer.deliver_stream(at, first, bytes, self.client_close);
                 }
             }
-            Load::Datagram(bytes) if !from_client => self.answer.deliver_datagram(at, bytes),
-            Load::Datagram(_) => {}
+            Load::Datagram(_, number) if from_client => self.heard = Some((number, at)),
+            Load::Datagram(bytes, _) => self.answer.deliver_datagram(at, bytes),
         }
+    }
+
+    /// What a packet that a side sent carries.
+    pub(crate) fn load(&self, from_client: bool, transport: &Transport<'_>) -> Option<Load> {
+        let side = if from_client { &self.from_client } else { &self.from_server };
+        match transport {
+            Transport::Tcp(segment) => acknowledged::load(segment),
+            Transport::Udp(datagram) => {
+                let bytes = u32::try_from(datagram.payload.len()).ok()?;
+                Some(Load::Datagram(bytes, side.packets))
+            }
+            _ => None,
+        }
+    }
+
+    /// When the client's last datagram was delivered to the server; `None` if it was not, and for TCP.
+    #[must_use]
+    pub fn client_heard(&self) -> Option<Nanos> {
+        self.heard.filter(|(number, _)| *number == self.from_client.packets).map(|(_, at)| at)
     }
 
     /// The most sequence numbers that a side acknowledged beyond what was delivered to it; `None` for UDP, and if

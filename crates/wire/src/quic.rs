@@ -62,6 +62,11 @@ impl Opening {
     }
 }
 
+/// Bytes of the connection ID that a client's first datagram asks the server to use; `None` if it is not readable.
+pub fn chosen_id_bytes(datagram: &[u8]) -> Option<u64> {
+    LongPacket::parse(datagram).map(|packet| packet.source_id.len() as u64)
+}
+
 /// Follows the datagrams of one client.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ShortHeaderWatch {
@@ -108,6 +113,7 @@ const fn is_short(first: u8) -> bool {
 struct LongPacket<'a> {
     kind: LongKind,
     destination_id: &'a [u8],
+    source_id: &'a [u8],
     /// The rest of the datagram.
     rest: &'a [u8],
 }
@@ -118,13 +124,13 @@ impl<'a> LongPacket<'a> {
         let first = u8_at(bytes, 0)?;
         let kind = LongKind::of(first, u32_at(bytes, 1)?)?;
         let (destination_id, rest) = take_connection_id(bytes.get(5..)?)?;
-        let (_source_id, mut rest) = take_connection_id(rest)?;
+        let (source_id, mut rest) = take_connection_id(rest)?;
         if kind == LongKind::Initial {
             let (token_bytes, after) = take_varint(rest)?;
             rest = after.get(usize::try_from(token_bytes).ok()?..)?;
         }
         let (length, rest) = take_varint(rest)?;
-        Some(Self { kind, destination_id, rest: rest.get(usize::try_from(length).ok()?..)? })
+        Some(Self { kind, destination_id, source_id, rest: rest.get(usize::try_from(length).ok()?..)? })
     }
 }
 

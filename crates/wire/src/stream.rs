@@ -51,5 +51,10 @@ impl Stream {
 /// The position of a sequence number that is less than 2^31 away from `near`.
 fn position(near: u64, sequence: u32) -> u64 {
     let low = u32::try_from(near & u64::from(u32::MAX)).unwrap_or_default();
-    near.saturating_add_signed(i64::from(sequence.wrapping_sub(low).cast_signed()))
+    let ahead = sequence.wrapping_sub(low);
+    if ahead < 1 << 31 {
+        near + u64::from(ahead)
+    } else {
+        near.saturating_sub(u64::from(low.wrapping_sub(sequence)))
+    }
 }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 
-use crate::acknowledged::{self, Delivery, Load};
+use crate::acknowledged::Delivery;
 use crate::connection::{Connection, Nanos, Protocol};
 use crate::frame::Packet;
 use crate::ports::End;
@@ -20,9 +20,9 @@ pub struct ConnectionTable {
     quic_servers: HashSet<SocketAddr>,
 }
 
-/// The most connections that are followed. A browser's load has some dozens. A program that opens more makes the
-/// table no larger.
-pub const MOST_CONNECTIONS: usize = 1 << 16;
+/// The most connections that are followed. A browser's load has some dozens. A program that opens more makes neither
+/// the table nor the result larger, which then has 7 MB.
+pub const MOST_CONNECTIONS: usize = 1 << 13;
 
 /// What a packet shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -107,7 +107,8 @@ impl ConnectionTable {
         } else {
             (!was_over && connection.handshake.is_some()).then_some(Sighting::HandshakeOver(place))
         };
-        let delivery = load(&packet.transport).map(|load| Delivery { place, from_client, load });
+        let delivery = connection.load(from_client, &packet.transport);
+        let delivery = delivery.map(|load| Delivery { place, from_client, load });
         Observed { place: found, sighting, delivery }
     }
 
@@ -121,10 +122,12 @@ impl ConnectionTable {
     #[must_use]
     pub fn delivery(&self, link: usize, packet: &Packet<'_>) -> Option<Delivery> {
         let (source, destination) = (packet.endpoint(End::Source)?, packet.endpoint(End::Destination)?);
-        let [source_at, destination_at] = [source, destination].map(|end| SocketAddr::new(end.address, end.port));
+        let [source_at, destination_at] =
+            [source, destination].map(|end| SocketAddr::new(end.address, end.port));
         let place = *self.index.get(&Key::new(link, source.protocol, source_at, destination_at))?;
-        let from_client = self.connections[place].1.client == source_at;
-        load(&packet.transport).map(|load| Delivery { place, from_client, load })
+        let connection = &self.connections[place].1;
+        let from_client = connection.client == source_at;
+        connection.load(from_client, &packet.transport).map(|load| Delivery { place, from_client, load })
     }
 
     /// The connections with their links, in the order in which they began.
@@ -157,14 +160,6 @@ impl ConnectionTable {
         self.connections.push((link, Connection::new(protocol, source, destination, to_quic)));
         self.index.insert(key, place);
         Place::New(place)
-    }
-}
-
-fn load(transport: &Transport<'_>) -> Option<Load> {
-    match transport {
-        Transport::Tcp(segment) => acknowledged::load(segment),
-        Transport::Udp(datagram) => u32::try_from(datagram.payload.len()).ok().map(Load::Datagram),
-        _ => None,
     }
 }
 

@@ -47,7 +47,7 @@ def observations(
 
 def _wire(chain: Chain, evidence: AttemptEvidence) -> Iterator[Observation]:
     hop, size = chain.hops[0], chain.workload.body_bytes()
-    duration = request_time.seconds(hop, evidence)
+    duration = request_time.seconds(hop, evidence, size or 0)
     if duration is None:
         return
     near, far = hop.near(evidence.connections), hop.far(evidence.connections)

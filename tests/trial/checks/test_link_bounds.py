@@ -156,7 +156,8 @@ def answered(**changes: object) -> Fault:
     def plant(observed: AttemptEvidence) -> AttemptEvidence:
         link: Any = copy.deepcopy(dict(observed.link))
         for one in link["connections"]:
-            one |= {"answer_last_ns": one["client_close_ns"], "answer_bytes": 1_020_000} | changes
+            told = {"answer_last_ns": one["client_close_ns"], "answer_bytes": 1_020_000}
+            one.update({**told, **changes})
         return replace(observed, link=link)
 
     return plant
@@ -165,14 +166,14 @@ def answered(**changes: object) -> Fault:
 def test_a_request_lasts_until_the_answer_has_arrived() -> None:
     """The client's close counts only if it is later."""
     observed = answered()(recorded_evidence(H2_LOSS))
-    before = request_time.seconds(HOP, observed)
+    before = request_time.seconds(HOP, observed, 10**6)
     (connection,) = observed.link["connections"]
     later = connection["client_close_ns"] + 10**9
     late = answered(answer_last_ns=later)(recorded_evidence(H2_LOSS))
     earlier = answered(answer_last_ns=later - 2 * 10**9)(recorded_evidence(H2_LOSS))
     assert before == pytest.approx(2.27386)
-    assert request_time.seconds(HOP, earlier) == before
-    assert request_time.seconds(HOP, late) == pytest.approx(before + 1)
+    assert request_time.seconds(HOP, earlier, 10**6) == before
+    assert request_time.seconds(HOP, late, 10**6) == pytest.approx(before + 1)
 
 
 def test_bodies_that_were_not_delivered_before_the_end_are_the_programs_failure() -> None:

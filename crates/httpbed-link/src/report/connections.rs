@@ -34,6 +34,12 @@ pub struct ConnectionReport<'a> {
     answer_last_ns: Option<Nanos>,
     /// Payload delivered to the client until then, or until the client's end if that is later.
     answer_bytes: u64,
+    /// Of UDP: the same until the client's last datagram.
+    heard_bytes: Option<u64>,
+    /// Of UDP: when the client's last datagram was delivered to the server, unless it was lost.
+    client_heard_ns: Option<Nanos>,
+    /// Of UDP: when the server's last large datagram arrived at the link.
+    server_last_large_ns: Option<Nanos>,
     /// Type of the client's first datagram: `initial`, `0-rtt`, `handshake`, `short` or `other`.
     opening: Option<&'static str>,
     /// UDP payload bytes of the client's first datagrams, at most four.
@@ -70,6 +76,9 @@ impl<'a> ConnectionReport<'a> {
             server_first_payload_ns: from_server.first_payload,
             answer_last_ns: connection.answer.last(),
             answer_bytes: connection.answer.bytes(),
+            heard_bytes: is_udp.then(|| connection.answer.heard_bytes()),
+            client_heard_ns: connection.client_heard(),
+            server_last_large_ns: connection.answer.last_large(),
             opening: connection.opening.map(word),
             client_first_sizes: first_sizes(from_client),
             server_first_sizes: first_sizes(from_server),

@@ -278,10 +278,11 @@ def _request_time(
     A client that got fewer bytes is judged by those: :func:`_bodies` reports the difference.
     """
     hop = chain.hops[0]
-    size = min(_bodies_bytes(chain, evidence), _received([hop], evidence))
-    took_s = request_time.seconds(hop, evidence)
-    if not size or took_s is None:
+    whole = _bodies_bytes(chain, evidence)
+    took_s = request_time.seconds(hop, evidence, whole)
+    if not whole or took_s is None:
         return
+    size = min(whole, request_time.received([hop], evidence))
     (path,) = hop.paths
     slowest_s = max(
         Bounds(planned.topology.links[link], 1 - side, planned.backend).least_transmission_s(size)
@@ -298,19 +299,8 @@ def _bodies(chain: Chain, evidence: AttemptEvidence) -> Iterator[BoundComparison
         for client in dict.fromkeys(hop.client for hop in chain.hops):
             hops = [hop for hop in chain.hops if hop.client == client]
             what = f"of bodies at the {client}"
-            yield BoundComparison(what, size, _received(hops, evidence), True, "bytes")
-
-
-def _received(hops: Sequence[NetworkHop], evidence: AttemptEvidence) -> int:
-    """Return the payload that was delivered to a client of these hops until its requests ended.
-
-    Results of older emulators tell only what its links delivered in the whole trial.
-    """
-    connections = [one for hop in hops for one in hop.near(evidence.connections)]
-    if all("answer_bytes" in one for one in connections):
-        return sum(int(one["answer_bytes"]) for one in connections)
-    sides = {path.downstream for hop in hops for path in hop.paths}
-    return sum(int(evidence.link["directions"][one]["bytes"]["delivered"]) for one in sides)
+            received = request_time.received(hops, evidence)
+            yield BoundComparison(what, size, received, True, "bytes")
 
 
 def _bodies_bytes(chain: Chain, evidence: AttemptEvidence) -> int:

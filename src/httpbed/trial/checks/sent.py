@@ -21,7 +21,7 @@ from httpbed.trial.plan import TrialPlan
 MOST_FOREIGN_BYTES = 1 << 16
 """A kernel's own packets are far less: ICMP errors are limited to one per second and receiver
 (icmp(7)), at most 576 bytes each, and a join of a group is some 50 bytes."""
-MOST_FLOWS = 1 << 16
+MOST_FLOWS = 1 << 13
 """As many as the emulator follows (``crates/wire/src/table.rs``). A page load has some dozens."""
 FLOOD_PACKETS = 20_000
 """A congestion control loses less than half of its packets in a full queue, for some round trips

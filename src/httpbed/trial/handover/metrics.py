@@ -62,7 +62,8 @@ class ObservedHandovers:
     @cached_property
     def end_ns(self) -> int:
         """When the client ended, in ns since the emulator's start."""
-        return done_ns(self.chain.hops[0], self.evidence, self.observed)
+        size = self.chain.workload.body_bytes()
+        return done_ns(self.chain.hops[0], self.evidence, self.observed, size or 0)
 
     @cached_property
     def windows(self) -> list[HandoverWindow]:
@@ -226,18 +227,18 @@ def _when(known: tuple[int, Mapping[str, Any]]) -> int:
     return known[0]
 
 
-def done_ns(hop: NetworkHop, evidence: AttemptEvidence, handovers: HandoverEvidence) -> int:
+def done_ns(
+    hop: NetworkHop, evidence: AttemptEvidence, handovers: HandoverEvidence, size: int = 0
+) -> int:
     """Return when the client's request was over, or else when the client was ended.
 
     In ns since the emulator's start. ``hop`` is the client's. The end of a process is known later
     than its last packet.
     """
-    closes = [
-        request_time.ended_ns(one, evidence) - evidence.link["started_ns"]
-        for one in hop.near(evidence.connections)
-    ]
     done = evidence.client is not None and evidence.client.clean
-    return max(closes) if done and closes else handovers.ended_ns
+    if not done or not hop.near(evidence.connections):
+        return handovers.ended_ns
+    return request_time.ended_ns(hop, evidence, size) - int(evidence.link["started_ns"])
 
 
 def observed(
