@@ -27,7 +27,7 @@ import traffic
 
 def client(attack: str, address: str, name: str, authority: str, request: str) -> None:
     """Fetch a file over HTTP/1.1, and report it as httpbed's own clients do."""
-    haste = traffic.HASTES.get(attack, lambda *_: None)
+    haste = traffic.HASTES.get(attack, traffic.patient)
     path, _, file = request.partition("=")
     context = ssl.create_default_context(cafile=authority)
     context.minimum_version = ssl.TLSVersion.TLSv1_3

@@ -20,6 +20,10 @@ DCCP_KIND = 6
 SERVER_PORTS = range(1, 65536)
 
 
+def patient(connection: socket.socket, received: int) -> None:
+    """Keep the client's side open."""
+
+
 def half_close(connection: socket.socket, received: int) -> None:
     """Close the client's side at once."""
     if received == 0:

@@ -171,6 +171,7 @@ def test_a_request_lasts_until_the_answer_has_arrived() -> None:
     later = connection["client_close_ns"] + 10**9
     late = answered(answer_last_ns=later)(recorded_evidence(H2_LOSS))
     earlier = answered(answer_last_ns=later - 2 * 10**9)(recorded_evidence(H2_LOSS))
+    assert before is not None
     assert before == pytest.approx(2.27386)
     assert request_time.seconds(HOP, earlier, 10**6) == before
     assert request_time.seconds(HOP, late, 10**6) == pytest.approx(before + 1)

@@ -38,7 +38,7 @@ def checks(planned: TrialPlan, evidence: AttemptEvidence) -> Iterator[Check]:
     foreign = _foreign(planned, evidence)
     most_flows = max(one["sent"]["flows"] for one in directions) if _crowded(directions) else None
     for host in sorted(set(planned.scenario.hosts.values())):
-        wrong = []
+        wrong: list[str] = []
         for number, one in enumerate(directions):
             if planned.network.ends[number // 2][number % 2].host == host:
                 link = planned.network.topology.links[number // 2].name
