@@ -143,7 +143,9 @@ def test_no_path_of_a_recipe_leads_out_of_a_part(tmp_path: Path) -> None:
         hosts={},
         sysctls={},
         tmpfs_bytes=2**26,
-        parts={"subject": PartSpec(None, folders=["subject"], shared={f"{up}{victim}": victim})},
+        parts={
+            "subject": PartSpec(None, folders={"subject": 2**20}, shared={f"{up}{victim}": victim})
+        },
     )
 
     async def make() -> None:

@@ -35,7 +35,6 @@ CIPHERS = {
 }
 """GnuTLS's name -> TLS's name."""
 MOST_BYTES = 2**30
-LONGEST_LINE = 2**16
 """Large, because several lines describe each packet; the file is read line by line."""
 MOST_LINE = 4096
 """Characters of a line; a longer one is read in pieces. Matching takes time that grows with the
@@ -126,7 +125,7 @@ def parse(file: Path) -> ProgramReport:
     transcript = _Transcript()
     try:
         with untrusted_files.opened(file, MOST_BYTES) as log:
-            transcript.read(iter(lambda: log.readline(LONGEST_LINE), ""))
+            transcript.read(log)
     except FileNotFoundError:
         return ProgramReport(complaint="gtlsclient printed nothing")
     except UNREADABLE as error:
