@@ -13,13 +13,13 @@ from httpbed.store.layout import CLUSTER
 
 MACHINE = ("kernel", "architecture", "cpu", "cores", "memory_bytes")
 """Facts of the machine; comparisons stay within one machine."""
-NOT_TREATMENTS = ("seed", "replicates", "question", "report", "claim", "figure")
+NOT_TREATMENTS = ("seed", "replicates", "question", "citation", "report", "claim", "figure")
 """Keys of an experiment file that change no treatment."""
 SELECTION = ("scale", "for_claims")
 """Which treatments of an experiment's design a campaign holds."""
 FEW_LIBRARIES = 3
 """So many differing libraries of a program are listed."""
-OF_THE_FIRST_RUN = ("started", "httpbed", "host", "link", "clock")
+OF_THE_FIRST_RUN = ("started", "httpbed", "commit", "host", "link", "clock")
 """What a manifest says of the campaign's first run, also after it grew."""
 KEPT = "what --keep asks of programs"
 
