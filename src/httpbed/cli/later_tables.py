@@ -71,6 +71,8 @@ def _claims(results: Results, file: Path | None) -> Sequence[StatedClaim]:
 def with_tables_of(results: Results, file: Path) -> Results:
     """Return a campaign's results with the figures and claims of a file in place of its own.
 
+    The file's citation and scales come with them, because claims and figures are a publication's.
+
     Raises:
         ConfigError: The file has neither, or they do not fit the campaign's design.
     """
@@ -79,7 +81,7 @@ def with_tables_of(results: Results, file: Path) -> Results:
         remedy = "write [[figure]] or [[claim]] tables in it"
         raise ConfigError([Mistake(str(file), "declares no figure and no claim", remedy)])
     whole = results.stated_experiment
-    changes: dict[str, Any] = {}
+    changes: dict[str, Any] = {"citation": stated.citation or whole.citation}
     if stated.figures:
         found = figure_checks.problems(
             dict(enumerate(stated.figures)), whole.factors, list(whole.treatments())
@@ -91,7 +93,9 @@ def with_tables_of(results: Results, file: Path) -> Results:
     return replace(
         results,
         experiment=results.experiment.model_copy(update=changes),
-        whole_experiment=whole.model_copy(update=changes),
+        whole_experiment=whole.model_copy(
+            update={**changes, "scales": {**whole.scales, **stated.scales}}
+        ),
     )
 
 

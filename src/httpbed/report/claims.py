@@ -17,7 +17,7 @@ from httpbed.analysis.sample import Bounded
 from httpbed.experiment.claims import possible
 from httpbed.experiment.claims.stated import StatedClaim
 from httpbed.experiment.errors import visible
-from httpbed.report import senders
+from httpbed.report import claim_effect, senders
 from httpbed.report.claim_evidence import ClaimEvidence
 from httpbed.report.manifest import certificate, uncovered
 from httpbed.report.phrasing import listed, number_format, treatment
@@ -56,13 +56,13 @@ def values(
     results: Results, judged: Sequence[JudgedClaim], others: Sequence[Results] = ()
 ) -> dict[str, Any]:
     """Return the verdicts for :func:`json.dumps`."""
-    evidence = ClaimEvidence(results, others)
+    evidence, shown = ClaimEvidence(results, others), effects(judged)
     return {
         "directory": str(results.directory),
         "experiment": results.experiment.name,
         "scale": results.manifest.get("scale"),
         "for_claims": bool(results.manifest.get("for_claims")),
-        "claims": [_values(one, evidence) for one in judged],
+        "claims": [{**_values(one, evidence), "effect": shown[one.stated.id]} for one in judged],
         "notes": list(notes(results)),
     }
 
@@ -160,11 +160,29 @@ def measured(stated: StatedClaim, arm: ArmJudgement) -> str:
 
 
 def briefly(stated: StatedClaim, arm: ArmJudgement) -> str:
-    """Write an estimate with its interval, or why there is none."""
+    """Write the effect with its interval, or why there is none."""
     if arm.estimate is None:
         return arm.reason
+    if arm.estimate.unit == CELLS and arm.cells:
+        return claim_effect.of_cells(stated, arm, is_share=is_share(stated))
     value, low, high = numbers(stated, arm.estimate)
     return f"{value} [{low}, {high}]"
+
+
+def effects(judged: Sequence[JudgedClaim]) -> dict[str, str]:
+    """Return what each claim measured, by its id; of a combination what its parts measured."""
+    own = {one.stated.id: briefly(one.stated, one.main) for one in judged}
+    return own | {
+        one.stated.id: "; ".join(own[part] for part in one.stated.parts)
+        for one in judged
+        if one.stated.parts
+    }
+
+
+def whole(judged: Sequence[JudgedClaim]) -> list[JudgedClaim]:
+    """Leave out the parts of combinations, which count with the whole."""
+    parts = {part for one in judged for part in one.stated.parts}
+    return [one for one in judged if one.stated.id not in parts]
 
 
 def block_numbers(blocks: Sequence[int]) -> str:
@@ -261,6 +279,7 @@ def _values(judged: JudgedClaim, evidence: ClaimEvidence) -> dict[str, Any]:
         "source": stated.source,
         "published": stated.published,
         "expected": stated.expect,
+        "parts": list(stated.parts),
         "robustness": judged.robustness,
         "robustness_in_words": robustness(judged),
         **_arm_values(stated, judged.main, evidence),
@@ -277,7 +296,6 @@ def _arm_values(
         "reason": arm.reason,
         "estimate": estimate_values(found) if found else None,
         "measured": measured(stated, arm),
-        "measured_briefly": briefly(stated, arm),
         "outlook": outlook(arm),
         "blocks_to_settle": arm.blocks_to_settle,
         "cells": [_cell_values(cell) for cell in arm.cells],
