@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from reproduce import PUBLISHED, STUDIES, judged, referred
 from httpbed.experiment.sender import SenderKey
 from httpbed.store import sender_records
 
+SUMS = "SHA256SUMS"
 SENDERS = PUBLISHED / "senders"
 
 
@@ -57,6 +59,7 @@ def publish(campaign: Path) -> None:
         shutil.rmtree(place, ignore_errors=True)
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copytree(made, place)
+    _write_digests(place)
     publish_senders(json.loads((place / "manifest.json").read_text()))
     print(f"{place.relative_to(PUBLISHED.parent)}: {_kib(place)} KiB")
 
@@ -72,6 +75,13 @@ def publish_senders(manifest: Mapping[str, Any]) -> None:
             public = {name: value for name, value in record.items() if name != "command"}
             file = SENDERS / f"{key.implementation}-{key.digest}.json"
             file.write_text(json.dumps(public, indent=1) + "\n")
+
+
+def _write_digests(place: Path) -> None:
+    """List the digests of an archive's files, in the form of ``sha256sum``."""
+    files = [one for one in sorted(place.rglob("*")) if one.is_file() and one.name != SUMS]
+    lines = [f"{sha256(one.read_bytes()).hexdigest()}  {one.relative_to(place)}" for one in files]
+    (place / SUMS).write_text("\n".join(lines) + "\n")
 
 
 def _undeclared(made: Path) -> list[Path]:

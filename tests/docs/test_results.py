@@ -8,12 +8,16 @@ from collections import Counter
 
 import pytest
 
+import results_archives
 import results_page
-from results_page import PAPERS, ROOT, PublishedExperiment
+from httpbed.analysis.coverage import coverage
+from httpbed.report.claims_section import SHAPES
+from results_archives import PAPERS, ROOT, PublishedExperiment, claims_of, place, whole
 
 CLAIMS = {"liu2024": 42, "biswal2016": 18, "zhang2023": 5, "ranjan2019": 6}
 """The papers' own numbers of claims."""
-FOUND = results_page.read()
+NO_BREAK = "\N{NO-BREAK SPACE}"
+FOUND = results_archives.read()
 PAGE = (ROOT / "docs/results.md").read_text()
 
 
@@ -24,10 +28,10 @@ def by_name(one: PublishedExperiment) -> str:
 
 def test_each_claim_of_the_papers_counts_once() -> None:
     """Neither its parts nor its further readings count, and no claim is dropped."""
-    whole = results_page._whole([claim for one in FOUND for claim in one.claims])
-    counted = Counter(claim["id"].partition("-")[0] for claim in whole)
+    found = whole(claims_of(FOUND))
+    counted = Counter(claim["id"].partition("-")[0] for claim in found)
     assert counted == {study[0].upper(): number for study, number in CLAIMS.items()}
-    assert len({claim["id"] for claim in whole}) == len(whole)
+    assert len({claim["id"] for claim in found}) == len(found)
     assert f"Of {sum(CLAIMS.values())} claims" in PAGE
 
 
@@ -39,19 +43,20 @@ def test_no_part_of_a_claim_counts(one: PublishedExperiment) -> None:
     parts = {
         name for claim in stated for key in ("all_of", "any_of") for name in claim.get(key, [])
     }
-    counted = {claim["id"] for claim in results_page._whole(one.claims)}
+    counted = {claim["id"] for claim in whole(one.claims)}
     assert not parts & counted
 
 
 @pytest.mark.parametrize("one", FOUND, ids=by_name)
 def test_a_reduced_campaign_is_not_called_by_its_scale_alone(one: PublishedExperiment) -> None:
     """Its row says that it ran only what claims need, and how much of the paper that is."""
-    (row,) = re.findall(rf"^\| \[{by_name(one)}\].*$", PAGE, re.MULTILINE)
+    row, *_ = re.findall(rf"^\| \[{by_name(one)}\].*$", PAGE, re.MULTILINE)
     scale = row.split(" | ")[1]
     assert ("claims" in scale) == bool(one.results.manifest.get("for_claims"))
-    (ran, wanted), _ = results_page.coverage(one)
-    assert 0 < ran <= wanted
-    assert f"{ran} of {wanted}" in row
+    found = coverage(one.results, one.stated)
+    assert found is not None
+    assert 0 < found.cells <= found.of_cells
+    assert f"{found.cells} of {found.of_cells}" in row
 
 
 def test_what_was_run_after_a_verdict_is_said() -> None:
@@ -77,7 +82,8 @@ def test_a_report_shows_the_verdicts_that_are_published(one: PublishedExperiment
     report = (one.folder / "report.html").read_text()
     missing = [claim["id"] for claim in one.claims if claim["id"] not in report]
     assert not missing
-    counted = Counter(claim["verdict"] for claim in one.claims)
+    parts = {part for claim in one.claims for part in claim["parts"]}
+    counted = Counter(claim["verdict"] for claim in one.claims if claim["id"] not in parts)
     shown = {
         name: int(number) for number, name in re.findall(r"</span> (\d+) ([a-z ]+)</span>", report)
     }
@@ -114,3 +120,44 @@ def test_the_chapters_name_the_papers_subjects() -> None:
     """As the papers' own titles do."""
     assert "congestion" in PAPERS["zhang2023"][1]
     assert "gigabit" not in PAGE
+
+
+def test_the_tables_have_the_papers_order() -> None:
+    """Study by study, and in each from its first claim on."""
+    chapters = PAGE.split("\n## ")[1 : 1 + len(PAPERS)]
+    assert [chapter.split(":")[0] for chapter in chapters] == [name for name, _ in PAPERS.values()]
+    for chapter in chapters:
+        ids = re.findall(r"^\| ([A-Z]-\d\S*) \|", chapter, re.MULTILINE)
+        assert ids == sorted(ids, key=lambda one: place({"id": one}))
+
+
+def test_every_row_with_an_estimate_shows_its_effect() -> None:
+    """Not only how many cells are as claimed: what they measured."""
+    for claim in claims_of(FOUND):
+        if claim["cells"]:
+            assert not re.search(r"\d+ of \d+ cells", claim["effect"]), claim["id"]
+        for part in claim["parts"]:
+            (of_part,) = (one["effect"] for one in claims_of(FOUND) if one["id"] == part)
+            assert of_part in claim["effect"]
+
+
+def test_the_matrix_has_a_sign_for_each_claim() -> None:
+    """With the sign of its verdict."""
+    rows = PAGE[: PAGE.index("bold: in every control arm")].splitlines()
+    signs = "\n".join(row for row in rows if row.startswith("|"))
+    for claim in whole(claims_of(FOUND)):
+        shape, number = SHAPES[claim["verdict"]], claim["id"].partition("-")[2]
+        sign = f"{re.escape(shape)}{NO_BREAK}{number}"
+        assert re.search(rf"{sign}\b", signs), claim["id"]
+
+
+def test_the_page_names_what_is_needed_to_cite_and_to_repeat() -> None:
+    """Seeds, commands, jobs, the processor, programs with versions, and reasons."""
+    for one in FOUND:
+        manifest = one.results.manifest
+        assert manifest["command"] in PAGE
+        assert manifest["host"]["cpu"] in PAGE
+        for program in manifest["programs"]:
+            if program["name"] in manifest["recipes"]:
+                assert f"| {program['name']} | {program['version']} |" in PAGE
+    assert "CPU pressure" in PAGE
