@@ -106,8 +106,8 @@ def _to_cite(found: Sequence[PublishedExperiment]) -> Iterator[str]:
     yield "### To cite and to repeat"
     yield (
         "`CITATION.cff` says how to cite httpbed. A campaign is cited by its name here and by the"
-        f" SHA-256 of its list of digests, `{SUMS}` beside each report. The list names every file of"
-        f" the archive: `cd results/liu2024/pages && sha256sum --check {SUMS}`."
+        f" SHA-256 of `{SUMS}` beside its report, which has the digest of every file of the archive:"
+        f" `cd results/liu2024/pages && sha256sum --check {SUMS}`."
     )
     head = ["experiment", "begun", "httpbed", "commit", "clock", "seeds", "side by side", "SHA-256"]
     yield table(head, [_identity(one) for one in found])
@@ -129,7 +129,7 @@ def _identity(one: PublishedExperiment) -> list[str]:
         str(manifest.get("httpbed", "")),
         str(manifest.get("commit") or NOT_RECORDED)[:12],
         str(manifest.get("clock", "real")),
-        ", ".join(map(str, sorted({*one.results.seeds.values()} or {manifest.get("seed")}))),
+        ", ".join(map(str, sorted({*one.results.seeds.values()} or {one.results.experiment.seed}))),
         ", ".join(dict.fromkeys(str(run["jobs"]) for run in _runs(one))),
         f"[`{digest[:16]}`](../results/{one.name}/{SUMS})",
     ]

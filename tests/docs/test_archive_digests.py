@@ -14,9 +14,8 @@ from results_campaigns import SUMS
 @pytest.mark.parametrize("one", results_archives.read(), ids=lambda one: one.name)
 def test_the_digests_are_those_of_every_file(one: PublishedExperiment) -> None:
     """Of the archive, the verdicts, the report and the figures."""
-    listed = dict(
-        reversed(line.split("  ", 1)) for line in (one.folder / SUMS).read_text().splitlines()
-    )
+    lines = [line.partition("  ") for line in (one.folder / SUMS).read_text().splitlines()]
+    listed = {name: digest for digest, _, name in lines}
     files = [file for file in one.folder.rglob("*") if file.is_file() and file.name != SUMS]
     assert listed == {
         str(file.relative_to(one.folder)): sha256(file.read_bytes()).hexdigest() for file in files

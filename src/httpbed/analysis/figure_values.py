@@ -83,8 +83,8 @@ class FigureSamples:
         """Return the ratio of two treatments; figures that share it compute its interval once."""
         key = (metric, treatment_key(of), treatment_key(to))
         if key not in self._ratios:
-            pair = self.sample(metric, of), self.sample(metric, to)
-            self._ratios[key] = compare(*pair) if pair[0] and pair[1] else None
+            sample, base = self.sample(metric, of), self.sample(metric, to)
+            self._ratios[key] = compare(sample, base) if sample and base else None
         return self._ratios[key]
 
     def items(self, metric: str, treatment: Mapping[str, str]) -> list[float]:

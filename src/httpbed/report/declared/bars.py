@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -248,7 +249,8 @@ def _bands(axes: Axes, placed: PlacedFigure, scale: ValueScale, direction: _Dire
         end = min(high, scale.ends[1])
         if (end - low) / scale.ends[1] < BAND_ROOM:
             continue
-        middle, style = (low + end) / 2, {"fontsize": 7.5, "color": QUIET, "ha": "center"}
+        middle = (low + end) / 2
+        style: dict[str, Any] = {"fontsize": 7.5, "color": QUIET, "ha": "center"}
         if direction.lying:
             axes.text(middle, ABOVE, name, va="center", **style)
         else:

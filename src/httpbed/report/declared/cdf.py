@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
@@ -82,7 +83,12 @@ def _name_missing(
         elif count:
             lines += [f"{name}:"] * bool(name) + [f"{count} of {planned} {panels.NOT_RUN}"]
     if lines:
-        style = {"transform": axes.transAxes, "va": "top", "fontsize": 7, "color": INK}
+        style: dict[str, Any] = {
+            "transform": axes.transAxes,
+            "va": "top",
+            "fontsize": 7,
+            "color": INK,
+        }
         axes.text(0.02, 0.94, "\n".join(lines), **style).set_in_layout(False)
 
 

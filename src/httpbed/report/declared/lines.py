@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
@@ -75,7 +76,7 @@ def _missing(
             rows.setdefault(series, []).append(places[x])
     for row, series in enumerate(one for one in placed.series if one in rows):
         height = 1 - CROSS_ROOM * (row + 0.6)
-        style = {**_CROSS, "color": panels.tone(placed, series)}
+        style: dict[str, Any] = {**_CROSS, "color": panels.tone(placed, series)}
         transform = axes.get_xaxis_transform()
         axes.plot(rows[series], [height] * len(rows[series]), transform=transform, **style)
         axes.annotate(

@@ -53,6 +53,8 @@ MARK = {"marker": "D", "markersize": 5.5, "markerfacecolor": "none", "markeredge
 RATIO = NumberFormat(1.0, "", 2)
 STRENGTHS = (1.0, 0.5, 0.25)
 """Opacities of areas in one colour."""
+TONES = ((1.0, 0.0), (0.55, 0.0), (0.5, 0.5))
+"""Of lines in one colour: what remains of it, and white that is added."""
 HEADING_LETTERS = 88
 """In a line of the heading."""
 NO_BREAK = "\N{NO-BREAK SPACE}"
@@ -106,8 +108,8 @@ def panel_grid(  # noqa: PLR0913 - each is a word of the layout
     lines = max(one.count("\n") + 1 if one else 0 for one in titles.values())
     height = rows * (panel_in + 0.16 * lines + 0.1) + 0.35
     per_line = _per_line([str(one.get_label()) for one in legend])
-    lines = wrap(heading, HEADING_LETTERS)
-    height += LINE_IN * (len(lines) + math.ceil(len(legend) / per_line))
+    words = wrap(heading, HEADING_LETTERS)
+    height += LINE_IN * (len(words) + math.ceil(len(legend) / per_line))
     layout = ConstrainedLayoutEngine(w_pad=PAD_IN, h_pad=PAD_IN)
     figure = VisibleFigure(figsize=(WIDE_IN, height), layout=layout)
     grid = figure.subplots(rows, columns, sharex=share[0], sharey=share[1], squeeze=False)
@@ -119,7 +121,7 @@ def panel_grid(  # noqa: PLR0913 - each is a word of the layout
         axes.spines[["top", "right"]].set_visible(False)
         axes.set_axisbelow(True)
         axes.tick_params(labelsize=8.5, labelbottom=index + columns >= count or not share[0])
-    _head(figure, lines, legend, per_line)
+    _head(figure, words, legend, per_line)
     return PanelGrid(figure, by_panel, columns)
 
 
@@ -188,8 +190,9 @@ def colour(placed: PlacedFigure, levels: Levels) -> str:
 
 def tone(placed: PlacedFigure, levels: Levels) -> str:
     """Return the colour of a line: of one colour the second is darker."""
-    base = np.array(to_rgb(colour(placed, levels)))
-    return to_hex((base, 0.55 * base, 0.5 + 0.5 * base)[_rank(placed, levels) % len(STRENGTHS)])
+    factor, white = TONES[_rank(placed, levels) % len(TONES)]
+    red, green, blue = (white + factor * one for one in to_rgb(colour(placed, levels)))
+    return to_hex((red, green, blue))
 
 
 def strength(placed: PlacedFigure, levels: Levels) -> float:
@@ -236,7 +239,7 @@ def value_text(placed: PlacedFigure, form: NumberFormat, statistic: str = "") ->
 
 def name_vertical_axes(figure: VisibleFigure, text: str) -> None:
     """Write the name of the vertical axes, in as many lines as the figure's height needs."""
-    letters = int(NAME_LETTERS_IN * (figure.get_figheight() - 1.0))
+    letters = int(NAME_LETTERS_IN * (figure.get_figheight() - 1.4))
     figure.supylabel("\n".join(wrap(text, max(letters, 12))), fontsize=9)
 
 

@@ -167,14 +167,14 @@ def _key(figure: VisibleFigure, grid: Any, shown: Map) -> None:
         figure.suptitle(lines, x=0.01, ha="left", fontsize=9, fontweight="bold")
     steps = [math.exp(at * math.log(FULL) / KEY_STEPS) for at in range(-KEY_STEPS, KEY_STEPS + 1)]
     scale = ScalarMappable(LogNorm(1 / FULL, FULL), ListedColormap(list(map(shade, steps))))
-    place = {"location": "bottom", "shrink": 0.45, "aspect": 35, "pad": 0.01}
+    place: dict[str, Any] = {"location": "bottom", "shrink": 0.45, "aspect": 35, "pad": 0.01}
     bar = figure.colorbar(scale, ax=grid, extend="both", **place)
     bar.set_ticks([0.5, 0.7, 1.0, 1.4, 2.0], labels=["0.5", "0.7", "1", "1.4", "2"])
     bar.ax.xaxis.set_minor_locator(NullLocator())
     bar.ax.tick_params(labelsize=8)
     hatched = "; hatched: not run" if shown.hatched else ""
     bar.set_label(f"{shown.quantity}; in brackets: within noise{hatched}", fontsize=8)
-    bar.outline.set_visible(False)  # type: ignore[operator]
+    bar.outline.set_visible(False)
 
 
 def _columns(panels: int) -> int:
