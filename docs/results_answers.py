@@ -44,7 +44,7 @@ def _counted(claims: Sequence[Claim], name: str) -> str:
     robust = sum(claim["robustness"] == ROBUST for claim in claims)
     counted = [
         f"{count} {'is' if count == 1 else 'are'} {verdict}"
-        + (f" ({robust} of them robust)" if verdict == "reproduced" else "")
+        + (f" ({robust} of them robust)" if verdict == "reproduced" and robust else "")
         for verdict in SHAPES
         if (count := verdicts[verdict])
     ]

@@ -106,7 +106,7 @@ def _to_cite(found: Sequence[PublishedExperiment]) -> Iterator[str]:
     yield "### To cite and to repeat"
     yield (
         "`CITATION.cff` says how to cite httpbed. A campaign is cited by its name here and by the"
-        f" SHA-256 of `{SUMS}` beside its report, which has the digest of every file of the archive:"
+        f" SHA-256 of `{SUMS}` beside its report, which has the digest of every file there:"
         f" `cd results/liu2024/pages && sha256sum --check {SUMS}`."
     )
     head = ["experiment", "begun", "httpbed", "commit", "clock", "seeds", "side by side", "SHA-256"]

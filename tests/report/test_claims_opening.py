@@ -96,4 +96,4 @@ def test_a_claim_about_cells_shows_their_values_or_the_worst(levels: int, words:
     judged = judging.judge(campaign(ends, text))
     effects = claims.effects(judged)
     assert effects["faster"] == words
-    assert effects["both"] == f"{words}; {effects['short']}"
+    assert effects["both"] == f"faster {words}; short {effects['short']}"

@@ -173,7 +173,7 @@ def effects(judged: Sequence[JudgedClaim]) -> dict[str, str]:
     """Return what each claim measured, by its id; of a combination what its parts measured."""
     own = {one.stated.id: briefly(one.stated, one.main) for one in judged}
     return own | {
-        one.stated.id: "; ".join(own[part] for part in one.stated.parts)
+        one.stated.id: "; ".join(f"{part} {own[part]}" for part in one.stated.parts)
         for one in judged
         if one.stated.parts
     }
