@@ -106,23 +106,30 @@ def _to_cite(found: Sequence[PublishedExperiment]) -> Iterator[str]:
     yield "### To cite and to repeat"
     yield (
         "`CITATION.cff` says how to cite httpbed. A campaign is cited by its name here and by the"
-        f" SHA-256 of `{SUMS}` beside its report, which has the digest of every file there:"
-        f" `cd results/liu2024/pages && sha256sum --check {SUMS}`."
+        f" SHA-256 of `{SUMS}` beside its report, which has the digest of every file there. In the"
+        f" folder of an archive `sha256sum --check {SUMS}` checks all of them. Campaigns of before"
+        " httpbed recorded its commit have none."
     )
-    head = ["experiment", "begun", "httpbed", "commit", "clock", "seeds", "side by side", "SHA-256"]
+    yield _block([f"{_digest(one)}  results/{one.name}/{SUMS}" for one in found])
+    head = ["experiment", "begun", "httpbed", "commit", "clock", "seeds", "trials side by side"]
     yield table(head, [_identity(one) for one in found])
-    yield "A campaign of several machines or days is joined from several runs; their commands:"
-    lines = [f"{one.name}: {text}" for one in found for text in _commands(one)]
-    yield "```text\n" + "\n".join(lines) + "\n```"
+    yield "The commands of all runs of each campaign:"
+    yield _block([f"{one.name}: {text}" for one in found for text in _commands(one)])
     yield f"Machine: {'; '.join(sorted({_host(one.results.manifest) for one in found}))}."
     yield "The programs under test, with their versions; reports have the digests of their files:"
     yield table(["program", "version", "experiments"], _programs(found))
 
 
+def _block(lines: Sequence[str]) -> str:
+    return "\n".join(["```text", *lines, "```"])
+
+
+def _digest(one: PublishedExperiment) -> str:
+    return hashlib.sha256((one.folder / SUMS).read_bytes()).hexdigest()
+
+
 def _identity(one: PublishedExperiment) -> list[str]:
     manifest = one.results.manifest
-    sums = one.folder / SUMS
-    digest = hashlib.sha256(sums.read_bytes()).hexdigest() if sums.is_file() else ""
     return [
         _link(one),
         str(manifest.get("started", ""))[:10],
@@ -131,7 +138,6 @@ def _identity(one: PublishedExperiment) -> list[str]:
         str(manifest.get("clock", "real")),
         ", ".join(map(str, sorted({*one.results.seeds.values()} or {one.results.experiment.seed}))),
         ", ".join(dict.fromkeys(str(run["jobs"]) for run in _runs(one))),
-        f"[`{digest[:16]}`](../results/{one.name}/{SUMS})",
     ]
 
 
