@@ -9,26 +9,26 @@ from typing import Any
 import pytest
 
 import readme_results
-import results_page
+import results_archives
 
 TEXT = readme_results.README.read_text()
 
 
 @pytest.fixture(scope="module")
-def published() -> list[results_page.PublishedExperiment]:
+def published() -> list[results_archives.PublishedExperiment]:
     """Read the archives and verdicts in ``results/``."""
-    return results_page.read()
+    return results_archives.read()
 
 
 def test_the_verdicts_are_counted_as_in_the_archives(
-    published: list[results_page.PublishedExperiment],
+    published: list[results_archives.PublishedExperiment],
 ) -> None:
     """`make docs` writes the sentence and the table."""
     assert readme_results.page(TEXT, published) == TEXT
 
 
 def test_the_example_has_the_values_of_its_claims(
-    published: list[results_page.PublishedExperiment],
+    published: list[results_archives.PublishedExperiment],
 ) -> None:
     """Published and measured times (L-7, L-8), and with which senders the ratio holds (L-9)."""
     claims = {claim["id"]: claim for one in published for claim in one.claims}
