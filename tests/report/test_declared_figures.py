@@ -155,6 +155,8 @@ def test_a_grid_has_a_panel_for_each_condition() -> None:
     results = campaign(usual, text + HEAD + figure + 'ratio_to = { http_version = "2" }')
     plot = drawn("", results)
     shown = panels(plot)
+    (key,) = set(plot.figure.axes) - set(shown)
+    assert "ratio to HTTP/2" in key.get_xlabel()
     assert [axes.get_title(loc="left") for axes in shown] == ["HTTP/1.1", "HTTP/3"]
     assert [[text.get_text() for text in axes.texts] for axes in shown] == [
         ["2.00"] * 4,
