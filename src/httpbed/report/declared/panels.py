@@ -53,7 +53,7 @@ MARK = {"marker": "D", "markersize": 5.5, "markerfacecolor": "none", "markeredge
 RATIO = NumberFormat(1.0, "", 2)
 STRENGTHS = (1.0, 0.5, 0.25)
 """Opacities of areas in one colour."""
-TONES = ((1.0, 0.0), (0.55, 0.0), (0.5, 0.5))
+TONES = ((1.0, 0.0), (0.5, 0.5), (0.72, 0.0))
 """Of lines in one colour: what remains of it, and white that is added."""
 HEADING_LETTERS = 88
 """In a line of the heading."""
@@ -189,7 +189,7 @@ def colour(placed: PlacedFigure, levels: Levels) -> str:
 
 
 def tone(placed: PlacedFigure, levels: Levels) -> str:
-    """Return the colour of a line: of one colour the second is darker."""
+    """Return the colour of a line: of one colour the second is lighter."""
     factor, white = TONES[_rank(placed, levels) % len(TONES)]
     red, green, blue = (white + factor * one for one in to_rgb(colour(placed, levels)))
     return to_hex((red, green, blue))
@@ -239,7 +239,7 @@ def value_text(placed: PlacedFigure, form: NumberFormat, statistic: str = "") ->
 
 def name_vertical_axes(figure: VisibleFigure, text: str) -> None:
     """Write the name of the vertical axes, in as many lines as the figure's height needs."""
-    letters = int(NAME_LETTERS_IN * (figure.get_figheight() - 1.4))
+    letters = int(NAME_LETTERS_IN * (figure.get_figheight() - 1.9))
     figure.supylabel("\n".join(wrap(text, max(letters, 12))), fontsize=9)
 
 
