@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import results_senders
+from httpbed.analysis.claims.verdict import VERDICTS, WORST_SIDE
 from httpbed.experiment import parser
 from httpbed.experiment.experiment import Experiment
 from httpbed.report.claims import block_numbers
@@ -24,7 +25,6 @@ ROOT = Path(__file__).resolve().parent.parent
 PUBLISHED = ROOT / "results"
 REMARKS = "remarks.toml"
 """What the evidence suggests where a claim does not come out, by the claim's id."""
-VERDICTS = ("reproduced", "contradicted", "inconclusive", "not judged")
 PAPERS = {
     "liu2024": ("Liu et al. 2024 and 2025", "HTTP/3 and HTTP/2, with and without a proxy"),
     "biswal2016": ("Biswal and Gnawali 2016", "does QUIC make the web faster?"),
@@ -36,6 +36,7 @@ EXTENDED = (
     "Two campaigns were changed after their verdicts had been seen: liu2024/pages got blocks 6 and"
     " 7, and liu2024/single-stream replaces an earlier campaign at scale standard."
 )
+RULE = "decisions/0041-one-rule-for-regions-and-verdicts.md"
 NUMBER = re.compile(r"[A-Z]+-\d+")
 """A paper's claim by its number; what follows names a part of it or another reading."""
 
@@ -94,11 +95,15 @@ def _opening(found: Sequence[PublishedExperiment]) -> Iterator[str]:
     yield summary(found)
     yield (
         "A verdict compares the interval of an estimate with the region in which the claim would be"
-        " right ([how](guides/claims.md)). *Robust* means reproduced in every control arm, too:"
-        " with another server, another congestion control, or another reading of the paper."
-        " *Not judged* names the reason, such as too few blocks. In brackets is the interval, of 90"
-        " to 95 %; n is the number of blocks. The reports have the values of single cells."
+        " right ([how](guides/claims.md)). *No difference*: the interval lies within 2 % of none."
+        " *Open* was measured and not settled; *not run* lacks trials. *Robust* means reproduced in"
+        " every control arm, too: with another server, another congestion control, or another"
+        " reading of the paper. *Refuted attribution*: the same comes out without what the"
+        " paper names as the cause. In brackets is the interval, of 90 to 95 %; n is the number of"
+        " blocks. The reports have the values of single cells. One rule makes regions of the"
+        f" papers' words ([decision 41]({RULE}))."
     )
+    yield _multiplicity(found)
     yield EXTENDED
 
 
@@ -107,19 +112,39 @@ def summary(found: Sequence[PublishedExperiment]) -> str:
     claims = _whole([claim for one in found for claim in one.claims])
     verdicts = Counter(claim["verdict"] for claim in claims)
     robust = sum(claim["robustness"] == "robust" for claim in claims)
+    refuted = sum(claim["robustness"] == "refuted" for claim in claims)
     counted = [
-        f"{count} {'is' if count == 1 else 'are'} {verdict}"
+        f"{count} {_is(verdict, count)} {verdict}"
         for verdict in VERDICTS
         if (count := verdicts[verdict])
     ]
     if verdicts["reproduced"]:
-        counted[0] += f" ({robust} of them robust)"
+        counted[0] += f" ({robust} of them robust, {refuted} with a refuted attribution)"
     return f"Of {len(claims)} claims of the papers, {', '.join(counted)}."
+
+
+def _is(verdict: str, count: int) -> str:
+    if verdict == "no difference":
+        return "shows" if count == 1 else "show"
+    return "is" if count == 1 else "are"
 
 
 def _whole(claims: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Leave out parts and further readings of claims, such as L-34a2 and B-18-grid."""
     return [claim for claim in claims if NUMBER.fullmatch(claim["id"])]
+
+
+def _multiplicity(found: Sequence[PublishedExperiment]) -> str:
+    """Say how many verdicts may be wrong by chance."""
+    claims = _whole([claim for one in found for claim in one.claims])
+    settled = [claim for claim in claims if claim["verdict"] not in {"open", "not run"}]
+    sides = [(1 - claim["estimate"]["coverage"]) / 2 for claim in settled if claim["estimate"]]
+    most = sum(sides) + WORST_SIDE * (len(settled) - len(sides))
+    return (
+        f"Each verdict may be wrong with a probability of 2.5 to 5 %, and no rate covers all of"
+        f" them together: if each of the {len(settled)} settled claims were at the edge of its"
+        f" region, {most:.1f} verdicts would be wrong by chance."
+    )
 
 
 def overview(found: Sequence[PublishedExperiment], page: str = "") -> str:
@@ -131,10 +156,19 @@ def overview(found: Sequence[PublishedExperiment], page: str = "") -> str:
         claims = _whole([claim for one in found if one.study == study for claim in one.claims])
         verdicts = Counter(claim["verdict"] for claim in claims)
         robust = sum(claim["robustness"] == "robust" for claim in claims)
-        counts = (len(claims), verdicts["reproduced"], robust, *(verdicts[one] for one in others))
+        refuted = sum(claim["robustness"] == "refuted" for claim in claims)
+        counts = (
+            len(claims),
+            verdicts["reproduced"],
+            robust,
+            refuted,
+            *(verdicts[one] for one in others),
+        )
         link = f"[{PAPERS.get(study, (study,))[0]}]({page}#{_slug(_title(study))})"
         rows.append([link, *map(str, counts)])
-    return table(["study", "claims", "reproduced", "of these robust", *others], rows)
+    return table(
+        ["study", "claims", "reproduced", "of these robust", "refuted attribution", *others], rows
+    )
 
 
 def _how(found: Sequence[PublishedExperiment]) -> Iterator[str]:
