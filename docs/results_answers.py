@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from httpbed.analysis.claims.verdict import WORST_SIDE
 from httpbed.report.claims_section import SHAPES
 from markdown_table import table
 from results_archives import PAPERS, Claim, PublishedExperiment, claims_of, studies, whole
@@ -17,7 +18,7 @@ HEADLINES = {
     "ranjan2019": ("R-2", "R-3"),  # observations 2 and 1
 }
 """The results that a paper's abstract, or else its summary, names first."""
-ROBUST = "robust"
+ROBUST, REFUTED = "robust", "refuted"
 
 
 def title(study: str) -> str:
@@ -41,23 +42,49 @@ def of_paper(study: str, found: Sequence[PublishedExperiment]) -> str:
 
 def _counted(claims: Sequence[Claim], name: str) -> str:
     verdicts = Counter(claim["verdict"] for claim in claims)
-    robust = sum(claim["robustness"] == ROBUST for claim in claims)
+    kinds = Counter(claim["robustness"] for claim in claims)
+    notes = [
+        *([f"{kinds[ROBUST]} of them robust"] if kinds[ROBUST] else []),
+        *([f"{kinds[REFUTED]} with a refuted attribution"] if kinds[REFUTED] else []),
+    ]
     counted = [
-        f"{count} {'is' if count == 1 else 'are'} {verdict}"
-        + (f" ({robust} of them robust)" if verdict == "reproduced" and robust else "")
+        f"{count} {_is(verdict, count)} {verdict}"
+        + (f" ({', '.join(notes)})" if verdict == "reproduced" and notes else "")
         for verdict in SHAPES
         if (count := verdicts[verdict])
     ]
     return f"Of {len(claims)} claims of {name}, {', '.join(counted)}."
 
 
+def _is(verdict: str, count: int) -> str:
+    if verdict == "no difference":
+        return "shows" if count == 1 else "show"
+    return "is" if count == 1 else "are"
+
+
+def multiplicity(found: Sequence[PublishedExperiment]) -> str:
+    """Say how many verdicts may be wrong by chance."""
+    claims = whole(claims_of(found))
+    settled = [claim for claim in claims if claim["verdict"] not in {"open", "not run"}]
+    sides = [(1 - claim["estimate"]["coverage"]) / 2 for claim in settled if claim["estimate"]]
+    most = sum(sides) + WORST_SIDE * (len(settled) - len(sides))
+    return (
+        f"Each verdict may be wrong with a probability of 2.5 to 5 %, and no rate covers all of"
+        f" them together: if each of the {len(settled)} settled claims were at the edge of its"
+        f" region, {most:.1f} verdicts would be wrong by chance."
+    )
+
+
 def _headline(claim: Claim) -> str:
     """Write one claim with its verdict and its effect."""
     everywhere = claim["verdict"] == "reproduced" and claim["robustness"] == ROBUST
     where = ", also in every control arm" if everywhere else ""
+    if claim["robustness"] == REFUTED:
+        where = ", and so it is without the cause that the paper names"
     published = f" Published: {claim['published']}." if claim["published"] else ""
     says = f"\N{LEFT DOUBLE QUOTATION MARK}{claim['says']}\N{RIGHT DOUBLE QUOTATION MARK}"
-    return f"{says} is {claim['verdict']}{where}: {claim['effect']} ({claim['id']}).{published}"
+    verb = _is(claim["verdict"], 1)
+    return f"{says} {verb} {claim['verdict']}{where}: {claim['effect']} ({claim['id']}).{published}"
 
 
 def matrix(found: Sequence[PublishedExperiment]) -> str:
@@ -87,10 +114,13 @@ def overview(found: Sequence[PublishedExperiment], page: str = "") -> str:
         claims = whole(claims_of(own))
         verdicts = Counter(claim["verdict"] for claim in claims)
         robust = sum(claim["robustness"] == ROBUST for claim in claims)
-        counts = (len(claims), verdicts["reproduced"], robust, *(verdicts[one] for one in others))
+        refuted = sum(claim["robustness"] == REFUTED for claim in claims)
+        counts = [len(claims), verdicts["reproduced"], robust, refuted]
+        counts += [verdicts[one] for one in others]
         link = f"[{PAPERS.get(study, (study,))[0]}]({page}#{slug(title(study))})"
         rows.append([link, *map(str, counts)])
-    return table(["study", "claims", "reproduced", "of these robust", *others], rows)
+    head = ["study", "claims", "reproduced", "of these robust", "refuted attribution", *others]
+    return table(head, rows)
 
 
 def slug(heading: str) -> str:

@@ -18,6 +18,7 @@ from httpbed.report.claims import block_numbers
 from markdown_table import table
 from results_archives import PUBLISHED, ROOT, PublishedExperiment, claims_of, studies
 
+RULE = "decisions/0041-one-rule-for-regions-and-verdicts.md"
 REMARKS = "remarks.toml"
 """What the evidence suggests where a claim does not come out, by the claim's id."""
 EXTENDED = (
@@ -47,12 +48,17 @@ def _opening(found: Sequence[PublishedExperiment]) -> Iterator[str]:
     yield results_answers.overview(found)
     yield (
         "A verdict compares the interval of an estimate with the region in which the claim would be"
-        " right ([how](guides/claims.md)). *Robust* means reproduced in every control arm, too:"
-        " with another server, another congestion control, or another reading of the paper. In"
-        " brackets is the interval, of 90 to 95 %; n is the number of blocks. Of a claim about"
-        " several cells, such as networks or sites, the tables show the cell that lies farthest"
-        " from the claim, and how many are as claimed. The reports have the values of single cells."
+        " right ([how](guides/claims.md)). *No difference*: the interval lies within 2 % of none."
+        " *Open* was measured and not settled; *not run* lacks trials. *Robust* means reproduced in"
+        " every control arm, too: with another server, another congestion control, or another"
+        " reading of the paper. *Refuted attribution*: the same comes out without what the"
+        " paper names as the cause. In brackets is the interval, of 90 to 95 %; n is the number of"
+        " blocks. Of a claim about several cells, such as networks or sites, the tables show the"
+        " cell that lies farthest from the claim, and how many are as claimed. The reports have the"
+        " values of single cells. One rule makes regions of the papers' words"
+        f" ([decision 41]({RULE}))."
     )
+    yield results_answers.multiplicity(found)
     yield EXTENDED
 
 

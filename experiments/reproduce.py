@@ -33,7 +33,7 @@ REPRODUCED = STUDIES.parent / "reproduced"
 HTTPBED: Sequence[str] = ("httpbed",)
 SCALES = ("smoke", "standard", "paper", "full")
 UNPUBLISHED_SCALE = "standard"
-NOT_JUDGED = "not judged"
+NOT_RUN = "not run"
 SETTLED = {"reproduced": "contradicted", "contradicted": "reproduced"}
 """A verdict and its opposite; the other verdicts have none."""
 
@@ -204,14 +204,14 @@ def compared_claims(
 
 
 def lines(compared: Sequence[ComparedClaim]) -> Iterator[str]:
-    """Yield each claim whose verdict differs, those not judged, then how many agree."""
+    """Yield each claim whose verdict differs, those not run, then how many agree."""
     published = [one for one in compared if one.published is not None]
     for one in compared:
-        if one.now not in {one.published, NOT_JUDGED}:
+        if one.now not in {one.published, NOT_RUN}:
             mark = "  OPPOSITE" if one.is_opposite else ""
             yield f"  {one.id}: {_before(one)}, now {one.now}{mark}"
-    if unjudged := [one.id for one in compared if one.now == NOT_JUDGED]:
-        yield f"  {NOT_JUDGED}: {', '.join(unjudged)}"
+    if unjudged := [one.id for one in compared if one.now == NOT_RUN]:
+        yield f"  {NOT_RUN}: {', '.join(unjudged)}"
     same = sum(one.now == one.published for one in published)
     yield f"{same} of {len(published)} published verdicts found again"
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from collections import Counter
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
@@ -161,3 +164,22 @@ def test_the_page_names_what_is_needed_to_cite_and_to_repeat() -> None:
             if program["name"] in manifest["recipes"]:
                 assert f"| {program['name']} | {program['version']} |" in PAGE
     assert "CPU pressure" in PAGE
+
+
+def test_one_round_trip_time_fits_the_values_between_two_readings() -> None:
+    """A remark says so of four claims: time is taken for a power of the round-trip time."""
+    claims = {claim["id"]: claim for one in FOUND for claim in one.claims}
+    fitting = []
+    for name, published in (("L-7", 15), ("L-8", 106), ("L-26", 56.7), ("L-27", 6.6)):
+        (reading,) = [one for one in claims[name]["arms"] if one["kind"] == "reading"]
+        one_way, round_trip = map(_seconds, (claims[name], reading))
+        power = math.log2(one_way / round_trip)
+        fitting.append(50 * (published / round_trip) ** (1 / power))
+    assert [round(min(fitting)), round(max(fitting))] == [75, 88]
+
+
+def _seconds(judged: Mapping[str, Any]) -> float:
+    """Return the value of a claim, or the mean of its cells."""
+    if cells := judged["cells"]:
+        return float(sum(cell["value"] for cell in cells) / len(cells))
+    return float(judged["estimate"]["value"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -129,16 +129,18 @@ def command(
     if trial is not None:
         _one_trial(results, trial, as_json=form == "json")
         return
-    if experiment_file is not None:
+    results = _completed(results, experiment_file, [query.read(one) for one in beside])
+    _whole(results, metric, base, form=form, output=output, every_trial=timeline)
+
+
+def _completed(results: Results, file: Path | None, beside: Sequence[Results]) -> Results:
+    """Return a campaign with the tables of a file, and what else is known today."""
+    if file is not None:
         from httpbed.cli import later_tables  # noqa: PLC0415
 
-        results = later_tables.with_tables_of(results, experiment_file)
-    results = replace(
-        results,
-        manifest=sender_records.refreshed(results.manifest),
-        beside=tuple(map(query.read, beside)),
-    )
-    _whole(results, metric, base, form=form, output=output, every_trial=timeline)
+        results = later_tables.with_tables_of(results, file)
+    manifest = sender_records.refreshed(results.manifest)
+    return replace(results, manifest=manifest, beside=tuple(beside))
 
 
 def _whole(

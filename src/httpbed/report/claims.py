@@ -12,7 +12,8 @@ from rich.text import Text
 from httpbed.analysis.claims import arm_trials
 from httpbed.analysis.claims.estimation import CELLS, CellValue
 from httpbed.analysis.claims.judging import ArmJudgement, JudgedClaim
-from httpbed.analysis.claims.verdict import LEAST_BLOCKS, MOST_BLOCKS, ClaimEstimate
+from httpbed.analysis.claims.outlook import MOST_BLOCKS
+from httpbed.analysis.claims.verdict import VERDICTS, ClaimEstimate, ClaimVerdict
 from httpbed.analysis.sample import Bounded
 from httpbed.experiment.claims import possible
 from httpbed.experiment.claims.stated import StatedClaim
@@ -26,7 +27,8 @@ from httpbed.report.terminal import Console
 from httpbed.store import damage
 from httpbed.store.results import Results
 
-COLOURS = {"reproduced": "green", "contradicted": "red", "inconclusive": "yellow"}
+COLOURS = {"reproduced": "green", "contradicted": "red", "no difference": "cyan", "open": "yellow"}
+SIDES = ("above", "below", "both")
 OPEN_END = "?"
 INDENT = "    "
 
@@ -110,7 +112,8 @@ def _sentences(judged: JudgedClaim) -> Iterator[str]:
     found = "measured" if judged.main.estimate else "because"
     yield "; ".join([f"{found} {measured(stated, judged.main)}", *context])
     for arm in judged.arms:
-        yield f"{_where([arm.name])}: {arm.verdict}, {measured(stated, arm)}"
+        kind = f" ({arm.kind})" if arm.kind != "control" else ""
+        yield f"{_where([arm.name])}{kind}: {arm.verdict}, {measured(stated, arm)}"
 
 
 def _indented(text: str, width: int, style: str = "") -> Iterator[Text]:
@@ -121,22 +124,39 @@ def _indented(text: str, width: int, style: str = "") -> Iterator[Text]:
 
 def robustness(judged: JudgedClaim) -> str:
     """Return in words whether the verdict is the same in all arms; empty without arms."""
-    arms = {"as stated": judged.main, **{one.name: one for one in judged.arms}}
+    arms = {"as stated": judged.main, **{one.name: one for one in judged.controls}}
     by = {
         verdict: [name for name, one in arms.items() if one.verdict == verdict]
-        for verdict in ("reproduced", "contradicted", "inconclusive", "not judged")
+        for verdict in VERDICTS
     }
     match judged.robustness:
+        case "refuted":
+            where = _where([one.name for one in judged.refuting])
+            return f"attribution refuted: the same {where}, without the stated cause"
         case "robust":
-            return f"robust: the same {_where([one.name for one in judged.arms])}"
+            return f"robust: the same {_where([one.name for one in judged.controls])}"
         case "depends":
-            return f"holds only {_where(by['reproduced'])}, not {_where(by['contradicted'])}"
+            failed = [*by["contradicted"], *by["no difference"]]
+            return f"holds only {_where(by['reproduced'])}, not {_where(failed)}"
+        case "contradicted":
+            return f"contradicted in every arm, {judged.main.side} the region"
         case "open":
-            undecided = [*by["inconclusive"], *by["not judged"]]
-            if not undecided:
-                return "contradicted in every arm"
-            return f"robustness open: undecided {_where(undecided)}"
+            return _open_arms(by, arms)
     return ""
+
+
+def _open_arms(by: Mapping[ClaimVerdict, Sequence[str]], arms: Mapping[str, ArmJudgement]) -> str:
+    """Say which arms leave it open whether a verdict is robust, and why."""
+    undecided = [
+        f"{verdict} {_where(names)}"
+        for verdict in ("no difference", "open", "not run")
+        if (names := by[verdict])
+    ]
+    if undecided:
+        return f"robustness open: {'; '.join(undecided)}"
+    sides = {side: [name for name, one in arms.items() if one.side == side] for side in SIDES}
+    text = "; ".join(f"{side} the region {_where(names)}" for side, names in sides.items() if names)
+    return f"contradicted in every arm, not on one side: {text}"
 
 
 def _where(names: Sequence[str]) -> str:
@@ -192,25 +212,19 @@ def block_numbers(blocks: Sequence[int]) -> str:
 
 
 def outlook(arm: ArmJudgement) -> str:
-    """Say what would settle an inconclusive estimate; empty for others."""
+    """Say what would settle an estimate; empty where it is settled."""
     found = arm.estimate
-    if arm.verdict != "inconclusive" or found is None:
+    if arm.verdict not in {"open", "not run"} or found is None:
         return ""
-    if found.judged_cells < found.cells:
-        return "the missing cells may decide it"
+    if found.not_run:
+        return f"{found.not_run} of {found.cells} cells did not run"
+    if arm.reason:
+        return arm.reason
     if arm.blocks_to_settle is None:
-        return _unsettled(arm, found.blocks[0])
+        return ""
+    if arm.blocks_to_settle > MOST_BLOCKS:
+        return f"even {MOST_BLOCKS} blocks may not settle it"
     return f"about {arm.blocks_to_settle} blocks would settle it"
-
-
-def _unsettled(arm: ArmJudgement, blocks: int) -> str:
-    """Say why no number of blocks is given that would settle an estimate."""
-    if blocks < LEAST_BLOCKS:
-        return f"at least {LEAST_BLOCKS} blocks are needed"
-    ends = [end for one in (arm.estimate, *arm.cells) if one for end in (one.low, one.high)]
-    if all(map(math.isfinite, ends)):
-        return f"{MOST_BLOCKS} blocks would not settle it"
-    return "an end of its interval is open, so the blocks that it needs are unknown"
 
 
 def _exceptions(stated: StatedClaim, arm: ArmJudgement) -> str:
@@ -283,7 +297,10 @@ def _values(judged: JudgedClaim, evidence: ClaimEvidence) -> dict[str, Any]:
         "robustness": judged.robustness,
         "robustness_in_words": robustness(judged),
         **_arm_values(stated, judged.main, evidence),
-        "arms": [{"name": arm.name, **_arm_values(stated, arm, evidence)} for arm in judged.arms],
+        "arms": [
+            {"name": arm.name, "kind": arm.kind, **_arm_values(stated, arm, evidence)}
+            for arm in judged.arms
+        ],
     }
 
 

@@ -17,8 +17,9 @@ from httpbed.store.results import Results
 SHAPES: Mapping[ClaimVerdict, str] = {
     "reproduced": "✓",
     "contradicted": "✗",
-    "inconclusive": "?",
-    "not judged": DASH,
+    "no difference": "=",
+    "open": "?",
+    "not run": DASH,
 }
 
 
@@ -142,10 +143,13 @@ def _claim(judged: JudgedClaim, effect: str, evidence: ClaimEvidence) -> ShownCl
 
 def _robustness(judged: JudgedClaim) -> str:
     """Say whether the arms have the claim's verdict, too; empty without one, or without arms."""
-    if not judged.arms or judged.main.verdict == "not judged":
+    if judged.main.verdict == "not run":
         return ""
-    verdicts = {arm.verdict for arm in judged.arms}
-    if verdicts == {judged.main.verdict}:
-        return "in every arm"
-    decided = {"reproduced", "contradicted"}
-    return "not in every arm" if {judged.main.verdict, *verdicts} >= decided else "arms undecided"
+    return {
+        "robust": "in every arm",
+        "contradicted": "in every arm",
+        "refuted": "attribution refuted",
+        "depends": "not in every arm",
+        "open": "arms undecided",
+        "no arms": "",
+    }[judged.robustness]
