@@ -1,4 +1,4 @@
-"""Adds the Rust executables to the wheel, beside the Python command.
+"""Adds the Rust executables and the name of the commit to the wheel, beside the Python command.
 
 Cargo builds them for this machine and links them statically, because they run in root filesystems
 that do not contain this machine's libraries. ``$CARGO`` overrides the cargo on the PATH.
@@ -25,8 +25,24 @@ class CargoHook(BuildHookInterface[Any]):
         del version  # editable and standard wheels contain the same executables
         folder = _build(Path(self.root), os.environ.get("CARGO", "cargo"))
         build_data["shared_scripts"] |= {str(folder / name): name for name in EXECUTABLES}
+        if commit := _commit(Path(self.root)):
+            file = folder / "commit"
+            file.write_text(commit)
+            build_data["force_include"][str(file)] = "httpbed/commit"
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{_platform()}"
+
+
+def _commit(root: Path) -> str:
+    """Return the commit of the checkout, with a plus if files differ; empty without git."""
+    try:
+        commit, changes = (
+            subprocess.run(["git", *words], cwd=root, check=True, capture_output=True, text=True)
+            for words in (("rev-parse", "HEAD"), ("status", "--porcelain"))
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return commit.stdout.strip() + ("+" if changes.stdout else "")
 
 
 def _build(root: Path, cargo: str) -> Path:

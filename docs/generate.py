@@ -21,6 +21,7 @@ import planted_page
 import printed
 import programs_page
 import readme_results
+import results_archives
 import results_page
 from httpbed import cli
 from httpbed.experiment import profiles
@@ -43,7 +44,7 @@ def main() -> None:
     (REFERENCE / "profiles.md").write_text(networks())
     (REFERENCE / "corpus.md").write_text(corpus_pages())
     (REFERENCE / "metrics.md").write_text(metrics())
-    published = results_page.read()
+    published = results_archives.read()
     (REFERENCE.parent / "results.md").write_text(results_page.page(published))
     readme_results.README.write_text(
         readme_results.page(readme_results.README.read_text(), published)

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from click.testing import CliRunner
 
 from httpbed.cli.main import cli
-from results_page import PUBLISHED
+from results_archives import PUBLISHED
 
 BLOCK = re.compile(
     r"^```console\n(\$ httpbed [^\n]* results/[^\n]*)\n.*?^```", re.MULTILINE | re.DOTALL

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import marked
-import results_page
-from results_page import ROOT, PublishedExperiment
+import results_answers
+from results_archives import ROOT, PublishedExperiment
 
 README = ROOT / "README.md"
 RESULTS = "docs/results.md"
@@ -23,8 +23,10 @@ def page(text: str, found: Sequence[PublishedExperiment]) -> str:
 def _section(found: Sequence[PublishedExperiment]) -> str:
     stated = _campaigns(ROOT / "experiments", {one.study for one in found})
     run = f"{len(found)} of {stated} campaigns are [published with their tables]({RESULTS})."
-    sentence = textwrap.fill(f"{run} {results_page.summary(found)}", LINE, break_on_hyphens=False)
-    return f"{sentence}\n\n{results_page.overview(found, RESULTS)}"
+    sentence = textwrap.fill(
+        f"{run} {results_answers.summary(found)}", LINE, break_on_hyphens=False
+    )
+    return f"{sentence}\n\n{results_answers.overview(found, RESULTS)}"
 
 
 def _campaigns(folder: Path, studies: set[str]) -> int:

@@ -1,62 +1,30 @@
-"""The page of the published results, from the verdicts and archives in ``results/``."""
+"""The page of the published results, from the verdicts and archives in ``results/``.
+
+The answers and the matrix of claims are in ``results_answers``, what is needed to cite a campaign
+and to repeat it in ``results_campaigns``.
+"""
 
 from __future__ import annotations
 
-import json
-import re
 import tomllib
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import results_answers
+import results_campaigns
 import results_senders
 from httpbed.report.claims import block_numbers
-from httpbed.store import query
-from httpbed.store.results import Results
 from markdown_table import table
+from results_archives import PUBLISHED, ROOT, PublishedExperiment, claims_of, studies
 
-ROOT = Path(__file__).resolve().parent.parent
-PUBLISHED = ROOT / "results"
+RULE = "decisions/0041-one-rule-for-regions-and-verdicts.md"
 REMARKS = "remarks.toml"
 """What the evidence suggests where a claim does not come out, by the claim's id."""
-VERDICTS = ("reproduced", "contradicted", "inconclusive", "not judged")
-PAPERS = {
-    "liu2024": ("Liu et al. 2024 and 2025", "HTTP/3 and HTTP/2, with and without a proxy"),
-    "biswal2016": ("Biswal and Gnawali 2016", "does QUIC make the web faster?"),
-    "zhang2023": ("Zhang and Song 2023", "QUIC on gigabit links and lossy links"),
-    "ranjan2019": ("Ranjan 2019", "pages of few and many images"),
-}
-"""Authors and years of a study's papers, and its subject."""
-
-
-@dataclass(frozen=True)
-class PublishedExperiment:
-    """One experiment's results: its archive and the verdicts on its claims."""
-
-    folder: Path
-    results: Results
-    claims: Sequence[Mapping[str, Any]]
-
-    @property
-    def study(self) -> str:
-        """The name of the study's folder."""
-        return self.folder.parent.name
-
-
-def read(published: Path = PUBLISHED) -> list[PublishedExperiment]:
-    """Read all published results, in the order of the folders' names."""
-    return [
-        PublishedExperiment(file.parent, query.read(file.parent), _claims(file.parent))
-        for file in sorted(published.glob("*/*/manifest.json"))
-    ]
-
-
-def _claims(folder: Path) -> list[dict[str, Any]]:
-    file = folder / "claims.json"
-    claims: list[dict[str, Any]] = json.loads(file.read_text())["claims"] if file.exists() else []
-    return claims
+EXTENDED = (
+    "Two campaigns were changed after their verdicts had been seen: liu2024/pages got blocks 6 and"
+    " 7, and liu2024/single-stream replaces an earlier campaign at scale standard."
+)
 
 
 def page(found: Sequence[PublishedExperiment], published: Path = PUBLISHED) -> str:
@@ -64,119 +32,40 @@ def page(found: Sequence[PublishedExperiment], published: Path = PUBLISHED) -> s
     if not found:
         return "# Results\n\nNo results are published yet.\n"
     remarks = tomllib.loads((published / REMARKS).read_text())
-    parts = ["# Results", *_opening(found), overview(found), *_how(found)]
-    for study in dict.fromkeys(one.study for one in found):
-        parts += _study([one for one in found if one.study == study], remarks)
-    parts += results_senders.section(published / "senders")
+    parts = ["# Results", *_opening(found)]
+    for study, own in studies(found).items():
+        parts += _study(study, own, remarks)
+    parts += [*results_campaigns.section(found), *results_senders.section(published / "senders")]
     return "\n\n".join(parts) + "\n"
 
 
 def _opening(found: Sequence[PublishedExperiment]) -> Iterator[str]:
     yield "Written by `make docs` from the archives and verdicts in `results/`."
-    yield summary(found)
+    yield results_answers.summary(found)
+    for study, own in studies(found).items():
+        yield results_answers.of_paper(study, own)
+    yield results_answers.matrix(found)
+    yield results_answers.overview(found)
     yield (
         "A verdict compares the interval of an estimate with the region in which the claim would be"
-        " right ([how](guides/claims.md)). *Robust* means reproduced in every control arm, too:"
-        " with another server, another congestion control, or another reading of the paper."
-        " *Not judged* names the reason, such as too few blocks. In brackets is the interval, of 90"
-        " to 95 %; n is the number of blocks. The reports have the values of single cells. Nothing"
-        " was run again because of its verdict."
+        " right ([how](guides/claims.md)). *No difference*: the interval lies within 2 % of none."
+        " *Open* was measured and not settled; *not run* lacks trials. *Robust* means reproduced in"
+        " every control arm, too: with another server, another congestion control, or another"
+        " reading of the paper. *Refuted attribution*: the same comes out without what the"
+        " paper names as the cause. In brackets is the interval, of 90 to 95 %; n is the number of"
+        " blocks. Of a claim about several cells, such as networks or sites, the tables show the"
+        " cell that lies farthest from the claim, and how many are as claimed. The reports have the"
+        " values of single cells. One rule makes regions of the papers' words"
+        f" ([decision 41]({RULE}))."
     )
+    yield results_answers.multiplicity(found)
+    yield EXTENDED
 
 
-def summary(found: Sequence[PublishedExperiment]) -> str:
-    """Count all verdicts in one sentence."""
-    claims = _whole([claim for one in found for claim in one.claims])
-    verdicts = Counter(claim["verdict"] for claim in claims)
-    robust = sum(claim["robustness"] == "robust" for claim in claims)
-    counted = [
-        f"{count} {'is' if count == 1 else 'are'} {verdict}"
-        for verdict in VERDICTS
-        if (count := verdicts[verdict])
-    ]
-    if verdicts["reproduced"]:
-        counted[0] += f" ({robust} of them robust)"
-    return f"Of {len(claims)} claims of the papers, {', '.join(counted)}."
-
-
-def _whole(claims: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Leave out the parts of claims, such as L-1a and L-1b of L-1: they count with the whole."""
-    ids = {claim["id"] for claim in claims}
-    return [claim for claim in claims if _whole_id(claim["id"]) not in ids - {claim["id"]}]
-
-
-def _whole_id(id_: str) -> str:
-    return re.sub(r"(?<=\d)[a-z]$", "", id_)
-
-
-def overview(found: Sequence[PublishedExperiment], page: str = "") -> str:
-    """Return a table of each study's verdicts; ``page`` is the path to the results."""
-    every = Counter(claim["verdict"] for one in found for claim in _whole(one.claims))
-    others = [verdict for verdict in VERDICTS[1:] if every[verdict]]
-    rows = []
-    for study in dict.fromkeys(one.study for one in found):
-        claims = _whole([claim for one in found if one.study == study for claim in one.claims])
-        verdicts = Counter(claim["verdict"] for claim in claims)
-        robust = sum(claim["robustness"] == "robust" for claim in claims)
-        counts = (len(claims), verdicts["reproduced"], robust, *(verdicts[one] for one in others))
-        link = f"[{PAPERS.get(study, (study,))[0]}]({page}#{_slug(_title(study))})"
-        rows.append([link, *map(str, counts)])
-    return table(["study", "claims", "reproduced", "of these robust", *others], rows)
-
-
-def _how(found: Sequence[PublishedExperiment]) -> Iterator[str]:
-    yield "## The campaigns"
-    head = [
-        "experiment",
-        "scale",
-        "trials",
-        "completed",
-        "failed",
-        "timed out",
-        "without a valid attempt",
-        "invalid attempts",
-        "blocks",
-        "begun",
-    ]
-    yield table(head, [_campaign(one) for one in found])
-    hosts = {_host(one.results.manifest) for one in found}
-    yield (
-        f"Machine: {'; '.join(sorted(hosts))}. The manifest in each report says how many trials ran"
-        " side by side."
-    )
-
-
-def _campaign(one: PublishedExperiment) -> list[str]:
-    results, rows = one.results, one.results.trials.to_pylist()
-    last = results.last_attempts
-    outcomes = Counter(row["outcome"] for row in last)
-    repeated = sum(row["outcome"] == "invalid" for row in rows)
-    missing = results.planned - len(last) + outcomes["invalid"]
-    valid = [row["block"] for row in rows if row["outcome"] != "invalid"]
-    return [
-        f"[{one.study}/{one.folder.name}](../results/{one.study}/{one.folder.name}/report.html)",
-        str(results.manifest.get("scale") or "all"),
-        str(results.planned),
-        *(str(outcomes[kind]) for kind in ("completed", "failed", "timed out")),
-        str(missing),
-        str(repeated),
-        str(len(set(valid))),
-        str(results.manifest.get("started", ""))[:10],
-    ]
-
-
-def _host(manifest: Mapping[str, Any]) -> str:
-    host = manifest["host"]
-    gigabytes = host["memory_bytes"] / 1e9
-    return (
-        f"{host['cpu']}, {host['cores']} cores, {gigabytes:.0f} GB, {host['distribution']},"
-        f" Linux {host['kernel'].partition('-')[0]}"
-    )
-
-
-def _study(found: Sequence[PublishedExperiment], remarks: Mapping[str, str]) -> Iterator[str]:
-    study = found[0].study
-    yield f"## {_title(study)}"
+def _study(
+    study: str, found: Sequence[PublishedExperiment], remarks: Mapping[str, str]
+) -> Iterator[str]:
+    yield f"## {results_answers.title(study)}"
     yield (
         f"[What the paper did, what differs here](../experiments/{study}/README.md). Reports: "
         + ", ".join(
@@ -186,13 +75,9 @@ def _study(found: Sequence[PublishedExperiment], remarks: Mapping[str, str]) -> 
         + "."
     )
     head = ["claim", "", "published", "measured here", "n", "verdict", "in control arms"]
-    yield table(head, [_row(claim) for one in found for claim in one.claims])
-    noted = [
-        (claim, remarks[claim["id"]])
-        for one in found
-        for claim in one.claims
-        if claim["id"] in remarks
-    ]
+    claims = claims_of(found)
+    yield table(head, [_row(claim) for claim in claims])
+    noted = [(claim, remarks[claim["id"]]) for claim in claims if claim["id"] in remarks]
     if noted:
         yield "### What the evidence suggests"
         yield "\n".join(
@@ -202,22 +87,13 @@ def _study(found: Sequence[PublishedExperiment], remarks: Mapping[str, str]) -> 
         yield from _figures(one)
 
 
-def _title(study: str) -> str:
-    return ": ".join(PAPERS.get(study, (study,)))
-
-
-def _slug(title: str) -> str:
-    """Return the anchor of a heading, as the source host and the site make it."""
-    return re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
-
-
 def _row(claim: Mapping[str, Any]) -> list[str]:
     source = f" ({claim['source']})" if claim["source"] else ""
     return [
         claim["id"],
         f"{claim['says']}{source}",
         claim["published"],
-        claim["measured_briefly"],
+        claim["effect"],
         block_numbers(claim["estimate"]["blocks"]) if claim["estimate"] else "",
         "; ".join(filter(None, (f"**{claim['verdict']}**", claim["outlook"]))),
         _arms(claim),
@@ -232,9 +108,9 @@ def _arms(claim: Mapping[str, Any]) -> str:
 
 
 def _figures(one: PublishedExperiment) -> Iterator[str]:
-    for figure in one.results.experiment.figures:
+    for figure in one.stated.figures:
         file = one.folder / "figures" / f"declared-{figure.id}.svg"
         if file.exists():
             link = f"[{figure.title}](../{file.relative_to(ROOT)})"
-            caption = ", ".join(filter(None, (link, figure.source)))
+            caption = ": ".join(filter(None, (figure.source, link)))
             yield f"!{link}\n\n*{caption}.*"

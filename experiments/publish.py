@@ -18,14 +18,16 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from reproduce import PUBLISHED, STUDIES, judged
+from reproduce import PUBLISHED, STUDIES, judged, referred
 
 from httpbed.experiment.sender import SenderKey
 from httpbed.store import sender_records
 
+SUMS = "SHA256SUMS"
 SENDERS = PUBLISHED / "senders"
 
 
@@ -45,17 +47,19 @@ def publish(campaign: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / name
         if campaign == place:
-            shutil.copytree(campaign, made)
+            shutil.copytree(campaign, made, ignore=shutil.ignore_patterns("figures"))
         else:
             _httpbed("merge", campaign, "-o", made)
         claims = judged(made, experiment, place.parent)
         (made / "claims.json").write_text(json.dumps({"claims": claims}, indent=1) + "\n")
-        _httpbed("report", made, "--json", *_figures(experiment))
+        beside = [word for one in referred(experiment, place.parent) for word in ("--with", one)]
+        _httpbed("report", made, "--json", "--experiment", experiment, *beside)
         for path in (made / "lock", *_undeclared(made)):
             path.unlink(missing_ok=True)
         shutil.rmtree(place, ignore_errors=True)
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copytree(made, place)
+    _write_digests(place)
     publish_senders(json.loads((place / "manifest.json").read_text()))
     print(f"{place.relative_to(PUBLISHED.parent)}: {_kib(place)} KiB")
 
@@ -73,14 +77,16 @@ def publish_senders(manifest: Mapping[str, Any]) -> None:
             file.write_text(json.dumps(public, indent=1) + "\n")
 
 
+def _write_digests(place: Path) -> None:
+    """List the digests of an archive's files, in the form of ``sha256sum``."""
+    files = [one for one in sorted(place.rglob("*")) if one.is_file() and one.name != SUMS]
+    lines = [f"{sha256(one.read_bytes()).hexdigest()}  {one.relative_to(place)}" for one in files]
+    (place / SUMS).write_text("\n".join(lines) + "\n")
+
+
 def _undeclared(made: Path) -> list[Path]:
     """Return the figures that are only in the report, and those for print."""
     return [path for path in (made / "figures").iterdir() if not path.match("declared-*.svg")]
-
-
-def _figures(experiment: Path) -> list[str | Path]:
-    declares = "[[figure]]" in experiment.read_text()
-    return ["--experiment", experiment] if declares else []
 
 
 def _httpbed(*words: str | Path) -> str:

@@ -31,9 +31,9 @@ STUDIES = Path(__file__).resolve().parent
 PUBLISHED = STUDIES.parent / "results"
 REPRODUCED = STUDIES.parent / "reproduced"
 HTTPBED: Sequence[str] = ("httpbed",)
-SCALES = ("smoke", "standard", "full")
+SCALES = ("smoke", "standard", "paper", "full")
 UNPUBLISHED_SCALE = "standard"
-NOT_JUDGED = "not judged"
+NOT_RUN = "not run"
 SETTLED = {"reproduced": "contradicted", "contradicted": "reproduced"}
 """A verdict and its opposite; the other verdicts have none."""
 
@@ -164,14 +164,21 @@ def judged(campaign: Path, experiment: Path, beside: Path) -> list[dict[str, Any
     stated = parser.read_valid(experiment.read_text()).experiment
     if stated is None or not stated.claims:
         return []
-    named = {name for claim in stated.claims for name in claim.other_experiments}
-    others = [one for one in sorted(beside.glob("*")) if _name(one) in named]
+    others = referred(experiment, beside)
     words = [*HTTPBED, "claims", *map(str, [campaign, *others])]
     words += ["--experiment", str(experiment), "--json"]
     said = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True)
     (only,) = json.loads(said.stdout)["campaigns"]
     claims: list[dict[str, Any]] = only["claims"]
     return claims
+
+
+def referred(experiment: Path, beside: Path) -> list[Path]:
+    """Return the campaigns of a folder to which the claims of an experiment file refer."""
+    stated = parser.read_valid(experiment.read_text()).experiment
+    claims = stated.claims if stated else []
+    named = {name for claim in claims for name in claim.other_experiments}
+    return [one for one in sorted(beside.glob("*")) if _name(one) in named]
 
 
 def _name(campaign: Path) -> str:
@@ -197,14 +204,14 @@ def compared_claims(
 
 
 def lines(compared: Sequence[ComparedClaim]) -> Iterator[str]:
-    """Yield each claim whose verdict differs, those not judged, then how many agree."""
+    """Yield each claim whose verdict differs, those not run, then how many agree."""
     published = [one for one in compared if one.published is not None]
     for one in compared:
-        if one.now not in {one.published, NOT_JUDGED}:
+        if one.now not in {one.published, NOT_RUN}:
             mark = "  OPPOSITE" if one.is_opposite else ""
             yield f"  {one.id}: {_before(one)}, now {one.now}{mark}"
-    if unjudged := [one.id for one in compared if one.now == NOT_JUDGED]:
-        yield f"  {NOT_JUDGED}: {', '.join(unjudged)}"
+    if unjudged := [one.id for one in compared if one.now == NOT_RUN]:
+        yield f"  {NOT_RUN}: {', '.join(unjudged)}"
     same = sum(one.now == one.published for one in published)
     yield f"{same} of {len(published)} published verdicts found again"
 

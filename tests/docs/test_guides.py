@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import campaigns
 import printed
-import results_page
+import results_archives
 import stored_campaigns
 from httpbed.campaign import claim_trials
 from httpbed.cli import compare, merge
@@ -159,7 +159,7 @@ def test_the_query_of_the_dataset_guide_prints_what_it_shows(
 ) -> None:
     """On the dataset of the published campaigns that the guide writes first."""
     monkeypatch.chdir(tmp_path)
-    Path("results").symlink_to(results_page.PUBLISHED)
+    Path("results").symlink_to(results_archives.PUBLISHED)
     line = blocks("dataset.md", "console")[0].splitlines()[0]
     assert CliRunner().invoke(cli, shlex.split(line.removeprefix("$ httpbed "))).exit_code == 0
     exec(blocks("dataset.md", "python")[0], {})  # noqa: S102 - the guide's own code

@@ -12,6 +12,7 @@ import pytest
 import experiment_page
 import planted_page
 import programs_page
+import results_archives
 import results_page
 from httpbed.experiment.schema import experiment_schema
 
@@ -45,7 +46,7 @@ def test_the_page_of_commands_is_their_help() -> None:
 def test_the_page_of_results_is_that_of_the_archives() -> None:
     """`make docs` writes it from the verdicts in ``results/``."""
     written = (REFERENCE.parent / "results.md").read_text()
-    assert written == results_page.page(results_page.read())
+    assert written == results_page.page(results_archives.read())
 
 
 def test_the_page_of_the_experiment_file_is_that_of_its_models() -> None:

@@ -41,11 +41,11 @@ def test_verdicts_are_compared_by_claim() -> None:
     """A claim that was not published has no published verdict."""
     published = [
         {"id": "A", "verdict": "reproduced"},
-        {"id": "B", "verdict": "inconclusive"},
+        {"id": "B", "verdict": "open"},
         {"id": "C", "verdict": "contradicted"},
     ]
     now = [{"id": name, "verdict": "reproduced"} for name in "ABCD"]
-    now += [{"id": name, "verdict": "not judged"} for name in "EF"]
+    now += [{"id": name, "verdict": "not run"} for name in "EF"]
     compared = reproduce.compared_claims(published, now)
     assert [one.is_opposite for one in compared] == [False, False, True, False, False, False]
     assert list(reproduce.lines(compared)) == [
@@ -62,9 +62,9 @@ def test_verdicts_are_compared_by_claim() -> None:
     [
         ("reproduced", "contradicted", True),
         ("contradicted", "reproduced", True),
-        ("not judged", "contradicted", False),
-        ("reproduced", "not judged", False),
-        ("reproduced", "inconclusive", False),
+        ("not run", "contradicted", False),
+        ("reproduced", "not run", False),
+        ("reproduced", "open", False),
     ],
 )
 def test_only_settled_verdicts_are_opposite(published: str, now: str, is_opposite: bool) -> None:

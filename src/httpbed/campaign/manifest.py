@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from importlib import metadata
+from importlib import metadata, resources
 from typing import Any
 
 from httpbed.campaign import program_versions
@@ -51,6 +51,7 @@ def manifest(loaded: LoadedExperiment, setup: CampaignSetup, *, command: str) ->
     return {
         "schema": MANIFEST_SCHEMA,
         "httpbed": metadata.version("httpbed"),
+        **_commit(),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": command,
         "seed": loaded.experiment.seed,
@@ -65,6 +66,12 @@ def manifest(loaded: LoadedExperiment, setup: CampaignSetup, *, command: str) ->
             for one in setup.sites.values()
         ],
     }
+
+
+def _commit() -> dict[str, str]:
+    """Return the commit from which this httpbed was built; empty if it was built without git."""
+    file = resources.files("httpbed") / "commit"
+    return {"commit": file.read_text(encoding="utf-8")} if file.is_file() else {}
 
 
 def _link(setup: CampaignSetup) -> dict[str, Any]:

@@ -26,10 +26,10 @@ def command(*, directories: tuple[Path, ...], file: Path | None, as_json: bool) 
 
     Use it to see whether the results support what the experiment, or a publication, claims.
 
-    Each verdict is reproduced, contradicted or inconclusive: the interval of the estimate lies
-    inside the claim's region, outside it, or across its edge. A claim with control arms is judged
-    in each of them. A claim about several experiments needs a campaign of each. It reads only the
-    campaigns, and runs on any operating system.
+    Each verdict is reproduced, contradicted or open: the interval of the estimate lies inside the
+    claim's region, outside it, or across its edge. It may also be no difference, or not run. A
+    claim with control arms is judged in each of them. A claim about several experiments needs a
+    campaign of each. It reads only the campaigns, and runs on any operating system.
     """
     from httpbed.cli.bodies import claims as body  # noqa: PLC0415 - not for --help
 

@@ -65,6 +65,8 @@ class Experiment(Value):
     """Short name: lower-case letters, digits and hyphens."""
     question: str = Field(min_length=1)
     """The question that the experiment answers, in one sentence."""
+    citation: str = Field(default="", max_length=400)
+    """The publication whose measurements the experiment repeats, as a list of references has it."""
     replicates: NumberOfBlocks
     """Number of blocks. Each block runs every treatment once. ``{ min = 6, max = 40, until = "ci 5
     %" }`` adds blocks to a treatment until its interval is narrow enough."""

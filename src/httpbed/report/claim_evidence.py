@@ -21,6 +21,7 @@ class ClaimEvidence:
 
     def __init__(self, results: Results, others: Sequence[Results] = ()) -> None:
         self._own = _CampaignEvidence(results)
+        others = others or results.beside
         self._others = {one.experiment.name: _CampaignEvidence(one) for one in others}
 
     def trials(self, arm: ArmJudgement) -> ArmTrials:
@@ -30,7 +31,7 @@ class ClaimEvidence:
     def warnings(self, arm: ArmJudgement) -> Iterator[str]:
         """Yield what limits a verdict, in words."""
         yield from arm_trials.warnings(arm, self.trials(arm))
-        if arm.verdict == "not judged":
+        if arm.estimate is None:
             return
         yield from self._own.of_parts(arm.treatments)
         for name, used in arm.elsewhere.items():

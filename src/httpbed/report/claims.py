@@ -12,12 +12,13 @@ from rich.text import Text
 from httpbed.analysis.claims import arm_trials
 from httpbed.analysis.claims.estimation import CELLS, CellValue
 from httpbed.analysis.claims.judging import ArmJudgement, JudgedClaim
-from httpbed.analysis.claims.verdict import LEAST_BLOCKS, MOST_BLOCKS, ClaimEstimate
+from httpbed.analysis.claims.outlook import MOST_BLOCKS
+from httpbed.analysis.claims.verdict import VERDICTS, ClaimEstimate, ClaimVerdict
 from httpbed.analysis.sample import Bounded
 from httpbed.experiment.claims import possible
 from httpbed.experiment.claims.stated import StatedClaim
 from httpbed.experiment.errors import visible
-from httpbed.report import senders
+from httpbed.report import claim_effect, senders
 from httpbed.report.claim_evidence import ClaimEvidence
 from httpbed.report.manifest import certificate, uncovered
 from httpbed.report.phrasing import listed, number_format, treatment
@@ -26,7 +27,8 @@ from httpbed.report.terminal import Console
 from httpbed.store import damage
 from httpbed.store.results import Results
 
-COLOURS = {"reproduced": "green", "contradicted": "red", "inconclusive": "yellow"}
+COLOURS = {"reproduced": "green", "contradicted": "red", "no difference": "cyan", "open": "yellow"}
+SIDES = ("above", "below", "both")
 OPEN_END = "?"
 INDENT = "    "
 
@@ -56,13 +58,13 @@ def values(
     results: Results, judged: Sequence[JudgedClaim], others: Sequence[Results] = ()
 ) -> dict[str, Any]:
     """Return the verdicts for :func:`json.dumps`."""
-    evidence = ClaimEvidence(results, others)
+    evidence, shown = ClaimEvidence(results, others), effects(judged)
     return {
         "directory": str(results.directory),
         "experiment": results.experiment.name,
         "scale": results.manifest.get("scale"),
         "for_claims": bool(results.manifest.get("for_claims")),
-        "claims": [_values(one, evidence) for one in judged],
+        "claims": [{**_values(one, evidence), "effect": shown[one.stated.id]} for one in judged],
         "notes": list(notes(results)),
     }
 
@@ -110,7 +112,8 @@ def _sentences(judged: JudgedClaim) -> Iterator[str]:
     found = "measured" if judged.main.estimate else "because"
     yield "; ".join([f"{found} {measured(stated, judged.main)}", *context])
     for arm in judged.arms:
-        yield f"{_where([arm.name])}: {arm.verdict}, {measured(stated, arm)}"
+        kind = f" ({arm.kind})" if arm.kind != "control" else ""
+        yield f"{_where([arm.name])}{kind}: {arm.verdict}, {measured(stated, arm)}"
 
 
 def _indented(text: str, width: int, style: str = "") -> Iterator[Text]:
@@ -121,22 +124,39 @@ def _indented(text: str, width: int, style: str = "") -> Iterator[Text]:
 
 def robustness(judged: JudgedClaim) -> str:
     """Return in words whether the verdict is the same in all arms; empty without arms."""
-    arms = {"as stated": judged.main, **{one.name: one for one in judged.arms}}
+    arms = {"as stated": judged.main, **{one.name: one for one in judged.controls}}
     by = {
         verdict: [name for name, one in arms.items() if one.verdict == verdict]
-        for verdict in ("reproduced", "contradicted", "inconclusive", "not judged")
+        for verdict in VERDICTS
     }
     match judged.robustness:
+        case "refuted":
+            where = _where([one.name for one in judged.refuting])
+            return f"attribution refuted: the same {where}, without the stated cause"
         case "robust":
-            return f"robust: the same {_where([one.name for one in judged.arms])}"
+            return f"robust: the same {_where([one.name for one in judged.controls])}"
         case "depends":
-            return f"holds only {_where(by['reproduced'])}, not {_where(by['contradicted'])}"
+            failed = [*by["contradicted"], *by["no difference"]]
+            return f"holds only {_where(by['reproduced'])}, not {_where(failed)}"
+        case "contradicted":
+            return f"contradicted in every arm, {judged.main.side} the region"
         case "open":
-            undecided = [*by["inconclusive"], *by["not judged"]]
-            if not undecided:
-                return "contradicted in every arm"
-            return f"robustness open: undecided {_where(undecided)}"
+            return _open_arms(by, arms)
     return ""
+
+
+def _open_arms(by: Mapping[ClaimVerdict, Sequence[str]], arms: Mapping[str, ArmJudgement]) -> str:
+    """Say which arms leave it open whether a verdict is robust, and why."""
+    undecided = [
+        f"{verdict} {_where(names)}"
+        for verdict in ("no difference", "open", "not run")
+        if (names := by[verdict])
+    ]
+    if undecided:
+        return f"robustness open: {'; '.join(undecided)}"
+    sides = {side: [name for name, one in arms.items() if one.side == side] for side in SIDES}
+    text = "; ".join(f"{side} the region {_where(names)}" for side, names in sides.items() if names)
+    return f"contradicted in every arm, not on one side: {text}"
 
 
 def _where(names: Sequence[str]) -> str:
@@ -160,11 +180,29 @@ def measured(stated: StatedClaim, arm: ArmJudgement) -> str:
 
 
 def briefly(stated: StatedClaim, arm: ArmJudgement) -> str:
-    """Write an estimate with its interval, or why there is none."""
+    """Write the effect with its interval, or why there is none."""
     if arm.estimate is None:
         return arm.reason
+    if arm.estimate.unit == CELLS and arm.cells:
+        return claim_effect.of_cells(stated, arm, is_share=is_share(stated))
     value, low, high = numbers(stated, arm.estimate)
     return f"{value} [{low}, {high}]"
+
+
+def effects(judged: Sequence[JudgedClaim]) -> dict[str, str]:
+    """Return what each claim measured, by its id; of a combination what its parts measured."""
+    own = {one.stated.id: briefly(one.stated, one.main) for one in judged}
+    return own | {
+        one.stated.id: "; ".join(f"{part} {own[part]}" for part in one.stated.parts)
+        for one in judged
+        if one.stated.parts
+    }
+
+
+def whole(judged: Sequence[JudgedClaim]) -> list[JudgedClaim]:
+    """Leave out the parts of combinations, which count with the whole."""
+    parts = {part for one in judged for part in one.stated.parts}
+    return [one for one in judged if one.stated.id not in parts]
 
 
 def block_numbers(blocks: Sequence[int]) -> str:
@@ -174,25 +212,19 @@ def block_numbers(blocks: Sequence[int]) -> str:
 
 
 def outlook(arm: ArmJudgement) -> str:
-    """Say what would settle an inconclusive estimate; empty for others."""
+    """Say what would settle an estimate; empty where it is settled."""
     found = arm.estimate
-    if arm.verdict != "inconclusive" or found is None:
+    if arm.verdict not in {"open", "not run"} or found is None:
         return ""
-    if found.judged_cells < found.cells:
-        return "the missing cells may decide it"
+    if found.not_run:
+        return f"{found.not_run} of {found.cells} cells did not run"
+    if arm.reason:
+        return arm.reason
     if arm.blocks_to_settle is None:
-        return _unsettled(arm, found.blocks[0])
+        return ""
+    if arm.blocks_to_settle > MOST_BLOCKS:
+        return f"even {MOST_BLOCKS} blocks may not settle it"
     return f"about {arm.blocks_to_settle} blocks would settle it"
-
-
-def _unsettled(arm: ArmJudgement, blocks: int) -> str:
-    """Say why no number of blocks is given that would settle an estimate."""
-    if blocks < LEAST_BLOCKS:
-        return f"at least {LEAST_BLOCKS} blocks are needed"
-    ends = [end for one in (arm.estimate, *arm.cells) if one for end in (one.low, one.high)]
-    if all(map(math.isfinite, ends)):
-        return f"{MOST_BLOCKS} blocks would not settle it"
-    return "an end of its interval is open, so the blocks that it needs are unknown"
 
 
 def _exceptions(stated: StatedClaim, arm: ArmJudgement) -> str:
@@ -261,10 +293,14 @@ def _values(judged: JudgedClaim, evidence: ClaimEvidence) -> dict[str, Any]:
         "source": stated.source,
         "published": stated.published,
         "expected": stated.expect,
+        "parts": list(stated.parts),
         "robustness": judged.robustness,
         "robustness_in_words": robustness(judged),
         **_arm_values(stated, judged.main, evidence),
-        "arms": [{"name": arm.name, **_arm_values(stated, arm, evidence)} for arm in judged.arms],
+        "arms": [
+            {"name": arm.name, "kind": arm.kind, **_arm_values(stated, arm, evidence)}
+            for arm in judged.arms
+        ],
     }
 
 
@@ -277,7 +313,6 @@ def _arm_values(
         "reason": arm.reason,
         "estimate": estimate_values(found) if found else None,
         "measured": measured(stated, arm),
-        "measured_briefly": briefly(stated, arm),
         "outlook": outlook(arm),
         "blocks_to_settle": arm.blocks_to_settle,
         "cells": [_cell_values(cell) for cell in arm.cells],

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from httpbed.analysis.claims.judging import JudgedClaim
 from httpbed.analysis.claims.verdict import ClaimVerdict
+from httpbed.analysis.coverage import coverage
 from httpbed.report import claims
 from httpbed.report.claim_evidence import ClaimEvidence
 from httpbed.report.phrasing import DASH
@@ -16,8 +17,9 @@ from httpbed.store.results import Results
 SHAPES: Mapping[ClaimVerdict, str] = {
     "reproduced": "✓",
     "contradicted": "✗",
-    "inconclusive": "?",
-    "not judged": DASH,
+    "no difference": "=",
+    "open": "?",
+    "not run": DASH,
 }
 
 
@@ -56,6 +58,9 @@ class ShownClaim:
 class ClaimsSection:
     """All claims."""
 
+    opening: tuple[str, ...]
+    """Of which publication they are, at which scale this campaign ran, and how much of the
+    publication's design that is."""
     counted: tuple[tuple[str, str, int], ...]
     """Shape and name of each verdict that occurs, with the number of claims."""
     robust: int
@@ -67,12 +72,45 @@ def make(results: Results, judged: Sequence[JudgedClaim]) -> ClaimsSection | Non
     if not judged:
         return None
     evidence = ClaimEvidence(results)
-    numbers = Counter(one.main.verdict for one in judged)
+    whole, effects = claims.whole(judged), claims.effects(judged)
+    numbers = Counter(one.main.verdict for one in whole)
     return ClaimsSection(
+        tuple(_opening(results, len(whole))),
         tuple((shape, name, numbers[name]) for name, shape in SHAPES.items() if numbers[name]),
-        sum(one.robustness == "robust" for one in judged),
-        tuple(_claim(one, evidence) for one in judged),
+        sum(one.robustness == "robust" for one in whole),
+        tuple(_claim(one, effects[one.stated.id], evidence) for one in judged),
     )
+
+
+def _opening(results: Results, number: int) -> Iterator[str]:
+    """Yield the citation, then the scale and the coverage of the campaign."""
+    stated = results.stated_experiment
+    count = "The claim is" if number == 1 else f"The {number} claims are"
+    if stated.citation:
+        yield f"{count} from {stated.citation}."
+    yield _scale(results)
+    if found := coverage(results):
+        yield (
+            f"Scale paper, the publication's own design and what its claims name beside it, has"
+            f" {found.of_cells:,} cells and {found.of_trials:,} trials. Of these {found.cells:,}"
+            f" cells ({100 * found.cells / found.of_cells:.0f} %) and {found.trials:,} trials"
+            f" ({100 * found.trials / found.of_trials:.0f} %) ran."
+        )
+        if found.published:
+            runs = f" and {found.published.runs:,} runs" if found.published.runs else ""
+            yield f"The publication has {found.published.cells:,} cells{runs}."
+        if found.absent:
+            yield f"Absent: {'; '.join(found.absent)}."
+
+
+def _scale(results: Results) -> str:
+    """Say what the campaign ran."""
+    name = results.manifest.get("scale")
+    needed = ", but only what its claims need" if results.manifest.get("for_claims") else ""
+    at = f" at scale {name}{needed}" if name else needed
+    valid = [row for row in results.last_attempts if row["outcome"] != "invalid"]
+    ran = len({tuple(row[name] for name in results.experiment.factors) for row in valid})
+    return f"This campaign ran{at}: {len(valid):,} trials of {ran:,} cells."
 
 
 def counted(judged: Sequence[JudgedClaim]) -> str:
@@ -82,7 +120,7 @@ def counted(judged: Sequence[JudgedClaim]) -> str:
     return f"{len(judged)} claim{'s' * (len(judged) > 1)}: {claims.summed_up(judged)}"
 
 
-def _claim(judged: JudgedClaim, evidence: ClaimEvidence) -> ShownClaim:
+def _claim(judged: JudgedClaim, effect: str, evidence: ClaimEvidence) -> ShownClaim:
     stated, main = judged.stated, judged.main
     return ShownClaim(
         id=stated.id,
@@ -90,7 +128,7 @@ def _claim(judged: JudgedClaim, evidence: ClaimEvidence) -> ShownClaim:
         verdict=main.verdict,
         shape=SHAPES[main.verdict],
         robustness=_robustness(judged),
-        measured=claims.briefly(stated, main),
+        measured=effect,
         published=stated.published,
         expected=stated.expect or "",
         source=stated.source,
@@ -105,10 +143,13 @@ def _claim(judged: JudgedClaim, evidence: ClaimEvidence) -> ShownClaim:
 
 def _robustness(judged: JudgedClaim) -> str:
     """Say whether the arms have the claim's verdict, too; empty without one, or without arms."""
-    if not judged.arms or judged.main.verdict == "not judged":
+    if judged.main.verdict == "not run":
         return ""
-    verdicts = {arm.verdict for arm in judged.arms}
-    if verdicts == {judged.main.verdict}:
-        return "in every arm"
-    decided = {"reproduced", "contradicted"}
-    return "not in every arm" if {judged.main.verdict, *verdicts} >= decided else "arms undecided"
+    return {
+        "robust": "in every arm",
+        "contradicted": "in every arm",
+        "refuted": "attribution refuted",
+        "depends": "not in every arm",
+        "open": "arms undecided",
+        "no arms": "",
+    }[judged.robustness]

@@ -69,7 +69,7 @@ def facts(results: Results) -> list[tuple[str, str]]:
     """List version, date, seed and settings of the campaign."""
     manifest = results.manifest
     found = [
-        ("httpbed", str(manifest.get("httpbed", ""))),
+        ("httpbed", " ".join(str(manifest.get(one) or "") for one in ("httpbed", "commit"))),
         ("started", str(manifest.get("started", ""))),
         ("clock", clock(manifest)),
         ("seed", ", ".join(map(str, _seeds(results)))),

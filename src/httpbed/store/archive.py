@@ -242,7 +242,7 @@ def _public(value: Any) -> Any:
 def _provenance(source: Source, merged: Merged) -> dict[str, Any]:
     """Return which blocks come from a campaign, and from which machine and digest."""
     blocks = {str(ours): theirs for ours, (one, theirs) in merged.blocks.items() if one is source}
-    kept = ("started", "command", "httpbed", "host", "link_certificate", SOURCES)
+    kept = ("started", "command", "httpbed", "commit", "host", "link_certificate", SOURCES)
     return {
         "blocks": blocks,
         "made_from": source.made.made_from,

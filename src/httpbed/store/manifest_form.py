@@ -110,6 +110,7 @@ class _Campaign(_Form):
     """What a manifest and a source of an archive have in common."""
 
     httpbed: str | None = None
+    commit: str | None = None
     started: str | None = None
     command: str | None = None
     seed: int | None = None

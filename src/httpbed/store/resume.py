@@ -13,7 +13,7 @@ from httpbed.store.layout import CLUSTER
 
 MACHINE = ("kernel", "architecture", "cpu", "cores", "memory_bytes")
 """Facts of the machine; comparisons stay within one machine."""
-NOT_TREATMENTS = ("seed", "replicates", "question", "report", "claim", "figure")
+NOT_TREATMENTS = ("seed", "replicates", "question", "citation", "report", "claim", "figure")
 """Keys of an experiment file that change no treatment."""
 SELECTION = ("scale", "for_claims")
 """Which treatments of an experiment's design a campaign holds."""
@@ -25,7 +25,7 @@ listed packages, it listed the libraries of the latter, too."""
 ITSELF = "itself"
 
 Texts = dict[str, str]
-OF_THE_FIRST_RUN = ("started", "httpbed", "host", "link", "clock")
+OF_THE_FIRST_RUN = ("started", "httpbed", "commit", "host", "link", "clock")
 """What a manifest says of the campaign's first run, also after it grew."""
 KEPT = "what --keep asks of programs"
 

@@ -185,7 +185,7 @@ def test_any_claim_is_rejected_or_judged(claim: Mapping[str, Any]) -> None:
 def assert_sound(judged: JudgedClaim) -> None:
     """Check that a verdict has an estimate, and its interval contains the estimate."""
     for arm in (judged.main, *judged.arms):
-        if arm.verdict == "not judged":
+        if arm.verdict == "not run":
             assert arm.reason
             continue
         assert arm.estimate is not None

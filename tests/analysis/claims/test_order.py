@@ -140,12 +140,9 @@ def usual(levels: Mapping[str, str], block: int) -> float:
 
 
 def test_an_order_needs_twenty_blocks() -> None:
-    """Fewer leave it open, and the verdict says how many would settle it."""
+    """Fewer leave it open."""
     assert judged(usual, 20).verdict == "reproduced"
-    few = judged(usual, 6)
-    assert few.verdict == "inconclusive"
-    assert few.blocks_to_settle is not None
-    assert few.blocks_to_settle >= 20
+    assert judged(usual, 6).verdict == "open"
 
 
 def test_larger_values_are_better_where_the_metric_says_so() -> None:
@@ -162,14 +159,14 @@ def test_larger_values_are_better_where_the_metric_says_so() -> None:
 def test_few_blocks_give_no_verdict(blocks: int) -> None:
     """A clear reason instead."""
     found = judged(usual, blocks)
-    assert found.verdict == "not judged"
+    assert found.verdict == "open"
     assert found.reason.endswith("a verdict needs at least 5")
 
 
 def test_equal_values_violate_no_order() -> None:
     """All trials take 1 s: the estimate is 0, and few blocks leave its interval wide."""
     found = judged(lambda *_: 1.0, 8)
-    assert found.verdict == "inconclusive"
+    assert found.verdict == "open"
     assert found.estimate is not None
     assert (found.estimate.value.value, found.estimate.low) == (0.0, 0.0)
     assert found.estimate.is_constant

@@ -83,7 +83,7 @@ def test_fewer_blocks_elsewhere_limit_the_verdict() -> None:
 def test_a_claim_without_the_other_campaign_is_not_judged(claim: str) -> None:
     """The reason names the experiment; two campaigns of it are ambiguous."""
     found = judged(claim)
-    assert found.verdict == "not judged"
+    assert found.verdict == "not run"
     assert found.reason == "needs a campaign of elsewhere: name its folder too"
     two = [campaign(THEIRS, RATIOS)] * 2
     assert judged(claim, *two).reason == "needs one campaign of elsewhere, and 2 are given"

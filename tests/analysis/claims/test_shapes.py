@@ -185,7 +185,7 @@ def test_a_knee_is_found_in_a_campaign() -> None:
 def test_trials_without_values_give_no_verdict(claim: str, outcome: str) -> None:
     """Neither time nor order of a resource is known."""
     found = judged(claim, lambda *_: Ending(outcome=outcome, reason="why"))
-    assert found.verdict == "not judged"
+    assert found.verdict == "open"
     unknown = claim == CLAIM and outcome == "timed out"
     reason = "no block has a known value: " if unknown else "no block has all the values "
     assert found.reason.startswith(reason)

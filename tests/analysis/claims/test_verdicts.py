@@ -16,7 +16,6 @@ from httpbed.analysis.claims.cells import CellLocation
 from httpbed.analysis.claims.counting import false_hypotheses
 from httpbed.analysis.claims.judging import JudgedClaim
 from httpbed.analysis.location import pseudo_median
-from httpbed.analysis.sample import Bounded
 from httpbed.experiment.claims.region import Region, parse_region
 from httpbed.report import claims
 
@@ -35,7 +34,7 @@ def judged(claim: str, seconds: Seconds, blocks: int = 8) -> JudgedClaim:
 def planted(levels: Mapping[str, str], block: int) -> float:
     """HTTP/3 takes 1 s and others 1.5 s at 2 % loss; all take 0.5 s without loss."""
     noise = 1 + 0.01 * ((block * 7 + len(levels["http_version"])) % 5)
-    drift = 1 + 0.2 * (block % 3)
+    drift = 1 + 0.01 * (block % 3)
     if levels["loss"] == "0 %":
         return 0.5 * drift * noise
     return (1.0 if levels["http_version"] == "3" else 1.5) * drift * noise
@@ -151,7 +150,7 @@ def test_cells_are_ranked_by_their_variation(version: str, rank: int) -> None:
 def test_few_blocks_give_no_verdict(blocks: int) -> None:
     """A clear reason instead."""
     found = judged(AT_2 + FASTER, planted, blocks).main
-    assert found.verdict == "not judged"
+    assert found.verdict == "open"
     assert found.reason.startswith(f"n = {blocks} block")
     assert found.reason.endswith("a verdict needs at least 5")
 
@@ -167,7 +166,7 @@ def test_five_blocks_state_their_coverage() -> None:
 def test_failed_trials_give_no_verdict() -> None:
     """A claim is not judged by trials that have no value."""
     found = judged(AT_2 + FASTER, lambda *_: Ending(outcome="failed", reason="reset"))
-    assert found.main.verdict == "not judged"
+    assert found.main.verdict == "open"
     assert found.main.reason == "no block has all the values that it needs"
 
 
@@ -191,7 +190,7 @@ def test_equal_values_have_no_mean() -> None:
     claim = AT_2.replace('"2 %"', '"2 %", http_version = "3"') + 'expect = "< 2 s"\n'
     assert judged(claim, lambda *_: 1.0).main.verdict == "reproduced"
     found = judged(claim + 'estimate = "mean"\n', lambda *_: 1.0).main
-    assert found.verdict == "not judged"
+    assert found.verdict == "open"
     assert "all blocks have the same value" in found.reason
 
 
@@ -203,7 +202,7 @@ def test_missing_cells_may_decide() -> None:
         return planted(levels, block) if levels["loss"] == "2 %" else None
 
     found = judged(claim, only_2).main
-    assert found.verdict == "inconclusive"
+    assert found.verdict == "not run"
     assert found.estimate is not None
     assert (found.estimate.cells, found.estimate.judged_cells) == (2, 1)
     missed = judged(claim.replace("< 1.2", "< 0.5"), only_2)
@@ -219,27 +218,17 @@ def test_a_cell_with_one_value_is_a_missing_one() -> None:
         return planted(levels, block) if levels["loss"] == "2 %" or block == 3 else None
 
     found = judged(claim, fails_at_0).main
-    assert found.verdict == "inconclusive"
+    assert found.verdict == "open"
     assert found.estimate is not None
     assert (found.estimate.cells, found.estimate.judged_cells) == (2, 1)
     assert judged(claim.replace("< 1.2", "< 0.5"), fails_at_0).main.verdict == "contradicted"
 
 
-def test_few_blocks_bound_no_largest_cell() -> None:
-    """Three blocks cannot exclude that some cell exceeds any value."""
+def test_one_block_bounds_no_largest_cell() -> None:
+    """It has no spread."""
     claim = AT_2.replace('where = { loss = "2 %" }\n', EVERY) + FASTER.replace("< 1", "< 1000")
-    found = judged(claim + 'take = "largest"\n', planted, 3).main
-    assert found.verdict == "inconclusive"
-    assert found.estimate is not None
-    assert found.estimate.high == math.inf
-
-
-def test_few_blocks_give_no_verdict_on_means() -> None:
-    """Student's interval of two values is narrow by chance; of one cell or of several."""
-    claim = AT_2.replace('loss = "2 %"', 'http_version = "3"') + EVERY
-    claim += 'estimate = "mean"\nexpect = "< 3 s"\n'
-    assert judged(claim, planted, 4).main.verdict == "not judged"
-    assert judged(claim, planted, 5).main.verdict == "reproduced"
+    found = judged(claim + 'take = "largest"\n', planted, 1).main
+    assert (found.verdict, found.estimate) == ("open", None)
 
 
 def test_a_conjunction_needs_all_of_its_claims() -> None:
@@ -254,13 +243,17 @@ def test_a_conjunction_needs_all_of_its_claims() -> None:
         assert judging.judge(campaign)[2].main.verdict == expected
 
 
-def test_the_number_of_blocks_that_would_settle() -> None:
-    """About four times as many blocks halve an interval."""
-    estimate = verdict.ClaimEstimate(
-        Bounded(0.9), 0.7, 1.1, 0.95, (8, 8), 1, 1, is_constant=False, unit="1"
-    )
-    assert verdict.blocks_to_settle(estimate, Region(high=1.0)) == 32
-    assert verdict.blocks_to_settle(estimate, Region(high=0.901)) is None
+def test_the_number_of_blocks_that_would_settle_is_found_by_simulation() -> None:
+    """Six ratios around 0.95 with a spread of 7 %: twice as many would do, five would not."""
+    noise = [0.08, -0.08, 0.06, -0.06, 0.03, -0.03]
+
+    def seconds(levels: Mapping[str, str], block: int) -> float:
+        return 0.95 * math.exp(noise[block - 1]) if levels["http_version"] == "3" else 1.0
+
+    found = judged(AT_2 + FASTER, seconds, 6).main
+    assert found.verdict == "open"
+    assert found.blocks_to_settle is not None
+    assert 8 <= found.blocks_to_settle <= 30
 
 
 RUNS = 1000
@@ -271,7 +264,7 @@ FALSE_ALARM = 1e-4
 def rates(centre: float, region: Region, blocks: int = 8) -> Mapping[str, int]:
     """Count the verdicts on ratios whose logarithms are normal around that of ``centre``."""
     rng = np.random.default_rng(20261122)
-    counts = dict.fromkeys(("reproduced", "contradicted", "inconclusive"), 0)
+    counts = dict.fromkeys(("reproduced", "contradicted", "open"), 0)
     for _ in range(RUNS):
         found = pseudo_median(math.log(centre) + 0.1 * rng.standard_normal(blocks))
         cell = CellLocation(found, found, "logarithm", is_constant=False)
@@ -307,11 +300,10 @@ def test_true_effects_are_found() -> None:
     assert rates(1.0, parse_region("0.8 .. 1.25", "1"))["reproduced"] > 0.95 * RUNS
 
 
-@pytest.mark.parametrize("independent", [True, False])
-def test_a_bound_on_false_hypotheses_rarely_fails(independent: bool) -> None:
+def test_a_bound_on_false_hypotheses_rarely_fails() -> None:
     """Ten of twenty hypotheses are false; the bound exceeds ten in 2.5 % of the cases at most."""
     rng = np.random.default_rng(1)
     p_values = np.hstack([rng.uniform(size=(RUNS, 10)), 1e-3 * rng.uniform(size=(RUNS, 10))])
-    found = [false_hypotheses(one, verdict.SIDE, independent=independent) for one in p_values]
+    found = [false_hypotheses(one, verdict.SIDE) for one in p_values]
     assert sum(one > 10 for one in found) <= most(verdict.SIDE)
     assert np.median(found) >= 8

@@ -17,11 +17,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from httpbed.analysis.claims import cells
+from httpbed.analysis.claims import cells, outlook
 from httpbed.analysis.claims.blocks import SampleSource
+from httpbed.analysis.claims.cells import CellLocation
 from httpbed.analysis.claims.verdict import (
     ClaimEstimate,
-    blocks_to_settle,
     rule,
     side_of,
 )
@@ -136,7 +136,28 @@ def _against(
         side = side_of([cell], parts)
     except NoIntervalError as error:
         return RatioToBest("open", reason=str(error))
-    found = ClaimEstimate(
+    found = _estimate(cell, side)
+    if cell.least_p > side:
+        reason = f"{cell.n} blocks are too few for {parts} comparisons"
+        return RatioToBest("open", found, reason)
+    worse = _ABOVE if METRICS[metric].better == "lower" else _BELOW
+    if rule(found, _EQUAL) == "reproduced":
+        return RatioToBest("equal", found)
+    if rule(found, worse) == "reproduced":
+        return RatioToBest("worse", found)
+
+    def is_settled(simulated: outlook.Sets) -> bool:
+        ((one,),) = simulated
+        ends = _estimate(one, side_of([one], parts))
+        return "reproduced" in {rule(ends, _EQUAL), rule(ends, worse)}
+
+    blocks = outlook.blocks_to_settle([[cell]], "median", is_settled)
+    is_known = blocks is not None and blocks <= outlook.MOST_BLOCKS
+    return RatioToBest("open", found, blocks_to_settle=blocks if is_known else None)
+
+
+def _estimate(cell: CellLocation, side: float) -> ClaimEstimate:
+    return ClaimEstimate(
         value=cell.value,
         low=cell.low(side),
         high=cell.high(side),
@@ -147,12 +168,3 @@ def _against(
         is_constant=cell.is_constant,
         unit="1",
     )
-    if cell.least_p > side:
-        reason = f"{cell.n} blocks are too few for {parts} comparisons"
-        return RatioToBest("open", found, reason)
-    worse = _ABOVE if METRICS[metric].better == "lower" else _BELOW
-    if rule(found, _EQUAL) == "reproduced":
-        return RatioToBest("equal", found)
-    if rule(found, worse) == "reproduced":
-        return RatioToBest("worse", found)
-    return RatioToBest("open", found, blocks_to_settle=blocks_to_settle(found, worse))

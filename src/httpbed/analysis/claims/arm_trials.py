@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from httpbed.analysis import sample as samples
 from httpbed.analysis.claims.judging import ArmJudgement
+from httpbed.analysis.claims.verdict import VERDICTS
 from httpbed.experiment.check import CHECKS
 from httpbed.experiment.treatment import TreatmentKey, treatment_key
 from httpbed.store.results import Results
@@ -129,6 +130,5 @@ def _verb(kind: str, count: int) -> str:
 
 def counted(verdicts: Sequence[str]) -> str:
     """Count verdicts: ``7 reproduced, 2 contradicted``."""
-    order = ("reproduced", "contradicted", "inconclusive", "not judged")
     numbers = Counter(verdicts)
-    return ", ".join(f"{numbers[one]} {one}" for one in order if numbers[one])
+    return ", ".join(f"{numbers[one]} {one}" for one in VERDICTS if numbers[one])

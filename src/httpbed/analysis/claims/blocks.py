@@ -23,6 +23,7 @@ from httpbed.experiment.claims.quantity import (
     MetricValue,
     Quantity,
     TrendValue,
+    leaves,
 )
 from httpbed.experiment.treatment import TreatmentKey
 
@@ -82,6 +83,52 @@ def of_quantity(quantity: Quantity, source: SampleSource) -> BlockBounds:
             return _flip(quantity, source)
 
 
+def was_run(quantity: Quantity, source: SampleSource) -> bool:
+    """Return whether every treatment of a quantity has a trial with an outcome."""
+    try:
+        found = [source.sample(one, key) for one in leaves(quantity) for key in one.treatments]
+    except AbsentError:
+        return False
+    return all(one.tally.recorded for one in found)
+
+
+def of_medians(quantity: Quantity, source: SampleSource) -> Bounds | None:
+    """Return the bounds of a quantity of the medians of all blocks; None of a shape."""
+    match quantity:
+        case MetricValue():
+            parts = [_median(_of_sample(sample)) for sample in _samples(quantity, source)]
+            known = [{0: part} for part in parts if part]
+            return _average(known)[0] if len(known) == len(parts) else None
+        case ContrastValue(of=of, to=to):
+            one, other = of_medians(of, source), of_medians(to, source)
+            return _contrast(quantity, one, other) if one and other else None
+    return None
+
+
+def _median(bounds: BlockBounds) -> Bounds | None:
+    if not bounds:
+        return None
+    low, high = (float(np.median([one[end] for one in bounds.values()])) for end in (0, 1))
+    return _known(low, high)
+
+
+def apart(quantity: Quantity, source: SampleSource, *, logarithmic: bool) -> float | None:
+    """Return the variance of a quantity whose values come from blocks of their own.
+
+    None of a shape, and of contrasts that are ratios and differences at once.
+    """
+    match quantity:
+        case MetricValue():
+            values = [low for low, high in of_quantity(quantity, source).values() if low == high]
+            if len(values) < LEAST_PSEUDO_VALUES or (logarithmic and min(values) <= 0):
+                return None
+            return float(np.var(np.log(values) if logarithmic else values, ddof=1))
+        case ContrastValue(by=by, of=of, to=to) if logarithmic == (by == "ratio"):
+            parts = [apart(one, source, logarithmic=logarithmic) for one in (of, to)]
+            return None if None in parts else sum(filter(None, parts))
+    return None
+
+
 def pseudo_values(quantity: Quantity, source: SampleSource) -> dict[int, float]:
     """Return the jackknife's pseudo-values of the logarithm of the coefficient of variation.
 
@@ -122,7 +169,7 @@ def _average(parts: Sequence[BlockBounds]) -> BlockBounds:
     return {
         block: (
             math.fsum(low for low, _ in own) / len(own),
-            sum(high for _, high in own) / len(own),
+            math.fsum(high for _, high in own) / len(own),
         )
         for block, own in ends.items()
     }

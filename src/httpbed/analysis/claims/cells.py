@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -43,7 +43,7 @@ LARGEST = 1e300
 """In place of infinity on the plain scale."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CellLocation:
     """What the blocks say about a cell."""
 
@@ -54,6 +54,15 @@ class CellLocation:
     scale: Scale
     is_constant: bool
     """Whether all blocks have the same value."""
+    values: Floats = field(default_factory=lambda: np.array([]))
+    """Of the blocks, on that scale. A trial that timed out counts as if it had taken its limit.
+    Empty where blocks have no values of their own."""
+    blocks: tuple[int, ...] = ()
+    """The numbers of their blocks."""
+    of_medians: float = math.nan
+    """What the medians of all blocks give, in place of the blocks' own values."""
+    apart: float | None = None
+    """Variance that a value would have if its trials were no pair; None: that of the values."""
 
     @property
     def n(self) -> int:
@@ -71,14 +80,9 @@ class CellLocation:
         low, high = self.lows.value, self.highs.value
         if math.isclose(low, high, rel_tol=1e-12):
             return Bounded(_shown(low, self.scale))
-        is_open_above = abs(high) >= self._far
+        is_open_above = abs(high) >= _far(self.scale)
         side: Side = ">" if is_open_above != (self.scale == "reduction") else "<"
         return Bounded(_shown(low if is_open_above else high, self.scale), side)
-
-    @property
-    def _far(self) -> float:
-        """Values beyond this one stand for infinity."""
-        return LARGEST / 1e10 if self.scale == "plain" else FAR / 10
 
     def low(self, side: float) -> float:
         """Return the lower confidence bound; -inf if censored values leave it open."""
@@ -119,11 +123,19 @@ class CellLocation:
         """Return the p-value of the hypothesis that the value lies in a region."""
         low = math.nextafter(region.low, math.inf) if region.low_open else region.low
         high = math.nextafter(region.high, -math.inf) if region.high_open else region.high
-        sides = [
-            *([self.p_below(low)] if math.isfinite(low) else []),
-            *([self.p_above(high)] if math.isfinite(high) else []),
-        ]
-        return min(1.0, len(sides) * min(sides, default=1.0))
+        return min(
+            self.p_below(low) if math.isfinite(low) else 1.0,
+            self.p_above(high) if math.isfinite(high) else 1.0,
+        )
+
+    def inner(self, region: Region) -> Region:
+        """Return a region on the scale of the statistics."""
+        ends = sorted((_inner(region.low, self.scale), _inner(region.high, self.scale)))
+        return Region(ends[0], ends[1])
+
+    def shown(self, value: float) -> float:
+        """Return a value of the scale of the statistics as the claim is written."""
+        return _shown(value, self.scale)
 
 
 def locate(quantity: Quantity, statistic: BlockStatistic, source: SampleSource) -> CellLocation:
@@ -140,10 +152,7 @@ def locate(quantity: Quantity, statistic: BlockStatistic, source: SampleSource) 
         return _correlation(quantity, source)
     scale = _scale(quantity)
     if statistic == "variation":
-        values = np.array([*blocks.pseudo_values(quantity, source).values()])
-        _require_values(values)
-        found: Location = location.Mean(values)
-        return CellLocation(found, found, _relative(scale), is_constant=False)
+        return _variation(quantity, source)
     inner = _without_gain(quantity)
     bounds = blocks.of_quantity(inner, source)
     lows, highs = (_on_scale(bounds, end, scale) for end in (0, 1))
@@ -161,7 +170,64 @@ def locate(quantity: Quantity, statistic: BlockStatistic, source: SampleSource) 
     found = _location(quantity, statistic, lows)
     other = found if known else _location(quantity, statistic, highs)
     constant = _varies(quantity) and lows.size > 1 and bool(np.ptp(lows) == 0)
-    return CellLocation(found, other, scale, is_constant=constant)
+    at_block = [
+        (block, low if abs(low) < _far(scale) else high)
+        for block, low, high in zip(sorted(bounds), lows, highs, strict=True)
+        if min(abs(low), abs(high)) < _far(scale)
+    ]
+    nearest = np.array([value for _, value in at_block])
+    return CellLocation(
+        found,
+        other,
+        scale,
+        is_constant=constant,
+        values=nearest,
+        blocks=tuple(block for block, _ in at_block),
+        of_medians=_of_medians(inner, statistic, source, scale, nearest),
+        apart=blocks.apart(inner, source, logarithmic=scale != "plain"),
+    )
+
+
+def _variation(quantity: Quantity, source: SampleSource) -> CellLocation:
+    pseudo = blocks.pseudo_values(quantity, source)
+    values = np.array([*pseudo.values()])
+    _require_values(values)
+    found: Location = location.mean(values)
+    return CellLocation(
+        found,
+        found,
+        _relative(_scale(quantity)),
+        is_constant=False,
+        values=values,
+        blocks=(*pseudo,),
+        of_medians=float(values.mean()),
+    )
+
+
+def from_values(cell: CellLocation, values: Floats, statistic: BlockStatistic) -> CellLocation:
+    """Return a cell as other values of its blocks would locate it."""
+    is_mean = statistic in {"mean", "variation"}
+    found: Location = location.mean(values) if is_mean else location.centre(values)
+    middle = float(values.mean() if is_mean else np.median(values))
+    numbers = tuple(range(1, values.size + 1))
+    return replace(cell, lows=found, highs=found, values=values, blocks=numbers, of_medians=middle)
+
+
+def _of_medians(
+    quantity: Quantity,
+    statistic: BlockStatistic,
+    source: SampleSource,
+    scale: Scale,
+    values: Floats,
+) -> float:
+    """Return what the medians of all blocks give; if that is unknown, the median of the values."""
+    if not values.size:
+        return math.nan
+    if statistic == "mean":
+        return float(values.mean())
+    found = blocks.of_medians(quantity, source)
+    low, high = (math.nan, math.nan) if found is None else (_inner(end, scale) for end in found)
+    return low if math.isfinite(low) and math.isclose(low, high) else float(np.median(values))
 
 
 def ideal(quantity: Quantity, statistic: BlockStatistic, value: float, n: int) -> CellLocation:
@@ -183,10 +249,15 @@ def ideal(quantity: Quantity, statistic: BlockStatistic, value: float, n: int) -
     values = np.full(n, np.clip(_inner(value, scale), -FAR, FAR))
     if statistic in {"mean", "variation", "correlation"}:
         values += (1 + abs(values)) * 1e-6 * np.resize([-1.0, 1.0], n)  # no spread, no interval
-        found: Location = location.Mean(values)
+        found: Location = location.mean(values)
     else:
         found = _location(quantity, statistic, values)
     return CellLocation(found, found, scale, is_constant=False)
+
+
+def _far(scale: Scale) -> float:
+    """Return the value beyond which all stand for infinity."""
+    return LARGEST / 1e10 if scale == "plain" else FAR / 10
 
 
 def _varies(quantity: Quantity) -> bool:
@@ -198,10 +269,10 @@ def _varies(quantity: Quantity) -> bool:
 
 def _location(quantity: Quantity, statistic: BlockStatistic, values: Floats) -> Location:
     if statistic == "mean":
-        return location.Mean(values)
+        return location.mean(values)
     if isinstance(quantity, MetricValue):
         return location.median(values)
-    return location.pseudo_median(values)
+    return location.centre(values)
 
 
 def _success(quantity: Quantity, source: SampleSource) -> CellLocation:
@@ -251,7 +322,7 @@ def _correlation(quantity: Quantity, source: SampleSource) -> CellLocation:
         against = np.tile(np.arange(len(quantity.points), dtype=float), (len(shared), 1))
     if not shared:
         raise NoIntervalError(NO_VALUES)
-    found = location.Mean(correlation.pseudo_values(points, against))
+    found = location.mean(correlation.pseudo_values(points, against))
     return CellLocation(found, found, "fisher", is_constant=False)
 
 

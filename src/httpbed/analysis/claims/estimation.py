@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from httpbed.analysis.claims import moderated, outlook, repetition
 from httpbed.analysis.claims import verdict as verdicts
 from httpbed.analysis.claims.cells import CellLocation
+from httpbed.analysis.claims.counting import false_hypotheses
 from httpbed.analysis.claims.verdict import Bracket, ClaimEstimate
-from httpbed.analysis.sample import Beyond, Bounded
-from httpbed.experiment.claims.cell_builder import ClaimCell
+from httpbed.analysis.sample import Beyond, Bounded, Floats
 from httpbed.experiment.claims.compiled import CompiledClaim
-from httpbed.experiment.claims.quantity import ContrastValue, leaves
 from httpbed.experiment.claims.region import Region
-from httpbed.experiment.treatment import TreatmentKey
 
 CELLS = "cells"
 """The unit of a number of cells."""
@@ -41,61 +43,156 @@ class CellSet:
     levels: Sequence[Mapping[str, str]]
     """Of each located cell."""
     missing: int
-    independent: bool
-    """Whether p-values of the cells are independent."""
+    """Cells without enough values."""
+    not_run: int = 0
+    """How many of those the campaign does not have."""
 
 
-def estimate(
-    claim: CompiledClaim, sets: Sequence[CellSet], parts: int
-) -> tuple[ClaimEstimate, int | None, tuple[CellValue, ...]]:
-    """Return the estimate, the number of blocks that would settle it, and its cells.
+@dataclass(frozen=True)
+class Estimator:
+    """Estimates what a claim is about."""
 
-    ``parts`` is the number of claims that share the error rate.
+    claim: CompiledClaim
+    loads: int
+    """Of each cell in the paper's own procedure."""
+    parts: int = 1
+    """Number of claims that share the error rate."""
 
-    Raises:
-        NoIntervalError: A single cell has too few blocks.
-    """
-    side = max(verdicts.side_of(one.present, parts * len(sets)) for one in sets)
-    found = [_aggregated(claim, one, side) for one in sets]
-    bracket = found[0] if len(found) == 1 else _difference(*found)
-    whole = _estimate(claim, sets, bracket, side * len(sets))
-    present = [cell for one in sets for cell in one.present]
-    if claim.aggregate in {"share", "count"} or _counts_every(claim):
-        settle = verdicts.blocks_to_settle_cells(present, claim.cell_region, side)
-    else:
-        settle = verdicts.blocks_to_settle(whole, claim.region)
-    return whole, settle, tuple(_cell_values(claim, sets)) if len(present) > 1 else ()
+    def estimate(self, sets: Sequence[CellSet]) -> tuple[ClaimEstimate, tuple[CellValue, ...]]:
+        """Return the estimate and its cells.
+
+        Raises:
+            TooFewBlocksError: A single cell has too few blocks.
+        """
+        cells = [moderated.located(one.present) for one in sets]
+        side = max(verdicts.side_of(one, self.parts) for one in cells)
+        bracket = self._bracket(cells, [one.missing for one in sets], side)
+        values = [*self._cell_values(cells, sets)] if sum(map(len, cells)) > 1 else []
+        return self._estimate(sets, cells, bracket, side), tuple(values)
+
+    def blocks_to_settle(self, sets: Sequence[CellSet]) -> int | None:
+        """Return about how many blocks would settle an open estimate."""
+
+        def is_settled(simulated: outlook.Sets) -> bool:
+            found = [CellSet(cells, [{}] * len(cells), 0) for cells in simulated]
+            whole, _ = self.estimate(found)
+            return verdicts.rule(whole, region(self.claim)) != "open"
+
+        present = [one.present for one in sets]
+        return outlook.blocks_to_settle(present, self.claim.stated.estimate, is_settled)
+
+    def _bracket(
+        self, sets: Sequence[Sequence[CellLocation]], missing: Sequence[int], side: float
+    ) -> Bracket:
+        """Return the statistic over cells with its bounds; of two sets, their difference."""
+        if len(sets) == 1:
+            return self._aggregated(sets[0], missing[0], side)
+        terms = [
+            self._aggregated(one, lacking, side / 2)
+            for one, lacking in zip(sets, missing, strict=True)
+        ]
+        whole = _difference(*terms)
+        if any(missing) or not all(map(_have_values, sets)):
+            return whole
+        if self.claim.aggregate == "share":
+            numbers = [
+                repetition.number_inside(one, self.claim.cell_region, self.loads) for one in sets
+            ]
+            sizes = len(sets[0]), len(sets[1])
+            return Bracket(whole.value, *repetition.difference(numbers[0], numbers[1], sizes, side))
+        if self.claim.aggregate in {"largest", "smallest"}:
+            drawn = [repetition.draws(one, stream) for stream, one in enumerate(sets)]
+            pairs = itertools.product(*drawn)
+            extreme = _EXTREMES[self.claim.aggregate]
+            differences = [extreme(one, axis=1) - extreme(other, axis=1) for one, other in pairs]
+            return Bracket(whole.value, *_hull(differences, side))
+        return whole
+
+    def _aggregated(self, cells: Sequence[CellLocation], missing: int, side: float) -> Bracket:
+        claim = self.claim
+        if claim.aggregate in {"largest", "smallest"}:
+            return self._extreme(cells, missing, side)
+        if claim.aggregate == "every" and not _counts_every(claim):
+            (cell,) = cells
+            return Bracket(cell.value, cell.low(side), cell.high(side))
+        if claim.aggregate == "every" or not _have_values(cells):
+            return self._scaled(cells, missing, *_certain(cells, claim.cell_region, side))
+        loads = None if claim.stated.rank_of else self.loads
+        number = repetition.number_inside(cells, claim.cell_region, loads)
+        return self._scaled(cells, missing, number.low(side), number.high(side))
+
+    def _scaled(self, cells: Sequence[CellLocation], missing: int, low: int, high: int) -> Bracket:
+        """Return a number of cells, or their share; a missing cell may lie in the region or not."""
+        inside = sum(self.claim.cell_region.contains(self._value(one).value) for one in cells)
+        if self.claim.aggregate == "share":
+            total = len(cells) + missing
+            return Bracket(Bounded(inside / len(cells)), low / total, (high + missing) / total)
+        offset = self.claim.offset
+        return Bracket(Bounded(float(inside + offset)), low + offset, high + missing + offset)
+
+    def _extreme(self, cells: Sequence[CellLocation], missing: int, side: float) -> Bracket:
+        """Return the largest or smallest value of the cells, and bounds on it."""
+        is_largest = self.claim.aggregate == "largest"
+        value = (max if is_largest else min)((cell.value for cell in cells), key=_number)
+        low, high = _ends(cells, side, is_largest=is_largest)
+        if len(cells) > 1 and _have_values(cells) and self.claim.stated.take != "spread":
+            extreme = _EXTREMES[self.claim.aggregate]
+            low, high = _hull([extreme(one, axis=1) for one in repetition.draws(cells)], side)
+        if missing:
+            low, high = (low, math.inf) if is_largest else (-math.inf, high)
+        return Bracket(value, low, high)
+
+    def _value(self, cell: CellLocation) -> Bounded:
+        """Return the value by which a cell counts: a share's is what the medians give."""
+        is_median = self.claim.aggregate in {"share", "count"} and not self.claim.stated.rank_of
+        if is_median and math.isfinite(cell.of_medians):
+            return Bounded(cell.shown(cell.of_medians))
+        return cell.value
+
+    def _cell_values(
+        self, cells: Sequence[Sequence[CellLocation]], sets: Sequence[CellSet]
+    ) -> Iterator[CellValue]:
+        for one, located in zip(sets, cells, strict=True):
+            for cell, levels in zip(located, one.levels, strict=True):
+                side, value = verdicts.own_side(cell), self._value(cell)
+                is_inside = self.claim.cell_region.contains(value.value)
+                yield CellValue(levels, value, cell.low(side), cell.high(side), is_inside)
+
+    def _estimate(
+        self,
+        sets: Sequence[CellSet],
+        cells: Sequence[Sequence[CellLocation]],
+        bracket: Bracket,
+        side: float,
+    ) -> ClaimEstimate:
+        present = [cell for one in cells for cell in one]
+        sizes = [cell.n for cell in present]
+        missing = sum(one.missing for one in sets)
+        return ClaimEstimate(
+            value=bracket.value,
+            low=bracket.low,
+            high=bracket.high,
+            coverage=1 - 2 * side,
+            blocks=(min(sizes), max(sizes)),
+            cells=len(present) + missing,
+            judged_cells=len(present),
+            is_constant=any(cell.is_constant for cell in present),
+            unit=CELLS if _counts_every(self.claim) else self.claim.unit,
+            is_equal=not missing and self._is_equal(present, bracket, side),
+            not_run=sum(one.not_run for one in sets),
+        )
+
+    def _is_equal(self, cells: Sequence[CellLocation], bracket: Bracket, side: float) -> bool:
+        """Whether no cell of a claim about a direction has a difference worth the name."""
+        equal = self.claim.no_difference
+        if equal is None:
+            return False
+        if _counts_every(self.claim):
+            return _certain(cells, equal, side)[0] == len(cells)
+        return equal.contains_all(bracket.low, bracket.high)
 
 
-def _cell_values(claim: CompiledClaim, sets: Sequence[CellSet]) -> Iterator[CellValue]:
-    for one in sets:
-        for cell, levels in zip(one.present, one.levels, strict=True):
-            side = verdicts.own_side(cell)
-            is_inside = claim.cell_region.contains(cell.value.value)
-            yield CellValue(levels, cell.value, cell.low(side), cell.high(side), is_inside)
-
-
-def _difference(one: Bracket, other: Bracket) -> Bracket:
-    """Return a difference; bounds on both of its terms may leave it on either side."""
-    opposite: Mapping[Beyond, Beyond] = {">": "<", "<": ">", "?": "?", "": ""}
-    sides = {one.value.beyond, opposite[other.value.beyond]} - {""}
-    beyond: Beyond = "?" if len(sides) > 1 else next(iter(sides), "")
-    value = Bounded(one.value.value - other.value.value, beyond)
-    return Bracket(value, one.low - other.high, one.high - other.low)
-
-
-def are_independent(cells: Sequence[ClaimCell]) -> bool:
-    """Whether cells are contrasts within blocks, so that drift cancels, and share no trial."""
-    if not all(isinstance(cell.quantity, ContrastValue) for cell in cells):
-        return False
-    used = Counter(key for cell in cells for key in _trials_of(cell))
-    return max(used.values()) == 1
-
-
-def _trials_of(cell: ClaimCell) -> frozenset[tuple[str, TreatmentKey]]:
-    return frozenset(
-        (leaf.experiment, key) for leaf in leaves(cell.quantity) for key in leaf.treatments
-    )
+_EXTREMES = {"largest": np.max, "smallest": np.min}
 
 
 def region(claim: CompiledClaim) -> Region:
@@ -109,41 +206,39 @@ def _counts_every(claim: CompiledClaim) -> bool:
     return claim.aggregate == "every" and len(claim.cells) > 1
 
 
-def _aggregated(claim: CompiledClaim, evidence: CellSet, side: float) -> Bracket:
-    """Return the statistic over cells with its bounds."""
-    cells, missing, independent = evidence.present, evidence.missing, evidence.independent
-    if claim.aggregate == "largest":
-        return verdicts.largest(cells, missing, side, independent=independent)
-    if claim.aggregate == "smallest":
-        return verdicts.smallest(cells, missing, side, independent=independent)
-    if claim.aggregate == "every" and not _counts_every(claim):
-        (cell,) = cells
-        return Bracket(cell.value, cell.low(side), cell.high(side))
-    found = verdicts.counted(cells, claim.cell_region, missing, side, independent=independent)
-    value, low, high = found
-    if claim.aggregate == "share":
-        total = len(cells) + missing
-        return Bracket(Bounded(value.value / len(cells)), low / total, high / total)
-    offset = claim.offset
-    return Bracket(Bounded(value.value + offset), low + offset, high + offset)
+def _have_values(cells: Sequence[CellLocation]) -> bool:
+    """Whether the cells have values of blocks, as those of shares of trials have not."""
+    return all(len(cell.values) > 1 for cell in cells)
 
 
-def _estimate(
-    claim: CompiledClaim,
-    evidence: Sequence[CellSet],
-    bracket: Bracket,
-    side: float,
-) -> ClaimEstimate:
-    present = [cell for one in evidence for cell in one.present]
-    sizes = [cell.n for cell in present]
-    return ClaimEstimate(
-        value=bracket.value,
-        low=bracket.low,
-        high=bracket.high,
-        coverage=1 - 2 * side,
-        blocks=(min(sizes), max(sizes)),
-        cells=len(claim.cells) + len(claim.subtracted),
-        judged_cells=len(present),
-        is_constant=any(cell.is_constant for cell in present),
-        unit=CELLS if _counts_every(claim) else claim.unit,
-    )
+def _number(value: Bounded) -> float:
+    return value.value
+
+
+def _certain(cells: Sequence[CellLocation], inner: Region, side: float) -> tuple[int, int]:
+    """Return the least and the largest number of cells in a region that the data allow."""
+    inside = np.array([cell.p_inside(inner) for cell in cells])
+    outside = np.array([cell.p_outside(inner) for cell in cells])
+    return false_hypotheses(inside, side), len(cells) - false_hypotheses(outside, side)
+
+
+def _ends(cells: Sequence[CellLocation], side: float, *, is_largest: bool) -> tuple[float, float]:
+    """Return bounds on the largest or smallest value: one end holds for all cells, one for any."""
+    any_side = side / len(cells)
+    if is_largest:
+        return max(one.low(any_side) for one in cells), max(one.high(side) for one in cells)
+    return min(one.low(side) for one in cells), min(one.high(any_side) for one in cells)
+
+
+def _hull(draws: Sequence[Floats], side: float) -> tuple[float, float]:
+    ends = [np.quantile(one, [side, 1 - side]) for one in draws]
+    return float(min(low for low, _ in ends)), float(max(high for _, high in ends))
+
+
+def _difference(one: Bracket, other: Bracket) -> Bracket:
+    """Return a difference; bounds on both of its terms may leave it on either side."""
+    opposite: Mapping[Beyond, Beyond] = {">": "<", "<": ">", "?": "?", "": ""}
+    sides = {one.value.beyond, opposite[other.value.beyond]} - {""}
+    beyond: Beyond = "?" if len(sides) > 1 else next(iter(sides), "")
+    value = Bounded(one.value.value - other.value.value, beyond)
+    return Bracket(value, one.low - other.high, one.high - other.low)

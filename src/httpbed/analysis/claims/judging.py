@@ -8,26 +8,29 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from httpbed.analysis import selection
+from httpbed.analysis.claims import blocks, estimation, least_blocks
 from httpbed.analysis.claims import cells as locations
-from httpbed.analysis.claims import estimation, least_blocks
 from httpbed.analysis.claims import verdict as verdicts
+from httpbed.analysis.claims.blocks import AbsentError
 from httpbed.analysis.claims.campaign_samples import CampaignSamples
 from httpbed.analysis.claims.cells import CellLocation
-from httpbed.analysis.claims.estimation import CellSet, CellValue
+from httpbed.analysis.claims.estimation import CellSet, CellValue, Estimator
 from httpbed.analysis.claims.verdict import ClaimEstimate, ClaimVerdict
 from httpbed.analysis.location import NoIntervalError
 from httpbed.experiment.claims import compiled
 from httpbed.experiment.claims.cell_builder import ClaimCell, ClaimDesign
 from httpbed.experiment.claims.compiled import CompiledClaim
 from httpbed.experiment.claims.quantity import leaves, treatments
-from httpbed.experiment.claims.stated import StatedClaim
+from httpbed.experiment.claims.stated import ArmKind, StatedClaim
 from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.table_problem import TableProblemsError
 from httpbed.experiment.treatment import TreatmentKey, treatment_key
 from httpbed.store.results import Results
 
 Verdicts = Sequence[ClaimVerdict]
-Robustness = Literal["robust", "depends", "open", "no arms"]
+Robustness = Literal["robust", "refuted", "depends", "contradicted", "open", "no arms"]
+Side = Literal["", "above", "below", "both"]
+"""Where a contradicted estimate lies beside its region; of several cells, on both sides of it."""
 
 
 @dataclass(frozen=True)
@@ -38,16 +41,24 @@ class ArmJudgement:
     """Name of the arm; empty for the claim's own conditions."""
     verdict: ClaimVerdict
     reason: str = ""
-    """Why it was not judged."""
+    """Why it has no estimate, or what its parts say."""
     estimate: ClaimEstimate | None = None
     blocks_to_settle: int | None = None
-    """About how many blocks would settle an inconclusive verdict; None: no number within reason."""
+    """About how many blocks would settle an open verdict; None: unknown."""
     treatments: frozenset[TreatmentKey] = frozenset()
     """The treatments that it uses, in the campaign or not."""
     elsewhere: Mapping[str, frozenset[TreatmentKey]] = field(default_factory=dict)
     """The treatments that it uses of other experiments, by the experiment's name."""
     cells: tuple[CellValue, ...] = ()
     """The values of the cells, where the claim is about several."""
+    side: Side = ""
+    """Where a contradicted estimate lies."""
+    kind: ArmKind = "control"
+
+    @property
+    def is_reproduced(self) -> bool:
+        """Whether the claim holds in this arm."""
+        return self.verdict == "reproduced"
 
 
 @dataclass(frozen=True)
@@ -63,29 +74,50 @@ class JudgedClaim:
         return {one.name: one for one in self.arms}.get(name, self.main)
 
     @property
+    def controls(self) -> tuple[ArmJudgement, ...]:
+        """The arms in which the claim should hold, too."""
+        return tuple(one for one in self.arms if one.kind != "negative control")
+
+    @property
+    def refuting(self) -> tuple[ArmJudgement, ...]:
+        """The negative controls that give what the claim attributes to its cause, without it."""
+        if self.main.verdict != "reproduced":
+            return ()
+        return tuple(one for one in self.arms if one not in self.controls and one.is_reproduced)
+
+    @property
     def robustness(self) -> Robustness:
-        """Whether the verdict is the same in all arms."""
-        if not self.arms:
+        """Whether the verdict is the same in all arms, and the cause is the stated one."""
+        if self.refuting:
+            return "refuted"
+        if not self.controls:
             return "no arms"
-        seen = {one.verdict for one in (self.main, *self.arms)}
+        seen = {one.verdict for one in (self.main, *self.controls)}
         if seen == {"reproduced"}:
             return "robust"
-        return "depends" if seen >= {"reproduced", "contradicted"} else "open"
+        sides = {one.side for one in (self.main, *self.controls)}
+        if seen == {"contradicted"} and sides in ({"above"}, {"below"}):
+            return "contradicted"
+        differs = seen & {"contradicted", "no difference"}
+        return "depends" if differs and "reproduced" in seen else "open"
 
 
 def judge(
     results: Results,
     claims: Sequence[StatedClaim] | None = None,
-    others: Sequence[Results] = (),
+    others: Sequence[Results] | None = None,
+    *,
+    outlook: bool = True,
 ) -> tuple[JudgedClaim, ...]:
     """Judge claims by a campaign's results; by default those of its experiment.
 
     Claims are understood in the whole design. Cells that the campaign's scale leaves out, or that
     have too few values, count as missing. ``others`` are campaigns to which claims
-    may refer by the name of their experiment.
+    may refer by the name of their experiment; by default those beside the campaign.
+    ``outlook`` simulates how many blocks would settle open claims, which takes most of the time.
     """
     experiment = results.stated_experiment
-    judge_one = _Judge(results, others)
+    judge_one = _Judge(results, results.beside if others is None else others, outlook=outlook)
     chosen = experiment.claims if claims is None else claims
     stated = {one.id: one for one in chosen}
     return tuple(
@@ -105,7 +137,8 @@ def design_of(experiment: Experiment) -> ClaimDesign:
 class _Judge:
     """Judges claims by one campaign, and by others that claims name."""
 
-    def __init__(self, results: Results, others: Sequence[Results]) -> None:
+    def __init__(self, results: Results, others: Sequence[Results], *, outlook: bool) -> None:
+        self._outlook = outlook
         self._given = Counter(one.experiment.name for one in others)
         known = {
             one.experiment.name: one for one in others if self._given[one.experiment.name] == 1
@@ -115,13 +148,15 @@ class _Judge:
         self._selected = {"": selection.selected_arms(results)}
         self._selected |= {name: selection.selected_arms(one) for name, one in known.items()}
         self._design = replace(design_of(results.stated_experiment), others=designs)
+        self._loads = results.stated_experiment.blocks
 
     def claim(self, stated: StatedClaim, parts: int = 1) -> JudgedClaim:
         """Judge a claim with its arms, as one of so many parts that share the error rate."""
         arms = tuple(
-            self._arm(arm, stated.arm[index].name, parts) for index, arm in compiled.arms(stated)
+            replace(self._arm(arm, stated.arm[index].name, parts), kind=stated.arm[index].kind)
+            for index, arm in compiled.arms(stated)
         )
-        return JudgedClaim(stated, self._arm(stated, "", parts), arms)
+        return _between_readings(JudgedClaim(stated, self._arm(stated, "", parts), arms))
 
     def combination(self, stated: StatedClaim, of: Sequence[StatedClaim]) -> JudgedClaim:
         """Judge a claim that holds if all, or any, of its parts hold.
@@ -131,8 +166,12 @@ class _Judge:
         """
         parts = [self.claim(one) for one in of]
         strict = [self.claim(one, parts=len(of)) for one in of]
-        names = dict.fromkeys(arm.name for part in parts for arm in part.arms)
-        main, *arms = (self._combined(stated, name, parts, strict) for name in ("", *names))
+        kinds = {arm.name: arm.kind for part in parts for arm in part.arms}
+        main = self._combined(stated, "", parts, strict)
+        arms = [
+            replace(self._combined(stated, name, parts, strict), kind=kind)
+            for name, kind in kinds.items()
+        ]
         return JudgedClaim(stated, main, tuple(arms))
 
     def _combined(
@@ -148,7 +187,7 @@ class _Judge:
         seen = [one.verdict for one in own]
         verdict = combined(seen, [one.in_arm(name).verdict for one in strict])
         reasons = ", ".join(f"{one} {found}" for one, found in zip(stated.parts, seen, strict=True))
-        settle = [one.blocks_to_settle for one in own if one.verdict == "inconclusive"]
+        settle = [one.blocks_to_settle for one in own if one.verdict == "open"]
         if verdict != combined(seen, seen):
             settle.append(least := self._least_blocks([one.stated for one in parts]))
             reasons += f"; {len(parts)} parts share the error rate, so each needs {least} blocks"
@@ -165,22 +204,26 @@ class _Judge:
         try:
             claim = compiled.compile_claim(stated, self._design)
         except TableProblemsError as error:
-            return ArmJudgement(name, "not judged", str(error))
+            return ArmJudgement(name, "not run", str(error))
         used = _used(claim)
         own, elsewhere = used.pop("", frozenset()), used
         if claim.unknown:
             reason = "; ".join(map(self._needs, claim.unknown))
-            return ArmJudgement(name, "not judged", reason, treatments=own)
+            return ArmJudgement(name, "not run", reason, treatments=own)
         if reason := self._selection({"": own, **elsewhere}):
-            return ArmJudgement(name, "not judged", reason, treatments=own, elsewhere=elsewhere)
+            return ArmJudgement(name, "open", reason, treatments=own, elsewhere=elsewhere)
+        estimator = Estimator(claim, self._loads, parts)
         try:
-            found, settle, cells = estimation.estimate(claim, self._sets(claim), parts)
+            sets = self._sets(claim)
+            found, cells = estimator.estimate(sets)
         except NoIntervalError as error:
-            reason = str(error)
-            return ArmJudgement(name, "not judged", reason, treatments=own, elsewhere=elsewhere)
+            verdict: ClaimVerdict = "not run" if isinstance(error, AbsentError) else "open"
+            return ArmJudgement(name, verdict, str(error), treatments=own, elsewhere=elsewhere)
         verdict = verdicts.rule(found, estimation.region(claim))
-        settle = settle if verdict == "inconclusive" else None
-        return ArmJudgement(name, verdict, "", found, settle, own, elsewhere, cells)
+        is_wanted = self._outlook and verdict == "open"
+        settle = estimator.blocks_to_settle(sets) if is_wanted else None
+        side = _side(claim, found, cells) if verdict == "contradicted" else ""
+        return ArmJudgement(name, verdict, "", found, settle, own, elsewhere, cells, side)
 
     def _selection(self, used: Mapping[str, frozenset[TreatmentKey]]) -> str:
         """Name the arms whose invalid attempts exceed the others'; empty if there are none."""
@@ -201,22 +244,24 @@ class _Judge:
         return [self._set(claim, one) for one in wanted]
 
     def _set(self, claim: CompiledClaim, wanted: Sequence[ClaimCell]) -> CellSet:
-        present, absent = list[tuple[CellLocation, ClaimCell]](), list[NoIntervalError]()
+        present, lacking = list[tuple[CellLocation, ClaimCell]](), list[NoIntervalError]()
+        not_run = 0
         for cell in wanted:
             try:
                 present.append((self._located(claim, cell), cell))
             except NoIntervalError as error:
-                absent.append(error)
+                not_run += not blocks.was_run(cell.quantity, self._samples)
+                lacking.append(error)
         if not present:
-            raise absent[0]
+            raise AbsentError(str(lacking[0])) if not_run else lacking[0]
         # A cell whose trials failed counts as missing, so that the others are still judged.
         least = verdicts.least_blocks([found for found, _ in present])
         judged = [one for one in present if one[0].n >= least] or present
         return CellSet(
             [found for found, _ in judged],
             [cell.levels for _, cell in judged],
-            len(wanted) - len(judged),
-            estimation.are_independent(wanted),
+            missing=len(wanted) - len(judged),
+            not_run=not_run,
         )
 
     def _located(self, claim: CompiledClaim, cell: ClaimCell) -> CellLocation:
@@ -242,15 +287,40 @@ def _used_elsewhere(parts: Sequence[ArmJudgement]) -> dict[str, frozenset[Treatm
     }
 
 
+def _between_readings(judged: JudgedClaim) -> JudgedClaim:
+    """Open a claim whose region lies between the values of two readings of the paper."""
+    opposite = {"above": "below", "below": "above"}.get(judged.main.side)
+    names = [
+        f'"{one.name}"' for one in judged.arms if one.kind == "reading" and one.side == opposite
+    ]
+    if not names:
+        return judged
+    reason = f"the region lies between this reading and {', '.join(names)}"
+    return replace(judged, main=replace(judged.main, verdict="open", reason=reason))
+
+
+def _side(claim: CompiledClaim, found: ClaimEstimate, cells: Sequence[CellValue]) -> Side:
+    """Return where a contradicted estimate lies."""
+    if found.unit != estimation.CELLS:
+        return "above" if found.value.value >= claim.region.high else "below"
+    outside = [cell.value.value for cell in cells if not cell.is_inside]
+    if all(value >= claim.cell_region.high for value in outside):
+        return "above"
+    return "below" if all(value <= claim.cell_region.low for value in outside) else "both"
+
+
 def _all_of(parts: Verdicts, strict: Verdicts) -> ClaimVerdict:
-    if "contradicted" in strict:
-        return "contradicted"
-    return parts[0] if {*parts} <= {"reproduced"} or {*parts} <= {"not judged"} else "inconclusive"
+    for failed in ("contradicted", "no difference"):
+        if failed in strict:
+            return failed
+    if {*parts} == {"reproduced"}:
+        return "reproduced"
+    return "not run" if {*parts} <= {"reproduced", "not run"} else "open"
 
 
 def _any_of(parts: Verdicts, strict: Verdicts) -> ClaimVerdict:
     if "reproduced" in strict:
         return "reproduced"
-    return (
-        parts[0] if {*parts} <= {"contradicted"} or {*parts} <= {"not judged"} else "inconclusive"
-    )
+    if {*parts} <= {"contradicted", "no difference"}:
+        return "no difference" if "no difference" in parts else "contradicted"
+    return "not run" if {*parts} <= {"contradicted", "no difference", "not run"} else "open"

@@ -92,7 +92,7 @@ def _changes(old: Results, now: Results, metric: str, margin: float) -> tuple[Tr
 def _verdict(judged: Sequence[JudgedClaim], changes: Sequence[TreatmentChange]) -> GateVerdict:
     found = {one.main.verdict for one in judged}
     of_treatments = regression.verdict(changes) if changes else "pass"
-    if "contradicted" in found or of_treatments == "regression":
+    if found & {"contradicted", "no difference"} or of_treatments == "regression":
         return "regression"
     return "pass" if found <= {"reproduced"} and of_treatments == "pass" else "inconclusive"
 

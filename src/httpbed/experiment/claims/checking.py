@@ -27,7 +27,7 @@ OWN_ESTIMATE = (
         "count_in",
         "take",
     ),
-    *("rank_of", "minus", "minus_other", "expect", "arm"),
+    *("rank_of", "minus", "minus_other", "expect", "no_difference", "arm"),
 )
 """Keys that a claim about other claims does not have."""
 
@@ -99,6 +99,7 @@ def _of_estimate(stated: StatedClaim, design: ClaimDesign) -> Iterator[TableProb
         yield from error.problems
         return
     names = [arm.name for arm in stated.arm]
+    seen: list[object] = []
     for index, arm in compiled.arms(stated):
         at = ("arm", index)
         if names.index(names[index]) != index:
@@ -106,6 +107,7 @@ def _of_estimate(stated: StatedClaim, design: ClaimDesign) -> Iterator[TableProb
         try:
             other = compiled.compile_claim(arm, design)
         except TableProblemsError as error:
+            seen.append(None)
             yield from (
                 TableProblem((*at, *one.at), one.reason, one.remedy) for one in error.problems
             )
@@ -113,3 +115,8 @@ def _of_estimate(stated: StatedClaim, design: ClaimDesign) -> Iterator[TableProb
             if (other.cells, other.subtracted) == (main.cells, main.subtracted):
                 reason = "selects the same treatments as the claim itself"
                 yield TableProblem(at, reason, "name what differs in where or compare")
+            selected = (other.cells, other.subtracted)
+            if selected in seen:
+                reason = f"selects the same treatments as the arm {names[seen.index(selected)]!r}"
+                yield TableProblem(at, reason, "delete one of the arms")
+            seen.append(selected)

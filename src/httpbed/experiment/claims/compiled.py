@@ -22,6 +22,8 @@ from httpbed.experiment.errors import RejectedValueError
 from httpbed.experiment.table_problem import TableProblem, TableProblemsError, require_none
 
 Aggregate = Literal["every", "share", "count", "largest", "smallest"]
+SMALLEST_EFFECT = 0.02
+"""Smaller changes of a ratio or gain are no difference worth the name."""
 MOST_COMPARED = 100
 """Cells that a spread compares with each other."""
 SMALLER = {
@@ -46,6 +48,8 @@ class CompiledClaim:
     """Of a cell, where cells are counted; else that of the estimate."""
     unit: str
     """Of the estimate: a metric's unit, or ``1``."""
+    no_difference: Region | None = None
+    """Of a claim about a direction: a cell's values that are no difference worth the name."""
     offset: int = 0
     """Is added to a count: 1 for ranks."""
     unknown: tuple[str, ...] = ()
@@ -75,6 +79,7 @@ def compile_claim(stated: StatedClaim, design: ClaimDesign) -> CompiledClaim:
         region=region,
         cell_region=cell_region,
         unit=_unit(stated),
+        no_difference=_no_difference(stated, cell_region),
         offset=int(bool(stated.rank_of)),
         unknown=tuple(dict.fromkeys(misuse.unknown_experiments(stated, design))),
     )
@@ -101,9 +106,12 @@ def _aggregate(stated: StatedClaim) -> Aggregate:
     return "largest" if stated.take else "every"
 
 
+def _counts(stated: StatedClaim) -> bool:
+    return bool(stated.share_in or stated.count_in or stated.rank_of)
+
+
 def _unit(stated: StatedClaim) -> str:
-    counts = stated.share_in or stated.count_in or stated.rank_of
-    return PLAIN if counts or stated.take == "spread" else possible.cell_unit(stated)
+    return PLAIN if _counts(stated) or stated.take == "spread" else possible.cell_unit(stated)
 
 
 def _reduced(stated: StatedClaim, cells: Sequence[ClaimCell]) -> tuple[ClaimCell, ...]:
@@ -149,6 +157,9 @@ def _regions(stated: StatedClaim, cells: int) -> tuple[Region, Region]:
     cell_range = possible.of_cell(stated)
     whole = possible.of_estimate(stated, cell_range, cells)
     region, found = _parsed("expect", str(stated.expect), _unit(stated), whole)
+    if region.low == region.high and not _counts(stated):
+        reason = f"the two ends of {stated.expect!r} meet, and no interval lies in one value"
+        found = [*found, TableProblem(("expect",), reason, "write a range around it")]
     cell_region = SMALLER[_rank_contrast(stated)] if stated.rank_of else region
     for key in ("share_in", "count_in"):
         if text := getattr(stated, key):
@@ -156,6 +167,22 @@ def _regions(stated: StatedClaim, cells: int) -> tuple[Region, Region]:
             found = [*found, *more]
     require_none(found)
     return region, cell_region
+
+
+def _no_difference(stated: StatedClaim, expected: Region) -> Region | None:
+    """Return the values without a difference worth the name: stated, or within 2 % of no change."""
+    if stated.no_difference:
+        region, found = _parsed(
+            "no_difference", stated.no_difference, possible.cell_unit(stated), Region()
+        )
+        require_none(found)
+        return region
+    if _aggregate(stated) != "every" or not possible.is_change(stated):
+        return None
+    none = {"ratio": 1.0, "gain": 0.0}.get(stated.compare[-1].by)
+    if none is None or {expected.low, expected.high} & {none} == set():
+        return None
+    return Region(none - SMALLEST_EFFECT, none + SMALLEST_EFFECT)
 
 
 def _parsed(key: str, text: str, unit: str, values: Region) -> tuple[Region, list[TableProblem]]:

@@ -25,6 +25,12 @@ def cell_unit(stated: StatedClaim) -> str:
     return PLAIN if relative else METRICS[stated.metric].unit
 
 
+def is_change(stated: StatedClaim) -> bool:
+    """Return whether a cell's value is a change between treatments."""
+    shape = stated.trend or stated.knee or stated.flip
+    return bool(stated.compare) and not shape and stated.estimate in {"median", "mean"}
+
+
 def of_cell(stated: StatedClaim) -> Region:
     """Return the values that a cell can have."""
     if stated.trend:

@@ -19,6 +19,7 @@ from httpbed.experiment.value import Value
 
 ContrastKind = Literal["ratio", "gain", "difference"]
 BlockStatistic = Literal["median", "mean", "variation", "success", "violation", "correlation"]
+ArmKind = Literal["control", "reading", "negative control"]
 CellStatistic = Literal["largest", "smallest", "spread"]
 ClaimId = Annotated[str, Field(pattern=spellings.CLAIM)]
 RegionText = Annotated[str, Field(min_length=1, max_length=80)]
@@ -83,6 +84,11 @@ class ControlArm(Value):
 
     name: str = Field(min_length=1, max_length=80)
     """What is different, such as ``the newer server``."""
+    kind: ArmKind = "control"
+    """``control``: the claim should hold here, too. ``reading``: another reading of what the paper
+    does not say; if its value and the claim's own lie on either side of the region, the claim is
+    open. ``negative control``: without what the claim names as the cause; if the claim holds here,
+    too, its attribution is refuted."""
     where: Selection = Field(default_factory=dict)
     """Levels that replace those of the claim's ``where``."""
     compare: Contrasts | None = None
@@ -149,6 +155,9 @@ class StatedClaim(Value):
     expect: RegionText | None = None
     """The region of values that support the claim: ``< 1``, ``>= 80 %``, ``8 s .. 10 s``, ``= 1``.
     """
+    no_difference: RegionText | None = None
+    """Values of a claim about a direction that are no difference worth the name. Default: for a
+    ratio or gain that is expected on one side of no change, within 2 % of it."""
     arm: list[ControlArm] = Field(default_factory=list)
     """Control arms: the claim is judged in each of them too."""
 

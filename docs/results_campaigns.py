@@ -1,0 +1,168 @@
+"""What is needed to cite the published campaigns, to check their files, and to repeat them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from httpbed.analysis.coverage import coverage
+from httpbed.report.manifest import under_test
+from markdown_table import table
+from results_archives import PublishedExperiment
+
+SUMS = "SHA256SUMS"
+"""The digests of an archive's files, as ``sha256sum --check`` reads them."""
+NOT_RECORDED = "not recorded"
+
+
+def section(found: Sequence[PublishedExperiment]) -> Iterator[str]:
+    """Yield the chapter on the campaigns."""
+    yield "## The campaigns"
+    yield table(
+        [
+            "experiment",
+            "scale",
+            "cells of scale paper",
+            "its trials",
+            "the paper's cells",
+            "its runs",
+        ],
+        [_coverage(one) for one in found],
+    )
+    yield (
+        "Scale *paper* is the paper's own design, and what its claims name beside it. Programs that"
+        " no distribution packages are absent from it."
+    )
+    yield table(
+        [
+            *("experiment", "trials", "completed", "failed", "timed out"),
+            *("without a valid attempt", "blocks", "invalid attempts", "why they are invalid"),
+        ],
+        [_trials(one) for one in found],
+    )
+    yield "An attempt is invalid if a check of the bed failed; httpbed keeps it and tries again."
+    yield _certificates([one.results.manifest for one in found])
+    yield from _to_cite(found)
+
+
+def scale_of(manifest: Mapping[str, Any]) -> str:
+    """Return which trials of its experiment a campaign has."""
+    scale = str(manifest.get("scale") or "all")
+    return f"{scale}, what claims need" if manifest.get("for_claims") else scale
+
+
+def _link(one: PublishedExperiment) -> str:
+    return f"[{one.name}](../results/{one.name}/report.html)"
+
+
+def _coverage(one: PublishedExperiment) -> list[str]:
+    ran = coverage(one.results, one.stated)
+    head = [_link(one), scale_of(one.results.manifest)]
+    if ran is None:
+        return [*head, *[""] * 4]
+    cells, runs = (ran.published.cells, ran.published.runs) if ran.published else ("", None)
+    return [
+        *head,
+        f"{ran.cells} of {ran.of_cells}",
+        f"{ran.trials} of {ran.of_trials}",
+        str(cells),
+        str(runs or "not stated"),
+    ]
+
+
+def _trials(one: PublishedExperiment) -> list[str]:
+    results, rows = one.results, one.results.trials.to_pylist()
+    last = results.last_attempts
+    outcomes = Counter(row["outcome"] for row in last)
+    invalid = [row for row in rows if row["outcome"] == "invalid"]
+    missing = results.planned - len(last) + outcomes["invalid"]
+    valid = [row["block"] for row in rows if row["outcome"] != "invalid"]
+    why = Counter(str(row["reason"]).partition(":")[0] for row in invalid)
+    return [
+        _link(one),
+        str(results.planned),
+        *(str(outcomes[kind]) for kind in ("completed", "failed", "timed out")),
+        str(missing),
+        str(len(set(valid))),
+        str(len(invalid)),
+        ", ".join(f"{reason} {count}" for reason, count in why.most_common()),
+    ]
+
+
+def _certificates(manifests: Sequence[Mapping[str, Any]]) -> str:
+    """Say how many campaigns cite a link certificate, and whether it passed."""
+    cited = [one["link_certificate"] for one in manifests if one.get("link_certificate")]
+    passed = sum(bool(one["passed"]) for one in cited)
+    return (
+        f"{len(cited)} of {len(manifests)} campaigns cite a link certificate of their machine;"
+        f" {passed} of these passed in all conditions. The others ran without one."
+    )
+
+
+def _to_cite(found: Sequence[PublishedExperiment]) -> Iterator[str]:
+    yield "### To cite and to repeat"
+    yield (
+        "`CITATION.cff` says how to cite httpbed. A campaign is cited by its name here and by the"
+        f" SHA-256 of `{SUMS}` beside its report, which has the digest of every file there. In the"
+        f" folder of an archive `sha256sum --check {SUMS}` checks all of them. Campaigns of before"
+        " httpbed recorded its commit have none."
+    )
+    yield _block([f"{_digest(one)}  results/{one.name}/{SUMS}" for one in found])
+    head = ["experiment", "begun", "httpbed", "commit", "clock", "seeds", "trials side by side"]
+    yield table(head, [_identity(one) for one in found])
+    yield "The commands of all runs of each campaign:"
+    yield _block([f"{one.name}: {text}" for one in found for text in _commands(one)])
+    yield f"Machine: {'; '.join(sorted({_host(one.results.manifest) for one in found}))}."
+    yield "The programs under test, with their versions; reports have the digests of their files:"
+    yield table(["program", "version", "experiments"], _programs(found))
+
+
+def _block(lines: Sequence[str]) -> str:
+    return "\n".join(["```text", *lines, "```"])
+
+
+def _digest(one: PublishedExperiment) -> str:
+    return hashlib.sha256((one.folder / SUMS).read_bytes()).hexdigest()
+
+
+def _identity(one: PublishedExperiment) -> list[str]:
+    manifest = one.results.manifest
+    return [
+        _link(one),
+        str(manifest.get("started", ""))[:10],
+        str(manifest.get("httpbed", "")),
+        str(manifest.get("commit") or NOT_RECORDED)[:12],
+        str(manifest.get("clock", "real")),
+        ", ".join(map(str, sorted({*one.results.seeds.values()} or {one.results.experiment.seed}))),
+        ", ".join(dict.fromkeys(str(run["jobs"]) for run in _runs(one))),
+    ]
+
+
+def _runs(one: PublishedExperiment) -> list[Mapping[str, Any]]:
+    file = one.folder / "runs.jsonl"
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.is_file() else []
+
+
+def _commands(one: PublishedExperiment) -> list[str]:
+    own = [str(run["command"]) for run in _runs(one)]
+    return list(dict.fromkeys(own or [str(one.results.manifest.get("command", ""))]))
+
+
+def _host(manifest: Mapping[str, Any]) -> str:
+    host = manifest["host"]
+    gigabytes = host["memory_bytes"] / 1e9
+    return (
+        f"{host['cpu']}, {host['cores']} cores, {gigabytes:.0f} GB, {host['distribution']},"
+        f" Linux {host['kernel'].partition('-')[0]}"
+    )
+
+
+def _programs(found: Sequence[PublishedExperiment]) -> list[list[str]]:
+    used: dict[tuple[str, str], list[str]] = {}
+    for one in found:
+        for program in under_test(one.results.manifest):
+            used.setdefault((program.name, program.version), []).append(one.name)
+    return [[name, version, ", ".join(names)] for (name, version), names in sorted(used.items())]
