@@ -108,14 +108,14 @@ def test_the_fewest_blocks_of_each_form(keys: str, expected: int) -> None:
     ("keys", "region", "expected"),
     [
         ("", "0.9 .. 1.1", 5),
-        ('over = ["loss"]', "0.9 .. 1.1", 6),  # two sides share the error rate of a contradiction
-        ('over = ["http_version"]\ntake = "spread"', "> 1.5", 7),  # of six ratios three are above
+        ('over = ["loss"]', "0.9 .. 1.1", 5),
+        ('over = ["http_version"]\ntake = "spread"', "> 1.5", 5),
         ('over = ["http_version"]\nrank_of = { http_version = "3" }', "= 1", 5),
         ('estimate = "success"', ">= 90 %", 36),
     ],
 )
 def test_forms_that_need_more_blocks(keys: str, region: str, expected: int) -> None:
-    """Because several cells, or both sides, share an error rate."""
+    """Only exact intervals of a single cell need more; several cells share their variances."""
     text = RATIO.replace('"< 1"', f'"{region}"').replace("expect", f"{keys}\nexpect")
     if "loss" in keys:
         text = text.replace('where = { loss = "2 %" }', "")
@@ -126,25 +126,6 @@ def test_forms_that_need_more_blocks(keys: str, region: str, expected: int) -> N
     if "success" in keys:
         text = SUCCESS.replace(">= 80 %", region)
     assert fewest(text) == [expected]
-
-
-@pytest.mark.parametrize(
-    ("cells", "region", "expected"),
-    [
-        (12, "> 50 %", 5),  # twelve cells together bear one
-        (6, "> 50 %", 6),
-        (4, "> 50 %", 8),
-        (4, "> 75 %", 5),  # all four, so none may be an exception
-        (2, "> 50 %", 5),  # one of two is an exception of half of them
-    ],
-)
-def test_a_share_with_room_for_an_exception_needs_blocks_for_it(
-    cells: int, region: str, expected: int
-) -> None:
-    """With five blocks one of a few cells, on the other side, may leave any share possible."""
-    levels = ", ".join(f'"{percent} %"' for percent in range(cells))
-    text = RATIO.replace('where = { loss = "2 %" }', 'over = ["loss"]\nshare_in = "< 0.8"')
-    assert fewest(text.replace("< 1", region), BLOCKS.replace('"0 %", "2 %"', levels)) == [expected]
 
 
 def fewest(claims: str, experiment_text: str = BLOCKS) -> list[int]:
@@ -170,7 +151,7 @@ def test_a_campaign_of_it_is_read_back(tmp_path: Path) -> None:
     }
     assert tallies == {("2", "2 %"): 5, ("3", "2 %"): 5, ("1.1", "0 %"): 17}
     verdicts = {one.stated.id: one.main.verdict for one in judging.judge(results)}
-    assert verdicts == {"faster": "contradicted", "completes": "reproduced"}
+    assert verdicts == {"faster": "no difference", "completes": "reproduced"}
 
 
 def test_it_grows_to_the_whole_design(tmp_path: Path) -> None:

@@ -49,10 +49,10 @@ def test_verdicts_are_compared_by_claim() -> None:
     compared = reproduce.compared_claims(published, now)
     assert [one.is_opposite for one in compared] == [False, False, True, False, False, False]
     assert list(reproduce.lines(compared)) == [
-        "  B: published inconclusive, now reproduced",
+        "  B: published open, now reproduced",
         "  C: published contradicted, now reproduced  OPPOSITE",
         "  D: not published, now reproduced",
-        "  not judged: E, F",
+        "  not run: E, F",
         "1 of 3 published verdicts found again",
     ]
 

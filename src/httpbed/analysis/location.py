@@ -35,6 +35,8 @@ error is then below 0.001."""
 SKEWED = 1.0
 """Third standardised moment beyond which values count as skewed: of five values of which one is far
 from the others it is 1.5, and of ten normal ones it is larger in 9 % of samples."""
+NOISE = 1e-12
+"""Relative differences below this one are rounding."""
 MOST_PAIRED = 2_000
 """Largest sample whose pairs are averaged."""
 
@@ -207,9 +209,12 @@ def centre(values: Floats) -> OrderStatistics:
 
 def _skewness(values: Floats) -> float:
     """Return the third standardised moment; 0 of equal values."""
-    away = values - values.mean()
+    size = float(np.abs(values).max())
+    if not size:
+        return 0.0
+    away = values / size - np.mean(values / size)  # values may stand for infinity
     spread = float(np.sqrt(np.mean(away**2)))
-    return float(np.mean(away**3)) / spread**3 if spread > abs(float(values.mean())) * 1e-12 else 0
+    return float(np.mean(away**3)) / spread**3 if spread > NOISE else 0.0
 
 
 def shift(values: Floats, base: Floats) -> OrderStatistics:
