@@ -119,3 +119,21 @@ def test_a_trial_has_another_identifier_by_another_clock(tmp_path: Path) -> None
     ids = [{trial["id"] for trial in json.loads(one)} for one in listed]
     assert len(ids[0]) == len(ids[1]) == 12
     assert not ids[0] & ids[1]
+
+
+def test_a_scale_of_a_publication_says_what_that_has_and_what_is_absent_here(
+    tmp_path: Path,
+) -> None:
+    """Its cells and runs, and each program that is lacking."""
+    scale = """
+[scales.paper]
+replicates = 1
+published = { cells = 7, runs = 70 }
+absent = ["a program: no package has it"]
+"""
+    file = tmp_path / "paper.toml"
+    file.write_text(stored_campaigns.SMALL + scale)
+    said = CliRunner().invoke(verb.command, [str(file), "--scale", "paper"]).output
+    assert "7 cells and 70 runs" in said
+    assert "absent: a program: no package has it" in said
+    assert "absent" not in CliRunner().invoke(verb.command, [str(file)]).output

@@ -29,7 +29,7 @@ CELLS = re.compile(
     r"^\| (?P<claim>[A-Z]-\d+) \| `(?P<file>[\w-]+\.toml)` \| (?P<scale>\w+) \| (?P<cells>.*) \|$",
     re.MULTILINE,
 )
-DURATIONS = re.compile(r"^\| `([\w-]+\.toml)` \| (.+) \| (.+) \| (.+) \|$", re.MULTILINE)
+DURATIONS = re.compile(r"^\| `([\w-]+\.toml)` \| (.+) \| (.+) \| (.+) \| (.+) \|$", re.MULTILINE)
 STATED = re.compile(r"--scale \w+ +([\d.]+ \w+): ")
 
 

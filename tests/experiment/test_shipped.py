@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import get_args
 
 import pytest
 
+from httpbed.analysis.claims.judging import design_of
 from httpbed.analysis.duration import expected_s
 from httpbed.campaign import preparation
+from httpbed.experiment.claims import checking
 from httpbed.experiment.factorial import ScaleName
 from httpbed.experiment.roles import ClientRole, Transport
+from httpbed.experiment.treatment import treatment_key
 from httpbed.programs import catalog as catalogs
 from httpbed.web.sites import corpus
 from httpbed.web.sites.generated import biswal
@@ -28,6 +32,47 @@ LIMITS = {"liu2024/pages": LONGEST_OF_18_SITES_S}
 STATED = re.compile(r"^#   httpbed run \S+ --scale (\w+) +([\d.]+) (min|h|days): ", re.MULTILINE)
 SECONDS = {"min": 60, "h": 3600, "days": 86_400}
 CATALOG = catalogs.load()
+BROWSERS = {"chromium-h2", "chromium-h3"}
+ONE_WAY, COLD = {"delay_reading": {"one-way"}}, {"visit": {"cold"}}
+NGINX = {"stack": {"nginx-h2", "nginx-h3"}}
+ROUND_TRIP, ZHANG = {"delay_reading": {"round-trip"}}, {"stack": {"aioquic-h3", "nginx-h1"}}
+SITES = {f"biswal-dense-{number:02}" for number in range(1, 16)} | {*corpus.group("biswal2016-few")}
+ITS_LEVELS = {
+    "liu2024/single-stream": {
+        "size": {"0 B", "10 kB", "100 kB", "500 kB", "1 MB", "5 MB", "10 MB"},
+        "path": {"direct", "envoy"},
+        "congestion_control": {"reno", "bbr"},
+        "client": {"curl-h2", "wget-http1", "curl-h3", "quiche-h3", "aioquic-h3", *BROWSERS},
+        **ONE_WAY,
+    },
+    "liu2024/multi-stream": {"path": {"direct", "envoy"}, "congestion_control": {"reno", "bbr"}},
+    "liu2024/migration": {
+        "client": {"wget-resume", "wget-restart", "curl-restart", "quiche-h3"},
+        "path": {"direct", "envoy"},
+        **ONE_WAY,
+    },
+    "liu2024/pages": {"path": {"direct", "envoy"}, **ONE_WAY},
+    "biswal2016/grid": {**NGINX, **ROUND_TRIP, **COLD},
+    "biswal2016/networks": {**NGINX, **ROUND_TRIP, **COLD},
+    "biswal2016/sites": {**NGINX, **COLD, "page": SITES},
+    "zhang2023/rates": ZHANG,
+    "zhang2023/losses": ZHANG,
+    "ranjan2019/pages": ONE_WAY,
+}
+"""Levels by which a paper's cells are known among those of the paper scale."""
+PAPERS = [
+    ("liu2024/single-stream", 882, 10),
+    ("liu2024/multi-stream", 20, 10),
+    ("liu2024/migration", 144, 10),
+    ("liu2024/pages", 648, 10),
+    ("biswal2016/grid", 720, 5),
+    ("biswal2016/networks", 200, 5),
+    ("biswal2016/sites", 240, 5),
+    ("zhang2023/rates", 28, 10),
+    ("zhang2023/losses", 16, 10),
+    ("ranjan2019/pages", 64, 50),
+]
+"""Each study's cells that run here, and its runs of each."""
 
 
 def control(name: str, transport: Transport, requested: str | None) -> str:
@@ -57,7 +102,7 @@ def test_each_shipped_experiment_loads_and_states_its_duration(path: Path) -> No
 @pytest.mark.parametrize("scale", get_args(ScaleName))
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: str(path.relative_to(FOLDER)))
 def test_each_scale_of_a_study_fits_its_time(path: Path, scale: ScaleName) -> None:
-    """Smoke takes minutes, standard about two hours; full has the paper's number of runs."""
+    """Smoke takes minutes, standard about two hours; paper has its number of runs."""
     study = path.relative_to(FOLDER).with_suffix("").as_posix()
     longest_s = LIMITS.get(study, LONGEST_S).get(scale, float("inf"))
     assert planned_s(path, scale) < longest_s
@@ -73,6 +118,41 @@ def test_the_header_of_a_study_states_the_duration_of_each_scale(path: Path) -> 
     for scale, (number, unit_s) in stated.items():
         expected = pytest.approx(planned_s(path, scale), rel=0.2, abs=60)
         assert number * unit_s == expected, scale
+
+
+@pytest.mark.parametrize("path", STUDIES, ids=lambda path: str(path.relative_to(FOLDER)))
+def test_the_paper_scale_runs_every_cell_of_each_claim(path: Path) -> None:
+    """As stated, without arms: no claim of a study stays open because a cell was left out."""
+    whole = preparation.load(path.read_text(), CATALOG, path.parent).experiment
+    scaled = preparation.load(path.read_text(), CATALOG, path.parent, "paper").experiment
+    available = frozenset(map(treatment_key, scaled.treatments()))
+    stated = [one for one in whole.claims if not one.parts]
+    complete = checking.complete(stated, design_of(whole), available)
+    assert complete == [one.id for one in stated]
+
+
+@pytest.mark.parametrize(("path", "cells", "replicates"), PAPERS)
+def test_the_paper_scale_has_the_papers_cells_and_runs(
+    path: str, cells: int, replicates: int
+) -> None:
+    """Its own clients, paths and one reading of its delay; what is absent is named."""
+    file = FOLDER / f"{path}.toml"
+    experiment = preparation.load(file.read_text(), CATALOG, file.parent, "paper").experiment
+    scale = experiment.scales["paper"]
+    found = [one for one in experiment.treatments() if _is_the_papers(path, one)]
+    assert scale.published is not None
+    assert (len(found), experiment.blocks) == (cells, replicates)
+    named = sum(int(n) for text in scale.absent for n in re.findall(r"(\d+) cells", text))
+    assert scale.published.cells == cells + named
+    if scale.published.runs:
+        assert scale.published.runs == scale.published.cells * replicates
+
+
+def _is_the_papers(path: str, treatment: Mapping[str, str]) -> bool:
+    pair = treatment.get("path"), treatment.get("congestion_control")
+    if pair in {("direct", "bbr"), ("envoy", "reno")}:
+        return False
+    return all(treatment.get(name) in levels for name, levels in ITS_LEVELS[path].items())
 
 
 @pytest.mark.parametrize("study", ["single-stream", "multi-stream"])

@@ -86,7 +86,7 @@ def command(
         return
     for trial in trials:
         _print(trial, planner)
-    lines = [*_durations(loaded, catalog)]
+    lines = [*_durations(loaded, catalog), *_publication(loaded)]
     if loaded.for_claims:
         whole, _ = experiment_argument.load(file, recipe_folders, scale, replicates=replicates)
         lines += _saving(loaded, loaded.for_claims, whole, catalog)
@@ -202,6 +202,19 @@ def _counts(loaded: LoadedExperiment) -> str:
         in_blocks = f"{fewest} to {in_blocks}"
     counts = f"{len(loaded.trials)} trials: {treatments} treatments in {in_blocks}"
     return f"at most {counts}" if loaded.stopping else counts
+
+
+def _publication(loaded: LoadedExperiment) -> Iterator[str]:
+    """Compare a scale with the publication whose design it is."""
+    scale = loaded.experiment.scales.get(loaded.scale) if loaded.scale else None
+    if scale is None:
+        return
+    if scale.published:
+        runs = scale.published.runs
+        of_runs = f"{runs} runs" if runs else "runs whose number it does not say"
+        yield f"the publication has {scale.published.cells} cells and {of_runs}"
+    for absent in scale.absent:
+        yield f"absent: {absent}"
 
 
 def _saving(

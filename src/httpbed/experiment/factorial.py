@@ -24,7 +24,7 @@ LevelText = Annotated[str, Field(min_length=1, max_length=200)]
 """A level's text or name."""
 SomeLevels = dict[FactorName, list[LevelText]]
 """Some levels of some factors."""
-ScaleName = Literal["smoke", "standard", "full"]
+ScaleName = Literal["smoke", "standard", "paper", "full"]
 Factors = Mapping[str, Sequence[str]]
 Treatment = dict[str, str]
 """A level for each factor."""
@@ -52,6 +52,15 @@ class Exclusion(Value):
         return all(treatment.get(name) in levels for name, levels in self.levels.items())
 
 
+class PublishedDesign(Value):
+    """How much a publication measured."""
+
+    cells: int = Field(ge=1, strict=True)
+    """Number of its cells, those of programs that are absent here among them."""
+    runs: int | None = Field(default=None, ge=1, strict=True)
+    """Number of its runs; left out if it does not say."""
+
+
 class Scale(Value):
     """How much of a design one run executes."""
 
@@ -62,6 +71,10 @@ class Scale(Value):
     parts: list[SomeLevels] = Field(default_factory=list)
     """Of these treatments, the scale runs those that match at least one part: that have, for every
     factor named in the part, one of its levels there. Default: all."""
+    published: PublishedDesign | None = None
+    """What the publication measured, where the scale is a publication's own design."""
+    absent: list[Annotated[str, Field(min_length=1, max_length=200)]] = Field(default_factory=list)
+    """What the publication has and this scale lacks, each with the reason."""
 
     def matches(self, treatment: Mapping[str, str]) -> bool:
         """Whether this scale runs a treatment of the design."""
