@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from reproduce import PUBLISHED, STUDIES, judged
+from reproduce import PUBLISHED, STUDIES, judged, referred
 
 from httpbed.experiment.sender import SenderKey
 from httpbed.store import sender_records
@@ -45,12 +45,13 @@ def publish(campaign: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / name
         if campaign == place:
-            shutil.copytree(campaign, made)
+            shutil.copytree(campaign, made, ignore=shutil.ignore_patterns("figures"))
         else:
             _httpbed("merge", campaign, "-o", made)
         claims = judged(made, experiment, place.parent)
         (made / "claims.json").write_text(json.dumps({"claims": claims}, indent=1) + "\n")
-        _httpbed("report", made, "--json", *_figures(experiment))
+        beside = [word for one in referred(experiment, place.parent) for word in ("--with", one)]
+        _httpbed("report", made, "--json", "--experiment", experiment, *beside)
         for path in (made / "lock", *_undeclared(made)):
             path.unlink(missing_ok=True)
         shutil.rmtree(place, ignore_errors=True)
@@ -76,11 +77,6 @@ def publish_senders(manifest: Mapping[str, Any]) -> None:
 def _undeclared(made: Path) -> list[Path]:
     """Return the figures that are only in the report, and those for print."""
     return [path for path in (made / "figures").iterdir() if not path.match("declared-*.svg")]
-
-
-def _figures(experiment: Path) -> list[str | Path]:
-    declares = "[[figure]]" in experiment.read_text()
-    return ["--experiment", experiment] if declares else []
 
 
 def _httpbed(*words: str | Path) -> str:

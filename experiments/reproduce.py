@@ -164,14 +164,21 @@ def judged(campaign: Path, experiment: Path, beside: Path) -> list[dict[str, Any
     stated = parser.read_valid(experiment.read_text()).experiment
     if stated is None or not stated.claims:
         return []
-    named = {name for claim in stated.claims for name in claim.other_experiments}
-    others = [one for one in sorted(beside.glob("*")) if _name(one) in named]
+    others = referred(experiment, beside)
     words = [*HTTPBED, "claims", *map(str, [campaign, *others])]
     words += ["--experiment", str(experiment), "--json"]
     said = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True)
     (only,) = json.loads(said.stdout)["campaigns"]
     claims: list[dict[str, Any]] = only["claims"]
     return claims
+
+
+def referred(experiment: Path, beside: Path) -> list[Path]:
+    """Return the campaigns of a folder to which the claims of an experiment file refer."""
+    stated = parser.read_valid(experiment.read_text()).experiment
+    claims = stated.claims if stated else []
+    named = {name for claim in claims for name in claim.other_experiments}
+    return [one for one in sorted(beside.glob("*")) if _name(one) in named]
 
 
 def _name(campaign: Path) -> str:

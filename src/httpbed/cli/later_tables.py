@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from httpbed.analysis.claims import judging
 from httpbed.cli import experiment_argument
@@ -67,23 +68,31 @@ def _claims(results: Results, file: Path | None) -> Sequence[StatedClaim]:
     return stated
 
 
-def with_figures_of(results: Results, file: Path) -> Results:
-    """Return a campaign's results with the figures of a file in place of its own.
+def with_tables_of(results: Results, file: Path) -> Results:
+    """Return a campaign's results with the figures and claims of a file in place of its own.
 
     Raises:
-        ConfigError: The file has no figures, or they do not fit the campaign's design.
+        ConfigError: The file has neither, or they do not fit the campaign's design.
     """
-    figures = _read(file).figures
-    if not figures:
-        remedy = "write [[figure]] tables in it"
-        raise ConfigError([Mistake(str(file), "declares no figure", remedy)])
+    stated = _read(file)
+    if not stated.figures and not stated.claims:
+        remedy = "write [[figure]] or [[claim]] tables in it"
+        raise ConfigError([Mistake(str(file), "declares no figure and no claim", remedy)])
     whole = results.stated_experiment
-    found = figure_checks.problems(
-        dict(enumerate(figures)), whole.factors, list(whole.treatments())
+    changes: dict[str, Any] = {}
+    if stated.figures:
+        found = figure_checks.problems(
+            dict(enumerate(stated.figures)), whole.factors, list(whole.treatments())
+        )
+        _demand_none(found, f"{file}, drawn from {results.directory}")
+        changes["figures"] = stated.figures
+    if stated.claims:
+        changes["claims"] = _claims(results, file)
+    return replace(
+        results,
+        experiment=results.experiment.model_copy(update=changes),
+        whole_experiment=whole.model_copy(update=changes),
     )
-    _demand_none(found, f"{file}, drawn from {results.directory}")
-    experiment = results.experiment.model_copy(update={"figures": figures})
-    return replace(results, experiment=experiment)
 
 
 def _read(file: Path) -> Experiment:

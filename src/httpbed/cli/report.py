@@ -64,7 +64,15 @@ _NOT_WRITABLE = {errno.EACCES, errno.EROFS}
     "experiment_file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Draw the figures that FILE declares instead of the campaign's own.",
+    help="Draw the figures and judge the claims that FILE states instead of the campaign's own.",
+)
+@click.option(
+    "--with",
+    "beside",
+    multiple=True,
+    type=CAMPAIGN,
+    metavar="DIR",
+    help="A campaign of another experiment to which claims refer; may be given several times.",
 )
 @click.option(
     "--timeline",
@@ -86,6 +94,7 @@ def command(
     metric: str | None,
     bases: tuple[str, ...],
     experiment_file: Path | None,
+    beside: tuple[Path, ...],
     timeline: bool,
     trial: str | None,
 ) -> None:
@@ -94,7 +103,7 @@ def command(
     Use it to see a campaign again, to see an unfinished one, or to see another metric. It reads
     only the campaign, and runs on any operating system.
 
-    Use --experiment to draw figures that were declared after the run, in [[figure]] tables.
+    Use --experiment to draw figures and judge claims that were written after the run.
 
     Use --format markdown to paste the results into a pull request or a paper's repository.
 
@@ -108,6 +117,7 @@ def command(
         "--metric": metric,
         "--base": bases,
         "--experiment": experiment_file,
+        "--with": beside,
         "--timeline": timeline,
     }
     _require_compatible(form, chosen, trial, as_json=as_json)
@@ -124,8 +134,12 @@ def command(
     if experiment_file is not None:
         from httpbed.cli import later_tables  # noqa: PLC0415
 
-        results = later_tables.with_figures_of(results, experiment_file)
-    results = replace(results, manifest=sender_records.refreshed(results.manifest))
+        results = later_tables.with_tables_of(results, experiment_file)
+    results = replace(
+        results,
+        manifest=sender_records.refreshed(results.manifest),
+        beside=tuple(map(query.read, beside)),
+    )
     _whole(results, metric, base, form=form, output=output, every_trial=timeline)
 
 

@@ -21,6 +21,7 @@ class ClaimEvidence:
 
     def __init__(self, results: Results, others: Sequence[Results] = ()) -> None:
         self._own = _CampaignEvidence(results)
+        others = others or results.beside
         self._others = {one.experiment.name: _CampaignEvidence(one) for one in others}
 
     def trials(self, arm: ArmJudgement) -> ArmTrials:

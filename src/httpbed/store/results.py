@@ -90,6 +90,8 @@ class Results:
     """Before the campaign's scale reduced it; None: there was no scale."""
     artifacts: Artifacts = field(default_factory=Artifacts)
     """What attempts left, verified before it is read."""
+    beside: tuple[Results, ...] = ()
+    """Campaigns of other experiments, to which claims may refer."""
 
     @property
     def stated_experiment(self) -> Experiment:

@@ -76,16 +76,16 @@ class JudgedClaim:
 def judge(
     results: Results,
     claims: Sequence[StatedClaim] | None = None,
-    others: Sequence[Results] = (),
+    others: Sequence[Results] | None = None,
 ) -> tuple[JudgedClaim, ...]:
     """Judge claims by a campaign's results; by default those of its experiment.
 
     Claims are understood in the whole design. Cells that the campaign's scale leaves out, or that
     have too few values, count as missing. ``others`` are campaigns to which claims
-    may refer by the name of their experiment.
+    may refer by the name of their experiment; by default those beside the campaign.
     """
     experiment = results.stated_experiment
-    judge_one = _Judge(results, others)
+    judge_one = _Judge(results, results.beside if others is None else others)
     chosen = experiment.claims if claims is None else claims
     stated = {one.id: one for one in chosen}
     return tuple(

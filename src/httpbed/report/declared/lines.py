@@ -19,8 +19,6 @@ from httpbed.report.phrasing import NumberFormat
 from httpbed.report.visible_figure import VisibleFigure, name_marks
 
 PANEL_IN, ALONE_IN = 2.1, 3.1
-APART = 0.012
-"""Between the bars of two lines at one place, as a share of the axis."""
 TICK_ROOM = 0.075
 """Least distance of two named ticks, as a share of the axis of a panel that stands alone."""
 
@@ -37,13 +35,12 @@ def draw(placed: PlacedFigure, values: Sequence[FigureValue]) -> tuple[VisibleFi
     lines: dict[tuple[Levels, Levels], list[FigureValue]] = {}
     for one in values:
         lines.setdefault((one.cell.panel, one.cell.series), []).append(one)
-    places = {series: _places(placed, axis, series) for series in placed.series}
     for panel, axes in shown.axes.items():
         _axes(axes, placed, axis, shown.columns)
         panels.value_axis(axes.yaxis, scale.ends, log="y" in placed.stated.log)
-        _mark_published(axes, placed, panel, scale, places)
-    for (panel, series), own in lines.items():
-        _line(shown.axes[panel], placed, own, scale, places[series])
+        _mark_published(axes, placed, panel, scale, axis.places)
+    for (panel, _), own in lines.items():
+        _line(shown.axes[panel], placed, own, scale, axis.places)
     shown.figure.supxlabel(axis_text(str(placed.stated.x), axis.unit), fontsize=9)
     text = panels.value_text(placed, scale.form, placed.stated.shown_statistic)
     panels.name_vertical_axes(shown.figure, text)
@@ -64,16 +61,6 @@ def _sign(placed: PlacedFigure, levels: Levels) -> Line2D:
 
 def _marker(placed: PlacedFigure, levels: Levels) -> str:
     return MARKERS[placed.series.index(levels) % len(MARKERS)]
-
-
-def _places(placed: PlacedFigure, axis: NumericLevels, series: Levels) -> Mapping[str, float]:
-    """Return the places of a series, shifted so that bars do not hide each other."""
-    shift = APART * (placed.series.index(series) - (len(placed.series) - 1) / 2)
-    low, high = min(axis.places.values()), max(axis.places.values())
-    if "x" in placed.stated.log:
-        span = math.log(high / low) or 1.0
-        return {level: at * math.exp(shift * span) for level, at in axis.places.items()}
-    return {level: at + shift * ((high - low) or 1.0) for level, at in axis.places.items()}
 
 
 def _line(
@@ -110,12 +97,12 @@ def _mark_published(
     placed: PlacedFigure,
     panel: Levels,
     scale: ValueScale,
-    places: Mapping[Levels, Mapping[str, float]],
+    places: Mapping[str, float],
 ) -> None:
     for cell in placed.cells:
         if cell.panel != panel:
             continue
-        x = places[cell.series][cell.x]
+        x = places[cell.x]
         for low, high in panels.published_ends(placed, cell.treatment, scale):
             axes.plot([x, x], [low, high], color=INK, linewidth=1.3, **panels.MARK)  # type: ignore[arg-type]
 

@@ -75,6 +75,8 @@ def _plot(results: Results, stated: StatedFigure, source: FigureSamples) -> Plot
     else:
         values = cell_values(placed, source)
         _demand(values, stated)
+        if stated.kind == "lines" and len({one.cell.x for one in values}) == 1:
+            raise _NothingToDrawError(f"a line needs two levels of {stated.x}, and one has values")
         figure, form = _draw(placed, values)
         text, alternative = captions.of_cells(placed, values), captions.cells(placed, values, form)
     heading = captions.heading(placed, results.experiment.factors)
