@@ -90,11 +90,17 @@ def test_a_figure_is_accepted_by_parser_and_schema(figure: str) -> None:
         ('"bars"', '"lines"\nlog = ["x"]', "log", "no place for '0 %' of loss"),
         ('x = "loss"\nseries = "http_version"', 'x = "http_version"', "where", "differ in loss"),
         ('"bars"', '"bars"\npoints = true', "points", "does not apply to a figure of kind"),
-        ('"bars"', '"bars"\nlog = ["x"]', "log[0]", "the x axis of 'bars' cannot be logarithmic"),
-        ('"bars"', '"bars"\nitems = "median"', "items", "one value for each trial"),
-        ('"request_time"', '"resource_time"', "items", "choose a statistic"),
+        ('"bars"', '"bars"\nlog = ["y"]', "log", "does not apply to a figure of kind 'bars'"),
+        ('"bars"', '"bars"\nabsent = ["0 %"]', "absent[0]", "'0 %' is a level of loss"),
+        ('"bars"', '"bars"\nnames = { "9 %" = "much" }', "names.9 %", "no level of any factor"),
+        (
+            '"bars"',
+            '"lines"\nratio_to = { http_version = "2" }',
+            "ratio_to",
+            "does not apply to a figure of kind 'lines'",
+        ),
+        ('"request_time"', '"resource_time"', "metric", "draw a CDF without over"),
         ('"9 s"', '"9"', "published[0].value", "the unit is missing in '9'"),
-        ('"9 s"', '"9 s .. 8 s"', "published[0].value", "write the smaller end first"),
         ('"9 s"', '"9 s", share = "50 %"', "published[0].share", "does not apply"),
         ('{ loss = "2 %" }', '{ loss = "3 %" }', "published[0].at.loss", "'3 %' is not a level"),
         ('"bars"', '"bars"\nwhere = { loss = "9 %" }', "where.loss", "known: 0 %, 2 %"),
@@ -163,7 +169,7 @@ def test_every_mistake_is_reported_at_once() -> None:
         "figure[0].published[0].value",
         "figure[1].kind",
         "figure[2].id",
-        "figure[2].where",
+        "figure[2].over",
     }
 
 
@@ -191,27 +197,23 @@ def test_several_selections_are_drawn_together() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "unit", "ends"),
+    ("text", "unit", "value"),
     [
-        ("15 s", "s", (15, 15)),
-        ("8 s .. 9.5 s", "s", (8, 9.5)),
-        ("62 kB/s", "byte/s", (62_000, 62_000)),
-        ("0.8", "1", (0.8, 0.8)),
-        ("1.2 .. 4.5", "1", (1.2, 4.5)),
-        ("85 %", "1", (0.85, 0.85)),
-        ("2 s/GB", "s/GB", (2, 2)),
+        ("15 s", "s", 15),
+        ("62 kB/s", "byte/s", 62_000),
+        ("0.8", "1", 0.8),
+        ("85 %", "1", 0.85),
+        ("2 s/GB", "s/GB", 2),
     ],
 )
-def test_published_values_have_the_unit_of_the_metric(
-    text: str, unit: str, ends: tuple[float, float]
-) -> None:
-    """A range has two ends."""
-    assert parse_published(text, unit) == pytest.approx(ends)
+def test_published_values_have_the_unit_of_the_metric(text: str, unit: str, value: float) -> None:
+    """Ratios and shares have none."""
+    assert parse_published(text, unit) == pytest.approx(value)
 
 
 @pytest.mark.parametrize(
     ("text", "unit"),
-    [("15", "s"), ("fast", "1"), ("62 kB", "byte/s"), ("1 .. 2 .. 3", "1"), ("nan", "1")],
+    [("15", "s"), ("fast", "1"), ("62 kB", "byte/s"), ("1 .. 2", "1"), ("nan", "1")],
 )
 def test_other_published_values_are_rejected(text: str, unit: str) -> None:
     """With an example."""
@@ -226,13 +228,28 @@ def test_other_published_values_are_rejected(text: str, unit: str) -> None:
         ('"resource_time"', '"request_time"', "length", "there are no items to draw"),
         ('"resource_start"', '"request_time"', "metric", "there are no items to draw"),
         ('"resource_time"', '"rate_while_shared"', "length", "have different units"),
-        ("where", 'items = "median"\nwhere', "items", "does not apply to a figure of kind 'spans'"),
+        ("where", "points = true\nwhere", "points", "does not apply to a figure of kind 'spans'"),
         ('series = "http_version"', "", "where", "or name the factor in series or panels"),
     ],
 )
 def test_spans_need_two_metrics_of_items(old: str, new: str, place: str, words: str) -> None:
     """Each mistake has its place and the way out."""
     assert words in changed(SPANS, old, new)[f"figure[0].{place}"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place", "words"),
+    [
+        ('over = "loss"\n', "", "over", "name the factors whose levels have a ratio each"),
+        ("ratio_to", 'published = [{ value = "1" }]\nratio_to', "published[0].share", "is missing"),
+        ('"request_time"', '"resource_time"', "metric", "has a value for each item"),
+    ],
+)
+def test_distributions_of_ratios_and_published_shares(
+    old: str, new: str, place: str, words: str
+) -> None:
+    """A ratio belongs to a combination of levels, and a published value to a share."""
+    assert words in changed(CDF, old, new)[f"figure[0].{place}"]
 
 
 def test_only_spans_have_a_length() -> None:

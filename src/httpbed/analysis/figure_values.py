@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from httpbed.analysis.comparison import Ratio, compare
-from httpbed.analysis.estimate import Interval, estimate
-from httpbed.analysis.item_samples import item_values, samples_of_items
-from httpbed.analysis.sample import Bounded, Floats, Sample, samples
-from httpbed.experiment.figures.placed import FigureCell, Levels, PlacedFigure
+from httpbed.analysis.estimate import Estimate, Interval, estimate
+from httpbed.analysis.item_samples import item_values
+from httpbed.analysis.sample import Bounded, Floats, Sample, by_treatment, samples
+from httpbed.experiment.figures.placed import FigureCell, FigurePlace, Levels, PlacedFigure
 from httpbed.experiment.figures.stated import StatedFigure
-from httpbed.experiment.metric import METRICS, Side
+from httpbed.experiment.metric import METRICS
 from httpbed.experiment.treatment import TreatmentKey, treatment_key
 from httpbed.store.results import Results
 
@@ -29,7 +31,7 @@ class FigureValue:
     timed_out: int
     """Trials that a mean lacks because they timed out."""
     trials: tuple[float, ...] = ()
-    """The values of the trials, or the ratios of the blocks."""
+    """The values of the trials; empty for a ratio."""
     ratio: Ratio | None = None
     known: tuple[float, ...] = ()
     """Those of the value and the bar's ends that are no bounds."""
@@ -57,28 +59,32 @@ class FigureSamples:
 
     def __init__(self, results: Results) -> None:
         self._results = results
-        self._read: dict[tuple[str, str | None], Mapping[TreatmentKey, Sample]] = {}
+        self._read: dict[str, Mapping[TreatmentKey, Sample]] = {}
         self._items: dict[str, Mapping[TreatmentKey, Mapping[int, Floats]]] = {}
-        self._ratios: dict[tuple[str, str | None, TreatmentKey, TreatmentKey], Ratio | None] = {}
+        self._ratios: dict[tuple[str, TreatmentKey, TreatmentKey], Ratio | None] = {}
 
-    def sample(self, stated: StatedFigure, treatment: Mapping[str, str]) -> Sample:
-        """Return the sample of one treatment of the campaign."""
-        key = (str(stated.metric), stated.items)
-        if key not in self._read:
-            self._read[key] = (
-                samples_of_items(self._results, key[0], stated.items)
-                if stated.items
-                else samples(self._results, key[0])
-            )
-        return self._read[key][treatment_key(treatment)]
+    @cached_property
+    def _ran(self) -> set[TreatmentKey]:
+        valid = [row for row in self._results.last_attempts if row["outcome"] != "invalid"]
+        return set(by_treatment(self._results, valid))
 
-    def ratio(
-        self, stated: StatedFigure, of: Mapping[str, str], to: Mapping[str, str]
-    ) -> Ratio | None:
+    def ran(self, cell: FigureCell) -> bool:
+        """Whether a cell, and the base of its ratio, has a valid trial."""
+        needed = [cell.treatment, *([cell.base] if cell.base is not None else [])]
+        return all(treatment_key(one) in self._ran for one in needed)
+
+    def sample(self, metric: str, treatment: Mapping[str, str]) -> Sample | None:
+        """Return the sample of one treatment; None if the campaign's scale leaves it out."""
+        if metric not in self._read:
+            self._read[metric] = samples(self._results, metric)
+        return self._read[metric].get(treatment_key(treatment))
+
+    def ratio(self, metric: str, of: Mapping[str, str], to: Mapping[str, str]) -> Ratio | None:
         """Return the ratio of two treatments; figures that share it compute its interval once."""
-        key = (str(stated.metric), stated.items, treatment_key(of), treatment_key(to))
+        key = (metric, treatment_key(of), treatment_key(to))
         if key not in self._ratios:
-            self._ratios[key] = compare(self.sample(stated, of), self.sample(stated, to))
+            pair = self.sample(metric, of), self.sample(metric, to)
+            self._ratios[key] = compare(*pair) if pair[0] and pair[1] else None
         return self._ratios[key]
 
     def items(self, metric: str, treatment: Mapping[str, str]) -> list[float]:
@@ -115,22 +121,39 @@ def distributions(
     }
 
 
+def missing(
+    placed: PlacedFigure, values: Iterable[FigureValue], source: FigureSamples
+) -> dict[FigurePlace, bool]:
+    """Return the places of cells without a value, and whether their trials ran."""
+    have = {one.cell.place for one in values}
+    return {cell.place: source.ran(cell) for cell in placed.cells if cell.place not in have}
+
+
+def not_run(placed: PlacedFigure, source: FigureSamples) -> dict[tuple[Levels, Levels], int]:
+    """Count the cells that did not run by panel and series, where there are any."""
+    return Counter((cell.panel, cell.series) for cell in placed.cells if not source.ran(cell))
+
+
 def _value(stated: StatedFigure, cell: FigureCell, source: FigureSamples) -> FigureValue | None:
-    sample = source.sample(stated, cell.treatment)
+    metric = str(stated.metric)
     if cell.base is not None:
-        ratio = source.ratio(stated, cell.treatment, cell.base)
-        if ratio is None:
-            return None
-        if stated.statistic == "ratio of medians":
-            ratio = replace(ratio, value=ratio.of_medians, interval=None)
-        ends = _ends(ratio.interval)
-        pairs = _paired(sample, source.sample(stated, cell.base))
-        blocks = tuple(one.value for one in pairs if not one.beyond)
-        known = _known(ratio.value, ratio.interval)
-        return FigureValue(cell, ratio.value, *ends, ratio.n, 0, blocks, ratio, known)
-    found = estimate(sample)
-    if found is None:
-        return None
+        ratio = source.ratio(metric, cell.treatment, cell.base)
+        return _of_ratio(stated, cell, ratio) if ratio else None
+    sample = source.sample(metric, cell.treatment)
+    found = estimate(sample) if sample else None
+    return _of_estimate(stated, cell, sample, found) if sample and found else None
+
+
+def _of_ratio(stated: StatedFigure, cell: FigureCell, ratio: Ratio) -> FigureValue:
+    if stated.statistic == "ratio of medians":
+        ratio = replace(ratio, value=ratio.of_medians, interval=None)
+    known, ends = _known(ratio.value, ratio.interval), _ends(ratio.interval)
+    return FigureValue(cell, ratio.value, *ends, ratio.n, 0, ratio=ratio, known=known)
+
+
+def _of_estimate(
+    stated: StatedFigure, cell: FigureCell, sample: Sample, found: Estimate
+) -> FigureValue:
     trials, late = tuple(sample.observed.values()), len(sample.censored)
     if stated.shown_statistic == "median":
         known = _known(found.median, found.interval)
@@ -156,26 +179,13 @@ def _known(value: Bounded, interval: Interval | None) -> tuple[float, ...]:
 
 def _of_cell(stated: StatedFigure, cell: FigureCell, source: FigureSamples) -> list[Bounded]:
     """Return the values that a cell contributes to a distribution."""
-    if METRICS[stated.metric].per_item and not stated.items:
-        return [Bounded(value) for value in source.items(stated.metric, cell.treatment)]
     if stated.over:
         found = _value(stated, cell, source)
         return [] if found is None else [found.value]
-    sample = source.sample(stated, cell.treatment)
-    if cell.base is not None:
-        return _paired(sample, source.sample(stated, cell.base))
+    if METRICS[stated.metric].per_item:
+        return [Bounded(value) for value in source.items(stated.metric, cell.treatment)]
+    sample = source.sample(stated.metric, cell.treatment)
+    if sample is None:
+        return []
     late = [Bounded(bound, sample.side) for bound in sample.censored.values()]
     return [*(Bounded(value) for value in sample.observed.values()), *late]
-
-
-def _paired(sample: Sample, base: Sample) -> list[Bounded]:
-    """Return the ratio of each block in which at most one of the two trials timed out."""
-    ratios = []
-    for block in sorted(sample.at_bound().keys() & base.at_bound().keys()):
-        of, to = sample.at_bound()[block], base.at_bound()[block]
-        late, base_late = block in sample.censored, block in base.censored
-        if to > 0 and not (late and base_late):
-            opposite: Side = "<" if base.side == ">" else ">"
-            side = sample.side if late else opposite if base_late else ""
-            ratios.append(Bounded(of / to, side))
-    return ratios

@@ -18,13 +18,13 @@ from httpbed.experiment.table_problem import TableProblem, TableProblemsError
 
 MOST_SERIES, MOST_PANELS, MOST_ON_AXIS = 7, 60, 60
 """Colours that readers tell apart, and what a page holds."""
-_EVERY_KIND = {"id", "title", "source", "kind", "metric", "items", "where", "panels", "ratio_to"}
+_EVERY_KIND = {"id", "title", "source", "kind", "metric", "where", "panels", "names"}
 _KEYS: Mapping[str, set[str]] = {
-    "bars": _EVERY_KIND | {"x", "series", "statistic", "log", "published"},
+    "bars": _EVERY_KIND | {"x", "series", "absent", "ratio_to", "statistic", "published"},
     "lines": _EVERY_KIND | {"x", "series", "statistic", "points", "log", "published"},
-    "grid": _EVERY_KIND | {"x", "y", "statistic"},
-    "cdf": _EVERY_KIND | {"series", "over", "statistic", "log", "published"},
-    "spans": (_EVERY_KIND - {"items", "ratio_to"}) | {"series", "length"},
+    "grid": _EVERY_KIND | {"x", "y", "ratio_to", "statistic"},
+    "cdf": _EVERY_KIND | {"series", "over", "ratio_to", "statistic", "published"},
+    "spans": _EVERY_KIND | {"series", "length"},
 }
 _NEEDED: Mapping[str, tuple[str, ...]] = {
     "bars": ("x",),
@@ -34,7 +34,6 @@ _NEEDED: Mapping[str, tuple[str, ...]] = {
     "spans": ("length",),
 }
 _REMEDIES = {"ratio_to": "name the base's levels", "length": "name the metric of the lengths"}
-_LOG_AXES = {"bars": ("y",), "lines": ("x", "y"), "grid": (), "cdf": ("x",), "spans": ()}
 
 
 def problems(
@@ -60,7 +59,7 @@ def of_figure(
     own = [*_keys(stated), *_metric(stated)]
     unknown = [*_unknown(stated, factors), *_repeated(stated)]
     published = list(_published_texts(stated))
-    if any(problem.at[0] in {"x", "y", "ratio_to"} for problem in own) or unknown:
+    if any(problem.at[0] in {"x", "y", "ratio_to", "over"} for problem in own) or unknown:
         return [*own, *unknown, *published]
     try:
         placed = place(stated, factors, treatments)
@@ -77,10 +76,9 @@ def _keys(stated: StatedFigure) -> Iterator[TableProblem]:
         if not getattr(stated, key):
             remedy = _REMEDIES.get(key, "name a factor")
             yield TableProblem((key,), f"is missing in a figure of kind {stated.kind!r}", remedy)
-    for index, axis in enumerate(stated.log):
-        if axis not in _LOG_AXES[stated.kind] and "log" in _KEYS[stated.kind]:
-            reason = f"the {axis} axis of {stated.kind!r} cannot be logarithmic"
-            yield TableProblem(("log", index), reason, "delete it")
+    if stated.kind == "cdf" and stated.ratio_to and not stated.over:
+        reason = "is missing in a CDF of ratios"
+        yield TableProblem(("over",), reason, "name the factors whose levels have a ratio each")
     if stated.statistic == "mean" and (stated.ratio_to or stated.kind == "cdf"):
         what = "a ratio" if stated.ratio_to else "a value of a CDF"
         yield TableProblem(("statistic",), f"{what} is no mean", 'use "median"')
@@ -96,13 +94,9 @@ def _metric(stated: StatedFigure) -> Iterator[TableProblem]:
     if stated.kind == "spans":
         yield from _spans(stated)
         return
-    if stated.items and not per_item:
-        reason = f"{stated.metric} has one value for each trial, so there are no items"
-        yield TableProblem(("items",), reason, "delete it")
-    takes_every_item = stated.kind == "cdf" and not stated.over and not stated.ratio_to
-    if per_item and not stated.items and not takes_every_item:
+    if per_item and (stated.kind != "cdf" or stated.over):
         reason = f"{stated.metric} has a value for each item and none for the trial"
-        yield TableProblem(("items",), reason, 'choose a statistic, such as items = "median"')
+        yield TableProblem(("metric",), reason, "draw a CDF without over, or name another metric")
 
 
 def _spans(stated: StatedFigure) -> Iterator[TableProblem]:
@@ -129,6 +123,9 @@ def _unknown(stated: StatedFigure, factors: Factors) -> Iterator[TableProblem]:
     for at, name in _roles(stated):
         if name not in factors:
             yield TableProblem(at, _unknown_factor(name, factors))
+    known = {*stated.absent, *(level for levels in factors.values() for level in levels)}
+    for level in sorted(stated.names.keys() - known):
+        yield TableProblem(("names", level), "is no level of any factor", "delete it")
 
 
 def _unknown_levels(at: KeyPath, selection: Selection, factors: Factors) -> Iterator[TableProblem]:
@@ -186,6 +183,10 @@ def _sizes(placed: PlacedFigure) -> Iterator[TableProblem]:
 
 def _axis(placed: PlacedFigure) -> Iterator[TableProblem]:
     stated = placed.stated
+    for index, level in enumerate(stated.absent):
+        if level in placed.columns:
+            reason = f"{level!r} is a level of {stated.x}, so it can run"
+            yield TableProblem(("absent", index), reason, "delete it")
     if stated.kind != "lines":
         return
     numbers = numeric_levels(placed.columns)
@@ -206,6 +207,9 @@ def _published_texts(stated: StatedFigure) -> Iterator[TableProblem]:
         except RejectedValueError as error:
             yield TableProblem(("published", index, "value"), error.reason, error.remedy)
         if published.share is None:
+            if stated.kind == "cdf":
+                reason = "is missing in a figure of kind 'cdf'"
+                yield TableProblem(("published", index, "share"), reason, "write it like '90 %'")
             continue
         if stated.kind != "cdf":
             reason = f"does not apply to a figure of kind {stated.kind!r}"

@@ -15,6 +15,8 @@ from httpbed.experiment.treatment import treatment_key
 Factors = Mapping[str, Sequence[str]]
 Levels = tuple[str, ...]
 """Levels of some factors, in the order in which the figure names them."""
+FigurePlace = tuple[Levels, Levels, str, str, Levels]
+"""Panel, series, x, y and the levels over which a CDF is taken."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,11 @@ class FigureCell:
     """Level of a grid's row; empty in other figures."""
     over: Levels
     """Levels of the factors over which a CDF is taken."""
+
+    @property
+    def place(self) -> FigurePlace:
+        """Where it stands; no other cell of the figure stands there."""
+        return self.panel, self.series, self.x, self.y, self.over
 
 
 @dataclass(frozen=True)
@@ -125,12 +132,10 @@ def _cells(
 
 
 def _demand_own_places(stated: StatedFigure, cells: Iterable[FigureCell]) -> None:
-    first: dict[tuple[object, ...], Mapping[str, str]] = {}
+    first: dict[FigurePlace, Mapping[str, str]] = {}
     differing: dict[str, None] = {}
     for cell in cells:
-        other = first.setdefault(
-            (cell.panel, cell.series, cell.x, cell.y, cell.over), cell.treatment
-        )
+        other = first.setdefault(cell.place, cell.treatment)
         names = (name for name in other if other[name] != cell.treatment[name])
         differing |= dict.fromkeys(names)
     if differing:

@@ -16,19 +16,12 @@ _READERS: Mapping[str, Callable[[str], float]] = {
 _EXAMPLES = {"s": "15 s", "bit/s": "8 Mbit/s", "byte": "1 MB", "byte/s": "62 kB/s"}
 
 
-def parse_published(text: str, unit: str) -> tuple[float, float]:
-    """Return the ends of a published value or range, in the metric's unit; a value's are equal.
+def parse_published(text: str, unit: str) -> float:
+    """Return a published value in the metric's unit.
 
     Raises:
-        RejectedValueError: It is no number with such a unit, or the range's larger end comes first.
+        RejectedValueError: It is no number with such a unit.
     """
-    ends = [_number(part.strip(), unit) for part in text.split("..")]
-    if len(ends) > 2 or ends != sorted(ends):  # noqa: PLR2004 - a range has two ends
-        raise RejectedValueError(f"{text!r} is not a range", "write the smaller end first")
-    return ends[0], ends[-1]
-
-
-def _number(text: str, unit: str) -> float:
     if unit in _READERS:
         if unit == "byte/s" and not text.endswith("/s"):
             remedy = f"write it like {_EXAMPLES[unit]!r}"

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from httpbed.experiment import spellings
-from httpbed.experiment.factorial import FactorName
-from httpbed.experiment.metric import METRICS, ItemStatistic
+from httpbed.experiment.factorial import FactorName, LevelText
+from httpbed.experiment.metric import METRICS
 from httpbed.experiment.selection import OneOrSeveral, Selection, as_list
 from httpbed.experiment.value import Value
 
@@ -28,7 +28,7 @@ class PublishedValue(Value):
     at: Selection = Field(default_factory=dict)
     """The cells that it belongs to: levels of factors of the figure."""
     value: str = Field(min_length=1, max_length=60)
-    """The value with its unit, such as ``15 s``; of a ratio ``0.8``; or a range: ``8 s .. 9 s``."""
+    """The value with its unit, such as ``15 s``; of a ratio ``0.8``."""
     share: str | None = Field(default=None, max_length=20)
     """In a CDF: the share of values that lie below ``value``, such as ``90 %``."""
 
@@ -47,12 +47,10 @@ class StatedFigure(Value):
     a heat map of ratios over two factors. ``cdf``: cumulative distributions. ``spans``: a bar from
     the start to the end of each file, resource or client of a trial."""
     metric: Literal[tuple(METRICS)]  # type: ignore[valid-type]
-    """The metric of the values. Of spans: that of the starts."""
+    """The metric of the values. Of spans: that of the starts. A CDF takes every file, resource or
+    client of a trial as a value, if the metric has one for each."""
     length: Literal[tuple(METRICS)] | None = None  # type: ignore[valid-type]
     """Of spans: the metric of their lengths."""
-    items: ItemStatistic | None = None
-    """Of a metric of single files, resources or clients: the statistic over a trial's items. A CDF
-    without it takes every item as a value."""
     where: Selections = Field(default_factory=list)
     """The treatments that are drawn; of several tables, those that any of them selects. Default:
     all."""
@@ -64,11 +62,17 @@ class StatedFigure(Value):
     """Factors whose levels have a colour each: the bars of a group, the lines of a panel."""
     panels: FactorNames = Field(default_factory=list)
     """Factors whose levels have a panel each."""
+    absent: list[LevelText] = Field(default_factory=list, max_length=10)
+    """Of bars: columns of the published figure that the experiment cannot run, such as a program
+    that no distribution packages. Their places are hatched."""
+    names: dict[str, str] = Field(default_factory=dict, max_length=60)
+    """What the figure writes in place of a level, such as the publication's word for it."""
     over: FactorNames = Field(default_factory=list)
     """Of a CDF: each combination of the levels of these factors gives one value, the median of its
     trials. Default: each trial gives one."""
     ratio_to: Selection = Field(default_factory=dict)
-    """Draws the paired ratio to the treatment with these levels, and otherwise the same ones."""
+    """Of bars, grids and CDFs with ``over``: draws the paired ratio to the treatment with these
+    levels, and otherwise the same ones."""
     statistic: Statistic | None = None
     """``mean``, with the standard deviation as error bar: the default of bars. ``median``, with
     its interval: the default of lines. Of ratios: ``median``, that of the blocks' ratios, is the
@@ -76,7 +80,7 @@ class StatedFigure(Value):
     points: bool = False
     """Whether lines show each trial as a point."""
     log: list[Literal["x", "y"]] = Field(default_factory=list, max_length=2)
-    """Axes with a logarithmic scale. ``y`` of bars and lines is the axis of their values."""
+    """Axes of lines with a logarithmic scale."""
     published: list[PublishedValue] = Field(default_factory=list, max_length=100)
     """Published values to mark."""
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from httpbed.analysis.figure_values import Distribution, FigureValue
 from httpbed.analysis.item_spans import ItemSpan
-from httpbed.experiment.figures.placed import Factors, Levels, PlacedFigure
+from httpbed.experiment.figures.placed import Factors, FigurePlace, Levels, PlacedFigure
 from httpbed.experiment.figures.stated import StatedFigure
 from httpbed.experiment.metric import METRICS
 from httpbed.report.declared.panels import full_level
@@ -19,24 +19,39 @@ MOST_LISTED = 60
 """Values that are read out."""
 
 
-def heading(placed: PlacedFigure, factors: Factors) -> str:
-    """Return the title, the figure that it redraws, and the levels that all cells share."""
+def shared(placed: PlacedFigure, factors: Factors) -> str:
+    """Return the levels that all cells share; empty without any."""
     stated = placed.stated
-    source = f" ({stated.source})" if stated.source else ""
-    shared = ", ".join(
+    levels_of = ", ".join(
         full_level(name, next(iter(levels)))
         for name in factors
         if name not in {*stated.panels, *stated.series, stated.x, stated.y, *stated.ratio_to}
         for levels in [{cell.treatment[name] for cell in placed.cells}]
         if len(levels) == 1
     )
-    text = f"{stated.title.rstrip('.')}{source}."
-    return f"{text} All at {shared}." if shared else text
+    return f"All at {levels_of}." if levels_of else ""
 
 
-def of_cells(placed: PlacedFigure, values: Sequence[FigureValue]) -> str:
+def of_cells(
+    placed: PlacedFigure, values: Sequence[FigureValue], missing: Mapping[FigurePlace, bool]
+) -> str:
     """Say what bars, lines and cells show."""
-    return " ".join(filter(None, _of_cells(placed, values)))
+    texts = [*_of_cells(placed, values), _published(placed), *_missing(placed, missing)]
+    return " ".join(filter(None, texts))
+
+
+def _missing(placed: PlacedFigure, missing: Mapping[FigurePlace, bool]) -> Iterator[str]:
+    """Count the cells without a value."""
+    stated = placed.stated
+    absent = len(stated.absent) * len(placed.series) * len(placed.panels)
+    cells = len(placed.cells) + absent
+    idle = sum(not ran for ran in missing.values()) + absent
+    if idle:
+        yield f"{idle} of {cells} cells did not run."
+    if stated.absent:
+        yield f"No trial can run {listed(stated.absent)}."
+    if valueless := len(missing) + absent - idle:
+        yield f"{valueless} of {cells} cells ran and have no value."
 
 
 def _of_cells(placed: PlacedFigure, values: Sequence[FigureValue]) -> Iterator[str]:
@@ -57,20 +72,18 @@ def _of_cells(placed: PlacedFigure, values: Sequence[FigureValue]) -> Iterator[s
         yield "Each dot is one trial."
     if stated.metric == "speed_index" and not stated.ratio_to and stated.kind == "bars":
         yield f"The dashed lines limit bands. {bands.MEANING}"
-    counts = {one.n for one in values}
-    yield f"n = {_span(counts)}."
     late = sum(one.timed_out for one in values)
     if late:
         yield f"{late} trials timed out: means lack them, and a triangle marks their cells."
     elif any(one.value.beyond for one in values) and stated.kind != "grid":
         yield "A triangle marks a value that is only a bound, because trials timed out."
-    yield _published(placed)
-    missing = len(placed.cells) - len(values)
-    if missing:
-        yield f"{missing} of {len(placed.cells)} cells have no value."
 
 
-def of_curves(placed: PlacedFigure, found: Mapping[tuple[Levels, Levels], Distribution]) -> str:
+def of_curves(
+    placed: PlacedFigure,
+    found: Mapping[tuple[Levels, Levels], Distribution],
+    not_run: Mapping[tuple[Levels, Levels], int],
+) -> str:
     """Say what distributions show."""
     stated = placed.stated
     if stated.over:
@@ -79,23 +92,21 @@ def of_curves(placed: PlacedFigure, found: Mapping[tuple[Levels, Levels], Distri
         of = f"the median of the {what}"
         of = "the ratio of both medians" if stated.statistic == "ratio of medians" else of
         each = f"{of} of one {one}{listed(map(title, stated.over))}"
-    elif stated.ratio_to:
-        each = "the ratio of one block"
     else:
         items = "one item of a trial: a file, a resource or a client"
         each = f"that of {items if shows_items(stated) else 'one trial'}"
-    parts = [f"Each value is {each}; n = {_span({one.n for one in found.values()})}."]
+    parts = [f"Each value is {each}."]
     if any(one.beyond or one.below for one in found.values()):
         parts.append("Curves that end below 100 %, or begin above 0, have trials that timed out.")
     parts.append(_published(placed))
+    if idle := sum(not_run.values()):
+        parts.append(f"{idle} of {len(placed.cells)} cells did not run.")
     return " ".join(filter(None, parts))
 
 
 def of_spans(found: Mapping[tuple[Levels, Levels], Sequence[ItemSpan]], most: int) -> str:
     """Say what spans show."""
-    counts = {one.trials for own in found.values() for one in own}
     parts = ["A bar goes from the median start to the median end of an item over the trials."]
-    parts.append(f"n = {_span(counts)}.")
     names = {one.name for own in found.values() for one in own}
     if len(names) > most:
         parts.append(f"The {most} items that start first are shown, of {len(names)}.")
@@ -121,16 +132,11 @@ def spans(
 
 def shows_items(stated: StatedFigure) -> bool:
     """Whether every file, resource or client of a trial is one value."""
-    return METRICS[stated.metric].per_item and stated.items is None
+    return METRICS[stated.metric].per_item
 
 
 def _published(placed: PlacedFigure) -> str:
     return "Diamonds mark published values." if placed.stated.published else ""
-
-
-def _span(counts: set[int]) -> str:
-    low, high = min(counts), max(counts)
-    return str(low) if low == high else f"{low} to {high}"
 
 
 def cells(placed: PlacedFigure, values: Sequence[FigureValue], form: NumberFormat) -> str:

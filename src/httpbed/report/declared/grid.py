@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from httpbed.analysis.comparison import Ratio
 from httpbed.analysis.figure_values import FigureValue
-from httpbed.experiment.figures.placed import PlacedFigure
+from httpbed.experiment.figures.placed import FigurePlace, PlacedFigure
 from httpbed.report.declared import panels
 from httpbed.report.pages import heat
 from httpbed.report.phrasing import NumberFormat, treatment
 from httpbed.report.visible_figure import VisibleFigure
 
 
-def draw(placed: PlacedFigure, values: Sequence[FigureValue]) -> tuple[VisibleFigure, NumberFormat]:
+def draw(
+    placed: PlacedFigure, values: Sequence[FigureValue], missing: Mapping[FigurePlace, bool]
+) -> tuple[VisibleFigure, NumberFormat]:
     """Draw the heat maps; also return the format of their values."""
     stated = placed.stated
-    maps: dict[str, dict[tuple[str, str], Ratio]] = {}
+    maps, hatched = {}, set()
     for panel in placed.panels:
-        own = {
+        named = dict(zip(stated.panels, panel, strict=True))
+        name = treatment(named, stated.panels) if named else ""
+        maps[name] = {
             (one.cell.y, one.cell.x): one.ratio
             for one in values
             if one.ratio is not None and one.cell.panel == panel
         }
-        if own:
-            named = dict(zip(stated.panels, panel, strict=True))
-            maps[treatment(named, stated.panels) if named else ""] = own
+        own = (place for place, ran in missing.items() if place[0] == panel and not ran)
+        hatched |= {(name, y, x) for _, _, x, y, _ in own}
     shown = heat.Map(
         rows=(str(stated.y), str(stated.x)),
         levels=(placed.rows, placed.columns),
         panels=maps,
+        heading=panels.heading(placed, (one.n for one in values)),
+        quantity=panels.value_text(placed, panels.RATIO),
+        hatched=frozenset(hatched),
     )
     return heat.draw(shown, most_panels=len(maps)), panels.RATIO

@@ -4,33 +4,46 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
 from httpbed.analysis.figure_values import FigureValue
-from httpbed.experiment.figures.placed import Levels, PlacedFigure
+from httpbed.experiment.figures.placed import FigurePlace, Levels, PlacedFigure
 from httpbed.experiment.numeric_levels import NumericLevels, numeric_levels
 from httpbed.report.declared import panels
 from httpbed.report.declared.panels import ValueScale
 from httpbed.report.figures import INK, MARKERS, axis_text
+from httpbed.report.pages.progress import DASHES
 from httpbed.report.phrasing import NumberFormat
 from httpbed.report.visible_figure import VisibleFigure, name_marks
 
 PANEL_IN, ALONE_IN = 2.1, 3.1
+CROSS_ROOM = 0.06
+"""Between the rows of crosses, as a share of the panel's height."""
+_CROSS = {"marker": "x", "markersize": 5, "markeredgewidth": 1.4, "linestyle": "none"}
 TICK_ROOM = 0.075
 """Least distance of two named ticks, as a share of the axis of a panel that stands alone."""
 
 
-def draw(placed: PlacedFigure, values: Sequence[FigureValue]) -> tuple[VisibleFigure, NumberFormat]:
+def draw(
+    placed: PlacedFigure, values: Sequence[FigureValue], missing: Mapping[FigurePlace, bool]
+) -> tuple[VisibleFigure, NumberFormat]:
     """Draw the lines; also return the format of their values."""
-    scale = panels.value_scale(placed, values)
+    form = panels.value_format(placed, [one.value.value for one in values])
+    scale = panels.value_scale(placed, values, form)
     axis = numeric_levels(placed.columns) or NumericLevels({}, "")
     signs = {levels: _sign(placed, levels) for levels in placed.series}
-    alone = len(placed.panels) == 1
+    legend = panels.legend_of(placed, signs, has_hatches=False)
+    if not all(missing.values()):
+        legend.append(Line2D([], [], color=INK, label=panels.NOT_RUN, **_CROSS))  # type: ignore[arg-type]
     shown = panels.panel_grid(
-        placed, ALONE_IN if alone else PANEL_IN, legend=panels.legend_of(placed, signs)
+        placed,
+        ALONE_IN if len(placed.panels) == 1 else PANEL_IN,
+        heading=panels.heading(placed, (one.n for one in values)),
+        legend=legend,
     )
     lines: dict[tuple[Levels, Levels], list[FigureValue]] = {}
     for one in values:
@@ -39,28 +52,64 @@ def draw(placed: PlacedFigure, values: Sequence[FigureValue]) -> tuple[VisibleFi
         _axes(axes, placed, axis, shown.columns)
         panels.value_axis(axes.yaxis, scale.ends, log="y" in placed.stated.log)
         _mark_published(axes, placed, panel, scale, axis.places)
+        _missing(axes, placed, panel, missing, axis.places)
     for (panel, _), own in lines.items():
         _line(shown.axes[panel], placed, own, scale, axis.places)
     shown.figure.supxlabel(axis_text(str(placed.stated.x), axis.unit), fontsize=9)
-    text = panels.value_text(placed, scale.form, placed.stated.shown_statistic)
+    text = panels.value_text(placed, form, placed.stated.shown_statistic)
     panels.name_vertical_axes(shown.figure, text)
-    return shown.figure, scale.form
+    return shown.figure, form
+
+
+def _missing(
+    axes: Axes,
+    placed: PlacedFigure,
+    panel: Levels,
+    missing: Mapping[FigurePlace, bool],
+    places: Mapping[str, float],
+) -> None:
+    """Mark cells that did not run by crosses, a row with a name for each series."""
+    rows: dict[Levels, list[float]] = {}
+    for (at, series, x, *_), ran in missing.items():
+        if at == panel and not ran:
+            rows.setdefault(series, []).append(places[x])
+    for row, series in enumerate(one for one in placed.series if one in rows):
+        height = 1 - CROSS_ROOM * (row + 0.6)
+        style = {**_CROSS, "color": panels.tone(placed, series)}
+        transform = axes.get_xaxis_transform()
+        axes.plot(rows[series], [height] * len(rows[series]), transform=transform, **style)
+        axes.annotate(
+            panels.series_name(placed, series),
+            (max(rows[series]), height),
+            xycoords=transform,
+            xytext=(7, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=7,
+            color=style["color"],
+        )
 
 
 def _sign(placed: PlacedFigure, levels: Levels) -> Line2D:
     return Line2D(
         [],
         [],
-        color=panels.colour(placed, levels),
-        marker=_marker(placed, levels),
-        markersize=5,
-        linewidth=1.5,
         label=panels.series_name(placed, levels),
+        **_look(placed, levels),  # type: ignore[arg-type]
     )
 
 
-def _marker(placed: PlacedFigure, levels: Levels) -> str:
-    return MARKERS[placed.series.index(levels) % len(MARKERS)]
+def _look(placed: PlacedFigure, levels: Levels) -> Mapping[str, object]:
+    """Return marker and dashes, which distinguish series of one colour, too."""
+    at = placed.series.index(levels)
+    return {
+        "color": panels.tone(placed, levels),
+        "marker": MARKERS[at % len(MARKERS)],
+        "markersize": 7 - at % 3,
+        "markerfacecolor": "none" if at % 2 else panels.tone(placed, levels),
+        "linestyle": DASHES[at % len(DASHES)],
+        "linewidth": 1.5,
+    }
 
 
 def _line(
@@ -72,11 +121,10 @@ def _line(
 ) -> None:
     """Draw one line; where it is only a bound it may leave the panel."""
     ordered = sorted(own, key=lambda one: places[one.cell.x])
-    colour = panels.colour(placed, ordered[0].cell.series)
-    marker = _marker(placed, ordered[0].cell.series)
+    colour = panels.tone(placed, ordered[0].cell.series)
     xs = [places[one.cell.x] for one in ordered]
     ys = [scale.shown(one.value.value) for one in ordered]
-    (line,) = axes.plot(xs, ys, color=colour, marker=marker, markersize=5, linewidth=1.5)
+    (line,) = axes.plot(xs, ys, **_look(placed, ordered[0].cell.series))  # type: ignore[arg-type]
     name_marks(line, (panels.value_words(placed, one, scale.form) for one in ordered))
     for x, y, one in zip(xs, ys, ordered, strict=True):
         if one.low is not None and one.high is not None:
@@ -100,11 +148,10 @@ def _mark_published(
     places: Mapping[str, float],
 ) -> None:
     for cell in placed.cells:
-        if cell.panel != panel:
-            continue
-        x = places[cell.x]
-        for low, high in panels.published_ends(placed, cell.treatment, scale):
-            axes.plot([x, x], [low, high], color=INK, linewidth=1.3, **panels.MARK)  # type: ignore[arg-type]
+        if cell.panel == panel:
+            for value in panels.published_values(placed, cell.treatment, scale):
+                style = {**panels.MARK, "linestyle": "none"}
+                axes.plot([places[cell.x]], [value], color=INK, **style)  # type: ignore[arg-type]
 
 
 def _axes(axes: Axes, placed: PlacedFigure, axis: NumericLevels, columns: int) -> None:
@@ -113,22 +160,16 @@ def _axes(axes: Axes, placed: PlacedFigure, axis: NumericLevels, columns: int) -
     if log:
         axes.set_xscale("log")
     axes.xaxis.set_minor_locator(NullLocator())
-    named = _named_ticks(axis.places, log=log, room=TICK_ROOM * columns)
-    axes.xaxis.set_major_locator(FixedLocator(sorted(axis.places.values())))
-    texts = [f"{at:g}" if at in named else "" for at in sorted(axis.places.values())]
-    axes.xaxis.set_major_formatter(FixedFormatter(texts))
-    if stated.ratio_to:
-        axes.axhline(1.0, color=INK, linewidth=0.9)
+    ordered = sorted(axis.places.values())
+    axes.xaxis.set_major_locator(FixedLocator(ordered))
+    axes.xaxis.set_major_formatter(FixedFormatter([f"{at:g}" for at in ordered]))
+    if _is_narrow(ordered, log=log, room=TICK_ROOM * columns):
+        axes.tick_params(axis="x", labelrotation=60, labelsize=7.5)
     panels.grid_lines(axes, "y")
 
 
-def _named_ticks(places: Mapping[str, float], *, log: bool, room: float) -> set[float]:
-    """Choose the ticks that have room for their number: both ends, and what fits between."""
-    ordered = sorted(set(places.values()))
+def _is_narrow(ordered: Sequence[float], *, log: bool, room: float) -> bool:
+    """Whether numbers beside each other would overlap, so that they stand slanted."""
     at = [math.log(one) if log else one for one in ordered]
     span = (at[-1] - at[0]) or 1.0
-    named = [0, len(at) - 1]
-    for index in range(1, len(at) - 1):
-        if all(abs(at[index] - at[other]) / span >= room for other in named):
-            named.append(index)
-    return {ordered[index] for index in named}
+    return any((high - low) / span < room for low, high in pairwise(at))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 
@@ -11,8 +11,10 @@ import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import (
     FuncFormatter,
     LogLocator,
@@ -24,7 +26,6 @@ from matplotlib.ticker import (
 from httpbed.analysis.figure_values import FigureValue
 from httpbed.experiment.figures.placed import Levels, PlacedFigure
 from httpbed.experiment.figures.published import parse_published
-from httpbed.experiment.figures.stated import PublishedValue
 from httpbed.experiment.selection import selects
 from httpbed.report import series
 from httpbed.report.curves import WIDE_IN
@@ -46,11 +47,14 @@ DECADES, OCTAVES = 30.0, 5.0
 """Spans of a logarithmic axis above which decades, or 1, 2 and 5, are enough ticks."""
 LOG_MARGIN = 1.3
 """Factor between the ends of a logarithmic axis and the values."""
-PUBLISHED = "published"
+PUBLISHED, NOT_RUN = "published", "not run"
+HATCH = {"facecolor": "none", "edgecolor": QUIET, "hatch": "/////", "linewidth": 0, "alpha": 0.45}
 MARK = {"marker": "D", "markersize": 5.5, "markerfacecolor": "none", "markeredgewidth": 1.3}
 RATIO = NumberFormat(1.0, "", 2)
-STRENGTHS = (1.0, 0.55, 0.3)
+STRENGTHS = (1.0, 0.5, 0.25)
 """Opacities of areas in one colour."""
+HEADING_LETTERS = 88
+"""In a line of the heading."""
 NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
@@ -76,10 +80,11 @@ class PanelGrid:
     columns: int
 
 
-def panel_grid(
+def panel_grid(  # noqa: PLR0913 - each is a word of the layout
     placed: PlacedFigure,
     panel_in: float,
     *,
+    heading: str,
     legend: Sequence[Artist],
     most_columns: int = COLUMNS,
     share: tuple[bool, bool] = (True, True),
@@ -89,6 +94,7 @@ def panel_grid(
     Args:
         placed: The figure.
         panel_in: Height of a panel in inches, without its title.
+        heading: What the figure shows, for readers who have only its file.
         legend: The signs of the series.
         most_columns: Panels in a row.
         share: Whether panels have the same horizontal and the same vertical axis.
@@ -100,7 +106,8 @@ def panel_grid(
     lines = max(one.count("\n") + 1 if one else 0 for one in titles.values())
     height = rows * (panel_in + 0.16 * lines + 0.1) + 0.35
     per_line = _per_line([str(one.get_label()) for one in legend])
-    height += LINE_IN * math.ceil(len(legend) / per_line) if legend else 0.0
+    lines = wrap(heading, HEADING_LETTERS)
+    height += LINE_IN * (len(lines) + math.ceil(len(legend) / per_line))
     layout = ConstrainedLayoutEngine(w_pad=PAD_IN, h_pad=PAD_IN)
     figure = VisibleFigure(figsize=(WIDE_IN, height), layout=layout)
     grid = figure.subplots(rows, columns, sharex=share[0], sharey=share[1], squeeze=False)
@@ -112,24 +119,65 @@ def panel_grid(
         axes.spines[["top", "right"]].set_visible(False)
         axes.set_axisbelow(True)
         axes.tick_params(labelsize=8.5, labelbottom=index + columns >= count or not share[0])
-    if legend:
-        figure.legend(
-            handles=list(legend),
-            loc="outside upper left",
-            ncols=per_line,
-            frameon=False,
-            fontsize=9,
-            handlelength=1.6,
-            columnspacing=1.5,
-            borderpad=0,
-        )
+    _head(figure, lines, legend, per_line)
     return PanelGrid(figure, by_panel, columns)
+
+
+def _head(
+    figure: VisibleFigure, lines: Sequence[str], signs: Sequence[Artist], per_line: int
+) -> None:
+    """Write what the figure shows, and below it the signs of the series."""
+    figure.legend(
+        handles=list(signs),
+        loc="outside upper left",
+        ncols=per_line,
+        title="\n".join(lines).replace(NO_BREAK, " "),
+        title_fontproperties={"weight": "bold", "size": 9},
+        alignment="left",
+        frameon=False,
+        fontsize=9,
+        handlelength=1.6,
+        columnspacing=1.5,
+        borderpad=0,
+    )
+
+
+def heading(placed: PlacedFigure, counts: Iterable[int]) -> str:
+    """Name the published figure, what is drawn, and the number of values."""
+    stated = placed.stated
+    source = f"{stated.source}: " if stated.source else ""
+    number = f"(n = {span(counts)})".replace(" ", NO_BREAK)
+    return f"{source}{stated.title.rstrip('.')} {number}"
+
+
+def span(counts: Iterable[int]) -> str:
+    """Write the least and the largest of some counts."""
+    found = set(counts)
+    low, high = min(found), max(found)
+    return str(low) if low == high else f"{low} to {high}"
+
+
+def hatch(axes: Axes, place: Rectangle) -> None:
+    """Mark a place as not run."""
+    place.set(**HATCH)
+    axes.add_artist(place)
+
+
+def hatch_all(axes: Axes) -> None:
+    """Mark a panel as not run; its axis of values has no numbers."""
+    hatch(axes, Rectangle((0, 0), 1, 1, transform=axes.transAxes))
+
+
+def without_values(axis: Axis) -> None:
+    """Remove the numbers of an axis along which nothing is drawn."""
+    axis.set_major_locator(NullLocator())
+    axis.set_minor_locator(NullLocator())
 
 
 def series_name(placed: PlacedFigure, levels: Levels) -> str:
     """Name a series by its levels."""
-    named = dict(zip(placed.stated.series, levels, strict=True))
-    return treatment(named, placed.stated.series) if named else ""
+    named = zip(placed.stated.series, levels, strict=True)
+    return ", ".join(placed.stated.names.get(text) or level(name, text) for name, text in named)
 
 
 def colour(placed: PlacedFigure, levels: Levels) -> str:
@@ -138,18 +186,32 @@ def colour(placed: PlacedFigure, levels: Levels) -> str:
     return colours(names.values())[names[levels]]
 
 
+def tone(placed: PlacedFigure, levels: Levels) -> str:
+    """Return the colour of a line: of one colour the second is darker."""
+    base = np.array(to_rgb(colour(placed, levels)))
+    return to_hex((base, 0.55 * base, 0.5 + 0.5 * base)[_rank(placed, levels) % len(STRENGTHS)])
+
+
 def strength(placed: PlacedFigure, levels: Levels) -> float:
     """Return the opacity of a series' areas: those of one colour differ in it."""
+    return STRENGTHS[_rank(placed, levels) % len(STRENGTHS)]
+
+
+def _rank(placed: PlacedFigure, levels: Levels) -> int:
+    """Return how many earlier series have the same colour."""
     names = [series_name(placed, one) for one in placed.series]
-    rank = series.ranks(names, len(PALETTE))[series_name(placed, levels)]
-    return STRENGTHS[rank % len(STRENGTHS)]
+    return series.ranks(names, len(PALETTE))[series_name(placed, levels)]
 
 
-def legend_of(placed: PlacedFigure, signs: Mapping[Levels, Line2D]) -> list[Line2D]:
-    """Return the signs of the series, if there are several, and that of published values."""
+def legend_of(
+    placed: PlacedFigure, signs: Mapping[Levels, Artist], *, has_hatches: bool
+) -> list[Artist]:
+    """Return the signs of the series, if there are several, of published values and of hatches."""
     found = list(signs.values()) if len(signs) > 1 else []
     if placed.stated.published:
         found.append(Line2D([], [], color=INK, linestyle="none", label=PUBLISHED, **MARK))  # type: ignore[arg-type]
+    if has_hatches:
+        found.append(Patch(label=NOT_RUN, **HATCH))  # type: ignore[arg-type]
     return found
 
 
@@ -161,19 +223,20 @@ def value_format(placed: PlacedFigure, values: Sequence[float]) -> NumberFormat:
 def value_text(placed: PlacedFigure, form: NumberFormat, statistic: str = "") -> str:
     """Name the values: ``mean request time (s)``."""
     stated = placed.stated
-    items = f"{stated.items} " if stated.items else ""
-    what = f"{items}{title(stated.metric)}"
+    what = title(stated.metric)
     if stated.ratio_to:
-        base = ", ".join(full_level(name, one[0]) for name, one in stated.ratio_to.items())
-        medians = "median " if statistic == "ratio of medians" else ""
-        return f"ratio of {medians}{what} to {base}"
+        base = ", ".join(
+            stated.names.get(one[0]) or full_level(name, one[0])
+            for name, one in stated.ratio_to.items()
+        )
+        return f"{what}, ratio to {base}"
     unit = f" ({form.unit})" if form.unit else ""
     return f"{statistic} {what}{unit}".strip()
 
 
 def name_vertical_axes(figure: VisibleFigure, text: str) -> None:
     """Write the name of the vertical axes, in as many lines as the figure's height needs."""
-    letters = int(NAME_LETTERS_IN * (figure.get_figheight() - 0.5))
+    letters = int(NAME_LETTERS_IN * (figure.get_figheight() - 1.0))
     figure.supylabel("\n".join(wrap(text, max(letters, 12))), fontsize=9)
 
 
@@ -207,17 +270,27 @@ def value_axis(axis: Axis, ends: tuple[float, float], *, log: bool) -> None:
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
-def value_scale(placed: PlacedFigure, values: Sequence[FigureValue]) -> ValueScale:
-    """Return the axis of values: it shows what is known, not every bound.
+def value_scale(
+    placed: PlacedFigure,
+    values: Sequence[FigureValue],
+    form: NumberFormat,
+    panel: Levels | None = None,
+) -> ValueScale:
+    """Return the axis of a panel's values, or of all: it shows what is known, not every bound.
 
     The bound of a trial that timed out is its time limit, often far above all other values.
     """
     stated = placed.stated
-    form = value_format(placed, [one.value.value for one in values])
+    values = [one for one in values if panel in {None, one.cell.panel}]
+    treatments = [one.treatment for one in placed.cells if panel in {None, one.panel}]
     known = [number for one in values for number in one.known]
     known += [value for one in values for value in one.trials] if stated.points else []
-    known += [end for one in stated.published for end in ends_of(placed, one)]
-    known = known or [one.value.value for one in values]
+    known += [
+        parse_published(one.value, stated.unit)
+        for one in stated.published
+        if any(selects(one.at, treatment) for treatment in treatments)
+    ]
+    known = known or [one.value.value for one in values] or [form.factor]
     shown = [number / form.factor for number in known if np.isfinite(number)]
     shown += [1.0] if stated.ratio_to else []
     if "y" not in stated.log:
@@ -233,19 +306,15 @@ def grid_lines(axes: Axes, which: str) -> None:
         line.set(alpha=0.25, linewidth=0.6)
 
 
-def published_ends(
+def published_values(
     placed: PlacedFigure, levels: Mapping[str, str], scale: ValueScale
-) -> Iterator[tuple[float, float]]:
-    """Yield the ends of each published value of a treatment, in the unit of the axis."""
-    for one in placed.stated.published:
-        if selects(one.at, levels):
-            low, high = ends_of(placed, one)
-            yield scale.shown(low), scale.shown(high)
-
-
-def ends_of(placed: PlacedFigure, published: PublishedValue) -> tuple[float, float]:
-    """Return the ends of a published value."""
-    return parse_published(published.value, placed.stated.unit)
+) -> list[float]:
+    """Return the published values of a treatment, in the unit of the axis."""
+    return [
+        scale.shown(parse_published(one.value, placed.stated.unit))
+        for one in placed.stated.published
+        if selects(one.at, levels)
+    ]
 
 
 def full_level(name: str, text: str) -> str:
@@ -253,9 +322,10 @@ def full_level(name: str, text: str) -> str:
     return level(name, text) if name == "http_version" else f"{title(name)} {text}"
 
 
-def level_text(name: str, text: str) -> str:
+def level_text(placed: PlacedFigure, name: str, text: str) -> str:
     """Write a level at an axis that names its factor."""
-    return level(name, text) if name == "http_version" else text
+    written = level(name, text) if name == "http_version" else text
+    return placed.stated.names.get(text, written)
 
 
 def widest(texts: Sequence[str]) -> int:
@@ -275,7 +345,8 @@ def _columns(panels: Sequence[Levels], most: int) -> int:
 def _title(placed: PlacedFigure, panel: Levels, columns: int) -> str:
     """Name a panel; its lines end between levels."""
     named = zip(placed.stated.panels, panel, strict=True)
-    levels = [level(name, text).replace(" ", NO_BREAK) for name, text in named]
+    names = placed.stated.names
+    levels = [(names.get(text) or level(name, text)).replace(" ", NO_BREAK) for name, text in named]
     letters = int(TITLE_LETTERS_IN * (WIDE_IN - 0.6) / columns)
     lines = wrap(", ".join(levels), letters, max_lines=3, placeholder=" …")
     return "\n".join(lines).replace(NO_BREAK, " ")
@@ -283,4 +354,4 @@ def _title(placed: PlacedFigure, panel: Levels, columns: int) -> str:
 
 def _per_line(names: Sequence[str]) -> int:
     """Return how many signs of a legend fit in a line: all have the width of the longest."""
-    return max(1, min(len(names), LEGEND_LETTERS // (widest(names) + SIGN_LETTERS)))
+    return max(1, min(max(len(names), 1), LEGEND_LETTERS // (widest(names) + SIGN_LETTERS)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Sized
+from collections.abc import Sized
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,18 +10,19 @@ import matplotlib as mpl
 
 from httpbed.analysis.figure_values import (
     FigureSamples,
-    FigureValue,
     cell_values,
     distributions,
+    missing,
+    not_run,
 )
 from httpbed.analysis.item_spans import item_spans
+from httpbed.experiment.document import KeyPath
+from httpbed.experiment.figures import checking
 from httpbed.experiment.figures.placed import PlacedFigure, place
 from httpbed.experiment.figures.stated import StatedFigure
-from httpbed.experiment.table_problem import TableProblemsError
 from httpbed.report.declared import bars, captions, cdf, grid, lines, spans
 from httpbed.report.figures import STYLE, Plot
-from httpbed.report.phrasing import NumberFormat, title
-from httpbed.report.visible_figure import VisibleFigure
+from httpbed.report.phrasing import title
 from httpbed.store.results import Results
 
 PREFIX = "declared"
@@ -67,39 +68,43 @@ def _plot(results: Results, stated: StatedFigure, source: FigureSamples) -> Plot
         text = captions.of_spans(bars_of_items, spans.MOST_ROWS)
         alternative = captions.spans(placed, bars_of_items, form)
     elif stated.kind == "cdf":
-        curves = distributions(placed, source)
+        curves, idle = distributions(placed, source), not_run(placed, source)
         _demand(curves, stated)
-        figure, form = cdf.draw(placed, curves)
-        text = captions.of_curves(placed, curves)
+        figure, form = cdf.draw(placed, curves, idle)
+        text = captions.of_curves(placed, curves, idle)
         alternative = captions.curves(placed, curves, form)
     else:
         values = cell_values(placed, source)
         _demand(values, stated)
         if stated.kind == "lines" and len({one.cell.x for one in values}) == 1:
             raise _NothingToDrawError(f"a line needs two levels of {stated.x}, and one has values")
-        figure, form = _draw(placed, values)
-        text, alternative = captions.of_cells(placed, values), captions.cells(placed, values, form)
-    heading = captions.heading(placed, results.experiment.factors)
+        gaps = missing(placed, values, source)
+        figure, form = _KINDS[stated.kind](placed, values, gaps)
+        text = captions.of_cells(placed, values, gaps)
+        alternative = captions.cells(placed, values, form)
+    shared = captions.shared(placed, placed.factors)
     return Plot(
         name=f"{PREFIX}-{stated.id}",
-        caption=f"{heading} {text}",
+        caption=" ".join(filter(None, (shared, text))),
         alternative=f"{stated.title}. {alternative}",
         figure=figure,
     )
 
 
 def _placed(results: Results, stated: StatedFigure) -> PlacedFigure:
-    """Place the treatments of the campaign, whose scale may lack some."""
-    factors = results.experiment.factors
-    named = {*stated.series, *stated.panels, *stated.over, *filter(None, (stated.x, stated.y))}
-    if unknown := sorted(named - set(factors)):
-        raise _NothingToDrawError(f"the campaign has no factor {', '.join(unknown)}")
-    try:
-        return place(stated, factors, list(results.experiment.treatments()))
-    except TableProblemsError as error:
-        scale = results.manifest.get("scale")
-        at = f" at scale {scale}" if scale else ""
-        raise _NothingToDrawError(f"in this campaign{at} {error}") from None
+    """Place the treatments of the whole experiment: what the campaign did not run is marked.
+
+    A campaign of an earlier version may declare a figure that this one does not draw.
+    """
+    experiment = results.stated_experiment
+    treatments = list(experiment.treatments())
+    if found := checking.of_figure(stated, experiment.factors, treatments):
+        raise _NothingToDrawError("; ".join(f"{_key(one.at)} {one.reason}" for one in found))
+    return place(stated, experiment.factors, treatments)
+
+
+def _key(at: KeyPath) -> str:
+    return ".".join(map(str, at))
 
 
 def _demand(values: Sized, stated: StatedFigure) -> None:
@@ -109,13 +114,4 @@ def _demand(values: Sized, stated: StatedFigure) -> None:
         raise _NothingToDrawError(f"no trial has a {title(stated.metric)}{length}{compared}")
 
 
-def _draw(
-    placed: PlacedFigure, values: Sequence[FigureValue]
-) -> tuple[VisibleFigure, NumberFormat]:
-    match placed.stated.kind:
-        case "bars":
-            return bars.draw(placed, values)
-        case "lines":
-            return lines.draw(placed, values)
-        case _:
-            return grid.draw(placed, values)
+_KINDS = {"bars": bars.draw, "lines": lines.draw, "grid": grid.draw}

@@ -12,7 +12,7 @@ from httpbed.analysis.item_spans import ItemSpan
 from httpbed.experiment.figures.placed import Levels, PlacedFigure
 from httpbed.report.declared import panels
 from httpbed.report.figures import QUIET
-from httpbed.report.phrasing import NumberFormat, number_format, title
+from httpbed.report.phrasing import NumberFormat, number_format
 from httpbed.report.visible_figure import VisibleFigure
 
 MOST_ROWS = 60
@@ -29,19 +29,22 @@ def draw(placed: PlacedFigure, found: Spans) -> tuple[VisibleFigure, NumberForma
     names = rows(found)
     ends = [one.end for own in found.values() for one in own]
     form = number_format(placed.stated.metric, ends)
-    signs = [_sign(placed, levels) for levels in placed.series]
+    signs = {levels: _sign(placed, levels) for levels in placed.series}
+    empty = [one for one in placed.panels if all(at != one for at, _ in found)]
     shown = panels.panel_grid(
         placed,
         0.2 + len(names) * (GAP_IN + BAR_IN * len(placed.series)),
-        legend=signs if len(signs) > 1 else [],
+        heading=panels.heading(placed, (one.trials for own in found.values() for one in own)),
+        legend=panels.legend_of(placed, signs, has_hatches=bool(empty)),
         most_columns=2,
     )
     for panel, axes in shown.axes.items():
+        if panel in empty:
+            panels.hatch_all(axes)
         for series in placed.series:
             _bars(axes, placed, series, found.get((panel, series), ()), (names, form))
         _axes(axes, names, 1.03 * max(ends) / form.factor)
-    both = f"{title(placed.stated.metric)} + {title(str(placed.stated.length))}"
-    shown.figure.supxlabel(f"{both} ({form.unit})", fontsize=9)
+    shown.figure.supxlabel(f"time from the start ({form.unit})", fontsize=9)
     return shown.figure, form
 
 

@@ -14,8 +14,10 @@ from textwrap import wrap
 from typing import Any, Literal
 
 from matplotlib.axes import Axes
-from matplotlib.colors import to_hex
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import ListedColormap, LogNorm, to_hex
 from matplotlib.patches import Rectangle
+from matplotlib.ticker import NullLocator
 
 from httpbed.analysis.comparison import Ratio
 from httpbed.analysis.findings import Findings
@@ -37,7 +39,9 @@ MOST_PANELS = 18
 COLUMNS = 3
 LEAST_LEVELS = 2
 AXES = 2
-CELL_IN, FRAME_IN = 0.3, 0.6
+CELL_IN, FRAME_IN, KEY_IN = 0.3, 0.6, 0.9
+KEY_STEPS = 64
+HEADING_LETTERS = 88
 FULL = 2.0
 """Ratio from which on, either way, a colour does not get any stronger."""
 LESS, MORE = (0.05, 0.42, 0.62), (0.78, 0.36, 0.05)
@@ -63,6 +67,12 @@ class Map:
     levels: tuple[tuple[str, ...], tuple[str, ...]]
     panels: Mapping[str, Cells]
     """By what else is the same in a panel."""
+    heading: str = ""
+    """What the figure shows, for readers who have only its file."""
+    quantity: str = "ratio"
+    """What the colours stand for."""
+    hatched: frozenset[tuple[str, str, str]] = frozenset()
+    """Panel, row and column of each cell that did not run."""
 
 
 def of(findings: Findings, document: Mapping[str, Any]) -> Map | None:
@@ -128,7 +138,7 @@ def draw(shown: Map, most_panels: int = MOST_PANELS) -> VisibleFigure:
     columns = min(_columns(len(panels)), max(1, int(WIDE_IN * 0.85 / wide)))
     slant = SLANT if columns == 1 and wide > 0.75 * WIDE_IN else 0
     rows = math.ceil(len(panels) / columns)
-    tall = rows * (FRAME_IN + CELL_IN * len(shown.levels[0])) + slant / SLANT
+    tall = rows * (FRAME_IN + CELL_IN * len(shown.levels[0])) + slant / SLANT + KEY_IN
     figure = VisibleFigure(figsize=(WIDE_IN, tall), layout="constrained")
     grid = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
     for axes in grid.flat[len(panels) :]:
@@ -136,7 +146,7 @@ def draw(shown: Map, most_panels: int = MOST_PANELS) -> VisibleFigure:
     beside = LETTER_IN * max(map(len, shown.levels[0]))
     letters = min(TITLE_LETTERS, int((WIDE_IN - beside) / columns / LETTER_IN))
     for index, (axes, (name, cells)) in enumerate(zip(grid.flat, panels, strict=False)):
-        _panel(axes, shown, cells)
+        _panel(axes, shown, name, cells)
         axes.set_title(wrapped(name, letters), loc="left", fontsize=8, fontweight="bold")
         axes.tick_params(labelbottom=index + columns >= len(panels), length=0, labelsize=8)
         if index + columns >= len(panels):
@@ -146,7 +156,25 @@ def draw(shown: Map, most_panels: int = MOST_PANELS) -> VisibleFigure:
                 tick.set(rotation=slant, ha=side, rotation_mode="anchor" if slant else "default")
     for axes in grid[:, 0]:
         axes.set_ylabel(title(shown.rows[0]), fontsize=8)
+    _key(figure, grid, shown)
     return figure
+
+
+def _key(figure: VisibleFigure, grid: Any, shown: Map) -> None:
+    """Add the heading and the colours with their ratios."""
+    if shown.heading:
+        lines = "\n".join(wrap(shown.heading, HEADING_LETTERS)).replace(NO_BREAK, " ")
+        figure.suptitle(lines, x=0.01, ha="left", fontsize=9, fontweight="bold")
+    steps = [math.exp(at * math.log(FULL) / KEY_STEPS) for at in range(-KEY_STEPS, KEY_STEPS + 1)]
+    scale = ScalarMappable(LogNorm(1 / FULL, FULL), ListedColormap(list(map(shade, steps))))
+    place = {"location": "bottom", "shrink": 0.45, "aspect": 35, "pad": 0.01}
+    bar = figure.colorbar(scale, ax=grid, extend="both", **place)
+    bar.set_ticks([0.5, 0.7, 1.0, 1.4, 2.0], labels=["0.5", "0.7", "1", "1.4", "2"])
+    bar.ax.xaxis.set_minor_locator(NullLocator())
+    bar.ax.tick_params(labelsize=8)
+    hatched = "; hatched: not run" if shown.hatched else ""
+    bar.set_label(f"{shown.quantity}; in brackets: within noise{hatched}", fontsize=8)
+    bar.outline.set_visible(False)  # type: ignore[operator]
 
 
 def _columns(panels: int) -> int:
@@ -185,15 +213,16 @@ def alternative(shown: Map) -> str:
     )
 
 
-def _panel(axes: Axes, shown: Map, cells: Cells) -> None:
+def _panel(axes: Axes, shown: Map, name: str, cells: Cells) -> None:
     vertical, horizontal = shown.levels
     for y, row in enumerate(vertical):
         for x, column in enumerate(horizontal):
             ratio = cells.get((row, column))
             face = shade(ratio.value.value) if ratio else "none"
-            cell = axes.add_patch(
-                Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=face, edgecolor=QUIET, linewidth=0.4)
-            )
+            hatch = "/////" if (name, row, column) in shown.hatched else None
+            place = Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=face, hatch=hatch)
+            place.set(edgecolor=QUIET, linewidth=0.4, alpha=0.6 if hatch else 1.0)
+            cell = axes.add_patch(place)
             if ratio:
                 name_marks(cell, [_words(row, column, ratio)])
                 words = ratio_number(ratio.value.value)
