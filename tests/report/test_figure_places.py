@@ -10,6 +10,8 @@ from declared_figures import HEAD, RATIO, drawn, panels, usual
 from httpbed.report.declared import section
 from httpbed.report.declared.panels import NOT_RUN
 
+BARS = 'kind = "bars"\nx = "loss"\nseries = "http_version"\n'
+
 
 @pytest.mark.parametrize(
     ("ending", "words", "hatches", "crosses"),
@@ -61,10 +63,10 @@ def test_each_panel_of_bars_has_its_own_axis_unless_they_are_ratios() -> None:
 @pytest.mark.parametrize(
     ("figure", "words"),
     [
-        ('kind = "bars"\nx = "loss"\nseries = "http_version"\nlog = ["y"]', "log does not apply"),
+        (BARS + 'log = ["y"]', "log does not apply"),
         (f'kind = "cdf"\npanels = "loss"\nseries = "http_version"\n{RATIO}', "over is missing"),
         (
-            'kind = "bars"\nx = "loss"\nseries = "http_version"\npublished = [{ value = "1 .. 2" }]',
+            BARS + 'published = [{ value = "1 .. 2" }]',
             "published.0.value",
         ),
     ],

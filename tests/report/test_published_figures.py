@@ -28,6 +28,7 @@ STUDIES = Path(__file__).resolve().parents[2] / "experiments"
 FILES = sorted(file for file in STUDIES.glob("*/*.toml") if file.parent.name != "examples")
 ITEMS = {"/": (0.0, 0.4), "/a.css": (0.5, 0.3), "/b.js": (0.6, 0.9)}
 """Start and length of each resource of a synthesised page load."""
+FURTHER_STACKS = {"nginx-h3", "aioquic-cubic-h3"}
 HAS_BARS = {"bars", "grid"}
 
 
@@ -182,3 +183,22 @@ def test_a_figure_has_the_cells_of_the_published_one(
     """Clients and paths, sizes, losses and sites as the paper has them."""
     (found,) = (one for one in placed(STUDIES / f"{experiment}.toml") if one.stated.id == figure)
     assert (len(found.panels), len(found.cells)) == (count, cells)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}-{file.stem}")
+def test_scale_paper_runs_every_cell_of_the_published_figures(file: Path) -> None:
+    """So a campaign at that scale hatches only what no trial can run.
+
+    Zhang and Song have two stacks; the further lines beside them are control arms.
+    """
+    experiment, _ = read(file)
+    runs = {tuple(one.values()) for one in experiment.at_scale("paper").treatments()}
+    lacking = {
+        figure.stated.id: cell.treatment
+        for figure in placed(file)
+        for cell in figure.cells
+        for one in (cell.treatment, cell.base)
+        if one is not None and tuple(one.values()) not in runs
+        if not (file.parent.name == "zhang2023" and one["stack"] in FURTHER_STACKS)
+    }
+    assert lacking == {}
