@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from httpbed.analysis import location
-from httpbed.analysis.location import Mean, NoIntervalError, SuccessShare
+from httpbed.analysis.location import NoIntervalError, SuccessShare
 
 VALUES = st.lists(st.integers(-1000, 1000), min_size=3, max_size=14, unique=True)
 BEFORE = np.array([1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30])
@@ -85,7 +85,7 @@ def test_means_and_shares_are_scipys() -> None:
     """Student's t and Clopper and Pearson's interval."""
     numbers = np.array([1.0, 2.0, 4.0, 7.0])
     expected = stats.ttest_1samp(numbers, 0.0).confidence_interval(0.95)
-    found = Mean(numbers)
+    found = location.mean(numbers)
     assert (found.low(0.025), found.high(0.025)) == pytest.approx((expected.low, expected.high))
     share = SuccessShare(9, 10)  # Clopper and Pearson: 55.5 .. 99.7 %
     assert (share.low(0.025), share.high(0.025)) == pytest.approx((0.555, 0.9975), abs=1e-3)
@@ -95,4 +95,4 @@ def test_means_and_shares_are_scipys() -> None:
 def test_a_mean_without_spread_has_no_interval(values: list[float]) -> None:
     """One value, or equal values, say nothing about the error of a mean."""
     with pytest.raises(NoIntervalError):
-        Mean(np.array(values))
+        location.mean(np.array(values))

@@ -39,6 +39,6 @@ def test_a_part_of_a_study_is_compared_with_its_published_results(
     experiment, campaign = tmp_path / "part.toml", tmp_path / "campaigns" / "part"
     experiment.write_text(SMOKE.sub(SMALLEST, whole, count=1))
     claims = reproduce.reproduced(experiment, Selection("smoke"), campaign, published)
-    assert {one.now for one in claims} == {reproduce.NOT_JUDGED}
+    assert {one.now for one in claims} <= {"open", reproduce.NOT_RUN}
     assert None not in {one.published for one in claims}
     assert reproduce.compared_values(published, campaign).values == 4
