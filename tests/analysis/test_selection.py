@@ -114,7 +114,7 @@ def test_claims_about_a_refused_program_are_not_judged() -> None:
     honest = judging.judge(campaign(lambda *_: False, text=text))
     assert [one.main.verdict for one in honest] == ["reproduced", "reproduced"]
     judged = judging.judge(campaign(lambda levels, _: _h3(levels), text=text))
-    assert [one.main.verdict for one in judged] == ["not judged", "reproduced"]
+    assert [one.main.verdict for one in judged] == ["open", "reproduced"]
     assert "invalid attempts" in judged[0].main.reason
 
 

@@ -26,7 +26,7 @@ def attempt(*broken: CheckDescriptor) -> Attempt:
     """Return an attempt in which these checks failed."""
     checks = [one.result(passed=False, figure="") for one in broken]
     kind = "invalid" if broken else "completed"
-    said = {"trial": trial(H2_LOSS), "number": 1, "started": "", "phases_s": {}}
+    said = {"trial": trial(H2_LOSS), "number": 1, "started": "2026-11-22T10:00:00+00:00", "phases_s": {}}
     return Attempt.model_validate({**said, "outcome": {"kind": kind}, "checks": checks})
 
 

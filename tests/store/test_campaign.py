@@ -355,7 +355,7 @@ def test_a_campaign_at_a_scale_is_read_back_as_it_ran(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("members", "mistakes"),
     [
-        ({"scale": 0}, ["scale: must be 'smoke', 'standard' or 'full', not 0"]),
+        ({"scale": 0}, ["scale: must be 'smoke', 'standard', 'paper' or 'full', not 0"]),
         ({"host": {"cores": "two"}}, ["host.cores: must be a whole number, not 'two'"]),
         (
             {"programs": [{"version": 1}], "senders": None},

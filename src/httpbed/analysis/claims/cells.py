@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress
 from typing import Literal
 
 import numpy as np
@@ -144,15 +145,15 @@ def locate(quantity: Quantity, statistic: BlockStatistic, source: SampleSource) 
     Raises:
         NoIntervalError: The campaign's data say nothing about it.
     """
-    if statistic == "success":
-        return _success(quantity, source)
-    if statistic == "violation":
-        return _violation(quantity, source)
-    if statistic == "correlation":
-        return _correlation(quantity, source)
+    of_its_own = {
+        "success": _success,
+        "violation": _violation,
+        "correlation": _correlation,
+        "variation": _variation,
+    }
+    if statistic in of_its_own:
+        return of_its_own[statistic](quantity, source)
     scale = _scale(quantity)
-    if statistic == "variation":
-        return _variation(quantity, source)
     inner = _without_gain(quantity)
     bounds = blocks.of_quantity(inner, source)
     lows, highs = (_on_scale(bounds, end, scale) for end in (0, 1))
@@ -170,20 +171,16 @@ def locate(quantity: Quantity, statistic: BlockStatistic, source: SampleSource) 
     found = _location(quantity, statistic, lows)
     other = found if known else _location(quantity, statistic, highs)
     constant = _varies(quantity) and lows.size > 1 and bool(np.ptp(lows) == 0)
-    at_block = [
-        (block, low if abs(low) < _far(scale) else high)
-        for block, low, high in zip(sorted(bounds), lows, highs, strict=True)
-        if min(abs(low), abs(high)) < _far(scale)
-    ]
-    nearest = np.array([value for _, value in at_block])
+    nearest = np.where(np.abs(lows) < _far(scale), lows, highs)
+    is_near = np.abs(nearest) < _far(scale)
     return CellLocation(
         found,
         other,
         scale,
         is_constant=constant,
-        values=nearest,
-        blocks=tuple(block for block, _ in at_block),
-        of_medians=_of_medians(inner, statistic, source, scale, nearest),
+        values=nearest[is_near],
+        blocks=tuple(compress(sorted(bounds), is_near)),
+        of_medians=_of_medians(inner, statistic, source, scale, nearest[is_near]),
         apart=blocks.apart(inner, source, logarithmic=scale != "plain"),
     )
 
