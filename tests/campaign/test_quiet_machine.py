@@ -21,12 +21,14 @@ from httpbed.experiment.trial import Attempt
 from httpbed.host.pressure import PressureReading
 from recorded import H2_LOSS, trial
 
+STARTED = "2026-11-22T10:00:00+00:00"
+
 
 def attempt(*broken: CheckDescriptor) -> Attempt:
     """Return an attempt in which these checks failed."""
     checks = [one.result(passed=False, figure="") for one in broken]
     kind = "invalid" if broken else "completed"
-    said = {"trial": trial(H2_LOSS), "number": 1, "started": "2026-11-22T10:00:00+00:00", "phases_s": {}}
+    said = {"trial": trial(H2_LOSS), "number": 1, "started": STARTED, "phases_s": {}}
     return Attempt.model_validate({**said, "outcome": {"kind": kind}, "checks": checks})
 
 
