@@ -13,6 +13,7 @@ import os
 import resource
 import select
 import signal
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -37,9 +38,14 @@ class Browser:
     """A running browser."""
 
     def __init__(self, argv: Sequence[str], log: Path) -> None:
-        """Start the browser; its output goes to ``log``."""
+        """Start the browser; when it has ended, the last MiB of its output is added to ``log``.
+
+        A page's console messages may be many. They must not fill the folder, in which the driver's
+        own records are.
+        """
         _PRCTL(_PR_SET_CHILD_SUBREAPER, 1)
         self._log = log
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the browser runs
         self._used_s: float | None = None
         self._before_s = _children_s()
         read, self._to = _high_pipe()
@@ -48,7 +54,7 @@ class Browser:
         os.set_blocking(self._from, False)
         self.pid = os.fork()
         if self.pid == 0:
-            _become(argv, read, write, log)
+            _become(argv, read, write, self._output.fileno())
         os.close(read)
         os.close(write)
 
@@ -89,10 +95,8 @@ class Browser:
             os.close(watched)
 
     def last_words(self) -> str:
-        """Return the last line of the log, after a colon; empty if there is none."""
-        with self._log.open("rb") as log:
-            log.seek(max(0, log.seek(0, os.SEEK_END) - MOST_LAST_BYTES))
-            lines = log.read(MOST_LAST_BYTES).decode(errors="replace").split("\n")
+        """Return the last line of its output, after a colon; empty if there is none."""
+        lines = self._last(MOST_LAST_BYTES).decode(errors="replace").split("\n")
         return next((f": {line}" for line in reversed(lines) if line.strip()), "")
 
     def used_s(self) -> float:
@@ -108,18 +112,14 @@ class Browser:
                 pass
             os.close(self._from)
             self._used_s = _children_s() - self._before_s
-            self._shorten_log()
+            with self._log.open("ab") as log:
+                log.write(self._last(MOST_LOG_BYTES))
         return self._used_s
 
-    def _shorten_log(self) -> None:
-        """Keep the end of the log: a page's console messages may fill it."""
-        with self._log.open("r+b") as log:
-            if log.seek(0, os.SEEK_END) > MOST_LOG_BYTES:
-                log.seek(-MOST_LOG_BYTES, os.SEEK_END)
-                end = log.read()
-                log.seek(0)
-                log.truncate()
-                log.write(end)
+    def _last(self, most: int) -> bytes:
+        """Return the end of the browser's output."""
+        output = self._output.fileno()
+        return os.pread(output, most, max(0, os.fstat(output).st_size - most))
 
 
 def _high_pipe() -> tuple[int, int]:
@@ -134,11 +134,12 @@ def _high(descriptor: int) -> int:
     return high
 
 
-def _become(argv: Sequence[str], read: int, write: int, log: Path) -> None:
+def _become(argv: Sequence[str], read: int, write: int, output: int) -> None:
     """Become the browser, in this process; it dies with its parent."""
     try:
         _PRCTL(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        out = _high(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644))
+        fcntl.fcntl(output, fcntl.F_SETFL, os.O_APPEND)
+        out = _high(output)
         for mine, its in ((read, READS), (write, WRITES), (out, 1), (out, 2)):
             os.dup2(mine, its)
         os.execv(argv[0], list(argv))
