@@ -80,7 +80,7 @@ def _headline(claim: Claim) -> str:
     everywhere = claim["verdict"] == "reproduced" and claim["robustness"] == ROBUST
     where = ", also in every control arm" if everywhere else ""
     if claim["robustness"] == REFUTED:
-        where = ", and so it is without the cause that the paper names"
+        where = ", but also without the cause that the paper names, so the attribution is refuted"
     published = f" Published: {claim['published']}." if claim["published"] else ""
     says = f"\N{LEFT DOUBLE QUOTATION MARK}{claim['says']}\N{RIGHT DOUBLE QUOTATION MARK}"
     verb = _is(claim["verdict"], 1)

@@ -22,8 +22,9 @@ RULE = "decisions/0041-one-rule-for-regions-and-verdicts.md"
 REMARKS = "remarks.toml"
 """What the evidence suggests where a claim does not come out, by the claim's id."""
 EXTENDED = (
-    "Two campaigns were changed after their verdicts had been seen: liu2024/pages got blocks 6 and"
-    " 7, and liu2024/single-stream replaces an earlier campaign at scale standard."
+    "Two campaigns were changed after their verdicts had been seen: in liu2024/pages every condition"
+    " but one got a sixth block, and one a seventh; liu2024/single-stream replaces an earlier"
+    " campaign at scale standard."
 )
 
 
@@ -49,7 +50,10 @@ def _opening(found: Sequence[PublishedExperiment]) -> Iterator[str]:
     yield (
         "A verdict compares the interval of an estimate with the region in which the claim would be"
         " right ([how](guides/claims.md)). *No difference*: the interval lies within 2 % of none."
-        " *Open* was measured and not settled; *not run* lacks trials. *Robust* means reproduced in"
+        " *Open* was measured and not settled, or *refused*: invalid attempts fell on one program"
+        " more than on the others, so its results may be"
+        " [selected](concepts/evidence.md#selection-by-invalid-attempts); *not run* lacks trials."
+        " *Robust* means reproduced in"
         " every control arm, too: with another server, another congestion control, or another"
         " reading of the paper. *Refuted attribution*: the same comes out without what the"
         " paper names as the cause. In brackets is the interval, of 90 to 95 %; n is the number of"

@@ -165,7 +165,11 @@ EXCLUDE = '[[exclude]]\nreason = "r"\nlevels = '
             "every treatment of group 'lossy' is excluded",
         ),
         (grouped("replicates = 1", ""), "scales.smoke.replicates", "missing"),
-        (grouped("scales.smoke", "scales.tiny"), "scales.tiny", "'smoke', 'standard' or 'full'"),
+        (
+            grouped("scales.smoke", "scales.tiny"),
+            "scales.tiny",
+            "'smoke', 'standard', 'paper' or 'full'",
+        ),
         (
             grouped('1\nlevels = { loss = ["0 %"]', '1\nlevels = { lost = ["0 %"]'),
             "scales.smoke.levels.lost",

@@ -66,7 +66,7 @@ def test_differences_that_chance_gives_are_called_so() -> None:
         return noisy(levels, block) * (2 if slow else 1)
 
     assert texts(ends, MANY)[0] == (
-        "HTTP version: against HTTP/2, HTTP/3 needed more time in 1 of 20 cells (2.05x), less in"
+        "HTTP version: against HTTP/2, HTTP/3 needed more time in 1 of 20 cells (2.11x), less in"
         " none, no more than chance gives, 19 not settled with 5 blocks."
     )
 

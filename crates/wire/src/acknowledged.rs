@@ -28,8 +28,15 @@ pub(crate) enum Load {
         /// One above the last.
         end: u32,
     },
-    /// A UDP payload of this many bytes, in the packet of this number of its side, from 1.
-    Datagram(u32, u64),
+    /// A UDP payload.
+    Datagram {
+        /// Its length.
+        bytes: u32,
+        /// Whether it begins with QUIC's long header, which packets of the handshake have.
+        is_long: bool,
+        /// The number of its packet among those of its side, from 1.
+        number: u64,
+    },
 }
 
 /// How far each side's stream was delivered, and acknowledged.

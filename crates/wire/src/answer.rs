@@ -40,7 +40,10 @@ pub struct Answer {
     delivered: u64,
     late: u64,
     counted: Counted,
-    /// Payload delivered when the client's last datagram arrived at the link.
+    /// What a body can have used of the datagrams that begin with a short header. Those of the handshake carry
+    /// certificates; they must not pass for a body that the client did not wait for.
+    in_short: u64,
+    /// The same when the client's last datagram arrived at the link.
     heard_bytes: u64,
     /// Bytes of the connection ID in the server's datagrams.
     id_bytes: Option<u64>,
@@ -105,9 +108,10 @@ impl Answer {
     }
 
     /// Records that a datagram of the server was delivered at `at`.
-    pub fn deliver_datagram(&mut self, at: Nanos, bytes: u32) {
-        let overhead = LEAST_OVERHEAD + self.id_bytes.unwrap_or(0);
-        self.delivered += u64::from(bytes).saturating_sub(overhead);
+    pub fn deliver_datagram(&mut self, at: Nanos, bytes: u32, is_long: bool) {
+        let usable = u64::from(bytes).saturating_sub(LEAST_OVERHEAD + self.id_bytes.unwrap_or(0));
+        self.delivered += usable;
+        self.in_short += if is_long { 0 } else { usable };
         if u64::from(bytes) > FAREWELL_BYTES {
             self.count(at);
         }
@@ -115,12 +119,12 @@ impl Answer {
 
     /// Records that a datagram of the client arrived at the link.
     pub fn hear_client(&mut self, payload: &[u8]) {
-        self.heard_bytes = self.delivered;
+        self.heard_bytes = self.in_short;
         self.counted.bytes = self.delivered;
         self.id_bytes = self.id_bytes.or_else(|| quic::chosen_id_bytes(payload));
     }
 
-    /// What was delivered until the client's last datagram; of UDP.
+    /// What a body can have used until the client's last datagram, without datagrams of the handshake; of UDP.
     #[must_use]
     pub const fn heard_bytes(&self) -> u64 {
         self.heard_bytes

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use crate::acknowledged::{self, Deliveries, Load};
 use crate::answer::Answer;
-use crate::quic::{Opening, ShortHeaderWatch};
+use crate::quic::{self, Opening, ShortHeaderWatch};
 use crate::sequence::SequenceTracker;
 use crate::tls::FinishedWatch;
 use crate::transport::{Datagram, Segment, Transport};
@@ -177,8 +177,8 @@ impl Connection {
                     self.answer.deliver_stream(at, first, bytes, self.client_close);
                 }
             }
-            Load::Datagram(_, number) if from_client => self.heard = Some((number, at)),
-            Load::Datagram(bytes, _) => self.answer.deliver_datagram(at, bytes),
+            Load::Datagram { number, .. } if from_client => self.heard = Some((number, at)),
+            Load::Datagram { bytes, is_long, .. } => self.answer.deliver_datagram(at, bytes, is_long),
         }
     }
 
@@ -189,7 +189,8 @@ impl Connection {
             Transport::Tcp(segment) => acknowledged::load(segment),
             Transport::Udp(datagram) => {
                 let bytes = u32::try_from(datagram.payload.len()).ok()?;
-                Some(Load::Datagram(bytes, side.packets))
+                let is_long = quic::begins_long(datagram.payload);
+                Some(Load::Datagram { bytes, is_long, number: side.packets })
             }
             _ => None,
         }

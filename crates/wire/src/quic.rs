@@ -67,6 +67,11 @@ pub fn chosen_id_bytes(datagram: &[u8]) -> Option<u64> {
     LongPacket::parse(datagram).map(|packet| packet.source_id.len() as u64)
 }
 
+/// Whether a datagram begins with a long header, as those of the handshake do.
+pub fn begins_long(datagram: &[u8]) -> bool {
+    u8_at(datagram, 0).is_some_and(|first| first & LONG_HEADER != 0)
+}
+
 /// Follows the datagrams of one client.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ShortHeaderWatch {

@@ -123,6 +123,16 @@ fn datagrams_tell_what_was_delivered_before_the_client_fell_silent() {
 }
 
 #[test]
+fn datagrams_of_the_handshake_are_no_part_of_a_body() {
+    let mut line = Line::default();
+    line.pass(0, &udp_from_client(&quic_long(0, 1, 5, 1200)));
+    line.pass(1, &udp_from_server(&quic_long(2, 1, 5, 1100)));
+    line.pass(2, &udp_from_server(&[0x40; 524]));
+    line.pass(3, &udp_from_client(&quic_short(5)));
+    assert_eq!(line.answer().heard_bytes(), 500);
+}
+
+#[test]
 fn a_last_datagram_that_was_lost_was_not_heard() {
     let mut line = Line::default();
     line.pass(0, &udp_from_client(&quic_long(0, 1, 5, 1200)));

@@ -156,7 +156,7 @@ def _open_arms(by: Mapping[ClaimVerdict, Sequence[str]], arms: Mapping[str, ArmJ
         return f"robustness open: {'; '.join(undecided)}"
     sides = {side: [name for name, one in arms.items() if one.side == side] for side in SIDES}
     text = "; ".join(f"{side} the region {_where(names)}" for side, names in sides.items() if names)
-    return f"contradicted in every arm, not on one side: {text}"
+    return "contradicted in every arm" + (f", not on one side: {text}" if text else "")
 
 
 def _where(names: Sequence[str]) -> str:

@@ -72,10 +72,15 @@ def _answered_ns(connection: Connection, evidence: AttemptEvidence, *, is_whole:
 def _is_whole(hop: NetworkHop, evidence: AttemptEvidence, size: int) -> bool:
     """Whether QUIC's answer was whole before the client's last datagrams, and the server knew."""
     near, far = hop.near(evidence.connections), hop.far(evidence.connections)
-    had = sum(one.get("heard_bytes") or one.get("answer_bytes") or 0 for one in near)
+    had = sum(map(_had, near))
     if evidence.handover:  # a server learns late that the client has left a path
         far = [max(far, key=_closed_ns)] if far else []
     return had >= size and not any(map(_went_on, far))
+
+
+def _had(connection: Connection) -> int:
+    heard = connection.get("heard_bytes")
+    return int(connection.get("answer_bytes") or 0) if heard is None else int(heard)
 
 
 def _went_on(connection: Connection) -> bool:
