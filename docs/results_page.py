@@ -22,8 +22,8 @@ RULE = "decisions/0041-one-rule-for-regions-and-verdicts.md"
 REMARKS = "remarks.toml"
 """What the evidence suggests where a claim does not come out, by the claim's id."""
 EXTENDED = (
-    "Two campaigns were changed after their verdicts had been seen: in liu2024/pages every condition"
-    " but one got a sixth block, and one a seventh; liu2024/single-stream replaces an earlier"
+    "Two campaigns were changed after their verdicts had been seen: in liu2024/pages all conditions"
+    " but one got a sixth block, one a seventh; liu2024/single-stream replaces an earlier"
     " campaign at scale standard."
 )
 
