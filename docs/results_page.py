@@ -64,6 +64,11 @@ def _opening(found: Sequence[PublishedExperiment]) -> Iterator[str]:
     )
     yield results_answers.multiplicity(found)
     yield EXTENDED
+    yield (
+        "In virtual time, Zhang and Song's losses ran at scale paper:"
+        " [160 trials](../results/virtual/zhang2023/losses/report.html), none invalid, with the same"
+        " verdicts."
+    )
 
 
 def _study(
