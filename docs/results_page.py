@@ -65,8 +65,8 @@ def _opening(found: Sequence[PublishedExperiment]) -> Iterator[str]:
     yield results_answers.multiplicity(found)
     yield EXTENDED
     yield (
-        "In virtual time, Zhang and Song's losses ran at scale paper:"
-        " [160 trials](../results/virtual/zhang2023/losses/report.html), none invalid, with the same"
+        "In virtual time, Zhang and Song's losses ran at scale paper: [160 trials]"
+        "(../results/virtual/zhang2023/losses/report.html), none invalid, with the same"
         " verdicts."
     )
 
