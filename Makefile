@@ -13,7 +13,7 @@ help:  ## list the verbs
 prepare:  ## set everything up; every other verb does it first
 	@python=$$(setup/interpreter) || exit; \
 	exec env PYTHONPATH=src PYTHONDONTWRITEBYTECODE=1 \
-	    "$$python" src/httpbed/host/guard.py --lock .setup.lock -- "$$python" setup/prepare.py
+	    "$$python" src/httpbed/bed/machine/guard.py --lock .setup.lock -- "$$python" setup/prepare.py
 
 demo: prepare  ## compare HTTP/1.1, HTTP/2 and HTTP/3 on two links, and show the report
 	@httpbed demo

@@ -16,11 +16,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from httpbed.addons.conformance import properties, session
+from httpbed.addons.conformance.evidence import ConformanceEvidence, Transfers
+from httpbed.addons.conformance.networks import networks
+from httpbed.addons.conformance.shipped_sender import Control
 from httpbed.store import campaign
-from httpbed.studies.conformance import properties, session
-from httpbed.studies.conformance.evidence import ConformanceEvidence, Transfers
-from httpbed.studies.conformance.networks import networks
-from httpbed.studies.conformance.sender import Control
 
 KERNEL: tuple[Control, ...] = ("reno", "cubic", "bbr")
 

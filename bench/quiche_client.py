@@ -36,9 +36,9 @@ from bench.link.bed import Host, Wire
 from bench.link.emulators import Bridge, Conditions, Emulator, Link
 from bench.link.figures import Goal, Section
 
-from httpbed.host import facts
-from httpbed.host.packages import quiche, toolbox
-from httpbed.host.sandbox.binaries import LINK, executable
+from httpbed.bed.machine import facts
+from httpbed.bed.sandbox.binaries import LINK, executable
+from httpbed.bed.toolbox import quiche, toolbox
 from httpbed.trial import tls_certificates
 
 INSIDE = "HTTPBED_BENCH_INSIDE"

@@ -18,7 +18,7 @@ import time
 from importlib import resources
 from pathlib import Path
 
-from httpbed.host.packages import toolbox
+from httpbed.bed.toolbox import toolbox
 from httpbed.programs import catalog
 from httpbed.programs.invocation import PROGRAMS
 

@@ -29,11 +29,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from httpbed.bed.machine import facts
+from httpbed.bed.sandbox.supervisor import sandbox
 from httpbed.campaign import campaign_setup, executor, preparation
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.experiment.trial import Record, Trial
-from httpbed.host import facts
-from httpbed.host.sandbox.supervisor import sandbox
 from httpbed.programs import catalog as catalogs
 from httpbed.programs.catalog import Catalog
 from httpbed.store import campaign as campaigns

@@ -16,7 +16,7 @@ import sys
 import time
 from pathlib import Path
 
-from httpbed.cli.verb_table import VERBS
+from httpbed.cli.verb_table import verbs
 
 EXPERIMENT = Path(__file__).parents[1] / "experiments" / "examples" / "versions.toml"
 HTTPBED = (sys.executable, "-c", "from httpbed.cli.main import main; main()")
@@ -41,7 +41,7 @@ def main() -> None:
 
 def commands(campaign: Path | None) -> list[list[str]]:
     """Return the words of every command to measure."""
-    helps = [[verb, "--help"] for verb in VERBS]
+    helps = [[verb, "--help"] for verb in verbs()]
     stored = [["status", str(campaign)], ["report", str(campaign)]] if campaign else []
     small = [["validate", str(EXPERIMENT)], ["plan", str(EXPERIMENT)], ["link", "--", "true"]]
     return [["--help"], *helps, *small, *stored]

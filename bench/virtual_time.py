@@ -23,10 +23,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from httpbed.base.clock import Clock
 from httpbed.campaign import preparation, run
 from httpbed.campaign.parallelism import ONE
 from httpbed.campaign.progress import AttemptProgress
-from httpbed.experiment.clock import Clock
 from httpbed.experiment.kept import LINK_RESULT
 from httpbed.experiment.trial import Record
 from httpbed.programs import catalog as catalogs

@@ -24,12 +24,13 @@ import readme_results
 import results_archives
 import results_page
 from httpbed import cli
+from httpbed.addons.pages.report import pages_figure
+from httpbed.addons.pages.sites import content_types, corpus
 from httpbed.experiment import profiles
 from httpbed.experiment.check import CHECKS
 from httpbed.experiment.check_descriptor import CheckDescriptor
 from httpbed.experiment.metric import METRICS, Metric
-from httpbed.report import network, pages_figure
-from httpbed.web.sites import content_types, corpus
+from httpbed.report import network
 
 REFERENCE = Path(__file__).resolve().parent / "reference"
 GUIDES = REFERENCE.parent / "guides"
@@ -181,7 +182,8 @@ def corpus_pages() -> str:
 
 
 CORPUS = (
-    "Written by `make docs` from `src/httpbed/web/sites/corpus.toml`: real pages from packages of"
+    "Written by `make docs` from `src/httpbed/addons/pages/sites/corpus.toml`: real pages from "
+    "packages of"
     " npm and Debian, repaired so that nothing is asked for outside. Requests and bytes of bodies"
     " are those of one cold load by Chromium 156 at 1366x768; of each kind of resource, the"
     " requests."

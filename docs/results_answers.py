@@ -6,8 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from httpbed.analysis.claims.verdict import WORST_SIDE
-from httpbed.report.claims_section import SHAPES
+from httpbed.addons.claims.claims_section_report import SHAPES
+from httpbed.addons.claims.verdict import WORST_SIDE
 from markdown_table import table
 from results_archives import PAPERS, Claim, PublishedExperiment, claims_of, studies, whole
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from httpbed.analysis.coverage import coverage
+from httpbed.addons.claims.coverage import coverage
 from httpbed.report.manifest import under_test
 from markdown_table import table
 from results_archives import PublishedExperiment

@@ -14,7 +14,7 @@ from typing import Any
 import results_answers
 import results_campaigns
 import results_senders
-from httpbed.report.claims import block_numbers
+from httpbed.addons.claims.claims_report import block_numbers
 from markdown_table import table
 from results_archives import PUBLISHED, ROOT, PublishedExperiment, claims_of, studies
 

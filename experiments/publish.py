@@ -24,8 +24,8 @@ from typing import Any
 
 from reproduce import PUBLISHED, STUDIES, judged, referred
 
-from httpbed.experiment.sender import SenderKey
-from httpbed.store import sender_records
+from httpbed.addons.conformance import sender_records
+from httpbed.addons.conformance.sender import SenderKey
 
 SUMS = "SHA256SUMS"
 SENDERS = PUBLISHED / "senders"

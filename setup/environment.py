@@ -13,8 +13,8 @@ import tempfile
 from pathlib import Path
 
 import progress
-from httpbed.experiment.errors import HostError
-from httpbed.host.packages import apt, pypi
+from httpbed.base.errors import HostError
+from httpbed.bed.toolbox import apt, pypi
 
 
 def ensure(checkout: Path) -> None:

@@ -8,14 +8,14 @@ import shutil
 import subprocess
 
 import progress
-from httpbed.experiment.errors import HostError
-from httpbed.host.packages import passt
+from httpbed.base.errors import HostError
+from httpbed.bed.toolbox import passt
 
 
 def ensure() -> None:
     """As root, install the missing packages; as another user, do nothing.
 
-    For an ordinary user, `environment.py` unpacks pip, `httpbed.host.packages.mmdebstrap` unpacks
+    For an ordinary user, `environment.py` unpacks pip, `httpbed.bed.toolbox.mmdebstrap` unpacks
     mmdebstrap, and `unpack_pasta` unpacks pasta.
     """
     missing = _missing()

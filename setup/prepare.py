@@ -4,7 +4,8 @@
 killed set-up. Each step first checks whether it is needed. After an interruption, the next run
 repeats the interrupted step. Without a change, everything takes half a second.
 
-Uses only the standard library and the modules of httpbed.host that use only the standard library.
+Uses only the standard library and the modules of httpbed.bed.machine that use only the standard
+library.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 import environment
 import packages
 import rust
-from httpbed.experiment.errors import HostError
+from httpbed.base.errors import HostError
 from progress import say
 
 CHECKOUT = Path(__file__).resolve().parent.parent

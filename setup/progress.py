@@ -1,6 +1,7 @@
 """Progress of set-up on stderr: the steps, their usual durations, and signs of life.
 
-Uses only the standard library and the modules of httpbed.host that use only the standard library.
+Uses only the standard library and the modules of httpbed.bed.machine that use only the standard
+library.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import sys
 import threading
 from collections.abc import Iterator
 
-from httpbed.host.packages import signs_of_life
+from httpbed.bed.toolbox import signs_of_life
 
 SIGN_OF_LIFE_S = 5.0
 """Time until the first report that a step is running."""

@@ -6,15 +6,16 @@ Everything is compiled with one profile into one folder of the user's cache, so 
 compiled once. That takes three minutes on two cores. Afterwards a run takes a second, or half a
 minute if the sources have changed.
 
-Uses only the standard library and the modules of httpbed.host that use only the standard library.
+Uses only the standard library and the modules of httpbed.bed.machine that use only the standard
+library.
 """
 
 from __future__ import annotations
 
 import sys
 
-from httpbed.experiment.errors import HostError
-from httpbed.host.packages import quiche
+from httpbed.base.errors import HostError
+from httpbed.bed.toolbox import quiche
 from progress import say, step
 
 _USUAL = "3 min the first time, 30 s after a change"

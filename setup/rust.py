@@ -15,7 +15,7 @@ import tomllib
 from pathlib import Path
 
 import progress
-from httpbed.host.packages import cargo, toolbox
+from httpbed.bed.toolbox import cargo, toolbox
 
 SUITE = "sid"
 PACKAGES = (

@@ -10,8 +10,8 @@ from collections.abc import Generator
 import hypothesis
 import pytest
 
-from httpbed.experiment.errors import HostError
-from httpbed.host import doctor
+from httpbed.base.errors import HostError
+from httpbed.bed.machine import doctor
 
 # Machines that run tests are busy: how long an example takes says nothing about the code.
 hypothesis.settings.register_profile(

@@ -9,8 +9,8 @@ import pytest
 from bench.clocks import costs, grid, judged
 
 from campaigns import Ending, Ends, campaign
+from httpbed.base.clock import Clock
 from httpbed.campaign import preparation
-from httpbed.experiment.clock import Clock
 from httpbed.programs import catalog
 from httpbed.store import query
 

@@ -7,7 +7,7 @@ Each kind of trial has its turn: trials at ``--jobs auto``, a part of them one a
 have taken one at a time, over the time that they took side by side. A run begins with few trials at
 a time, because their demand is unknown, and ends with few. So the rate of the middle half of the
 trials, the steady state, stands beside that of the whole run. Beside both stands the audit's
-verdict (:mod:`httpbed.studies.audit.judgement`) on whether the values are the same within 2 %.
+verdict (:mod:`httpbed.addons.audit.judgement`) on whether the values are the same within 2 %.
 
 Memory per trial is what the machine lacks while trials run, over their number. The page cache does
 not count, because the kernel gives it back.
@@ -28,18 +28,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from httpbed.analysis import sample
+from httpbed.addons.audit import judgement
+from httpbed.addons.audit.judgement import AuditedTreatment
+from httpbed.bed.machine import backend
 from httpbed.campaign import parallelism, preparation
 from httpbed.campaign import run as campaign_run
 from httpbed.campaign.parallelism import ONE, Parallelism
 from httpbed.campaign.progress import AttemptProgress
 from httpbed.campaign.run import RunOptions
-from httpbed.host import backend
 from httpbed.programs import catalog as catalogs
 from httpbed.programs.catalog import Catalog
+from httpbed.results import sample
 from httpbed.store import query
-from httpbed.studies.audit import judgement
-from httpbed.studies.audit.judgement import AuditedTreatment
 
 EXPERIMENT = """
 schema = 1

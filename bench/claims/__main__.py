@@ -11,7 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests/support"))
 
-from httpbed.analysis.claims.verdict import VERDICTS
+from httpbed.addons.claims.verdict import VERDICTS
 from planted_campaigns import ONE_CELL, SEVERAL
 
 

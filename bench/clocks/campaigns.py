@@ -5,7 +5,7 @@
 A pair is a treatment and a block with a request time by both clocks; a group has the pairs with the
 same levels of the named factors. Each row has the pseudo-median of the pairs' ratios (virtual over
 real) with its 90 % interval, and the verdict of two one-sided tests within 2 %
-(:mod:`httpbed.analysis.equivalence`). ``outcomes`` counts the pairs that completed by one clock
+(:mod:`httpbed.results.equivalence`). ``outcomes`` counts the pairs that completed by one clock
 only.
 """
 
@@ -19,9 +19,9 @@ from pathlib import Path
 
 import numpy as np
 
-from httpbed.analysis import equivalence, sample
-from httpbed.analysis.sample import Sample
 from httpbed.experiment.treatment import TreatmentKey, treatment_key
+from httpbed.results import equivalence, sample
+from httpbed.results.sample import Sample
 from httpbed.store import query
 
 METRIC = "request_time"

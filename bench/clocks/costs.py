@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bench.clocks.grid import Cell
 
-from httpbed.experiment.clock import Clock
+from httpbed.base.clock import Clock
 
 COSTS = "costs.jsonl"
 """Name of the file with a line for each run of a cell by a clock."""

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from httpbed.experiment.clock import Clock
+from httpbed.base.clock import Clock
 
 CLOCKS: tuple[Clock, ...] = ("real", "virtual")
 BLOCKS = 10

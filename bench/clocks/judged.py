@@ -13,10 +13,10 @@ from bench.clocks import costs, grid
 from bench.clocks.costs import Cost
 from bench.clocks.grid import Cell
 
-from httpbed.analysis import equivalence, sample
-from httpbed.analysis.equivalence import Equivalence
-from httpbed.analysis.sample import Floats, Sample
-from httpbed.experiment.clock import Clock
+from httpbed.base.clock import Clock
+from httpbed.results import equivalence, sample
+from httpbed.results.equivalence import Equivalence
+from httpbed.results.sample import Floats, Sample
 from httpbed.store import query
 
 REQUEST, HANDSHAKE, LOST, OVERHEAD = METRICS = (

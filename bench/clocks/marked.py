@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 
-from httpbed.host.guest import first_process, job
-from httpbed.host.guest.places import SHARED
-from httpbed.trial.guest import inside
+from httpbed.addons.virtual import first_process, inside, job
+from httpbed.bed.machine.places import SHARED
 from httpbed.trial.run import runner
 
 MARKS = "marks"

@@ -29,12 +29,11 @@ from bench.clocks import costs, marked
 from bench.clocks.marked import MARKS
 from bench.virtual_time import EXPERIMENT
 
+from httpbed.addons.virtual import boot, job, outside
+from httpbed.addons.virtual.work import PHASES
 from httpbed.campaign import campaign_setup, preparation
 from httpbed.experiment.trial import Trial
-from httpbed.host.guest import boot, job
 from httpbed.programs import catalog as catalogs
-from httpbed.trial.guest import outside
-from httpbed.trial.guest.work import PHASES
 from httpbed.trial.plan import CampaignSetup
 
 END = "power off"

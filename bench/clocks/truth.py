@@ -9,7 +9,7 @@ between two cells; an interrupt ends it when the trials under way have ended.
 
 The first table has, for each cell, the medians of the request time by both clocks, the
 pseudo-median of the pairs' ratios (virtual over real, the same seed) with its 90 % interval, and
-the verdict of two one-sided tests within 2 % (:mod:`httpbed.analysis.equivalence`). CPU and wall
+the verdict of two one-sided tests within 2 % (:mod:`httpbed.results.equivalence`). CPU and wall
 seconds are those of a trial; trials that run at a time share the wall seconds. The second table
 shows in which part of the transfer the clocks differ, for each cell whose ratio lies more than 2 %
 from 1.
@@ -28,11 +28,11 @@ from pathlib import Path
 from bench.clocks import costs, grid, judged
 from bench.clocks.grid import Cell
 
+from httpbed.base.clock import Clock
+from httpbed.bed.machine import backend
+from httpbed.bed.machine.backend import Backend
 from httpbed.campaign import parallelism, preparation, run
 from httpbed.campaign.run import OpenRun
-from httpbed.experiment.clock import Clock
-from httpbed.host import backend
-from httpbed.host.backend import Backend
 from httpbed.programs import catalog as catalogs
 
 FOLDER = Path("build/clocks")

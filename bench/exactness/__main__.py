@@ -20,9 +20,9 @@ from bench.exactness import families, repetitions, table
 from bench.exactness.families import Family
 from bench.exactness.table import Row
 
+from httpbed.addons.interop import session
 from httpbed.programs import catalog as catalogs
 from httpbed.programs.recipe import Recipe
-from httpbed.studies.interop import session
 
 KINDS = ("downloads", "pages", "handovers")
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
+from httpbed.addons.interop import pairings
+from httpbed.addons.interop.pairings import Pairing, Promise
 from httpbed.programs.recipe import Recipe
-from httpbed.studies.interop import pairings
-from httpbed.studies.interop.pairings import Pairing, Promise
 
 SEED = 20261123
 LOSSY = {"rate": "10 Mbit/s", "delay": "25 ms", "loss": "4 %"}

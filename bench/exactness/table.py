@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from bench.exactness.evidence import Evidence, difference
 
-from httpbed.studies.interop.pairings import Promise
+from httpbed.addons.interop.pairings import Promise
 
 EXACT = "exact"
 NONE = "-"

@@ -26,7 +26,7 @@ from bench.link.emulators import SCRATCH, SPIN_US, schema
 from bench.link.figures import Section
 from bench.link.subjects import Bench
 
-from httpbed.host import facts
+from httpbed.bed.machine import facts
 
 SECTIONS: dict[str, Callable[[Bench], Section]] = {
     "throughput": throughput.measure,

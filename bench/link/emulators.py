@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from bench.link import bed
 from bench.link.bed import ETHERNET_HEADER_BYTES, MTU_BYTES, MeasurementError, Wire
 
-from httpbed.network.emulator import SPIN_US as BED_SPIN_US
+from httpbed.bed.network.emulator import SPIN_US as BED_SPIN_US
 
 SPIN_US = BED_SPIN_US
 """As in a trial."""

@@ -12,8 +12,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from httpbed.host import folders
-from httpbed.host.sandbox.binaries import LINK, executable
+from httpbed.base import folders
+from httpbed.bed.sandbox.binaries import LINK, executable
 
 RATTAN = "0.1.1"
 RATTAN_BUILD_S = 1800.0

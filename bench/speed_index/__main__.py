@@ -16,8 +16,8 @@ from typing import Any
 
 from bench.speed_index import traces
 
-from httpbed.web.load import screenshots, speed_index
-from httpbed.web.load.speed_index import ProgressPoint
+from httpbed.addons.pages.load import screenshots, speed_index
+from httpbed.addons.pages.load.speed_index import ProgressPoint
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 RECORDED = CHECKOUT / "tests/recorded/chromium-headless-shell-156.0.8078.79/speed-index"

@@ -7,8 +7,8 @@ import time
 import pytest
 
 from admitted_attempts import CPUS
+from httpbed.bed.machine import pressure
 from httpbed.campaign import admission, demands, parallelism
-from httpbed.host import pressure
 
 
 @pytest.fixture

@@ -9,11 +9,11 @@ from functools import partial
 import pytest
 
 from admitted_attempts import ADAPTED, CPUS, LIGHT, OTHER, ended, most_at_once, record, sensitive
+from httpbed.bed.machine import pressure
 from httpbed.campaign import admission, demands
 from httpbed.campaign.admission import DECREASE, Admission
 from httpbed.campaign.parallelism import Parallelism
 from httpbed.experiment.trial import Record, Trial
-from httpbed.host import pressure
 from httpbed.trial.run.demand_reports import ReportDemand
 
 pytestmark = pytest.mark.usefixtures("four_idle_cpus")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from httpbed.base.clock import Clock
 from httpbed.campaign import campaign_setup
-from httpbed.experiment.clock import Clock
 
 
 @pytest.mark.parametrize(("clock", "start"), [("real", "until-"), ("virtual", "guest-")])

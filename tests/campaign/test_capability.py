@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from httpbed.base.errors import ConfigError, HostError
+from httpbed.bed.machine import backend as backends
+from httpbed.bed.machine.backend import Backend
 from httpbed.campaign import capability, preparation
 from httpbed.campaign.preparation import LoadedExperiment
-from httpbed.experiment.errors import ConfigError, HostError
-from httpbed.host import backend as backends
-from httpbed.host.backend import Backend
 from httpbed.programs import catalog
 from real_runs import SmallExperiment
 

@@ -8,15 +8,14 @@ import pytest
 from click.testing import CliRunner
 
 import stored_campaigns
-from httpbed.analysis import sample
-from httpbed.analysis.claims import judging, least_blocks
+from httpbed.addons.claims import judging, least_blocks, needed
+from httpbed.base.errors import ConfigError
 from httpbed.campaign import preparation
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.cli import plan as verb
-from httpbed.experiment.claims import needed
-from httpbed.experiment.errors import ConfigError
 from httpbed.experiment.factorial import ScaleName
 from httpbed.programs import catalog
+from httpbed.results import sample
 from httpbed.store import campaign as campaigns
 from httpbed.store import query
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 import stored_campaigns
+from httpbed.base.errors import HostError
 from httpbed.campaign import executor
-from httpbed.experiment.errors import HostError
 from httpbed.experiment.trial import Record, Trial
 from httpbed.trial import verdict
 from httpbed.trial.verdict import AttemptId

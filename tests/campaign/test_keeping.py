@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from click.testing import CliRunner, Result
 
+from httpbed.addons.compare import compare_verb as compare
+from httpbed.base.errors import ConfigError
 from httpbed.campaign import keeping, preparation
-from httpbed.cli import compare
-from httpbed.experiment.errors import ConfigError
 from httpbed.programs import catalog
 from real_runs import SmallExperiment
 

@@ -8,17 +8,12 @@ import time
 
 import pytest
 
-from httpbed.campaign import quiet_machine
-from httpbed.campaign.quiet_machine import Patience
-from httpbed.experiment.check import (
-    CARRIED_OUT,
-    LATENESS,
-    PRESSURE,
-    ROUND_TRIP_TIME,
-)
+from httpbed.addons.capacity import quiet_machine
+from httpbed.addons.capacity.quiet_machine import Patience
+from httpbed.bed.machine.pressure import PressureReading
+from httpbed.experiment.check import CARRIED_OUT, LATENESS, PRESSURE, ROUND_TRIP_TIME
 from httpbed.experiment.check_descriptor import CheckDescriptor
 from httpbed.experiment.trial import Attempt
-from httpbed.host.pressure import PressureReading
 from recorded import H2_LOSS, trial
 
 STARTED = "2026-11-22T10:00:00+00:00"

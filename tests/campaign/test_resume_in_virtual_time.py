@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 import stored_campaigns
+from httpbed.base.clock import Clock
 from httpbed.campaign import executor, parallelism, preparation
 from httpbed.campaign import run as campaign_run
 from httpbed.campaign.parallelism import ONE, Parallelism
 from httpbed.campaign.preparation import LoadedExperiment
-from httpbed.experiment.clock import Clock
 from httpbed.experiment.trial import Record, Trial
 from httpbed.programs import catalog
 from httpbed.store import campaign as campaigns

@@ -12,17 +12,17 @@ from typing import Any
 import pytest
 
 import stored_campaigns
-from httpbed.analysis.findings import find
+from httpbed.base.errors import ConfigError
 from httpbed.campaign import executor, preparation
 from httpbed.campaign import run as campaign_run
 from httpbed.campaign.admission import Admission
 from httpbed.campaign.executor import Work
 from httpbed.campaign.parallelism import ONE
 from httpbed.campaign.progress import AttemptProgress
-from httpbed.experiment.errors import ConfigError
 from httpbed.experiment.trial import Record, Trial
 from httpbed.programs import catalog
 from httpbed.report import notes
+from httpbed.results.findings import find
 from httpbed.store import attempts, query, verification
 from httpbed.store import campaign as campaigns
 from httpbed.store.attempts import AttemptFiles

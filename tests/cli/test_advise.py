@@ -10,7 +10,8 @@ import pytest
 
 import stored_campaigns
 from command_line import Command
-from httpbed.store import digests, layout
+from httpbed.base import digests
+from httpbed.store import layout
 
 BLOCKS = stored_campaigns.SMALL.replace("replicates = 2", "replicates = 6")
 SECONDS = {"1.1": 3.0, "2": 2.0, "3": 1.0}

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from command_line import Command
-from httpbed.cli.bodies import calibrate
-from httpbed.network.calibration.cell import Finding
-from httpbed.network.calibration.judgement import Verdict
+from httpbed.addons.calibration import calibrate_body as calibrate
+from httpbed.addons.calibration.cell import Finding
+from httpbed.addons.calibration.judgement import Verdict
 from httpbed.report.terminal import Console
 from recorded import DEMO
 

@@ -12,8 +12,8 @@ import pytest
 
 import stored_campaigns
 from command_line import Command
-from httpbed.campaign.cluster import certificates
-from httpbed.host import doctor
+from httpbed.addons.cluster import certificates
+from httpbed.bed.machine import doctor
 
 
 @pytest.fixture

@@ -18,8 +18,8 @@ import pytest
 
 import stored_campaigns
 from command_line import Command
+from httpbed.base.errors import ConfigError
 from httpbed.campaign import executor
-from httpbed.experiment.errors import ConfigError
 from httpbed.experiment.trial import Record
 from httpbed.store import campaign as campaigns
 from httpbed.store import finished

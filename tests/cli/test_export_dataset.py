@@ -17,8 +17,8 @@ import pytest
 
 import stored_campaigns
 from command_line import Command
-from httpbed.analysis.dataset.column import ARROW_TYPES
-from httpbed.report import dataset as dictionary
+from httpbed.addons.dataset import dataset_report as dictionary
+from httpbed.addons.dataset.column import ARROW_TYPES
 
 SCALARS = {
     "string": re.compile(r".*", re.DOTALL),

@@ -17,10 +17,10 @@ import replays
 import stored_campaigns
 from command_line import Command
 from hars import Said, har
-from httpbed.analysis.sample import Tally
+from httpbed.base.errors import HostError
 from httpbed.cli import main as command_line
 from httpbed.cli import run
-from httpbed.experiment.errors import HostError
+from httpbed.results.sample import Tally
 from recorded import DEMO
 
 Complaint = Callable[..., tuple[int, list[str]]]

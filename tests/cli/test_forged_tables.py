@@ -14,8 +14,8 @@ import pytest
 
 import stored_campaigns
 from command_line import Command
-from httpbed.host import folders
-from httpbed.store import archive, digests, query, table_cache
+from httpbed.base import digests, folders
+from httpbed.store import archive, query, table_cache
 from httpbed.store.layout import INDEX, MANIFEST, SIGNATURE
 
 TRIALS = stored_campaigns.loaded().trials

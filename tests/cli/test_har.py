@@ -16,15 +16,15 @@ import pytest
 import archives
 import stored_campaigns
 from command_line import Command
-from httpbed.experiment.errors import visible_lines
+from httpbed.addons.har import loads, parser, writer
+from httpbed.addons.pages.load import driver_output as pages_reading
+from httpbed.addons.pages.load import net_log
+from httpbed.base.errors import visible_lines
 from httpbed.experiment.trial import Record
-from httpbed.web.har import loads, parser, writer
-from httpbed.web.load import driver_output as pages_reading
-from httpbed.web.load import net_log
 
 TESTS = Path(__file__).parent.parent
 RECORDED = TESTS / "recorded/chromium-headless-shell-156.0.8078.79"
-NET_LOG = TESTS / "web/load/net_logs/quic.json"
+NET_LOG = TESTS / "addons/pages/load/net_logs/quic.json"
 
 
 @pytest.fixture

@@ -16,7 +16,8 @@ import pytest
 
 import stored_campaigns
 from command_line import Command
-from httpbed.store import archive, digests, query
+from httpbed.base import digests
+from httpbed.store import archive, query
 from httpbed.store.layout import DESIGN, EXPERIMENT, INDEX, MANIFEST
 
 CASES = 12

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import stored_campaigns
-from httpbed.cli.verb_table import VERBS
+from httpbed.cli.verb_table import verbs
 
 EXPERIMENT = Path(__file__).parents[2] / "experiments" / "examples" / "versions.toml"
 SLOW = ("PIL", "cryptography", "duckdb", "matplotlib", "numpy", "pyarrow", "scipy")
@@ -31,7 +31,7 @@ def imported(*words: str | Path) -> list[str]:
     return ended.stderr.splitlines()[-1].removeprefix("imported:").split()
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", verbs())
 def test_the_help_of_a_verb_imports_no_slow_library(verb: str) -> None:
     """A user reads it between two commands."""
     assert imported(verb, "--help") == []
@@ -39,7 +39,10 @@ def test_the_help_of_a_verb_imports_no_slow_library(verb: str) -> None:
 
 def test_what_runs_trials_imports_no_slow_library_before_the_first_trial() -> None:
     """Judging and reporting need them; both come later."""
-    modules = "httpbed.campaign.run, httpbed.campaign.link_certificate, httpbed.campaign.senders"
+    modules = (
+        "httpbed.campaign.run, httpbed.addons.calibration.link_certificate, "
+        "httpbed.addons.conformance.senders"
+    )
     program = f"import sys, {modules}; print(*sorted({set(SLOW)} & set(sys.modules)))"
     argv = [sys.executable, "-c", program]
     ended = subprocess.run(argv, capture_output=True, text=True, check=True)
@@ -54,7 +57,7 @@ def test_checking_an_experiment_imports_no_slow_library(verb: str) -> None:
 
 def test_the_progress_of_a_run_imports_no_slow_library() -> None:
     """The process beside the run computes the statistics that the terminal shows."""
-    modules = "httpbed.cli.progress, httpbed.cli.live_view"
+    modules = "httpbed.cli.progress, httpbed.addons.live.live_view"
     program = f"import sys, {modules}; print(*sorted({set(SLOW)} & set(sys.modules)))"
     argv = [sys.executable, "-c", program]
     ended = subprocess.run(argv, capture_output=True, text=True, check=True)
@@ -64,8 +67,8 @@ def test_the_progress_of_a_run_imports_no_slow_library() -> None:
 def test_importing_httpbed_link_builds_no_model() -> None:
     """Each validator takes milliseconds, and a link needs one."""
     program = """
-import httpbed.cli.bodies.link
-from httpbed.experiment.value import Value
+import httpbed.addons.link.link_body
+from httpbed.base.value import Value
 models = [Value]
 for model in models:
     models += model.__subclasses__()

@@ -25,9 +25,9 @@ import pytest
 
 import stored_campaigns
 from command_line import Command
+from httpbed.base import digests
+from httpbed.base.errors import HostError
 from httpbed.campaign import run
-from httpbed.experiment.errors import HostError
-from httpbed.store import digests
 from httpbed.store.layout import DESIGN, EXPERIMENT, MANIFEST
 
 TRANSCRIPTS = sorted((Path(__file__).parent / "mistakes").glob("*.txt"))

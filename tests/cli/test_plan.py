@@ -10,11 +10,11 @@ import pytest
 from click.testing import CliRunner
 
 import stored_campaigns
+from httpbed.bed.machine import backend as backends
+from httpbed.bed.machine import doctor
+from httpbed.bed.machine.backend import Backend
 from httpbed.campaign import campaign_setup, parallelism
 from httpbed.cli import plan as verb
-from httpbed.host import backend as backends
-from httpbed.host import doctor
-from httpbed.host.backend import Backend
 from httpbed.programs import catalog
 from httpbed.trial import content, program_roots, tls_certificates
 from httpbed.trial.plan import PlanOptions

@@ -13,10 +13,9 @@ import pytest
 
 import stored_campaigns
 from command_line import Command
-from httpbed.cli import serve_option
-from httpbed.cli.live_view import LiveView
+from httpbed.addons.live import serve_option, watch
+from httpbed.addons.live.live_view import LiveView
 from httpbed.cli.progress import Reporter
-from httpbed.report.live import watch
 from httpbed.store import campaign as campaigns
 from httpbed.store.campaign import Campaign
 
@@ -127,7 +126,7 @@ def test_the_process_beside_a_run_tells_what_changes(folder: Path) -> None:
 
 def test_a_process_that_loses_its_run_ends_by_itself(folder: Path) -> None:
     """A killed run leaves none behind: without the campaign's lock it says the last status."""
-    argv = [sys.executable, "-m", "httpbed.cli.watcher", str(folder)]
+    argv = [sys.executable, "-m", "httpbed.addons.live.watcher", str(folder)]
     ended = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=120)
     (only,) = map(json.loads, ended.stdout.splitlines())
     assert (only["ended"], only["running"]) == (3, False)

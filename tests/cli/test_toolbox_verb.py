@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from httpbed.base.errors import ConfigError, HostError
+from httpbed.bed.machine import doctor
+from httpbed.bed.toolbox import toolbox
 from httpbed.cli import doctor as doctor_verb
 from httpbed.cli import toolbox as toolbox_verb
-from httpbed.experiment.errors import ConfigError, HostError
-from httpbed.host import doctor
-from httpbed.host.packages import toolbox
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 
 import stored_campaigns
 from command_line import Command
-from httpbed.cli.verb_table import VERBS
+from httpbed.cli.verb_table import verbs
 from httpbed.experiment.schema import experiment_schema
 from httpbed.store import campaign as campaigns
 
@@ -196,7 +196,7 @@ def test_schema_prints_the_schema(httpbed: Command, words: list[str]) -> None:
     assert json.loads(httpbed(*words)[1]) == experiment_schema()
 
 
-@pytest.mark.parametrize("verb", sorted(VERBS))
+@pytest.mark.parametrize("verb", sorted(verbs()))
 def test_help_of_every_verb_says_when_to_use_it_and_names_json(httpbed: Command, verb: str) -> None:
     """People read when to use the verb, and scripts can read its output."""
     code, out, _ = httpbed(verb, "--help")

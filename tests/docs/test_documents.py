@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from httpbed.addons.pages.page import NamedPage
+from httpbed.addons.pages.sites.generated import ranjan
 from httpbed.experiment import profiles
 from httpbed.experiment.check import CHECKS
 from httpbed.experiment.metric import METRICS
-from httpbed.experiment.page import NamedPage
-from httpbed.web.sites.generated import ranjan
 
 ROOT = Path(__file__).parents[2]
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")

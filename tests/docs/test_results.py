@@ -13,8 +13,8 @@ import pytest
 
 import results_archives
 import results_page
-from httpbed.analysis.coverage import coverage
-from httpbed.report.claims_section import SHAPES
+from httpbed.addons.claims.claims_section_report import SHAPES
+from httpbed.addons.claims.coverage import coverage
 from results_archives import PAPERS, ROOT, PublishedExperiment, claims_of, place, whole
 
 CLAIMS = {"liu2024": 42, "biswal2016": 18, "zhang2023": 5, "ranjan2019": 6}

@@ -7,8 +7,8 @@ import tomllib
 
 import pytest
 
+from httpbed.base.clock import Clock
 from httpbed.experiment import differences, parser
-from httpbed.experiment.clock import Clock
 from httpbed.experiment.design import design
 from httpbed.experiment.differences import Version
 from httpbed.experiment.document import SCENARIO_PARTS

@@ -6,9 +6,9 @@ import pytest
 
 import campaigns
 import toml_documents
+from httpbed.addons.figures.placed import PlacedFigure, place
+from httpbed.addons.figures.published import parse_published
 from httpbed.experiment import parser
-from httpbed.experiment.figures.placed import PlacedFigure, place
-from httpbed.experiment.figures.published import parse_published
 
 BARS = """
 [[figure]]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from httpbed.experiment.page import NamedPage, PageLoad, SyntheticPage
+from httpbed.addons.pages.page import NamedPage, PageLoad, SyntheticPage
 from httpbed.experiment.workload import Download, parse
 
 

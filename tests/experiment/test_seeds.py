@@ -7,9 +7,9 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from httpbed.experiment import seeds
+from httpbed.base import seeds
+from httpbed.bed.network import plan as network
 from httpbed.experiment.scenario import Scenario
-from httpbed.network import plan as network
 from recorded import H2_LOSS, artifacts, trial
 
 names = st.text(alphabet="abcdefgh-> ", min_size=1, max_size=12)

@@ -9,16 +9,16 @@ from typing import get_args
 
 import pytest
 
-from httpbed.analysis.claims.judging import design_of
-from httpbed.analysis.duration import expected_s
+from httpbed.addons.claims import checking
+from httpbed.addons.claims.judging import design_of
+from httpbed.addons.pages.sites import corpus
+from httpbed.addons.pages.sites.generated import biswal
 from httpbed.campaign import preparation
-from httpbed.experiment.claims import checking
 from httpbed.experiment.factorial import ScaleName
 from httpbed.experiment.roles import ClientRole, Transport
 from httpbed.experiment.treatment import treatment_key
 from httpbed.programs import catalog as catalogs
-from httpbed.web.sites import corpus
-from httpbed.web.sites.generated import biswal
+from httpbed.results.duration import expected_s
 
 FOLDER = Path(__file__).parents[2] / "experiments"
 FILES = sorted(FOLDER.rglob("*.toml"))

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from httpbed.experiment import units
-from httpbed.experiment.errors import RejectedValueError
-from httpbed.experiment.impairments.queue import QueueLimit, parse_queue_limit
-from httpbed.experiment.units import (
+from httpbed.base import units
+from httpbed.base.errors import RejectedValueError
+from httpbed.base.units import (
     parse_duration,
     parse_rate,
     parse_share,
     parse_signed_duration,
     parse_size,
 )
+from httpbed.experiment.impairments.queue import QueueLimit, parse_queue_limit
 
 PARSERS: dict[str, Callable[[object], object]] = {
     "rate": parse_rate,

@@ -15,14 +15,14 @@ import pytest
 
 from families import until
 from host_sockets import opened
+from httpbed.bed.machine import backend as backends
+from httpbed.bed.machine.backend import Backend
+from httpbed.bed.network import idle_rtt
+from httpbed.bed.network import plan as network
+from httpbed.bed.network.access import Access
+from httpbed.bed.network.emulator import order
+from httpbed.bed.sandbox.dialogue import run_tool
 from httpbed.experiment.changes import Action
-from httpbed.host import backend as backends
-from httpbed.host.backend import Backend
-from httpbed.host.sandbox.dialogue import run_tool
-from httpbed.network import idle_rtt
-from httpbed.network import plan as network
-from httpbed.network.access import Access
-from httpbed.network.emulator import order
 from networks import Running, made, topology
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]

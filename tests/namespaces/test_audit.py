@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.studies.audit import session
+from httpbed.addons.audit import session
 from real_runs import SmallExperiment, httpbed
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]

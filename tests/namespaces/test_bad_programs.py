@@ -145,7 +145,7 @@ def test_a_server_that_fails_is_data(
 ) -> None:
     """The outcome names the cause; the server's output is bounded in file size and in memory."""
     if fault in {"silent", "hang"}:
-        monkeypatch.setattr("httpbed.host.sandbox.supervisor.START_TIMEOUT_S", 1.0)
+        monkeypatch.setattr("httpbed.bed.sandbox.supervisor.START_TIMEOUT_S", 1.0)
     monkeypatch.setattr(parts, "LOG_BYTES", LEAST_LOG_BYTES)
     record = ended(BAD_SERVER, fault, recipes, tmp_path / "campaign")
     assert record.attempt.outcome.kind == "failed"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.host.packages import quiche
+from httpbed.bed.toolbox import quiche
 
 pytestmark = pytest.mark.namespaces
 

@@ -14,9 +14,9 @@ import pytest
 
 import pages
 from browsing import CLIENT, SHELL, Place, Setting, catalog, lines, place
-from httpbed.host.packages import toolbox
-from httpbed.host.packages.identity import identity
-from httpbed.host.sandbox.spec import ProcessSpec
+from httpbed.bed.sandbox.spec import ProcessSpec
+from httpbed.bed.toolbox import toolbox
+from httpbed.bed.toolbox.identity import identity
 from httpbed.trial import tls_certificates
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]

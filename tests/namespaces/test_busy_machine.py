@@ -16,11 +16,11 @@ from types import ModuleType
 import pytest
 
 from handover_experiments import HandoverExperiment
+from httpbed.addons.handover import handover_checks as handover
 from httpbed.experiment.check import PRESSURE
 from httpbed.experiment.trial import Record
 from httpbed.trial import verdict
 from httpbed.trial.checks import bed
-from httpbed.trial.handover import checks as handover
 from patience import LIMITED
 from planting import Caught, emulators
 from real_runs import SmallExperiment, check, stage

@@ -16,9 +16,7 @@ from typing import Any
 
 import pytest
 
-from httpbed.experiment.errors import BedError
-from httpbed.host.packages import toolbox
-from httpbed.network.calibration import (
+from httpbed.addons.calibration import (
     cell_runner,
     disciplines,
     grid,
@@ -27,10 +25,12 @@ from httpbed.network.calibration import (
     other_cells,
     rebinding,
 )
-from httpbed.network.calibration.cell import DOWN, UP, Cell
-from httpbed.network.calibration.cell_runner import Bench
-from httpbed.network.calibration.judgement import Verdict
-from httpbed.network.plan import NetworkPlan
+from httpbed.addons.calibration.cell import DOWN, UP, Cell
+from httpbed.addons.calibration.cell_runner import Bench
+from httpbed.addons.calibration.judgement import Verdict
+from httpbed.base.errors import BedError
+from httpbed.bed.network.plan import NetworkPlan
+from httpbed.bed.toolbox import toolbox
 from networks import remade
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.alone]

@@ -16,8 +16,8 @@ import pytest
 import cluster_processes
 from cluster_processes import Service
 from families import until
-from httpbed.campaign.cluster import certificates
-from httpbed.host import unprivileged
+from httpbed.addons.cluster import certificates
+from httpbed.bed.machine import unprivileged
 from httpbed.programs.protocol import AUTHORITY
 from real_runs import SmallExperiment, httpbed
 
@@ -178,7 +178,7 @@ def test_a_run_with_certificates_that_the_scheduler_refuses_says_so(
 def test_a_worker_of_dask_without_certificates_does_not_begin(tmp_path: Path) -> None:
     """The preload would let each user who reaches its port run programs."""
     words = ["worker", "tcp://127.0.0.1:9", "--no-nanny", "--host", "127.0.0.1"]
-    preload = ["--preload", "httpbed.campaign.cluster.worker"]
+    preload = ["--preload", "httpbed.addons.cluster.worker"]
     with cluster_processes.service(
         [*cluster_processes.DASK, *words, *preload], tmp_path / "log"
     ) as one:

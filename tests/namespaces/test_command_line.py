@@ -14,8 +14,8 @@ import pytest
 import command_line
 from command_line import Command
 from families import until
-from httpbed.host.sandbox.spec import Exit, ProcessSpec
-from httpbed.host.sandbox.supervisor import Supervisor
+from httpbed.bed.sandbox.spec import Exit, ProcessSpec
+from httpbed.bed.sandbox.supervisor import Supervisor
 from orchestrator import Run
 from patience import HTTPBED
 from real_runs import CLI_S, SmallExperiment, completed, finished, httpbed

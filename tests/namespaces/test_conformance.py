@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from httpbed.addons.conformance import properties, session
+from httpbed.addons.conformance.networks import networks
+from httpbed.addons.conformance.shipped_sender import Control
 from httpbed.store import campaign
-from httpbed.studies.conformance import properties, session
-from httpbed.studies.conformance.networks import networks
-from httpbed.studies.conformance.sender import Control
 from patience import HTTPBED
 from real_runs import httpbed
 
@@ -46,7 +46,7 @@ def test_the_kernels_cubic_passes_as_cubic_and_fails_as_reno(
 
     The throughput depends on the machine as well as on the sender, so only properties that are
     counted in packets have to be within their tolerances. Other controls are judged from recorded
-    packet logs (tests/analysis/sender/test_recorded.py).
+    packet logs (tests/addons/conformance/sender/test_recorded.py).
     """
     control: Control = "cubic"
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))

@@ -12,9 +12,9 @@ import pytest
 from pydantic import TypeAdapter
 
 from browsing import Setting, place
-from httpbed.experiment.page import Page
-from httpbed.web.sites import catalog
-from httpbed.web.sites import site as sites
+from httpbed.addons.pages.page import Page
+from httpbed.addons.pages.sites import catalog
+from httpbed.addons.pages.sites import site as sites
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 

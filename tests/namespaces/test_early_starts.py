@@ -15,14 +15,14 @@ import pytest
 import command_line
 import linking
 from command_line import Command
+from httpbed.addons.interop import session
+from httpbed.base.errors import HostError
+from httpbed.bed.sandbox.spec import PartSpec, SandboxSpec
+from httpbed.bed.sandbox.supervisor import sandbox
+from httpbed.bed.toolbox import toolbox
 from httpbed.campaign import campaign_setup, preparation, program_versions
-from httpbed.experiment.errors import HostError
-from httpbed.host.packages import toolbox
-from httpbed.host.sandbox.spec import PartSpec, SandboxSpec
-from httpbed.host.sandbox.supervisor import sandbox
 from httpbed.programs import catalog
 from httpbed.store import campaign as campaigns
-from httpbed.studies.interop import session
 from httpbed.trial.plan import PlanOptions
 from real_runs import SmallExperiment, Stage
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from families import living, until
-from httpbed.experiment.errors import BedError
-from httpbed.host.guest import boot
+from httpbed.addons.virtual import boot
+from httpbed.base.errors import BedError
 from scripted_guest import console, scripted
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.as_root]
@@ -82,7 +82,7 @@ _ORCHESTRATOR = """
 import asyncio, sys
 from pathlib import Path
 import scripted_guest
-from httpbed.host.guest import boot
+from httpbed.addons.virtual import boot
 folder = Path(sys.argv[1])
 guest = scripted_guest.scripted(folder, f"setsid sh -c 'sleep 1000; : {folder}' & wait")
 begun = lambda _: (folder / "begun").touch()
@@ -105,8 +105,8 @@ def test_a_killed_orchestrator_takes_its_guest_along(tmp_path: Path, number: int
 _TESTED = """
 import sys
 from pathlib import Path
-from httpbed.host.guest import capability
-from httpbed.host.packages.guest_kernel import GuestKernel
+from httpbed.addons.virtual import capability
+from httpbed.addons.virtual.guest_kernel import GuestKernel
 found = capability.test(GuestKernel(Path(sys.argv[1]), "7.2", "", ""))
 print(found.ok, found.figure, found.remedy, sep="; ")
 """

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 import process_tree
-from httpbed.experiment.errors import BedError
-from httpbed.host import unprivileged
-from httpbed.host.guest import boot, command
+from httpbed.addons.virtual import boot, command
+from httpbed.base.errors import BedError
+from httpbed.bed.machine import unprivileged
 from scripted_guest import LEFT_BYTES, console, python, scripted
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.as_root]

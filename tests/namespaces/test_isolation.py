@@ -10,7 +10,7 @@ import pytest
 
 import process_tree
 from families import until
-from httpbed.host import unprivileged
+from httpbed.bed.machine import unprivileged
 from orchestrator import Run, Sandbox
 from real_runs import SmallExperiment
 

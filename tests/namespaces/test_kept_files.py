@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from httpbed.bed.toolbox import identity, toolbox
+from httpbed.bed.toolbox.toolbox import Contents
 from httpbed.experiment.kept import CAPTURE, KEYS
-from httpbed.host.packages import identity, toolbox
-from httpbed.host.packages.toolbox import Contents
 from real_runs import SmallExperiment, httpbed
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from httpbed.experiment.errors import HostError
+from httpbed.base.errors import HostError
+from httpbed.bed.machine import doctor
+from httpbed.bed.network import kernel
+from httpbed.bed.toolbox import toolbox
 from httpbed.experiment.impairments.rate import MTU_BYTES
 from httpbed.experiment.trial import Record
-from httpbed.host import doctor
-from httpbed.host.packages import toolbox
-from httpbed.network import kernel
 from real_runs import SmallExperiment, artifact, check, httpbed, stage, values
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from families import until
-from httpbed.experiment import seeds
-from httpbed.host.backend import TUN
-from httpbed.host.packages import passt
-from httpbed.network import fates
-from httpbed.network.shell import plan
+from httpbed.addons.link import plan
+from httpbed.base import seeds
+from httpbed.bed.machine.backend import TUN
+from httpbed.bed.network import fates
+from httpbed.bed.toolbox import passt
 from link_command import (
     ASK,
     LINK,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.host import backend as backends
-from httpbed.host.backend import Backend
+from httpbed.bed.machine import backend as backends
+from httpbed.bed.machine.backend import Backend
 from real_runs import SmallExperiment, artifact, check, stage
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]

@@ -11,10 +11,9 @@ import pytest
 import open_page
 from campaigns import Ending, campaign, timed
 from families import until
-from httpbed.analysis import status
-from httpbed.cli import serve_option
-from httpbed.report.live import server
-from httpbed.report.live.document import document
+from httpbed.addons.live import serve_option, server
+from httpbed.addons.live.document import document
+from httpbed.results import status
 from orchestrator import Run
 from real_runs import SmallExperiment
 

@@ -7,15 +7,14 @@ from pathlib import Path
 import pytest
 
 from browsing import SHELL, catalog
-from httpbed.experiment.errors import ConfigError
-from httpbed.host.packages import curl
-from httpbed.host.packages.ssrf_guard import Permission
-from httpbed.studies.mirror import session
-from httpbed.studies.mirror.browser_load import BrowserLoader, LoadedRequests, differences
-from httpbed.studies.mirror.crawler import MirrorLimits
-from httpbed.web.load import driver_output
-from httpbed.web.sites import catalog as catalog_of_sites
-from httpbed.web.sites import content_types
+from httpbed.addons.pages.load import driver_output
+from httpbed.addons.pages.mirror import curl, session
+from httpbed.addons.pages.mirror.browser_load import BrowserLoader, LoadedRequests, differences
+from httpbed.addons.pages.mirror.crawler import MirrorLimits
+from httpbed.addons.pages.mirror.ssrf_guard import Permission
+from httpbed.addons.pages.sites import catalog as catalog_of_sites
+from httpbed.addons.pages.sites import content_types
+from httpbed.base.errors import ConfigError
 from web import PNG, web
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]

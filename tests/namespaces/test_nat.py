@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import pytest
 
-from httpbed.experiment.errors import BedError
-from httpbed.network import plan as network
+from httpbed.base.errors import BedError
+from httpbed.bed.network import plan as network
 from httpbed.trial.checks import link as link_checks
 from networks import made, topology
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from httpbed.base.errors import HostError
 from httpbed.campaign import manifest
-from httpbed.experiment.errors import HostError
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Record
 from httpbed.trial.plan import TrialPlan
@@ -299,7 +299,7 @@ def test_a_server_that_never_listens_fails(
     campaign: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The run stops waiting for the ports after a bounded time."""
-    monkeypatch.setattr("httpbed.host.sandbox.supervisor.START_TIMEOUT_S", 1.0)
+    monkeypatch.setattr("httpbed.bed.sandbox.supervisor.START_TIMEOUT_S", 1.0)
     folder = recipe(tmp_path / "recipes", "nginx", "tcp = [443]", "tcp = [444]")
     record = only(stage(SmallExperiment(versions=("1.1",)), [folder]).run(campaign), "failed")
     assert "did not listen on TCP 444" in record.attempt.outcome.reason

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from packaging.utils import canonicalize_name
 
-from httpbed.host.sandbox.spec import PartSpec, ProcessSpec, SandboxSpec
-from httpbed.host.sandbox.supervisor import sandbox
+from httpbed.bed.sandbox.spec import PartSpec, ProcessSpec, SandboxSpec
+from httpbed.bed.sandbox.supervisor import sandbox
 from httpbed.programs import catalog
 from httpbed.programs.catalog import Catalog
 from httpbed.trial import program_roots

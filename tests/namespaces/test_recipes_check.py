@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from httpbed.addons.interop import pairings, session, table
+from httpbed.addons.interop.pairings import Pairing
+from httpbed.addons.interop.session import InteropResult
 from httpbed.programs import catalog
 from httpbed.programs.catalog import Catalog
-from httpbed.studies.interop import pairings, session, table
-from httpbed.studies.interop.pairings import Pairing
-from httpbed.studies.interop.session import InteropResult
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 

@@ -12,11 +12,11 @@ import pytest
 
 import replays
 from hars import CDN, MAIN, MIXED, ODD, STATS, Said, har
+from httpbed.addons.har import parser, writer
+from httpbed.addons.har.entries import HarDocument, HarEntry
+from httpbed.addons.pages.load import driver_output as loads
+from httpbed.addons.pages.sites.replay import selection, sizes
 from httpbed.experiment.trial import Record
-from httpbed.web.har import parser, writer
-from httpbed.web.har.entries import HarDocument, HarEntry
-from httpbed.web.load import driver_output as loads
-from httpbed.web.sites.replay import selection, sizes
 from real_runs import check
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.host.sandbox.spec import ProcessSpec, SandboxSpec
-from httpbed.host.sandbox.supervisor import sandbox
+from httpbed.bed.sandbox.spec import ProcessSpec, SandboxSpec
+from httpbed.bed.sandbox.supervisor import sandbox
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.as_root]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from httpbed.analysis import time_series
-from httpbed.analysis.timelines import attempts
+from httpbed.addons.timeline import time_series
+from httpbed.addons.timeline.timelines import attempts
 from httpbed.store import query
 from real_runs import SmallExperiment, artifact, stage
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.host.backend import Backend
-from httpbed.host.packages import toolbox
-from httpbed.network.calibration import cell_runner, judgement
-from httpbed.network.calibration.cell_runner import Bench
-from httpbed.network.calibration.other_cells import BUCKET_LIMIT_BYTES, bucket_queue
-from httpbed.network.plan import NetworkPlan
+from httpbed.addons.calibration import cell_runner, judgement
+from httpbed.addons.calibration.cell_runner import Bench
+from httpbed.addons.calibration.other_cells import BUCKET_LIMIT_BYTES, bucket_queue
+from httpbed.bed.machine.backend import Backend
+from httpbed.bed.network.plan import NetworkPlan
+from httpbed.bed.toolbox import toolbox
 from networks import remade
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.alone]

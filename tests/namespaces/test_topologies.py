@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 import pytest
 
-from httpbed.host import backend as backends
-from httpbed.host.backend import Backend
-from httpbed.network import idle_rtt, kernel
-from httpbed.network import plan as network
-from httpbed.network.kernel import READINGS
+from httpbed.bed.machine import backend as backends
+from httpbed.bed.machine.backend import Backend
+from httpbed.bed.network import idle_rtt, kernel
+from httpbed.bed.network import plan as network
+from httpbed.bed.network.kernel import READINGS
 from httpbed.trial.checks import kernel as kernel_checks
 from httpbed.trial.checks import link as link_checks
 from networks import made, topology

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from browsing import Setting, catalog, place
-from httpbed.experiment.page import Visit
+from httpbed.addons.pages.page import Visit
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
 from httpbed.trial import evidence
 

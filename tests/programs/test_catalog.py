@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.base.errors import ConfigError, Mistake
 from httpbed.programs import catalog
 from httpbed.programs.protocol import FileToFetch, Part
 
@@ -138,7 +138,7 @@ def test_nothing_but_recipes_knows_programs_by_name() -> None:
     """No module besides recipes and parsers names a program."""
     package = Path(str(resources.files("httpbed")))
     names = {tomllib.loads(CURL)["name"], "nginx"}
-    for room in ("experiment", "network", "host/sandbox", "store", "trial", "campaign"):
+    for room in ("experiment", "bed/network", "bed/sandbox", "store", "trial", "campaign"):
         modules = list((package / room).rglob("*.py"))
         assert modules, room
         for path in modules:

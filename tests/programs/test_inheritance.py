@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from httpbed.experiment.errors import ConfigError
+from httpbed.base.errors import ConfigError
 from httpbed.programs import catalog
 from httpbed.programs.inheritance import merged
 

@@ -9,7 +9,7 @@ from packaging.tags import Tag
 from packaging.utils import parse_wheel_filename
 from pydantic import ValidationError
 
-from httpbed.experiment.errors import ConfigError
+from httpbed.base.errors import ConfigError
 from httpbed.programs import catalog
 from httpbed.programs.install import Install
 

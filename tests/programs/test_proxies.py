@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from httpbed.bed.network import plan as network
 from httpbed.experiment.scenario import Scenario
-from httpbed.network import plan as network
 from httpbed.programs import catalog
 from httpbed.programs.parsers import PARSERS
 from httpbed.trial import parts

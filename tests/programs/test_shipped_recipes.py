@@ -9,8 +9,8 @@ from math import inf
 
 import pytest
 
+from httpbed.bed.sandbox.spec import ProcessSpec
 from httpbed.experiment.roles import ClientRole, Transport
-from httpbed.host.sandbox.spec import ProcessSpec
 from httpbed.programs import catalog
 from httpbed.programs.protocol import FileToFetch, Implementation, Part, RoleName, Upstream, Visit
 from httpbed.programs.recipe import Recipe

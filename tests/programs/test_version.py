@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
+from httpbed.base.errors import ConfigError, HostError
 from httpbed.campaign import program_versions
 from httpbed.campaign.program_versions import ReportedVersion
-from httpbed.experiment.errors import ConfigError, HostError
 from httpbed.programs import catalog
 from httpbed.programs.recipe import Recipe
 from httpbed.programs.version import VersionCommand

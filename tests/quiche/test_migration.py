@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from httpbed.host.packages import quiche
+from httpbed.bed.toolbox import quiche
 from httpbed.trial import tls_certificates
 
 pytestmark = [

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from campaigns import VERSIONS, Ending, campaign, timed
-from httpbed.analysis.findings import Findings, find
 from httpbed.report import html_tables, notes, publish
 from httpbed.report.answer import answer
 from httpbed.report.curve_names import LABEL_POINTS, spread
 from httpbed.report.figures import plots
+from httpbed.results.findings import Findings, find
 
 
 def sentences(findings: Findings, document: Mapping[str, Any]) -> list[str]:

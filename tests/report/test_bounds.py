@@ -9,9 +9,9 @@ from collections.abc import Mapping
 import pytest
 
 from campaigns import VERSIONS, Ending, campaign
-from httpbed.analysis import sample
-from httpbed.analysis.findings import find
 from httpbed.report import figures, html, html_tables
+from httpbed.results import sample
+from httpbed.results.findings import find
 from httpbed.store.results import Results
 
 LISTED = 10

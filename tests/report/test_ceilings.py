@@ -7,10 +7,10 @@ import io
 import pytest
 
 from campaigns import VERSIONS, campaign
-from httpbed.analysis.findings import find
 from httpbed.report import terminal_table
 from httpbed.report.notes import notes
 from httpbed.report.terminal import console
+from httpbed.results.findings import find
 
 ABOVE = "goodput above"
 

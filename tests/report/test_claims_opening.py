@@ -7,9 +7,10 @@ from collections.abc import Mapping
 import pytest
 
 from campaigns import VERSIONS, Ending, campaign, timed
-from httpbed.analysis.claims import judging
-from httpbed.analysis.coverage import coverage
-from httpbed.report import claims, claims_section
+from httpbed.addons.claims import claims_report as claims
+from httpbed.addons.claims import claims_section_report as claims_section
+from httpbed.addons.claims import judging
+from httpbed.addons.claims.coverage import coverage
 from httpbed.store.results import Results
 
 CLAIMS = """

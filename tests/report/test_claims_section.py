@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from campaigns import VERSIONS, campaign
-from httpbed.analysis.claims import judging
-from httpbed.analysis.claims.judging import JudgedClaim
-from httpbed.analysis.findings import find
-from httpbed.report import claims_section, html, publish, terminal, terminal_table
+from httpbed.addons.claims import claims_section_report as claims_section
+from httpbed.addons.claims import judging
+from httpbed.addons.claims.judging import JudgedClaim
+from httpbed.report import html, publish, terminal, terminal_table
+from httpbed.results.findings import find
 from httpbed.store.results import Results
 
 CLAIM = """

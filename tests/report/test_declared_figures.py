@@ -16,11 +16,11 @@ from matplotlib.text import Text
 
 from campaigns import VERSIONS, Ending, Ends, campaign, timed
 from declared_figures import HEAD, RATIO, SECONDS, SPREAD, drawn, heading, panels, usual
-from httpbed.analysis.findings import find
+from httpbed.addons.figures import section
+from httpbed.addons.figures.panels import PUBLISHED
 from httpbed.report import publish
-from httpbed.report.declared import section
-from httpbed.report.declared.panels import PUBLISHED
 from httpbed.report.figures import INK, PALETTE
+from httpbed.results.findings import find
 from httpbed.store.results import Results
 
 

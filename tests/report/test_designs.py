@@ -6,9 +6,9 @@ import io
 from collections.abc import Mapping
 
 from campaigns import VERSIONS, Ending, campaign
-from httpbed.analysis.findings import find
 from httpbed.experiment.document import network_factors
 from httpbed.report import html, levels, network, notes, terminal, terminal_table
+from httpbed.results.findings import find
 from nested import NESTED
 
 GROUPED = (

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from campaigns import VERSIONS, campaign
-from httpbed.analysis.findings import find
 from httpbed.report import publish
 from httpbed.report.answer import answer
 from httpbed.report.phrasing import signed
+from httpbed.results.findings import find
 
 VIRTUAL = {"clock": "virtual"}
 BUILDS = VERSIONS.replace('http_version = ["1.1", "2", "3"]', 'build = ["old", "new"]').replace(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from campaigns import VERSIONS, campaign
-from httpbed.analysis.findings import find
 from httpbed.report.factor_sentences import sentences
+from httpbed.results.findings import find
 
 MANY = VERSIONS.replace('["0 %", "2 %"]', str([f"{index} %" for index in range(20)])).replace(
     '["1.1", "2", "3"]', '["2", "3"]'

@@ -7,8 +7,8 @@ from matplotlib.patches import Rectangle
 
 from campaigns import VERSIONS, Ending, campaign
 from declared_figures import HEAD, RATIO, drawn, panels, usual
-from httpbed.report.declared import section
-from httpbed.report.declared.panels import NOT_RUN
+from httpbed.addons.figures import section
+from httpbed.addons.figures.panels import NOT_RUN
 
 BARS = 'kind = "bars"\nx = "loss"\nseries = "http_version"\n'
 

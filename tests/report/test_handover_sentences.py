@@ -9,11 +9,7 @@ from typing import Any
 import pytest
 
 from handover_campaigns import MIGRATION
-from httpbed.report import (
-    access,
-    drawing,
-    network,
-)
+from httpbed.report import access, drawing, network
 
 
 def said_of(**table: Any) -> str:

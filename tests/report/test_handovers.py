@@ -12,20 +12,14 @@ from click.testing import CliRunner
 
 from campaigns import campaign
 from handover_campaigns import MIGRATION, TrialCourse, handover_campaign, usual
-from httpbed.analysis import timelines as reading
-from httpbed.analysis.findings import find
-from httpbed.analysis.sample import by_treatment
+from httpbed.addons.handover import handovers_report as handovers
+from httpbed.addons.timeline import timelines as reading
+from httpbed.addons.timeline import timelines_report as timelines
+from httpbed.base.errors import ConfigError
 from httpbed.cli import report
-from httpbed.experiment.errors import ConfigError
-from httpbed.report import (
-    handovers,
-    html,
-    notes,
-    publish,
-    terminal,
-    terminal_table,
-    timelines,
-)
+from httpbed.report import html, notes, publish, terminal, terminal_table
+from httpbed.results.findings import find
+from httpbed.results.sample import by_treatment
 from httpbed.store import campaign as campaigns
 from httpbed.store import query
 from httpbed.store.results import Results

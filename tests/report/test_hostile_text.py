@@ -14,11 +14,11 @@ import pytest
 from matplotlib import rc_context
 
 from campaigns import VERSIONS, Ending, campaign, timed
-from httpbed.analysis.findings import find
-from httpbed.experiment.errors import visible, visible_lines
+from httpbed.base.errors import visible, visible_lines
 from httpbed.report import publish, terminal, terminal_table
 from httpbed.report.figures import STYLE, Plot
 from httpbed.report.visible_figure import VisibleFigure
+from httpbed.results.findings import find
 from httpbed.store.results import Results
 from page_campaigns import PAGES, page_campaign
 from report_script import without_own_script

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from campaigns import VERSIONS, Ending, campaign, timed
-from httpbed.analysis.findings import find
 from httpbed.report import figures, html, publish
+from httpbed.results.findings import find
 from httpbed.store.results import Results
 from report_script import without_own_script
 

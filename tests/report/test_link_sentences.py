@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from campaigns import VERSIONS, campaign
-from httpbed.analysis.findings import find
 from httpbed.report import drawing, levels, network
 from httpbed.report.figures import against_factors
+from httpbed.results.findings import find
 
 DELIVERED = {"delivered": "200 kB", "to": "client"}
 

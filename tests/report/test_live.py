@@ -11,11 +11,11 @@ import pytest
 
 import stored_campaigns
 from campaigns import Ending, campaign, timed
-from httpbed.analysis import status
-from httpbed.experiment.errors import visible_lines
+from httpbed.addons.live import page, terminal, watch
+from httpbed.addons.live.document import document
+from httpbed.base.errors import visible_lines
 from httpbed.report import terminal as consoles
-from httpbed.report.live import page, terminal, watch
-from httpbed.report.live.document import document
+from httpbed.results import status
 from httpbed.store import campaign as campaigns
 
 HOSTILE = "\x1b[31m\u202e</script><svg onload=a>"

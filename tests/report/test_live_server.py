@@ -14,10 +14,9 @@ from pathlib import Path
 import pytest
 
 from families import until
-from httpbed.cli import serve_option
-from httpbed.experiment.errors import ConfigError
-from httpbed.report.live import server
-from httpbed.report.live.server import StatusServer
+from httpbed.addons.live import serve_option, server
+from httpbed.addons.live.server import StatusServer
+from httpbed.base.errors import ConfigError
 
 WORD = "a-secret"
 STATUS = {"question": "<script>alert(1)</script>\x1b\u202e", "ended": 1}

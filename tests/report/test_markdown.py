@@ -11,11 +11,11 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from campaigns import VERSIONS, Ending, campaign
-from httpbed.analysis.findings import find
-from httpbed.experiment.errors import visible
+from httpbed.base.errors import visible
 from httpbed.report import markdown
 from httpbed.report.markdown_text import JOINER, escaped, table
 from httpbed.report.phrasing import DASH
+from httpbed.results.findings import find
 from httpbed.store.results import Results
 from page_campaigns import PAGES
 

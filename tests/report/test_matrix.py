@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import pytest
 
 from campaigns import VERSIONS, Ending, campaign, timed
-from httpbed.analysis.findings import Findings, find
+from httpbed.addons.claims.claim_matrix import Axes, Matrix, MatrixCell, choose, matrix
 from httpbed.experiment.experiment import ReportOptions
-from httpbed.report.matrix import Axes, Matrix, MatrixCell, choose, matrix
 from httpbed.report.phrasing import DASH
+from httpbed.results.findings import Findings, find
 from httpbed.store.results import Results
 
 TIMES = {"1.1": 1.3, "2": 1.0, "3": 0.8}

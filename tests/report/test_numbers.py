@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from campaigns import VERSIONS, campaign
-from httpbed.analysis.estimate import Interval
-from httpbed.analysis.findings import find
-from httpbed.analysis.sample import Bounded
 from httpbed.report import html_tables
 from httpbed.report.phrasing import beside, covering, goodput_number, number_format, ratio_text
+from httpbed.results.estimate import Interval
+from httpbed.results.findings import find
+from httpbed.results.sample import Bounded
 
 
 @pytest.mark.parametrize(

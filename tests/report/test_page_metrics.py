@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import pytest
 
 from campaigns import Ending, campaign
-from httpbed.analysis.findings import find
+from httpbed.addons.pages.report import metrics_table, section
+from httpbed.addons.pages.report.metrics_table import PageCell, PageTable
 from httpbed.report import html, summary
-from httpbed.report.pages import metrics_table, section
-from httpbed.report.pages.metrics_table import PageCell, PageTable
+from httpbed.results.findings import find
 from page_campaigns import PAGES
 
 FACTORS = {"1.1": 2.0, "2": 1.0, "3": 0.5}

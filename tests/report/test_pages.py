@@ -14,9 +14,9 @@ import pytest
 from PIL import Image, ImageSequence
 
 from campaigns import Ending, campaign
-from httpbed.analysis.findings import Findings, find
-from httpbed.report import figures, html, one_trial, publish, roles, terminal, terminal_table
-from httpbed.report.pages import (
+from httpbed.addons.pages.load import driver_output
+from httpbed.addons.pages.load.browser_load import BrowserLoad, Frame
+from httpbed.addons.pages.report import (
     bands,
     film,
     filmstrip,
@@ -26,11 +26,11 @@ from httpbed.report.pages import (
     section,
     thumbnails,
 )
-from httpbed.report.pages.pictured import PhotoPlot
-from httpbed.report.pages.section import Section
+from httpbed.addons.pages.report.pictured import PhotoPlot
+from httpbed.addons.pages.report.section import Section
+from httpbed.report import figures, html, one_trial, publish, roles, terminal, terminal_table
+from httpbed.results.findings import Findings, find
 from httpbed.store.results import Results
-from httpbed.web.load import driver_output
-from httpbed.web.load.browser_load import BrowserLoad, Frame
 from page_campaigns import GRID, PAGES, RECORDED, page_campaign
 from report_script import without_own_script
 

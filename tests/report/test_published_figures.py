@@ -15,12 +15,12 @@ from matplotlib.text import Text
 
 from campaigns import Ending, campaign
 from declared_figures import panels
+from httpbed.addons.figures import section
+from httpbed.addons.figures.placed import PlacedFigure, place
+from httpbed.addons.figures.stated import StatedFigure
 from httpbed.experiment import parser
 from httpbed.experiment.experiment import Experiment
-from httpbed.experiment.figures.placed import PlacedFigure, place
-from httpbed.experiment.figures.stated import StatedFigure
 from httpbed.experiment.metric import METRICS
-from httpbed.report.declared import section
 from httpbed.report.figures import Plot
 from httpbed.store.results import Results
 

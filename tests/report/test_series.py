@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from httpbed.addons.pages.load.browser_load import PageRequest
+from httpbed.addons.pages.report import waterfall
 from httpbed.report import figures, series
-from httpbed.report.pages import waterfall
-from httpbed.web.load.browser_load import PageRequest
 
 OF_PROTOCOLS = {"1.1": "#009e73", "2": "#0072b2", "3": "#d55e00"}
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from campaigns import VERSIONS, Ending, campaign, timed
-from httpbed.analysis.findings import find
 from httpbed.report import terminal_table
 from httpbed.report.terminal import console
+from httpbed.results.findings import find
 from httpbed.store.results import Results
 
 TIMES = {("1.1", "0 %"): 0.98, ("2", "0 %"): 0.98, ("3", "0 %"): 0.95}

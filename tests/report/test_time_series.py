@@ -11,11 +11,12 @@ from click.testing import CliRunner
 
 import recorded_series
 from campaigns import VERSIONS, Ending, campaign, timed
-from httpbed.analysis import timelines
-from httpbed.analysis.findings import find
+from httpbed.addons.timeline import time_series_report as time_series
+from httpbed.addons.timeline import timelines
 from httpbed.cli import report as verb
-from httpbed.report import inline, publish, time_series
+from httpbed.report import inline, publish
 from httpbed.report.figures import Plot
+from httpbed.results.findings import find
 from httpbed.store import query
 from httpbed.store.results import Results
 

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from campaigns import campaign
+from httpbed.base.errors import ConfigError
 from httpbed.cli import report
-from httpbed.experiment.errors import ConfigError
 from httpbed.store import query
 
 

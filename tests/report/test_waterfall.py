@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from httpbed.report.pages import phases, section, waterfall
-from httpbed.web.har import writer
-from httpbed.web.load.browser_load import BrowserLoad, PageRequest
+from httpbed.addons.har import writer
+from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
+from httpbed.addons.pages.report import phases, section, waterfall
 
 EVIL = "<script>alert('$x_1$')</script>"
 FULL = PageRequest(

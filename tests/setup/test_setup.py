@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import rust
-from httpbed.host.packages import cargo, pypi
+from httpbed.bed.toolbox import cargo, pypi
 
 SETUP = Path(__file__).resolve().parent.parent.parent / "setup"
 

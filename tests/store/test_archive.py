@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 import stored_campaigns
-from httpbed.analysis.dataset import table as dataset_table
-from httpbed.experiment.errors import ConfigError
+from httpbed.addons.dataset import table as dataset_table
+from httpbed.base.errors import ConfigError
 from httpbed.experiment.trial import Trial
 from httpbed.store import archive, campaign, query, sources, table_cache, tables, verification
 from httpbed.store.archive import Merged

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from httpbed.store import capacity_records
+from httpbed.addons.capacity import capacity_records
 
 BROWSER = "chromium-headless-shell"
 HOST = {"kernel": "6.18", "architecture": "x86_64", "cpu": "a", "cores": 2, "memory_bytes": 1}

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 import stored_campaigns
-from httpbed.analysis.findings import find
+from httpbed.base.errors import ConfigError, Mistake
 from httpbed.campaign import executor, growth_lines, preparation
-from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.factorial import ScaleName
 from httpbed.experiment.trial import Trial
 from httpbed.programs import catalog
 from httpbed.report import notes
+from httpbed.results.findings import find
 from httpbed.store import archive, finished, layout, query, verification
 from httpbed.store import campaign as campaigns
 from httpbed.store.campaign import Campaign

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import stored_campaigns
+from httpbed.base import whole_file
+from httpbed.base.errors import ConfigError
 from httpbed.cli import output_file
-from httpbed.experiment.errors import ConfigError
-from httpbed.store import whole_file
 
 
 @pytest.fixture

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from httpbed.store import layout, machine_log
+from httpbed.addons.cluster import machine_log
+from httpbed.store import layout
 
 
 def test_lines_are_read_back_in_order(tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 
 import stored_campaigns
+from httpbed.addons.handover.handover_event import HandoverEvent
 from httpbed.campaign import executor
-from httpbed.experiment.handover_event import HandoverEvent
 from httpbed.experiment.trial import Record
 from httpbed.store import campaign as campaigns
 from httpbed.store import finished, query, verification
@@ -86,7 +86,7 @@ def recorded(disk: Disk, patch: pytest.MonkeyPatch) -> Iterator[None]:
         return rename(path, target)
 
     with patch.context() as patched:
-        patched.setattr("httpbed.store.durable_files.THREADS", 1)
+        patched.setattr("httpbed.base.durable_files.THREADS", 1)
         patched.setattr(os, "fsync", disk.fsync)
         patched.setattr(Path, "rename", step)
         yield

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import stored_campaigns
-from httpbed.analysis.findings import find
-from httpbed.experiment.errors import ConfigError
+from httpbed.base.errors import ConfigError
 from httpbed.experiment.parser import RESERVED_FACTORS
+from httpbed.results.findings import find
 from httpbed.store import campaign as campaigns
 from httpbed.store import query
 from httpbed.store import tables as compact

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.store import whole_file
+from httpbed.base import whole_file
 
 
 def test_a_full_disk_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

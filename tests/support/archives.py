@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from httpbed.web.load.browser_load import BrowserLoad, PageRequest
+from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
 
 BEGAN = datetime(2026, 1, 31, 12, 0, 0, 250_000, tzinfo=UTC)
 HOST = "https://server.httpbed.test"

@@ -40,7 +40,7 @@ BOMBS: dict[str, Callable[[], str]] = {
 
 
 def _driver_output(file: Path) -> Any:
-    from httpbed.web.load import driver_output  # noqa: PLC0415 - only what is measured
+    from httpbed.addons.pages.load import driver_output  # noqa: PLC0415 - only what is measured
 
     (file.parent / "load.json").write_text('{"schema": 1, "ended": "loaded"}')
     file.rename(file.parent / "cdp.jsonl")
@@ -48,8 +48,8 @@ def _driver_output(file: Path) -> Any:
 
 
 def _har(file: Path) -> Any:
-    from httpbed.experiment.errors import ConfigError  # noqa: PLC0415 - as above
-    from httpbed.web.har import parser  # noqa: PLC0415 - as above
+    from httpbed.addons.har import parser  # noqa: PLC0415 - as above
+    from httpbed.base.errors import ConfigError  # noqa: PLC0415 - as above
 
     try:
         return parser.read_file(file)
@@ -58,7 +58,7 @@ def _har(file: Path) -> Any:
 
 
 def _net_log(file: Path) -> Any:
-    from httpbed.web.load import net_log  # noqa: PLC0415 - as above
+    from httpbed.addons.pages.load import net_log  # noqa: PLC0415 - as above
 
     return net_log.read(file.read_text())
 

@@ -12,16 +12,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from httpbed.experiment.page import Visit
-from httpbed.host.packages import toolbox
-from httpbed.host.sandbox.binaries import LINK, executable
-from httpbed.host.sandbox.spec import PartSpec, ProcessSpec, SandboxSpec
-from httpbed.host.sandbox.supervisor import Supervisor, sandbox
-from httpbed.network import plan as network
-from httpbed.network import running
-from httpbed.network.commands import NO_NEIGHBOUR_DISCOVERY
-from httpbed.network.plan import NetworkPlan
-from httpbed.network.processes import TOOLS
+from httpbed.addons.pages.page import Visit
+from httpbed.bed.network import plan as network
+from httpbed.bed.network import running
+from httpbed.bed.network.commands import NO_NEIGHBOUR_DISCOVERY
+from httpbed.bed.network.plan import NetworkPlan
+from httpbed.bed.network.processes import TOOLS
+from httpbed.bed.sandbox.binaries import LINK, executable
+from httpbed.bed.sandbox.spec import PartSpec, ProcessSpec, SandboxSpec
+from httpbed.bed.sandbox.supervisor import Supervisor, sandbox
+from httpbed.bed.toolbox import toolbox
 from httpbed.programs import catalog as catalogs
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.protocol import PageToLoad, Part

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import process_tree
 from families import until
-from httpbed.campaign.cluster import certificates
+from httpbed.addons.cluster import certificates
 from httpbed.programs.protocol import AUTHORITY
 
 LOOPBACK = "127.0.0.1"
@@ -100,7 +100,7 @@ def worker(address: str, name: str, folder: Path) -> contextlib.AbstractContextM
 def dask_worker(address: str, folder: Path) -> contextlib.AbstractContextManager[Service]:
     """Run a worker of Dask that becomes one of httpbed by the preload."""
     words = ["worker", address, "--host", LOOPBACK, "--nthreads", "1", "--no-nanny"]
-    preloads = ("--preload", "patient_blocks", "--preload", "httpbed.campaign.cluster.worker")
+    preloads = ("--preload", "patient_blocks", "--preload", "httpbed.addons.cluster.worker")
     equipped = [*preloads, "--resources", "measurement=1"]
     local = ["--local-directory", str(folder / "dask")]
     return service(

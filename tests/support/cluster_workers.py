@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import stored_campaigns
-from httpbed.campaign.cluster import attempt_archive
-from httpbed.campaign.cluster.messages import (
+from httpbed.addons.cluster import attempt_archive
+from httpbed.addons.cluster.messages import (
     BlockEnd,
     BlockRequest,
     CodeIdentity,
     PackedAttempt,
     WorkerFacts,
 )
-from httpbed.campaign.cluster.workers import ConnectedWorker, LostError
+from httpbed.addons.cluster.workers import ConnectedWorker, LostError
 from httpbed.experiment.machine import MachineFacts
 from httpbed.experiment.trial import Record, Trial
 from httpbed.store import campaign as campaigns

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from httpbed.network.calibration.cell import Cell
-from httpbed.network.calibration.evidence import CellEvidence, Floats, Passage
+from httpbed.addons.calibration.cell import Cell
+from httpbed.addons.calibration.evidence import CellEvidence, Floats, Passage
 
 FLOOR_S = 30e-6
 SEED = 3

@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from httpbed.host.sandbox.spec import ProcessSpec
-from httpbed.host.sandbox.supervisor import RefusalError, Supervisor
-from httpbed.network.processes import TOOLS
+from httpbed.bed.network.processes import TOOLS
+from httpbed.bed.sandbox.spec import ProcessSpec
+from httpbed.bed.sandbox.supervisor import RefusalError, Supervisor
 from httpbed.trial.attempt_plan import PlannedClient
 from httpbed.trial.run import clients as trial_clients
 from httpbed.trial.run import runner

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from matplotlib.axes import Axes
 
 from campaigns import VERSIONS, Ending, campaign, timed
-from httpbed.report.declared import section
+from httpbed.addons.figures import section
 from httpbed.report.figures import Plot
 from httpbed.store.results import Results
 

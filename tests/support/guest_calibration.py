@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from httpbed.host.guest import job
-from httpbed.network.calibration import session
-from httpbed.network.calibration.cell_runner import Bench
+from httpbed.addons.calibration import session
+from httpbed.addons.calibration.cell_runner import Bench
+from httpbed.addons.virtual import job
 
 SEED = 3
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from httpbed.host.guest.first_process import power_off as main
+from httpbed.addons.virtual.first_process import power_off as main
 
 __all__ = ["main"]

@@ -11,17 +11,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from httpbed.bed.network import running
+from httpbed.bed.network.commands import NO_NEIGHBOUR_DISCOVERY
+from httpbed.bed.network.plan import NetworkPlan
+from httpbed.bed.network.processes import TOOLS
+from httpbed.bed.network.running import Emulator
+from httpbed.bed.sandbox.binaries import LINK, PROBE, executable
+from httpbed.bed.sandbox.dialogue import Dialogue, run_tool
+from httpbed.bed.sandbox.spec import TRIAL_FOLDER, Ports, ProcessSpec, SandboxSpec
+from httpbed.bed.sandbox.supervisor import Supervisor, sandbox
+from httpbed.bed.toolbox import toolbox
 from httpbed.experiment.topology import Topology
-from httpbed.host.packages import toolbox
-from httpbed.host.sandbox.binaries import LINK, PROBE, executable
-from httpbed.host.sandbox.dialogue import Dialogue, run_tool
-from httpbed.host.sandbox.spec import TRIAL_FOLDER, Ports, ProcessSpec, SandboxSpec
-from httpbed.host.sandbox.supervisor import Supervisor, sandbox
-from httpbed.network import running
-from httpbed.network.commands import NO_NEIGHBOUR_DISCOVERY
-from httpbed.network.plan import NetworkPlan
-from httpbed.network.processes import TOOLS
-from httpbed.network.running import Emulator
 
 CHARGEN = 19
 """RFC 864."""

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from httpbed.host.packages import toolbox
+from httpbed.bed.toolbox import toolbox
 from httpbed.programs import catalog as catalogs
 from httpbed.programs.builtin.chromium.cdp import DevToolsClient
 from httpbed.programs.builtin.chromium.flags import SILENT

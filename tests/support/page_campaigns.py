@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from campaigns import Ending, campaign
-from httpbed.analysis import loads
+from httpbed.addons.pages import loads
 from httpbed.store.results import Results
 
 RECORDED = Path(__file__).parents[1] / "recorded" / "chromium-headless-shell-156.0.8078.79"

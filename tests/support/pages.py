@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from httpbed.web.sites.generated import images
+from httpbed.addons.pages.sites.generated import images
 
 IMAGES = 10
 IMAGE_BYTES = 12_000

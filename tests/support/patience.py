@@ -8,9 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from httpbed.addons.handover import handover_checks as handover
+from httpbed.addons.pages import replay_checks as replay
 from httpbed.experiment.check import HANDOVER_PROMPT, LATENESS, PRESSURE, RECORDED_DELAYS
-from httpbed.trial.checks import bed, replay
-from httpbed.trial.handover import checks as handover
+from httpbed.trial.checks import bed
 
 LIMITED = {
     (bed, "PRESSURE"): PRESSURE,

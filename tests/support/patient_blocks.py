@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 
-from httpbed.campaign.cluster import worker
+from httpbed.addons.cluster import worker
 
 _MAIN = """
 import patience
 patience.lift()
-from httpbed.campaign.cluster import block_process
+from httpbed.addons.cluster import block_process
 block_process.main()
 """
 worker.PROGRAM = (sys.executable, "-c", _MAIN)

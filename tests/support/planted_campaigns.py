@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 import campaigns
-from httpbed.analysis.claims import judging
-from httpbed.analysis.claims.judging import ArmJudgement
+from httpbed.addons.claims import judging
+from httpbed.addons.claims.judging import ArmJudgement
 
 RARE, STALL = 0.2, 2.5
 

@@ -10,13 +10,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from httpbed.bed.machine.backend import Backend
 from httpbed.campaign import campaign_setup, preparation
 from httpbed.campaign import run as campaign_run
 from httpbed.campaign.executor import MOST_RETRIES
 from httpbed.campaign.parallelism import Parallelism
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.experiment.trial import Check, Record
-from httpbed.host.backend import Backend
 from httpbed.programs import catalog as catalogs
 from httpbed.store import campaign as campaigns
 from httpbed.trial.plan import CampaignSetup, PlanOptions

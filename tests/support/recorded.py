@@ -6,9 +6,9 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
+from httpbed.bed.toolbox.toolbox import Root
 from httpbed.experiment.metric import Observation
 from httpbed.experiment.trial import Check, Record, Trial
-from httpbed.host.packages.toolbox import Root
 from httpbed.programs import catalog
 from httpbed.trial import evidence, observe, plan, verdict
 from httpbed.trial.checks import registry

@@ -6,12 +6,13 @@ import copy
 from dataclasses import replace
 from typing import Any
 
-from httpbed.experiment.handover import Handover
+from httpbed.addons.handover import handover_checks as handover
+from httpbed.addons.handover import handover_metrics as metrics
+from httpbed.addons.handover import handover_outcome as outcome
+from httpbed.addons.handover.handover import Handover
+from httpbed.addons.handover.handover_outcome import HandoverVerdict
 from httpbed.experiment.trial import Check
 from httpbed.trial.evidence import AttemptEvidence
-from httpbed.trial.handover import checks as handover
-from httpbed.trial.handover import metrics, outcome
-from httpbed.trial.handover.outcome import HandoverVerdict
 from planted import Fault
 from recorded import HANDED_OVER, chains, recorded_evidence, trial
 

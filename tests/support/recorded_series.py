@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from httpbed.analysis import timelines
+from httpbed.addons.timeline import timelines
 from httpbed.experiment.kept import LINK_RESULT
 from httpbed.store import campaign as campaigns
 from httpbed.store.results import Results

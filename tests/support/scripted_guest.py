@@ -7,9 +7,9 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from httpbed.host.guest import visible_files
-from httpbed.host.guest.command import CONSOLE, Guest
-from httpbed.host.sandbox.spec import SandboxSpec
+from httpbed.addons.virtual import visible_files
+from httpbed.addons.virtual.command import CONSOLE, Guest
+from httpbed.bed.sandbox.spec import SandboxSpec
 
 LEFT_BYTES = 2**24
 

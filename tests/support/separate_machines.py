@@ -15,7 +15,7 @@ from pathlib import Path
 import cluster_processes
 from cluster_processes import WORKER, Service
 from families import until
-from httpbed.host import unprivileged
+from httpbed.bed.machine import unprivileged
 from patience import HTTPBED
 
 _OWN_USERS = () if unprivileged.is_machines_root() else ("--user", "--map-root-user")

@@ -20,7 +20,7 @@ from functools import cache
 from unittest import mock
 
 import recorded
-from httpbed.experiment import units
+from httpbed.base import units
 from httpbed.experiment.check import LATENESS, PRESSURE, ROUND_TRIP_TIME
 from httpbed.experiment.metric import METRICS, Observation
 from httpbed.experiment.trial import Attempt, Check, Outcome, OutcomeKind, Record, Trial

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.analysis.fairness import jain
+from httpbed.results.fairness import jain
 from httpbed.store import packet_log
 from httpbed.store.packet_log import PacketLog
 from httpbed.trial import fairness

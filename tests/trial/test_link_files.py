@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from httpbed.base import folders
+from httpbed.base.errors import ConfigError
 from httpbed.campaign import preparation
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.experiment import parser
-from httpbed.experiment.errors import ConfigError
 from httpbed.experiment.impairments.rate import Trace
-from httpbed.host import folders
 from httpbed.programs import catalog
 from httpbed.store import campaign as campaigns
 from httpbed.store.packet_log import COLUMNS

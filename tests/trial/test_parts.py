@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from httpbed.bed.network import plan as network
 from httpbed.experiment.scenario import Scenario
-from httpbed.network import plan as network
 from httpbed.programs.protocol import Upstream
 from httpbed.trial import hops, parts
 from httpbed.trial.attempt_plan import BODIES

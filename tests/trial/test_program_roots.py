@@ -9,9 +9,9 @@ import pytest
 from pydantic import ValidationError
 
 import linking
-from httpbed.experiment.errors import ConfigError, HostError
-from httpbed.host.packages import toolbox
-from httpbed.host.packages.toolbox import Contents, Root
+from httpbed.base.errors import ConfigError, HostError
+from httpbed.bed.toolbox import toolbox
+from httpbed.bed.toolbox.toolbox import Contents, Root
 from httpbed.programs import catalog, user_program
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.install import Install

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from httpbed.addons.pages import sites
+from httpbed.addons.pages.page import PageLoad
+from httpbed.addons.pages.sites.generated import images
+from httpbed.base.errors import ConfigError
 from httpbed.campaign import preparation
-from httpbed.experiment.errors import ConfigError
-from httpbed.experiment.page import PageLoad
 from httpbed.programs import catalog
-from httpbed.trial import sites
-from httpbed.web.sites.generated import images
 from page_campaigns import PAGES
 
 PAGE = '{ objects = 64, size = "10 kB" }'

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from httpbed.experiment.clock import GUEST_STARTS
+from httpbed.base.clock import GUEST_STARTS
 from httpbed.programs.protocol import AUTHORITY, CERTIFICATE, certificate_file
 from httpbed.trial import tls_certificates
 

@@ -8,8 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from guest_trials import planted, printed
-from httpbed.host.guest import job
-from httpbed.trial.guest import outside
+from httpbed.addons.virtual import job, outside
 
 TIME_STAMP = (
     "import ctypes, mmap, time;"

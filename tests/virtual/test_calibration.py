@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import guest_calibration
-from httpbed.host.guest import boot, job, visible_files
-from httpbed.host.guest.command import Guest
-from httpbed.host.packages import guest_kernel, toolbox
-from httpbed.network.calibration import session
+from httpbed.addons.calibration import session
+from httpbed.addons.virtual import boot, guest_kernel, job, visible_files
+from httpbed.addons.virtual.command import Guest
+from httpbed.bed.toolbox import toolbox
 
 LIMIT_S = 3600.0
 MEMORY_BYTES = 2**31

@@ -12,10 +12,10 @@ from bench.exactness import evidence, families, repetitions
 
 import replays
 from hars import MIXED
+from httpbed.addons.interop import session
 from httpbed.campaign.parallelism import ONE
 from httpbed.programs import catalog as catalogs
 from httpbed.store import campaign as campaigns
-from httpbed.studies.interop import session
 
 CATALOG = catalogs.load()
 TRIALS = {

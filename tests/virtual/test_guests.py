@@ -19,10 +19,10 @@ from bench.virtual_time import burning
 
 from families import until
 from guest_trials import LOSSY, evidence, kernels
+from httpbed.addons.virtual import capability, guest_kernel
+from httpbed.bed.toolbox import quiche
 from httpbed.experiment.check import AS_DRAWN
 from httpbed.experiment.trial import Record
-from httpbed.host.guest import capability
-from httpbed.host.packages import guest_kernel, quiche
 from link_command import LINK, PING, SEND, link, python
 from patience import HTTPBED
 from real_runs import Stage, stage, values

@@ -11,7 +11,7 @@ import pytest
 
 from families import until
 from guest_trials import LOSSY, evidence, kernels
-from httpbed.host.packages import guest_kernel
+from httpbed.addons.virtual import guest_kernel
 from orchestrator import Run
 from real_runs import finished
 

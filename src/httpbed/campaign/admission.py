@@ -34,11 +34,11 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
+from httpbed.bed.machine import pressure
 from httpbed.campaign import parallelism
 from httpbed.campaign.demands import LEAST_DEMAND, Demands, Keys
 from httpbed.campaign.parallelism import Parallelism
 from httpbed.experiment.trial import Attempt, Record, Trial
-from httpbed.host import pressure
 from httpbed.trial import verdict
 from httpbed.trial.run.demand_reports import ReportDemand
 

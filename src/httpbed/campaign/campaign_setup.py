@@ -7,19 +7,19 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from httpbed.addons.pages import sites as pages
+from httpbed.addons.virtual import capability as guests
+from httpbed.addons.virtual import guest_kernel
+from httpbed.addons.virtual.guest_kernel import GuestKernel
+from httpbed.base.clock import Clock
+from httpbed.base.errors import HostError
+from httpbed.bed.machine import doctor
+from httpbed.bed.network.kernel import KINDS
+from httpbed.bed.toolbox.toolbox import Root
 from httpbed.campaign.preparation import LoadedExperiment
-from httpbed.experiment.clock import Clock
-from httpbed.experiment.errors import HostError
 from httpbed.experiment.roles import DEFAULT_CONTROL
-from httpbed.host import doctor
-from httpbed.host.guest import capability as guests
-from httpbed.host.packages import guest_kernel
-from httpbed.host.packages.guest_kernel import GuestKernel
-from httpbed.host.packages.toolbox import Root
-from httpbed.network.kernel import KINDS
 from httpbed.programs.catalog import Catalog
 from httpbed.trial import content, link_files, program_roots, tls_certificates
-from httpbed.trial import sites as pages
 from httpbed.trial.plan import CampaignSetup, PlanOptions
 
 Say = Callable[[str], None]

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from httpbed.addons.virtual import guest_kernel
+from httpbed.base.errors import ConfigError, Mistake
+from httpbed.bed.machine.backend import Backend, require_ip
+from httpbed.bed.network import kernel
+from httpbed.bed.network.kernel import UnsupportedKey
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.experiment import parser
 from httpbed.experiment.document import fill, level_values
-from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.trial import Trial
-from httpbed.host.backend import Backend, require_ip
-from httpbed.host.packages import guest_kernel
-from httpbed.network import kernel
-from httpbed.network.kernel import UnsupportedKey
 
 _REMEDY = "choose another kind, or run without --link-backend"
 

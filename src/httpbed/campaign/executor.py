@@ -13,17 +13,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from httpbed.campaign import quiet_machine
+from httpbed.addons.capacity import quiet_machine
+from httpbed.addons.capacity.quiet_machine import Patience
+from httpbed.addons.virtual import outside
+from httpbed.base.errors import BedError
 from httpbed.campaign.admission import Admission
 from httpbed.campaign.interruption import Interruption
 from httpbed.campaign.progress import AttemptProgress
-from httpbed.campaign.quiet_machine import Patience
 from httpbed.experiment.check import CARRIED_OUT
-from httpbed.experiment.errors import BedError
 from httpbed.experiment.trial import Attempt, Record, Trial
 from httpbed.store.campaign import Campaign
 from httpbed.trial import isolation, verdict
-from httpbed.trial.guest import outside
 from httpbed.trial.plan import CampaignSetup, TrialPlan
 from httpbed.trial.run import runner
 from httpbed.trial.run.demand_reports import ReportDemand

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import get_args
 
+from httpbed.base.errors import ConfigError, Mistake
 from httpbed.campaign.preparation import LoadedExperiment
-from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.kept import ProgramRecord
 from httpbed.experiment.roles import ClientRole, Hop, ProxyRole, Role, ServerRole
 from httpbed.programs.catalog import Catalog

@@ -8,13 +8,15 @@ from datetime import UTC, datetime
 from importlib import metadata, resources
 from typing import Any
 
+from httpbed.addons.virtual import guest_kernel
+from httpbed.addons.virtual.guest_kernel import GuestKernel
+from httpbed.base import file_digest
+from httpbed.bed.machine import facts
+from httpbed.bed.sandbox.binaries import LINK, SANDBOX, executable
+from httpbed.bed.toolbox import identity
+from httpbed.bed.toolbox.identity import ProgramIdentity
 from httpbed.campaign import program_versions
 from httpbed.campaign.preparation import LoadedExperiment
-from httpbed.host import facts, file_digest
-from httpbed.host.packages import guest_kernel, identity
-from httpbed.host.packages.guest_kernel import GuestKernel
-from httpbed.host.packages.identity import ProgramIdentity
-from httpbed.host.sandbox.binaries import LINK, SANDBOX, executable
 from httpbed.store.layout import MANIFEST_SCHEMA
 from httpbed.trial.parts import RANDOM_DEVICE
 from httpbed.trial.plan import CampaignSetup

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from httpbed.experiment.clock import Clock
+from httpbed.base.clock import Clock
 
 MOST_PER_CPU = 24
 """Upper bound of adapted parallelism. A download at 10 Mbit/s takes a tenth of a CPU, so that the

@@ -11,27 +11,27 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from httpbed.campaign import claim_trials
-from httpbed.campaign.claim_trials import ClaimTrials
+from httpbed.addons.claims import claim_trials
+from httpbed.addons.claims.claim_trials import ClaimTrials
+from httpbed.addons.pages import sites as pages
+from httpbed.addons.pages.page import PageLoad, RecordedPage
+from httpbed.addons.pages.sites.catalog import CachedSite
+from httpbed.base.clock import Clock
+from httpbed.base.errors import ConfigError, Mistake
+from httpbed.bed.network.link_file import LinkFile
 from httpbed.experiment import design_size, parser, replication
-from httpbed.experiment.clock import Clock
 from httpbed.experiment.design import design
 from httpbed.experiment.document import SCENARIO_PARTS, fill, level_values
-from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.factorial import ScaleName
-from httpbed.experiment.page import PageLoad, RecordedPage
 from httpbed.experiment.parser import ParsedExperiment
 from httpbed.experiment.replication import Replicates
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Trial
 from httpbed.experiment.workload import Workload
-from httpbed.network.link_file import LinkFile
 from httpbed.programs import role_checks
 from httpbed.programs.catalog import Catalog
-from httpbed.trial import sites as pages
 from httpbed.trial.link_files import LinkFiles
-from httpbed.web.sites.catalog import CachedSite
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from httpbed.experiment.errors import ConfigError, HostError, Mistake
+from httpbed.base import untrusted_files
+from httpbed.base.errors import ConfigError, HostError, Mistake
+from httpbed.bed.machine import scratch
+from httpbed.bed.network.processes import TOOLS
+from httpbed.bed.sandbox.spec import PartSpec, ProcessSpec, SandboxSpec
+from httpbed.bed.sandbox.supervisor import RefusalError, sandbox
 from httpbed.experiment.scenario import Scenario
-from httpbed.host import scratch
-from httpbed.host.sandbox import untrusted_files
-from httpbed.host.sandbox.spec import PartSpec, ProcessSpec, SandboxSpec
-from httpbed.host.sandbox.supervisor import RefusalError, sandbox
-from httpbed.network.processes import TOOLS
 from httpbed.programs.recipe import VERSION_BYTES, Recipe
 from httpbed.trial.isolation import SANDBOX_BYTES
 from httpbed.trial.parts import LOG_BYTES

@@ -22,14 +22,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from httpbed.campaign import (
-    campaign_setup,
-    executor,
-    growth_lines,
-    manifest,
-    quiet_machine,
-    stopping,
-)
+from httpbed.addons.capacity import quiet_machine
+from httpbed.bed.machine.backend import Backend
+from httpbed.campaign import campaign_setup, executor, growth_lines, manifest, stopping
 from httpbed.campaign.admission import Admission
 from httpbed.campaign.executor import MOST_RETRIES, Work
 from httpbed.campaign.parallelism import Parallelism
@@ -37,7 +32,6 @@ from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.campaign.progress import AttemptProgress
 from httpbed.campaign.stopping import Stopping
 from httpbed.experiment.trial import Attempt
-from httpbed.host.backend import Backend
 from httpbed.programs.catalog import Catalog
 from httpbed.store import campaign as campaigns
 from httpbed.store import damage, growth, layout

@@ -18,7 +18,7 @@ class Stopping:
     """
 
     def __init__(self, directory: Path, rule: Replicates) -> None:
-        from httpbed.store.growing import GrowingCampaign  # noqa: PLC0415 - it imports pyarrow
+        from httpbed.addons.live.growing import GrowingCampaign  # noqa: PLC0415 - it imports pyarrow
 
         self._campaign = GrowingCampaign(directory)
         self.rule = rule
@@ -31,8 +31,8 @@ class Stopping:
 
     def _judged(self) -> frozenset[TreatmentKey]:
         # Statistics take time to import, and runs without such a rule do not need them.
-        from httpbed.analysis import sample, stopping  # noqa: PLC0415
-        from httpbed.analysis.findings import default_metric  # noqa: PLC0415
+        from httpbed.results import sample, stopping  # noqa: PLC0415
+        from httpbed.results.findings import default_metric  # noqa: PLC0415
 
         results = self._campaign.results
         found = sample.samples(results, default_metric(results))

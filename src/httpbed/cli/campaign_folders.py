@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from httpbed.base.errors import ConfigError, Mistake
 from httpbed.cli.echo import echo
-from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.store import damage, query
 from httpbed.store.results import Results
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.base.errors import ConfigError, Mistake
 
 Check = Callable[[Path, click.Context], object]
 """Reads the path; raises ConfigError."""

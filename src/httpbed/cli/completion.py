@@ -40,7 +40,7 @@ def clients(context: click.Context, parameter: click.Parameter, typed: str) -> l
 def pages(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
     """Return names of pages."""
     del context, parameter
-    from httpbed.web.sites import catalog  # noqa: PLC0415
+    from httpbed.addons.pages.sites import catalog  # noqa: PLC0415
 
     return _beginning(catalog.names(), typed)
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
+from httpbed.bed.machine import backend
 from httpbed.campaign import preparation
 from httpbed.campaign.parallelism import ONE
 from httpbed.cli import experiment_argument, run
 from httpbed.cli.verb import verb
-from httpbed.host import backend
 from httpbed.programs import catalog as catalogs
 
 

@@ -7,14 +7,15 @@ from pathlib import Path
 
 import click
 
+from httpbed.addons.virtual import capability as guests
+from httpbed.addons.virtual import guest_kernel
+from httpbed.base.errors import HostError
+from httpbed.bed.machine import doctor, facts
+from httpbed.bed.sandbox import binaries
+from httpbed.bed.toolbox import passt, toolbox
 from httpbed.cli.echo import echo
 from httpbed.cli.verb import verb
-from httpbed.experiment.errors import HostError
 from httpbed.experiment.machine import MachineFacts
-from httpbed.host import doctor, facts
-from httpbed.host.guest import capability as guests
-from httpbed.host.packages import guest_kernel, passt, toolbox
-from httpbed.host.sandbox import binaries
 from httpbed.programs import catalog
 from httpbed.trial import program_roots
 

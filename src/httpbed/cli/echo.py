@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from httpbed.experiment.errors import visible_lines
+from httpbed.base.errors import visible_lines
 
 
 def echo(text: object = "", *, err: bool = False, nl: bool = True) -> None:

@@ -6,14 +6,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from httpbed.analysis import duration, guest_cost
+from httpbed.addons.virtual import guest_cost
+from httpbed.base import units
 from httpbed.campaign import parallelism
 from httpbed.campaign.preparation import LoadedExperiment
-from httpbed.experiment import units
 from httpbed.experiment.roles import ClientRole, Transport
 from httpbed.experiment.treatment import treatment_key
 from httpbed.experiment.trial import Trial
 from httpbed.programs.catalog import Catalog
+from httpbed.results import duration
 
 A_YEAR_S = 365 * 86_400.0
 SLOWER = 1.5

@@ -10,6 +10,11 @@ from typing import Any, TypeVar, get_args
 
 import click
 
+from httpbed.base import user_file
+from httpbed.base.clock import Clock
+from httpbed.base.errors import ConfigError, Mistake
+from httpbed.base.user_file import NotAFileError
+from httpbed.bed.machine.backend import Backend
 from httpbed.campaign import keeping, preparation
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.cli.checked_path import CheckedPath
@@ -18,13 +23,8 @@ from httpbed.cli.json_option import json_option as json_option  # noqa: PLC0414 
 from httpbed.cli.one_of import OneOf, suggestion
 from httpbed.cli.whole_number import WholeNumber
 from httpbed.experiment import buckets, kept, replication
-from httpbed.experiment.clock import Clock
-from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.factorial import ScaleName
 from httpbed.experiment.parser import WHOLE_FILE
-from httpbed.host import user_file
-from httpbed.host.backend import Backend
-from httpbed.host.user_file import NotAFileError
 from httpbed.programs import catalog as catalogs
 from httpbed.programs.catalog import Catalog, second_build
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
+from httpbed.base.errors import RejectedValueError
 from httpbed.campaign import parallelism
 from httpbed.campaign.parallelism import Parallelism
-from httpbed.experiment.errors import RejectedValueError
 
 AUTO = "auto"
 MOST = 64

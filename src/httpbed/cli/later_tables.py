@@ -7,15 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from httpbed.analysis.claims import judging
+from httpbed.addons.claims import checking as claim_checks
+from httpbed.addons.claims import judging
+from httpbed.addons.claims.stated import StatedClaim
+from httpbed.addons.figures import checking as figure_checks
+from httpbed.base.errors import ConfigError, Mistake
 from httpbed.cli import experiment_argument
 from httpbed.experiment import parser
-from httpbed.experiment.claims import checking as claim_checks
-from httpbed.experiment.claims.stated import StatedClaim
 from httpbed.experiment.document import KeyPath
-from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.experiment import Experiment
-from httpbed.experiment.figures import checking as figure_checks
 from httpbed.experiment.table_problem import TableProblem
 from httpbed.store.results import Results
 

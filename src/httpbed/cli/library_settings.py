@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from httpbed.host import folders
+from httpbed.base import folders
 
 
 def apply() -> None:

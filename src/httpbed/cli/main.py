@@ -12,12 +12,13 @@ from pathlib import Path
 
 import click
 
+from httpbed.base import folders
+from httpbed.base.errors import BedError, ConfigError, HostError
+from httpbed.bed.machine import unprivileged
 from httpbed.cli import library_settings
 from httpbed.cli.echo import echo
 from httpbed.cli.signals import Termination
 from httpbed.cli.verb_table import Verbs
-from httpbed.experiment.errors import BedError, ConfigError, HostError
-from httpbed.host import folders, unprivileged
 
 STDERR = 2
 """The last of the descriptors that every program expects to be open."""

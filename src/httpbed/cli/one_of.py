@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from httpbed.experiment.errors import RejectedValueError
+from httpbed.base.errors import RejectedValueError
 
 _FEW = 8
 """So many words are listed when none is similar."""

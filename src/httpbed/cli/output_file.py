@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from httpbed.experiment.errors import ConfigError, Mistake
-from httpbed.host import user_file
-from httpbed.host.user_file import Kind
+from httpbed.base import user_file
+from httpbed.base.errors import ConfigError, Mistake
+from httpbed.base.user_file import Kind
 from httpbed.store import layout
 
 FIGURES = {

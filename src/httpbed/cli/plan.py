@@ -11,25 +11,25 @@ from typing import Any
 
 import click
 
+from httpbed.addons.claims.claim_trials import ClaimTrials
+from httpbed.addons.handover import steps
+from httpbed.addons.handover.steps import HandoverPlan
+from httpbed.base import units
+from httpbed.base.clock import Clock
+from httpbed.base.errors import ConfigError, Mistake
+from httpbed.bed.machine import backend
+from httpbed.bed.network.commands import NO_NEIGHBOUR_DISCOVERY
+from httpbed.bed.toolbox import toolbox
 from httpbed.campaign import campaign_setup, capability
-from httpbed.campaign.claim_trials import ClaimTrials
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.cli import expected_durations, experiment_argument
 from httpbed.cli.echo import echo
 from httpbed.cli.verb import verb
-from httpbed.experiment import units
-from httpbed.experiment.clock import Clock
-from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.factorial import ScaleName
 from httpbed.experiment.treatment import treatment_key
 from httpbed.experiment.trial import Trial
-from httpbed.host import backend
-from httpbed.host.packages import toolbox
-from httpbed.network.commands import NO_NEIGHBOUR_DISCOVERY
 from httpbed.programs.catalog import Catalog
 from httpbed.trial import plan
-from httpbed.trial.handover import steps
-from httpbed.trial.handover.steps import HandoverPlan
 from httpbed.trial.plan import PlanOptions, TrialPlan
 
 Planner = Callable[[Trial], TrialPlan]

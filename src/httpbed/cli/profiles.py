@@ -8,12 +8,12 @@ from typing import Any
 
 import click
 
+from httpbed.base.errors import ConfigError, Mistake, RejectedValueError
 from httpbed.cli import completion
 from httpbed.cli.echo import echo
 from httpbed.cli.json_option import json_option
 from httpbed.cli.verb import verb
 from httpbed.experiment import profiles
-from httpbed.experiment.errors import ConfigError, Mistake, RejectedValueError
 
 
 @verb("profiles")

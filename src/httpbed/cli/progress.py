@@ -8,11 +8,11 @@ from typing import Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 
+from httpbed.addons.live import terminal
+from httpbed.base import units
 from httpbed.campaign.progress import AttemptProgress, Pace, RunProgress
 from httpbed.cli.echo import echo
 from httpbed.cli.progress_bar import LiveBar
-from httpbed.experiment import units
-from httpbed.report.live import terminal
 
 MOST_SILENCE_S = 60.0
 """Longest time without a line where there is no terminal."""

@@ -10,21 +10,21 @@ from typing import Any
 
 import click
 
+from httpbed.addons.interop import pairings, table
+from httpbed.addons.interop import session as checking
+from httpbed.addons.interop.pairings import Pairing
+from httpbed.addons.interop.session import InteropResult, PairingResult
+from httpbed.base.errors import HostError
+from httpbed.bed.machine import scratch
 from httpbed.cli import completion, output_file
 from httpbed.cli.echo import echo, say
 from httpbed.cli.experiment_argument import catalog, json_option, recipes_option
 from httpbed.cli.verb import verb_group
 from httpbed.cli.whole_number import WholeNumber
-from httpbed.experiment.errors import HostError
-from httpbed.host import scratch
 from httpbed.programs import catalog as catalogs
 from httpbed.programs import user_program
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.recipe import Recipe
-from httpbed.studies.interop import pairings, table
-from httpbed.studies.interop import session as checking
-from httpbed.studies.interop.pairings import Pairing
-from httpbed.studies.interop.session import InteropResult, PairingResult
 from httpbed.trial import program_roots
 
 

@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from httpbed.addons.conformance import sender_records
+from httpbed.base.errors import ConfigError, Mistake, visible
 from httpbed.cli import output_file
 from httpbed.cli.checked_path import CAMPAIGN
 from httpbed.cli.echo import echo
 from httpbed.cli.json_option import json_option
 from httpbed.cli.one_of import OneOf
 from httpbed.cli.verb import verb
-from httpbed.experiment.errors import ConfigError, Mistake, visible
 from httpbed.experiment.metric import METRICS
-from httpbed.store import damage, sender_records
+from httpbed.store import damage
 
 if TYPE_CHECKING:
     from httpbed.store.results import Results
@@ -155,8 +156,8 @@ def _whole(
     every_trial: bool,
 ) -> None:
     """Print the results of a campaign and, except as Markdown, write its HTML report."""
-    from httpbed.analysis.findings import find  # noqa: PLC0415
     from httpbed.report import publish  # noqa: PLC0415
+    from httpbed.results.findings import find  # noqa: PLC0415
 
     findings = find(results, metric, base)
     if form == "markdown":

@@ -10,35 +10,37 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from httpbed.campaign import capability, link_certificate
-from httpbed.campaign.cluster.certificates import Scheduler
-from httpbed.campaign.parallelism import ONE, Parallelism
-from httpbed.campaign.preparation import LoadedExperiment
-from httpbed.cli import experiment_argument, output_file
-from httpbed.cli.cluster_option import (
+from httpbed.addons.calibration import link_certificate
+from httpbed.addons.capacity import capacity_records
+from httpbed.addons.capacity.wait_option import wait_option
+from httpbed.addons.cluster.certificates import Scheduler
+from httpbed.addons.cluster.cluster_option import (
     certificates_option,
     cluster_option,
     require_cluster,
     without_tls_option,
 )
+from httpbed.addons.conformance import sender_records as records
+from httpbed.addons.live.serve_option import serve_option
+from httpbed.base.clock import Clock
+from httpbed.bed.machine import backend
+from httpbed.bed.machine.backend import Backend
+from httpbed.campaign import capability
+from httpbed.campaign.parallelism import ONE, Parallelism
+from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.cli import experiment_argument, output_file
 from httpbed.cli.echo import command_line, echo, say
 from httpbed.cli.jobs import jobs_option
-from httpbed.cli.serve_option import serve_option
 from httpbed.cli.verb import verb
-from httpbed.cli.wait_option import wait_option
-from httpbed.experiment.clock import Clock
 from httpbed.experiment.factorial import ScaleName
-from httpbed.host import backend
-from httpbed.host.backend import Backend
 from httpbed.programs.catalog import Catalog
-from httpbed.store import capacity_records, kept_files
-from httpbed.store import sender_records as records
+from httpbed.store import kept_files
 from httpbed.store.layout import CLUSTER
 
 if TYPE_CHECKING:  # statistics, which a run begins without
-    from httpbed.analysis.sample import Tally
+    from httpbed.addons.live.live_view import LiveView
     from httpbed.campaign.run import Prepared
-    from httpbed.cli.live_view import LiveView
+    from httpbed.results.sample import Tally
 
 
 @verb("run")
@@ -157,9 +159,9 @@ def carry_out(
 ) -> int:
     """Run the unfinished trials of a campaign, print its report, and return the exit code."""
     # What runs trials takes half of the time to import, and --help and mistakes need none of it.
+    from httpbed.addons.conformance import senders  # noqa: PLC0415
+    from httpbed.addons.live.live_view import LiveView  # noqa: PLC0415
     from httpbed.campaign import run as campaign_run  # noqa: PLC0415
-    from httpbed.campaign import senders  # noqa: PLC0415
-    from httpbed.cli.live_view import LiveView  # noqa: PLC0415
 
     run_options = campaign_run.RunOptions(
         backend=options.backend, command=command_line(), keep=options.keep
@@ -186,7 +188,7 @@ def _run_trials(ready: Prepared, directory: Path, options: RunFlags, view: LiveV
     from httpbed.cli.progress import Reporter  # noqa: PLC0415
 
     if options.cluster:
-        from httpbed.cli.bodies import cluster_run  # noqa: PLC0415
+        from httpbed.addons.cluster import cluster_run  # noqa: PLC0415
 
     with (
         campaign_run.opened(ready, directory, jobs=options.jobs, say=say) as run,
@@ -237,8 +239,8 @@ def _warn_of_many_loads(
 
 def _report(directory: Path, *, as_json: bool) -> int:
     # Statistics and plotting take seconds to import, and the trials need neither.
-    from httpbed.analysis.findings import find  # noqa: PLC0415
     from httpbed.report import publish  # noqa: PLC0415
+    from httpbed.results.findings import find  # noqa: PLC0415
     from httpbed.store import query  # noqa: PLC0415
 
     results = query.read(directory)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
+from httpbed.addons.live.serve_option import serve_option
 from httpbed.cli.checked_path import CAMPAIGN
 from httpbed.cli.json_option import json_option
-from httpbed.cli.serve_option import serve_option
 from httpbed.cli.verb import verb
 
 

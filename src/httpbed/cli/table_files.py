@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from httpbed.experiment.errors import visible
-from httpbed.host.user_file import Kind
+from httpbed.base.errors import visible
+from httpbed.base.user_file import Kind
 
 JSON = "json"
 FILES = {

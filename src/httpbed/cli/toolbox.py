@@ -8,14 +8,15 @@ from pathlib import Path
 
 import click
 
+from httpbed.addons.virtual import guest_kernel
+from httpbed.addons.virtual.guest_kernel import GuestKernel
+from httpbed.base.errors import ConfigError, HostError, Mistake
+from httpbed.bed.toolbox import package_index, pypi, toolbox
+from httpbed.bed.toolbox.toolbox import Contents, Root
 from httpbed.cli import completion
 from httpbed.cli.echo import echo, say
 from httpbed.cli.experiment_argument import catalog, json_option, recipes_option
 from httpbed.cli.verb import verb_group
-from httpbed.experiment.errors import ConfigError, HostError, Mistake
-from httpbed.host.packages import guest_kernel, package_index, pypi, toolbox
-from httpbed.host.packages.guest_kernel import GuestKernel
-from httpbed.host.packages.toolbox import Contents, Root
 from httpbed.programs import catalog as catalogs
 from httpbed.programs.catalog import Catalog
 from httpbed.trial import program_roots

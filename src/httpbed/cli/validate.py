@@ -8,14 +8,14 @@ from pathlib import Path
 
 import click
 
+from httpbed.addons.claims import checking
+from httpbed.addons.claims.cell_builder import ClaimDesign
+from httpbed.base.errors import ConfigError, Mistake
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.cli import experiment_argument
 from httpbed.cli.echo import echo
 from httpbed.cli.verb import verb
 from httpbed.experiment import parser
-from httpbed.experiment.claims import checking
-from httpbed.experiment.claims.cell_builder import ClaimDesign
-from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.treatment import treatment_key
 

@@ -14,9 +14,9 @@ import click
 from click.core import ParameterSource, iter_params_for_processing
 from click.exceptions import NoArgsIsHelpError, NoSuchCommand, NoSuchOption
 
+from httpbed.base.errors import ConfigError, Mistake, RejectedValueError
 from httpbed.cli.checked_path import CheckedPath
 from httpbed.cli.one_of import suggestion
-from httpbed.experiment.errors import ConfigError, Mistake, RejectedValueError
 
 
 class Verb(click.Command):

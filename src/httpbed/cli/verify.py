@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from httpbed.base.errors import ConfigError, Mistake, visible
 from httpbed.cli.checked_path import CAMPAIGN
 from httpbed.cli.json_option import json_option
 from httpbed.cli.verb import verb
-from httpbed.experiment.errors import ConfigError, Mistake, visible
 from httpbed.store import campaign as campaigns
 from httpbed.store import damage
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from httpbed.experiment.errors import RejectedValueError
+from httpbed.base.errors import RejectedValueError
 
 
 class WholeNumber(click.IntRange):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 from pydantic import Discriminator
 
-from httpbed.experiment.value import Value
+from httpbed.base.value import Value
 
 TEXT = "<text>"
 """Name of the text form. Names in angle brackets are not shown in paths."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from httpbed.experiment import units
+from httpbed.base import units
 from httpbed.experiment.impairments.rate import TokenBucket
 from httpbed.experiment.scenario import Scenario
 

@@ -6,12 +6,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field, Tag, model_validator
 
-from httpbed.experiment import spellings
+from httpbed.base import spellings
+from httpbed.base.errors import RejectedValueError
+from httpbed.base.units import BitRate, Bytes, Seconds, Share
+from httpbed.base.value import Value
 from httpbed.experiment.alternatives import chosen
-from httpbed.experiment.errors import RejectedValueError
 from httpbed.experiment.impairments.delay import Delay
-from httpbed.experiment.units import BitRate, Bytes, Seconds, Share
-from httpbed.experiment.value import Value
 
 LONGEST_S = 86_400.0
 ACTIONS = ("rate", "delay", "loss", "state")

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from httpbed.experiment import units
+from httpbed.base import units
 from httpbed.experiment.trial import Check
 
 BedOrSubject = Literal["bed", "subject"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from httpbed.experiment import seeds
+from httpbed.base import seeds
 from httpbed.experiment.document import scenario_document
 from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.scenario_reader import ScenarioReader

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from httpbed.base.errors import Mistake
 from httpbed.experiment import factorial_mistakes
-from httpbed.experiment.errors import Mistake
 from httpbed.experiment.factorial_mistakes import PartialDesign
 
 MOST_TREATMENTS = 20_000

@@ -7,16 +7,17 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from httpbed.experiment import factorial, spellings
-from httpbed.experiment.claims.stated import StatedClaim
-from httpbed.experiment.clock import Clock
+from httpbed.addons.claims.stated import StatedClaim
+from httpbed.addons.figures.stated import FactorNames, StatedFigure
+from httpbed.base import spellings
+from httpbed.base.clock import Clock
+from httpbed.base.units import Seconds
+from httpbed.base.value import Value
+from httpbed.experiment import factorial
 from httpbed.experiment.factorial import Exclusion, FactorName, Group, LevelText, Scale, ScaleName
-from httpbed.experiment.figures.stated import FactorNames, StatedFigure
 from httpbed.experiment.metric import METRICS
 from httpbed.experiment.replication import NumberOfBlocks, Replicates
 from httpbed.experiment.scenario import Scenario
-from httpbed.experiment.units import Seconds
-from httpbed.experiment.value import Value
 
 SHORTEST_TIME_LIMIT_S = 600.0
 LONGEST_TIME_LIMIT_S = 86_400.0

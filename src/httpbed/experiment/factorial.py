@@ -16,8 +16,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from httpbed.experiment import spellings
-from httpbed.experiment.value import Value
+from httpbed.base import spellings
+from httpbed.base.value import Value
 
 FactorName = Annotated[str, Field(pattern=spellings.FACTOR)]
 LevelText = Annotated[str, Field(min_length=1, max_length=200)]

@@ -12,8 +12,9 @@ from typing import Any, TypeVar, get_args
 
 from pydantic import ValidationError
 
+from httpbed.base.errors import Mistake
+from httpbed.base.value import Value
 from httpbed.experiment import factorial
-from httpbed.experiment.errors import Mistake
 from httpbed.experiment.factorial import (
     Exclusion,
     Exclusions,
@@ -23,7 +24,6 @@ from httpbed.experiment.factorial import (
     ScaleName,
     Treatment,
 )
-from httpbed.experiment.value import Value
 
 _Entry = TypeVar("_Entry", bound=Value)
 Known = Mapping[str, Mapping[str, None]]

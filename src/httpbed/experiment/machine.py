@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from httpbed.experiment.value import Value
+from httpbed.base.value import Value
 
 
 class MachineFacts(Value):

@@ -12,7 +12,7 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
-from httpbed.experiment.value import Value
+from httpbed.base.value import Value
 
 Source = Literal["wire", "client", "proxy", "server", "bed"]
 """Who observed it: the emulator, the client, a proxy, the server, or httpbed around them."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from httpbed.experiment import units
+from httpbed.base import units
 from httpbed.experiment.impairments.queue import parse_queue_limit
 
 _READERS: tuple[tuple[Callable[[str], float], float, str], ...] = (

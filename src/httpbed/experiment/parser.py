@@ -18,6 +18,13 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from httpbed.addons.claims import checking
+from httpbed.addons.claims.cell_builder import ClaimDesign
+from httpbed.addons.claims.stated import StatedClaim
+from httpbed.addons.figures import checking as figure_checking
+from httpbed.addons.figures.stated import StatedFigure
+from httpbed.base.errors import Mistake
+from httpbed.base.value import Value
 from httpbed.experiment import (
     design_size,
     factorial_mistakes,
@@ -27,19 +34,12 @@ from httpbed.experiment import (
 )
 from httpbed.experiment import document as documents
 from httpbed.experiment.alternatives import is_form
-from httpbed.experiment.claims import checking
-from httpbed.experiment.claims.cell_builder import ClaimDesign
-from httpbed.experiment.claims.stated import StatedClaim
 from httpbed.experiment.document import SCENARIO_PARTS, ExperimentDocument, KeyPath
-from httpbed.experiment.errors import Mistake
 from httpbed.experiment.experiment import Experiment
-from httpbed.experiment.figures import checking as figure_checking
-from httpbed.experiment.figures.stated import StatedFigure
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.scenario_reader import ScenarioReader
 from httpbed.experiment.schema import experiment_schema
 from httpbed.experiment.treatment import treatment_key
-from httpbed.experiment.value import Value
 from httpbed.experiment.workload import NO_SUCH_KIND
 
 Table = TypeVar("Table", bound=Value)

@@ -14,8 +14,8 @@ from functools import cache
 from importlib import resources
 from typing import Any, Literal
 
-from httpbed.experiment.errors import RejectedValueError
-from httpbed.experiment.value import Value
+from httpbed.base.errors import RejectedValueError
+from httpbed.base.value import Value
 
 Table = dict[str, Any]
 DIRECTIONS = ("up", "down")

@@ -7,10 +7,10 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, Tag, model_validator
 
-from httpbed.experiment import units
+from httpbed.base import units
+from httpbed.base.errors import RejectedValueError
+from httpbed.base.value import Value
 from httpbed.experiment.alternatives import TEXT, chosen
-from httpbed.experiment.errors import RejectedValueError
-from httpbed.experiment.value import Value
 
 MOST_BLOCKS = 10_000
 LEAST_BEFORE_STOPPING = 6

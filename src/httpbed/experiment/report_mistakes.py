@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Iterator, Mapping
 
-from httpbed.experiment.errors import Mistake
+from httpbed.base.errors import Mistake
 from httpbed.experiment.factorial_mistakes import listed
 from httpbed.experiment.selection import as_list
 

@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from httpbed.experiment import spellings
-from httpbed.experiment.errors import RejectedValueError
+from httpbed.base import spellings
+from httpbed.base.errors import RejectedValueError
+from httpbed.base.value import Value
 from httpbed.experiment.topology import HostName
-from httpbed.experiment.value import Value
 
 HttpVersion = Literal["1.1", "2", "3"]
 """RFC 9112, RFC 9113, RFC 9114."""

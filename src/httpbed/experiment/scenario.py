@@ -11,13 +11,13 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from httpbed.experiment import spellings
-from httpbed.experiment.handover import AfterBytes, Handover
+from httpbed.addons.handover.handover import AfterBytes, Handover
+from httpbed.base import spellings
+from httpbed.base.units import Seconds
+from httpbed.base.value import Value
 from httpbed.experiment.roles import ClientRole, Hop, ProxyRole, Role, Roles, ServerRole, hops
 from httpbed.experiment.route import Route
 from httpbed.experiment.topology import Link, Topology
-from httpbed.experiment.units import Seconds
-from httpbed.experiment.value import Value
 from httpbed.experiment.workload import Workload
 
 

@@ -10,14 +10,15 @@ from pydantic import AfterValidator, Field, GetJsonSchemaHandler, model_validato
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from httpbed.experiment import profiles, spellings
+from httpbed.base import spellings
+from httpbed.base.value import Value
+from httpbed.experiment import profiles
 from httpbed.experiment.changes import Action, Event, ScheduleEntry
 from httpbed.experiment.impairments import rate as rates
 from httpbed.experiment.impairments.loss import Listed, Replay
 from httpbed.experiment.impairments.rate import MTU_BYTES, OVERHEADS, Steps, TokenBucket
 from httpbed.experiment.impairments.registry import Impaired, OneWay
 from httpbed.experiment.route import Route, shortest
-from httpbed.experiment.value import Value
 
 LinkName = Annotated[str, Field(pattern=spellings.LINK)]
 

@@ -10,11 +10,11 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer
 
-from httpbed.experiment.clock import Clock
-from httpbed.experiment.handover_event import HandoverEvent
+from httpbed.addons.handover.handover_event import HandoverEvent
+from httpbed.base.clock import Clock
+from httpbed.base.value import Value
 from httpbed.experiment.metric import Observation
 from httpbed.experiment.scenario import Scenario
-from httpbed.experiment.value import Value
 
 OutcomeKind = Literal["completed", "failed", "timed out", "unsupported", "invalid"]
 """``invalid``: the bed failed. All other outcomes are data."""

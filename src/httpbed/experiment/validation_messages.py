@@ -6,8 +6,8 @@ import re
 
 from pydantic_core import ErrorDetails
 
-from httpbed.experiment import spellings
-from httpbed.experiment.errors import RejectedValueError
+from httpbed.base import spellings
+from httpbed.base.errors import RejectedValueError
 from httpbed.experiment.factorial_mistakes import MOST_LISTED, listed
 
 _EXPECTED = {

@@ -1,4 +1,4 @@
-"""Workloads: a download of files, or a page load (:mod:`httpbed.experiment.page`)."""
+"""Workloads: a download of files, or a page load (:mod:`httpbed.addons.pages.page`)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag, TypeAdapter, ValidationInfo, field_validator
 
-from httpbed.experiment.errors import RejectedValueError
-from httpbed.experiment.page import PageCapability, PageLoad
-from httpbed.experiment.units import Bytes
-from httpbed.experiment.value import Value
+from httpbed.addons.pages.page import PageCapability, PageLoad
+from httpbed.base.errors import RejectedValueError
+from httpbed.base.units import Bytes
+from httpbed.base.value import Value
 
 DownloadCapability = Literal[
     "download", "parallel", "connections", "rounds", "parallel rounds", "resumed", "early data"

@@ -13,11 +13,11 @@ from pathlib import Path
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from httpbed.base import user_file
+from httpbed.base.errors import ConfigError, Mistake
+from httpbed.bed.toolbox.toolbox import Contents
 from httpbed.experiment import validation_messages
-from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.parser import format_path
-from httpbed.host import user_file
-from httpbed.host.packages.toolbox import Contents
 from httpbed.programs import recipe_checks, user_program
 from httpbed.programs.inheritance import LIKE, RecipeSource
 from httpbed.programs.recipe import Recipe, digest_of

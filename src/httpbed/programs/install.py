@@ -9,10 +9,10 @@ from typing import Annotated
 from packaging.utils import is_normalized_name, parse_wheel_filename
 from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
-from httpbed.experiment.errors import RejectedValueError
-from httpbed.experiment.value import Value
-from httpbed.host.packages import pypi
-from httpbed.host.packages.toolbox import Contents
+from httpbed.base.errors import RejectedValueError
+from httpbed.base.value import Value
+from httpbed.bed.toolbox import pypi
+from httpbed.bed.toolbox.toolbox import Contents
 
 _HOW = 'write "FILE.whl" = "SHA-256" below it; pip download NAME==VERSION and pip hash print both'
 _Package = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9+.-]+$")]

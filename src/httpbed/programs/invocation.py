@@ -8,9 +8,9 @@ from pathlib import PurePath
 
 from pydantic import Field
 
+from httpbed.base.value import Value
 from httpbed.experiment.kept import ProgramRecord
 from httpbed.experiment.roles import HttpVersion
-from httpbed.experiment.value import Value
 from httpbed.programs import template
 from httpbed.programs.protocol import Part
 from httpbed.programs.template import Words

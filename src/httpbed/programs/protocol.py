@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from httpbed.bed.sandbox.spec import TRIAL_FOLDER, ProcessSpec
 from httpbed.experiment.kept import KEYS
-from httpbed.host.sandbox.spec import TRIAL_FOLDER, ProcessSpec
 
 if TYPE_CHECKING:  # the runner imports this, and no schema
     from httpbed.experiment.metric import Observation

@@ -10,13 +10,13 @@ from typing import Annotated
 
 from pydantic import Field
 
-from httpbed.experiment.errors import visible
+from httpbed.base import untrusted_files
+from httpbed.base.errors import visible
+from httpbed.base.value import Value
+from httpbed.bed.sandbox.spec import Ports, ProcessSpec
 from httpbed.experiment.kept import ProgramRecord
 from httpbed.experiment.roles import ClientRole, HttpVersion, KnobName, Transport
-from httpbed.experiment.value import Value
 from httpbed.experiment.workload import Capability
-from httpbed.host.sandbox import untrusted_files
-from httpbed.host.sandbox.spec import Ports, ProcessSpec
 from httpbed.programs import parsers, template
 from httpbed.programs.install import Install
 from httpbed.programs.invocation import Run, in_folder

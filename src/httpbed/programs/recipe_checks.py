@@ -8,9 +8,9 @@ import re
 from collections.abc import Collection, Iterator
 from typing import get_args
 
-from httpbed.experiment.errors import Mistake
+from httpbed.addons.pages.page import PageCapability, Visit
+from httpbed.base.errors import Mistake
 from httpbed.experiment.kept import ProgramRecord
-from httpbed.experiment.page import PageCapability, Visit
 from httpbed.experiment.workload import DownloadCapability
 from httpbed.programs import parsers, template
 from httpbed.programs.invocation import LISTS, PROGRAMS, Choice, Run

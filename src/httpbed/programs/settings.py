@@ -7,8 +7,8 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
+from httpbed.base.value import Value
 from httpbed.experiment.roles import DEFAULT_CONTROL, FIXED, TCP_CONTROLS, Transport
-from httpbed.experiment.value import Value
 from httpbed.programs import pattern
 from httpbed.programs.pattern import Pattern
 

@@ -7,9 +7,9 @@ import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from httpbed.experiment.errors import ConfigError, Mistake
-from httpbed.host.packages import elf, shared_libraries
-from httpbed.host.packages.elf import DamagedError
+from httpbed.base.errors import ConfigError, Mistake
+from httpbed.bed.toolbox import elf, shared_libraries
+from httpbed.bed.toolbox.elf import DamagedError
 from httpbed.programs.recipe import Recipe
 
 

@@ -9,8 +9,8 @@ from typing import Annotated
 
 from pydantic import Field
 
+from httpbed.base.value import Value
 from httpbed.experiment.roles import HttpVersion
-from httpbed.experiment.value import Value
 from httpbed.programs import pattern
 from httpbed.programs.pattern import Pattern, VersionPattern
 

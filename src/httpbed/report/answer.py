@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from httpbed.analysis.comparison import EQUAL_MARGIN, LEAST_BLOCKS, Ratio
-from httpbed.analysis.estimate import CONFIDENCE
-from httpbed.analysis.findings import Condition, Findings, Row
 from httpbed.experiment.metric import METRICS
 from httpbed.report import exact_differences, factor_sentences, network
 from httpbed.report.phrasing import (
@@ -24,6 +21,9 @@ from httpbed.report.phrasing import (
     treatment_in_sentence,
 )
 from httpbed.report.sentence import Sentence
+from httpbed.results.comparison import EQUAL_MARGIN, LEAST_BLOCKS, Ratio
+from httpbed.results.estimate import CONFIDENCE
+from httpbed.results.findings import Condition, Findings, Row
 
 MOST_SENTENCES = 6
 """Of single comparisons; of more, the answer sums up what each factor did."""

@@ -9,12 +9,12 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from httpbed.analysis.campaign_comparison import TreatmentDifference
+from httpbed.base.errors import visible
 from httpbed.experiment.differences import Difference
-from httpbed.experiment.errors import visible
 from httpbed.experiment.metric import METRICS
 from httpbed.report.phrasing import DASH, title, treatment
 from httpbed.report.terminal import Console
+from httpbed.results.campaign_comparison import TreatmentDifference
 from httpbed.store import resume
 from httpbed.store.results import Results
 

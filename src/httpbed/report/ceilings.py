@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from httpbed.analysis.findings import Condition, Findings, Row
-from httpbed.experiment import units
+from httpbed.base import units
 from httpbed.report.phrasing import bits_per_second
 from httpbed.report.remark import Remark
+from httpbed.results.findings import Condition, Findings, Row
 
 Namer = Callable[[Condition, Row], str]
 ROUNDING = 1.005

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from httpbed.experiment import units
+from httpbed.base import units
 
 Table = Mapping[str, Any]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 
-from httpbed.report.pages.phases import shortened
+from httpbed.addons.pages.report.phases import shortened
 
 LABEL_POINTS = 11.0
 """Least distance between the names of two curves."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from httpbed.analysis.comparison import Ratio
-from httpbed.analysis.findings import Findings
 from httpbed.report.phrasing import signed
+from httpbed.results.comparison import Ratio
+from httpbed.results.findings import Findings
 
 
 def found_none(findings: Findings, ratio: Ratio) -> bool:

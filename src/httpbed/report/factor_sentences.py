@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from httpbed.analysis.comparison import EQUAL_MARGIN, Judgement, Ratio
-from httpbed.analysis.effects import FactorEffect, LevelEffect
-from httpbed.analysis.estimate import CONFIDENCE
 from httpbed.report.phrasing import listed, percent, ratio_text, sentence_case, title
 from httpbed.report.sentence import Sentence
+from httpbed.results.comparison import EQUAL_MARGIN, Judgement, Ratio
+from httpbed.results.effects import FactorEffect, LevelEffect
+from httpbed.results.estimate import CONFIDENCE
 
 MOST_LEVELS = 4
 """Of a factor, that a sentence describes one by one."""

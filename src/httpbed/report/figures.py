@@ -21,12 +21,11 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 from matplotlib.transforms import blended_transform_factory
 
-from httpbed.analysis.findings import Condition, Findings, Row
-from httpbed.analysis.sample import at_even_ranks
+from httpbed.addons.pages.report.phases import shortened
+from httpbed.base import whole_file
 from httpbed.experiment.numeric_levels import NumericLevels, numeric_levels
 from httpbed.report import curve_names, marks, network, series
 from httpbed.report.curve_names import MOST_NAME, CurveEnd
-from httpbed.report.pages.phases import shortened
 from httpbed.report.phrasing import (
     NumberFormat,
     bracketed,
@@ -37,7 +36,8 @@ from httpbed.report.phrasing import (
     treatment,
 )
 from httpbed.report.visible_figure import VisibleFigure, name_marks
-from httpbed.store import whole_file
+from httpbed.results.findings import Condition, Findings, Row
+from httpbed.results.sample import at_even_ranks
 
 INK = "#1b1b1b"
 QUIET = "#8a8a8a"

@@ -15,32 +15,23 @@ from typing import Any
 
 from markupsafe import Markup
 
-from httpbed.analysis.comparison import EQUAL_MARGIN
-from httpbed.analysis.findings import Findings
-from httpbed.report import (
-    access,
-    claims_section,
-    drawing,
-    handovers,
-    html_tables,
-    inline,
-    levels,
-    machines,
-    manifest,
-    matrix,
-    notes,
-    templating,
-    timelines,
-)
+from httpbed.addons.claims import claim_matrix as matrix
+from httpbed.addons.claims import claims_section_report as claims_section
+from httpbed.addons.cluster import machines_report as machines
+from httpbed.addons.figures.section import DeclaredFigures
+from httpbed.addons.handover import handovers_report as handovers
+from httpbed.addons.pages.report import bands, thumbnails
+from httpbed.addons.pages.report.film import Film
+from httpbed.addons.pages.report.section import Section
+from httpbed.addons.timeline import timelines_report as timelines
+from httpbed.addons.timeline.time_series_report import SIGNS, OverTime
+from httpbed.report import access, drawing, html_tables, inline, levels, manifest, notes, templating
 from httpbed.report.answer import answer, every_comparison, sums_up
-from httpbed.report.declared.section import DeclaredFigures
 from httpbed.report.figures import Plot
-from httpbed.report.pages import bands, thumbnails
-from httpbed.report.pages.film import Film
-from httpbed.report.pages.section import Section
 from httpbed.report.phrasing import listed as in_words
 from httpbed.report.phrasing import percent
-from httpbed.report.time_series import SIGNS, OverTime
+from httpbed.results.comparison import EQUAL_MARGIN
+from httpbed.results.findings import Findings
 from httpbed.store.results import Results
 
 TEMPLATE = "report.html.j2"

@@ -7,12 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from httpbed.analysis.comparison import LEAST_BLOCKS, Judgement, Ratio
-from httpbed.analysis.findings import Condition, Findings, Row
+from httpbed.addons.claims.claim_matrix import tone
+from httpbed.addons.handover.handovers_report import Column
 from httpbed.experiment.metric import METRICS
 from httpbed.report import access, levels, network, roles
-from httpbed.report.handovers import Column
-from httpbed.report.matrix import tone
 from httpbed.report.phrasing import (
     DASH,
     FEW_BLOCKS,
@@ -30,6 +28,8 @@ from httpbed.report.phrasing import (
     title,
     treatment,
 )
+from httpbed.results.comparison import LEAST_BLOCKS, Judgement, Ratio
+from httpbed.results.findings import Condition, Findings, Row
 from httpbed.store.results import Results
 
 MOST_LISTED = 500

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from httpbed.experiment.clock import MEANING
+from httpbed.base.clock import MEANING
 from httpbed.report.phrasing import title
 from httpbed.store.layout import SIGNATURE, SOURCES
 from httpbed.store.results import Results

@@ -5,16 +5,17 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator
 
-from httpbed.analysis.findings import Findings
-from httpbed.report import claims_section, html_tables, terminal_columns, terminal_table
+from httpbed.addons.claims import claims_section_report as claims_section
+from httpbed.addons.pages.report import metrics_table
+from httpbed.addons.pages.report.metrics_table import PageCell, PageTable
+from httpbed.report import html_tables, terminal_columns, terminal_table
 from httpbed.report.answer import answer
 from httpbed.report.manifest import clock, under_test
 from httpbed.report.markdown_text import escaped, table
 from httpbed.report.notes import notes
-from httpbed.report.pages import metrics_table
-from httpbed.report.pages.metrics_table import PageCell, PageTable
 from httpbed.report.phrasing import base_name
 from httpbed.report.terminal_columns import TableCell, TableColumn
+from httpbed.results.findings import Findings
 from httpbed.store.results import Results
 
 MOST_REASONS = 10

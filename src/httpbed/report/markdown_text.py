@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from httpbed.experiment.errors import visible
+from httpbed.base.errors import visible
 
 JOINER = "\N{WORD JOINER}"
 """Ends a mention after its sign: GitHub looks for mentions in the text that is rendered."""

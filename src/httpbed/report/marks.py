@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import escape
 
-from httpbed.experiment.errors import visible
+from httpbed.base.errors import visible
 
 PREFIX = "marks-"
 _GROUP = re.compile(rf'<g id="({PREFIX}\d+)">')

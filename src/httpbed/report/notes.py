@@ -6,15 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from httpbed.analysis import block_times, selection, stopping
-from httpbed.analysis.comparison import LEAST_BLOCKS, Ratio
-from httpbed.analysis.estimate import CONFIDENCE, LEAST_VALUES
-from httpbed.analysis.findings import FAIRNESS, Findings, Row
-from httpbed.analysis.sample import Tally
-from httpbed.experiment import units
-from httpbed.experiment.clock import Clock
+from httpbed.addons.cluster import machines_report as machines
+from httpbed.addons.conformance import senders_report as senders
+from httpbed.addons.handover import handovers_report as handovers
+from httpbed.base import units
+from httpbed.base.clock import Clock
 from httpbed.experiment.metric import METRICS, Censoring
-from httpbed.report import ceilings, handovers, machines, senders
+from httpbed.report import ceilings
 from httpbed.report.answer import named
 from httpbed.report.manifest import uncovered
 from httpbed.report.phrasing import (
@@ -26,6 +24,11 @@ from httpbed.report.phrasing import (
     title,
 )
 from httpbed.report.remark import few, in_one_line
+from httpbed.results import block_times, selection, stopping
+from httpbed.results.comparison import LEAST_BLOCKS, Ratio
+from httpbed.results.estimate import CONFIDENCE, LEAST_VALUES
+from httpbed.results.findings import FAIRNESS, Findings, Row
+from httpbed.results.sample import Tally
 from httpbed.store.results import Results
 
 HOPELESS_BLOCKS = 1000

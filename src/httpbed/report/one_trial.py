@@ -10,17 +10,19 @@ from typing import Any
 import matplotlib as mpl
 from rich.text import Text
 
-from httpbed.analysis import loads, timelines
-from httpbed.analysis import time_series as series_of
-from httpbed.analysis.loads import PageTrial
-from httpbed.analysis.timelines import Timeline
-from httpbed.experiment import units
-from httpbed.experiment.errors import ConfigError, Mistake, visible
-from httpbed.experiment.handover_event import HandoverEvent
-from httpbed.report import curves, time_series
+from httpbed.addons.handover.handover_event import HandoverEvent
+from httpbed.addons.handover.handovers_report import WORDS
+from httpbed.addons.pages import loads
+from httpbed.addons.pages.loads import PageTrial
+from httpbed.addons.pages.report import one_load
+from httpbed.addons.timeline import time_series as series_of
+from httpbed.addons.timeline import time_series_report as time_series
+from httpbed.addons.timeline import timelines
+from httpbed.addons.timeline.timelines import Timeline
+from httpbed.base import units
+from httpbed.base.errors import ConfigError, Mistake, visible
+from httpbed.report import curves
 from httpbed.report.figures import STYLE, Plot
-from httpbed.report.handovers import WORDS
-from httpbed.report.pages import one_load
 from httpbed.report.phrasing import brief_duration, treatment
 from httpbed.report.terminal import Console
 from httpbed.store.results import Results

@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from httpbed.analysis.comparison import LEAST_BLOCKS, Ratio
-from httpbed.analysis.estimate import CONFIDENCE, Interval
-from httpbed.analysis.findings import Findings, Row
-from httpbed.analysis.sample import Bounded
-from httpbed.experiment import units
+from httpbed.base import units
 from httpbed.experiment.metric import METRICS, Form
+from httpbed.results.comparison import LEAST_BLOCKS, Ratio
+from httpbed.results.estimate import CONFIDENCE, Interval
+from httpbed.results.findings import Findings, Row
+from httpbed.results.sample import Bounded
 
 DASH = "\N{EN DASH}"
 FEW_BLOCKS = f"fewer than {LEAST_BLOCKS} blocks"

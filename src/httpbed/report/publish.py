@@ -6,24 +6,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from httpbed.analysis.findings import Findings, find
-from httpbed.analysis.loads import PageTrial
-from httpbed.analysis.timelines import Timeline
-from httpbed.report import (
-    figures,
-    html,
-    markdown,
-    one_trial,
-    terminal,
-    terminal_table,
-    time_series,
-    timelines,
-)
+from httpbed.addons.figures import section as declared
+from httpbed.addons.pages.loads import PageTrial
+from httpbed.addons.pages.report import one_load, section
+from httpbed.addons.timeline import time_series_report as time_series
+from httpbed.addons.timeline import timelines_report as timelines
+from httpbed.addons.timeline.timelines import Timeline
+from httpbed.base import whole_file
+from httpbed.report import figures, html, markdown, one_trial, terminal, terminal_table
 from httpbed.report import summary as summaries
-from httpbed.report.declared import section as declared
-from httpbed.report.pages import one_load, section
 from httpbed.report.terminal import Console
-from httpbed.store import whole_file
+from httpbed.results.findings import Findings, find
 from httpbed.store.layout import FIGURES, REPORT
 from httpbed.store.results import Results
 

@@ -7,17 +7,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from httpbed.analysis import page_metrics
-from httpbed.analysis.comparison import Ratio
-from httpbed.analysis.estimate import Estimate, Interval
-from httpbed.analysis.findings import Findings, Row
-from httpbed.analysis.handovers import HandoverCosts
-from httpbed.analysis.page_metrics import PageMetric
-from httpbed.analysis.sample import Bounded, Tally
+from httpbed.addons.handover.handover_samples import HandoverCosts
+from httpbed.addons.pages import page_metrics
+from httpbed.addons.pages.page_metrics import PageMetric
 from httpbed.experiment.metric import METRICS
 from httpbed.experiment.treatment import treatment_key
 from httpbed.report import notes
 from httpbed.report.answer import answer
+from httpbed.results.comparison import Ratio
+from httpbed.results.estimate import Estimate, Interval
+from httpbed.results.findings import Findings, Row
+from httpbed.results.sample import Bounded, Tally
 from httpbed.store.results import Results
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from httpbed.experiment.errors import visible_lines
+from httpbed.base.errors import visible_lines
 
 
 def render(template: str, **values: Any) -> str:

@@ -11,7 +11,7 @@ from rich.console import ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from httpbed.experiment.errors import visible_lines
+from httpbed.base.errors import visible_lines
 
 PIPED_WIDTH = 100
 

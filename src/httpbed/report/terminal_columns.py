@@ -18,11 +18,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from httpbed.analysis.findings import Condition, Findings, Row
-from httpbed.experiment.errors import visible
+from httpbed.addons.handover import handovers_report as handovers
+from httpbed.addons.pages.report import bands
+from httpbed.base.errors import visible
 from httpbed.experiment.metric import METRICS
-from httpbed.report import handovers
-from httpbed.report.pages import bands
 from httpbed.report.phrasing import (
     DASH,
     base_name,
@@ -38,6 +37,7 @@ from httpbed.report.phrasing import (
     table_format,
     title,
 )
+from httpbed.results.findings import Condition, Findings, Row
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
 GAP = 2

@@ -9,12 +9,12 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from httpbed.analysis.findings import Findings
-from httpbed.experiment.errors import visible, visible_lines
+from httpbed.addons.claims.claim_matrix import Matrix, MatrixCell, MatrixRow, Page, matrix
+from httpbed.base.errors import visible, visible_lines
 from httpbed.experiment.experiment import ReportOptions
 from httpbed.report.answer import sums_up
-from httpbed.report.matrix import Matrix, MatrixCell, MatrixRow, Page, matrix
 from httpbed.report.phrasing import base_name, title
+from httpbed.results.findings import Findings
 
 GAPS = (2, 1)
 """Blanks between columns; fewer where more do not fit."""

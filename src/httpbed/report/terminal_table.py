@@ -11,14 +11,12 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from httpbed.analysis.evidence import CheckSummary
-from httpbed.analysis.findings import Findings
+from httpbed.addons.claims import claims_section_report as claims_section
+from httpbed.addons.handover import handovers_report as handovers
+from httpbed.base.errors import visible
 from httpbed.experiment.check import LATENESS
-from httpbed.experiment.errors import visible
 from httpbed.report import (
     access,
-    claims_section,
-    handovers,
     levels,
     network,
     roles,
@@ -31,6 +29,8 @@ from httpbed.report.manifest import archived_tables, certificate, clock, under_t
 from httpbed.report.notes import notes
 from httpbed.report.phrasing import listed
 from httpbed.report.terminal import Console
+from httpbed.results.evidence import CheckSummary
+from httpbed.results.findings import Findings
 from httpbed.store.results import Results
 
 KEY_WIDTH = 9

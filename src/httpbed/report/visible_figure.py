@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.ticker import Formatter
 
-from httpbed.experiment.errors import visible
+from httpbed.base.errors import visible
 from httpbed.report import marks
 
 MOST_NAMED = 60

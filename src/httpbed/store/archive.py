@@ -23,18 +23,12 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.addons.cluster import machine_log
+from httpbed.addons.conformance import sender_records
+from httpbed.base.errors import ConfigError, Mistake
 from httpbed.experiment.trial import Trial
 from httpbed.store import campaign as campaigns
-from httpbed.store import (
-    campaign_folder,
-    design_mistakes,
-    experiment_file,
-    machine_log,
-    resume,
-    sender_records,
-    tables,
-)
+from httpbed.store import campaign_folder, design_mistakes, experiment_file, resume, tables
 from httpbed.store.campaign import Campaign
 from httpbed.store.layout import INDEX, MACHINE_LINES, RUNS, SOURCES
 from httpbed.store.tables import TABLES, CampaignTables

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from httpbed.host.sandbox import untrusted_files
+from httpbed.base import untrusted_files
 from httpbed.store import attempts, layout
 from httpbed.store.damage import Damage
 

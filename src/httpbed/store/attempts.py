@@ -17,14 +17,15 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from httpbed.addons.handover import handover_files
+from httpbed.addons.handover.handover_files import HANDOVERS
+from httpbed.base import digests, durable_files, untrusted_files
+from httpbed.base.digests import DifferentError, FileDigest
 from httpbed.experiment.check import CHECK_BY_ID
 from httpbed.experiment.metric import METRICS, Observation
 from httpbed.experiment.trial import Attempt, Record, Trial
-from httpbed.host.sandbox import untrusted_files
-from httpbed.store import digests, durable_files, handover_files, layout
+from httpbed.store import layout
 from httpbed.store.damage import Damage
-from httpbed.store.digests import DifferentError, FileDigest
-from httpbed.store.handover_files import HANDOVERS
 
 TRIAL = "trial.json"
 OBSERVATIONS = "observations.jsonl"

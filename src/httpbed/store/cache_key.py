@@ -7,8 +7,7 @@ import secrets
 from contextlib import suppress
 from pathlib import Path
 
-from httpbed.host import folders
-from httpbed.host.sandbox import untrusted_files
+from httpbed.base import folders, untrusted_files
 
 BYTES = 32
 _PRIVATE = 0o600

@@ -34,33 +34,23 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.base import digests, durable_files, untrusted_files
+from httpbed.base.digests import DifferentError, FileDigest
+from httpbed.base.errors import ConfigError, Mistake
 from httpbed.experiment.growth import Growth
 from httpbed.experiment.trial import Attempt, Record, Trial
-from httpbed.host.sandbox import untrusted_files
 from httpbed.store import (
     attempts,
     campaign_folder,
     campaign_lock,
     design_file,
-    digests,
-    durable_files,
     first_files,
     growth,
     layout,
     manifest_form,
 )
 from httpbed.store.damage import Damage
-from httpbed.store.digests import DifferentError, FileDigest
-from httpbed.store.layout import (
-    DESIGN,
-    EXPERIMENT,
-    LINKS,
-    MANIFEST,
-    MANIFEST_SCHEMA,
-    RUNS,
-    SOURCES,
-)
+from httpbed.store.layout import DESIGN, EXPERIMENT, LINKS, MANIFEST, MANIFEST_SCHEMA, RUNS, SOURCES
 
 T = TypeVar("T")
 

@@ -6,8 +6,9 @@ import os
 import tempfile
 from pathlib import Path
 
-from httpbed.experiment.errors import ConfigError, Mistake
-from httpbed.store import digests, durable_files, layout
+from httpbed.base import digests, durable_files
+from httpbed.base.errors import ConfigError, Mistake
+from httpbed.store import layout
 from httpbed.store.layout import FILES, LINKS
 
 FROM_A_COPY = "restore what is missing from a copy"

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
 
-from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.base.errors import ConfigError, Mistake
 from httpbed.store.layout import LOCK
 
 _LOCKS = Path("/proc/locks")

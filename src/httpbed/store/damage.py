@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from httpbed.experiment.errors import visible
+from httpbed.base.errors import visible
 
 MOST_REASONS = 3
 """Reasons shown in one line for one place; the others are counted."""

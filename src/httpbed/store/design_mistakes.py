@@ -11,8 +11,8 @@ from itertools import islice
 import pyarrow as pa
 from pydantic import ValidationError
 
+from httpbed.base.errors import ConfigError, Mistake
 from httpbed.experiment import parser, validation_messages
-from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.trial import Trial
 from httpbed.store import layout
 from httpbed.store.campaign import Campaign

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from httpbed.base.errors import ConfigError
 from httpbed.experiment import parser
-from httpbed.experiment.errors import ConfigError
 from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.parser import ParsedExperiment
 from httpbed.store.campaign import Campaign

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from httpbed.base import digests, durable_files
+from httpbed.base.digests import FileDigest
 from httpbed.experiment.trial import Trial
-from httpbed.store import design_file, digests, durable_files
-from httpbed.store.digests import FileDigest
+from httpbed.store import design_file
 from httpbed.store.layout import DESIGN, EXPERIMENT, LINKS, MANIFEST
 
 

@@ -21,14 +21,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from httpbed.base import digests, durable_files, untrusted_files
+from httpbed.base.digests import FileDigest
+from httpbed.base.errors import ConfigError, Mistake
 from httpbed.experiment import differences, growth, parser
 from httpbed.experiment.differences import Version
-from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.growth import Growth
 from httpbed.experiment.trial import Trial
-from httpbed.host.sandbox import untrusted_files
-from httpbed.store import digests, durable_files, first_files, layout, resume
-from httpbed.store.digests import FileDigest
+from httpbed.store import first_files, layout, resume
 from httpbed.store.first_files import FirstFiles
 from httpbed.store.layout import DESIGN, EARLIER, EXPERIMENT, FILES, LINKS
 

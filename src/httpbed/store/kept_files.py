@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from httpbed.experiment import units
+from httpbed.base import units
 from httpbed.experiment.kept import KINDS, QLOG_ENDINGS
 from httpbed.store import layout
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from httpbed.store import digests
+from httpbed.base import digests
 
 MANIFEST, EXPERIMENT, DESIGN = FILES = ("manifest.json", "experiment.toml", "design.jsonl")
 MANIFEST_SCHEMA = 1

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from httpbed.base.clock import Clock
 from httpbed.experiment import parser, validation_messages
-from httpbed.experiment.clock import Clock
 from httpbed.experiment.factorial import ScaleName
 from httpbed.experiment.kept import KINDS
 

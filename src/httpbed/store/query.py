@@ -10,12 +10,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from httpbed.addons.cluster import machine_log
 from httpbed.experiment.document import narrowed
 from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.treatment import treatment_key
 from httpbed.experiment.trial import Trial
 from httpbed.store import campaign as campaigns
-from httpbed.store import design_mistakes, experiment_file, machine_log, resume, tables
+from httpbed.store import design_mistakes, experiment_file, resume, tables
 from httpbed.store.artifacts import Artifacts
 from httpbed.store.campaign import Campaign
 from httpbed.store.layout import MACHINE_LINES

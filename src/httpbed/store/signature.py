@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from httpbed.experiment.errors import HostError
-from httpbed.host.sandbox import untrusted_files
+from httpbed.base import untrusted_files
+from httpbed.base.errors import HostError
 from httpbed.store.campaign import Campaign
 from httpbed.store.layout import INDEX, MANIFEST, SIGNATURE
 

@@ -26,8 +26,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from httpbed.host.sandbox import untrusted_files
-from httpbed.store import cache_key, digests, durable_files, layout, parquet_file
+from httpbed.base import digests, durable_files, untrusted_files
+from httpbed.store import cache_key, layout, parquet_file
 from httpbed.store.damage import Damage
 from httpbed.store.layout import INDEX
 

@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.base.errors import ConfigError, Mistake
 from httpbed.experiment.trial import Record, Trial
 from httpbed.store import (
     attempts,

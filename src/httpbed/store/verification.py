@@ -6,17 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from httpbed.experiment.errors import ConfigError
+from httpbed.base import digests
+from httpbed.base.errors import ConfigError
 from httpbed.experiment.trial import Record, Trial
-from httpbed.store import (
-    attempts,
-    design_mistakes,
-    digests,
-    experiment_file,
-    growth,
-    layout,
-    tables,
-)
+from httpbed.store import attempts, design_mistakes, experiment_file, growth, layout, tables
 from httpbed.store.campaign import Campaign
 from httpbed.store.damage import Damage
 from httpbed.store.layout import DESIGN, EXPERIMENT, INDEX, LINKS, RUNS

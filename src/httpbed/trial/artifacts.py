@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from httpbed.host.sandbox import untrusted_files
+from httpbed.base import untrusted_files
 
 EVIDENCE = "evidence.json"
 """Exits, bodies, pressure and what else the runner observed."""

@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from httpbed.host.sandbox.spec import ProcessSpec
-from httpbed.network.processes import NetworkProcesses
+from httpbed.bed.network.processes import NetworkProcesses
+from httpbed.bed.sandbox.spec import ProcessSpec
 from httpbed.programs.protocol import Part
 from httpbed.trial.hops import HopPath, NetworkHop
 
 if TYPE_CHECKING:  # only attempts with hand-overs need them
-    from httpbed.trial.handover.steps import HandoverPlan
+    from httpbed.addons.handover.steps import HandoverPlan
 
 BODIES = "/tmp/bodies"  # noqa: S108 - inside the sandbox, where /tmp is private
 

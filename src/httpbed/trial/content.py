@@ -14,9 +14,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from httpbed.experiment import seeds
+from httpbed.base import file_digest, folders, modification_time, seeds
 from httpbed.experiment.workload import Workload
-from httpbed.host import file_digest, folders, modification_time
 
 PARAGRAPHS = 2000
 SENTENCES = 8

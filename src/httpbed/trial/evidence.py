@@ -10,25 +10,25 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from httpbed.addons.handover import deliveries, handover_evidence
+from httpbed.addons.handover.deliveries import Bins
+from httpbed.addons.handover.handover_evidence import HandoverEvidence
+from httpbed.addons.pages import replay_plan as replay_origin
+from httpbed.addons.pages.replay_plan import ReplayLogEntry
+from httpbed.addons.pages.sites.site import PRIOR_PATH
+from httpbed.base import untrusted_files
+from httpbed.bed.network.kernel import READINGS
+from httpbed.bed.network.processes import counters_file
+from httpbed.bed.sandbox.spec import Exit
 from httpbed.experiment.kept import LINK_RESULT
-from httpbed.host.sandbox import untrusted_files
-from httpbed.host.sandbox.spec import Exit
-from httpbed.network.kernel import READINGS
-from httpbed.network.processes import counters_file
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.protocol import LoggedRequest, ProgramReport, RoleName
-from httpbed.trial import fairness, replay_origin
+from httpbed.trial import fairness
 from httpbed.trial.artifacts import EVIDENCE, read_object
 from httpbed.trial.content import PRIOR
 from httpbed.trial.fairness import FairShares
-from httpbed.trial.handover import deliveries
-from httpbed.trial.handover import evidence as handover_evidence
-from httpbed.trial.handover.deliveries import Bins
-from httpbed.trial.handover.evidence import HandoverEvidence
 from httpbed.trial.hops import Chain, NetworkHop, ping_file, sockets_file
 from httpbed.trial.plan import TrialPlan
-from httpbed.trial.replay_origin import ReplayLogEntry
-from httpbed.web.sites.site import PRIOR_PATH
 
 _PING_TIME = re.compile(r"time=(?P<ms>[0-9.]+) ms")
 _PING_LEAST = re.compile(r"^rtt min/\S+ = (?P<ms>[0-9.]+)/", re.MULTILINE)

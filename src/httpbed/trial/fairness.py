@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from httpbed.experiment.clock import NS
-from httpbed.host.sandbox import untrusted_files
+from httpbed.base import untrusted_files
+from httpbed.base.clock import NS
 
 if TYPE_CHECKING:  # it imports numpy, and a run begins without it
     from httpbed.store.packet_log import PacketLog

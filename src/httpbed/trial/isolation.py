@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from httpbed.host.sandbox.binaries import LINK, executable
-from httpbed.host.sandbox.spec import PartSpec, SandboxSpec
-from httpbed.network.commands import NO_NEIGHBOUR_DISCOVERY
+from httpbed.bed.network.commands import NO_NEIGHBOUR_DISCOVERY
+from httpbed.bed.sandbox.binaries import LINK, executable
+from httpbed.bed.sandbox.spec import PartSpec, SandboxSpec
 from httpbed.programs.protocol import AUTHORITY, KEY_PIN
 from httpbed.trial.attempt_plan import AttemptPlan
 from httpbed.trial.parts import CERTIFICATES, CONTENT, LOG_BYTES, RANDOM_DEVICE

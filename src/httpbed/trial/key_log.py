@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from httpbed.base import untrusted_files
 from httpbed.experiment.kept import KEYS
-from httpbed.host.sandbox import untrusted_files
 
 MOST_BYTES = 4 * 2**20
 """Upper bound of a program's key log: the secrets of some 6,000 connections."""

@@ -14,14 +14,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from httpbed.base import file_digest, folders
+from httpbed.base.errors import ConfigError, Mistake
+from httpbed.bed.network.files import FileError
+from httpbed.bed.network.link_file import LinkFile
 from httpbed.experiment import parser
 from httpbed.experiment.document import replaced, scenario_document
-from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.impairments.files import is_file_name
 from httpbed.experiment.parser import ParsedExperiment
-from httpbed.host import file_digest, folders
-from httpbed.network.files import FileError
-from httpbed.network.link_file import LinkFile
 
 SIDES = ((), ("up",), ("down",))
 IMPAIRMENTS = {"trace": "rate", "replay": "loss"}

@@ -11,14 +11,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from httpbed.analysis.fairness import jain
-from httpbed.experiment.clock import NS
+from httpbed.addons.handover import handover_metrics as metrics
+from httpbed.addons.handover.handover_metrics import ObservedHandovers
+from httpbed.base.clock import NS
 from httpbed.experiment.metric import Observation
 from httpbed.experiment.scenario import Scenario
+from httpbed.results.fairness import jain
 from httpbed.trial import request_time
 from httpbed.trial.evidence import AttemptEvidence
-from httpbed.trial.handover import metrics
-from httpbed.trial.handover.metrics import ObservedHandovers
 from httpbed.trial.hops import Chain, NetworkHop
 
 GB = 1e9

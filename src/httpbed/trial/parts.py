@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from httpbed.experiment.page import PageLoad, RecordedPage
+from httpbed.addons.pages.page import PageLoad, RecordedPage
+from httpbed.bed.network.plan import NetworkPlan
+from httpbed.bed.sandbox.spec import ProcessSpec
 from httpbed.experiment.roles import ClientRole, Hop, Role
 from httpbed.experiment.scenario import ClientGroup, Scenario
 from httpbed.experiment.workload import Workload
-from httpbed.host.sandbox.spec import ProcessSpec
-from httpbed.network.plan import NetworkPlan
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.protocol import (
     FileToFetch,

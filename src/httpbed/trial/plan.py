@@ -9,32 +9,33 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from httpbed.addons.handover import steps
+from httpbed.addons.pages import replay_plan as replay_origin
+from httpbed.addons.pages.page import PageLoad
+from httpbed.addons.pages.sites.catalog import CachedSite
+from httpbed.addons.pages.sites.site import FILES
+from httpbed.addons.virtual import randomness
+from httpbed.addons.virtual.guest_kernel import GuestKernel
+from httpbed.bed.machine.backend import Backend
+from httpbed.bed.network import idle_rtt
+from httpbed.bed.network import plan as network
+from httpbed.bed.network.emulator import LINK_FILES, SPIN_US, PacketRecords
+from httpbed.bed.network.kernel import KINDS
+from httpbed.bed.network.link_file import LinkFile
+from httpbed.bed.network.plan import NetworkPlan
+from httpbed.bed.network.processes import TOOLS
+from httpbed.bed.sandbox.spec import TRIAL_FOLDER, ProcessSpec
 from httpbed.experiment import vantage_points
-from httpbed.experiment.page import PageLoad
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Trial
-from httpbed.host.backend import Backend
-from httpbed.host.guest import randomness
-from httpbed.host.packages.guest_kernel import GuestKernel
-from httpbed.host.sandbox.spec import TRIAL_FOLDER, ProcessSpec
-from httpbed.network import idle_rtt
-from httpbed.network import plan as network
-from httpbed.network.emulator import LINK_FILES, SPIN_US, PacketRecords
-from httpbed.network.kernel import KINDS
-from httpbed.network.link_file import LinkFile
-from httpbed.network.plan import NetworkPlan
-from httpbed.network.processes import TOOLS
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.protocol import Part
-from httpbed.trial import hops, parts, replay_origin
+from httpbed.trial import hops, parts
 from httpbed.trial.artifacts import PACKET_LOG
 from httpbed.trial.attempt_plan import AttemptPlan, Ping, PlannedClient
 from httpbed.trial.content import Content
-from httpbed.trial.handover import steps
 from httpbed.trial.hops import Chain, HopPath, NetworkHop, ping_file, sockets_file
 from httpbed.trial.program_roots import Programs
-from httpbed.web.sites.catalog import CachedSite
-from httpbed.web.sites.site import FILES
 
 PINGS = 3
 PING_INTERVAL_S = 0.005

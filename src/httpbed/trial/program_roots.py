@@ -15,17 +15,17 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from httpbed.experiment.errors import HostError
-from httpbed.host.packages import identity, quiche, shared_libraries, toolbox
-from httpbed.host.packages.identity import ProgramIdentity
-from httpbed.host.packages.toolbox import Contents, Root
-from httpbed.host.sandbox import binaries
-from httpbed.host.sandbox.spec import PartSpec
-from httpbed.network.processes import TOOLS
+from httpbed.addons.pages import replay_plan as replay_origin
+from httpbed.base.errors import HostError
+from httpbed.bed.network.processes import TOOLS
+from httpbed.bed.sandbox import binaries
+from httpbed.bed.sandbox.spec import PartSpec
+from httpbed.bed.toolbox import identity, quiche, shared_libraries, toolbox
+from httpbed.bed.toolbox.identity import ProgramIdentity
+from httpbed.bed.toolbox.toolbox import Contents, Root
 from httpbed.programs import install, user_program
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.recipe import Recipe
-from httpbed.trial import replay_origin
 
 _REPLAY_ORIGIN = Contents("trixie", frozenset({"python3"}))
 """What the program that answers for recorded sites needs."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from httpbed.experiment.clock import NS
+from httpbed.base.clock import NS
 from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.hops import NetworkHop
 

@@ -7,18 +7,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from httpbed.addons.handover import events, handover_checks
+from httpbed.addons.handover.handover_event import HandoverEvent
+from httpbed.bed.network.running import polled_s
 from httpbed.experiment.check import CARRIED_OUT, CHECK_BY_ID, ENDED_WELL
-from httpbed.experiment.handover_event import HandoverEvent
 from httpbed.experiment.metric import Observation
 from httpbed.experiment.trial import Attempt, Check, Outcome, Record, Trial
-from httpbed.network.running import polled_s
 from httpbed.trial import evidence, observe
 from httpbed.trial.checks import registry
 from httpbed.trial.checks.registry import JudgedAttempt
 from httpbed.trial.checks.subject import ServedContent
 from httpbed.trial.evidence import AttemptEvidence
-from httpbed.trial.handover import checks as handover_checks
-from httpbed.trial.handover import events
 from httpbed.trial.plan import CampaignSetup, TrialPlan
 
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from httpbed.bed.machine.backend import Backend
+from httpbed.bed.network import plan as network
+from httpbed.bed.network.kernel import READINGS
 from httpbed.experiment.check import KERNEL_CONSERVATION, KERNEL_LINK
 from httpbed.experiment.topology import Topology
 from httpbed.experiment.trial import Check
-from httpbed.host.backend import Backend
-from httpbed.network import plan as network
-from httpbed.network.kernel import READINGS
 from httpbed.programs import catalog
 from httpbed.trial import plan
 from httpbed.trial.checks import bed as bed_checks

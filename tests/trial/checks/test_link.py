@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from httpbed.bed.network import fates
+from httpbed.bed.network import plan as network
 from httpbed.experiment.topology import Topology
 from httpbed.experiment.trial import Check
-from httpbed.network import fates
-from httpbed.network import plan as network
 from httpbed.trial.checks import link as link_checks
 
 COUNT = 2000

@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from httpbed.experiment.page import OWN_ORIGIN, PageLoad
+from httpbed.addons.pages import page_checks
+from httpbed.addons.pages.page import OWN_ORIGIN, PageLoad
+from httpbed.addons.pages.sites.catalog import CachedSite
+from httpbed.addons.pages.sites.site import RecordedAnswer, Resource, Site
 from httpbed.experiment.roles import HttpVersion
 from httpbed.experiment.trial import Check
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
 from httpbed.trial import verdict
-from httpbed.trial.checks import page as page_checks
 from httpbed.trial.checks import subject
 from httpbed.trial.checks.subject import ServedContent
 from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.hops import Chain
-from httpbed.web.sites.catalog import CachedSite
-from httpbed.web.sites.site import RecordedAnswer, Resource, Site
 from recorded import H3_CLEAN, attempt, chains, recorded_evidence
 
 PATHS = ("/index.html", "/0.jpeg", "/a.css")

@@ -6,11 +6,11 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+from httpbed.addons.pages import replay_checks as replay
+from httpbed.addons.pages import replay_plan as replay_origin
+from httpbed.addons.pages.replay_plan import ReplayLogEntry
+from httpbed.addons.pages.sites.site import RecordedAnswer, Resource, Site
 from httpbed.programs.protocol import LoggedRequest
-from httpbed.trial import replay_origin
-from httpbed.trial.checks import replay
-from httpbed.trial.replay_origin import ReplayLogEntry
-from httpbed.web.sites.site import RecordedAnswer, Resource, Site
 
 HOST, DIGEST = "www.page.test", "0" * 64
 MS = 10**6

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from httpbed.bed.sandbox.spec import Exit
 from httpbed.experiment.roles import Retry
-from httpbed.host.sandbox.spec import Exit
 from httpbed.programs.protocol import LoggedRequest
 from httpbed.trial.checks import protocol
 from httpbed.trial.checks import retry as retry_checks

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from httpbed.experiment.page import PageLoad, Visit
+from httpbed.addons.pages import visit_checks
+from httpbed.addons.pages.page import PageLoad, Visit
 from httpbed.experiment.trial import Check
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
 from httpbed.trial import evidence
-from httpbed.trial.checks import visit as visit_checks
 from httpbed.trial.hops import Chain
 from recorded import H3_CLEAN, chains, recorded_evidence
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from httpbed.experiment.errors import BedError
-from httpbed.host.sandbox.cpu_times import CpuTimes, TaskTimes
+from httpbed.base.errors import BedError
+from httpbed.bed.sandbox.cpu_times import CpuTimes, TaskTimes
 from httpbed.trial.run import demand_reports
 from httpbed.trial.run.demand_reports import DemandReports
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from httpbed.host.sandbox.spec import ProcessSpec
+from httpbed.bed.sandbox.spec import ProcessSpec
 from httpbed.trial.run import disconnection
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from httpbed.analysis import campaign_comparison, findings
+from httpbed.base.errors import ConfigError, Mistake, visible
 from httpbed.cli import campaign_folders
 from httpbed.cli.echo import echo
 from httpbed.experiment import differences
 from httpbed.experiment.differences import Difference, Version
-from httpbed.experiment.errors import ConfigError, Mistake, visible
 from httpbed.report import campaign_comparison as comparison_text
 from httpbed.report import terminal
+from httpbed.results import campaign_comparison, findings
 from httpbed.store import campaign as campaigns
 from httpbed.store.results import Results
 

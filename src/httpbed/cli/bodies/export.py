@@ -6,17 +6,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from httpbed.cli import (
-    campaign_folders,
-    export_dataset,
-    export_kinds,
-    export_loads,
-    output_file,
-    table_files,
-)
+from httpbed.addons.dataset import dataset_export as export_dataset
+from httpbed.addons.har import loads_export as export_loads
+from httpbed.base import whole_file
+from httpbed.base.errors import ConfigError, Mistake
+from httpbed.cli import campaign_folders, export_kinds, output_file, table_files
 from httpbed.cli.echo import echo
-from httpbed.experiment.errors import ConfigError, Mistake
-from httpbed.store import query, whole_file
+from httpbed.store import query
 from httpbed.store.results import Results
 
 

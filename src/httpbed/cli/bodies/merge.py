@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from httpbed.base.errors import ConfigError
 from httpbed.cli import campaign_folders
 from httpbed.cli.echo import echo
-from httpbed.experiment.errors import ConfigError
 from httpbed.report.phrasing import listed
 from httpbed.store import archive
 from httpbed.store.archive import Merged

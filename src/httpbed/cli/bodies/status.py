@@ -10,13 +10,12 @@ from pathlib import Path
 from rich.live import Live
 from rich.text import Text
 
-from httpbed.cli import serve_option
+from httpbed.addons.live import serve_option, server, terminal, watch
+from httpbed.addons.live.terminal import Document
+from httpbed.base.errors import ConfigError, Mistake
+from httpbed.bed.machine import idle
 from httpbed.cli.campaign_folders import named_twice
 from httpbed.cli.echo import echo, say
-from httpbed.experiment.errors import ConfigError, Mistake
-from httpbed.host import idle
-from httpbed.report.live import server, terminal, watch
-from httpbed.report.live.terminal import Document
 from httpbed.report.terminal import Console, console, show
 from httpbed.store import campaign_lock
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from httpbed.base.units import Share
+from httpbed.base.value import Value
 from httpbed.experiment.impairments.descriptor import (
     Chance,
     Impairment,
@@ -9,8 +11,6 @@ from httpbed.experiment.impairments.descriptor import (
     chance,
     share_feature,
 )
-from httpbed.experiment.units import Share
-from httpbed.experiment.value import Value
 
 
 class CorruptionField(Value):

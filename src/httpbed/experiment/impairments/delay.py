@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, Tag
 
+from httpbed.base.units import Seconds, Share, SignedSeconds, at_most
+from httpbed.base.value import Value
 from httpbed.experiment.alternatives import TEXT, chosen
 from httpbed.experiment.impairments.descriptor import (
     Emulated,
@@ -16,8 +18,6 @@ from httpbed.experiment.impairments.descriptor import (
     Table,
     nanoseconds,
 )
-from httpbed.experiment.units import Seconds, Share, SignedSeconds, at_most
-from httpbed.experiment.value import Value
 
 LONGEST_S = 60.0
 MOST_SAMPLES = 1_000_000

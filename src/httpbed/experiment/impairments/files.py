@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from httpbed.experiment import spellings
+from httpbed.base import spellings
 
 LONGEST_NAME = 1000
 

@@ -7,6 +7,8 @@ from typing import Annotated
 
 from pydantic import Field, Tag
 
+from httpbed.base.units import Share
+from httpbed.base.value import Value
 from httpbed.experiment.alternatives import TEXT, chosen
 from httpbed.experiment.impairments.descriptor import (
     Cause,
@@ -18,8 +20,6 @@ from httpbed.experiment.impairments.descriptor import (
     Table,
 )
 from httpbed.experiment.impairments.files import Digest, FileName
-from httpbed.experiment.units import Share
-from httpbed.experiment.value import Value
 
 MOST_LISTED = 10_000_000
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from httpbed.base.units import BitRate, Bytes
+from httpbed.base.value import Value
 from httpbed.experiment.impairments.descriptor import (
     Cause,
     Emulated,
@@ -14,8 +16,6 @@ from httpbed.experiment.impairments.descriptor import (
     Table,
 )
 from httpbed.experiment.impairments.rate import MTU_BYTES, OVERHEADS
-from httpbed.experiment.units import BitRate, Bytes
-from httpbed.experiment.value import Value
 
 
 class Policing(Value):

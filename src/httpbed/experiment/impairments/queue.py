@@ -8,8 +8,9 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from httpbed.experiment import units
-from httpbed.experiment.errors import RejectedValueError
+from httpbed.base import units
+from httpbed.base.errors import RejectedValueError
+from httpbed.base.value import Value
 from httpbed.experiment.impairments.descriptor import (
     Cause,
     Emulated,
@@ -21,7 +22,6 @@ from httpbed.experiment.impairments.descriptor import (
     nanoseconds,
 )
 from httpbed.experiment.impairments.rate import MTU_BYTES
-from httpbed.experiment.value import Value
 
 MIN_QUEUE_PACKETS = 10
 """Least packets of a queue given in BDP: the initial window of a sender (RFC 6928)."""

@@ -8,8 +8,10 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, Tag, field_validator, model_validator
 
+from httpbed.base.errors import RejectedValueError
+from httpbed.base.units import BitRate, Bytes, Seconds, Share
+from httpbed.base.value import Value
 from httpbed.experiment.alternatives import TEXT, chosen
-from httpbed.experiment.errors import RejectedValueError
 from httpbed.experiment.impairments.descriptor import (
     Emulated,
     Feature,
@@ -19,8 +21,6 @@ from httpbed.experiment.impairments.descriptor import (
     Table,
 )
 from httpbed.experiment.impairments.files import Digest, FileName
-from httpbed.experiment.units import BitRate, Bytes, Seconds, Share
-from httpbed.experiment.value import Value
 
 MTU_BYTES = 1500
 """Largest IP packet on every link; the Ethernet default, and what the studies used."""

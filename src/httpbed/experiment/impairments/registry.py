@@ -7,6 +7,7 @@ from typing import get_type_hints
 
 from pydantic import create_model
 
+from httpbed.base.value import Value
 from httpbed.experiment.impairments.corruption import CORRUPTION, CorruptionField
 from httpbed.experiment.impairments.delay import (
     DELAY,
@@ -22,7 +23,6 @@ from httpbed.experiment.impairments.loss import LOSS, LossField
 from httpbed.experiment.impairments.policing import POLICING, PolicingField
 from httpbed.experiment.impairments.queue import QUEUE, QueueField
 from httpbed.experiment.impairments.rate import COUNTED, RATE, CountedField, RateField
-from httpbed.experiment.value import Value
 
 ALL: tuple[Impairment, ...] = (
     RATE,

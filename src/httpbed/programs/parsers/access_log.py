@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from httpbed.host.sandbox import untrusted_json
+from httpbed.base import untrusted_json
 from httpbed.programs.parsers.untrusted_values import UNREADABLE
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
 

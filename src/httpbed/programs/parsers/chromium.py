@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from httpbed.host.sandbox import untrusted_files
+from httpbed.addons.pages.load import driver_output, observations
+from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
+from httpbed.base import untrusted_files
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
-from httpbed.web.load import driver_output, observations
-from httpbed.web.load.browser_load import BrowserLoad, PageRequest
 
 DRIVER_OUTPUT = "chromium-output.txt"
 """File with the driver's standard error, as recipes name it."""

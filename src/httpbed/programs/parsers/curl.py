@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from httpbed.base import untrusted_json
 from httpbed.experiment.metric import Observation
-from httpbed.host.sandbox import untrusted_json
 from httpbed.programs.parsers.untrusted_values import UNREADABLE, seconds
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
 

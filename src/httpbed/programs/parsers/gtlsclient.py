@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
+from httpbed.base import untrusted_files
 from httpbed.experiment.metric import Observation
-from httpbed.host.sandbox import untrusted_files
 from httpbed.programs.parsers.untrusted_values import UNREADABLE
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
 

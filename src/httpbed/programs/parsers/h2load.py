@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from httpbed.base import untrusted_files
 from httpbed.experiment.metric import Observation
-from httpbed.host.sandbox import untrusted_files
 from httpbed.programs.parsers.untrusted_values import UNREADABLE, lines_of
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
 

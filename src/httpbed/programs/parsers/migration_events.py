@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from httpbed.experiment.clock import NS
+from httpbed.base.clock import NS
 from httpbed.programs.parsers.untrusted_values import count, seconds
 from httpbed.programs.protocol import MigrationCounts, PathEvent
 

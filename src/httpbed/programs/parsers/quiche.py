@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from httpbed.base import untrusted_files, untrusted_json
 from httpbed.experiment.metric import Observation
-from httpbed.host.sandbox import untrusted_files, untrusted_json
 from httpbed.programs.parsers import migration_events
 from httpbed.programs.parsers.untrusted_values import UNREADABLE, seconds
 from httpbed.programs.protocol import LoggedRequest, ProgramReport

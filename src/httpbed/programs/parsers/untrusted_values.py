@@ -6,7 +6,7 @@ import csv
 import math
 from pathlib import Path
 
-from httpbed.host.sandbox import untrusted_files
+from httpbed.base import untrusted_files
 
 UNREADABLE = (
     ValueError,

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from itertools import islice, pairwise
 from pathlib import Path
 
-from httpbed.host.sandbox import untrusted_files
+from httpbed.base import untrusted_files
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
 
 _ATTEMPT = re.compile(

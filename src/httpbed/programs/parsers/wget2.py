@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from httpbed.host.sandbox import untrusted_files
+from httpbed.base import untrusted_files
 from httpbed.programs.parsers.untrusted_values import UNREADABLE, lines_of
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
 

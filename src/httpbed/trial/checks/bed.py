@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from httpbed.experiment import clock
+from httpbed.base import clock
+from httpbed.bed.machine import pressure
+from httpbed.bed.network import idle_rtt
+from httpbed.bed.network.plan import NetworkPlan
 from httpbed.experiment.check import (
     BACKEND,
     CONGESTION_CONTROL,
@@ -20,9 +23,6 @@ from httpbed.experiment.check import (
 )
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Check
-from httpbed.host import pressure
-from httpbed.network import idle_rtt
-from httpbed.network.plan import NetworkPlan
 from httpbed.programs.catalog import Catalog
 from httpbed.trial.checks import kernel
 from httpbed.trial.evidence import AttemptEvidence

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from httpbed.bed.network.kernel import READINGS, LinkDisciplines
+from httpbed.bed.network.plan import NetworkPlan
 from httpbed.experiment.check import AS_DRAWN, KERNEL_CONSERVATION, KERNEL_LINK
 from httpbed.experiment.topology import Direction, Link
 from httpbed.experiment.trial import Check
-from httpbed.network.kernel import READINGS, LinkDisciplines
-from httpbed.network.plan import NetworkPlan
 
 Table = Mapping[str, Any]
 Readings = Mapping[str, Iterable[Table]]

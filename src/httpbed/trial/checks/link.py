@@ -10,12 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from httpbed.experiment.check import (
-    AS_DRAWN,
-    CHANGES_BY_EVENTS,
-    CONSERVATION,
-    SCHEDULED_CHANGES,
-)
+from httpbed.experiment.check import AS_DRAWN, CHANGES_BY_EVENTS, CONSERVATION, SCHEDULED_CHANGES
 from httpbed.experiment.impairments.registry import CAUSES, CHANCES
 from httpbed.experiment.trial import Check
 
@@ -66,7 +61,7 @@ def _of_link(
 def _of_direction(
     configured: Table, loss_changes: list[tuple[int, float]], result: Table
 ) -> Iterator[Check]:
-    from httpbed.network import fates  # noqa: PLC0415 - numpy: a run begins without it
+    from httpbed.bed.network import fates  # noqa: PLC0415 - numpy: a run begins without it
 
     yield _losses(configured["loss"], loss_changes, result)
     for impairment, chance in CHANCES:
@@ -108,7 +103,7 @@ def _loss_changes(made: Iterable[Table], side: int) -> list[tuple[int, float]]:
 
 
 def _losses(model: Table | None, changes: list[tuple[int, float]], result: Table) -> Check:
-    from httpbed.network import fates  # noqa: PLC0415 - numpy: a run begins without it
+    from httpbed.bed.network import fates  # noqa: PLC0415 - numpy: a run begins without it
 
     count, lost = result["packets"]["in"], result["lost_numbers"]
     undrawn = _dropped_undrawn(result)

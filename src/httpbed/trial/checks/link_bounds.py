@@ -4,7 +4,7 @@ They detect a forged result and a faulty emulator. Two independent sources are c
 
 * The emulator's *witness* of each direction (``crates/link-model/src/witness.rs``) compares each
   packet while it is delivered. A slack below 0 is impossible.
-* :mod:`httpbed.network.bounds` computes from the experiment alone what each direction can do.
+* :mod:`httpbed.bed.network.bounds` computes from the experiment alone what each direction can do.
 
 Every valid trial keeps every bound, so tolerances cover only rounding and the difference of two
 clocks. Uncertain bounds are left out: the witness alone judges a rate that follows a trace,
@@ -21,7 +21,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from httpbed.experiment import units
+from httpbed.base import units
+from httpbed.base.clock import NS
+from httpbed.bed.network.bounds import Bounds
+from httpbed.bed.network.plan import NetworkPlan
 from httpbed.experiment.check import (
     POSSIBLE_ACKNOWLEDGEMENTS,
     POSSIBLE_BODIES,
@@ -30,12 +33,9 @@ from httpbed.experiment.check import (
     POSSIBLE_WINDOWS,
 )
 from httpbed.experiment.check_descriptor import CheckDescriptor
-from httpbed.experiment.clock import NS
 from httpbed.experiment.impairments.registry import ALL
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Check
-from httpbed.network.bounds import Bounds
-from httpbed.network.plan import NetworkPlan
 from httpbed.trial import request_time
 from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.hops import Chain, HopPath, NetworkHop

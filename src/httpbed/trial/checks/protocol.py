@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import get_args
 
+from httpbed.addons.pages import page_checks as page
 from httpbed.experiment.check import (
     CONNECTION_COUNT,
     NOT_RESET,
@@ -22,7 +23,7 @@ from httpbed.experiment.roles import HttpVersion
 from httpbed.experiment.trial import Check
 from httpbed.programs.protocol import LoggedRequest
 from httpbed.trial import request_logs
-from httpbed.trial.checks import page, retry
+from httpbed.trial.checks import retry
 from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.hops import Chain, NetworkHop
 from httpbed.trial.request_logs import RequestLog

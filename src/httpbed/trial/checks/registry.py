@@ -10,16 +10,17 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from httpbed.addons.handover import handover_checks as handover
+from httpbed.addons.handover import handover_metrics as metrics
+from httpbed.addons.handover import handover_outcome as outcome
+from httpbed.addons.handover.handover_metrics import ObservedHandovers
+from httpbed.addons.handover.handover_outcome import HandoverVerdict
 from httpbed.experiment.check import SENT
 from httpbed.experiment.trial import Check
 from httpbed.programs.catalog import Catalog
 from httpbed.trial.checks import bed, kernel, link, link_bounds, sent, subject
 from httpbed.trial.checks.subject import ServedContent
 from httpbed.trial.evidence import AttemptEvidence
-from httpbed.trial.handover import checks as handover
-from httpbed.trial.handover import metrics, outcome
-from httpbed.trial.handover.metrics import ObservedHandovers
-from httpbed.trial.handover.outcome import HandoverVerdict
 from httpbed.trial.plan import TrialPlan
 
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from httpbed.experiment import units
+from httpbed.base import units
 from httpbed.experiment.check import SENT
 from httpbed.experiment.trial import Check
 from httpbed.trial.evidence import AttemptEvidence

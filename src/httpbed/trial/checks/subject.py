@@ -10,6 +10,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 
+from httpbed.addons.pages import page_checks as page
+from httpbed.addons.pages import replay_checks as replay
+from httpbed.addons.pages import visit_checks as visit
+from httpbed.addons.pages.sites.catalog import CachedSite
+from httpbed.addons.pages.sites.site import Site
+from httpbed.bed.sandbox.spec import Exit
 from httpbed.experiment.check import (
     BODIES,
     BODY,
@@ -23,14 +29,11 @@ from httpbed.experiment.check import (
 from httpbed.experiment.check_descriptor import CheckDescriptor
 from httpbed.experiment.trial import Check
 from httpbed.experiment.workload import Download
-from httpbed.host.sandbox.spec import Exit
 from httpbed.trial import parts, request_logs
-from httpbed.trial.checks import page, protocol, replay, retry, visit
+from httpbed.trial.checks import protocol, retry
 from httpbed.trial.content import Content, targets
 from httpbed.trial.evidence import AttemptEvidence, Body
 from httpbed.trial.hops import Chain
-from httpbed.web.sites.catalog import CachedSite
-from httpbed.web.sites.site import Site
 
 
 @dataclass(frozen=True)

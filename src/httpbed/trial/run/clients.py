@@ -19,8 +19,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from httpbed.host.sandbox.spec import Exit, ProcessSpec
-from httpbed.host.sandbox.supervisor import Process, Supervisor
+from httpbed.bed.sandbox.spec import Exit, ProcessSpec
+from httpbed.bed.sandbox.supervisor import Process, Supervisor
 from httpbed.trial.attempt_plan import PlannedClient
 from httpbed.trial.run.servers import END_S, stop
 

@@ -19,10 +19,10 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from httpbed.host import pressure
-from httpbed.host.pressure import PressureReading
-from httpbed.host.sandbox.cpu_times import CpuTimes
-from httpbed.host.sandbox.supervisor import Supervisor
+from httpbed.bed.machine import pressure
+from httpbed.bed.machine.pressure import PressureReading
+from httpbed.bed.sandbox.cpu_times import CpuTimes
+from httpbed.bed.sandbox.supervisor import Supervisor
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from httpbed.experiment.errors import BedError
-from httpbed.host.sandbox.supervisor import Supervisor
-from httpbed.network.running import Emulator, polled_s
+from httpbed.base.errors import BedError
+from httpbed.bed.network.running import Emulator, polled_s
+from httpbed.bed.sandbox.supervisor import Supervisor
 
 PERIOD_S = 2.0
 """Time between two reports."""

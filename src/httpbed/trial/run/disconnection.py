@@ -14,11 +14,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from httpbed.host.sandbox import untrusted_files, untrusted_json
-from httpbed.host.sandbox.dialogue import TIME_BOUND_S
-from httpbed.host.sandbox.spec import ProcessSpec
-from httpbed.host.sandbox.supervisor import RefusalError, Supervisor
-from httpbed.network.processes import TOOLS
+from httpbed.base import untrusted_files, untrusted_json
+from httpbed.bed.network.processes import TOOLS
+from httpbed.bed.sandbox.dialogue import TIME_BOUND_S
+from httpbed.bed.sandbox.spec import ProcessSpec
+from httpbed.bed.sandbox.supervisor import RefusalError, Supervisor
 
 LOOK_S = 0.01
 MOST_TIMES = 5

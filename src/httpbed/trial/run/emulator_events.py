@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from httpbed.experiment.errors import BedError
-from httpbed.host.sandbox import untrusted_files
-from httpbed.host.sandbox.spec import ProcessSpec
-from httpbed.host.sandbox.supervisor import Supervisor
-from httpbed.network.running import Emulator
+from httpbed.base import untrusted_files
+from httpbed.base.errors import BedError
+from httpbed.bed.network.running import Emulator
+from httpbed.bed.sandbox.spec import ProcessSpec
+from httpbed.bed.sandbox.supervisor import Supervisor
 from httpbed.trial.artifacts import LINK_EVENTS
 from httpbed.trial.hops import NetworkHop
 

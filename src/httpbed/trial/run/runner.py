@@ -18,27 +18,27 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from httpbed.experiment.errors import BedError
+from httpbed.addons.handover.signals import Signals
+from httpbed.addons.pages.replay_run import running_origins
+from httpbed.base import untrusted_files
+from httpbed.base.errors import BedError
+from httpbed.base.spellings import TRIGGER
+from httpbed.bed.machine import pressure, realtime
+from httpbed.bed.network import running
+from httpbed.bed.network.running import Emulator
+from httpbed.bed.sandbox.dialogue import run_tool, time_bounded
+from httpbed.bed.sandbox.spec import Exit, SandboxSpec
+from httpbed.bed.sandbox.supervisor import PartError, RefusalError, Supervisor, sandbox
 from httpbed.experiment.kept import LINK_RESULT
-from httpbed.experiment.spellings import TRIGGER
-from httpbed.host import pressure, realtime
-from httpbed.host.sandbox import untrusted_files
-from httpbed.host.sandbox.dialogue import run_tool, time_bounded
-from httpbed.host.sandbox.spec import Exit, SandboxSpec
-from httpbed.host.sandbox.supervisor import PartError, RefusalError, Supervisor, sandbox
-from httpbed.network import running
-from httpbed.network.running import Emulator
 from httpbed.trial import fairness, key_log
 from httpbed.trial.artifacts import EVIDENCE, PACKET_LOG, read_object
 from httpbed.trial.attempt_plan import BODIES, AttemptPlan, PlannedClient
-from httpbed.trial.handover.signals import Signals
 from httpbed.trial.run.clients import ClientRuns, run_clients, until_done
 from httpbed.trial.run.clocks import read_clocks
 from httpbed.trial.run.cpu_pressure import CpuPressure
 from httpbed.trial.run.demand_reports import DemandReports, ReportDemand
 from httpbed.trial.run.disconnection import end_connections
 from httpbed.trial.run.emulator_events import listen
-from httpbed.trial.run.replay_origins import running_origins
 from httpbed.trial.run.servers import RunningServers, running_servers, stop
 
 LEAST_FREE_BYTES = 64 * 2**10
@@ -105,7 +105,7 @@ def _reduce(attempt: AttemptPlan, artifacts: Path) -> None:
         if len(attempt.clients) > 1:
             fairness.reduce(artifacts, log)
         if attempt.handover:
-            from httpbed.trial.handover import deliveries  # noqa: PLC0415 - as above
+            from httpbed.addons.handover import deliveries  # noqa: PLC0415 - as above
 
             hop = attempt.hops[0]
             towards = {path.downstream: path.names[0] for path in hop.paths}
@@ -276,7 +276,7 @@ class _Run:
     async def _hand_over(self, emulator: Emulator, signals: Signals) -> None:
         if handovers := self.attempt.handover:
             # It imports the schema of experiments, and most trials do without.
-            from httpbed.trial.handover.execution import execute  # noqa: PLC0415
+            from httpbed.addons.handover.execution import execute  # noqa: PLC0415
 
             await execute(self.supervisor, emulator, handovers, signals, self.artifacts)
 

@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from httpbed.experiment.errors import SubjectError
-from httpbed.host.sandbox.dialogue import last_error_line, time_bounded
-from httpbed.host.sandbox.spec import Exit, ProcessSpec
-from httpbed.host.sandbox.supervisor import START_TIMEOUT_S, Process, Supervisor
+from httpbed.base.errors import SubjectError
+from httpbed.bed.sandbox.dialogue import last_error_line, time_bounded
+from httpbed.bed.sandbox.spec import Exit, ProcessSpec
+from httpbed.bed.sandbox.supervisor import START_TIMEOUT_S, Process, Supervisor
 
 END_S = 2.0
 """Seconds that a program has to write its logs after it is asked to end."""

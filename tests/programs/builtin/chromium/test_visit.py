@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from httpbed.experiment.page import Visit
+from httpbed.addons.pages.page import Visit
 from httpbed.programs.builtin.chromium import visit as visits
 
 URL = "https://a.test/page.html"

@@ -1,0 +1,20 @@
+"""``httpbed audit``: whether trials side by side give the numbers of trials one at a time.
+
+Not here: what makes a single attempt invalid (``trial/checks``), page loads only (``capacity``).
+Start at ``session``, then ``judgement``.
+"""
+
+from __future__ import annotations
+
+from httpbed.base.addon import Addon, Verb
+
+ADDON = Addon(
+    verbs=(
+        Verb(
+            "audit",
+            "Test whether trials side by side give the numbers of trials one at a time.",
+            "look inside",
+            "httpbed.addons.audit.audit_verb",
+        ),
+    ),
+)

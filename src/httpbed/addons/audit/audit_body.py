@@ -1,0 +1,88 @@
+"""What ``httpbed audit`` does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from httpbed.base.errors import ConfigError, Mistake
+from httpbed.bed.machine import backend, scratch
+from httpbed.campaign import capability, preparation
+from httpbed.campaign.parallelism import Parallelism
+from httpbed.campaign.run import RunOptions
+from httpbed.cli import experiment_argument, output_file
+from httpbed.cli.echo import command_line, echo, say
+from httpbed.cli.jobs import AUTO
+from httpbed.cli.progress import Reporter
+from httpbed.experiment.factorial import ScaleName
+
+
+def run(
+    context: click.Context,
+    *,
+    file: Path | None,
+    scale: ScaleName | None,
+    jobs: Parallelism,
+    output: Path | None,
+    link_backend: str | None,
+    recipe_folders: tuple[Path, ...],
+    as_json: bool,
+) -> None:
+    """Test whether trials side by side give the numbers of trials one at a time."""
+    _require(file, scale, output)
+    # Statistics take a second to import; mistakes are reported without them.
+    from httpbed.addons.audit import audit_report as report  # noqa: PLC0415
+    from httpbed.addons.audit import session  # noqa: PLC0415
+    from httpbed.report import terminal  # noqa: PLC0415
+
+    catalog = experiment_argument.catalog(recipe_folders)
+    if file is None:
+        loaded = preparation.load(session.text(), catalog)
+    else:
+        loaded, catalog = experiment_argument.load(file, recipe_folders, scale)
+    if loaded.experiment.clock == "virtual":
+        reason = "cannot be audited: in virtual time trials do not disturb each other"
+        raise ConfigError([Mistake("clock", reason, "audit an experiment with the real clock")])
+    options = RunOptions(backend.choose(link_backend), command_line())
+    capability.require(loaded, options.backend)
+    controls = frozenset[str]() if file else session.CONTROLS
+    audited = session.AuditedExperiment(loaded, catalog, jobs, options, controls)
+    trials = len(loaded.trials) * len(session.RUNS)
+    with _folder(output) as folder, Reporter(trials, {}) as reporter:
+        found = session.run(audited, folder, tell=reporter.report, say=say)
+    if as_json:
+        echo(json.dumps(found.as_json(), indent=1))
+    else:
+        word = AUTO if audited.jobs.adapts else str(audited.jobs)
+        report.show(found, loaded.experiment, word, terminal.console())
+    context.exit(0 if found.passed else 1)
+
+
+def _require(file: Path | None, scale: ScaleName | None, output: Path | None) -> None:
+    """Refuse options that contradict each other, and a folder that exists."""
+    mistakes = []
+    if scale and file is None:
+        reason = "the audit's own experiment has no scales"
+        mistakes.append(Mistake("--scale", reason, "name a FILE that has them"))
+    mistakes += output_file.new_folder_mistakes("-o", output)
+    if mistakes:
+        raise ConfigError(mistakes)
+
+
+@contextmanager
+def _folder(output: Path | None) -> Iterator[Path]:
+    """Yield the new folder of the user, or a temporary one."""
+    if output is None:
+        with scratch.temporary("audit") as own:
+            yield own
+        return
+    try:
+        output.mkdir(parents=True)
+    except OSError as error:
+        reason = f"cannot be made: {error.strerror}"
+        raise ConfigError([Mistake(str(output), reason, "name another folder")]) from None
+    yield output

@@ -1,0 +1,200 @@
+"""Judges whether trials side by side give the numbers of trials one at a time.
+
+The same trials, with the same seeds, run three times: side by side, one at a time, and side by side
+again, so that a drift of the machine falls on both alike. In each block, the geometric mean of both
+values side by side over the value one at a time is one ratio. The verdict on a treatment is that of
+:mod:`~httpbed.results.equivalence`:
+
+same        the 90 % interval lies within 2 % of 1
+disturbed   the interval lies outside. Its confidence is such that in 5 % of audits at most some
+            treatment is called so by chance (Bonferroni)
+open        neither. Where losses are random, ten blocks do not settle 2 %
+
+The **null control** compares both runs side by side with each other. Nothing differs between them,
+so intervals of 95 % may exclude 1 in 5 % of treatments. More than that means that the runs of one
+block are not independent of what happens on the machine.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+from scipy import stats
+
+from httpbed.experiment.treatment import TreatmentKey
+from httpbed.results import comparison, equivalence
+from httpbed.results.equivalence import ERROR, MARGIN
+from httpbed.results.sample import Floats, Sample
+
+Verdict = Literal["same", "disturbed", "open"]
+ClaimVerdicts = Mapping[str, tuple[str, str]]
+"""By a claim's id: its verdict one at a time, and side by side."""
+
+NULL_ERROR = 0.01
+"""Probability that the null control fails by chance."""
+OPPOSITE = {"reproduced": "contradicted", "contradicted": "reproduced"}
+
+
+@dataclass(frozen=True)
+class AuditedTreatment:
+    """One treatment side by side, compared with one at a time."""
+
+    levels: Mapping[str, str]
+    n: int
+    """Blocks with a value in all three runs."""
+    alone: float
+    """Median one at a time, in the metric's unit; nan without a value."""
+    ratio: float
+    """Pseudo-median of the blocks' ratios; nan without a value."""
+    low: float
+    high: float
+    """The 90 % interval of the ratio; open (0, inf) if there are too few blocks."""
+    lost: int
+    """Blocks with a value one at a time, but not in both runs side by side."""
+    verdict: Verdict
+    differs_from_itself: bool
+    """Whether the null control found a difference between both runs side by side."""
+
+
+@dataclass(frozen=True)
+class AuditedRun:
+    """What one run cost."""
+
+    lasted_s: float
+    attempts: int
+    invalid: int
+    """Attempts that were thrown away because the bed failed."""
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The result of an audit."""
+
+    treatments: tuple[AuditedTreatment, ...]
+    claims: ClaimVerdicts
+    controls: frozenset[str]
+    """Ids of the claims that must be reproduced side by side."""
+    alone: AuditedRun
+    beside: tuple[AuditedRun, AuditedRun]
+
+    @property
+    def disturbed(self) -> int:
+        """Number of disturbed treatments."""
+        return self._count("disturbed")
+
+    @property
+    def same(self) -> int:
+        """Number of treatments with the same value."""
+        return self._count("same")
+
+    @property
+    def differing_nulls(self) -> int:
+        """Number of treatments that differ from themselves."""
+        return sum(one.differs_from_itself for one in self.treatments)
+
+    @property
+    def most_nulls(self) -> int:
+        """Largest number of them that chance explains."""
+        return int(stats.binom.ppf(1 - NULL_ERROR, len(self.treatments), ERROR))
+
+    @property
+    def changed_claims(self) -> list[str]:
+        """Claims with opposite verdicts, and controls that are not reproduced side by side."""
+        return [
+            name
+            for name, (alone, beside) in self.claims.items()
+            if OPPOSITE.get(alone) == beside or (name in self.controls and beside != "reproduced")
+        ]
+
+    @property
+    def lost(self) -> int:
+        """Number of values that only one at a time gave."""
+        return sum(one.lost for one in self.treatments)
+
+    @property
+    def failed(self) -> bool:
+        """Whether something shows that trials side by side are not those of one at a time."""
+        return bool(self.disturbed or self.changed_claims or self.differing_nulls > self.most_nulls)
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing failed, and at least one treatment is known to be the same."""
+        return not self.failed and self.same > 0
+
+    @property
+    def speed_up(self) -> float:
+        """Time one at a time over the mean time side by side."""
+        return self.alone.lasted_s / (sum(one.lasted_s for one in self.beside) / len(self.beside))
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it for :func:`json.dumps`; infinite ends and missing numbers are null."""
+        return {
+            "schema": 1,
+            "passed": self.passed,
+            "failed": self.failed,
+            "margin": MARGIN,
+            "treatments": [_finite(asdict(one)) for one in self.treatments],
+            "null_control": {"differ": self.differing_nulls, "at_most": self.most_nulls},
+            "claims": {name: list(verdicts) for name, verdicts in self.claims.items()},
+            "changed_claims": self.changed_claims,
+            "alone": asdict(self.alone),
+            "side_by_side": [asdict(one) for one in self.beside],
+            "speed_up": self.speed_up,
+        }
+
+    def _count(self, verdict: Verdict) -> int:
+        return Counter(one.verdict for one in self.treatments)[verdict]
+
+
+def treatments(
+    first: Mapping[TreatmentKey, Sample],
+    alone: Mapping[TreatmentKey, Sample],
+    second: Mapping[TreatmentKey, Sample],
+) -> tuple[AuditedTreatment, ...]:
+    """Judge each treatment by its samples in the three runs."""
+    each = ERROR / len(alone)
+    return tuple(_treatment(first[key], one, second[key], each) for key, one in alone.items())
+
+
+def _treatment(first: Sample, alone: Sample, second: Sample, each: float) -> AuditedTreatment:
+    blocks = sorted(set(first.observed) & set(alone.observed) & set(second.observed))
+    beside = np.sqrt(_values(first, blocks) * _values(second, blocks))
+    base = _values(alone, blocks)
+    known = (base > 0) & (beside > 0)
+    found = equivalence.of_logs(np.log(beside[known] / base[known]), each)
+    return AuditedTreatment(
+        levels=alone.levels,
+        n=found.n,
+        alone=float(np.median([*alone.observed.values()])) if alone.observed else math.nan,
+        ratio=found.ratio,
+        low=found.low,
+        high=found.high,
+        lost=len(set(alone.observed) - set(blocks)),
+        verdict="disturbed" if found.verdict == "different" else found.verdict,
+        differs_from_itself=_differ(second, first),
+    )
+
+
+def _differ(sample: Sample, base: Sample) -> bool:
+    """Return whether the 95 % interval of the paired ratio excludes 1."""
+    found = comparison.compare(sample, base)
+    return found is not None and found.judgement in {"less", "more"}
+
+
+def _values(sample: Sample, blocks: Sequence[int]) -> Floats:
+    return np.array([sample.observed[block] for block in blocks])
+
+
+def _finite(values: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(_known(values))
+
+
+def _known(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, value in values.items():
+        unknown = isinstance(value, float) and not math.isfinite(value)
+        yield name, None if unknown else value

@@ -1,0 +1,20 @@
+"""Calibration: cells that measure the emulated link against arithmetic, and the certificate.
+
+Not here: the checks of a trial (``trial.checks``).
+Start at ``session``; ``cell`` has a condition with its traffic and the claims about the result.
+"""
+
+from __future__ import annotations
+
+from httpbed.base.addon import Addon, Verb
+
+ADDON = Addon(
+    verbs=(
+        Verb(
+            "calibrate",
+            "Compare the emulated link with arithmetic, and certify it.",
+            "look inside",
+            "httpbed.addons.calibration.calibrate_verb",
+        ),
+    ),
+)

@@ -1,0 +1,213 @@
+"""Run one cell: real namespaces, the real emulator, probes at both ends.
+
+The files in the cell's folder are what :mod:`~httpbed.addons.calibration.evidence` reads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from httpbed.addons.calibration.cell import DIRECTIONS, HOSTS, Cell, Flow, Stream
+from httpbed.addons.calibration.evidence import (
+    BLOCK,
+    REMARKS,
+    RESULT,
+    STREAM_FILE,
+    received_file,
+    sent_file,
+)
+from httpbed.bed.machine.backend import Backend
+from httpbed.bed.network import running
+from httpbed.bed.network.commands import HOST_SYSCTLS, NO_NEIGHBOUR_DISCOVERY
+from httpbed.bed.network.emulator import LINK_FILES, SPIN_US
+from httpbed.bed.network.files import read_trace
+from httpbed.bed.network.plan import NetworkPlan, plan
+from httpbed.bed.network.processes import TOOLS
+from httpbed.bed.network.running import Emulator
+from httpbed.bed.sandbox.binaries import LINK, PROBE, executable
+from httpbed.bed.sandbox.dialogue import Dialogue
+from httpbed.bed.sandbox.spec import TRIAL_FOLDER, Ports, ProcessSpec, SandboxSpec
+from httpbed.bed.sandbox.supervisor import Supervisor, sandbox
+
+PORT = 5001
+CHARGEN = 19
+"""RFC 864."""
+BEGIN_S = 0.01
+"""From a sender's start to its first packet."""
+MEMORY_BYTES = 2**28
+PAYLOAD_KEY = 0x4C494E4B
+REBIND = {"rebind": True}
+"""The change that makes a NAT forget its mappings."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What all cells of a calibration have in common."""
+
+    root: Path
+    """A root filesystem with ip and ethtool."""
+    seed: int
+    backend: Backend = "af_packet"
+    polls: bool = True
+    """Whether emulator and senders may poll for a due time. In virtual time they may not: the clock
+    stands still meanwhile."""
+    tamper: Callable[[NetworkPlan], NetworkPlan] = lambda planned: planned
+    """Changes the planned network, to plant a fault."""
+
+
+async def run(cell: Cell, bench: Bench, folder: Path) -> None:
+    """Run ``cell`` once and leave its evidence in ``folder``, which must not exist.
+
+    Raises:
+        BedError: The bed failed, so that there is nothing to judge.
+        HostError: This machine cannot make a sandbox.
+    """
+    scratch = folder / "sandbox"
+    scratch.mkdir(parents=True)
+    for name, text in cell.files.items():
+        (folder / name).write_text(text)
+    facts = {digest: read_trace(text.encode()) for digest, text in cell.files.items()}
+    topology = cell.topology()
+    planned = plan(
+        topology,
+        {},
+        bench.seed,
+        BLOCK,
+        backend=bench.backend,
+        files=facts,
+        nat=(0,) if cell.rebindings_s else (),
+        spin_us=SPIN_US if bench.polls else 0,
+    )
+    spec = SandboxSpec(
+        scratch=scratch,
+        trial=folder,
+        roots={TOOLS: bench.root},
+        shared={f"{LINK_FILES}/{digest}": folder / digest for digest in cell.files},
+        programs={name: executable(name) for name in (LINK, PROBE)},
+        hosts=dict.fromkeys(HOSTS, HOST_SYSCTLS),
+        sysctls=NO_NEIGHBOUR_DISCOVERY,
+        tmpfs_bytes=MEMORY_BYTES,
+    )
+    async with sandbox(spec) as supervisor:
+        run = _Run(cell, bench.tamper(planned), supervisor, folder, polls=bench.polls)
+        await run.perform()
+    scratch.rmdir()
+
+
+@dataclass
+class _Run:
+    cell: Cell
+    planned: NetworkPlan
+    supervisor: Supervisor
+    folder: Path
+    polls: bool
+
+    async def perform(self) -> None:
+        """Make the network, send, wait, and collect the evidence."""
+        emulator = await running.build(self.supervisor, self.planned.processes)
+        receivers = [await self._begin(_receiver(flow)) for flow in self.cell.flows]
+        await emulator.start_counting()
+        failures, rebound = await asyncio.gather(self._send(), self._rebind(emulator))
+        await asyncio.sleep(self.cell.settle_s)
+        for receiver in receivers:
+            stopped = await receiver.request("stop", "result")
+            failures += stopped["failures"]
+        result = await emulator.request("stop", "result")
+        remarks = {"failures": failures, "rebindings_ns": rebound}
+        (self.folder / RESULT).write_text(json.dumps(result) + "\n")
+        (self.folder / REMARKS).write_text(json.dumps(remarks) + "\n")
+
+    async def _rebind(self, emulator: Emulator) -> list[tuple[int, int]]:
+        """Order every rebinding; return between which times each was made, as probes tell time."""
+        made: list[tuple[int, int]] = []
+        began_s = time.monotonic()
+        for at_s in self.cell.rebindings_s:
+            await asyncio.sleep(began_s + at_s - time.monotonic())
+            ordered_ns = time.monotonic_ns()
+            await emulator.send("change", link=None, direction=None, change=REBIND)
+            for _ in DIRECTIONS:
+                await emulator.wait_for("changed")
+            made.append((ordered_ns, time.monotonic_ns()))
+        return made
+
+    async def _send(self) -> int:
+        """Run all senders to their end; return how many packets they lost themselves."""
+        return sum(await asyncio.gather(*self._senders()))
+
+    def _senders(self) -> Sequence[Awaitable[int]]:
+        senders = [self._finish(self._sender(flow)) for flow in self.cell.flows]
+        return senders + ([self._fetch(self.cell.stream)] if self.cell.stream else [])
+
+    async def _finish(self, spec: ProcessSpec) -> int:
+        """Run a probe to its end; return how many packets the probe itself lost."""
+        probe = await self._begin(spec)
+        stopped = await probe.wait_for("result", self.cell.lasts_s())
+        return int(stopped["failures"])
+
+    async def _fetch(self, stream: Stream) -> int:
+        source = ProcessSpec(
+            argv=(f"/bin/{PROBE}", "serve"),
+            host=HOSTS[stream.direction],
+            ready=Ports(tcp=(CHARGEN,)),
+        )
+        await self.supervisor.start(source)
+        far = self.planned.end_of(HOSTS[stream.direction]).address
+        options = {
+            "from": f"{far}:{CHARGEN}",
+            "for_ns": round(stream.seconds * 1e9),
+            "until_reset": stream.until_reset,
+            "out": f"{TRIAL_FOLDER}/{STREAM_FILE}",
+        }
+        return await self._finish(
+            _probe("fetch", HOSTS[1 - stream.direction], "fetch.json", options)
+        )
+
+    def _sender(self, flow: Flow) -> ProcessSpec:
+        far = self.planned.end_of(HOSTS[1 - flow.direction]).address
+        trains = [
+            {"count": train.count, "bytes": train.bytes, "gap_ns": round(train.gap_s * 1e9)}
+            for train in flow.trains
+        ]
+        options = {
+            "to": f"{far}:{PORT}",
+            "from_port": flow.from_port,
+            "ports": flow.ports,
+            "key": str(PAYLOAD_KEY + flow.direction),
+            "checksum": flow.checksum,
+            "ecn": flow.ecn,
+            "segments": flow.segments,
+            "spin_ns": round(flow.spin_s * 1e9) if self.polls else 0,
+            "begin_ns": round(BEGIN_S * 1e9),
+            "trains": trains,
+            "out": f"{TRIAL_FOLDER}/{sent_file(flow.direction)}",
+        }
+        return _probe("send", HOSTS[flow.direction], f"send-{flow.direction}.json", options)
+
+    async def _begin(self, spec: ProcessSpec) -> Dialogue:
+        return await Dialogue.begin(self.supervisor, spec)
+
+
+def _receiver(flow: Flow) -> ProcessSpec:
+    options = {
+        "port": PORT,
+        "ports": flow.ports,
+        "key": str(PAYLOAD_KEY + flow.direction),
+        "out": f"{TRIAL_FOLDER}/{received_file(flow.direction)}",
+    }
+    name = f"receive-{flow.direction}.json"
+    return _probe("receive", HOSTS[1 - flow.direction], name, options)
+
+
+def _probe(verb: str, host: str, name: str, options: dict[str, Any]) -> ProcessSpec:
+    return ProcessSpec(
+        argv=(f"/bin/{PROBE}", verb, f"{TRIAL_FOLDER}/{name}"),
+        host=host,
+        files={name: json.dumps(options, indent=1) + "\n"},
+        lines=True,
+    )

@@ -1,0 +1,165 @@
+"""The certificate: the results of a calibration, its machine and emulator, and what it covers.
+
+One file per user. The latest calibration writes it; a campaign cites it by date and digest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from httpbed.addons.calibration import envelope
+from httpbed.base import atomic_record, file_digest, folders
+from httpbed.bed.machine import facts
+from httpbed.bed.sandbox.binaries import LINK, executable
+from httpbed.experiment.machine import MachineFacts
+
+if TYPE_CHECKING:  # it imports numpy, which only judging needs
+    from httpbed.addons.calibration.judgement import Verdict
+
+SCHEMA = 2
+COMMAND = "httpbed calibrate"
+NAME = "link-certificate.json"
+_MACHINE_ID = Path("/etc/machine-id")
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A certificate read from its file."""
+
+    document: Mapping[str, Any]
+    digest: str
+    """SHA-256 of the file."""
+
+    @property
+    def date(self) -> str:
+        """When it was made: ISO 8601, UTC."""
+        return str(self.document["date"])
+
+    def strangers(self, own: Mapping[str, Any]) -> list[str]:
+        """Return how its machine or emulator differs from ``own``."""
+        made = self.document["identity"]
+        return [
+            f"the certificate of {self.date} is of another {name.replace('_', ' ')}:"
+            f" {_short(made.get(name))}, not {_short(value)}"
+            for name, value in own.items()
+            if made.get(name) != value
+        ]
+
+    def outside(self, config: Mapping[str, Any]) -> list[str]:
+        """Return why it does not cover an emulator's configuration; empty if it does."""
+        made, used = self.document.get("backend"), config.get("backend", "af_packet")
+        if used == "observer":
+            return ["the kernel carries the packets: a certificate covers only the emulator's link"]
+        other = [] if made == used else [f"backend {used}: the certificate is of {made}"]
+        return other + envelope.outside(self.document["envelope"], envelope.demands(config))
+
+
+def path() -> Path:
+    """Return where this user's certificate is, or would be."""
+    return folders.state() / NAME
+
+
+def identity(machine: MachineFacts | None = None) -> dict[str, Any]:
+    """Identify what a certificate holds for: the machine, its kernel and the emulator."""
+    machine = machine or facts.gather()
+    return {
+        "machine": _machine_id(),
+        "kernel": machine.kernel,
+        "cpu": machine.cpu,
+        "cores": machine.cores,
+        "emulator": file_digest.sha256(executable(LINK)),
+    }
+
+
+def write(verdicts: Sequence[Verdict], scale: str, *, backend: str, load_before: float) -> Path:
+    """Write the certificate atomically and return its path."""
+    machine = facts.gather()
+    document = {
+        "schema": SCHEMA,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "scale": scale,
+        "passed": all(verdict.passed for verdict in verdicts),
+        "identity": identity(machine),
+        "backend": backend,
+        "scheduling": sorted({one.scheduling for one in verdicts if one.scheduling}),
+        "load": {"before": load_before, "after": machine.load[0]},
+        "host": machine.as_json(),
+        "envelope": envelope.envelope(verdicts),
+        "cells": [verdict.as_json() for verdict in verdicts],
+    }
+    return atomic_record.write(path(), document)
+
+
+def read() -> Certificate | None:
+    """Read this user's certificate; None if it is missing or damaged."""
+    try:
+        text = path().read_bytes()
+        document = json.loads(text)
+        known = document["schema"] == SCHEMA
+        known = known and {"date", "identity", "envelope"} <= document.keys()
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return Certificate(document, hashlib.sha256(text).hexdigest()) if known else None
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a campaign's conditions relate to this machine's certificate."""
+
+    certificate: Certificate | None
+    reasons: tuple[str, ...]
+    """All reasons why the conditions are not covered; empty if they are."""
+    affected: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The names of the conditions that a reason is about; a reason without names is about all."""
+
+    def as_json(self) -> dict[str, Any] | None:
+        """Return what a manifest keeps, without the file's path on this machine."""
+        if self.certificate is None:
+            return None
+        return {
+            "file": NAME,
+            "date": self.certificate.date,
+            "sha256": self.certificate.digest,
+            "scale": self.certificate.document.get("scale"),
+            "passed": self.certificate.document.get("passed"),
+            "outside": list(self.reasons),
+            "outside_topologies": {reason: list(own) for reason, own in self.affected.items()},
+        }
+
+
+def standing(conditions: Iterable[tuple[str, Mapping[str, Any]]]) -> Standing:
+    """Compare a campaign's conditions with the certificate.
+
+    Each condition has a name and the emulator's configuration; several may share a name.
+    """
+    certificate = read()
+    if certificate is None:
+        return Standing(None, ("there is no link certificate on this machine",))
+    reasons, affected = certificate.strangers(identity()), dict[str, list[str]]()
+    for name, config in conditions:
+        for reason in certificate.outside(config):
+            affected.setdefault(reason, []).append(name)
+    names = {reason: tuple(dict.fromkeys(own)) for reason, own in affected.items()}
+    return Standing(certificate, tuple(dict.fromkeys([*reasons, *affected])), names)
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return f"{text[:12]}…" if len(text) > 40 else text  # noqa: PLR2004 - a digest
+
+
+def _machine_id() -> str:
+    """Return a hash of the machine's identifier, which must not be published (machine-id(5))."""
+    try:
+        own = _MACHINE_ID.read_text().strip()
+    except OSError:
+        return ""
+    return (
+        hashlib.sha256(f"httpbed link certificate {own}".encode()).hexdigest()[:16] if own else ""
+    )

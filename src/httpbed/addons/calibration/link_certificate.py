@@ -1,0 +1,61 @@
+"""Whether this machine's link certificate covers an experiment's links."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from httpbed.addons.calibration import certificate, envelope
+from httpbed.addons.calibration.certificate import COMMAND, Standing
+from httpbed.addons.handover import steps
+from httpbed.base.errors import ConfigError, Mistake
+from httpbed.bed.machine.backend import Backend
+from httpbed.bed.network.files import Facts
+from httpbed.bed.network.plan import plan
+from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.experiment.impairments.rate import Cellular, Trace
+from httpbed.experiment.scenario import Scenario
+
+VIRTUAL = Standing(None, ("no link certificate covers virtual time",))
+"""Of every experiment in virtual time: calibration measures links in real time."""
+
+
+def standing(loaded: LoadedExperiment, backend: Backend) -> Standing:
+    """Compare every condition of an experiment with the certificate."""
+    if loaded.experiment.clock == "virtual":
+        return VIRTUAL
+    seed = loaded.experiment.seed
+    files = {digest: file.facts for digest, file in loaded.files.items()}
+    conditions = {(one.topology.digest(), str(one.handover)): one for one in loaded.scenarios()}
+    return certificate.standing(
+        (digest, _config(scenario, seed, backend, files))
+        for (digest, _), scenario in conditions.items()
+    )
+
+
+def _config(
+    scenario: Scenario, seed: int, backend: Backend, files: Mapping[str, Facts]
+) -> Mapping[str, Any]:
+    """Return the emulator's configuration, with the mean rate of each trace, and hand-overs."""
+    topology = steps.with_trigger(scenario)
+    planned = plan(topology, {}, seed, 1, backend=backend, files=files).emulator_config
+    ordered = steps.ordered(scenario.handover) if scenario.handover else ()
+    config = {**planned, envelope.ORDERED: ordered}
+    for link, configured in zip(topology.links, config["links"], strict=True):
+        for way, table in zip(link.directions(), configured["directions"], strict=True):
+            if isinstance(way.rate, (Trace, Cellular)) and table:
+                table["rate"][envelope.MEAN] = way.mean_bit_s()
+    return config
+
+
+def require(standing: Standing) -> None:
+    """Refuse links that the certificate does not cover.
+
+    Raises:
+        ConfigError: With every reason.
+    """
+    remedy = f"calibrate this machine: {COMMAND}, with --scale full for more conditions"
+    if standing is VIRTUAL:
+        remedy = "run without --strict, or with --clock real"
+    if standing.reasons:
+        raise ConfigError(Mistake("--strict", reason, remedy) for reason in standing.reasons)

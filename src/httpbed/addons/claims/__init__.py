@@ -1,0 +1,26 @@
+"""Verdicts on claims: values of blocks, intervals, statistics over cells, the verdict rule.
+
+Not here: what a claim says (``experiment.claims``), tables (``report.claims``).
+Start at ``judging``; the statistics are in ``analysis.location`` and ``counting``.
+"""
+
+from __future__ import annotations
+
+from httpbed.base.addon import Addon, Verb
+
+ADDON = Addon(
+    verbs=(
+        Verb(
+            "claims",
+            "Judge the claims of a campaign.",
+            "judge",
+            "httpbed.addons.claims.claims_verb",
+        ),
+        Verb(
+            "gate",
+            "Fail if a campaign is worse than a baseline, or contradicts its claims.",
+            "judge",
+            "httpbed.addons.claims.gate_verb",
+        ),
+    ),
+)

@@ -1,0 +1,122 @@
+"""Every mistake in the claims of an experiment, each at its place in the file."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from httpbed.addons.claims import compiled
+from httpbed.addons.claims.cell_builder import ClaimDesign
+from httpbed.addons.claims.quantity import treatments
+from httpbed.addons.claims.stated import StatedClaim
+from httpbed.experiment.document import KeyPath
+from httpbed.experiment.table_problem import TableProblem, TableProblemsError
+from httpbed.experiment.treatment import TreatmentKey
+
+OWN_ESTIMATE = (
+    *(
+        "metric",
+        "items",
+        "where",
+        "compare",
+        "trend",
+        "knee",
+        "flip",
+        "over",
+        "conditions",
+        "share_in",
+        "count_in",
+        "take",
+    ),
+    *("rank_of", "minus", "minus_other", "expect", "no_difference", "arm"),
+)
+"""Keys that a claim about other claims does not have."""
+
+
+def problems(
+    claims: Mapping[int, StatedClaim], design: ClaimDesign, unread: Collection[str] = ()
+) -> Iterator[tuple[KeyPath, TableProblem]]:
+    """Yield each mistake with the path of its claim's table.
+
+    Args:
+        claims: The claims by their index in the file.
+        design: What they can refer to.
+        unread: The ids of claims that have other mistakes and cannot be checked.
+    """
+    first: dict[str, int] = {}
+    known = {one.id: one for one in claims.values()}
+    for index, stated in claims.items():
+        place = ("claim", index)
+        earlier = first.setdefault(stated.id, index)
+        if earlier != index:
+            reason = f"claim[{earlier}] also has the id {stated.id!r}"
+            yield place, TableProblem(("id",), reason, "give each claim its own id")
+        if stated.parts:
+            yield from ((place, problem) for problem in _of_combination(stated, known, unread))
+        else:
+            yield from ((place, problem) for problem in _of_estimate(stated, design))
+
+
+def complete(
+    claims: Sequence[StatedClaim], design: ClaimDesign, available: frozenset[TreatmentKey]
+) -> list[str]:
+    """Return the ids of valid claims of which all treatments, without arms, are available."""
+    needed = {one.id: _needed(one, design) for one in claims if not one.parts}
+    for one in claims:
+        if one.parts:
+            needed[one.id] = frozenset[TreatmentKey]().union(*(needed[of] for of in one.parts))
+    return [one.id for one in claims if needed[one.id] <= available]
+
+
+def _needed(stated: StatedClaim, design: ClaimDesign) -> frozenset[TreatmentKey]:
+    claim = compiled.compile_claim(stated, design)
+    cells = (*claim.cells, *claim.subtracted)
+    return frozenset[TreatmentKey]().union(*(treatments(cell.quantity) for cell in cells))
+
+
+def _of_combination(
+    stated: StatedClaim, known: Mapping[str, StatedClaim], unread: Collection[str]
+) -> Iterator[TableProblem]:
+    key = "all_of" if stated.all_of else "any_of"
+    if stated.all_of and stated.any_of:
+        yield TableProblem(("any_of",), "excludes all_of", "keep one, or write two claims")
+    for own in OWN_ESTIMATE:
+        if getattr(stated, own):
+            reason = f"does not apply to a claim with {key}, which has no estimate of its own"
+            yield TableProblem((own,), reason, "delete it")
+    for index, name in enumerate(stated.parts):
+        if name not in known:
+            if name not in unread:
+                yield TableProblem((key, index), f"there is no claim {name!r}")
+        elif known[name].parts:
+            reason = f"{name} has {'all_of' if known[name].all_of else 'any_of'} itself"
+            yield TableProblem((key, index), reason, "list the claims that it lists")
+
+
+def _of_estimate(stated: StatedClaim, design: ClaimDesign) -> Iterator[TableProblem]:
+    try:
+        main = compiled.compile_claim(stated, design)
+    except TableProblemsError as error:
+        yield from error.problems
+        return
+    names = [arm.name for arm in stated.arm]
+    seen: list[object] = []
+    for index, arm in compiled.arms(stated):
+        at = ("arm", index)
+        if names.index(names[index]) != index:
+            yield TableProblem((*at, "name"), "names two arms", "give each arm its own name")
+        try:
+            other = compiled.compile_claim(arm, design)
+        except TableProblemsError as error:
+            seen.append(None)
+            yield from (
+                TableProblem((*at, *one.at), one.reason, one.remedy) for one in error.problems
+            )
+        else:
+            if (other.cells, other.subtracted) == (main.cells, main.subtracted):
+                reason = "selects the same treatments as the claim itself"
+                yield TableProblem(at, reason, "name what differs in where or compare")
+            selected = (other.cells, other.subtracted)
+            if selected in seen:
+                reason = f"selects the same treatments as the arm {names[seen.index(selected)]!r}"
+                yield TableProblem(at, reason, "delete one of the arms")
+            seen.append(selected)

@@ -1,0 +1,97 @@
+"""The part of a design that an experiment's claims need.
+
+A treatment runs if a claim, as stated or in a control arm, uses it and the scale runs all the
+treatments that this claim or arm uses: a claim that lacks a cell cannot be reproduced. Its
+number of blocks is the fewest with which the claims that use it can be settled at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from httpbed.addons.claims import needed
+from httpbed.addons.claims.cell_builder import ClaimDesign
+from httpbed.addons.claims.needed import NeededTreatments
+from httpbed.base.errors import ConfigError, Mistake
+from httpbed.experiment.experiment import Experiment
+from httpbed.experiment.treatment import TreatmentKey, treatment_key
+
+
+@dataclass(frozen=True)
+class ClaimTrials:
+    """What the claims of an experiment need."""
+
+    blocks: Mapping[TreatmentKey, int]
+    """Number of blocks by treatment."""
+    left_out: tuple[str, ...]
+    """Claims that the scale completes neither as stated nor in an arm."""
+    short: Mapping[str, int]
+    """Claims that more blocks than the experiment has could settle, with their number."""
+
+    def reduced(self, experiment: Experiment) -> Experiment:
+        """Return the experiment with these treatments only."""
+        chosen = [one for one in experiment.treatments() if treatment_key(one) in self.blocks]
+        return experiment.reduced_to(chosen, max(self.blocks.values()))
+
+
+def of(whole: Experiment, at_scale: Experiment) -> ClaimTrials:
+    """Return what the claims of an experiment need of the treatments of one of its scales.
+
+    Blocks above those of the whole experiment do not exist.
+
+    Raises:
+        ConfigError: It has no claims, or the scale completes none.
+    """
+    available = _keys(at_scale)
+    every = [*needed.of_claims(whole.claims, ClaimDesign(whole.factors, _keys(whole)))]
+    run = [one for one in every if one.treatments <= available]
+    if not run:
+        reason = "the scale runs all cells of no claim" if every else "the experiment has no claims"
+        remedy = "choose another --scale" if every else "write [[claim]] tables in it"
+        raise ConfigError([Mistake("--for-claims", reason, remedy)])
+    wanted = [*_wanted(whole, run)]
+    short = sorted((one for one in wanted if one.blocks > whole.blocks), key=lambda one: one.blocks)
+    return ClaimTrials(
+        blocks=_blocks(wanted, whole.blocks),
+        left_out=tuple(sorted(_ids(every) - _ids(run))),
+        short={one.claim: one.blocks for one in short},
+    )
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """The number of blocks of some treatments with which a claim can be settled."""
+
+    claim: str
+    treatments: Collection[TreatmentKey]
+    blocks: int
+
+
+def _wanted(whole: Experiment, run: Sequence[NeededTreatments]) -> Iterator[_Wanted]:
+    """Yield what each claim needs by itself, and what combined claims need of their parts."""
+    # The distributions take time to import, and runs without the option do not need them.
+    from httpbed.addons.claims import least_blocks  # noqa: PLC0415
+
+    for one in run:
+        yield _Wanted(one.id, one.treatments, least_blocks.to_settle(one.claim))
+    for combined in (claim for claim in whole.claims if claim.parts):
+        for one in (one for one in run if one.id in combined.parts):
+            count = least_blocks.to_settle(one.claim, len(combined.parts))
+            yield _Wanted(combined.id, one.treatments, count)
+
+
+def _keys(experiment: Experiment) -> frozenset[TreatmentKey]:
+    return frozenset(map(treatment_key, experiment.treatments()))
+
+
+def _ids(found: Iterable[NeededTreatments]) -> set[str]:
+    return {one.id for one in found}
+
+
+def _blocks(wanted: Iterable[_Wanted], most: int) -> Mapping[TreatmentKey, int]:
+    blocks: dict[TreatmentKey, int] = {}
+    for one in wanted:
+        for key in one.treatments:
+            blocks[key] = max(blocks.get(key, 0), min(one.blocks, most))
+    return blocks

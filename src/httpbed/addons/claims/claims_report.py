@@ -1,0 +1,351 @@
+"""The verdicts on a campaign's claims, on the terminal and as JSON values."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rich.text import Text
+
+from httpbed.addons.claims import arm_trials, claim_effect, possible
+from httpbed.addons.claims.claim_evidence_report import ClaimEvidence
+from httpbed.addons.claims.estimation import CELLS, CellValue
+from httpbed.addons.claims.judging import ArmJudgement, JudgedClaim
+from httpbed.addons.claims.outlook import MOST_BLOCKS
+from httpbed.addons.claims.stated import StatedClaim
+from httpbed.addons.claims.verdict import VERDICTS, ClaimEstimate, ClaimVerdict
+from httpbed.addons.conformance import senders_report as senders
+from httpbed.base.errors import visible
+from httpbed.report.manifest import certificate, uncovered
+from httpbed.report.phrasing import listed, number_format, treatment
+from httpbed.report.remark import few, in_one_line
+from httpbed.report.terminal import Console
+from httpbed.results.sample import Bounded
+from httpbed.store import damage
+from httpbed.store.results import Results
+
+COLOURS = {"reproduced": "green", "contradicted": "red", "no difference": "cyan", "open": "yellow"}
+SIDES = ("above", "below", "both")
+OPEN_END = "?"
+INDENT = "    "
+
+
+def show(
+    results: Results, judged: Sequence[JudgedClaim], out: Console, others: Sequence[Results] = ()
+) -> None:
+    """Print each claim with its verdict, then what limits all of them."""
+    evidence = ClaimEvidence(results, others)
+    for one in judged:
+        for line in _of_claim(one, evidence, out.width):
+            out.print(line)
+        out.print()
+    out.print(Text(f"{len(judged)} claim{'s' * (len(judged) != 1)}: {summed_up(judged)}"))
+    for note in notes(results):
+        out.print(Text(visible(f"note: {note}")))
+
+
+def summed_up(judged: Sequence[JudgedClaim]) -> str:
+    """Count the verdicts, and how many of the reproduced claims are robust."""
+    text = arm_trials.counted([one.main.verdict for one in judged])
+    robust = sum(one.robustness == "robust" for one in judged)
+    return f"{text}; robust: {robust}" if robust else text
+
+
+def values(
+    results: Results, judged: Sequence[JudgedClaim], others: Sequence[Results] = ()
+) -> dict[str, Any]:
+    """Return the verdicts for :func:`json.dumps`."""
+    evidence, shown = ClaimEvidence(results, others), effects(judged)
+    return {
+        "directory": str(results.directory),
+        "experiment": results.experiment.name,
+        "scale": results.manifest.get("scale"),
+        "for_claims": bool(results.manifest.get("for_claims")),
+        "claims": [{**_values(one, evidence), "effect": shown[one.stated.id]} for one in judged],
+        "notes": list(notes(results)),
+    }
+
+
+def notes(results: Results) -> Iterator[str]:
+    """Yield what limits all claims: damage, conformance of senders, calibration."""
+    yield from damage.lines(results.damaged, results.directory)
+    yield from in_one_line(senders.failed(results.manifest), "senders")
+    yield from senders.untested(results.manifest)
+    if reasons := uncovered(results.manifest):
+        yield f"not covered by the link certificate: {listed(reasons)}"
+    elif not results.manifest.get("link_certificate"):
+        yield certificate(results.manifest)
+
+
+def _of_claim(judged: JudgedClaim, evidence: ClaimEvidence, width: int) -> Iterator[Text]:
+    stated, main = judged.stated, judged.main
+    line = Text(f"{visible(stated.id)}  ", "bold")
+    line.append(main.verdict, COLOURS.get(main.verdict, "dim"))
+    if words := robustness(judged):
+        line.append(f"; {visible(words)}")
+    yield line
+    for text in _sentences(judged):
+        yield from _indented(text, width)
+    for text in limits(judged, evidence):
+        yield from _indented(f"note: {text}", width, "dim")
+
+
+def limits(judged: JudgedClaim, evidence: ClaimEvidence) -> Iterator[str]:
+    """Yield each warning once, with the arms that it is about."""
+    about: dict[str, list[str]] = {}
+    for name, arm in [("as stated", judged.main), *((arm.name, arm) for arm in judged.arms)]:
+        for warning in evidence.warnings(arm):
+            about.setdefault(warning, []).append(name)
+    for warning, names in about.items():
+        yield warning if names == ["as stated"] else f"{_where(names)}: {warning}"
+
+
+def _sentences(judged: JudgedClaim) -> Iterator[str]:
+    stated = judged.stated
+    yield stated.says
+    context = [f"published {stated.published}"] if stated.published else []
+    context += [f"expected {stated.expect}"] if stated.expect else []
+    context += [stated.source] if stated.source else []
+    found = "measured" if judged.main.estimate else "because"
+    yield "; ".join([f"{found} {measured(stated, judged.main)}", *context])
+    for arm in judged.arms:
+        kind = f" ({arm.kind})" if arm.kind != "control" else ""
+        yield f"{_where([arm.name])}{kind}: {arm.verdict}, {measured(stated, arm)}"
+
+
+def _indented(text: str, width: int, style: str = "") -> Iterator[Text]:
+    room = max(20, width - len(INDENT))
+    for line in textwrap.wrap(visible(text), room, subsequent_indent=INDENT):
+        yield Text(f"{INDENT}{line}", style)
+
+
+def robustness(judged: JudgedClaim) -> str:
+    """Return in words whether the verdict is the same in all arms; empty without arms."""
+    arms = {"as stated": judged.main, **{one.name: one for one in judged.controls}}
+    by = {
+        verdict: [name for name, one in arms.items() if one.verdict == verdict]
+        for verdict in VERDICTS
+    }
+    match judged.robustness:
+        case "refuted":
+            where = _where([one.name for one in judged.refuting])
+            return f"attribution refuted: the same {where}, without the stated cause"
+        case "robust":
+            return f"robust: the same {_where([one.name for one in judged.controls])}"
+        case "depends":
+            failed = [*by["contradicted"], *by["no difference"]]
+            return f"holds only {_where(by['reproduced'])}, not {_where(failed)}"
+        case "contradicted":
+            return f"contradicted in every arm, {judged.main.side} the region"
+        case "open":
+            return _open_arms(by, arms)
+    return ""
+
+
+def _open_arms(by: Mapping[ClaimVerdict, Sequence[str]], arms: Mapping[str, ArmJudgement]) -> str:
+    """Say which arms leave it open whether a verdict is robust, and why."""
+    undecided = [
+        f"{verdict} {_where(names)}"
+        for verdict in ("no difference", "open", "not run")
+        if (names := by[verdict])
+    ]
+    if undecided:
+        return f"robustness open: {'; '.join(undecided)}"
+    sides = {side: [name for name, one in arms.items() if one.side == side] for side in SIDES}
+    text = "; ".join(f"{side} the region {_where(names)}" for side, names in sides.items() if names)
+    return "contradicted in every arm" + (f", not on one side: {text}" if text else "")
+
+
+def _where(names: Sequence[str]) -> str:
+    own = ["as stated"] if "as stated" in names else []
+    arms = [f'"{name}"' for name in names if name != "as stated"]
+    word = "arm" if len(arms) == 1 else "arms"
+    return listed([*own, *([f"in {word} {listed(arms)}"] if arms else [])])
+
+
+def measured(stated: StatedClaim, arm: ArmJudgement) -> str:
+    """Write an estimate with its interval and number of blocks, or why there is none."""
+    if arm.estimate is None:
+        return arm.reason
+    found = arm.estimate
+    value, low, high = numbers(stated, found)
+    interval = f"{100 * found.coverage:.0f} % interval {low} .. {high}"
+    text = f"{value} ({interval}, n = {block_numbers(found.blocks)})"
+    if found.unit == CELLS and arm.cells:
+        text += _exceptions(stated, arm)
+    return "; ".join(filter(None, (text, outlook(arm))))
+
+
+def briefly(stated: StatedClaim, arm: ArmJudgement) -> str:
+    """Write the effect with its interval, or why there is none."""
+    if arm.estimate is None:
+        return arm.reason
+    if arm.estimate.unit == CELLS and arm.cells:
+        return claim_effect.of_cells(stated, arm, is_share=is_share(stated))
+    value, low, high = numbers(stated, arm.estimate)
+    return f"{value} [{low}, {high}]"
+
+
+def effects(judged: Sequence[JudgedClaim]) -> dict[str, str]:
+    """Return what each claim measured, by its id; of a combination what its parts measured."""
+    own = {one.stated.id: briefly(one.stated, one.main) for one in judged}
+    return own | {
+        one.stated.id: "; ".join(f"{part} {own[part]}" for part in one.stated.parts)
+        for one in judged
+        if one.stated.parts
+    }
+
+
+def whole(judged: Sequence[JudgedClaim]) -> list[JudgedClaim]:
+    """Leave out the parts of combinations, which count with the whole."""
+    parts = {part for one in judged for part in one.stated.parts}
+    return [one for one in judged if one.stated.id not in parts]
+
+
+def block_numbers(blocks: Sequence[int]) -> str:
+    """Write from how many blocks an estimate comes: at least and at most."""
+    fewest, most = blocks
+    return str(fewest) if fewest == most else f"{fewest} to {most}"
+
+
+def outlook(arm: ArmJudgement) -> str:
+    """Say what would settle an estimate; empty where it is settled."""
+    found = arm.estimate
+    if arm.verdict not in {"open", "not run"} or found is None:
+        return ""
+    if found.not_run:
+        return f"{found.not_run} of {found.cells} cells did not run"
+    if arm.reason:
+        return arm.reason
+    if arm.blocks_to_settle is None:
+        return ""
+    if arm.blocks_to_settle > MOST_BLOCKS:
+        return f"even {MOST_BLOCKS} blocks may not settle it"
+    return f"about {arm.blocks_to_settle} blocks would settle it"
+
+
+def _exceptions(stated: StatedClaim, arm: ArmJudgement) -> str:
+    """Write the values of the cells, and name those that are not in the region."""
+    values = sorted(cell.value.value for cell in arm.cells)
+    low, high = (_number(stated, arm, value) for value in (values[0], values[-1]))
+    text = f", values {low} to {high}" if low != high else f", value {low}"
+    outside = [
+        f"{treatment(cell.levels, cell.levels)} ({_number(stated, arm, cell.value.value)})"
+        for cell in arm.cells
+        if not cell.is_inside
+    ]
+    return f"{text}; outside: {'; '.join(few(outside, 'cells'))}" if outside else text
+
+
+def _number(stated: StatedClaim, arm: ArmJudgement, value: float) -> str:
+    """Write the value of a cell."""
+    unit = possible.cell_unit(stated)
+    if unit != "1" and stated.metric:
+        return number_format(stated.metric, [cell.value.value for cell in arm.cells]).bounded(
+            Bounded(value)
+        )
+    return f"{_plain(100 * value, 3)} %" if is_share(stated) else _plain(value, 3)
+
+
+def numbers(stated: StatedClaim, found: ClaimEstimate) -> tuple[str, str, str]:
+    """Write an estimate and the ends of its interval."""
+    ends = (found.value.value, found.low, found.high)
+    if found.unit == CELLS:
+        _, low, high = (_plain(end, 0) for end in ends)
+        return f"{found.value.value:.0f} of {found.cells} cells", low, high
+    beyond = f"{found.value.beyond} " if found.value.beyond else ""
+    if found.unit != "1" and stated.metric:
+        shown = number_format(stated.metric, [end for end in ends if math.isfinite(end)])
+        value, low, high = (shown.number(end) if math.isfinite(end) else OPEN_END for end in ends)
+        return f"{beyond}{value} {shown.unit}".rstrip(), low, f"{high} {shown.unit}".rstrip()
+    if is_share(stated):
+        value, low, high = (_plain(100 * end, 3) for end in ends)
+        return f"{beyond}{value} %", low, f"{high} %"
+    value, low, high = (_plain(end, 3) for end in ends)
+    return f"{beyond}{value}", low, high
+
+
+def is_share(stated: StatedClaim) -> bool:
+    """Whether an estimate without unit is a share of something."""
+    if stated.share_in or stated.flip or stated.estimate == "violation":
+        return True
+    if stated.count_in or stated.rank_of or stated.take == "spread" or stated.trend or stated.knee:
+        return False
+    is_gain = any(one.by == "gain" for one in stated.compare)
+    is_ratio = bool(stated.compare) and stated.compare[-1].by == "ratio"
+    return stated.estimate == "success" or (is_gain and not is_ratio)
+
+
+def _plain(value: float, digits: int) -> str:
+    if not math.isfinite(value):
+        return OPEN_END
+    return f"{value:.{digits}g}" if digits else f"{value:.0f}"
+
+
+def _values(judged: JudgedClaim, evidence: ClaimEvidence) -> dict[str, Any]:
+    stated = judged.stated
+    return {
+        "id": stated.id,
+        "says": stated.says,
+        "source": stated.source,
+        "published": stated.published,
+        "expected": stated.expect,
+        "parts": list(stated.parts),
+        "robustness": judged.robustness,
+        "robustness_in_words": robustness(judged),
+        **_arm_values(stated, judged.main, evidence),
+        "arms": [
+            {"name": arm.name, "kind": arm.kind, **_arm_values(stated, arm, evidence)}
+            for arm in judged.arms
+        ],
+    }
+
+
+def _arm_values(
+    stated: StatedClaim, arm: ArmJudgement, evidence: ClaimEvidence
+) -> Mapping[str, Any]:
+    found, trials = arm.estimate, evidence.trials(arm)
+    return {
+        "verdict": arm.verdict,
+        "reason": arm.reason,
+        "estimate": estimate_values(found) if found else None,
+        "measured": measured(stated, arm),
+        "outlook": outlook(arm),
+        "blocks_to_settle": arm.blocks_to_settle,
+        "cells": [_cell_values(cell) for cell in arm.cells],
+        "trials": {"planned": trials.planned, **trials.outcomes},
+        "warnings": list(evidence.warnings(arm)),
+    }
+
+
+def _cell_values(cell: CellValue) -> Mapping[str, Any]:
+    ends = {"low": cell.low, "high": cell.high}
+    return {
+        "levels": dict(cell.levels),
+        "value": cell.value.value,
+        "beyond": cell.value.beyond,
+        **{name: finite(end) for name, end in ends.items()},
+        "is_inside": cell.is_inside,
+    }
+
+
+def finite(value: float) -> float | None:
+    """Return a number that JSON has; None for an infinite one."""
+    return value if math.isfinite(value) else None
+
+
+def estimate_values(found: ClaimEstimate) -> Mapping[str, Any]:
+    """Return an estimate for :func:`json.dumps`."""
+    return {
+        "value": found.value.value,
+        "beyond": found.value.beyond,
+        "low": finite(found.low),
+        "high": finite(found.high),
+        "coverage": found.coverage,
+        "unit": found.unit,
+        "blocks": list(found.blocks),
+        "cells": found.cells,
+        "judged_cells": found.judged_cells,
+    }

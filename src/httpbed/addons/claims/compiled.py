@@ -1,0 +1,199 @@
+"""Compiles a stated claim into cells of quantities and a region, or into its mistakes.
+
+A **cell** is what one statistic over the blocks estimates. Statistics over cells reduce to three:
+the number of cells whose value lies in a region, the largest, and the smallest. A rank is a number
+of cells: those that are smaller than one of them, plus one. A spread is the largest of all ratios
+of two cells. A claim without a statistic over cells demands that every cell lies in the region.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from httpbed.addons.claims import misuse, possible
+from httpbed.addons.claims.cell_builder import CellBuilder, ClaimCell, ClaimDesign
+from httpbed.addons.claims.quantity import ContrastValue, leaves
+from httpbed.addons.claims.region import PLAIN, Region, parse_region
+from httpbed.addons.claims.stated import StatedClaim
+from httpbed.base.errors import RejectedValueError
+from httpbed.experiment.table_problem import TableProblem, TableProblemsError, require_none
+
+Aggregate = Literal["every", "share", "count", "largest", "smallest"]
+SMALLEST_EFFECT = 0.02
+"""Smaller changes of a ratio or gain are no difference worth the name."""
+MOST_COMPARED = 100
+"""Cells that a spread compares with each other."""
+SMALLER = {
+    "difference": Region(high=0.0, high_open=True),
+    "ratio": Region(high=1.0, high_open=True),
+}
+"""Contrasts of a cell with one that ranks above it."""
+
+
+@dataclass(frozen=True)
+class CompiledClaim:
+    """A claim, or one of its arms, ready to be judged."""
+
+    stated: StatedClaim
+    aggregate: Aggregate
+    cells: tuple[ClaimCell, ...]
+    subtracted: tuple[ClaimCell, ...]
+    """Cells whose statistic is subtracted; empty without ``minus``."""
+    region: Region
+    """Of the estimate."""
+    cell_region: Region
+    """Of a cell, where cells are counted; else that of the estimate."""
+    unit: str
+    """Of the estimate: a metric's unit, or ``1``."""
+    no_difference: Region | None = None
+    """Of a claim about a direction: a cell's values that are no difference worth the name."""
+    offset: int = 0
+    """Is added to a count: 1 for ranks."""
+    unknown: tuple[str, ...] = ()
+    """Names of the experiments that it needs and whose designs are unknown."""
+
+    @property
+    def metrics(self) -> frozenset[str]:
+        """The metrics that it needs; the empty name stands for outcomes."""
+        cells = (*self.cells, *self.subtracted)
+        return frozenset(leaf.metric for cell in cells for leaf in leaves(cell.quantity))
+
+
+def compile_claim(stated: StatedClaim, design: ClaimDesign) -> CompiledClaim:
+    """Compile a claim that has an estimate of its own.
+
+    Raises:
+        TableProblemsError: With what is wrong with the claim.
+    """
+    require_none(misuse.problems(stated, design))
+    cells = _reduced(stated, CellBuilder(stated, design).cells(stated.where))
+    region, cell_region = _regions(stated, len(cells))
+    return CompiledClaim(
+        stated=stated,
+        aggregate=_aggregate(stated),
+        cells=cells,
+        subtracted=_subtracted(stated, design),
+        region=region,
+        cell_region=cell_region,
+        unit=_unit(stated),
+        no_difference=_no_difference(stated, cell_region),
+        offset=int(bool(stated.rank_of)),
+        unknown=tuple(dict.fromkeys(misuse.unknown_experiments(stated, design))),
+    )
+
+
+def _subtracted(stated: StatedClaim, design: ClaimDesign) -> tuple[ClaimCell, ...]:
+    if stated.minus:
+        where = {**stated.where, **stated.minus}
+        return _reduced(stated, CellBuilder(stated, design).cells(where))
+    if stated.minus_other is None:
+        return ()
+    other = stated.of_other(stated.minus_other)
+    builder = CellBuilder.of_other(stated, stated.minus_other, design, ("minus_other",))
+    return _reduced(other, builder.cells(other.where)) if builder else ()
+
+
+def _aggregate(stated: StatedClaim) -> Aggregate:
+    if stated.share_in:
+        return "share"
+    if stated.count_in or stated.rank_of:
+        return "count"
+    if stated.take == "smallest":
+        return "smallest"
+    return "largest" if stated.take else "every"
+
+
+def _counts(stated: StatedClaim) -> bool:
+    return bool(stated.share_in or stated.count_in or stated.rank_of)
+
+
+def _unit(stated: StatedClaim) -> str:
+    return PLAIN if _counts(stated) or stated.take == "spread" else possible.cell_unit(stated)
+
+
+def _reduced(stated: StatedClaim, cells: Sequence[ClaimCell]) -> tuple[ClaimCell, ...]:
+    """Replace cells by pairs of cells where the statistic compares them."""
+    if stated.take == "spread" and len(cells) > MOST_COMPARED:
+        reason = f"compares {len(cells)} cells with each other; the limit is {MOST_COMPARED}"
+        raise TableProblemsError([TableProblem(("take",), reason, "choose fewer levels")])
+    if stated.take == "spread":
+        pairs = itertools.permutations(cells, 2)
+        return _at_least_one("take", tuple(_pair(one, other, "ratio") for one, other in pairs))
+    if stated.rank_of:
+        wanted = {name: level for name, (level, *_) in stated.rank_of.items()}
+        own = [cell for cell in cells if wanted.items() <= cell.levels.items()]
+        if len(own) != 1:
+            reason = f"names {len(own)} cells of {len(cells)}"
+            remedy = "name one level of each factor in over"
+            raise TableProblemsError([TableProblem(("rank_of",), reason, remedy)])
+        rivals = (cell for cell in cells if cell is not own[0])
+        return _at_least_one(
+            "rank_of", tuple(_pair(rival, own[0], _rank_contrast(stated)) for rival in rivals)
+        )
+    return tuple(cells)
+
+
+def _rank_contrast(stated: StatedClaim) -> Literal["ratio", "difference"]:
+    """Return the contrast of two ranked cells: variations have only ratios."""
+    return "ratio" if stated.estimate == "variation" else "difference"
+
+
+def _at_least_one(key: str, pairs: tuple[ClaimCell, ...]) -> tuple[ClaimCell, ...]:
+    if not pairs:
+        reason, remedy = "compares cells, and there is only one", "name a factor in over"
+        raise TableProblemsError([TableProblem((key,), reason, remedy)])
+    return pairs
+
+
+def _pair(one: ClaimCell, other: ClaimCell, by: Literal["ratio", "difference"]) -> ClaimCell:
+    return ClaimCell(one.levels, ContrastValue(by, one.quantity, other.quantity))
+
+
+def _regions(stated: StatedClaim, cells: int) -> tuple[Region, Region]:
+    """Return the regions of the estimate and of a cell."""
+    cell_range = possible.of_cell(stated)
+    whole = possible.of_estimate(stated, cell_range, cells)
+    region, found = _parsed("expect", str(stated.expect), _unit(stated), whole)
+    if region.low == region.high and not _counts(stated):
+        reason = f"the two ends of {stated.expect!r} meet, and no interval lies in one value"
+        found = [*found, TableProblem(("expect",), reason, "write a range around it")]
+    cell_region = SMALLER[_rank_contrast(stated)] if stated.rank_of else region
+    for key in ("share_in", "count_in"):
+        if text := getattr(stated, key):
+            cell_region, more = _parsed(key, text, possible.cell_unit(stated), cell_range)
+            found = [*found, *more]
+    require_none(found)
+    return region, cell_region
+
+
+def _no_difference(stated: StatedClaim, expected: Region) -> Region | None:
+    """Return the values without a difference worth the name: stated, or within 2 % of no change."""
+    if stated.no_difference:
+        region, found = _parsed(
+            "no_difference", stated.no_difference, possible.cell_unit(stated), Region()
+        )
+        require_none(found)
+        return region
+    if _aggregate(stated) != "every" or not possible.is_change(stated):
+        return None
+    none = {"ratio": 1.0, "gain": 0.0}.get(stated.compare[-1].by)
+    if none is None or {expected.low, expected.high} & {none} == set():
+        return None
+    return Region(none - SMALLEST_EFFECT, none + SMALLEST_EFFECT)
+
+
+def _parsed(key: str, text: str, unit: str, values: Region) -> tuple[Region, list[TableProblem]]:
+    try:
+        region = parse_region(text, unit)
+    except RejectedValueError as error:
+        return Region(), [TableProblem((key,), error.reason, error.remedy)]
+    return region, list(possible.problems(key, region, values, text))
+
+
+def arms(stated: StatedClaim) -> Iterator[tuple[int, StatedClaim]]:
+    """Yield each control arm as a claim of its own, with its index."""
+    for index, arm in enumerate(stated.arm):
+        yield index, stated.of_arm(arm)

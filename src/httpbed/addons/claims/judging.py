@@ -1,0 +1,325 @@
+"""Judges the claims of a campaign: each in its own conditions and in its control arms."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from httpbed.addons.claims import blocks, compiled, estimation, least_blocks
+from httpbed.addons.claims import cells as locations
+from httpbed.addons.claims import verdict as verdicts
+from httpbed.addons.claims.blocks import AbsentError
+from httpbed.addons.claims.campaign_samples import CampaignSamples
+from httpbed.addons.claims.cell_builder import ClaimCell, ClaimDesign
+from httpbed.addons.claims.cells import CellLocation
+from httpbed.addons.claims.compiled import CompiledClaim
+from httpbed.addons.claims.estimation import CellSet, CellValue, Estimator
+from httpbed.addons.claims.quantity import leaves, treatments
+from httpbed.addons.claims.stated import ArmKind, StatedClaim
+from httpbed.addons.claims.verdict import ClaimEstimate, ClaimVerdict
+from httpbed.experiment.experiment import Experiment
+from httpbed.experiment.table_problem import TableProblemsError
+from httpbed.experiment.treatment import TreatmentKey, treatment_key
+from httpbed.results import selection
+from httpbed.results.location import NoIntervalError
+from httpbed.store.results import Results
+
+Verdicts = Sequence[ClaimVerdict]
+Robustness = Literal["robust", "refuted", "depends", "contradicted", "open", "no arms"]
+Side = Literal["", "above", "below", "both"]
+"""Where a contradicted estimate lies beside its region; of several cells, on both sides of it."""
+
+
+@dataclass(frozen=True)
+class ArmJudgement:
+    """The verdict on a claim in one of its arms."""
+
+    name: str
+    """Name of the arm; empty for the claim's own conditions."""
+    verdict: ClaimVerdict
+    reason: str = ""
+    """Why it has no estimate, or what its parts say."""
+    estimate: ClaimEstimate | None = None
+    blocks_to_settle: int | None = None
+    """About how many blocks would settle an open verdict; None: unknown."""
+    treatments: frozenset[TreatmentKey] = frozenset()
+    """The treatments that it uses, in the campaign or not."""
+    elsewhere: Mapping[str, frozenset[TreatmentKey]] = field(default_factory=dict)
+    """The treatments that it uses of other experiments, by the experiment's name."""
+    cells: tuple[CellValue, ...] = ()
+    """The values of the cells, where the claim is about several."""
+    side: Side = ""
+    """Where a contradicted estimate lies."""
+    kind: ArmKind = "control"
+
+    @property
+    def is_reproduced(self) -> bool:
+        """Whether the claim holds in this arm."""
+        return self.verdict == "reproduced"
+
+
+@dataclass(frozen=True)
+class JudgedClaim:
+    """A claim with its verdicts."""
+
+    stated: StatedClaim
+    main: ArmJudgement
+    arms: tuple[ArmJudgement, ...] = ()
+
+    def in_arm(self, name: str) -> ArmJudgement:
+        """Return the verdict in an arm; where the claim has no such arm, its own."""
+        return {one.name: one for one in self.arms}.get(name, self.main)
+
+    @property
+    def controls(self) -> tuple[ArmJudgement, ...]:
+        """The arms in which the claim should hold, too."""
+        return tuple(one for one in self.arms if one.kind != "negative control")
+
+    @property
+    def refuting(self) -> tuple[ArmJudgement, ...]:
+        """The negative controls that give what the claim attributes to its cause, without it."""
+        if self.main.verdict != "reproduced":
+            return ()
+        return tuple(one for one in self.arms if one not in self.controls and one.is_reproduced)
+
+    @property
+    def robustness(self) -> Robustness:
+        """Whether the verdict is the same in all arms, and the cause is the stated one."""
+        if self.refuting:
+            return "refuted"
+        if not self.controls:
+            return "no arms"
+        seen = {one.verdict for one in (self.main, *self.controls)}
+        if seen == {"reproduced"}:
+            return "robust"
+        sides = {one.side for one in (self.main, *self.controls)}
+        if seen == {"contradicted"} and sides in ({"above"}, {"below"}):
+            return "contradicted"
+        differs = seen & {"contradicted", "no difference"}
+        return "depends" if differs and "reproduced" in seen else "open"
+
+
+def judge(
+    results: Results,
+    claims: Sequence[StatedClaim] | None = None,
+    others: Sequence[Results] | None = None,
+    *,
+    outlook: bool = True,
+) -> tuple[JudgedClaim, ...]:
+    """Judge claims by a campaign's results; by default those of its experiment.
+
+    Claims are understood in the whole design. Cells that the campaign's scale leaves out, or that
+    have too few values, count as missing. ``others`` are campaigns to which claims
+    may refer by the name of their experiment; by default those beside the campaign.
+    ``outlook`` simulates how many blocks would settle open claims, which takes most of the time.
+    """
+    experiment = results.stated_experiment
+    judge_one = _Judge(results, results.beside if others is None else others, outlook=outlook)
+    chosen = experiment.claims if claims is None else claims
+    stated = {one.id: one for one in chosen}
+    return tuple(
+        judge_one.combination(one, [stated[name] for name in one.parts])
+        if one.parts
+        else judge_one.claim(one)
+        for one in chosen
+    )
+
+
+def design_of(experiment: Experiment) -> ClaimDesign:
+    """Return what claims of an experiment can refer to."""
+    keys = frozenset(map(treatment_key, experiment.treatments()))
+    return ClaimDesign(experiment.factors, keys)
+
+
+class _Judge:
+    """Judges claims by one campaign, and by others that claims name."""
+
+    def __init__(self, results: Results, others: Sequence[Results], *, outlook: bool) -> None:
+        self._outlook = outlook
+        self._given = Counter(one.experiment.name for one in others)
+        known = {
+            one.experiment.name: one for one in others if self._given[one.experiment.name] == 1
+        }
+        designs = {name: design_of(one.stated_experiment) for name, one in known.items()}
+        self._samples = CampaignSamples(results, known)
+        self._selected = {"": selection.selected_arms(results)}
+        self._selected |= {name: selection.selected_arms(one) for name, one in known.items()}
+        self._design = replace(design_of(results.stated_experiment), others=designs)
+        self._loads = results.stated_experiment.blocks
+
+    def claim(self, stated: StatedClaim, parts: int = 1) -> JudgedClaim:
+        """Judge a claim with its arms, as one of so many parts that share the error rate."""
+        arms = tuple(
+            replace(self._arm(arm, stated.arm[index].name, parts), kind=stated.arm[index].kind)
+            for index, arm in compiled.arms(stated)
+        )
+        return _between_readings(JudgedClaim(stated, self._arm(stated, "", parts), arms))
+
+    def combination(self, stated: StatedClaim, of: Sequence[StatedClaim]) -> JudgedClaim:
+        """Judge a claim that holds if all, or any, of its parts hold.
+
+        That all hold needs no correction for their number. That one does not hold does. For "any"
+        it is the reverse.
+        """
+        parts = [self.claim(one) for one in of]
+        strict = [self.claim(one, parts=len(of)) for one in of]
+        kinds = {arm.name: arm.kind for part in parts for arm in part.arms}
+        main = self._combined(stated, "", parts, strict)
+        arms = [
+            replace(self._combined(stated, name, parts, strict), kind=kind)
+            for name, kind in kinds.items()
+        ]
+        return JudgedClaim(stated, main, tuple(arms))
+
+    def _combined(
+        self,
+        stated: StatedClaim,
+        name: str,
+        parts: Sequence[JudgedClaim],
+        strict: Sequence[JudgedClaim],
+    ) -> ArmJudgement:
+        """Combine the parts of a claim in an arm; the strict ones share the error rate."""
+        combined = _all_of if stated.all_of else _any_of
+        own = [one.in_arm(name) for one in parts]
+        seen = [one.verdict for one in own]
+        verdict = combined(seen, [one.in_arm(name).verdict for one in strict])
+        reasons = ", ".join(f"{one} {found}" for one, found in zip(stated.parts, seen, strict=True))
+        settle = [one.blocks_to_settle for one in own if one.verdict == "open"]
+        if verdict != combined(seen, seen):
+            settle.append(least := self._least_blocks([one.stated for one in parts]))
+            reasons += f"; {len(parts)} parts share the error rate, so each needs {least} blocks"
+        most = None if None in settle else max((one for one in settle if one), default=None)
+        used = frozenset[TreatmentKey]().union(*(one.treatments for one in own))
+        return ArmJudgement(name, verdict, reasons, None, most, used, _used_elsewhere(own))
+
+    def _least_blocks(self, parts: Sequence[StatedClaim]) -> int:
+        """Return the fewest blocks with which claims that share the error rate can be settled."""
+        found = [compiled.compile_claim(one, self._design) for one in parts]
+        return max(least_blocks.to_settle(one, len(parts)) for one in found)
+
+    def _arm(self, stated: StatedClaim, name: str, parts: int) -> ArmJudgement:
+        try:
+            claim = compiled.compile_claim(stated, self._design)
+        except TableProblemsError as error:
+            return ArmJudgement(name, "not run", str(error))
+        used = _used(claim)
+        own, elsewhere = used.pop("", frozenset()), used
+        if claim.unknown:
+            reason = "; ".join(map(self._needs, claim.unknown))
+            return ArmJudgement(name, "not run", reason, treatments=own)
+        if reason := self._selection({"": own, **elsewhere}):
+            return ArmJudgement(name, "open", reason, treatments=own, elsewhere=elsewhere)
+        estimator = Estimator(claim, self._loads, parts)
+        try:
+            sets = self._sets(claim)
+            found, cells = estimator.estimate(sets)
+        except NoIntervalError as error:
+            verdict: ClaimVerdict = "not run" if isinstance(error, AbsentError) else "open"
+            return ArmJudgement(name, verdict, str(error), treatments=own, elsewhere=elsewhere)
+        verdict = verdicts.rule(found, estimation.region(claim))
+        is_wanted = self._outlook and verdict == "open"
+        settle = estimator.blocks_to_settle(sets) if is_wanted else None
+        side = _side(claim, found, cells) if verdict == "contradicted" else ""
+        return ArmJudgement(name, verdict, "", found, settle, own, elsewhere, cells, side)
+
+    def _selection(self, used: Mapping[str, frozenset[TreatmentKey]]) -> str:
+        """Name the arms whose invalid attempts exceed the others'; empty if there are none."""
+        found = [
+            arm
+            for experiment, treatments in used.items()
+            for arm in selection.of_treatments(self._selected[experiment], treatments)
+        ]
+        return f"refused: {'; '.join(map(selection.in_words, found))}" if found else ""
+
+    def _needs(self, experiment: str) -> str:
+        if given := self._given[experiment]:
+            return f"needs one campaign of {experiment}, and {given} are given"
+        return f"needs a campaign of {experiment}: name its folder too"
+
+    def _sets(self, claim: CompiledClaim) -> list[CellSet]:
+        wanted = [claim.cells, claim.subtracted] if claim.subtracted else [claim.cells]
+        return [self._set(claim, one) for one in wanted]
+
+    def _set(self, claim: CompiledClaim, wanted: Sequence[ClaimCell]) -> CellSet:
+        present, lacking = list[tuple[CellLocation, ClaimCell]](), list[NoIntervalError]()
+        not_run = 0
+        for cell in wanted:
+            try:
+                present.append((self._located(claim, cell), cell))
+            except NoIntervalError as error:
+                not_run += not blocks.was_run(cell.quantity, self._samples)
+                lacking.append(error)
+        if not present:
+            raise AbsentError(str(lacking[0])) if not_run else lacking[0]
+        # A cell whose trials failed counts as missing, so that the others are still judged.
+        least = verdicts.least_blocks([found for found, _ in present])
+        judged = [one for one in present if one[0].n >= least] or present
+        return CellSet(
+            [found for found, _ in judged],
+            [cell.levels for _, cell in judged],
+            missing=len(wanted) - len(judged),
+            not_run=not_run,
+        )
+
+    def _located(self, claim: CompiledClaim, cell: ClaimCell) -> CellLocation:
+        return locations.locate(cell.quantity, claim.stated.estimate, self._samples)
+
+
+def _used(claim: CompiledClaim) -> dict[str, frozenset[TreatmentKey]]:
+    """Return the treatments that a claim uses, by experiment; the empty name is its own."""
+    quantities = [cell.quantity for cell in (*claim.cells, *claim.subtracted)]
+    names = {leaf.experiment for one in quantities for leaf in leaves(one)}
+    return {
+        name: frozenset[TreatmentKey]().union(*(treatments(one, name) for one in quantities))
+        for name in names
+    }
+
+
+def _used_elsewhere(parts: Sequence[ArmJudgement]) -> dict[str, frozenset[TreatmentKey]]:
+    """Return the treatments of other experiments that any of the parts uses."""
+    empty = frozenset[TreatmentKey]()
+    return {
+        key: empty.union(*(one.elsewhere.get(key, empty) for one in parts))
+        for key in {key for one in parts for key in one.elsewhere}
+    }
+
+
+def _between_readings(judged: JudgedClaim) -> JudgedClaim:
+    """Open a claim whose region lies between the values of two readings of the paper."""
+    opposite = {"above": "below", "below": "above"}.get(judged.main.side)
+    names = [
+        f'"{one.name}"' for one in judged.arms if one.kind == "reading" and one.side == opposite
+    ]
+    if not names:
+        return judged
+    reason = f"the region lies between this reading and {', '.join(names)}"
+    return replace(judged, main=replace(judged.main, verdict="open", reason=reason))
+
+
+def _side(claim: CompiledClaim, found: ClaimEstimate, cells: Sequence[CellValue]) -> Side:
+    """Return where a contradicted estimate lies."""
+    if found.unit != estimation.CELLS:
+        return "above" if found.value.value >= claim.region.high else "below"
+    outside = [cell.value.value for cell in cells if not cell.is_inside]
+    if all(value >= claim.cell_region.high for value in outside):
+        return "above"
+    return "below" if all(value <= claim.cell_region.low for value in outside) else "both"
+
+
+def _all_of(parts: Verdicts, strict: Verdicts) -> ClaimVerdict:
+    for failed in ("contradicted", "no difference"):
+        if failed in strict:
+            return failed
+    if {*parts} == {"reproduced"}:
+        return "reproduced"
+    return "not run" if {*parts} <= {"reproduced", "not run"} else "open"
+
+
+def _any_of(parts: Verdicts, strict: Verdicts) -> ClaimVerdict:
+    if "reproduced" in strict:
+        return "reproduced"
+    if {*parts} <= {"contradicted", "no difference"}:
+        return "no difference" if "no difference" in parts else "contradicted"
+    return "not run" if {*parts} <= {"contradicted", "no difference", "not run"} else "open"

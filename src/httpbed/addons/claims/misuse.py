@@ -1,0 +1,188 @@
+"""Keys of a claim that do not go together, and names that do not exist."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from httpbed.addons.claims import shapes
+from httpbed.addons.claims.cell_builder import ClaimDesign
+from httpbed.addons.claims.stated import OtherCells, StatedClaim
+from httpbed.experiment.document import KeyPath
+from httpbed.experiment.factorial_mistakes import listed
+from httpbed.experiment.metric import METRICS
+from httpbed.experiment.selection import Selection
+from httpbed.experiment.table_problem import TableProblem
+
+STATISTICS_OVER_CELLS = ("share_in", "count_in", "take", "rank_of")
+
+
+def problems(stated: StatedClaim, design: ClaimDesign) -> Iterator[TableProblem]:
+    """Find every key that is missing, does not apply, or names something unknown."""
+    yield from _metric(stated)
+    yield from _statistics(stated)
+    yield from _contrasts(stated)
+    yield from shapes.problems(stated)
+    yield from _names(stated, design)
+    for at, other in _others(stated):
+        if known := design.of(other.experiment):
+            yield from _other_names(stated, at, other, known)
+
+
+def unknown_experiments(stated: StatedClaim, design: ClaimDesign) -> Iterator[str]:
+    """Yield the names of experiments that a claim needs and whose designs are unknown."""
+    for _, other in _others(stated):
+        if other.experiment and design.of(other.experiment) is None:
+            yield other.experiment
+
+
+def _others(stated: StatedClaim) -> Iterator[tuple[KeyPath, OtherCells]]:
+    if stated.minus_other:
+        yield ("minus_other",), stated.minus_other
+    if stated.trend and stated.trend.other:
+        yield ("trend", "other"), stated.trend.other
+
+
+def _other_names(
+    stated: StatedClaim, at: KeyPath, other: OtherCells, design: ClaimDesign
+) -> Iterator[TableProblem]:
+    """Find names that the other cells' experiment does not have."""
+    if other == OtherCells():
+        yield TableProblem(at, "selects the claim's own cells", "name what differs in where")
+    copy = stated.of_other(other).model_copy(update={"rank_of": {}})
+    if at[0] == "trend":
+        copy = copy.model_copy(update={"trend": None, "over": stated.trend.across})  # type: ignore[union-attr]
+    for problem in _names(copy, design):
+        yield TableProblem((*at, *problem.at), problem.reason, problem.remedy)
+
+
+def _metric(stated: StatedClaim) -> Iterator[TableProblem]:
+    if stated.expect is None:
+        yield TableProblem(("expect",), "is missing", 'write a region such as "< 1"')
+    if stated.estimate == "success":
+        if stated.metric:
+            yield TableProblem(("metric",), "does not apply to success", "delete it")
+        return
+    if stated.metric is None:
+        yield TableProblem(("metric",), "is missing", "name the metric that the claim is about")
+        return
+    metric = METRICS[stated.metric]
+    if metric.per_item and stated.items is None and not stated.flip:
+        reason = f"{stated.metric} has a value for each item and none for the trial"
+        yield TableProblem(("items",), reason, 'choose a statistic, such as items = "median"')
+    if stated.items and not metric.per_item:
+        reason = f"{stated.metric} has one value for each trial, so there are no items"
+        yield TableProblem(("items",), reason, "delete it")
+    if metric.better == "neither" and any(one.by == "gain" for one in stated.compare):
+        reason = f"neither direction of {stated.metric} is an improvement, so there is no gain"
+        yield TableProblem(("compare",), reason, 'use by = "ratio"')
+
+
+def _statistics(stated: StatedClaim) -> Iterator[TableProblem]:
+    used = [key for key in STATISTICS_OVER_CELLS if getattr(stated, key)]
+    if len(used) > 1:
+        reason = f"{listed(used)} exclude each other"
+        yield TableProblem((used[1],), reason, "keep one, or write two claims")
+    if used and not stated.over and len(stated.conditions) < 2:  # noqa: PLR2004 - cells to compare
+        yield TableProblem((used[0],), "needs cells", "name the factors of the cells in over")
+    if stated.minus and not used:
+        reason = "subtracts a statistic over cells, and there is none"
+        yield TableProblem(("minus",), reason, "use compare to subtract within blocks")
+    if stated.minus and stated.rank_of:
+        yield TableProblem(("minus",), "does not apply to ranks", "delete it")
+    yield from _minus_other(stated)
+    yield from _trend(stated)
+
+
+def _minus_other(stated: StatedClaim) -> Iterator[TableProblem]:
+    if stated.minus_other is None:
+        return
+    at = ("minus_other",)
+    if not (stated.share_in or stated.take):
+        reason = "subtracts a share, or the largest, smallest or spread of cells"
+        yield TableProblem(at, reason, 'write share_in or take, such as take = "largest"')
+    if stated.minus:
+        yield TableProblem(at, "excludes minus", "keep one, or write two claims")
+    if stated.trend and stated.trend.other:
+        yield TableProblem(at, "excludes trend.other", "keep one, or write two claims")
+
+
+def _trend(stated: StatedClaim) -> Iterator[TableProblem]:
+    trend = stated.trend
+    if trend is None:
+        return
+    kinds = [trend.factor, trend.metric, trend.other]
+    if sum(one is not None for one in kinds) != 1:
+        reason = "needs one of factor, metric and other"
+        yield TableProblem(("trend",), reason, "keep one of them")
+    elif (trend.factor is None) != bool(trend.across):
+        reason = f"{'metric' if trend.metric else 'other'} and across belong together"
+        yield TableProblem(("trend",), reason, "name the factors of the points in across")
+    if trend.other and trend.other.over is not None:
+        reason = "does not apply to a trend, whose points are in across"
+        yield TableProblem(("trend", "other", "over"), reason, "delete it")
+
+
+def _contrasts(stated: StatedClaim) -> Iterator[TableProblem]:
+    for index, contrast in enumerate(stated.compare):
+        of, to = ({**stated.where, **side} for side in (contrast.of, contrast.to))
+        if of == to:
+            reason = "of and to select the same treatments"
+            yield TableProblem(("compare", index), reason, "name what differs")
+    if stated.estimate == "success" and (stated.compare or stated.trend):
+        reason = "success is a share of trials; it cannot be compared within blocks"
+        yield TableProblem(("compare",), reason, "write a claim for each share")
+    if stated.estimate == "variation":
+        if len(stated.compare) > 1 or any(one.by == "difference" for one in stated.compare):
+            reason = "variation can be compared by one ratio or gain"
+            yield TableProblem(("compare",), reason, 'use by = "ratio"')
+        if stated.trend:
+            yield TableProblem(("trend",), "does not apply to variation", "delete it")
+
+
+def _names(stated: StatedClaim, design: ClaimDesign) -> Iterator[TableProblem]:
+    for at, selection in _selections(stated):
+        yield from _levels(at, selection, design)
+    names: list[tuple[KeyPath, str]] = [
+        (("over", index), name) for index, name in enumerate(stated.over)
+    ]
+    names += [(("knee", "factor"), stated.knee.factor)] if stated.knee else []
+    if stated.trend:
+        across = enumerate(stated.trend.across)
+        names += [(("trend", "across", index), name) for index, name in across]
+        names += [(("trend", "factor"), stated.trend.factor)] if stated.trend.factor else []
+    for at, name in names:
+        if name not in design.factors:
+            yield TableProblem(at, _unknown(name, design))
+    compared = {name for one in stated.compare for side in (one.of, one.to) for name in side}
+    for at, name in names:
+        if name in compared:
+            reason = f"{name} is also compared"
+            yield TableProblem(at, reason, "remove it from here or from compare")
+
+
+def _selections(stated: StatedClaim) -> Iterator[tuple[KeyPath, Selection]]:
+    yield ("where",), stated.where
+    yield ("minus",), stated.minus
+    yield ("rank_of",), stated.rank_of
+    for index, condition in enumerate(stated.conditions):
+        yield ("conditions", index), condition
+    for index, contrast in enumerate(stated.compare):
+        yield ("compare", index, "of"), contrast.of
+        yield ("compare", index, "to"), contrast.to
+
+
+def _levels(at: KeyPath, selection: Selection, design: ClaimDesign) -> Iterator[TableProblem]:
+    for name, levels in selection.items():
+        if name not in design.factors:
+            yield TableProblem((*at, name), _unknown(name, design))
+            continue
+        for level in levels:
+            if level not in design.factors[name]:
+                known = listed(design.factors[name])
+                reason = f"{level!r} is not a level of {name}; known: {known}"
+                yield TableProblem((*at, name), reason)
+
+
+def _unknown(name: str, design: ClaimDesign) -> str:
+    known = f"known: {listed(design.factors)}" if design.factors else "there is no [factors] table"
+    return f"unknown factor {name!r}; {known}"

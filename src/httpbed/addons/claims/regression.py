@@ -1,0 +1,221 @@
+"""Whether a campaign is worse than a baseline: treatment by treatment, with one error rate.
+
+The two campaigns ran at different times, so their blocks are not pairs: each treatment is compared
+by ranks (Mann and Whitney 1947) of the logarithms. A **regression** is a treatment that is worse
+than the baseline by more than the margin, or that completes less often (Fisher's exact test). Their
+p-values are adjusted together by Benjamini and Hochberg (1995): if nothing is worse, the
+probability of any regression is 5 % at most. A treatment **passes** if it is certain to be within
+the margin, also at 5 %; that all treatments pass needs no adjustment.
+
+A campaign in which the invalid attempts of some programs exceed those of the others
+(:mod:`httpbed.results.selection`) is **refused**: its results may be selected.
+
+In virtual time, no machine comes between the campaigns. The blocks in which both ran the same trial
+are pairs then, compared by signed ranks (Wilcoxon 1945); a treatment with the same value twice in
+every block passes, whatever their number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from scipy import stats
+
+from httpbed.experiment.metric import METRICS
+from httpbed.results import campaign_comparison, false_discovery, log_ratio
+from httpbed.results import sample as samples
+from httpbed.results.campaign_comparison import Levels
+from httpbed.results.log_ratio import LogRatio
+from httpbed.results.sample import Sample, Tally
+from httpbed.store.results import Results
+
+GateVerdict = Literal["pass", "regression", "inconclusive", "refused"]
+ERROR_RATE = 0.05
+COMPLETES_LESS = "completes less often"
+
+
+@dataclass(frozen=True)
+class TreatmentChange:
+    """One treatment against its baseline."""
+
+    levels: Mapping[str, str]
+    verdict: GateVerdict
+    reason: str
+    """What is worse, or why it is undecided; empty if it passes."""
+    ratio: float
+    """Metric over the baseline's; nan without values in both."""
+    low: float
+    high: float
+    """Ends of the 90 % interval, each of which fails in 5 %."""
+    blocks: tuple[int, int]
+    """Number of values in the baseline, and now."""
+    baseline: Tally
+    now: Tally
+    pairs: int
+    """Number of blocks that are pairs; 0 in real time."""
+
+
+@dataclass(frozen=True)
+class _Tests:
+    """The p-values of one treatment."""
+
+    ratio: LogRatio | None
+    worse: float
+    """Of the hypothesis that it is not worse by more than the margin; 1 without values."""
+    fails_more: float
+    """Of the hypothesis that it completes as often as before."""
+    fine: float
+    """Of the hypothesis that it is worse by the margin or more."""
+    pairs: Sequence[int]
+    """Blocks that are pairs; empty in real time."""
+
+
+def compare(
+    baseline: Results, campaign: Results, metric: str, margin: float
+) -> tuple[TreatmentChange, ...]:
+    """Compare each treatment that both campaigns hold.
+
+    Args:
+        baseline: The campaign before a change.
+        campaign: The campaign after it.
+        metric: A metric of which one direction is better.
+        margin: A share: by how much a treatment may be worse; inf compares only completion.
+    """
+    old = {_levels(one): one for one in samples.samples(baseline, metric).values()}
+    pairs = [
+        (old[_levels(one)], one)
+        for one in samples.samples(campaign, metric).values()
+        if _levels(one) in old
+    ]
+    paired = _paired_blocks(baseline, campaign)
+    tests = [_tests(one, now, margin, paired.get(_levels(now), ())) for one, now in pairs]
+    return tuple(_judged(pairs, tests, margin))
+
+
+def that_complete_less(
+    baseline: Results, campaign: Results, metric: str
+) -> tuple[TreatmentChange, ...]:
+    """Return the treatments that complete less often than in the baseline."""
+    changes = compare(baseline, campaign, metric, math.inf)
+    return tuple(one for one in changes if one.verdict == "regression")
+
+
+def verdict(changes: Sequence[TreatmentChange]) -> GateVerdict:
+    """Return the verdict on all treatments."""
+    found = {one.verdict for one in changes}
+    if "regression" in found:
+        return "regression"
+    return "pass" if found == {"pass"} else "inconclusive"
+
+
+def _paired_blocks(old: Results, now: Results) -> Mapping[Levels, Sequence[int]]:
+    """Return each treatment's blocks with the same trial in virtual time."""
+    is_virtual = all(one.manifest.get("clock") == "virtual" for one in (old, now))
+    return campaign_comparison.same_blocks(old, now) if is_virtual else {}
+
+
+def _levels(sample: Sample) -> Levels:
+    return frozenset(sample.levels.items())
+
+
+def _tests(old: Sample, now: Sample, margin: float, pairs: Sequence[int]) -> _Tests:
+    pairs = [one for one in pairs if one in old.at_bound() and one in now.at_bound()]
+    table = [[one.tally.completed, one.tally.not_completed] for one in (old, now)]
+    fails_more = float(stats.fisher_exact(np.array(table), alternative="greater")[1])
+    ratio = _log_ratio(old, now, pairs)
+    if ratio is None:
+        return _Tests(None, worse=1.0, fails_more=fails_more, fine=1.0, pairs=pairs)
+    edge = math.log1p(margin)
+    if METRICS[old.metric].better == "lower":
+        return _Tests(ratio, ratio.p_above(edge), fails_more, ratio.p_below(edge), pairs)
+    return _Tests(ratio, ratio.p_below(-edge), fails_more, ratio.p_above(-edge), pairs)
+
+
+def _log_ratio(old: Sample, now: Sample, pairs: Sequence[int]) -> LogRatio | None:
+    """Locate the log ratio, within the pairs if there are any; None without positive values."""
+    values = (*old.at_bound().values(), *now.at_bound().values())
+    if not old.n or not now.n or min(values) <= 0:
+        return None
+    if pairs:
+        return log_ratio.of_pairs(now, old, pairs)
+    return log_ratio.of_samples(now, old)
+
+
+def _judged(
+    pairs: Sequence[tuple[Sample, Sample]], tests: Sequence[_Tests], margin: float
+) -> list[TreatmentChange]:
+    if not pairs:
+        return []
+    raw = [
+        (
+            test.worse if test.ratio is not None and math.isfinite(margin) else math.nan,
+            test.fails_more if _have_failures(old, now) else math.nan,
+        )
+        for (old, now), test in zip(pairs, tests, strict=True)
+    ]
+    rejected = false_discovery.significant(raw, ERROR_RATE)
+    return [
+        _change(old, now, test, (bool(found[0]), bool(found[1])), margin)
+        for (old, now), test, found in zip(pairs, tests, rejected, strict=True)
+    ]
+
+
+def _have_failures(old: Sample, now: Sample) -> bool:
+    """Whether any result of Fisher's test could be significant (Tarone 1990)."""
+    return any(one.tally.not_completed for one in (old, now))
+
+
+def _change(
+    old: Sample, now: Sample, test: _Tests, is_worse: tuple[bool, bool], margin: float
+) -> TreatmentChange:
+    low = high = ratio = math.nan
+    if test.ratio is not None:
+        ends = test.ratio.value, test.ratio.low(ERROR_RATE), test.ratio.high(ERROR_RATE)
+        ratio, low, high = map(math.exp, ends)
+    same = _identical(old, now, test.pairs)
+    passes = same or test.fine <= ERROR_RATE
+    change = TreatmentChange(
+        levels=now.levels,
+        verdict="pass" if passes else "inconclusive",
+        reason=same if passes else _why_open(old, now, test),
+        ratio=ratio,
+        low=low,
+        high=high,
+        blocks=(old.n, now.n),
+        baseline=old.tally,
+        now=now.tally,
+        pairs=len(test.pairs),
+    )
+    slower, fails_more = is_worse
+    if not slower and not fails_more:
+        return change
+    text = f"worse by more than {margin:.2%}".replace("%", " %").replace(".00", "")
+    reasons = [text] if slower else []
+    reasons += [COMPLETES_LESS] if fails_more else []
+    return replace(change, verdict="regression", reason=" and ".join(reasons))
+
+
+def _identical(old: Sample, now: Sample, pairs: Sequence[int]) -> str:
+    """Say that both have the same value in every block; empty if they have not."""
+    if not pairs or old.at_bound() != now.at_bound() or old.censored or now.censored:
+        return ""
+    blocks = f"all {len(pairs)} blocks" if len(pairs) > 1 else "the only block"
+    return f"identical in {blocks}"
+
+
+def _why_open(old: Sample, now: Sample, test: _Tests) -> str:
+    for name, one in (("the baseline", old), ("the campaign", now)):
+        if not one.n:
+            return f"{name} has no values"
+    if test.ratio is None:
+        return "a value is zero, so there is no ratio"
+    if test.ratio.least_p > ERROR_RATE:
+        least = 5 if test.pairs else 4
+        return f"too few blocks for any verdict; run at least {least} in each campaign"
+    if test.worse <= ERROR_RATE:
+        return "worse, but in too few blocks for so many treatments; more blocks would settle it"
+    return "the interval contains the margin; more blocks would narrow it"

@@ -1,0 +1,30 @@
+"""Running the blocks of a campaign on other machines, through a scheduler of Dask.
+
+::
+
+    httpbed run --cluster                 scheduler          httpbed worker, on each machine
+    dispatch  -> connection  -> task -> (dask scheduler) -> worker -> block_process
+    returned_blocks <- attempt_archive <-- pieces ----------- worker <- ordinary executor
+
+The side of the campaign: ``dispatch`` gives the blocks of a ``block_queue`` to workers,
+``connection`` speaks with the scheduler, ``returned_blocks`` commits what comes back. The side of a
+machine: ``worker`` takes tasks, and starts one ``block_process`` for each block. ``messages`` has
+what both exchange.
+
+Only this package imports Dask, which is an extra (``httpbed[cluster]``).
+"""
+
+from __future__ import annotations
+
+from httpbed.base.addon import Addon, Verb
+
+ADDON = Addon(
+    verbs=(
+        Verb(
+            "worker",
+            "Run blocks of campaigns on this machine, as one of several.",
+            "set up",
+            "httpbed.addons.cluster.worker_verb",
+        ),
+    ),
+)

@@ -1,0 +1,129 @@
+"""Commits the attempts of a block that a worker returned, or notes that the block was lost."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from httpbed.addons.cluster import attempt_archive, machine_log
+from httpbed.addons.cluster.messages import BlockEnd, PackedAttempt
+from httpbed.addons.cluster.workers import ConnectedWorker, UselessError
+from httpbed.campaign.executor import MOST_RETRIES, Work
+from httpbed.experiment.trial import Attempt, Record, Trial
+from httpbed.store import attempts, finished, layout
+from httpbed.store.campaign import Campaign
+from httpbed.store.damage import Damage
+from httpbed.trial import verdict
+from httpbed.trial.verdict import AttemptId
+
+
+@dataclass(frozen=True)
+class ReturnedAttempt:
+    """An attempt that came back, in a folder that is not part of the campaign yet."""
+
+    record: Record
+    folder: Path
+
+
+class ReturnedBlocks:
+    """Commits to one campaign; its methods wait for the disk and run in threads."""
+
+    def __init__(self, campaign: Campaign) -> None:
+        self._campaign = campaign
+
+    def began_on(self) -> dict[int, str]:
+        """Return the machine that ran a block's trials in earlier runs, by the block."""
+        trials = finished.read(self._campaign).trials
+        rows = zip(
+            *(trials[one].to_pylist() for one in ("block", "outcome", "machine")), strict=True
+        )
+        return {
+            block: machine for block, outcome, machine in rows if machine and outcome != "invalid"
+        }
+
+    def unpack(self, this: AttemptId, archive: BinaryIO, machine: str) -> ReturnedAttempt:
+        """Unpack an attempt, and compare it with its digests.
+
+        Raises:
+            UselessError: It is not as it was written, or another one.
+        """
+        folder = self._campaign.unfinished(this.trial, this.number)
+        try:
+            attempt_archive.unpack(archive, folder)
+            record = self._read(this.trial, this.number, folder)
+        except BaseException:
+            shutil.rmtree(folder)
+            raise
+        return ReturnedAttempt(_of(machine, record), folder)
+
+    def _read(self, trial: Trial, number: int, folder: Path) -> Record:
+        real = self._campaign.directory.resolve()
+        place = f"{layout.UNFINISHED}/{folder.name}"
+        own = layout.attempt(trial.block, trial.id, number)
+        found = attempts.parse(
+            replace(attempts.read_files(real, place), place=own), {trial.id: trial}
+        )
+        if isinstance(found, Damage):
+            raise UselessError(str(found))
+        if reasons := attempts.altered(real, place):
+            raise UselessError(f"{own}: {'; '.join(reasons)}")
+        return found
+
+    def commit(self, returned: Sequence[ReturnedAttempt]) -> list[Attempt]:
+        """Make attempts part of the campaign."""
+        for one in returned:
+            self._campaign.commit(one.record, one.folder)
+        return [one.record.attempt for one in returned]
+
+    def discard(self, returned: Sequence[ReturnedAttempt]) -> None:
+        """Remove attempts of a block that did not come back whole."""
+        for one in returned:
+            shutil.rmtree(one.folder)
+
+    def invalid(self, this: AttemptId, reason: str, machine: str) -> ReturnedAttempt:
+        """Return an invalid attempt; the worker's own attempt did not come back."""
+        folder = self._campaign.unfinished(this.trial, this.number)
+        (folder / attempts.ARTIFACTS).mkdir()
+        return ReturnedAttempt(_of(machine, verdict.broken_bed(this, reason)), folder)
+
+    def lose(self, lost: Sequence[AttemptId], reason: str, machine: str) -> list[Attempt]:
+        """Commit an invalid attempt at each trial of a block that was lost."""
+        return self.commit([self.invalid(this, reason, machine) for this in lost])
+
+    def note(self, worker: ConnectedWorker, block: int, ending: str, end: BlockEnd | None) -> None:
+        """Append how a block ended on a machine to the campaign's log of machines."""
+        facts = worker.facts
+        about: dict[str, Any] = {"ended": datetime.now(UTC).isoformat(timespec="seconds")}
+        if facts:
+            about |= {"httpbed": facts.code.version, "host": facts.host.as_json()}
+        if end:
+            about["link_certificate"] = end.certificate
+        machine_log.append(self._campaign.directory, worker.name, block, ending, about)
+
+
+def _of(machine: str, record: Record) -> Record:
+    """Return a record that names the machine of its attempt."""
+    attempt = record.attempt.model_copy(update={"machine": machine})
+    return record.model_copy(update={"attempt": attempt})
+
+
+def mismatch(work: Sequence[Work], packed: Sequence[PackedAttempt]) -> str:
+    """Return how the attempts that a worker announces differ from those that were wanted.
+
+    Each trial has attempts with the numbers from the wanted one on, without a gap.
+    """
+    numbers: dict[str, list[int]] = {trial.id: [] for trial, _ in work}
+    for one in packed:
+        if one.trial not in numbers:
+            return f"it returned an attempt at {one.trial}, which was not wanted"
+        numbers[one.trial].append(one.number)
+    for trial, first in work:
+        found = sorted(numbers[trial.id])
+        expected = list(range(first, first + len(found)))
+        if not found or len(found) > MOST_RETRIES + 1 or found != expected:
+            return f"it returned the attempts {found} at {trial.id}, not those from {first} on"
+    return ""

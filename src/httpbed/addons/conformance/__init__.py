@@ -1,0 +1,20 @@
+"""Does a sender's congestion control behave as its name promises, and how do senders compete?
+
+Not here: reading windows and flights from packets (``analysis/sender``), records (``store``).
+Start at ``session``, which runs both tests; ``properties`` has what is judged, with tolerances.
+"""
+
+from __future__ import annotations
+
+from httpbed.base.addon import Addon, Verb
+
+ADDON = Addon(
+    verbs=(
+        Verb(
+            "conformance",
+            "Test whether a sender's congestion control behaves as its name says.",
+            "judge",
+            "httpbed.addons.conformance.conformance_verb",
+        ),
+    ),
+)

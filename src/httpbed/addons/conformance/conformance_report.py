@@ -1,0 +1,163 @@
+"""What a conformance test found: the terminal's table, and one HTML file with its plots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from rich.table import Table
+from rich.text import Text
+
+from httpbed.addons.conformance import windows_report as windows
+from httpbed.addons.conformance.judgement import Judgement
+from httpbed.addons.conformance.properties import PropertyResult
+from httpbed.base import units
+from httpbed.report import inline, templating
+from httpbed.report.terminal import Console
+
+TEMPLATE = "conformance.html.j2"
+KEY_WIDTH = 9
+MARKS = {True: ("ok", "green"), False: ("FAILED", "red"), None: ("not seen", "yellow")}
+TONES = {True: "better", False: "worse", None: ""}
+
+
+def show(judgement: Judgement, record: Path | None, page: Path | None, out: Console) -> None:
+    """Print the judgement: a line for each property, then what it rests on."""
+    out.print(Text(f"{'sender':<{KEY_WIDTH}}  {who(judgement)}"), soft_wrap=True)
+    out.print(Text(f"{'judged as':<{KEY_WIDTH}}  {judgement.sender.judged_as}"))
+    out.print()
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
+    table.add_column("property")
+    table.add_column("seen", justify="right")
+    table.add_column("asked", justify="right")
+    table.add_column("")
+    table.add_column("n", justify="right")
+    table.add_column("")
+    for finding in judgement.findings:
+        mark = Text(*MARKS[finding.passed])
+        cells = (
+            finding.name,
+            figure(finding.observed),
+            tolerance(finding),
+            finding.unit,
+            str(finding.n),
+        )
+        table.add_row(*map(Text, cells), mark)
+    out.print(table)
+    out.print()
+    for key, line in closing(judgement, record, page):
+        out.print(Text(f"{key:<{KEY_WIDTH}}  {line}"), soft_wrap=True)
+
+
+def who(judgement: Judgement) -> str:
+    """Name the sender in a line."""
+    key = judgement.key
+    over = f"TCP of Linux {key.kernel}" if key.transport == "tcp" else "QUIC"
+    texts = [f"{key.implementation} {key.version}".strip(), over, key.congestion_control]
+    texts += [f"{name} = {value}" for name, value in judgement.sender.knobs.items()]
+    return ", ".join(texts)
+
+
+def figure(value: float | None) -> str:
+    """Write a figure with three digits."""
+    return "-" if value is None else f"{value:.3g}"
+
+
+def tolerance(finding: PropertyResult) -> str:
+    """Write the tolerance of a property."""
+    low, high = finding.low, finding.high
+    if high == float("inf"):
+        return f">= {low:g}"
+    return f"<= {high:g}" if low == 0 else f"{low:g} .. {high:g}"
+
+
+def outcome(judgement: Judgement) -> str:
+    """Return the result of the test as a sentence."""
+    if not judgement.evidence.transfers.every:
+        hindered = judgement.evidence.invalid
+        return f"nothing judged: {'no trial is valid' if hindered else 'no download succeeded'}"
+    findings, failed = judgement.findings, judgement.failed
+    unseen = sum(finding.passed is None for finding in findings)
+    if judgement.passed:
+        return (
+            f"passed: {len(findings)} of {len(findings)} properties as {judgement.sender.judged_as}"
+        )
+    texts = f"{len(failed)} of {len(findings)} properties out of tolerance"
+    texts += f", {unseen} not seen" if unseen else ""
+    blind = len(judgement.evidence.unreadable)
+    return f"not passed: {texts}" + (f", {blind} trial(s) not read" if blind else "")
+
+
+def notes(judgement: Judgement) -> Iterator[str]:
+    """Yield what explains the figures."""
+    for finding in judgement.findings:
+        if finding.why:
+            yield f"{finding.name}: {finding.why}"
+    strained = sum(one.strained for one in judgement.evidence.transfers.every)
+    if strained:
+        trials = len(judgement.evidence.transfers.every)
+        busy = (
+            f"{strained} of {trials} trials ran on a busy machine: what fails there is not judged"
+        )
+        yield busy + (", but for a held window, which is certain" if _is_held(judgement) else "")
+    yield from (f"not read: {blind}" for blind in judgement.evidence.unreadable)
+
+
+def _is_held(judgement: Judgement) -> bool:
+    return judgement.evidence.transfers.held() is not None
+
+
+def delivered(judgement: Judgement) -> str:
+    """Return how long short transfers take."""
+    texts = (
+        f"{units.format_size(size)} in {units.format_duration(seconds, units.SHORT_DIGITS)}"
+        if seconds is not None
+        else f"{units.format_size(size)} never"
+        for size, seconds in judgement.short_s.items()
+    )
+    return ", ".join(texts)
+
+
+def closing(
+    judgement: Judgement, record: Path | None, page: Path | None
+) -> Iterator[tuple[str, str]]:
+    """Yield the lines below the table, each with its key."""
+    yield "outcome", outcome(judgement)
+    for note in notes(judgement):
+        yield "note", note
+    yield "short", f"delivered, from the client's first packet: {delivered(judgement)}"
+    if record is not None:
+        yield "record", str(record)
+    if page is not None:
+        yield "page", str(page)
+
+
+def render(judgement: Judgement) -> str:
+    """Render the report."""
+    rows = [
+        {
+            "name": finding.name,
+            "observed": figure(finding.observed),
+            "tolerance": tolerance(finding),
+            "unit": finding.unit,
+            "n": finding.n,
+            "mark": MARKS[finding.passed][0],
+            "tone": TONES[finding.passed],
+        }
+        for finding in judgement.findings
+    ]
+    return templating.render(
+        TEMPLATE,
+        sender=who(judgement),
+        judged_as=judgement.sender.judged_as,
+        outcome=outcome(judgement),
+        rows=rows,
+        notes=list(notes(judgement)),
+        delivered=delivered(judgement),
+        plots=[
+            {"caption": plot.caption, "name": plot.name, "svg": inline.svg(plot)}
+            for plot in windows.plots(judgement.evidence.transfers, judgement.sender.judged_as)
+        ],
+        command=judgement.evidence.manifest.get("command", ""),
+        httpbed=judgement.evidence.manifest.get("httpbed", ""),
+    )

@@ -1,0 +1,288 @@
+"""``httpbed conformance``: test whether a sender's congestion control behaves as its name says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
+
+import click
+
+from httpbed.addons.conformance.sender import SCALES, Scale
+from httpbed.addons.conformance.sender_selection import (
+    SenderOptions,
+    choose,
+    competitor,
+    pairs,
+    untested,
+)
+from httpbed.addons.conformance.shipped_sender import CONTROLS, Control, Sender
+from httpbed.base.clock import Clock
+from httpbed.base.errors import ConfigError, Mistake
+from httpbed.bed.machine import backend, scratch
+from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.campaign.run import RunOptions
+from httpbed.cli import completion, experiment_argument
+from httpbed.cli.echo import command_line, echo, say
+from httpbed.cli.one_of import OneOf
+from httpbed.cli.progress import Reporter
+from httpbed.cli.verb import verb
+from httpbed.cli.whole_number import WholeNumber
+from httpbed.experiment.roles import HttpVersion
+from httpbed.programs.catalog import Catalog
+from httpbed.store import campaign as campaigns
+
+if TYPE_CHECKING:
+    from httpbed.addons.conformance.judgement import Judgement
+
+EXIT_HOST = 3
+PAGE = "conformance.html"
+RECORD = "conformance.json"
+
+
+@verb("conformance")
+@click.argument("implementation", required=False, shell_complete=completion.programs)
+@click.option(
+    "--campaign",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Test every sender of this campaign that was never tested on this machine.",
+)
+@click.option(
+    "--congestion-control",
+    metavar="NAME",
+    help="The congestion control to use; default: as in experiments that set none.",
+)
+@click.option(
+    "--http-version",
+    type=OneOf(get_args(HttpVersion)),
+    help="Over TCP (1.1, 2) or QUIC (3); default: the program's highest version.",
+)
+@click.option(
+    "--knob",
+    "knobs",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Set a knob of its recipe; may be given several times.",
+)
+@click.option(
+    "--judged-as",
+    type=OneOf(CONTROLS),
+    help="Judge by this algorithm's properties; default: by those of its congestion control.",
+)
+@click.option(
+    "--against",
+    multiple=True,
+    metavar="NAME[:HTTP[:CONTROL]]",
+    help="Compete with this sender on one bottleneck instead, such as nginx:1.1:bbr; may be given"
+    " several times. Prints shares, Jain's index and queueing delay, without a verdict.",
+)
+@click.option(
+    "--client", default="curl", show_default=True, metavar="NAME", help="The client's recipe."
+)
+@click.option(
+    "--scale",
+    type=OneOf(SCALES),
+    default="standard",
+    show_default=True,
+    help="smoke: 5 trials; standard: the whole grid of loss and RTT, 15; full: 5 of each.",
+)
+@click.option(
+    "--jobs", type=WholeNumber(1, 16), default=2, show_default=True, help="Trials side by side."
+)
+@experiment_argument.clock_option
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Keep the evidence: a campaign with every packet's times and fate, an HTML report, JSON.",
+)
+@experiment_argument.recipes_option
+@experiment_argument.json_option
+@click.pass_context
+def command(
+    context: click.Context,
+    *,
+    implementation: str | None,
+    campaign: Path | None,
+    congestion_control: str | None,
+    http_version: HttpVersion | None,
+    knobs: tuple[str, ...],
+    judged_as: Control | None,
+    against: tuple[str, ...],
+    client: str,
+    scale: Scale,
+    jobs: int,
+    clock: Clock | None,
+    output: Path | None,
+    recipe_folders: tuple[Path, ...],
+    as_json: bool,
+) -> None:
+    """Test whether IMPLEMENTATION sends as its congestion control's name says.
+
+    Use it before you rely on a comparison, and in the CI of your own stack. It downloads from the
+    program over several links, each for one question, and observes only packets. It judges each
+    property by its tolerance; the kernel's reno, cubic and bbr pass. Campaigns cite the result.
+
+    --campaign DIR tests what a report names as never tested, one sender after another.
+
+    Exit codes: 0 every property passed (with --against: every trial could be read); 1 some did
+    not; 2 usage; 3 this machine cannot, or was too busy.
+    """
+    options = ConformanceOptions(scale, jobs, output, clock or "real", as_json=as_json)
+    catalog = experiment_argument.catalog(recipe_folders)
+    if campaign is not None:
+        own = (implementation, congestion_control, http_version, *knobs, judged_as, *against)
+        _refuse_a_sender_beside_a_campaign(given=any(own))
+        context.exit(_test_campaign(campaign, client, catalog, options, clock))
+    if implementation is None:
+        remedy = "name one, or a campaign with --campaign DIR"
+        raise ConfigError([Mistake("IMPLEMENTATION", "is missing", remedy)])
+    sender_options = SenderOptions(
+        implementation=implementation,
+        control=congestion_control,
+        http_version=http_version,
+        knobs=pairs(knobs),
+        judged_as=judged_as,
+        client=client,
+    )
+    sender = choose(catalog, sender_options)
+    if against:
+        competitors = [choose(catalog, competitor(word, client)) for word in against]
+        context.exit(_compete([sender, *competitors], catalog, options))
+    context.exit(_test([sender], catalog, options))
+
+
+@dataclass(frozen=True)
+class ConformanceOptions:
+    """How a sender is tested."""
+
+    scale: Scale
+    jobs: int
+    output: Path | None
+    """Folder of the evidence; None keeps none."""
+    clock: Clock
+    as_json: bool
+
+
+def _refuse_a_sender_beside_a_campaign(*, given: bool) -> None:
+    if given:
+        remedy = "leave out IMPLEMENTATION and the options of a sender"
+        raise ConfigError([Mistake("--campaign", "chooses the senders", remedy)])
+
+
+def _test_campaign(
+    directory: Path,
+    client: str,
+    catalog: Catalog,
+    options: ConformanceOptions,
+    clock: Clock | None,
+) -> int:
+    """Test a campaign's senders, by its own clock if ``clock`` is None."""
+    manifest = campaigns.open_existing(directory).manifest
+    options = replace(options, clock=clock or manifest.get("clock", "real"))
+    lacking = untested(manifest, client)
+    if not lacking:
+        say("every sender of this campaign that can be tested has been tested on this machine")
+    return _test([*_testable(lacking, catalog)], catalog, options)
+
+
+def _testable(lacking: list[SenderOptions], catalog: Catalog) -> Iterator[Sender]:
+    """Yield the senders that can be tested without a further option; say which cannot, and why."""
+    for one in lacking:
+        try:
+            yield choose(catalog, one)
+        except ConfigError as error:
+            for mistake in error.mistakes:
+                say(f"{one.implementation} is not tested: {mistake}")
+
+
+def _test(senders: list[Sender], catalog: Catalog, options: ConformanceOptions) -> int:
+    """Test each sender, several in folders of their own; return the code of the worst result."""
+    codes = []
+    for number, sender in enumerate(senders, start=1):
+        part = str(number) if len(senders) > 1 else ""
+        one = replace(options, output=options.output and options.output / part)
+        with _folder(one.output) as folder:
+            codes.append(_carry_out(sender, catalog, folder, one))
+    return 1 if 1 in codes else max(codes, default=0)
+
+
+def _carry_out(sender: Sender, catalog: Catalog, folder: Path, options: ConformanceOptions) -> int:
+    # Statistics and plotting take seconds to import; mistakes are reported without them.
+    from httpbed.addons.conformance import conformance_report as report  # noqa: PLC0415
+    from httpbed.addons.conformance import session  # noqa: PLC0415
+    from httpbed.report import terminal  # noqa: PLC0415
+
+    test = session.prepare(
+        sender,
+        catalog,
+        scale=options.scale,
+        clock=options.clock,
+        backend=backend.choose(None),
+        jobs=options.jobs,
+        command=command_line(),
+    )
+    with _reporter(test.loaded) as reporter:
+        judgement = session.run(test, folder, tell=reporter.report, say=say)
+    # A result from a machine that was too busy does not replace an earlier one.
+    record = session.keep(judgement) if _exit_code(judgement) != EXIT_HOST else None
+    page = None
+    if options.output is not None:
+        page = options.output / PAGE
+        page.write_text(report.render(judgement), encoding="utf-8")
+        (options.output / RECORD).write_text(json.dumps(judgement.as_json(), indent=1) + "\n")
+    if options.as_json:
+        echo(json.dumps(judgement.as_json(), indent=1))
+    else:
+        report.show(judgement, record, page, terminal.console())
+    return _exit_code(judgement)
+
+
+def _exit_code(judgement: Judgement) -> int:
+    """Return 1 if the sender failed, 3 if only the machine hindered the test, else 0."""
+    if judgement.passed:
+        return 0
+    return EXIT_HOST if not judgement.failed and judgement.hindered else 1
+
+
+def _compete(senders: list[Sender], catalog: Catalog, options: ConformanceOptions) -> int:
+    from httpbed.addons.conformance import competition_report as report  # noqa: PLC0415
+    from httpbed.addons.conformance import session  # noqa: PLC0415
+    from httpbed.report import terminal  # noqa: PLC0415
+
+    loaded = session.prepare_competition(senders, catalog, options.scale, options.clock)
+    with _folder(options.output) as folder, _reporter(loaded) as reporter:
+        outcome = session.compete(
+            senders,
+            loaded,
+            folder,
+            catalog=catalog,
+            options=RunOptions(backend.choose(None), command_line(), packet_log=True),
+            tell=reporter.report,
+            say=say,
+        )
+    if options.as_json:
+        echo(json.dumps(outcome.as_json(), indent=1))
+    else:
+        report.show(outcome, terminal.console())
+    return EXIT_HOST if outcome.invalid else int(bool(outcome.unreadable))
+
+
+def _reporter(loaded: LoadedExperiment) -> Reporter:
+    expected = frozenset({"timed out"})
+    return Reporter(len(loaded.trials), loaded.trials_per_block(), expected=expected)
+
+
+@contextmanager
+def _folder(output: Path | None) -> Iterator[Path]:
+    """Yield the given folder, or a temporary one."""
+    if output is not None:
+        yield output
+        return
+    with scratch.temporary("conformance") as folder:
+        yield folder / "campaign"

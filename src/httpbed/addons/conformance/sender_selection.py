@@ -1,0 +1,161 @@
+"""From the command line's description of a sender to a sender that can be tested."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, cast, get_args
+
+from httpbed.addons.conformance import sender_records
+from httpbed.addons.conformance.shipped_sender import CONTROLS, Control, Sender, family
+from httpbed.base.errors import ConfigError, Mistake
+from httpbed.experiment.roles import HttpVersion, transport_below
+from httpbed.programs.catalog import Catalog, unknown
+from httpbed.programs.recipe import Recipe
+
+MOST_COLONS = 2
+"""In a competitor's description, NAME:HTTP:CONTROL."""
+
+
+@dataclass(frozen=True)
+class SenderOptions:
+    """A sender as the user describes it on the command line."""
+
+    implementation: str
+    control: str | None = None
+    http_version: HttpVersion | None = None
+    knobs: Mapping[str, str] = field(default_factory=dict)
+    judged_as: Control | None = None
+    client: str = "curl"
+    option: str = ""
+    """The option that describes all of it in one word; empty if each part has its own option."""
+
+    def place(self, part: str) -> str:
+        """Return the option that sets a part."""
+        return part if not self.option or part == "--client" else self.option
+
+
+def choose(catalog: Catalog, options: SenderOptions) -> Sender:
+    """Return the sender that the options describe.
+
+    Raises:
+        ConfigError: It cannot be tested; with every mistake.
+    """
+    recipe = catalog.recipes.get(options.implementation)
+    mistakes = [*_unknown(catalog, options)]
+    if recipe is None:
+        raise ConfigError(replace(one, place=options.place(one.place)) for one in mistakes)
+    version = options.http_version or max(recipe.http_versions)
+    transport = transport_below(version)
+    mistakes += _mistakes(recipe, options, version, catalog.tunnel_ends())
+    resolved = recipe.congestion_control.resolved(transport, options.control)
+    judged_as = options.judged_as or family(resolved)
+    if judged_as is None and not mistakes:
+        control = resolved or "its congestion control"
+        reason = f"httpbed does not know how {control} should behave"
+        remedy = f"choose a control to judge it as: --judged-as {', '.join(CONTROLS)}"
+        mistakes.append(Mistake("--judged-as", reason, remedy))
+    if mistakes or judged_as is None:
+        raise ConfigError(replace(one, place=options.place(one.place)) for one in mistakes)
+    return Sender(
+        implementation=recipe.name,
+        http_version=version,
+        congestion_control=options.control,
+        algorithm=resolved or "unknown",
+        judged_as=judged_as,
+        role="server" if "server" in recipe.roles else "proxy",
+        upstream_http_version=min(recipe.upstream_http_versions, default="1.1"),
+        client=options.client,
+        knobs=dict(options.knobs),
+    )
+
+
+def untested(manifest: Mapping[str, Any], client: str) -> list[SenderOptions]:
+    """Return the senders of a campaign that have no conformance test yet and can have one."""
+    lacking = [
+        node
+        for node in sender_records.refreshed(manifest).get("senders", ())
+        if node.get("passed") is None and node.get("testable", True)
+    ]
+    return [_sender_options(node, client) for node in lacking]
+
+
+def _sender_options(node: Mapping[str, Any], client: str) -> SenderOptions:
+    sender = node["sender"]
+    chosen = sender["transport"] == "tcp" or node.get("chosen")
+    return SenderOptions(
+        implementation=sender["implementation"],
+        control=sender["congestion_control"] if chosen else None,
+        http_version=sender["http_version"],
+        knobs=node.get("set", {}),
+        client=client,
+    )
+
+
+def pairs(words: tuple[str, ...]) -> dict[str, str]:
+    """Split words of the form ``name=value``.
+
+    Raises:
+        ConfigError: With every word of another form.
+    """
+    mistakes = [
+        Mistake("--knob", f"{word!r} is not of the form NAME=VALUE", "write --knob NAME=VALUE")
+        for word in words
+        if "=" not in word
+    ]
+    if mistakes:
+        raise ConfigError(mistakes)
+    return dict(word.split("=", 1) for word in words)
+
+
+def competitor(word: str, client: str) -> SenderOptions:
+    """Read ``name``, ``name:http version`` or ``name:http version:congestion control``.
+
+    Raises:
+        ConfigError: It has another form.
+    """
+    name, version, control, *_ = (*word.split(":"), "", "")
+    if word.count(":") > MOST_COLONS or not name or version not in {"", *get_args(HttpVersion)}:
+        versions = ", ".join(get_args(HttpVersion))
+        remedy = f"write NAME, NAME:HTTP or NAME:HTTP:CONTROL, with HTTP one of {versions}"
+        raise ConfigError([Mistake("--against", f"{word!r} does not describe a sender", remedy)])
+    return SenderOptions(
+        name,
+        control or None,
+        cast("HttpVersion | None", version or None),
+        client=client,
+        option=f"--against {word}",
+    )
+
+
+def _unknown(catalog: Catalog, options: SenderOptions) -> Iterator[Mistake]:
+    for place, name, role in (
+        ("IMPLEMENTATION", options.implementation, "server"),
+        ("--client", options.client, "client"),
+    ):
+        recipe = catalog.recipes.get(name)
+        if recipe is None:
+            yield Mistake(place, *unknown(name, catalog.recipes))
+        elif role == "client" and role not in recipe.roles:
+            yield Mistake(place, f"{name} cannot be a client")
+
+
+def _mistakes(
+    recipe: Recipe, options: SenderOptions, version: HttpVersion, ends: Collection[str]
+) -> Iterator[Mistake]:
+    transport = transport_below(version)
+    if not {"server", "proxy"} & set(recipe.roles):
+        reason = f"{recipe.name} is a client, and clients send no bodies"
+        yield Mistake("IMPLEMENTATION", reason, "test the server or proxy that responds to it")
+    if recipe.name in ends:
+        reason = f"{recipe.name} is an end of a tunnel, which forwards what others send"
+        yield Mistake("IMPLEMENTATION", reason, "test the server behind it")
+    if version not in recipe.http_versions:
+        speaks = ", ".join(recipe.http_versions)
+        yield Mistake("--http-version", f"{recipe.name} speaks {speaks}, not {version}")
+    control = options.control
+    if control is not None and (reason := recipe.refuses_control(transport, control)):
+        yield Mistake("--congestion-control", reason)
+    for name, value in options.knobs.items():
+        if reason := recipe.refuses_knob(name, value):
+            yield Mistake("--knob", reason)

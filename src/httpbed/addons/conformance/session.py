@@ -1,0 +1,269 @@
+"""Runs conformance tests and competitions as campaigns, and reads their packet logs.
+
+The client of these trials is stopped at the time limit, in the middle of a response. Checks that
+fail for this reason alone are expected. Any other failed check of a program (it died, used another
+HTTP version, or gave up) means that the packet log shows something else than the experiment says.
+
+An attempt on a busy machine is read, too, because the kernel stamps the packets: a busy machine
+does not make a wrong sender pass. So what passes counts, and what fails is not judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from httpbed.addons.conformance import (
+    behaviour,
+    competition,
+    networks,
+    packets,
+    sender_records,
+    senders,
+    split,
+)
+from httpbed.addons.conformance.competition import Competition, CompetitionTrial
+from httpbed.addons.conformance.evidence import ConformanceEvidence, SenderTransfer, Transfers
+from httpbed.addons.conformance.flight import Flight, flight
+from httpbed.addons.conformance.judgement import Judgement, reach
+from httpbed.addons.conformance.networks import REPLICATES, Network
+from httpbed.addons.conformance.sender import Scale, SenderKey
+from httpbed.addons.conformance.shipped_sender import Sender
+from httpbed.addons.conformance.split import Split
+from httpbed.base.clock import Clock
+from httpbed.bed.machine.backend import Backend
+from httpbed.campaign import preparation
+from httpbed.campaign import run as campaign_run
+from httpbed.campaign.parallelism import ONE, Parallelism
+from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.campaign.progress import AttemptProgress
+from httpbed.campaign.run import RunOptions
+from httpbed.experiment import check
+from httpbed.experiment.trial import Attempt, Check
+from httpbed.programs.catalog import Catalog
+from httpbed.store.campaign import Campaign
+from httpbed.trial import verdict
+from httpbed.trial.artifacts import PACKET_LOG
+
+T = TypeVar("T")
+Tell = Callable[[AttemptProgress], None]
+Say = Callable[[str], None]
+
+SEED = 20261121
+"""Shared by all conformance tests, so that any two senders meet the same losses."""
+RETRIES = 1
+"""Retries of a trial on a busy machine; few, because its packet log can still be read."""
+NO_BODY = "no byte of the body arrived"
+EXPECTED_WHEN_STOPPED = frozenset(
+    one.id for one in (check.STATUS_OF_ONE, check.STATUS, check.LENGTHS, check.BODY, check.BODIES)
+)
+"""Checks that fail when the client is stopped within a response."""
+JUDGED = frozenset({"completed", "timed out", "failed"})
+"""Outcomes that follow from the checks of the subject alone."""
+
+
+@dataclass(frozen=True)
+class ConformanceTest:
+    """A conformance test before it runs."""
+
+    sender: Sender
+    scale: Scale
+    networks: tuple[Network, ...]
+    loaded: LoadedExperiment
+    catalog: Catalog
+    backend: Backend
+    jobs: int
+    command: str
+
+
+def prepare(  # noqa: PLR0913 - all but the first two are keywords
+    sender: Sender,
+    catalog: Catalog,
+    *,
+    scale: Scale,
+    clock: Clock,
+    backend: Backend,
+    jobs: int,
+    command: str,
+) -> ConformanceTest:
+    """Return the test of a sender, with its experiment loaded.
+
+    Raises:
+        ConfigError: The sender cannot be tested as described; with every reason.
+    """
+    planned = networks.networks(scale, sender.judged_as)
+    text = networks.experiment(sender, planned, replicates=REPLICATES[scale], seed=SEED)
+    loaded = preparation.load(text, catalog, clock=clock)
+    return ConformanceTest(sender, scale, planned, loaded, catalog, backend, jobs, command)
+
+
+def run(test: ConformanceTest, folder: Path, *, tell: Tell, say: Say) -> Judgement:
+    """Run or resume a test as the campaign ``folder``, and judge the sender.
+
+    Raises:
+        ConfigError: The folder holds something else.
+        HostError: This machine cannot run the test.
+    """
+    campaign_run.require_place(test.loaded, folder)
+    options = RunOptions(test.backend, test.command, packet_log=True)
+    ready = campaign_run.prepare(test.loaded, test.catalog, options, say=say)
+    with campaign_run.opened(ready, folder, jobs=Parallelism(test.jobs), say=say) as work:
+        work.finish(tell=tell, retries=RETRIES)
+        evidence = read(work.campaign, test.networks)
+    return reach(test.sender, _key(test, ready.manifest), test.scale, evidence)
+
+
+def keep(judgement: Judgement) -> Path | None:
+    """Write the record that campaigns cite, and return its path.
+
+    There is no record of a sender that was judged as another one, or that delivered nothing.
+    """
+    if not judgement.sender.is_judged_by_name or not judgement.evidence.transfers.every:
+        return None
+    return sender_records.write(judgement.key, judgement.scale, judgement.as_json())
+
+
+def _key(test: ConformanceTest, manifest: Mapping[str, Any]) -> SenderKey:
+    sender = test.sender
+    roles = test.loaded.scenarios()[0].roles
+    role = roles.server if sender.role == "server" else roles.proxies[0]
+    return senders.key(test.catalog[sender.implementation], role, sender.http_version, manifest)
+
+
+def read(campaign: Campaign, planned: Sequence[Network]) -> ConformanceEvidence:
+    """Read the last attempt at every trial of a test's campaign."""
+    by_name = {network.name: network for network in planned}
+    transfers, unreadable = list[SenderTransfer](), list[str]()
+    invalid = False
+    for attempt in campaign.attempts().values():
+        network = by_name[attempt.trial.levels[networks.FACTOR]]
+        sent = _from_log(campaign, attempt, partial(_flight, attempt))
+        strained = attempt.outcome.kind == "invalid"
+        if isinstance(sent, str):
+            unreadable.append(f"{network.name}: {sent}")
+            invalid |= strained
+        else:
+            transfers.append(SenderTransfer(network, sent, strained=strained))
+    return ConformanceEvidence(
+        Transfers(planned, transfers), campaign.manifest, unreadable, invalid
+    )
+
+
+def _flight(attempt: Attempt, log: Path) -> Flight:
+    down = attempt.trial.scenario().downstream()
+    sent = flight(*packets.load(log, down, 1 - down))
+    if behaviour.first_flight(sent) is None:  # a handshake alone shows no congestion control
+        raise NoDataError(NO_BODY)
+    return sent
+
+
+class NoDataError(ValueError):
+    """A packet log is sound, but a sender in it sent no data."""
+
+
+def prepare_competition(
+    competitors: Sequence[Sender], catalog: Catalog, scale: Scale, clock: Clock = "real"
+) -> LoadedExperiment:
+    """Load the experiment of a competition.
+
+    Raises:
+        ConfigError: With every reason why it cannot run.
+    """
+    text = competition.experiment(competitors, scale, seed=SEED)
+    return preparation.load(text, catalog, clock=clock)
+
+
+def compete(  # noqa: PLR0913 - all but the first three are keywords
+    competitors: Sequence[Sender],
+    loaded: LoadedExperiment,
+    folder: Path,
+    *,
+    catalog: Catalog,
+    options: RunOptions,
+    tell: Tell,
+    say: Say,
+) -> Competition:
+    """Run a competition as the campaign ``folder``, one trial at a time, and read the shares.
+
+    Raises:
+        ConfigError: The folder holds something else.
+        HostError: This machine cannot run it.
+    """
+    campaign_run.require_place(loaded, folder)
+    ready = campaign_run.prepare(loaded, catalog, options, say=say)
+    with campaign_run.opened(ready, folder, jobs=ONE, say=say) as work:
+        work.finish(tell=tell, retries=RETRIES)
+        return read_competition(work.campaign, competition.names(competitors))
+
+
+def read_competition(campaign: Campaign, flows: Sequence[str]) -> Competition:
+    """Read the last attempt at every trial of a competition."""
+    trials, unreadable, invalid = list[CompetitionTrial](), list[str](), False
+    lengths = {competition.level(length): length for length in competition.QUEUES_BDP["full"]}
+    for attempt in campaign.attempts().values():
+        queue = attempt.trial.levels[competition.FACTOR]
+        shares = _from_log(campaign, attempt, lambda log: split_of(log, flows))
+        if isinstance(shares, str):
+            unreadable.append(f"queue of {queue}: {shares}")
+            invalid |= attempt.outcome.kind == "invalid"
+        else:
+            trials.append(CompetitionTrial(lengths[queue], shares))
+    return Competition(tuple(flows), trials, campaign.manifest, unreadable, invalid)
+
+
+def split_of(log: Path, flows: Sequence[str]) -> Split:
+    """Return how the flows of one trial shared the bottleneck, after all have settled.
+
+    Raises:
+        OSError: The log cannot be read.
+        ValueError: It is not a packet log, or a flow is missing in it.
+    """
+    directions = map(competition.access, range(len(flows)))
+    *each, together = packets.load(log, *directions, competition.bottleneck(len(flows)))
+    own = dict(zip(flows, each, strict=True))
+    if missing := [name for name, one in own.items() if not len(one)]:
+        raise NoDataError(f"nothing was sent by {', '.join(missing)}")
+    begin_s = min(float(one.sent_s[0]) for one in own.values())
+    return split.split(
+        own,
+        together,
+        rate_bit_s=competition.RATE_BIT_S,
+        delay_s=competition.ONE_WAY_S,
+        interval_s=(
+            begin_s + competition.SETTLED_S,
+            begin_s + competition.TIME_LIMIT_S - 1.0,
+        ),
+    )
+
+
+def _from_log(campaign: Campaign, attempt: Attempt, reader: Callable[[Path], T]) -> T | str:
+    """Read an attempt's packet log; return the reason if it shows nothing about its senders."""
+    if reason := why_unusable(attempt):
+        return reason
+    try:
+        return reader(campaign.artifact(attempt, PACKET_LOG))
+    except NoDataError as error:
+        return str(error)
+    except (OSError, ValueError) as error:
+        return f"its packet log cannot be read: {error}"
+
+
+def why_unusable(attempt: Attempt) -> str:
+    """Return why an attempt does not show what its senders do; empty if it does."""
+    reasons = "; ".join(f"{one.name}: {one.figure}" for one in _unexpected(attempt.checks))
+    if reasons or attempt.outcome.kind in JUDGED or verdict.is_strained(attempt):
+        return reasons
+    return f"{attempt.outcome.kind}: {attempt.outcome.reason}"
+
+
+def _unexpected(checks: Iterable[Check]) -> Iterator[Check]:
+    """Yield failed checks of the subject that the time limit does not explain."""
+    failed = [one for one in checks if one.of == "subject" and one.passed is False]
+    was_stopped = any(one.by_time_limit for one in failed)
+    for one in failed:
+        expected = one.check in EXPECTED_WHEN_STOPPED
+        if not one.by_time_limit and not (was_stopped and expected):
+            yield one

@@ -1,0 +1,201 @@
+"""Plots: bytes in flight over time, a panel for each network, and throughput against models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
+
+from httpbed.addons.conformance import delivery, models
+from httpbed.addons.conformance.evidence import SenderTransfer, Transfers
+from httpbed.addons.conformance.shipped_sender import BBR, Control
+from httpbed.report.figures import INK, PALETTE, QUIET, STYLE, WIDTH_IN, Plot
+from httpbed.report.visible_figure import VisibleFigure
+
+PANEL_IN = 1.9
+FAR, FAR_BESIDE_LOSS = 10, 2
+"""A line so many times above the largest window would flatten it; what it does around a loss is
+seen least of all."""
+NARROW = 4
+"""Ratio of largest to smallest value up to which 1, 2 and 5 are too few ticks of a decade."""
+TITLES = {
+    "start": "start: deep queue, no loss",
+    "loss": "loss: exactly two packets",
+    "brim": "brim: queue of one BDP",
+}
+
+
+def plots(transfers: Transfers, judged_as: Control) -> list[Plot]:
+    """Draw windows, what was delivered at the start, and throughput with its control's model."""
+    with mpl.rc_context(STYLE):
+        return [*_windows(transfers), *_delivery(transfers), *_throughput(transfers, judged_as)]
+
+
+def _windows(transfers: Transfers) -> Iterator[Plot]:
+    first = {name: transfers.of(name)[0] for name in TITLES if transfers.of(name)}
+    if not first:
+        return
+    size = (WIDTH_IN, 0.5 + PANEL_IN * len(first))
+    figure = VisibleFigure(figsize=size, layout="constrained")
+    panels = figure.subplots(len(first), 1, squeeze=False)[:, 0]
+    for axes, (name, transfer) in zip(panels, first.items(), strict=True):
+        _panel(axes, transfer)
+        axes.set_title(TITLES[name], loc="left", fontsize=9, fontweight="bold")
+    panels[-1].set_xlabel("time since the sender's first packet (s)")
+    yield Plot(
+        name="bytes-in-flight",
+        caption="Most in flight in each round trip. Crosses are packets that were lost; the lines"
+        " are the bandwidth-delay product, and with the queue what the network can hold.",
+        alternative="Packets in flight over time: "
+        + "; ".join(
+            f"{name}: at most {transfer.flight.largest_window:.0f}"
+            for name, transfer in first.items()
+        ),
+        figure=figure,
+    )
+
+
+def _panel(axes: Axes, transfer: SenderTransfer) -> None:
+    rounds = transfer.flight.rounds
+    times = [one.begin_s for one in rounds]
+    windows = [one.window for one in rounds]
+    axes.step(times, windows, where="post", color=PALETTE[1], linewidth=1.1)
+    lost = transfer.flight.packets.lost
+    axes.plot(
+        transfer.flight.packets.sent_s[lost],
+        transfer.flight.in_flight[lost],
+        "x",
+        color=PALETTE[2],
+        markersize=4,
+    )
+    _bounds(axes, transfer, max(windows, default=1.0))
+    axes.set_ylabel("full packets")
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _bounds(axes: Axes, transfer: SenderTransfer, largest: float) -> None:
+    """Draw what the network can hold; say it where a line would flatten what the panel is for."""
+    bdp = transfer.pipe.bdp
+    full = bdp + transfer.pipe.queue_packets
+    far = FAR_BESIDE_LOSS if transfer.network.lost else FAR
+    top = (bdp if largest < bdp <= far * largest else largest) * 1.15
+    for level, label in ((bdp, "BDP"), (full, "BDP and queue")):
+        if level <= top:
+            axes.axhline(level, color=QUIET, linewidth=0.8, linestyle=(0, (4, 3)))
+            _at_the_right(axes, f"{label}: {level:.0f}", level / top, "bottom")
+    if bdp > top:
+        _at_the_right(axes, f"BDP: {bdp:.0f}, above", 1.0, "top")
+    axes.set_ylim(0, top)
+
+
+def _at_the_right(axes: Axes, label: str, height: float, side: str) -> None:
+    """Write at a height, as a share of the panel's, below or above it."""
+    axes.annotate(
+        label,
+        (1.0, height),
+        xycoords="axes fraction",
+        color=INK,
+        fontsize=8,
+        ha="right",
+        va=side,
+        bbox={"facecolor": "none", "edgecolor": "none", "pad": 1.5},
+    )
+
+
+def _delivery(transfers: Transfers) -> Iterator[Plot]:
+    starts = transfers.of("start")
+    if not starts:
+        return
+    figure = VisibleFigure(figsize=(WIDTH_IN, 2.4), layout="constrained")
+    axes = figure.subplots()
+    times, total = delivery.delivered(starts[0].flight)
+    part = total <= 2e6  # noqa: PLR2004 - short transfers: the first 2 MB
+    axes.step(
+        times[part] + starts[0].flight.request_delay_s,
+        total[part] / 1e3,
+        where="post",
+        color=PALETTE[1],
+    )
+    axes.set_xlabel("time since the client's first packet (s)")
+    axes.set_ylabel("kB delivered")
+    axes.set_ylim(bottom=0)
+    axes.set_xlim(left=0)
+    axes.spines[["top", "right"]].set_visible(False)
+    yield Plot(
+        name="delivered",
+        caption="What had been delivered when, at the start over the deep queue: the first 2 MB.",
+        alternative="Kilobytes delivered over time, from the client's first packet.",
+        figure=figure,
+    )
+
+
+def _throughput(transfers: Transfers, judged_as: Control) -> Iterator[Plot]:
+    by_rtt: dict[float, list[SenderTransfer]] = {}
+    for network, trials in transfers.grid().items():
+        by_rtt.setdefault(network.rtt_s, []).extend(trials)
+    measured = {rtt_s: trials for rtt_s, trials in by_rtt.items() if trials}
+    if not measured:
+        return
+    figure = VisibleFigure(figsize=(WIDTH_IN, 2.8), layout="constrained")
+    axes = figure.subplots()
+    name, expected = _model(judged_as)
+    for (rtt_s, trials), colour in zip(sorted(measured.items()), PALETTE[1:], strict=False):
+        _against_loss(axes, rtt_s, trials, expected, colour)
+    _logarithmic(axes, [network.loss for network, trials in transfers.grid().items() if trials])
+    axes.set_xlabel("loss as it happened (%)")
+    axes.set_ylabel("full packets per second")
+    axes.legend(frameon=False, fontsize=8)
+    axes.spines[["top", "right"]].set_visible(False)
+    yield Plot(
+        name="throughput-against-loss",
+        caption="Throughput in the steady state, with retransmissions, against loss, a dot for each"
+        f" trial; lines are {name}.",
+        alternative=f"Packets per second against loss, for each round-trip time, with {name}.",
+        figure=figure,
+    )
+
+
+def _logarithmic(axes: Axes, losses: Sequence[float]) -> None:
+    """Make both axes logarithmic, with plain figures: the losses asked for, and round rates."""
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    low, high = axes.get_ylim()
+    percentages = sorted({100 * loss for loss in losses})
+    left, right = axes.get_xlim()
+    axes.set_xlim(min(left, percentages[0] * 0.9), max(right, percentages[-1] * 1.1))
+    axes.xaxis.set_major_locator(FixedLocator(percentages))
+    subs = (1, 2, 3, 4, 5, 6, 8) if high < NARROW * low else (1, 2, 5)
+    axes.yaxis.set_major_locator(LogLocator(subs=subs, numticks=12))
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.set_minor_locator(NullLocator())
+        axis.set_minor_formatter(NullFormatter())
+
+
+def _model(control: Control) -> tuple[str, Callable[[float, SenderTransfer], float]]:
+    """Name and return what a control's throughput is compared with, of a loss in a network."""
+    if control in BBR:
+        return "what the link does not lose", lambda loss, one: one.pipe.rate_pps * (1 - loss)
+    name, model = {
+        "reno": ("PFTK, at most the link's rate", models.pftk),
+        "cubic": ("the response function of CUBIC, at most the link's rate", models.cubic),
+    }[control]
+    return name, lambda loss, one: min(model(loss, one.network.rtt_s), one.pipe.rate_pps)
+
+
+def _against_loss(
+    axes: Axes,
+    rtt_s: float,
+    trials: Sequence[SenderTransfer],
+    expected: Callable[[float, SenderTransfer], float],
+    colour: str,
+) -> None:
+    losses = [transfer.loss for transfer in trials]
+    rates = [transfer.rate_pps for transfer in trials]
+    axes.plot([100 * loss for loss in losses], rates, "o", color=colour, markersize=4)
+    curve = np.geomspace(min(losses), max(losses), 50)
+    line = [expected(float(loss), trials[0]) for loss in curve]
+    axes.plot(100 * curve, line, color=colour, linewidth=1, label=f"{rtt_s * 1e3:g} ms")

@@ -1,0 +1,163 @@
+"""Cumulative distributions: of trials, of items, or of one value for each page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from httpbed.addons.figures import captions, panels
+from httpbed.addons.figures.figure_values import Distribution
+from httpbed.addons.figures.placed import Levels, PlacedFigure
+from httpbed.addons.figures.published import parse_published
+from httpbed.addons.pages.report.progress import DASHES, Dashes
+from httpbed.base import units
+from httpbed.experiment.selection import selects
+from httpbed.report.figures import INK
+from httpbed.report.phrasing import NumberFormat, title
+from httpbed.report.visible_figure import VisibleFigure, name_points
+
+PANEL_IN, ALONE_IN = 1.6, 2.9
+COLUMNS = 4
+BELOW, ABOVE = 0.8, 1.1
+"""Ends of an axis over the least and the largest value, so that small differences look small."""
+
+
+def draw(
+    placed: PlacedFigure,
+    found: Mapping[tuple[Levels, Levels], Distribution],
+    not_run: Mapping[tuple[Levels, Levels], int],
+) -> tuple[VisibleFigure, NumberFormat]:
+    """Draw the distributions; also return the format of their values."""
+    every = [value for one in found.values() for value in one.values]
+    form = panels.value_format(placed, every)
+    signs = {levels: _sign(placed, levels) for levels in placed.series}
+    empty = [one for one in placed.panels if all(at != one for at, _ in found)]
+    is_ratio = bool(placed.stated.ratio_to)
+    shown = panels.panel_grid(
+        placed,
+        ALONE_IN if len(placed.panels) == 1 else PANEL_IN,
+        heading=panels.heading(placed, (one.n for one in found.values())),
+        legend=panels.legend_of(placed, signs, has_hatches=bool(empty)),
+        most_columns=COLUMNS,
+        share=(is_ratio, True),
+    )
+    for panel, axes in shown.axes.items():
+        own = {series: one for (at, series), one in found.items() if at == panel}
+        limits = _limits(placed, found.values() if is_ratio else own.values(), form)
+        _panel(axes, placed, own, form, limits)
+        _mark_published(axes, placed, panel, form)
+        if panel in empty:
+            panels.hatch_all(axes)
+        else:
+            _name_missing(axes, placed, panel, own, not_run)
+        if is_ratio:
+            axes.axvline(1.0, color=INK, linewidth=0.9)
+        axes.set(ylim=(0, 103), yticks=[0, 25, 50, 75, 100])
+        panels.value_axis(axes.xaxis, limits, log=False)
+        if panel in empty and not is_ratio:
+            panels.without_values(axes.xaxis)
+        panels.grid_lines(axes, "both")
+    shown.figure.supxlabel(panels.value_text(placed, form), fontsize=9)
+    panels.name_vertical_axes(shown.figure, f"{_what(placed)} (%)")
+    return shown.figure, form
+
+
+def _name_missing(
+    axes: Axes,
+    placed: PlacedFigure,
+    panel: Levels,
+    own: Mapping[Levels, Distribution],
+    not_run: Mapping[tuple[Levels, Levels], int],
+) -> None:
+    """Write in a panel which curves it lacks, and how much of a curve did not run."""
+    lines = []
+    for series in placed.series:
+        count = not_run.get((panel, series), 0)
+        planned = sum((one.panel, one.series) == (panel, series) for one in placed.cells)
+        name = panels.series_name(placed, series)
+        if count and series not in own:
+            lines.append(f"{name}: {panels.NOT_RUN}")
+        elif count:
+            lines += [f"{name}:"] * bool(name) + [f"{count} of {planned} {panels.NOT_RUN}"]
+    if lines:
+        style: dict[str, Any] = {
+            "transform": axes.transAxes,
+            "va": "top",
+            "fontsize": 7,
+            "color": INK,
+        }
+        axes.text(0.02, 0.94, "\n".join(lines), **style).set_in_layout(False)
+
+
+def _what(placed: PlacedFigure) -> str:
+    stated = placed.stated
+    if stated.over:
+        return f"{title(stated.over[0])}s" if len(stated.over) == 1 else "combinations"
+    return "items" if captions.shows_items(stated) else "trials"
+
+
+def _limits(
+    placed: PlacedFigure, curves: Iterable[Distribution], form: NumberFormat
+) -> tuple[float, float]:
+    """Return the ends of an axis that shows these curves, and 1 if they are of ratios."""
+    values = [value / form.factor for one in curves for value in one.values if value > 0]
+    if placed.stated.ratio_to:
+        published = (parse_published(one.value, "1") for one in placed.stated.published)
+        return 0.0, 1.05 * max([*values, *published, 1.0])
+    values = values or [1.0]
+    return BELOW * min(values), ABOVE * max(values)
+
+
+def _sign(placed: PlacedFigure, levels: Levels) -> Line2D:
+    return Line2D(
+        [],
+        [],
+        color=panels.colour(placed, levels),
+        linestyle=_dashes(placed, levels),
+        linewidth=1.6,
+        label=panels.series_name(placed, levels),
+    )
+
+
+def _dashes(placed: PlacedFigure, levels: Levels) -> Dashes:
+    return DASHES[placed.series.index(levels) % len(DASHES)]
+
+
+def _panel(
+    axes: Axes,
+    placed: PlacedFigure,
+    own: Mapping[Levels, Distribution],
+    form: NumberFormat,
+    limits: tuple[float, float],
+) -> None:
+    start, end = limits
+    for series, one in own.items():
+        shares = [100 * (one.below + rank) / one.n for rank in range(len(one.values) + 1)]
+        steps = list(zip(one.values, shares[1:], strict=True))
+        xs = [start, *(value / form.factor for value in one.values), end]
+        axes.step(
+            xs,
+            [*shares, shares[-1]],
+            where="post",
+            color=panels.colour(placed, series),
+            linestyle=_dashes(placed, series),
+            linewidth=1.5,
+        )
+        name = panels.series_name(placed, series)
+        texts = [f"{name}: {y:.3g} % at {form.number(at)} {form.unit}" for at, y in steps]
+        name_points(
+            axes, [(at / form.factor, y, t) for (at, y), t in zip(steps, texts, strict=True)]
+        )
+
+
+def _mark_published(axes: Axes, placed: PlacedFigure, panel: Levels, form: NumberFormat) -> None:
+    """Mark each published share at its value."""
+    treatments = [cell.treatment for cell in placed.cells if cell.panel == panel]
+    for published in placed.stated.published:
+        if published.share and any(selects(published.at, one) for one in treatments):
+            x = parse_published(published.value, placed.stated.unit) / form.factor
+            y = 100 * units.parse_share(published.share)
+            axes.plot([x], [y], color=INK, linestyle="none", clip_on=False, **panels.MARK)  # type: ignore[arg-type]

@@ -1,0 +1,98 @@
+"""A bar from the start to the end of each item: a row for each, a colour for each series."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+
+from matplotlib.axes import Axes
+from matplotlib.patches import Patch
+
+from httpbed.addons.figures import panels
+from httpbed.addons.figures.placed import Levels, PlacedFigure
+from httpbed.addons.pages.item_spans import ItemSpan
+from httpbed.report.figures import QUIET
+from httpbed.report.phrasing import NumberFormat, number_format
+from httpbed.report.visible_figure import VisibleFigure
+
+MOST_ROWS = 60
+"""Items that a panel shows: those that start first."""
+MOST_NAMED = 30
+"""Rows that have room for their names."""
+NAME_LETTERS = 24
+BAR_IN, GAP_IN = 0.1, 0.06
+Spans = Mapping[tuple[Levels, Levels], Sequence[ItemSpan]]
+
+
+def draw(placed: PlacedFigure, found: Spans) -> tuple[VisibleFigure, NumberFormat]:
+    """Draw the spans; also return the format of their times."""
+    names = rows(found)
+    ends = [one.end for own in found.values() for one in own]
+    form = number_format(placed.stated.metric, ends)
+    signs = {levels: _sign(placed, levels) for levels in placed.series}
+    empty = [one for one in placed.panels if all(at != one for at, _ in found)]
+    shown = panels.panel_grid(
+        placed,
+        0.2 + len(names) * (GAP_IN + BAR_IN * len(placed.series)),
+        heading=panels.heading(placed, (one.trials for own in found.values() for one in own)),
+        legend=panels.legend_of(placed, signs, has_hatches=bool(empty)),
+        most_columns=2,
+    )
+    for panel, axes in shown.axes.items():
+        if panel in empty:
+            panels.hatch_all(axes)
+        for series in placed.series:
+            _bars(axes, placed, series, found.get((panel, series), ()), (names, form))
+        _axes(axes, names, 1.03 * max(ends) / form.factor)
+    shown.figure.supxlabel(f"time from the start ({form.unit})", fontsize=9)
+    return shown.figure, form
+
+
+def rows(found: Spans) -> list[str]:
+    """Return the names of the rows: the items of all panels by their first start."""
+    first: dict[str, float] = {}
+    for one in chain.from_iterable(found.values()):
+        first[one.name] = min(one.start, first.get(one.name, one.start))
+    return sorted(first, key=lambda name: (first[name], name))[:MOST_ROWS]
+
+
+def _sign(placed: PlacedFigure, levels: Levels) -> Patch:
+    label = panels.series_name(placed, levels)
+    strength = panels.strength(placed, levels)
+    return Patch(color=panels.colour(placed, levels), alpha=strength, label=label)
+
+
+def _bars(
+    axes: Axes,
+    placed: PlacedFigure,
+    series: Levels,
+    spans: Sequence[ItemSpan],
+    scale: tuple[Sequence[str], NumberFormat],
+) -> None:
+    names, form = scale
+    places = {name: at for at, name in enumerate(names)}
+    height = 0.8 / len(placed.series)
+    shift = height * (placed.series.index(series) - (len(placed.series) - 1) / 2)
+    own = [one for one in spans if one.name in places]
+    axes.barh(
+        [places[one.name] + shift for one in own],
+        [(one.end - one.start) / form.factor for one in own],
+        height * 0.92,
+        left=[one.start / form.factor for one in own],
+        color=panels.colour(placed, series),
+        alpha=panels.strength(placed, series),
+    )
+
+
+def _axes(axes: Axes, names: Sequence[str], end: float) -> None:
+    named = len(names) <= MOST_NAMED
+    axes.set_yticks(range(len(names)) if named else [], map(_short, names) if named else [])
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.tick_params(axis="y", length=0)
+    panels.value_axis(axes.xaxis, (0.0, end), log=False)
+    panels.grid_lines(axes, "x")
+    axes.spines["left"].set_color(QUIET)
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= NAME_LETTERS else f"…{name[1 - NAME_LETTERS :]}"

@@ -1,0 +1,11 @@
+"""Hand-overs of a trial: steps, execution, evidence, outcome, metrics and checks.
+
+Not here: their description (``experiment.handover``) and their files (``store.handover_files``).
+Start at ``steps``; ``metrics.ObservedHandovers`` gathers what was observed.
+"""
+
+from __future__ import annotations
+
+from httpbed.base.addon import Addon
+
+ADDON = Addon()

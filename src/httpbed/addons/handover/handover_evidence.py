@@ -1,0 +1,270 @@
+"""When the client's network changed, by the kernel's messages and on the emulator's clock.
+
+A command takes some milliseconds, mostly to start, and takes effect at some time within them. The
+kernel reports its changes to ``ip monitor`` by CLOCK_REALTIME. The emulator knows the times of its
+own changes. Steps are stamped by CLOCK_MONOTONIC. All times here are ns since the emulator's start,
+as in its packet log.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from httpbed.addons.handover.handover import AfterBytes, Handover
+from httpbed.addons.handover.steps import BY_EMULATOR, DECISIVE, What, sockets_left_file
+from httpbed.base import untrusted_files
+from httpbed.base.spellings import TRIGGER
+from httpbed.bed.network.access import MONITOR, PREFERRED_METRIC
+from httpbed.trial.artifacts import HANDOVER_STEPS, LINK_EVENTS
+from httpbed.trial.hops import NetworkHop
+
+CLOCKS_APART_NS = 1_000_000
+"""If CLOCK_REALTIME was set by more than this meanwhile, its times are not used."""
+FOR_GOOD_NS = 2**63
+COMMANDS_END = "the command's end"
+"""Source of a change's time where no message reports it: the change came some ms earlier."""
+EARLY_NS = 1_000_000
+"""A message may be this much earlier than its step, because the clocks are read in turn."""
+_MESSAGE = re.compile(
+    r"^\[(?P<time>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6})\] (?P<text>.*)$", re.MULTILINE
+)
+
+
+@dataclass(frozen=True)
+class CompletedStep:
+    """A step that was carried out."""
+
+    number: int
+    """Number of its hand-over."""
+    what: What
+    link: str
+    due_ns: int
+    began_ns: int
+    ended_ns: int
+
+
+@dataclass(frozen=True)
+class KernelMessage:
+    """A message of ``ip monitor``."""
+
+    at_ns: int
+    text: str
+
+
+@dataclass(frozen=True)
+class HandoverChange:
+    """A hand-over that took place."""
+
+    number: int
+    left: str
+    entered: str
+    due_ns: int
+    ordered_ns: int
+    """When its first step began; its effects came later."""
+    at_ns: int
+    by: str
+    """Source of ``at_ns``: the kernel, the emulator, or the command's end."""
+
+
+@dataclass(frozen=True)
+class HandoverEvidence:
+    """The hand-overs of an attempt."""
+
+    began_ns: int
+    """The client's start."""
+    ended_ns: int
+    """The client's end."""
+    done: tuple[CompletedStep, ...]
+    changes: tuple[HandoverChange, ...]
+    absences: Mapping[str, Sequence[tuple[int, int]]]
+    """For each link that lost its address, the spans without one."""
+    sockets_left: Mapping[int, int]
+    """Sockets left after their destruction, by number of the hand-over; no entry where they were
+    not counted before the address was back."""
+    destroyed_after_ns: Mapping[int, int] = field(default_factory=dict)
+    """Ns from the deletion of an address until its sockets had been destroyed, by number of the
+    hand-over."""
+    zero_ns: int = 0
+    """CLOCK_MONOTONIC at the emulator's start, the origin of all times here."""
+
+
+def read(
+    handover: Handover,
+    hop: NetworkHop,
+    evidence: Mapping[str, Any],
+    link: Mapping[str, Any],
+    folder: Path,
+) -> HandoverEvidence | None:
+    """Read the files of an attempt with hand-overs; None where the client did not run.
+
+    ``hop`` is the client's, ``evidence`` is httpbed's own, ``link`` the emulator's result.
+    """
+    clocks = evidence.get("clocks")
+    if not clocks or "origin_ns" not in link:
+        return None
+    zero_ns = link["origin_ns"] + link["started_ns"]
+    done = tuple(_done(untrusted_files.own_text(folder / HANDOVER_STEPS), zero_ns))
+    messages = _messages(untrusted_files.own_text(folder / MONITOR), clocks, zero_ns)
+    reader = _Reader(handover, hop, done, messages, link)
+    return HandoverEvidence(
+        began_ns=clocks[0]["monotonic_ns"] - zero_ns,
+        ended_ns=clocks[-1]["monotonic_ns"] - zero_ns,
+        done=done,
+        changes=tuple(
+            reader.changes(_triggered_ns(untrusted_files.own_text(folder / LINK_EVENTS)))
+        ),
+        absences=reader.absences(),
+        sockets_left=_sockets_left(done, folder),
+        destroyed_after_ns=dict(reader.destroyed()),
+        zero_ns=zero_ns,
+    )
+
+
+@dataclass(frozen=True)
+class _Reader:
+    handover: Handover
+    hop: NetworkHop
+    done: Sequence[CompletedStep]
+    messages: Sequence[KernelMessage]
+    link: Mapping[str, Any]
+
+    def changes(self, triggered_ns: int | None) -> Iterator[HandoverChange]:
+        counted = isinstance(self.handover.when, AfterBytes)
+        decisive = DECISIVE.get(self.handover.kind)
+        for number, done in groupby(self.done, key=lambda one: one.number):
+            steps = list(done)
+            made = next((one for one in steps if one.what == decisive), None)
+            if made is None:
+                continue
+            at_ns, by = self._time_and_source(made)
+            left, entered = self._from_and_to(made)
+            due_ns = triggered_ns if counted and triggered_ns is not None else made.due_ns
+            yield HandoverChange(number, left, entered, due_ns, steps[0].began_ns, at_ns, by)
+
+    def absences(self) -> dict[str, list[tuple[int, int]]]:
+        gone: dict[str, int] = {}
+        spans: dict[str, list[tuple[int, int]]] = {}
+        for one in self.done:
+            if one.what == "detach":
+                own = f" {self._address(one.link)}/"
+                gone[one.link] = self._by_kernel(one, _deleted(own))[0]
+            elif one.what == "attach" and one.link in gone:
+                spans.setdefault(one.link, []).append((gone.pop(one.link), one.began_ns))
+        for link, since_ns in gone.items():
+            spans.setdefault(link, []).append((since_ns, FOR_GOOD_NS))
+        return spans
+
+    def destroyed(self) -> Iterator[tuple[int, int]]:
+        """Yield for each hand-over how long TCP sockets outlived their address, in ns."""
+        for number, done in groupby(self.done, key=lambda one: one.number):
+            steps = {one.what: one for one in done}
+            if "detach" in steps and "destroy" in steps:
+                gone_ns, _ = self._by_kernel(steps["detach"], _deleted())
+                yield number, steps["destroy"].ended_ns - gone_ns
+
+    def _from_and_to(self, one: CompletedStep) -> tuple[str, str]:
+        """Return the links left and entered; after a NAT rebinding they are the same."""
+        if self.handover.kind == "NAT rebinding":
+            return one.link, one.link
+        return self.handover.from_and_to(one.number)
+
+    def _address(self, link: str) -> str:
+        return next(path.client_address for path in self.hop.paths if path.names[0] == link)
+
+    def _time_and_source(self, one: CompletedStep) -> tuple[int, str]:
+        if one.what in BY_EMULATOR:
+            return self._by_emulator(one)
+        return self._by_kernel(one, _deleted() if one.what == "detach" else _preferred)
+
+    def _by_kernel(self, one: CompletedStep, is_meant: Callable[[str], bool]) -> tuple[int, str]:
+        """Return the time and source of the kernel's first message on a step."""
+        first = bisect_left(self.messages, one.began_ns - EARLY_NS, key=_when)
+        last = bisect_right(self.messages, one.ended_ns + EARLY_NS, key=_when)
+        meant = (message.at_ns for message in self.messages[first:last] if is_meant(message.text))
+        at_ns = next(meant, None)
+        if at_ns is None:
+            return one.ended_ns, COMMANDS_END
+        return min(at_ns, one.ended_ns), "the kernel"
+
+    def _by_emulator(self, one: CompletedStep) -> tuple[int, str]:
+        index = bisect_left(self._commanded, one.began_ns - EARLY_NS, key=_when_made)
+        for change in self._commanded[index:]:
+            if change["link"] == one.link and change["change"] == BY_EMULATOR[one.what]:
+                return change["at_ns"], "the emulator"
+        return one.ended_ns, COMMANDS_END
+
+    @cached_property
+    def _commanded(self) -> list[Mapping[str, Any]]:
+        made = [one for one in self.link["changes"] if one["by"] == "command"]
+        return sorted(made, key=_when_made)
+
+
+def _deleted(what: str = "") -> Callable[[str], bool]:
+    return lambda text: text.startswith("Deleted") and what in text
+
+
+def _preferred(text: str) -> bool:
+    return f" metric {PREFERRED_METRIC} " in f"{text} " and not text.startswith("Deleted")
+
+
+def _when(message: KernelMessage) -> int:
+    return message.at_ns
+
+
+def _when_made(change: Mapping[str, Any]) -> int:
+    return int(change["at_ns"])
+
+
+def _done(text: str, zero_ns: int) -> Iterator[CompletedStep]:
+    for line in text.splitlines():
+        step = json.loads(line)
+        times = (step[name] - zero_ns for name in ("due_ns", "began_ns", "ended_ns"))
+        yield CompletedStep(step["handover"], step["step"], step["link"], *times)
+
+
+def _messages(text: str, clocks: Sequence[Mapping[str, int]], zero_ns: int) -> list[KernelMessage]:
+    """Read the output of ``ip -ts monitor``, in UTC; nothing where the clock was set meanwhile."""
+    offsets = [clock["realtime_ns"] - clock["monotonic_ns"] for clock in clocks]
+    if max(offsets) - min(offsets) > CLOCKS_APART_NS:
+        return []
+    less_ns = offsets[0] + zero_ns
+    return [
+        KernelMessage(_ns(match["time"]) - less_ns, match["text"].strip())
+        for match in _MESSAGE.finditer(text)
+    ]
+
+
+def _ns(written: str) -> int:
+    """Return the ns since the epoch of an ISO 8601 time with microseconds."""
+    at = datetime.fromisoformat(written).replace(tzinfo=UTC)
+    return int(at.replace(microsecond=0).timestamp()) * 10**9 + at.microsecond * 1000
+
+
+def _triggered_ns(text: str) -> int | None:
+    events: Iterable[Mapping[str, Any]] = map(json.loads, text.splitlines())
+    mine = (
+        event["at_ns"]
+        for event in events
+        if event["event"] == "triggered" and event["name"] == TRIGGER
+    )
+    return next(mine, None)
+
+
+def _sockets_left(done: Iterable[CompletedStep], folder: Path) -> dict[int, int]:
+    files = {
+        one.number: folder / sockets_left_file(one.number) for one in done if one.what == "destroy"
+    }
+    return {
+        number: len(untrusted_files.own_text(file).splitlines())
+        for number, file in files.items()
+        if file.exists()
+    }

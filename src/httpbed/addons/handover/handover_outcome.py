@@ -1,0 +1,196 @@
+"""How a client reacted to a hand-over, by the packets.
+
+A QUIC connection that migrates continues from another address. Its first datagram on the new path
+has a short header (RFC 9000 section 9), and data follows. Otherwise the client opens a new
+connection with a handshake, or sends nothing. A response alone proves little: a server that does
+not know a connection answers with a stateless reset, which looks like a short header (RFC 9000
+section 10.3), and a refused TCP connection gets a response, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from httpbed.addons.handover.deliveries import STALLED_BYTES
+from httpbed.addons.handover.handover_event import HandoverOutcome
+from httpbed.addons.handover.handover_metrics import HandoverWindow, ObservedHandovers
+
+COUNTED: Mapping[HandoverOutcome, str] = {
+    "migrated": "migrated",
+    "new connection": "by a new connection",
+    "answered only": "answered only",
+    "nothing": "not followed",
+    "over before": "when the client was done",
+    "not known": "not known",
+}
+FOLLOWED: frozenset[HandoverOutcome] = frozenset({"migrated", "new connection"})
+_HANDSHAKES = frozenset({"initial", "0-rtt", "handshake"})
+_CHALLENGE_BYTES = 1200
+"""RFC 9000 section 8.2.1: path validation uses datagrams of at least this size. A stateless reset
+has some 40 bytes."""
+
+HandoverVerdict = tuple[HandoverOutcome, str]
+Connection = Mapping[str, Any]
+
+
+def verdicts(handovers: ObservedHandovers) -> list[HandoverVerdict]:
+    """Return the verdict on every hand-over."""
+    return [verdict(handovers, window) for window in handovers.windows]
+
+
+def verdict(handovers: ObservedHandovers, window: HandoverWindow) -> HandoverVerdict:
+    """Return how the client reacted to a hand-over, and what shows it."""
+    if handovers.is_over_before(window):
+        return "over before", "the client ended before a response could arrive there"
+    beyond = handovers.beyond(window)
+    there = handovers.begun(beyond, window)
+    return (
+        _anew(handovers.begun(window.change.entered, window), window)
+        or _same(there, handovers, window)
+        or _returned(handovers, window)
+        or _answered(there, handovers, window)
+        or ("nothing", _not_followed(handovers, window, there))
+    )
+
+
+def _anew(there: Sequence[Connection], window: HandoverWindow) -> HandoverVerdict | None:
+    """Return the verdict for a new connection with a complete handshake."""
+    for one in there:
+        is_tcp = one["protocol"] == "tcp"
+        if (is_tcp or one.get("opening") in _HANDSHAKES) and _is_up(one):
+            what = "TCP" if is_tcp else "QUIC, with a handshake of its own,"
+            return "new connection", f"a new connection: {what} over {window.change.entered}"
+    return None
+
+
+def _is_up(one: Connection) -> bool:
+    return one["handshake_ns"] is not None or one["server_payload_bytes"] >= STALLED_BYTES
+
+
+def _same(
+    there: Sequence[Connection], handovers: ObservedHandovers, window: HandoverWindow
+) -> HandoverVerdict | None:
+    """Return the verdict for a connection that continued and received data."""
+    for one in there:
+        if _goes_on(one, handovers) and _carries(one, handovers, window):
+            return "migrated", _migrated(handovers, one)
+    return None
+
+
+def _goes_on(one: Connection, handovers: ObservedHandovers) -> bool:
+    """Whether a connection began with a short header, which may be greased (RFC 9287).
+
+    A first datagram of an unknown kind counts as one if the client's handshakes are of known kinds
+    and none of them is on this path.
+    """
+    if one.get("opening") != "other":
+        return one.get("opening") == "short"
+    near = handovers.chain.hops[0].near(handovers.evidence.connections)
+    return one["handshake_ns"] is None and any(o.get("opening") in _HANDSHAKES for o in near)
+
+
+def _carries(one: Connection, handovers: ObservedHandovers, window: HandoverWindow) -> bool:
+    """Whether a connection received data at its new address, not only path validation.
+
+    The rest of a body may be shorter; then the client must have ended well.
+    """
+    if one["server_first_ns"] is None or _is_lone_and_small(one):
+        return False
+    if handovers.handover.kind == "NAT rebinding":
+        came, elsewhere = int(one["server_payload_bytes"]), 0
+    else:
+        entered, until_ns = window.change.entered, window.until_ns
+        since_ns = one["server_first_ns"] - handovers.evidence.link["started_ns"]
+        others = set(handovers.evidence.deliveries) - {entered}
+        came = handovers.delivered_bytes(entered, window.change.at_ns, until_ns)
+        elsewhere = sum(handovers.delivered_bytes(link, since_ns, until_ns) for link in others)
+    client, is_last = handovers.evidence.client, window.until_ns == handovers.end_ns
+    got_the_rest = is_last and client is not None and client.clean and came > elsewhere
+    return came >= STALLED_BYTES or got_the_rest
+
+
+def _is_lone_and_small(one: Connection) -> bool:
+    sizes = list(one.get("server_first_sizes") or [])
+    return len(sizes) == 1 and sizes[0] < _CHALLENGE_BYTES
+
+
+def _returned(handovers: ObservedHandovers, window: HandoverWindow) -> HandoverVerdict | None:
+    """Return the verdict for a client that is back on an earlier path, where nothing begins."""
+    before, entered = handovers.before(window), window.change.entered
+    if before is None or window.change.left == entered or not handovers.is_on(entered, window):
+        return None
+    is_quic = handovers.chain.hops[0].transport == "quic"
+    if is_quic and handovers.is_on(window.change.left, before):
+        return "migrated", f"migrated: same connection, back on its earlier path over {entered}"
+    return "nothing", f"no hand-over was followed: the client had stayed on {entered}"
+
+
+def _answered(
+    there: Sequence[Connection], handovers: ObservedHandovers, window: HandoverWindow
+) -> HandoverVerdict | None:
+    """Return the verdict for a path with a response and no data."""
+    one = next((one for one in there if one["server_first_ns"] is not None), None)
+    if one is None:
+        return None
+    link, is_tcp = handovers.beyond(window), one["protocol"] == "tcp"
+    if is_tcp and handovers.handover.kind == "NAT rebinding":
+        return None
+    if is_tcp:
+        how = "was refused" if one["server_reset"] else "had no handshake to its end"
+        return "answered only", f"answered only: a new connection over {link} {how}"
+    if one.get("opening") == "other":
+        return "not known", f"not known: what came over {link} looks like no known header"
+    if _is_lone_and_small(one):
+        size = one["server_first_sizes"][0]
+        how = "" if one.get("opening") in _HANDSHAKES else ": perhaps a stateless reset"
+        return "answered only", f"answered once over {link}, by a datagram of {size} bytes{how}"
+    sizes = f"first datagrams of {_first_sizes(one, 'server')} bytes"
+    return "answered only", (
+        f"answered only: {one['server_payload_bytes']} bytes came back over {link}, {sizes}, and no"
+        " data went on there"
+    )
+
+
+def _migrated(handovers: ObservedHandovers, same: Connection) -> str:
+    before = _before(same, handovers)
+    what = "migrated behind its NAT" if handovers.handover.kind == "NAT rebinding" else "migrated"
+    return (
+        f"{what}: same connection, {f'from {before} ' if before else ''}to {same['client']}, no"
+        f" handshake on the new path; first datagrams of {_first_sizes(same, 'client')} bytes"
+        f" there, of {_first_sizes(same, 'server')} back"
+    )
+
+
+def _not_followed(
+    handovers: ObservedHandovers, window: HandoverWindow, there: Sequence[Connection]
+) -> str:
+    entered = window.change.entered
+    if handovers.handover.kind != "NAT rebinding":
+        what = "was sent" if not there else "was answered of what was sent"
+        return f"no hand-over was followed: nothing {what} over {entered}"
+    if not handovers.beyond(window):
+        return "not observed: no link lies behind the NAT"
+    if there and there[0]["protocol"] == "tcp":
+        return f"from {there[0]['client']}, which for TCP is another connection"
+    return "nothing more came through the NAT" if not there else "nothing came back to the NAT"
+
+
+def _before(same: Connection, handovers: ObservedHandovers) -> str:
+    """Return the address from which the client sent before: that of its last connection."""
+    hop, connections = handovers.chain.hops[0], handovers.evidence.connections
+    earlier = [
+        one
+        for one in (*hop.near(connections), *hop.over(same["link"], connections))
+        if one["protocol"] == "udp" and one["client"] != same["client"]
+        if (one["client_first_ns"] or 0) < same["client_first_ns"]
+    ]
+    return max(earlier, key=lambda one: one["client_first_ns"] or 0)["client"] if earlier else ""
+
+
+def _first_sizes(connection: Connection, side: str) -> str:
+    """Return the sizes of the first datagrams; a challenge has at least 1200 bytes.
+
+    RFC 9000 section 8.2.1, unless the amplification limit allows less.
+    """
+    return ", ".join(map(str, connection.get(f"{side}_first_sizes") or ["no"]))

@@ -1,0 +1,138 @@
+"""What hand-overs cost each treatment, and what became of its connections."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from httpbed.addons.handover.handover import HandoverKind
+from httpbed.addons.handover.handover_event import MIGRATED, OVER_BEFORE, HandoverEvent
+from httpbed.addons.timeline import timelines
+from httpbed.experiment.metric import METRICS
+from httpbed.experiment.roles import Retry
+from httpbed.experiment.treatment import TreatmentKey, treatment_key
+from httpbed.results.estimate import Estimate, estimate
+from httpbed.results.sample import by_treatment, of_trials, samples, scenario
+from httpbed.store.results import Results
+
+TABLED = tuple(metric for metric in METRICS.values() if metric.handover_column)
+"""Metrics whose median over the completed trials stands in the table of hand-overs."""
+COUNTS = ("migrations", "migrations_failed")
+"""Metrics that are summed over all valid trials."""
+
+
+@dataclass(frozen=True)
+class HandoverCosts:
+    """What the hand-overs of one treatment cost."""
+
+    kind: HandoverKind
+    """What changes; ``none`` for a treatment to compare with."""
+    retry: Retry
+    """When a failed download is retried."""
+    over_quic: bool
+    """Whether the client's connections can migrate."""
+    rtt_s: float
+    """The sum of all delays on the client's path, in both directions, in seconds."""
+    medians: Mapping[str, Estimate | None]
+    """By name: the request time and the metrics in :data:`TABLED`."""
+    counts: Mapping[str, int | None]
+    """By the names in :data:`COUNTS`; None if no client reports it."""
+    verdicts: Counter[str] = field(default_factory=Counter)
+    """Number of hand-overs by their outcome on the wire. Not counted: those before the client's
+    first packet, those without an outcome, and ``over before``."""
+    over_before: int = 0
+    """Number of hand-overs with the outcome ``over before``."""
+    unvalidated: int = 0
+    """Number of migrations to a path that no client reported as validated."""
+    before_any: int = 0
+    """Number of trials that completed before their first hand-over."""
+
+    @property
+    def happens(self) -> bool:
+        """Whether the treatment has hand-overs."""
+        return self.kind != "none"
+
+    def median(self, metric: str) -> float | None:
+        """Return the median of a metric, or None."""
+        found = self.medians.get(metric)
+        return None if found is None else found.median.value
+
+
+def of_campaign(results: Results) -> dict[TreatmentKey, HandoverCosts]:
+    """Return each treatment's hand-overs; empty for an experiment without any."""
+    if "handover" not in results.document:
+        return {}
+    names = ("request_time", *(metric.name for metric in TABLED))
+    medians = {name: samples(results, name) for name in names}
+    totals = {name: of_trials(results, name) for name in COUNTS}
+    rows = by_treatment(results, timelines.attempts(results))
+    return {
+        key: _costs(
+            results,
+            levels,
+            medians={name: estimate(found[key]) for name, found in medians.items()},
+            counts={name: _total(found, rows.get(key, [])) for name, found in totals.items()},
+            rows=rows.get(key, []),
+        )
+        for levels in results.experiment.treatments()
+        for key in (treatment_key(levels),)
+    }
+
+
+def _costs(
+    results: Results,
+    levels: Mapping[str, str],
+    *,
+    medians: Mapping[str, Estimate | None],
+    counts: Mapping[str, int | None],
+    rows: Iterable[Mapping[str, Any]],
+) -> HandoverCosts:
+    built = scenario(results, levels)
+    kind = built.handover.kind if built.handover else "none"
+    attempts = [
+        (row["outcome"], timelines.handovers(results, row)) for row in rows if kind != "none"
+    ]
+    every = [event for _, events in attempts for event in events]
+    return HandoverCosts(
+        kind=kind,
+        retry=built.roles.client.retry,
+        over_quic=built.roles.client.http_version == "3",
+        rtt_s=built.rtt_s(built.access()),
+        medians=medians,
+        counts=counts,
+        verdicts=Counter(one.verdict for one in every if _is_followable(one)),
+        over_before=sum(_is_over_before(one) for one in every),
+        unvalidated=sum(map(_is_unvalidated, every)) if counts["migrations"] is not None else 0,
+        before_any=sum(
+            outcome == "completed" and all(map(_is_over_before, events))
+            for outcome, events in attempts
+        ),
+    )
+
+
+def _is_followable(one: HandoverEvent) -> bool:
+    """Whether a connection existed at the hand-over, and its fate is known."""
+    return one.verdict not in {"", OVER_BEFORE} and one.at_s > 0
+
+
+def _is_over_before(one: HandoverEvent) -> bool:
+    return one.verdict == OVER_BEFORE
+
+
+def _is_unvalidated(one: HandoverEvent) -> bool:
+    """Whether a client that could report path validation reported none.
+
+    Behind a NAT the server validates.
+    """
+    return one.verdict == MIGRATED and one.left != one.entered and one.validated_s is None
+
+
+def _total(
+    values: Mapping[tuple[str, int], float], rows: Iterable[Mapping[str, Any]]
+) -> int | None:
+    found = [
+        value for row in rows if (value := values.get((row["trial"], row["attempt"]))) is not None
+    ]
+    return round(sum(found)) if found else None

@@ -1,0 +1,258 @@
+"""What hand-overs cost, in the tables' cells, the line of evidence and the notes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from httpbed.addons.handover.handover_event import (
+    ANSWERED,
+    MIGRATED,
+    NEW_CONNECTION,
+    NOTHING,
+    UNKNOWN,
+)
+from httpbed.addons.handover.handover_samples import TABLED, HandoverCosts
+from httpbed.base import units
+from httpbed.experiment.metric import METRICS, Metric
+from httpbed.report.phrasing import DASH, done, mark, number_format, treatment_in_sentence
+from httpbed.report.remark import Remark
+from httpbed.results.estimate import Estimate
+from httpbed.results.findings import Findings
+from httpbed.results.sample import Bounded
+
+WORDS: Mapping[str, str] = {
+    MIGRATED: "migrated",
+    NEW_CONNECTION: "new connection",
+    ANSWERED: "answered only",
+    NOTHING: "silent",
+    UNKNOWN: "not known",
+}
+WIDE = 2
+"""Intervals are written where their ends differ by more than this factor."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column about hand-overs, with a cell for each treatment in the order of the findings."""
+
+    header: str
+    cells: tuple[str, ...]
+    right: bool = True
+
+
+def brief(findings: Findings) -> Iterator[Column]:
+    """Yield what stands beside the metric: the stall, and what became of connections."""
+    if findings.has_handovers:
+        yield _median_column(findings, METRICS["delivery_stall"])
+        yield _column(findings, "hand-over", _verdict, right=False)
+
+
+def whole(findings: Findings) -> list[Column]:
+    """List all columns of the table of hand-overs; those without any value are left out."""
+    columns = [
+        Column("done", tuple(done(row) for _, row in findings.rows())),
+        _column(findings, "request time", _request_time(findings)),
+        *(_median_column(findings, metric) for metric in TABLED),
+        _column(findings, "migrations", _migrations),
+        _column(findings, "on the wire", _verdict, right=False),
+    ]
+    return [column for column in columns if set(column.cells) != {DASH}]
+
+
+def evidence(findings: Findings) -> Iterator[str]:
+    """Count all hand-overs by what the wire shows."""
+    verdicts: Counter[str] = Counter()
+    over_before = 0
+    for _, row in findings.rows():
+        verdicts.update(row.moves.verdicts if row.moves else {})
+        over_before += row.moves.over_before if row.moves else 0
+    words = {
+        MIGRATED: "migrated, same connection on the wire",
+        NEW_CONNECTION: "a new connection",
+        ANSWERED: "answered on the new path, without data",
+        NOTHING: "nothing on the new path",
+        UNKNOWN: "not known",
+    }
+    texts = [
+        f"{text} {verdicts[kind]}/{verdicts.total()}"
+        for kind, text in words.items()
+        if verdicts[kind]
+    ]
+    if over_before:
+        texts.append(f"{over_before} when the client was done")
+    if texts:
+        yield f"hand-overs: {', '.join(texts)}"
+
+
+def silent(findings: Findings) -> Iterator[Remark]:
+    """Name treatments whose client got nothing on the new link."""
+    for name, found in _changing(findings):
+        going = [one for one in found if one.kind != "route"]
+        if count := _sum(going, NOTHING):
+            text = f"silent on the new link in {count} of {_sum(going)} hand-overs"
+            yield Remark(name, text, _way_out(going))
+
+
+def _way_out(costs: Iterable[HandoverCosts]) -> str:
+    """Advise what may help a client that fails, unless the experiment does it already."""
+    if all(one.retry == "none" and one.kind != "blackhole" for one in costs):
+        return "a retry starts a failed client again, where the client and its server support it"
+    return ""
+
+
+def answered(findings: Findings) -> Iterator[Remark]:
+    """Name treatments whose client got an answer on the new link, but no data."""
+    for name, found in _changing(findings):
+        if count := _sum(found, ANSWERED):
+            yield Remark(
+                name,
+                f"answered on the new link in {count} of {_sum(found)} hand-overs, without data: a"
+                " refusal, a stateless reset or a path validation",
+                "the check hand-over followed of a trial lists the packet sizes",
+            )
+
+
+def staying(findings: Findings) -> Iterator[Remark]:
+    """Name treatments over QUIC that never migrated."""
+    for name, found in _changing(findings):
+        total = _sum(found)
+        if all(one.over_quic for one in found) and _sum(found, NEW_CONNECTION) == total > 0:
+            yield Remark(
+                name,
+                "does not migrate, though QUIC allows it: each of"
+                f" {total} hand-overs made a new connection",
+            )
+
+
+def unvalidated(findings: Findings) -> Iterator[Remark]:
+    """Name treatments that migrated to paths which no client reported as validated."""
+    for name, found in _changing(findings):
+        if count := sum(one.unvalidated for one in found):
+            yield Remark(
+                name,
+                f"in {count} of {_sum(found, MIGRATED)} hand-overs that migrated, no client"
+                " reported that the new path was validated",
+                "before that a server may send only three times what it receives there (RFC 9000"
+                " section 8)",
+            )
+
+
+def twice(findings: Findings) -> Iterator[Remark]:
+    """Name treatments that fetched bytes again."""
+    for name, found in _changing(findings):
+        again = max((one.median("bytes_fetched_twice") or 0 for one in found), default=0)
+        if again:
+            most = "up to " if len(found) > 1 else ""
+            size = units.format_size(again, units.SHORT_DIGITS)
+            yield Remark(
+                name,
+                f"{most}{size} of the body were fetched twice (median)",
+                'retry = "resume" requests only the rest, where program and server support it',
+            )
+
+
+def too_late(findings: Findings) -> Iterator[Remark]:
+    """Name treatments with trials that were over before anything changed."""
+    for name, found in _changing(findings):
+        if early := sum(one.before_any for one in found):
+            trials = f"{early} trial{'s were' if early > 1 else ' was'}"
+            yield Remark(
+                name, f"{trials} over before the hand-over", "a larger size lets it come in time"
+            )
+
+
+def short_stalls(findings: Findings) -> Iterator[Remark]:
+    """Name treatments whose stalls are shorter than a round trip."""
+    for name, found in _changing(findings):
+        if any(0 < (one.median("delivery_stall") or 0) < one.rtt_s for one in found):
+            yield Remark(
+                name,
+                "stalls shorter than the network's round trip are not counted",
+                "deliveries are counted in bins of 1 ms, in which gaps between packets look like"
+                " stalls",
+            )
+
+
+def _changing(findings: Findings) -> Iterator[tuple[str, list[HandoverCosts]]]:
+    """Yield treatments whose links change, with what they cost in each condition."""
+    by_treatment: dict[str, list[HandoverCosts]] = {}
+    for _, row in findings.rows():
+        if row.moves and row.moves.happens:
+            name = treatment_in_sentence(row.levels, findings.others)
+            by_treatment.setdefault(name, []).append(row.moves)
+    yield from by_treatment.items()
+
+
+def _sum(costs: Iterable[HandoverCosts], verdict: str = "") -> int:
+    """Count hand-overs that ended in one way, or all."""
+    return sum(one.verdicts[verdict] if verdict else one.verdicts.total() for one in costs)
+
+
+def _column(
+    findings: Findings, header: str, write: Callable[[HandoverCosts], str], *, right: bool = True
+) -> Column:
+    cells = (write(row.moves) if row.moves else DASH for _, row in findings.rows())
+    return Column(header, tuple(cells), right)
+
+
+def _median_column(findings: Findings, metric: Metric) -> Column:
+    return _column(findings, metric.handover_column, _of_median(metric.name, _WRITERS[metric.unit]))
+
+
+_WRITERS: Mapping[str, Callable[[float], str]] = {
+    "s": lambda value: units.format_duration(value, units.SHORT_DIGITS),
+    "byte": lambda value: units.format_size(value, units.SHORT_DIGITS),
+    "1": "{:g}".format,
+}
+"""Writes a median in the table, by the metric's unit."""
+
+
+def _of_median(metric: str, write: Callable[[float], str]) -> Callable[[HandoverCosts], str]:
+    """Return a writer of medians, which adds the interval where that is wide.
+
+    Where some trials that ended have no value, it adds how many have one.
+    """
+
+    def cell(moves: HandoverCosts) -> str:
+        found, whole = moves.medians.get(metric), moves.medians.get("request_time")
+        if found is None:
+            return DASH
+        of = f" ({found.n}/{whole.n})" if whole and found.n < whole.n else ""
+        middle = mark(found.median) + (write(found.median.value) if found.median.value else "0")
+        return middle + _between(found, write) + of
+
+    return cell
+
+
+def _between(found: Estimate, write: Callable[[float], str]) -> str:
+    """Write an interval whose ends differ by a factor, because its middle may occur in no trial."""
+    if found.interval is None:
+        return ""
+    low, high = found.interval.low, found.interval.high
+    if not 0 < low.value * WIDE < high.value:
+        return ""
+    return f" ({mark(low)}{write(low.value)} .. {mark(high)}{write(high.value)})"
+
+
+def _request_time(findings: Findings) -> Callable[[HandoverCosts], str]:
+    medians = [row.moves.median("request_time") for _, row in findings.rows() if row.moves]
+    chosen = number_format("request_time", [value for value in medians if value])
+    return _of_median("request_time", lambda value: chosen.bounded(Bounded(value)))
+
+
+def _migrations(moves: HandoverCosts) -> str:
+    tried, failed = moves.counts["migrations"], moves.counts["migrations_failed"]
+    if tried is None:
+        return DASH
+    return f"{tried} ({failed} failed)" if failed else str(tried)
+
+
+def _verdict(moves: HandoverCosts) -> str:
+    total = moves.verdicts.total()
+    if not total:
+        return DASH
+    kind, count = max(moves.verdicts.items(), key=lambda pair: pair[1])
+    stayed = kind == NOTHING and moves.kind == "route"
+    return f"{'stayed' if stayed else WORDS[kind]} {count}/{total}"

@@ -1,0 +1,291 @@
+"""Whether a HAR file supports the claims on it: its protocol and its network.
+
+A label on a published HAR file may be wrong: the browser fell back to HTTP/2, a proxy near the
+client answered, or the emulated rate was not the link's. A HAR file bounds a claim from one side:
+no response is faster than a round trip, no period has more bytes than the link carries. So a claim
+is
+
+- **contradicted** if something was faster than the claim allows, or used another version;
+- **supported** if nothing was, and something comes as close as such a network allows;
+- **undecided** otherwise.
+
+Times in a HAR file come from a browser under load and are rounded; each comparison allows a
+millisecond.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from httpbed.addons.har import har_throughput
+from httpbed.addons.har.entries import HarEntry
+from httpbed.addons.har.har_throughput import ALLOWANCE_BYTES, CLOCK_S
+from httpbed.addons.har.loads import ArchivedLoad
+from httpbed.addons.pages.load.browser_load import PageRequest
+from httpbed.base import units
+
+Verdict = Literal["supported", "contradicted", "undecided", "not claimed"]
+"""``not claimed``: there is no claim on it."""
+
+MOST_PLACES = 5
+"""Most entries that a result names as examples."""
+_ADDS_UP_SHARE = 0.01
+_NEAR_SHARE, _NEAR_S = 1.25, 0.010
+"""How far above the claimed round trip the fastest response may be and still support it."""
+_FULL_SHARE = 0.5
+"""Share of the claimed rate that the fastest period must reach to support it."""
+_SAME_S = 1e-5
+_TCP_VERSIONS, _QUIC_VERSION = ("1.0", "1.1", "2"), "3"
+_NOT_MODIFIED = 304
+
+
+@dataclass(frozen=True)
+class Claims:
+    """The user's claims about how a HAR was recorded; None for no claim."""
+
+    http_version: str | None = None
+    rate_bit_s: int | None = None
+    """Rate of the narrowest link towards the client."""
+    rtt_s: float | None = None
+    """Round trip of an idle path to the server or cache that responds."""
+    visit: str | None = None
+    """``cold`` or ``repeat view``."""
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """The verdict on one claim, with its figures."""
+
+    about: str
+    verdict: Verdict
+    text: str
+    """A sentence with figures."""
+    entries: tuple[int, ...] = ()
+    """Indices of the first few entries that contradict the claim."""
+
+
+def audit(archived: ArchivedLoad, claims: Claims) -> list[AuditResult]:
+    """Judge each claim; report the figures where nothing is claimed."""
+    pairs = [
+        (request, entry)
+        for request, entry in zip(archived.load.requests, archived.entries, strict=True)
+        if request.is_on_network
+    ]
+    answered = [pair for pair in pairs if not pair[1].failed]
+    found = [_protocol(answered, claims.http_version)]
+    if claims.rtt_s is not None:
+        found += [_answers(answered, claims.rtt_s), *_handshakes(answered, claims.rtt_s)]
+    found.append(_rate(answered, claims.rate_bit_s))
+    found.append(_cache(archived, claims.visit))
+    found += [_failures(pairs), _redirects(pairs), _sums(archived.entries)]
+    return found
+
+
+Pairs = Sequence[tuple[PageRequest, HarEntry]]
+Lengths = Sequence[tuple[float, HarEntry]]
+"""Seconds, and the entry that took them."""
+
+
+def _protocol(answered: Pairs, claimed: str | None) -> AuditResult:
+    counts = Counter(request.http_version for request, _ in answered)
+    mix = ", ".join(f"{_version(name)}: {count}" for name, count in counts.most_common())
+    about = "protocol"
+    if claimed is None:
+        return AuditResult(about, "not claimed", mix or "no request was answered over the network")
+    others = [entry for request, entry in answered if request.http_version not in (claimed, "")]
+    if others:
+        share = units.format_share(len(others) / len(answered))
+        text = f"{len(others)} of {len(answered)} ({share}) were not over HTTP/{claimed}: {mix}"
+        return _finding(about, "contradicted", text + _downgrades(answered, claimed), others)
+    unstated = counts[""]
+    if unstated or not answered:
+        text = f"{unstated} of {len(answered)} do not tell their version"
+        return AuditResult(about, "undecided", text)
+    return AuditResult(about, "supported", f"all {len(answered)} over HTTP/{claimed}")
+
+
+def _downgrades(answered: Pairs, claimed: str) -> str:
+    """Distinguish a first visit that switched protocols from one that never did."""
+    by_origin: dict[object, list[str]] = {}
+    for request, entry in answered:
+        if request.http_version:
+            by_origin.setdefault(entry.origin, []).append(request.http_version)
+    begun = sum(one[0] < claimed and claimed in one for one in by_origin.values())
+    fallen = sum(claimed in one and one[-1] < claimed for one in by_origin.values())
+    text = f"; {begun} origins changed to it on the way" if begun else ""
+    return text + (f"; {fallen} origins ended below it" if fallen else "")
+
+
+def _version(name: str) -> str:
+    return f"HTTP/{name}" if name[:1].isdigit() else name or "not told"
+
+
+def _answers(answered: Pairs, rtt_s: float) -> AuditResult:
+    """Compare the time from a request to its response with a round trip."""
+    waits = [
+        (request.headers_end_s - request.send_start_s, entry)
+        for request, entry in answered
+        if request.headers_end_s is not None and request.send_start_s is not None
+    ]
+    return _round_trips("responses", "answered", waits, rtt_s)
+
+
+def _handshakes(answered: Pairs, rtt_s: float) -> Iterator[AuditResult]:
+    """Compare the time of connection set-up with a round trip."""
+    whole = [
+        (request.connect_end_s - request.connect_start_s, request.http_version, entry)
+        for request, entry in answered
+        if request.connect_end_s is not None
+        and request.connect_start_s is not None
+        and request.connect_end_s > request.connect_start_s
+        and _is_whole(request, entry)
+    ]
+    versions = {request.http_version for request, _ in answered}
+    if versions & set(_TCP_VERSIONS):
+        over_tcp = [(length, entry) for length, spoken, entry in whole if spoken in _TCP_VERSIONS]
+        yield _tcp_handshakes(over_tcp, rtt_s)
+    if _QUIC_VERSION in versions:
+        over_quic = [(length, entry) for length, spoken, entry in whole if spoken == _QUIC_VERSION]
+        yield _quic_handshakes(over_quic, rtt_s)
+
+
+def _tcp_handshakes(lengths: Lengths, rtt_s: float) -> AuditResult:
+    found = _round_trips("connections over TCP", "set up", lengths, rtt_s)
+    if not lengths or not rtt_s:
+        return found
+    trips = min(length for length, _ in lengths) / rtt_s
+    text = f"{found.text}: {trips:.1f} round trips; TCP takes one and TLS 1.3 another"
+    is_many = found.verdict == "undecided" and trips <= 3 * _NEAR_SHARE + _NEAR_S / rtt_s
+    return replace(found, text=text, verdict="supported" if is_many else found.verdict)
+
+
+def _quic_handshakes(lengths: Lengths, rtt_s: float) -> AuditResult:
+    """Compare set-up over QUIC; a shorter one is possible, as 0-RTT sends requests early."""
+    found = _round_trips("connections over QUIC", "set up", lengths, rtt_s)
+    if found.verdict != "contradicted":
+        return found
+    text = f"{found.text}; with 0-RTT that can be"
+    return AuditResult(found.about, "undecided", text)
+
+
+def _is_whole(request: PageRequest, entry: HarEntry) -> bool:
+    """Whether the HAR has the whole set-up of a connection.
+
+    Chrome may give a request a connection that was begun for another, and then reports only what
+    followed the request: such a set-up begins with the request, and its DNS lookup takes 0.
+    """
+    if entry.timings.queued is None:
+        return entry.timings.dns != 0
+    return (request.connect_start_s or 0.0) - (request.started_s or 0.0) > _SAME_S
+
+
+def _round_trips(about: str, done: str, lengths: Lengths, rtt_s: float) -> AuditResult:
+    if not lengths:
+        return AuditResult(about, "undecided", "no entry has these times")
+    fast = [entry for length, entry in lengths if length < rtt_s - CLOCK_S]
+    shortest = min(length for length, _ in lengths)
+    texts = f"the fastest of {len(lengths)} was {done} in {_time(shortest)}"
+    if fast:
+        text = f"{len(fast)} of {len(lengths)} were {done} within less than {_time(rtt_s)}; {texts}"
+        return _finding(about, "contradicted", text, fast)
+    is_near = shortest <= rtt_s * _NEAR_SHARE + _NEAR_S
+    return AuditResult(about, "supported" if is_near else "undecided", texts)
+
+
+def _rate(answered: Pairs, claimed: int | None) -> AuditResult:
+    transfers = list(_transfers(answered))
+    certain = har_throughput.beyond_a_burst(transfers)
+    if claimed is not None and certain is not None and certain.bit_s > claimed:
+        beyond = f"{units.format_size(ALLOWANCE_BYTES, 2)} of it a burst, the rest takes"
+        more = f"more than {units.format_rate(claimed)}"
+        text = f"{_stretch(certain)}: {beyond} {_rate_of(certain)}, {more}"
+        return AuditResult("rate", "contradicted", text, certain.entries[:MOST_PLACES])
+    fastest = har_throughput.fastest(transfers)
+    otherwise: Verdict = "not claimed" if claimed is None else "undecided"
+    if fastest is None:
+        least = units.format_size(har_throughput.FEWEST_BYTES, units.SHORT_DIGITS)
+        return AuditResult("rate", otherwise, f"no stretch has {least} with their times")
+    is_full = claimed is not None and fastest.bit_s >= _FULL_SHARE * claimed
+    text = f"{_stretch(fastest)}: {_rate_of(fastest)}"
+    return AuditResult("rate", "supported" if is_full else otherwise, text)
+
+
+def _stretch(found: har_throughput.Stretch) -> str:
+    return f"{units.format_size(found.bytes, units.SHORT_DIGITS)} came in {_time(found.seconds)}"
+
+
+def _rate_of(found: har_throughput.Stretch) -> str:
+    return units.format_rate(found.bit_s, units.SHORT_DIGITS)
+
+
+def _transfers(answered: Pairs) -> Iterator[har_throughput.Transfer]:
+    """Yield lower bounds of what crossed the link: bytes as sent, with start and end."""
+    for request, entry in answered:
+        size = entry.wire_bytes if entry.wire_bytes is not None else entry.sent_body_bytes
+        start, end = request.send_start_s, request.ended_s
+        if size and start is not None and end is not None and end >= start:
+            yield har_throughput.Transfer(start, end, size, entry.index)
+
+
+def _cache(archived: ArchivedLoad, claimed: str | None) -> AuditResult:
+    kept = [entry for entry in archived.entries if entry.from_cache]
+    revalidated = [entry for entry in archived.entries if entry.status == _NOT_MODIFIED]
+    text = f"{len(kept)} from a cache, {len(revalidated)} not modified"
+    text += f", of {len(archived.entries)}"
+    if claimed is None:
+        return AuditResult("cache", "not claimed", text)
+    hits = kept + revalidated
+    if claimed == "cold":
+        verdict: Verdict = "contradicted" if hits else "supported"
+        return _finding("cache", verdict, text, hits)
+    return AuditResult("cache", "supported" if hits else "undecided", text)
+
+
+def _failures(pairs: Pairs) -> AuditResult:
+    failed = [entry for _, entry in pairs if entry.failed]
+    refused = [entry for _, entry in pairs if entry.status >= 400]  # noqa: PLR2004 - RFC 9110, 15
+    reasons = Counter(entry.failed for entry in failed)
+    why = "".join(f"; {reason}: {count}" for reason, count in reasons.most_common(MOST_PLACES))
+    text = f"{len(failed)} without a response, {len(refused)} with an error, of {len(pairs)}{why}"
+    return _finding("failed requests", "not claimed", text, failed + refused)
+
+
+def _redirects(pairs: Pairs) -> AuditResult:
+    moved = [entry for _, entry in pairs if entry.redirected_to]
+    return _finding("redirects", "not claimed", f"{len(moved)} of {len(pairs)}", moved)
+
+
+def _sums(entries: Iterable[HarEntry]) -> AuditResult:
+    """Check what HAR 1.2 demands: phases add up to the time, and TLS is part of connecting."""
+    timed = [entry for entry in entries if entry.time_s is not None and _phases(entry)]
+    wrong = [entry for entry in timed if not _adds_up(entry)]
+    if not timed:
+        return AuditResult("timings", "undecided", "no entry has both a time and its phases")
+    if wrong:
+        text = f"of {len(wrong)} of {len(timed)} entries the phases do not add up to the time"
+        return _finding("timings", "contradicted", text, wrong)
+    return AuditResult("timings", "supported", f"the phases of all {len(timed)} add up")
+
+
+def _phases(entry: HarEntry) -> list[float]:
+    times = entry.timings
+    all_of_them = (times.blocked, times.dns, times.connect, times.send, times.wait, times.receive)
+    return [one for one in all_of_them if one is not None]
+
+
+def _adds_up(entry: HarEntry) -> bool:
+    total = entry.time_s or 0.0
+    allowed = CLOCK_S + _ADDS_UP_SHARE * total
+    is_nested = (entry.timings.ssl or 0.0) <= (entry.timings.connect or 0.0) + CLOCK_S
+    return abs(sum(_phases(entry)) - total) <= allowed and is_nested
+
+
+def _finding(about: str, verdict: Verdict, text: str, against: Iterable[HarEntry]) -> AuditResult:
+    return AuditResult(about, verdict, text, tuple(one.index for one in against)[:MOST_PLACES])
+
+
+def _time(seconds: float) -> str:
+    return units.format_duration(seconds, units.SHORT_DIGITS)

@@ -1,0 +1,148 @@
+"""The page loads in a HAR file.
+
+Chrome and Firefox write a page for each navigation, WebPageTest one for each view. Other tools
+write none: then all entries are one load, which begins with the first of them. The phases of an
+entry follow each other from its start: blocked, dns, connect with ssl as its last part, send, wait,
+receive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from httpbed.addons.har.entries import HarDocument, HarEntry, HarPage
+from httpbed.addons.pages.load.browser_load import BrowserLoad, Ending, PageRequest
+
+ERROR = 400
+"""Status from which on an answer is an error (RFC 9110, 15)."""
+NO_ONLOAD = (
+    "the file has no load event, so the load may be incomplete: it has no metric of the page"
+)
+
+
+@dataclass(frozen=True)
+class ArchivedLoad:
+    """A load as a HAR file describes it."""
+
+    page: str
+    """ID of its page; empty in a file without pages."""
+    load: BrowserLoad
+    entries: tuple[HarEntry, ...]
+    """The entries of the load's requests, in the same order."""
+    speed_index_s: float | None
+    """The tool's Speed Index: a HAR file has no pictures to compute it from."""
+
+
+def loads(document: HarDocument) -> list[ArchivedLoad]:
+    """Return every load with at least one request, in the order of the file's pages."""
+    known: dict[str, HarPage] = {}
+    for page in document.pages or (_whole(document),):
+        known.setdefault(page.id, page)
+    archived = []
+    for index, page in enumerate(known.values()):
+        mine = [one for one in document.entries if one.page == page.id]
+        strays = [one for one in document.entries if one.page not in known] if index == 0 else []
+        if mine or strays:
+            entries = sorted(mine + strays, key=lambda one: one.started_s)
+            archived.append(_load(document, page, entries, len(strays)))
+    return archived
+
+
+def _whole(document: HarDocument) -> HarPage:
+    """Return a page for a file without pages."""
+    started_s = min((one.started_s for one in document.entries), default=0.0)
+    return HarPage("", started_s, "", None, None, None, None, None, "")
+
+
+def _load(
+    document: HarDocument, page: HarPage, entries: Sequence[HarEntry], strays: int
+) -> ArchivedLoad:
+    # If the page starts after its first entry, the tool stamped it late.
+    began_s = min(page.started_s, entries[0].started_s)
+    ended, reason = _ending(entries, page)
+    load = BrowserLoad(
+        url=entries[0].url,
+        ended=ended,
+        reason=reason,
+        product=document.browser or document.creator,
+        visit=page.visit,
+        requests=tuple(_request(one, began_s) for one in entries),
+        content_loaded_s=page.content_loaded_s,
+        onload_s=page.onload_s,
+        first_contentful_paint_s=page.first_contentful_paint_s,
+        largest_contentful_paint_s=page.largest_contentful_paint_s,
+        title=page.title,
+        notes=_notes(document, strays),
+    )
+    return ArchivedLoad(page.id, load, tuple(entries), page.speed_index_s)
+
+
+def _ending(entries: Sequence[HarEntry], page: HarPage) -> tuple[Ending, str]:
+    """Return how a load ended; an aborted load has no load event."""
+    document = next((one for one in entries if not one.redirected_to), entries[-1])
+    if document.failed:
+        return "refused", document.failed
+    if document.status >= ERROR:
+        return "refused", f"the page was answered with status {document.status}"
+    if page.onload_s is None:
+        return "unknown", NO_ONLOAD
+    return "loaded", ""
+
+
+def _notes(document: HarDocument, strays: int) -> tuple[str, ...]:
+    if not strays or not document.pages:
+        return ()
+    return (f"{strays} entries belong to no page of the file; they count for the first page",)
+
+
+def _request(entry: HarEntry, began_s: float) -> PageRequest:
+    """Return a request with the entry's phases end to end."""
+    times = entry.timings
+    queued_s = round(entry.started_s - began_s, 6)  # dates have microseconds
+    blocked_end = queued_s + (times.blocked or 0.0)
+    dns_end = blocked_end + (times.dns or 0.0)
+    connect_end = dns_end + (times.connect or 0.0)
+    send_end = connect_end + (times.send or 0.0)
+    wait_end = send_end + (times.wait or 0.0)
+    is_answered = times.wait is not None and not entry.failed
+    is_sent = times.send is not None or is_answered
+    return replace(
+        _untimed(entry),
+        queued_s=queued_s,
+        started_s=queued_s + min(times.queued or 0.0, times.blocked or 0.0),
+        dns_start_s=blocked_end if times.dns is not None else None,
+        dns_end_s=dns_end if times.dns is not None else None,
+        connect_start_s=dns_end if times.connect is not None else None,
+        connect_end_s=connect_end if times.connect is not None else None,
+        tls_start_s=max(dns_end, connect_end - times.ssl) if times.ssl is not None else None,
+        tls_end_s=connect_end if times.ssl is not None else None,
+        send_start_s=connect_end if is_sent else None,
+        send_end_s=send_end if is_sent else None,
+        headers_end_s=wait_end if is_answered else None,
+        ended_s=wait_end + (times.receive or 0.0),
+    )
+
+
+def _untimed(entry: HarEntry) -> PageRequest:
+    return PageRequest(
+        id=str(entry.index),
+        url=entry.url,
+        method=entry.method,
+        http_version=entry.http_version,
+        status=entry.status,
+        failed=entry.failed,
+        kind=entry.kind.capitalize() if entry.kind.islower() else entry.kind,
+        mime_type=entry.mime_type,
+        priority=entry.priority,
+        initiator=entry.initiator,
+        initiator_kind=entry.initiator_kind,
+        redirected_to=entry.redirected_to,
+        connection=entry.connection,
+        remote=entry.server_address,
+        from_cache=entry.from_cache,
+        request_headers=entry.request_headers,
+        response_headers=entry.response_headers,
+        wire_bytes=entry.wire_bytes or 0,
+        body_bytes=entry.body_bytes or 0,
+    )

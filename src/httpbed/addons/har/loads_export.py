@@ -1,0 +1,127 @@
+"""``httpbed export --format har`` and ``cdp-json``: each page load as a file for other tools."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from httpbed.addons.har import writer
+from httpbed.addons.pages.load import driver_output, net_log, zhang_requests
+from httpbed.addons.pages.load.browser_load import BrowserLoad
+from httpbed.addons.pages.load.driver_output import LoadError
+from httpbed.addons.pages.load.net_log import NetLog
+from httpbed.addons.timeline import timelines
+from httpbed.base import untrusted_files, whole_file
+from httpbed.base.errors import ConfigError, Mistake
+from httpbed.base.user_file import Kind
+from httpbed.cli import output_file
+from httpbed.cli.export_kinds import CDP_JSON, HAR
+from httpbed.store import layout
+from httpbed.store.results import Results
+
+LOAD, NET_LOG = "load.json", "net-log.json"
+_KINDS = {
+    HAR: Kind(
+        "a HAR file that httpbed wrote",
+        re.compile(rb'\{\s*"log": \{\s*"version": "1.2",\s*"creator": \{\s*"name": "httpbed"'),
+    ),
+    CDP_JSON: Kind(
+        "a list of requests that httpbed wrote", re.compile(rb'\[\s*(\]|\{\s*"requestId": )')
+    ),
+}
+"""What is written, by format."""
+
+
+@dataclass(frozen=True)
+class StoredLoad:
+    """A page load in a campaign."""
+
+    name: str
+    """``BLOCK-TRIAL``, followed by the part's name if several parts load pages."""
+    load: BrowserLoad
+    started: datetime
+    """Start of the navigation; if unknown, of the attempt, some seconds earlier."""
+    speed_index_s: float | None
+    net_log: NetLog | None
+
+
+def write(results: Results, kind: str, folder: Path) -> Iterator[str]:
+    """Write every load into a folder; yield a line for each that cannot be written, and a sum.
+
+    Raises:
+        ConfigError: The campaign has no page load.
+    """
+    written, unread = 0, 0
+    indexes = _speed_indexes(results)
+    for row in timelines.attempts(results):
+        for load in _loads(results, row, indexes.get((row["trial"], row["attempt"]))):
+            if isinstance(load, str):
+                unread += 1
+                yield load
+                continue
+            folder.mkdir(parents=True, exist_ok=True)
+            _write(load, kind, folder)
+            written += 1
+    if not written and not unread:
+        reason = "has no page load in a valid attempt"
+        remedy = 'see httpbed status; a [workload] with kind = "page" loads pages'
+        raise ConfigError([Mistake(str(results.directory), reason, remedy)])
+    yield f"{written} loads written to {folder}"
+
+
+def _speed_indexes(results: Results) -> dict[tuple[str, int], float]:
+    """Return each attempt's Speed Index in seconds, by trial and attempt number."""
+    return {
+        (row["trial"], row["attempt"]): row["value"]
+        for row in results.observations.to_pylist()
+        if row["metric"] == "speed_index"
+    }
+
+
+def _loads(
+    results: Results, row: Mapping[str, Any], speed_index_s: float | None
+) -> Iterator[StoredLoad | str]:
+    artifacts = layout.artifacts(results.directory, row["block"], row["trial"], row["attempt"])
+    folders = sorted(file.parent for file in artifacts.glob(f"*/{LOAD}"))
+    for place in folders:
+        part = f"-{place.name}" if len(folders) > 1 else ""
+        name = f"{row['block']:04d}-{row['trial']}{part}"
+        if altered := results.artifacts.altered(row, place.name):
+            yield f"{name}: not written: {altered}"
+            continue
+        try:
+            load = driver_output.read(place)
+        except LoadError as error:
+            yield f"{name}: not written: {error}"
+            continue
+        yield StoredLoad(name, load, _started(load, row), speed_index_s, _net_log(place))
+
+
+def _started(load: BrowserLoad, row: Mapping[str, Any]) -> datetime:
+    if load.navigated_at is None:
+        return datetime.fromisoformat(row["started"])
+    return datetime.fromtimestamp(load.navigated_at, UTC)
+
+
+def _net_log(folder: Path) -> NetLog | None:
+    try:
+        return net_log.read(untrusted_files.text(folder / NET_LOG, most=untrusted_files.OWN_BYTES))
+    except (FileNotFoundError, ValueError):
+        return None
+
+
+def _write(stored: StoredLoad, kind: str, folder: Path) -> None:
+    if kind == HAR:
+        document: object = writer.har(
+            stored.load, stored.started, speed_index_s=stored.speed_index_s, net_log=stored.net_log
+        )
+        name = f"{stored.name}.har"
+    else:
+        document, name = zhang_requests.requests(stored.load), f"{stored.name}.json"
+    output_file.require_kinds(folder, {name: _KINDS[kind]})
+    whole_file.write(folder / name, (json.dumps(document, indent=1) + "\n").encode())

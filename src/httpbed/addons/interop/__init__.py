@@ -1,0 +1,11 @@
+"""Do programs do what their recipes declare? ``httpbed recipes check`` runs them with each other.
+
+Not here: recipes and their checks on paper (``programs``).
+Start at ``pairings``, then ``session``, which runs them; ``table`` writes the result.
+"""
+
+from __future__ import annotations
+
+from httpbed.base.addon import Addon
+
+ADDON = Addon()

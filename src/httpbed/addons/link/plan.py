@@ -1,0 +1,196 @@
+"""The plan of a command behind a link: every process around it; pure.
+
+::
+
+    command                sandbox's own network              far end           this machine
+    eth0 ── l0a ── httpbed-link (impairments) ── l0b ── eth0, httpbed-probe ─┬─ pasta ── outside
+                                                                             └─ relay ── resolvers
+                                                              └ or ── the command of an outer link
+
+Link number n is the network 10.77.n.0/24, with n unique among links that are nested in each
+other. The far end forwards what is not for itself: to the outside by ``pasta`` (user-mode
+sockets, no rights needed), or, in a nested link, to the network in which the outer link's
+command is. There everything is routed, packet by packet, so that impairments add up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from httpbed.addons.link.names import ADDRESSES, Names
+from httpbed.addons.link.options import COMMAND, FAR, DescribedLink
+from httpbed.base.clock import Clock
+from httpbed.bed.machine.backend import Backend
+from httpbed.bed.network import emulator
+from httpbed.bed.network import plan as network
+from httpbed.bed.network.commands import HOST_SYSCTLS, batch
+from httpbed.bed.network.emulator import PacketRecords
+from httpbed.bed.network.plan import NetworkPlan
+from httpbed.bed.sandbox.binaries import PROBE
+from httpbed.bed.sandbox.spec import TRIAL_FOLDER, ProcessSpec
+from httpbed.experiment.impairments.rate import MTU_BYTES
+from httpbed.experiment.kept import CAPTURE
+
+PCAP, LOG = CAPTURE, "packets.log"
+"""Files below /trial that the emulator writes."""
+SOCKET = "uplink"
+"""Socket below /trial where nested links and commands send their requests."""
+
+THIS_MACHINE, OWN = "10.79.0.1", "10.79.0.2"
+"""Addresses in pasta's network: this machine's loopback, and the far end."""
+OUTSIDE_INTERFACE, UPLINK_INTERFACE = "outside", "uplink"
+
+_FORWARDING: Mapping[str, str] = {"net.ipv4.ip_forward": "1"}
+_PING_BY_ANYONE: Mapping[str, str] = {"net.ipv4.ping_group_range": "0 0"}
+"""Group 0 of the sandbox is the user's group: ping then needs no rights."""
+SYSCTLS: Mapping[str, Mapping[str, str]] = {
+    # IPv6 stays on lo: a command's own servers may want ::1.
+    COMMAND: {"net.ipv6.conf.default.disable_ipv6": "1", **_FORWARDING, **_PING_BY_ANYONE},
+    FAR: {**HOST_SYSCTLS, **_FORWARDING, **_PING_BY_ANYONE},
+}
+
+
+@dataclass(frozen=True)
+class ShellPlan:
+    """Every process but the command."""
+
+    network: NetworkPlan
+    route: ProcessSpec
+    """On the command's host: the route over the link."""
+    far: ProcessSpec
+    """The services of the far end."""
+
+    @property
+    def peer(self) -> str:
+        """Address of the far end."""
+        return self.network.end_of(FAR).address
+
+    @property
+    def own(self) -> str:
+        """Address of the command's end."""
+        return self.network.end_of(COMMAND).address
+
+
+def plan(  # noqa: PLR0913 - the last five have names
+    described: DescribedLink,
+    seed: int,
+    congestion_control: str,
+    *,
+    backend: Backend = "af_packet",
+    number: int = 0,
+    capture: bool = False,
+    log: bool = False,
+    clock: Clock = "real",
+) -> ShellPlan:
+    """Plan the link; ``number`` is its network's, 0 unless it is nested."""
+    net = network.plan(
+        described.topology,
+        {COMMAND: congestion_control, FAR: congestion_control},
+        seed,
+        0,
+        records=PacketRecords(capture, f"{TRIAL_FOLDER}/{LOG}" if log else None),
+        backend=backend,
+        files={file.sha256: file.facts for file in described.files},
+        first_network=number,
+        live=True,
+        spin_us=0 if clock == "virtual" else emulator.SPIN_US,
+    )
+    far, own = net.end_of(FAR), net.end_of(COMMAND)
+    return ShellPlan(
+        network=net,
+        route=batch(COMMAND, [f"route add default via {far.address} dev {own.interface}"]),
+        far=ProcessSpec(argv=(f"/bin/{PROBE}", "serve"), host=FAR, lines=True),
+    )
+
+
+def pasta(program: Path, scratch: Path) -> ProcessSpec:
+    """Connect the far end to the outside; the process ends with 0 when it is ready, and stays.
+
+    It opens no port on this machine. Packets are no larger than the link's MTU, so that packets
+    from outside need not be cut before they enter the link.
+    """
+    words = (
+        *(str(program), "--quiet", "--config-net", "--ipv4-only", "--mtu", str(MTU_BYTES)),
+        *("--address", OWN, "--netmask", "24", "--gateway", THIS_MACHINE),
+        *("--ns-ifname", OUTSIDE_INTERFACE),
+        *("--tcp-ports", "none", "--udp-ports", "none", "--tcp-ns", "none", "--udp-ns", "none"),
+        *("--netns-only", "--netns", _far(scratch)),
+    )
+    return ProcessSpec(argv=words, place="outside", stderr="pasta.txt")
+
+
+def name_addresses(names: Names) -> ProcessSpec:
+    """Give the far end an address for each resolver of this machine."""
+    used = ADDRESSES[: len(names.resolvers)]
+    return batch(FAR, [f"address add {address}/32 dev lo" for address in used])
+
+
+def name_relay(probe: Path, names: Names, scratch: Path) -> ProcessSpec:
+    """Pass name queries on to the resolvers; like pasta, it ends with 0 and stays."""
+    words = (str(probe), "names", _far(scratch), *names.pairs())
+    return ProcessSpec(argv=words, place="outside", stderr="names.txt")
+
+
+def _far(scratch: Path) -> str:
+    """Return the path of the far end's network, as programs outside see it."""
+    return str(scratch / "run/netns" / FAR)
+
+
+def join(number: int, pid: int) -> ProcessSpec:
+    """Join the far end of nested link ``number``, where ``pid`` runs, to our command's host."""
+    ours, mtu = f"n{number}", MTU_BYTES
+    theirs = f"name {UPLINK_INTERFACE} mtu {mtu} netns {pid}"
+    lines = (
+        f"link add name {ours} mtu {mtu} type veth peer {theirs}",
+        f"address add {_uplink(number)[0]}/30 dev {ours}",
+        f"link set dev {ours} up",
+        _to(number, number),
+    )
+    return batch(COMMAND, lines)
+
+
+def joined(number: int) -> ProcessSpec:
+    """Set up the far end of nested link ``number`` after it joined: its default route leads up."""
+    outer, own = _uplink(number)
+    lines = (
+        f"address add {own}/30 dev {UPLINK_INTERFACE}",
+        f"link set dev {UPLINK_INTERFACE} up",
+        f"route add default via {outer}",
+    )
+    return batch(FAR, lines)
+
+
+def lead_to(number: int, behind: int) -> ProcessSpec:
+    """Route, on our command's host, to nested link ``number`` behind nested link ``behind``."""
+    return batch(COMMAND, [_to(number, behind)])
+
+
+def lead_back(number: int, own: str) -> ProcessSpec:
+    """Route, at our far end, to nested link ``number`` behind our command's host."""
+    return batch(FAR, [f"route replace {_network(number)} via {own}"])
+
+
+def _to(number: int, behind: int) -> str:
+    return f"route replace {_network(number)} via {_uplink(behind)[1]}"
+
+
+def _network(number: int) -> str:
+    return f"10.77.{number}.0/24"
+
+
+def _uplink(number: int) -> tuple[str, str]:
+    """Return the addresses of the veth pair between two links: the outer one first."""
+    return f"10.78.{number}.1", f"10.78.{number}.2"
+
+
+def environment(planned: ShellPlan, socket: Path, outer: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that the command's environment has in addition.
+
+    In a nested link the peer is the outermost link's, so that packets to it meet all links.
+    """
+    return {
+        "HTTPBED_PEER": outer.get("HTTPBED_PEER", planned.peer),
+        "HTTPBED_UPLINK": str(socket),
+    }

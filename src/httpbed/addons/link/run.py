@@ -1,0 +1,284 @@
+"""Run a command behind a link; what this machine offers decides about the way outside."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from httpbed.addons.link import output_files, outside, plan, terminal
+from httpbed.addons.link.meter import ERASE, PERIOD_S, Meter
+from httpbed.addons.link.names import Names
+from httpbed.addons.link.nest import Nest, Uplink
+from httpbed.addons.link.options import COMMAND, DescribedLink
+from httpbed.addons.link.outside import WayOut
+from httpbed.addons.link.plan import LOG, PCAP, SOCKET, ShellPlan
+from httpbed.base import folders
+from httpbed.base.clock import Clock
+from httpbed.base.errors import BedError, HostError
+from httpbed.bed.machine import realtime
+from httpbed.bed.machine.backend import Backend
+from httpbed.bed.network import running
+from httpbed.bed.network.commands import NO_NEIGHBOUR_DISCOVERY
+from httpbed.bed.network.emulator import LINK_FILES, order
+from httpbed.bed.network.processes import TOOLS
+from httpbed.bed.network.running import Emulator
+from httpbed.bed.sandbox.binaries import LINK, PROBE, executable
+from httpbed.bed.sandbox.dialogue import last_error_line, run_tool, time_bounded
+from httpbed.bed.sandbox.spec import Exit, ProcessSpec, SandboxSpec, ShellSpec
+from httpbed.bed.sandbox.supervisor import Process, Supervisor, sandbox
+
+MEMORY_BYTES = 64 * 2**20
+_CONGESTION_CONTROL = Path("/proc/sys/net/ipv4/tcp_congestion_control")
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class LinkRequest:
+    """A command, and the link in front of it."""
+
+    argv: tuple[str, ...]
+    described: DescribedLink
+    seed: int
+    backend: Backend
+    outside: bool | None = None
+    """Whether it reaches the outside network; None means if possible."""
+    pcap: Path | None = None
+    log: Path | None = None
+    meter: bool = False
+    clock: Clock = "real"
+    """The clock of command and link. With ``virtual``, this process is in a guest."""
+
+
+@dataclass(frozen=True)
+class LinkRun:
+    """How the command and its link ended."""
+
+    exit: Exit
+    peer: str
+    outside: str
+    """How the command reached the outside: ``pasta``, ``link`` (an outer link) or ``none``."""
+    real_time: bool
+    result: Mapping[str, Any]
+    """The emulator's result."""
+
+
+async def run(request: LinkRequest, say: Say) -> LinkRun:
+    """Run the command to its end.
+
+    Raises:
+        HostError: This machine lacks something.
+        BedError: The link failed; the command was killed with it.
+    """
+    async with AsyncExitStack() as stack:
+        uplink = None if request.outside is False else await Uplink.find(os.environ)
+        number = await uplink.number() if uplink else 0
+        planned = plan.plan(
+            request.described,
+            request.seed,
+            _congestion_control(),
+            backend=request.backend,
+            number=number,
+            capture=request.pcap is not None,
+            log=request.log is not None,
+            clock=request.clock,
+        )
+        way_out = None if uplink else outside.way_out(wanted=request.outside, say=say)
+        spec = _sandbox_spec(request, way_out, say)
+        output_files.empty((request.pcap, request.log))
+        supervisor = await stack.enter_async_context(sandbox(spec))
+        bed = _Bed(request, planned, supervisor, spec.scratch, say)
+        emulator, led = await bed.build(uplink, number, way_out)
+        nest = Nest(
+            planned,
+            number,
+            bed.tool,
+            request.described.link,
+            lambda action: emulator.change(order(action)),
+            os.environ if uplink else None,
+        )
+        await nest.open(supervisor.folder / SOCKET)
+        outer = os.environ if uplink else {}
+        environment = plan.environment(planned, spec.scratch / "trial" / SOCKET, outer)
+        ended = await bed.command(environment, emulator)
+        result = await bed.result(emulator)
+        return LinkRun(ended, environment["HTTPBED_PEER"], led, emulator.real_time, result)
+
+
+def _congestion_control() -> str:
+    """Return this machine's default: the command sends as it would without a link."""
+    return _CONGESTION_CONTROL.read_text().strip()
+
+
+def _sandbox_spec(request: LinkRequest, way_out: WayOut | None, say: Say) -> SandboxSpec:
+    scratch = folders.cache() / "link"
+    scratch.mkdir(parents=True, exist_ok=True)
+    written = {PCAP: request.pcap, LOG: request.log}
+    return SandboxSpec(
+        scratch=scratch,
+        trial=None,
+        roots={TOOLS: outside.tools(say)},
+        shared={f"{LINK_FILES}/{file.sha256}": file.path for file in request.described.files},
+        programs={name: executable(name) for name in (LINK, PROBE)},
+        hosts=plan.SYSCTLS,
+        sysctls=NO_NEIGHBOUR_DISCOVERY,
+        tmpfs_bytes=MEMORY_BYTES,
+        shell=ShellSpec(
+            written={name: path.absolute() for name, path in written.items() if path},
+            resolv_conf=way_out.names.resolv_conf if way_out and way_out.names else None,
+            outside=way_out.programs if way_out else 0,
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class _Bed:
+    """The sandbox with the link and the command."""
+
+    request: LinkRequest
+    planned: ShellPlan
+    supervisor: Supervisor
+    scratch: Path
+    say: Say
+
+    async def build(
+        self, uplink: Uplink | None, number: int, way_out: WayOut | None
+    ) -> tuple[Emulator, str]:
+        """Make the link, the far end and the way outside; return the emulator and that way."""
+        leading = asyncio.create_task(self._lead_out(way_out))
+        far = await self.supervisor.start(self.planned.far)
+        emulator = await running.build(self.supervisor, self.planned.network.processes)
+        await self.tool(self.planned.route)
+        if uplink:
+            await self._join(uplink, number, far)
+        await emulator.start_counting()
+        led = await leading
+        return emulator, "link" if uplink else "pasta" if led else "none"
+
+    async def tool(self, spec: ProcessSpec) -> None:
+        """Run a program of the network's set-up."""
+        await run_tool(self.supervisor, spec)
+
+    async def command(self, environment: Mapping[str, str], emulator: Emulator) -> Exit:
+        """Run the command; stop waiting for it if the link fails."""
+        spec = ProcessSpec(self.request.argv, "command", COMMAND, environment=environment)
+        loop = asyncio.get_running_loop()
+        begun: asyncio.Future[Process] = loop.create_future()
+        passing = set[asyncio.Task[None]]()
+
+        def pass_on(number: int) -> None:
+            passing.add(loop.create_task(self._pass_on(begun, number)))
+
+        # From here on keys belong to the command, which may get one as soon as it runs.
+        with terminal.lent(pass_on):
+            begun.set_result(await self.supervisor.start(spec))
+            process = begun.result()
+            await self._watched(process, emulator)
+        if not process.exit.done():
+            raise self._failure(emulator)
+        return process.exit.result()
+
+    async def result(self, emulator: Emulator) -> Mapping[str, Any]:
+        """End the link; return its counters."""
+        try:
+            return await emulator.request("stop", "result")
+        except BedError as error:
+            raise self._failure(emulator) if emulator.process.error else error from None
+
+    def _failure(self, emulator: Emulator) -> BedError | HostError:
+        """Return the error of the emulator's end: its own message, its last line, or neither."""
+        complaint = emulator.process.error
+        if not complaint:
+            last_line = last_error_line(self.supervisor, self.planned.network.processes.emulator)
+            return BedError(f"the emulator ended{last_line}")
+        what, _, reason = complaint.partition(": ")
+        option, file = {
+            "log": ("--log", self.request.log),
+            "pcapng": ("--pcap", self.request.pcap),
+        }.get(what, ("", None))
+        if file is None:
+            return BedError(f"the emulator ended: {complaint}")
+        if f"os error {errno.ENOSPC}" in reason:
+            reason = "no space left"
+        remedy = "make room, or name a file elsewhere; what was written is kept"
+        return HostError(f"{option} {file}: {reason}; the link ended with it", remedy)
+
+    async def _pass_on(self, begun: asyncio.Future[Process], number: int) -> None:
+        """Send the command a signal, once it has started.
+
+        The signal may have ended it already, because both are in one process group.
+        """
+        with suppress(BedError):
+            await self.supervisor.signal(await begun, number)
+
+    async def _watched(self, process: Process, emulator: Emulator) -> None:
+        """Wait until the command or its link has ended, with the meter if it is wanted."""
+        gone = asyncio.create_task(emulator.gone())
+        watching = [gone]
+        if self.request.meter:
+            watching.append(asyncio.create_task(_watch(emulator)))
+        try:
+            ends: list[asyncio.Future[Any]] = [process.exit, gone]
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in watching:
+                task.cancel()
+            await asyncio.gather(*watching, return_exceptions=True)
+
+    async def _join(self, uplink: Uplink, number: int, far: Process) -> None:
+        pid = realtime.outer_pid(self.supervisor.init_pid, far.pid)
+        if pid is None:
+            raise BedError("the far end has ended")
+        await uplink.join(pid)
+        await self.tool(plan.joined(number))
+
+    async def _lead_out(self, way_out: WayOut | None) -> bool:
+        """Start what leads to the outside; return whether it does."""
+        if way_out is None:
+            return False
+        failure, _ = await asyncio.gather(
+            self._begin_outside(plan.pasta(way_out.pasta, self.scratch)),
+            self._relay_names(way_out.names),
+        )
+        if failure and self.request.outside:
+            raise HostError(failure, "httpbed doctor tests what it needs")
+        if failure:
+            self.say(f"the command has no outside network: {failure}; try httpbed doctor")
+        return not failure
+
+    async def _relay_names(self, names: Names | None) -> None:
+        if names is None:
+            return
+        await self.tool(plan.name_addresses(names))
+        relay = plan.name_relay(executable(PROBE), names, self.scratch)
+        if failure := await self._begin_outside(relay):
+            self.say(f"the command resolves no names: {failure}")
+
+    async def _begin_outside(self, spec: ProcessSpec) -> str | None:
+        """Start a program that stays in the background; return how it failed, if it did."""
+        name = Path(spec.argv[0]).name
+        async with time_bounded(name):
+            ended = await self.supervisor.run(spec)
+        failure = f"{name} failed ({ended}){last_error_line(self.supervisor, spec)}"
+        return None if ended.clean else failure
+
+
+async def _watch(emulator: Emulator) -> None:
+    """Keep one line on stderr up to date, and erase it when the command has ended."""
+    meter = Meter()
+    try:
+        while True:
+            line = meter.line(await emulator.request("counters", "counters"))
+            sys.stderr.write(f"{ERASE}{line}")
+            sys.stderr.flush()
+            await asyncio.sleep(PERIOD_S)
+    finally:
+        sys.stderr.write(ERASE)
+        sys.stderr.flush()

@@ -1,0 +1,100 @@
+"""The live view of a run: a process beside it reads the campaign, for the terminal and the page."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+from httpbed.addons.live import serve_option
+from httpbed.bed.machine import idle
+from httpbed.cli.echo import say
+
+Show = Callable[[dict[str, Any]], None]
+ENDS_S = 30.0
+"""How long the process may take, after the run, to serve the last status and to end."""
+
+
+class LiveView:
+    """The process beside a run; a context manager that waits for its end.
+
+    Enter it before the campaign is opened: the process ends after the campaign is closed.
+    """
+
+    def __init__(self, port: int | None) -> None:
+        """Listen on the port of the page: 0 is a free one, None no page."""
+        self._listening = None if port is None else serve_option.listen(port)
+        self._secret = serve_option.new_secret()
+        self._process: subprocess.Popen[str] | None = None
+        self._reader: threading.Thread | None = None
+
+    def start(self, directory: Path, show: Show | None) -> None:
+        """Start to read an open campaign, if a terminal or a page shows it."""
+        if show is None and self._listening is None:
+            return
+        if self._listening is not None:
+            say(f"live: {serve_option.address(self._listening, self._secret)}")
+        passed = [self._listening.fileno()] if self._listening else []
+        self._process = subprocess.Popen(
+            # -P: no module of the user's folder stands in for one of ours.
+            [
+                sys.executable,
+                "-P",
+                "-m",
+                "httpbed.addons.live.watcher",
+                str(directory),
+                *map(str, passed),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE if show else subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            pass_fds=passed,
+            env={**os.environ, serve_option.VARIABLE: self._secret},
+            start_new_session=True,  # Ctrl-C lets the trials under way finish, which it shows
+        )
+        idle.become_idle(self._process.pid)
+        if show and self._process.stdout:
+            arguments = (self._process.stdout, show)
+            self._reader = threading.Thread(target=_pass_on, args=arguments, daemon=True)
+            self._reader.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._process is not None:
+            self._end(self._process, at_once=kind is not None or self._listening is None)
+        if self._listening is not None:
+            self._listening.close()
+
+    def _end(self, process: subprocess.Popen[str], *, at_once: bool) -> None:
+        if process.poll() not in {None, 0}:
+            say("note: the live view ended early; httpbed status shows the campaign")
+        if at_once:
+            process.kill()
+        try:
+            process.wait(ENDS_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        if self._reader:
+            self._reader.join()
+
+
+def _pass_on(lines: IO[str], show: Show) -> None:
+    with lines:
+        for line in lines:
+            if line.endswith("\n"):  # else the process was killed within it
+                show(json.loads(line))

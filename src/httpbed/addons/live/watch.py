@@ -1,0 +1,129 @@
+"""Watches a campaign: yields its status as a document whenever that changes, until the run ends.
+
+Watching takes CPU time from the trials, so it is bounded: after each reading, the watcher rests a
+hundred times as long as its process has used the CPU since the reading before. So it uses at most
+1 % of a core, however large the campaign is; the views of a large one change less often. The start
+is not counted, because it happens once: Python, the statistics, and the first reading.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from socket import socket
+from typing import Any
+
+from httpbed.addons.live import server
+from httpbed.addons.live.document import document
+from httpbed.addons.live.growing import GrowingCampaign
+from httpbed.base.errors import ConfigError
+from httpbed.results import status
+from httpbed.results.findings import default_metric
+from httpbed.store import campaign_lock
+
+SHARE = 0.01
+"""Of a core, at most."""
+LEAST_REST_S = 2.0
+GLANCE_S = 1.0
+"""How often a resting watcher looks whether the run still holds the campaign."""
+LAST_S = 5.0
+"""How long a finished campaign is served: pages that are open ask every two seconds."""
+
+
+class Watched:
+    """A campaign as of the last reading, and its status."""
+
+    def __init__(self, directory: Path) -> None:
+        self._campaign = GrowingCampaign(directory)
+        self._experiment = self._campaign.results.experiment
+        self._metric = default_metric(self._campaign.results)
+
+    def refresh(self) -> bool:
+        """Read what is new; return whether anything changed."""
+        changed = self._campaign.refresh()
+        if self._campaign.results.experiment is not self._experiment:
+            self._experiment = self._campaign.results.experiment
+            self._metric = default_metric(self._campaign.results)
+        return changed
+
+    def document(self, *, running: bool) -> dict[str, Any]:
+        """Describe how far the campaign is."""
+        return document(status.of(self._campaign.results, self._metric), running=running)
+
+
+def once(directory: Path) -> dict[str, Any]:
+    """Return the status of a campaign as a document.
+
+    Raises:
+        ConfigError: The folder is not a campaign.
+    """
+    running = campaign_lock.is_held(directory)  # first: what a run adds later is not missed
+    return Watched(directory).document(running=running)
+
+
+def follow(
+    directory: Path,
+    tell: Callable[[dict[str, Any]], None],
+    listening: socket | None = None,
+    secret: str = "",
+) -> None:
+    """Pass on each status until the run ends, and serve it at the socket, if there is one.
+
+    ``secret``: the word below which the page is served.
+
+    Raises:
+        ConfigError: The folder is not a campaign.
+    """
+    with server.serving(listening, secret) if listening else nullcontext() as serving:
+        for found in documents(directory):
+            if serving:
+                serving.show(found)
+            tell(found)
+        if serving:
+            time.sleep(LAST_S)
+
+
+def documents(
+    directory: Path,
+    sleep: Callable[[float], None] = time.sleep,
+    cpu_s: Callable[[], float] = time.process_time,
+) -> Iterator[dict[str, Any]]:
+    """Yield the status of a campaign now, after each change, and when no run works on it any more.
+
+    Raises:
+        ConfigError: The folder is not a campaign.
+    """
+    running = campaign_lock.is_held(directory)
+    watched = Watched(directory)
+    yield watched.document(running=running)
+    at_s = cpu_s()
+    while running:
+        _rest(directory, rest_s(cpu_s() - at_s), sleep)
+        at_s = cpu_s()
+        running = campaign_lock.is_held(directory)
+        if _refreshed(watched, running=running) or not running:
+            yield watched.document(running=running)
+
+
+def rest_s(used_s: float) -> float:
+    """Return how long to rest after so many CPU seconds."""
+    return max(LEAST_REST_S, used_s / SHARE)
+
+
+def _rest(directory: Path, whole_s: float, sleep: Callable[[float], None]) -> None:
+    """Rest so long, or until the run ends."""
+    while whole_s > 0 and campaign_lock.is_held(directory):
+        sleep(min(GLANCE_S, whole_s))
+        whole_s -= GLANCE_S
+
+
+def _refreshed(watched: Watched, *, running: bool) -> bool:
+    """Read what is new; a run that replaces the campaign's files is read at the next time."""
+    try:
+        return watched.refresh()
+    except ConfigError:
+        if running:
+            return False
+        raise

@@ -1,0 +1,26 @@
+"""The web as values: page loads (``load``), HTTP archives (``har``), pages to load (``sites``).
+
+Not here: running browsers and servers (``trial``, ``programs``), drawing loads (``report/pages``).
+Start at ``load/browser_load`` for what a page load is, at ``sites/catalog`` for what can be loaded.
+"""
+
+from __future__ import annotations
+
+from httpbed.base.addon import Addon, Verb
+
+ADDON = Addon(
+    verbs=(
+        Verb(
+            "pages",
+            "List, build or check the pages that experiments can name.",
+            "set up",
+            "httpbed.addons.pages.pages_verb",
+        ),
+        Verb(
+            "mirror",
+            "Make your own page self-contained, so that experiments can load it.",
+            "set up",
+            "httpbed.addons.pages.mirror_verb",
+        ),
+    ),
+)

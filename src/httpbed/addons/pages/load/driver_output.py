@@ -1,0 +1,277 @@
+"""Reads the files of the browser driver as a :class:`~.browser_load.BrowserLoad`.
+
+A page or its servers may have written any of it, file names included. So files are bounded, links
+are not followed, and malformed records are skipped and reported in ``notes``.
+
+Times are on the browser's clock: seconds of CLOCK_MONOTONIC in events, microseconds in the trace.
+As in the Performance API, the navigation starts at the document's ``navigationStart`` in the trace;
+without a trace, when the document was requested.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import get_args
+
+from httpbed.addons.pages.load import lenient_json
+from httpbed.addons.pages.load.browser_load import BrowserLoad, Ending, Frame
+from httpbed.addons.pages.load.cdp_requests import RequestCollector
+from httpbed.addons.pages.load.lenient_json import JsonObject
+from httpbed.base import untrusted_files, untrusted_json
+
+SCHEMA = 1
+MOST_LOAD_BYTES = 2**22
+MOST_FRAMES = 5000
+MOST_DIALOGS = 100
+MOST_NOTES = 10
+"""Number of the driver's own notes."""
+MOST_CALENDAR_S = 2**32
+"""The year 2106; later times are ignored."""
+US, NS = 1e-6, 1e-9
+_PICTURE = re.compile(r"frames/[0-9]{1,8}\.jpg")
+_ENDINGS: dict[str, Ending] = {ending: ending for ending in get_args(Ending)}
+
+
+class LoadError(ValueError):
+    """A folder has no readable load."""
+
+
+def read(folder: Path) -> BrowserLoad:
+    """Read a load.
+
+    Raises:
+        LoadError: load.json is missing or unreadable.
+    """
+    driver = _driver(folder)
+    notes = ["more events than are kept"] if driver.get("truncated") is True else []
+    events = _events(folder / "cdp.jsonl", notes)
+    marks = _marks(folder, events.loader, notes)
+    began_s = (
+        marks.began_s
+        or events.requested_s
+        or (lenient_json.number(driver, "navigated_ns") or 0.0) * NS
+    )
+    frames = _frames(folder, began_s, notes)
+    pictures_end_s = _pictures_end_s(driver, frames)
+    is_trace_cut = driver.get("trace_cut") is True
+    return BrowserLoad(
+        url=lenient_json.text(driver, "url"),
+        ended=_ENDINGS[lenient_json.text(driver, "ended")],
+        reason=lenient_json.text(driver, "reason"),
+        product=lenient_json.text(driver, "product", 200),
+        visit=lenient_json.text(driver, "visit", 40) or "cold",
+        requests=events.requests.requests(began_s),
+        before=_events(folder / "cdp-before.jsonl", notes).requests.requests(began_s),
+        frames=frames,
+        content_loaded_s=_since(began_s, events.at("Page.domContentEventFired", began_s)),
+        onload_s=_since(began_s, events.at("Page.loadEventFired", began_s)),
+        first_contentful_paint_s=_since(began_s, marks.first_paint_s or events.first_paint_s),
+        largest_contentful_paint_s=(
+            None if is_trace_cut else _since(began_s, marks.largest_paint_s)
+        ),
+        browser_starts=lenient_json.number(driver, "starts"),
+        browser_ready_s=_ready_s(driver),
+        browser_cpu_s=_cpu_s(driver),
+        navigated_s=_navigated_s(driver, "started_ns"),
+        dialogs=_dialogs(driver),
+        navigation_ns=round(began_s / NS) or None,
+        navigated_at=events.calendar(began_s),
+        title=lenient_json.text(driver, "title", 500),
+        pictures_end_s=pictures_end_s,
+        notes=tuple(notes),
+        remarks=tuple(_remarks(driver, pictures_end_s, is_trace_cut=is_trace_cut)),
+    )
+
+
+def _driver(folder: Path) -> JsonObject:
+    try:
+        driver = untrusted_json.value(
+            untrusted_files.text(folder / "load.json", most=MOST_LOAD_BYTES)
+        )
+    except FileNotFoundError:
+        raise LoadError("the browser's driver left no load.json") from None
+    except ValueError as error:
+        raise LoadError(f"load.json is unreadable: {error}") from None
+    if not isinstance(driver, dict) or driver.get("schema") != SCHEMA:
+        raise LoadError(f"load.json does not have schema {SCHEMA}")
+    if (ended := lenient_json.text(driver, "ended", 40)) not in _ENDINGS:
+        raise LoadError(f"load.json: ended as {ended!r}; known: {', '.join(_ENDINGS)}")
+    return driver
+
+
+@dataclass
+class _Events:
+    """What the events report besides requests."""
+
+    requests: RequestCollector = field(default_factory=RequestCollector)
+    loader: str = ""
+    """Loader of the document; the trace calls it navigation ID."""
+    requested_s: float | None = None
+    """When the document was requested, on the browser's clock."""
+    requested_at: float | None = None
+    """The same in seconds since 1970."""
+    first_paint_s: float | None = None
+    _session: str = ""
+    _fired: list[tuple[str, float]] = field(default_factory=list)
+
+    def take(self, event: JsonObject) -> None:
+        """Handle an event; events come in order."""
+        method, params = lenient_json.text(event, "method", 80), lenient_json.part(event, "params")
+        self.requests.take(method, params)
+        session = lenient_json.text(event, "sessionId", 80)
+        at_s = lenient_json.number(params, "timestamp")
+        if method == "Network.requestWillBeSent" and not self.loader:
+            self._begin(session, params)
+        elif method.startswith("Page.") and session == self._session and at_s is not None:
+            self._of_page(method, params, at_s)
+
+    def at(self, method: str, began_s: float) -> float | None:
+        """Return when an event of the page first fired after the navigation began."""
+        times = (at_s for which, at_s in self._fired if which == method and at_s >= began_s)
+        return next(times, None)
+
+    def calendar(self, clock_s: float) -> float | None:
+        """Return a time of the browser's clock in seconds since 1970."""
+        if self.requested_s is None or self.requested_at is None:
+            return None
+        at = self.requested_at + clock_s - self.requested_s
+        return at if 0 <= at < MOST_CALENDAR_S else None
+
+    def _begin(self, session: str, params: JsonObject) -> None:
+        if lenient_json.text(params, "type", 40) == "Document":
+            self.loader = lenient_json.text(params, "loaderId", 200)
+            self.requested_s = lenient_json.number(params, "timestamp")
+            self.requested_at = lenient_json.number(params, "wallTime")
+            self._session = session
+
+    def _of_page(self, method: str, params: JsonObject, at_s: float) -> None:
+        if method in {"Page.loadEventFired", "Page.domContentEventFired"}:
+            self._fired.append((method, at_s))
+        elif _of(params) == (self.loader, "firstContentfulPaint"):
+            self.first_paint_s = at_s
+
+
+def _of(lifecycle: JsonObject) -> tuple[str, str]:
+    return lenient_json.text(lifecycle, "loaderId", 200), lenient_json.text(lifecycle, "name", 80)
+
+
+def _events(file: Path, notes: list[str]) -> _Events:
+    events = _Events()
+    for event in _objects(file, notes):
+        events.take(event)
+    if events.requests.left_out:
+        notes.append(f"{events.requests.left_out} further requests are dropped")
+    return events
+
+
+@dataclass
+class _Marks:
+    """Times of the trace, in seconds on the browser's clock."""
+
+    began_s: float | None = None
+    first_paint_s: float | None = None
+    largest_paint_s: float | None = None
+    """Of the last candidate; each candidate is larger than the one before."""
+
+    def take(self, event: JsonObject, loader: str) -> None:
+        """Handle an event of the trace if it belongs to this navigation.
+
+        A page's script can make marks of any name and time (``performance.mark``), with the same
+        navigation ID. Only the browser's own marks name a frame beside their data.
+        """
+        arguments = lenient_json.part(event, "args")
+        data, at_us = lenient_json.part(arguments, "data"), lenient_json.number(event, "ts")
+        if at_us is None or lenient_json.text(data, "navigationId", 200) != loader:
+            return
+        if not lenient_json.text(arguments, "frame"):
+            return
+        name, at_s = lenient_json.text(event, "name", 80), at_us * US
+        if name == "navigationStart":
+            self.began_s = self.began_s or at_s
+        elif name == "firstContentfulPaint":
+            self.first_paint_s = self.first_paint_s or at_s
+        elif name == "largestContentfulPaint::Candidate":
+            self.largest_paint_s = max(self.largest_paint_s or at_s, at_s)
+
+
+def _marks(folder: Path, loader: str, notes: list[str]) -> _Marks:
+    marks = _Marks()
+    if loader:
+        for event in _objects(folder / "trace.jsonl", notes):
+            marks.take(event, loader)
+    return marks
+
+
+def _frames(folder: Path, began_s: float, notes: list[str]) -> tuple[Frame, ...]:
+    """Return the pictures since the start of the navigation, in order of time."""
+    frames = []
+    for record in _objects(folder / "frames.jsonl", notes):
+        at_us, name = lenient_json.number(record, "ts"), lenient_json.text(record, "file", 40)
+        if at_us is not None and at_us * US >= began_s and _PICTURE.fullmatch(name):
+            frames.append(Frame(at_us * US - began_s, folder / name))
+    if len(frames) > MOST_FRAMES:
+        notes.append(f"{len(frames) - MOST_FRAMES} pictures are dropped")
+    return tuple(sorted(frames, key=lambda frame: frame.at_s)[:MOST_FRAMES])
+
+
+def _objects(file: Path, notes: list[str]) -> Iterator[JsonObject]:
+    """Read a file of JSON lines; a missing file has none."""
+    try:
+        yield from lenient_json.objects(file)
+    except FileNotFoundError:
+        return
+    except untrusted_files.UnreadableError as error:
+        notes.append(str(error))
+
+
+def _since(began_s: float, at_s: float | None) -> float | None:
+    return None if at_s is None or at_s < began_s else at_s - began_s
+
+
+def _ready_s(driver: JsonObject) -> float | None:
+    passed_s = _navigated_s(driver, "began_ns")
+    return (
+        None
+        if passed_s is None
+        else passed_s - (lenient_json.number(driver, "before_ns") or 0.0) * NS
+    )
+
+
+def _cpu_s(driver: JsonObject) -> float | None:
+    used_s = lenient_json.number(driver, "cpu_s")
+    return None if used_s is None else used_s - (lenient_json.number(driver, "before_cpu_s") or 0.0)
+
+
+def _navigated_s(driver: JsonObject, since: str) -> float | None:
+    began, navigated = (lenient_json.number(driver, name) for name in (since, "navigated_ns"))
+    return None if began is None or navigated is None else (navigated - began) * NS
+
+
+def _pictures_end_s(driver: JsonObject, frames: Sequence[Frame]) -> float | None:
+    if driver.get("pictures_cut") is not True:
+        return None
+    return frames[-1].at_s if frames else 0.0
+
+
+def _remarks(
+    driver: JsonObject, pictures_end_s: float | None, *, is_trace_cut: bool
+) -> Iterator[str]:
+    """Yield what is missing that no request depends on."""
+    if pictures_end_s is not None:
+        yield f"the pictures end at {pictures_end_s:.2f} s, so there is no Speed Index"
+    if is_trace_cut:
+        yield "the trace is cut off, so there is no Largest Contentful Paint"
+    notes = driver.get("notes")
+    texts = [one for one in notes if isinstance(one, str)] if isinstance(notes, list) else []
+    yield from (lenient_json.clean(one, 500) for one in texts[:MOST_NOTES])
+
+
+def _dialogs(driver: JsonObject) -> tuple[tuple[str, str], ...]:
+    dialogs = lenient_json.parts(driver, "dialogs")[:MOST_DIALOGS]
+    return tuple(
+        (lenient_json.text(one, "type", 40), lenient_json.text(one, "message", 500))
+        for one in dialogs
+    )

@@ -1,0 +1,107 @@
+"""Durations of a load and of its requests.
+
+Only complete responses over the network count: browsers abort requests themselves, and the end of
+a failed request is not a last byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
+
+Interval = tuple[float, float]
+"""Start and end, in seconds since the navigation started."""
+
+
+def fetched(load: BrowserLoad) -> tuple[PageRequest, ...]:
+    """Return the requests whose responses arrived completely over the network."""
+    return tuple(one for one in load.on_network() if not one.failed and one.ended_s is not None)
+
+
+def time_to_first_byte_s(load: BrowserLoad) -> float | None:
+    """Return when the page's own response began to arrive, after redirects; None if not known.
+
+    A HAR file has only the end of ``wait``, which is read as the end of the header.
+    """
+    document = next((one for one in load.requests if not one.redirected_to), None)
+    if document is None or not document.is_on_network:
+        return None
+    began_s = document.headers_start_s
+    return document.headers_end_s if began_s is None else began_s
+
+
+def page_load_time_s(load: BrowserLoad) -> float | None:
+    """Return when the last byte arrived; None without one."""
+    return max((one.ended_s for one in fetched(load) if one.ended_s is not None), default=None)
+
+
+def network_page_load_time_s(load: BrowserLoad) -> float | None:
+    """Return for how long at least one resource was between queueing and its last byte.
+
+    Biswal & Gnawali 2016, section 3.1: the time solely in network activity. Overlapping resources
+    count once, and time in which only scripts ran does not count.
+    """
+    waits = [span for one in fetched(load) if (span := queued_until_whole(one))]
+    return sum(end - start for start, end in merged(waits)) if waits else None
+
+
+def queued_until_whole(request: PageRequest) -> Interval | None:
+    """Return the interval from the page's request to the last byte."""
+    return _interval(request.queued_s, request.ended_s)
+
+
+def sent_until_whole(request: PageRequest) -> Interval | None:
+    """Return the interval from sending the request to the last byte."""
+    return _interval(request.send_start_s, request.ended_s)
+
+
+def sent_until_answered(request: PageRequest) -> Interval | None:
+    """Return the interval from sending the request to the response's header.
+
+    Zhang & Song 2023 call it the round-trip time; it includes queueing and computing on the server.
+    """
+    return _interval(request.send_start_s, request.headers_end_s)
+
+
+def _interval(start: float | None, end: float | None) -> Interval | None:
+    return None if start is None or end is None or end < start else (start, end)
+
+
+def merged(intervals: Iterable[Interval]) -> list[Interval]:
+    """Return the union of intervals as disjoint intervals, in order."""
+    disjoint: list[Interval] = []
+    for start, end in sorted(intervals):
+        if disjoint and start <= disjoint[-1][1]:
+            disjoint[-1] = (disjoint[-1][0], max(disjoint[-1][1], end))
+        else:
+            disjoint.append((start, end))
+    return disjoint
+
+
+def wire_bytes(load: BrowserLoad) -> int:
+    """Return the bytes of all responses, header and body, on the wire; broken ones included."""
+    return sum(one.wire_bytes for one in load.on_network())
+
+
+def throughput(load: BrowserLoad) -> float | None:
+    """Return the bytes of all complete responses over the page load time, in byte/s.
+
+    Zhang & Song 2023, section 5: all received data over the time to receive the entire response.
+    """
+    took_s = page_load_time_s(load)
+    return sum(one.wire_bytes for one in fetched(load)) / took_s if took_s else None
+
+
+def connections(load: BrowserLoad) -> int | None:
+    """Return the number of connections; None if the browser did not report all of them."""
+    over = [one.connection for one in load.on_network() if one.status]
+    return len(set(over)) if over and all(over) else None
+
+
+def lengths(
+    requests: Sequence[PageRequest], of: Callable[[PageRequest], Interval | None]
+) -> list[float | None]:
+    """Return the length of an interval for each request."""
+    spans = map(of, requests)
+    return [None if span is None else span[1] - span[0] for span in spans]

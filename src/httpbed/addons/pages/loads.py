@@ -1,0 +1,137 @@
+"""Page loads of a campaign: which trials are loads, what each left, and which is typical.
+
+What a load left is large (events, a trace, pictures), and a campaign may have thousands. So values
+of all loads come from the tables, as those of any trial, and loads are read one by one, where a
+picture needs them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from httpbed.addons.pages.load import driver_output, speed_index
+from httpbed.addons.pages.load.browser_load import BrowserLoad
+from httpbed.addons.pages.load.screenshots import PictureError
+from httpbed.addons.pages.load.speed_index import Band, ProgressPoint
+from httpbed.addons.pages.page import PageLoad
+from httpbed.experiment.treatment import TreatmentKey
+from httpbed.results.sample import samples, scenario
+from httpbed.store import layout
+from httpbed.store.results import Results
+
+Floats = NDArray[np.float64]
+Row = Mapping[str, Any]
+"""Of the table of trials."""
+
+CLIENT = "client"
+"""Folder of the browser among what a trial left."""
+MEASURES = ("speed_index", "page_load_time", "onload_time")
+"""By which a load is typical: the first of them that was observed."""
+
+
+@dataclass(frozen=True)
+class PageTrial:
+    """The last attempt at a trial that loads a page, and its load."""
+
+    block: int
+    trial: str
+    attempt: int
+    levels: Mapping[str, str]
+    outcome: str
+    load: BrowserLoad
+
+    @property
+    def name(self) -> str:
+        """As ``httpbed report --trial`` takes it."""
+        return f"{self.block}/{self.trial}"
+
+
+def is_page(results: Results, levels: Mapping[str, str]) -> bool:
+    """Whether a treatment loads a page."""
+    return isinstance(scenario(results, levels).workload, PageLoad)
+
+
+def has_pages(results: Results) -> bool:
+    """Whether any treatment loads a page."""
+    return any(is_page(results, levels) for levels in results.experiment.treatments())
+
+
+def bands(results: Results) -> dict[TreatmentKey, Counter[Band]]:
+    """Count the loads of each treatment that loads a page in each band of the Speed Index."""
+    found = samples(results, "speed_index")
+    return {
+        key: Counter(map(speed_index.band, sample.observed.values()))
+        for key, sample in found.items()
+        if is_page(results, sample.levels)
+    }
+
+
+def read(results: Results, row: Row) -> PageTrial | None:
+    """Read an attempt's load; None if it is absent or was altered."""
+    if results.artifacts.altered(row, CLIENT):
+        return None
+    try:
+        load = driver_output.read(folder(results, row))
+    except driver_output.LoadError:
+        return None
+    return PageTrial(
+        block=row["block"],
+        trial=row["trial"],
+        attempt=row["attempt"],
+        levels={name: row[name] for name in results.experiment.factors},
+        outcome=row["outcome"],
+        load=load,
+    )
+
+
+def folder(results: Results, row: Row) -> Path:
+    """Return the folder of an attempt's browser."""
+    kept = layout.artifacts(results.directory, row["block"], row["trial"], row["attempt"])
+    return kept / CLIENT
+
+
+def typical(rows: Sequence[Row], values: Mapping[tuple[str, int], float]) -> list[Row]:
+    """Order rows by the distance of their value to the median; rows without a value come last."""
+    known = [value for row in rows if (value := _value(row, values)) is not None]
+    middle = float(np.median(known)) if known else 0.0
+
+    def distance(row: Row) -> tuple[float, int]:
+        value = _value(row, values)
+        return (float("inf") if value is None else abs(value - middle), row["block"])
+
+    return sorted(rows, key=distance)
+
+
+def _value(row: Row, values: Mapping[tuple[str, int], float]) -> float | None:
+    return values.get((row["trial"], row["attempt"]))
+
+
+def progress(load: BrowserLoad) -> tuple[ProgressPoint, ...]:
+    """Return a load's visual progress; empty if it is unknown or unreadable."""
+    try:
+        return speed_index.of_load(load)
+    except PictureError:
+        return ()
+
+
+def complete_at(steps: Sequence[ProgressPoint], times_s: Floats) -> Floats:
+    """Return how complete the screen was at each of some times."""
+    if not steps:
+        return np.zeros_like(times_s)
+    begins = np.array([step.at_s for step in steps])
+    after = np.searchsorted(begins, times_s, side="right") - 1
+    return np.array([step.complete for step in steps])[np.maximum(after, 0)]
+
+
+def median_progress(loads: Sequence[Sequence[ProgressPoint]]) -> tuple[Floats, Floats]:
+    """Return the times at which any of some loads changes, and the median completeness then."""
+    times = np.unique([step.at_s for steps in loads for step in steps])
+    curves = [complete_at(steps, times) for steps in loads if steps]
+    return (times, np.median(curves, axis=0)) if curves else (times, np.zeros_like(times))

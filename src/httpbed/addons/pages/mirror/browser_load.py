@@ -1,0 +1,161 @@
+"""One cold load of a site by a browser over a link without impairments, and its requests."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from httpbed.addons.pages.load import driver_output
+from httpbed.addons.pages.load.browser_load import BrowserLoad
+from httpbed.addons.pages.load.driver_output import LoadError
+from httpbed.addons.pages.page import OWN_ORIGIN, PageLoad
+from httpbed.addons.pages.sites import site as sites
+from httpbed.addons.pages.sites.catalog import CachedSite
+from httpbed.addons.pages.sites.site import Site
+from httpbed.base import untrusted_files
+from httpbed.base.errors import BedError
+from httpbed.campaign import campaign_setup, preparation
+from httpbed.programs.catalog import Catalog
+from httpbed.trial import isolation
+from httpbed.trial.plan import CampaignSetup
+from httpbed.trial.run import runner
+
+TIME_LIMIT_S = 60.0
+_OWN = f"https://{OWN_ORIGIN}"
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class LoadedRequests:
+    """The requests of one page load."""
+
+    paths: dict[str, int]
+    """Paths on the page's own origin with a complete response, and how many requests each had."""
+    missing: tuple[str, ...]
+    """Paths on that origin without one."""
+    outside: tuple[str, ...]
+    """URLs on other origins."""
+    ended: str
+    """Why the load failed, or is not known completely; empty for a complete load."""
+    in_parts: tuple[str, ...] = ()
+    """Paths with requests for parts, as players send."""
+
+
+class BrowserLoader:
+    """Loads pages, each as a trial."""
+
+    def __init__(self, catalog: Catalog, browser: str, server: str, say: Say) -> None:
+        """Use a client that loads pages and a server, by the names of their recipes."""
+        self._catalog, self._browser, self._server, self._say = catalog, browser, server, say
+        self._number = 0
+
+    def load(self, site: Path, scratch: Path) -> LoadedRequests:
+        """Load a site once; artifacts stay below ``scratch``.
+
+        Raises:
+            BedError: The bed failed.
+            HostError: This machine cannot run the load.
+        """
+        self._number += 1
+        document = _experiment(site, self._browser, self._server)
+        loaded = preparation.load(document, self._catalog)
+        # The site is served in place: it is not finished, and no campaign needs a copy.
+        stored = CachedSite(sites.read(site), site)
+        stored_sites = {one.key: stored for one in loaded.workloads() if isinstance(one, PageLoad)}
+        loaded = replace(loaded, sites=stored_sites)
+        setup = campaign_setup.make_setup(loaded, self._catalog, say=self._say)
+        artifacts = scratch / f"load-{self._number}"
+        asyncio.run(self._run(loaded, setup, artifacts))
+        try:
+            return requests_of(driver_output.read(artifacts / "client"))
+        except LoadError as error:
+            last_line = untrusted_files.last_line(artifacts / "client", "chromium-output.txt")
+            raise BedError(
+                f"{self._browser} wrote no record of its load: {error} ({last_line})"
+            ) from None
+
+    async def _run(
+        self, loaded: preparation.LoadedExperiment, setup: CampaignSetup, artifacts: Path
+    ) -> None:
+        planned = setup.plan(loaded.trials[0])
+        sandbox = isolation.sandbox_spec(setup, planned, artifacts)
+        await runner.run(sandbox, planned.attempt, artifacts)
+
+
+def requests_of(load: BrowserLoad) -> LoadedRequests:
+    """Sort the requests of a load."""
+    paths: dict[str, int] = {}
+    missing, outside, in_parts = list[str](), list[str](), list[str]()
+    for request in load.requests:
+        if not request.url.startswith(("http:", "https:", "ws:", "wss:")):
+            continue
+        path = request.url.removeprefix(_OWN).partition("#")[0]
+        if not request.url.startswith(_OWN + "/"):
+            outside.append(request.url)
+        elif request.status == _PARTIAL:
+            in_parts.append(path)
+        elif request.failed or request.status != _OK:
+            missing.append(path)
+        else:
+            paths[path] = paths.get(path, 0) + 1
+    wrong = [] if load.ended == "loaded" else [f"{load.ended}: {load.reason}"]
+    ended = "; ".join([*wrong, *load.notes])
+    return LoadedRequests(paths, _once(missing), _once(outside), ended, _once(in_parts))
+
+
+def differences(site: Site, load: LoadedRequests) -> list[str]:
+    """Return how the requests of a cold load differ from those that its site lists."""
+    listed = {one.path: one.requested for one in site.resources if one.requested}
+    found = [
+        f"{path} was requested {load.paths.get(path, 0)} times instead of {listed.get(path, 0)}"
+        for path in sorted({*listed, *load.paths})
+        if load.paths.get(path, 0) != listed.get(path, 0)
+    ]
+    found += [f"{path} was requested and does not exist" for path in load.missing]
+    found += [f"{url} on another origin was requested" for url in load.outside]
+    found += [f"{path} was requested in parts" for path in load.in_parts]
+    return found + ([f"the load ended: {load.ended}"] if load.ended else [])
+
+
+def _once(found: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(found))
+
+
+_OK, _PARTIAL = 200, 206
+
+
+def _experiment(site: Path, browser: str, server: str) -> str:
+    """Return the experiment; a JSON string is also a TOML string."""
+    values: dict[str, Any] = {"browser": browser, "server": server, "folder": str(site.absolute())}
+    quoted = {name: json.dumps(text, ensure_ascii=False) for name, text in values.items()}
+    return _EXPERIMENT.format(**quoted, time_limit=TIME_LIMIT_S)
+
+
+_EXPERIMENT = """
+schema = 1
+name = "mirror"
+question = "What does this page ask for?"
+seed = 1
+replicates = 1
+time_limit = "{time_limit:g} s"
+
+[topology]
+hosts = ["client", "server"]
+links = [{{ between = ["client", "server"], rate = "1 Gbit/s", delay = "1 ms" }}]
+
+[roles.client]
+implementation = {browser}
+http_version = "2"
+
+[roles.server]
+implementation = {server}
+
+[workload]
+kind = "page"
+page = {{ folder = {folder} }}
+"""

@@ -1,0 +1,216 @@
+"""The page-load workload: which page a browser loads, and the state in which the load begins."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, Tag
+
+from httpbed.base import spellings
+from httpbed.base.errors import RejectedValueError
+from httpbed.base.units import Bytes
+from httpbed.base.value import Value
+from httpbed.experiment.alternatives import chosen
+
+Visit = Literal["cold", "warm connection", "repeat view", "resumed", "early data", "discovery"]
+"""The browser's state at the beginning of the load."""
+PageCapability = Literal[
+    "page",
+    "recorded page",
+    "page: warm connection",
+    "page: repeat view",
+    "page: resumed",
+    "page: early data",
+    "page: discovery",
+]
+"""A capability that a page load needs of the client, or of the server."""
+OriginName = Annotated[
+    str,
+    Field(
+        pattern=spellings.ORIGIN,
+        max_length=253,
+    ),
+]
+OWN_ORIGIN = "server.httpbed.test"
+"""Host name of every page but recorded ones, which keep theirs. The .test domain never resolves on
+the Internet (RFC 6761)."""
+MOST_ORIGINS = 200
+_VISITS: Mapping[Visit, PageCapability] = {
+    "warm connection": "page: warm connection",
+    "repeat view": "page: repeat view",
+    "resumed": "page: resumed",
+    "early data": "page: early data",
+    "discovery": "page: discovery",
+}
+_VIEWPORT = re.compile(r"[1-9][0-9]{1,3}x[1-9][0-9]{1,3}")
+SMALLEST_IMAGE, LARGEST_IMAGE = 100, 10**8
+"""Bounds of an image of a synthetic page, in bytes."""
+MOST_OBJECTS = 1000
+HTML_BYTES_EACH = 100
+"""Approximate bytes of HTML for each image of a synthetic page."""
+
+
+def _count(value: object) -> object:
+    """Accept a count written as a text, because the levels of factors are texts."""
+    return int(value) if isinstance(value, str) and value.isdecimal() else value
+
+
+def _image_size(size: int) -> int:
+    if not SMALLEST_IMAGE <= size <= LARGEST_IMAGE:
+        bounds = f"use {SMALLEST_IMAGE} B to {LARGEST_IMAGE // 10**6} MB"
+        raise RejectedValueError(f"{size} B is out of range for an image", bounds)
+    return size
+
+
+def _viewport(value: object) -> object:
+    if not isinstance(value, str) or not _VIEWPORT.fullmatch(value):
+        reason = "is not a width and a height in pixels, 10 to 9999"
+        raise RejectedValueError(reason, 'write it like "1366x768"')
+    return value
+
+
+class KnownPage(Value):
+    """Facts about a page that are known before its load; httpbed fills them in."""
+
+    sha256: str | None = Field(default=None, pattern=spellings.SHA256)
+    """Digest of the site. If the experiment gives it, the page must have this digest."""
+    requests: int | None = Field(default=None, ge=1)
+    """Number of requests of a cold load."""
+    weight: Bytes | None = None
+    """Total length of all bodies of a cold load."""
+    entry: str | None = Field(default=None, pattern=spellings.URL_PATH)
+    """URL path of the page's document."""
+    origins: list[OriginName] | None = Field(default=None, min_length=1, max_length=MOST_ORIGINS)
+    """Host names of the page's origins, that of the document first."""
+    icon: bool | None = None
+    """Whether a load requests ``/favicon.ico``. Default: it does not, because the page names its
+    icon."""
+    version: str | None = Field(default=None, max_length=200)
+    """Another property that determines the page's bytes, such as the version of its generator."""
+
+    def load_requests(self) -> int:
+        """Return the number of requests of a cold load; 1 if it is not known yet."""
+        return self.requests or 1
+
+    def load_bytes(self) -> int:
+        """Return the total length of all bodies of a cold load; 0 if it is not known yet."""
+        return self.weight or 0
+
+
+class NamedPage(KnownPage):
+    """A page that ``httpbed pages`` lists."""
+
+    name: str = Field(pattern=spellings.PAGE)
+
+
+class SyntheticPage(KnownPage):
+    """A page of equal images, after Biswal and Gnawali (2016, section 3.2)."""
+
+    objects: Annotated[int, Field(ge=1, le=MOST_OBJECTS, strict=True), BeforeValidator(_count)]
+    """Number of images."""
+    size: Annotated[Bytes, AfterValidator(_image_size)]
+    """Size of each image, from 100 B to 100 MB."""
+
+    def load_requests(self) -> int:
+        """Return the number of images plus one for the document."""
+        return self.requests or self.objects + 1
+
+    def load_bytes(self) -> int:
+        """Return the approximate length of all images and of the document."""
+        return self.weight or self.objects * (self.size + HTML_BYTES_EACH)
+
+
+class FolderPage(KnownPage):
+    """The user's own page, made self-contained by ``httpbed mirror``."""
+
+    folder: str = Field(min_length=1)
+    """The page's folder, relative to the experiment file."""
+
+
+class RecordedPage(KnownPage):
+    """A site rebuilt from a HAR file."""
+
+    har: str = Field(min_length=1)
+    """The HAR file, relative to the experiment file."""
+    order: Literal["recorded", "its own"] | None = None
+    """What requests the page's resources. ``recorded``: a skeleton page, in the order of the HAR
+    file. ``its own``: the page itself, which needs all bodies in the HAR file. Default: ``its own``
+    if possible."""
+
+
+def _named(value: object) -> object:
+    """Accept a text as the name of a page."""
+    return {"name": value} if isinstance(value, str) else value
+
+
+Page = Annotated[
+    Annotated[NamedPage, Tag("<named>")]
+    | Annotated[SyntheticPage, Tag("<synthetic>")]
+    | Annotated[FolderPage, Tag("<folder>")]
+    | Annotated[RecordedPage, Tag("<recorded>")],
+    chosen(
+        '"startbootstrap-agency"',
+        name="<named>",
+        objects="<synthetic>",
+        size="<synthetic>",
+        folder="<folder>",
+        har="<recorded>",
+        order="<recorded>",
+    ),
+    BeforeValidator(_named),
+]
+"""A named page, a synthetic page, the user's own page, or a page from a HAR file."""
+
+
+class PageLoad(Value):
+    """A page with all its resources, loaded by a browser."""
+
+    kind: Literal["page"]
+    """``page``: a browser loads the page until it sends no more requests."""
+    page: Page
+    """The page: a name that ``httpbed pages`` lists, ``{ objects = 64, size = "10 kB" }`` for equal
+    images, ``{ folder = ... }`` for your own page, or ``{ har = ... }`` for a HAR file."""
+    visit: Visit = "cold"
+    """``cold``: a new browser with an empty profile. ``warm connection``: the browser has a
+    connection to the server, but nothing of the page. ``repeat view``: it has loaded the page
+    before. ``resumed``: it has a TLS ticket (RFC 8446 section 2.2), but no connection. ``early
+    data``: it also sends its first request as early data. ``discovery``: an earlier visit over
+    HTTP/2 advertised HTTP/3 (RFC 7838)."""
+    viewport: Annotated[str, BeforeValidator(_viewport)] = "1366x768"
+    """Width and height of the visible part of the page, in CSS pixels."""
+    net_log: bool = Field(default=False, strict=True)
+    """Whether to keep the browser's net log, some megabytes per load."""
+
+    @property
+    def key(self) -> str:
+        """Digest that identifies the page's site in a campaign; equal pages have equal keys."""
+        return hashlib.sha256(self.page.model_dump_json().encode()).hexdigest()[:12]
+
+    @property
+    def resumption(self) -> Literal["none", "resumed", "early data"]:
+        """The TLS resumption of the measured load."""
+        return self.visit if self.visit in ("resumed", "early data") else "none"
+
+    def needs(self) -> Iterator[PageCapability]:
+        """Yield the capabilities that browser and server need."""
+        yield "page"
+        if isinstance(self.page, RecordedPage):
+            yield "recorded page"
+        if self.visit != "cold":
+            yield _VISITS[self.visit]
+
+    @property
+    def visits_before(self) -> int:
+        """Number of processes before the measured one: none, the browser repeats visits itself."""
+        return 0
+
+    def requests(self) -> int:
+        """Return the number of requests of a cold load; 1 if it is not known yet."""
+        return self.page.load_requests()
+
+    def body_bytes(self) -> int:
+        """Return the total length of all bodies; 0 if it is not known yet."""
+        return self.page.load_bytes()

@@ -1,0 +1,144 @@
+"""Resources of loads beside each other: when each began and ended, and how long it took.
+
+The upper part shows begin and end of each resource, as Figures 11 and 12 of Zhang and Song (2023)
+do; the lower one its time with and without what it waited in the browser, as Figure 5 of Biswal and
+Gnawali (2016) does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import SubFigure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from httpbed.addons.pages.load.browser_load import BrowserLoad
+from httpbed.addons.pages.report.phases import shortened
+from httpbed.base.errors import visible
+from httpbed.report.curves import WIDE_IN
+from httpbed.report.figures import MARKERS, QUIET, colours
+from httpbed.report.visible_figure import VisibleFigure, name_marks
+
+MOST_RESOURCES = 150
+MOST_NAME = 60
+"""Characters of a resource's path, where readers point at its mark."""
+SPANS_IN, TIMES_IN = 1.9, 1.9
+
+
+@dataclass(frozen=True)
+class Span:
+    """One resource, in seconds since the navigation began."""
+
+    queued_s: float
+    """When the page asked for it."""
+    sent_s: float
+    ended_s: float
+    name: str
+    """Its path, shortened."""
+
+
+def spans(load: BrowserLoad) -> list[Span]:
+    """List the resources for which the browser reported all three times, in request order."""
+    all_spans = []
+    for one in load.on_network():
+        queued = one.queued_s if one.queued_s is not None else one.started_s
+        sent, ended = one.send_start_s, one.ended_s
+        if queued is not None and sent is not None and ended is not None and not one.failed:
+            name = shortened(visible(one.path), MOST_NAME)
+            all_spans.append(Span(queued, sent, ended, name))
+    return sorted(all_spans, key=lambda span: (span.queued_s, span.sent_s))[:MOST_RESOURCES]
+
+
+def draw(loads: Mapping[str, BrowserLoad]) -> VisibleFigure:
+    """Draw the resources of typical loads."""
+    found = {name: spans(load) for name, load in loads.items()}
+    figure = VisibleFigure(figsize=(WIDE_IN, SPANS_IN + TIMES_IN), layout="constrained")
+    parts: Any = figure.subfigures(2, 1, height_ratios=(SPANS_IN + 0.2, TIMES_IN))
+    above, below = parts
+    _spans(above.subplots(1, len(found), sharex=True, sharey=True, squeeze=False)[0], found)
+    with_queue, without = below.subplots(1, 2, sharex=True, sharey=True)
+    _times(with_queue, found, "queueing included", queued=True)
+    _times(without, found, "queueing excluded", queued=False)
+    with_queue.set_ylabel("resource time (s)")
+    _legend(below, list(found))
+    return figure
+
+
+def _spans(grid: Sequence[Axes], found: Mapping[str, Sequence[Span]]) -> None:
+    hues = colours(found)
+    for axes, (name, many) in zip(grid, found.items(), strict=True):
+        rows = range(1, len(many) + 1)
+        wide = max(0.5, min(2.6, 90 / max(1, len(many))))
+        axes.hlines(
+            rows, [s.queued_s for s in many], [s.sent_s for s in many], QUIET, linewidth=0.6
+        )
+        hue = hues[name]
+        axes.hlines(rows, [s.sent_s for s in many], [s.ended_s for s in many], hue, linewidth=wide)
+        axes.set_title(name, loc="left", fontsize=9, fontweight="bold")
+        axes.set_xlabel("begin and end (s)")
+        _plain(axes)
+    most = max((len(many) for many in found.values()), default=1)
+    grid[0].set_ylim(most + 1, 0)
+    grid[0].set_xlim(left=0)
+    grid[0].set_ylabel("resource, as asked for")
+
+
+def _times(axes: Axes, found: Mapping[str, Sequence[Span]], what: str, *, queued: bool) -> None:
+    hues = colours(found)
+    for index, (name, many) in enumerate(found.items()):
+        times = [span.ended_s - (span.queued_s if queued else span.sent_s) for span in many]
+        (marked,) = axes.plot(
+            range(1, len(times) + 1),
+            times,
+            MARKERS[index % len(MARKERS)],
+            color=hues[name],
+            markersize=3.6,
+            fillstyle="full" if index % 2 else "none",
+            markeredgewidth=0.9,
+        )
+        texts = (f"{name}, {one.name}: {at:.3f} s" for one, at in zip(many, times, strict=True))
+        name_marks(marked, texts)
+    axes.set_title(what, loc="left", fontsize=9, fontweight="bold")
+    axes.set_xlabel("resource, as asked for")
+    axes.set_ylim(bottom=0)
+    _plain(axes)
+
+
+def _plain(axes: Axes) -> None:
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="both", color=QUIET, alpha=0.2, linewidth=0.6)
+    axes.set_axisbelow(True)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+
+
+def _legend(below: SubFigure, names: Sequence[str]) -> None:
+    """Name the marks above both panels, where there are none."""
+    hues = colours(names)
+    handles = [
+        Line2D(
+            [],
+            [],
+            linestyle="none",
+            label=name,
+            markersize=4,
+            marker=MARKERS[index % len(MARKERS)],
+            color=hues[name],
+            fillstyle="full" if index % 2 else "none",
+        )
+        for index, name in enumerate(names)
+    ]
+    below.legend(
+        handles=handles,
+        frameon=False,
+        fontsize=8,
+        loc="outside upper right",
+        ncols=len(names),
+        handletextpad=0.2,
+        borderpad=0,
+    )

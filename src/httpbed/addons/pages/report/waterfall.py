@@ -1,0 +1,203 @@
+"""The waterfall of a load: a bar for each request, in parts that grey and colour tell apart.
+
+The colour is the protocol, and what a request does is how high and how dark its bar is, so that a
+print in black and white tells it, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.patches import Patch
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
+from httpbed.addons.pages.report import phases
+from httpbed.addons.pages.report.phases import Kind
+from httpbed.base import units
+from httpbed.base.errors import visible
+from httpbed.report import series
+from httpbed.report.curves import WIDE_IN
+from httpbed.report.figures import INK, PALETTE, QUIET
+from httpbed.report.visible_figure import VisibleFigure, name_marks
+
+MOST_ROWS = 40
+"""Requests of a load that are drawn."""
+ROW_IN, FRAME_IN = 0.155, 1.0
+MOST_REASON = 26
+MOST_PATH = 120
+"""Characters of a resource's path, where readers point at its bar."""
+PROTOCOLS = {version: PALETTE[place] for version, place in series.PROTOCOLS.items()}
+CONNECT = "#6e6e6e"
+LETTERS = 7.5
+LETTER_SHARE = 0.011
+"""Width of a letter at the right, as a share of the axis."""
+MILESTONES_APART = 0.13
+"""Least distance of the names of two milestones, as a share of the width."""
+
+
+def draw(load: BrowserLoad) -> VisibleFigure:
+    """Draw the first requests of a load, and its milestones."""
+    rows = drawn(load)
+    figure = VisibleFigure(
+        figsize=(WIDE_IN, FRAME_IN + ROW_IN * max(4, len(rows))), layout="constrained"
+    )
+    axes = figure.subplots()
+    end = _end_s(load, rows)
+    for y, request in enumerate(rows):
+        _row(axes, y, request, end)
+    _frame(axes, rows, end)
+    _milestones(axes, load, end)
+    _legend(figure, rows)
+    return figure
+
+
+def drawn(load: BrowserLoad) -> list[PageRequest]:
+    """Return the requests that are drawn: the first of those with a time."""
+    return [one for one in load.requests if _begin_s(one) is not None][:MOST_ROWS]
+
+
+def left_out(load: BrowserLoad) -> str:
+    """Say what is not drawn; nothing where all is."""
+    rest = len(load.requests) - len(drawn(load))
+    if not rest:
+        return ""
+    return f"{rest} of its {len(load.requests)} requests are not drawn."
+
+
+def colour(request: PageRequest) -> str:
+    """Return the colour of a request's protocol."""
+    return PROTOCOLS.get(request.http_version, QUIET)
+
+
+def protocol(request: PageRequest) -> str:
+    """Name a request's protocol."""
+    if request.http_version in PROTOCOLS:
+        return f"HTTP/{request.http_version}"
+    return "other" if request.http_version else "not known"
+
+
+def bar(kind: Kind, hue: str) -> dict[str, Any]:
+    """Return how a phase is drawn: by its height, its fill and its edge."""
+    plain = {"edgecolor": "none", "linewidth": 0}
+    return {
+        "queue": {"height": 0.14, "facecolor": QUIET, **plain},
+        "connect": {"height": 0.46, "facecolor": "none", "edgecolor": CONNECT, "linewidth": 0.7},
+        "send": {"height": 0.74, "facecolor": INK, **plain},
+        "wait": {"height": 0.74, "facecolor": hue, "alpha": 0.33, **plain},
+        "receive": {"height": 0.74, "facecolor": hue, **plain},
+    }[kind]
+
+
+def _row(axes: Axes, y: int, request: PageRequest, end: float) -> None:
+    found = phases.bars(request)
+    for phase in found:
+        width = max(phase.end_s - phase.begin_s, 0.0015 * end)
+        (drawn_bar,) = axes.barh(y, width, left=phase.begin_s, **bar(phase.kind, colour(request)))
+        took = units.format_duration(phase.end_s - phase.begin_s, units.SHORT_DIGITS)
+        name_marks(drawn_bar, [f"{request.path[:MOST_PATH]}: {phase.kind} {took}"])
+    if not found:
+        axes.plot([_begin_s(request) or 0.0], [y], "|", color=QUIET, markersize=5)
+    axes.annotate(
+        _note(request),
+        (1.0, y),
+        xycoords=("axes fraction", "data"),
+        ha="right",
+        va="center_baseline",
+        fontsize=LETTERS - 1,
+        color=INK,
+    )
+
+
+def _note(request: PageRequest) -> str:
+    if request.failed:
+        return phases.shortened(visible(request.failed), MOST_REASON)
+    if request.from_cache:
+        return "cache"
+    size = units.format_size(request.wire_bytes, units.SHORT_DIGITS) if request.wire_bytes else ""
+    status = str(request.status) if request.status not in {0, 200} else ""
+    return ", ".join(filter(None, (status, size)))
+
+
+def _begin_s(request: PageRequest) -> float | None:
+    return request.queued_s if request.queued_s is not None else request.started_s
+
+
+def _end_s(load: BrowserLoad, rows: Sequence[PageRequest]) -> float:
+    ends = [phase.end_s for one in rows for phase in phases.bars(one)]
+    return max([*ends, *(at for _, at in milestones(load)), 1e-3])
+
+
+def milestones(load: BrowserLoad) -> list[tuple[str, float]]:
+    """List what happened to the page itself, in order of time."""
+    moments = (
+        ("FCP", load.first_contentful_paint_s),
+        ("LCP", load.largest_contentful_paint_s),
+        ("DOM", load.content_loaded_s),
+        ("onload", load.onload_s),
+    )
+    return sorted(((name, at) for name, at in moments if at is not None), key=lambda pair: pair[1])
+
+
+def _milestones(axes: Axes, load: BrowserLoad, end: float) -> None:
+    """Mark them, and name them above: close ones share a name."""
+    groups: list[list[tuple[str, float]]] = []
+    for name, at_s in milestones(load):
+        axes.axvline(at_s, color=INK, linewidth=0.7, linestyle=(0, (4, 2)), alpha=0.65, zorder=0)
+        if groups and at_s - groups[-1][0][1] < MILESTONES_APART * end:
+            groups[-1].append((name, at_s))
+        else:
+            groups.append([(name, at_s)])
+    for group in groups:
+        axes.annotate(
+            ", ".join(name for name, _ in group),
+            (group[0][1], 1.0),
+            xycoords=("data", "axes fraction"),
+            xytext=(0, 2),
+            textcoords="offset points",
+            fontsize=LETTERS,
+            ha="left",
+        )
+
+
+def _frame(axes: Axes, rows: Sequence[PageRequest], end: float) -> None:
+    names = phases.short_names(rows)
+    axes.set_yticks(range(len(rows)), names, fontsize=LETTERS)
+    axes.set_ylim(max(4, len(rows)) - 0.4, -0.7)
+    letters = max(map(len, map(_note, rows)), default=0)
+    axes.set_xlim(0, end * (1.03 + LETTER_SHARE * letters))
+    axes.tick_params(axis="y", length=0, pad=3)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.xaxis.set_major_locator(MaxNLocator(8, steps=[1, 2, 2.5, 5, 10]))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.grid(axis="x", color=QUIET, alpha=0.25, linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.set_xlabel("time since the start of the navigation (s)")
+
+
+def _legend(figure: VisibleFigure, rows: Sequence[PageRequest]) -> None:
+    figure.legend(
+        handles=list(_signs(rows)),
+        loc="outside upper left",
+        ncols=8,
+        frameon=False,
+        fontsize=8,
+        handlelength=1.3,
+        handletextpad=0.5,
+        columnspacing=1.2,
+        borderpad=0,
+    )
+
+
+def _signs(rows: Sequence[PageRequest]) -> Iterator[Patch]:
+    used = {phase.kind for one in rows for phase in phases.bars(one)}
+    hues = dict.fromkeys((protocol(one), colour(one)) for one in rows if one.is_on_network)
+    for kind in phases.KINDS:
+        if kind in used:
+            style = bar(kind, CONNECT)
+            style.pop("height")
+            yield Patch(label=kind, **style)
+    for name, hue in hues:
+        yield Patch(label=name, facecolor=hue)

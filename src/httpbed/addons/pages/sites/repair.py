@@ -1,0 +1,336 @@
+"""Repairs pages so that a load sends no request to other hosts, and none for missing files.
+
+Changes in the page and its style sheets:
+
+* References to other hosts (web fonts, scripts of CDNs, analytics, maps, videos) are removed, and
+  so are hints for requests in advance (preconnect, prefetch) or later (manifest, refresh).
+* A link to a missing file is replaced by the only file of the same name; without one it is removed.
+* Images and frames that load when they come near the viewport load at once, because how near that
+  is depends on the browser's estimate of the network.
+* The icon becomes an empty data URL, because only some browsers request one.
+
+Equal pages give equal repairs. Inline scripts that insert further scripts are removed if they name
+another host.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
+from urllib.parse import unquote, urljoin, urlsplit
+
+from httpbed.addons.pages.sites.markup import Element, change_elements, change_references
+from httpbed.addons.pages.sites.site import url_path
+
+_INERT_SCHEMES = re.compile(r"(data|blob|about|javascript|mailto|tel):|#", re.IGNORECASE)
+_HINTS = frozenset(
+    ("preconnect", "dns-prefetch", "prefetch", "preload", "modulepreload", "prerender", "manifest")
+)
+_ICONS = frozenset(("icon", "apple-touch-icon", "mask-icon", "apple-touch-startup-image"))
+_EMPTY_ICON = '<link rel="icon" href="data:,">'
+_INSERTS = re.compile(
+    r"createElement\(\s*[\"'](?:script|iframe|img|link)|document\.write|new Image"
+)
+_NAMES_OUTSIDE = re.compile(r"[\"'](?:https?:)?//[\w-]+\.|google-analytics|googletagmanager")
+_HEAD = re.compile(r"<head(?:\s[^>]*+)?>", re.IGNORECASE)
+_HTML = re.compile(r"<html(?:\s[^>]*+)?>", re.IGNORECASE)
+_DOCTYPE = re.compile(r"<!doctype[^>]*+>", re.IGNORECASE)
+"""A page's head begins behind one of these; a text without any may be part of a page."""
+
+_SOURCES = {
+    "img": ("src",),
+    "script": ("src",),
+    "iframe": ("src",),
+    "frame": ("src",),
+    "embed": ("src",),
+    "audio": ("src",),
+    "video": ("src", "poster"),
+    "source": ("src",),
+    "track": ("src",),
+    "input": ("src",),
+    "object": ("data",),
+    "image": ("href", "xlink:href"),
+    "use": ("href", "xlink:href"),
+    "body": ("background",),
+    "table": ("background",),
+    "td": ("background",),
+}
+"""Element -> attributes with the URL of a resource."""
+_REQUESTED = frozenset(("img", "script", "iframe", "frame", "embed", "body"))
+"""Elements whose resource every load requests."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A file of the site that a text refers to."""
+
+    path: str
+    """Path in the URL, with its query."""
+    kind: str
+    """``needed``, ``sheet`` and ``frame`` are requested by every load, ``perhaps`` by some."""
+
+
+@dataclass
+class Repaired:
+    """A repaired text."""
+
+    text: str
+    references: list[Reference] = field(default_factory=list)
+    changes: list[str] = field(default_factory=list)
+    """Descriptions of the changes, in the order of the text."""
+
+
+@dataclass(frozen=True)
+class LinkTarget:
+    """Where a URL of a text leads."""
+
+    path: str | None
+    """Path on the site's own origin, with its query; None without a target."""
+    url: str = ""
+    """URL to write instead."""
+    note: str = ""
+    """Description of the change; empty without one."""
+
+
+class LinkResolver(Protocol):
+    """Resolves the URLs of one text."""
+
+    def find(self, url: str) -> LinkTarget:
+        """Resolve a URL of the text."""
+        ...
+
+
+class FileIndex:
+    """The files of a site, by the paths of URLs."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        """``paths`` are relative to the site's root, without a leading slash."""
+        self._paths = frozenset(paths)
+        self._by_name: dict[str, str | None] = {}
+        for path in sorted(self._paths):
+            name = posixpath.basename(path).lower()
+            self._by_name[name] = None if name in self._by_name else path
+
+    def __contains__(self, path: str) -> bool:
+        """Return whether a URL's path leads to a file."""
+        return unquote(urlsplit(path).path).lstrip("/") in self._paths
+
+    def alone(self, path: str) -> str | None:
+        """Return the path of the only file with the name of a missing one."""
+        only = self._by_name.get(posixpath.basename(unquote(urlsplit(path).path)).lower())
+        return url_path(only) if only else None
+
+
+@dataclass(frozen=True)
+class SiteLinks:
+    """Resolves URLs within the site itself."""
+
+    at: str
+    """URL path of the text."""
+    files: FileIndex
+
+    def find(self, url: str) -> LinkTarget:
+        """Resolve a URL of the text."""
+        path = self._resolved(url)
+        if path is None:
+            return LinkTarget(None, note="other host")
+        note = ""
+        if "//" in urlsplit(url).path:  # servers interpret repeated slashes differently
+            path = url = re.sub("/{2,}", "/", path)
+            note = "repeated slashes removed"
+        if path in self.files:
+            return LinkTarget(path, url, note)
+        other = self.files.alone(path)
+        return LinkTarget(other, other or "", f"replaced by {other}" if other else "missing")
+
+    def _resolved(self, url: str) -> str | None:
+        """Return the path of a URL on the page's own origin, with its query."""
+        try:
+            parts = urlsplit(urljoin(self.at, url))
+        except ValueError:  # for example unbalanced brackets
+            return None
+        if parts.scheme or parts.netloc:
+            return None
+        return url_path(unquote(parts.path)) + (f"?{parts.query}" if parts.query else "")
+
+
+def page(
+    text: str,
+    finder: LinkResolver,
+    keep: Callable[[str], bool] = lambda _: True,
+    *,
+    scripts_may_load: bool = False,
+) -> Repaired:
+    """Repair a page.
+
+    Args:
+        text: The page.
+        finder: Resolves the page's URLs.
+        keep: Returns whether the page keeps an image, by its path; by default all.
+        scripts_may_load: Whether inline scripts may stay that load others from other hosts.
+    """
+    done = _Page(finder, keep, scripts_may_load=scripts_may_load)
+    done.repaired.text = _with_icon(change_elements(text, done.element))
+    return done.repaired
+
+
+def sheet(text: str, finder: LinkResolver) -> Repaired:
+    """Repair a style sheet."""
+    done = _Page(finder, lambda _: True, scripts_may_load=False)
+    done.repaired.text = change_references(text, done.style)
+    return done.repaired
+
+
+def with_icon(body: bytes) -> bytes:
+    """Add an empty icon to a page, and change nothing else."""
+    return _with_icon(body.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+
+
+def _with_icon(text: str) -> str:
+    heads = (one.search(text) for one in (_HEAD, _HTML, _DOCTYPE))
+    at = next((one.end() for one in heads if one), None)
+    return text if at is None else text[:at] + _EMPTY_ICON + text[at:]
+
+
+class _Page:
+    """A text under repair."""
+
+    def __init__(
+        self, finder: LinkResolver, keep: Callable[[str], bool], *, scripts_may_load: bool
+    ) -> None:
+        self.repaired = Repaired("")
+        self._links, self._keep, self._scripts_may_load = finder, keep, scripts_may_load
+
+    def element(self, element: Element) -> str:
+        """Return the replacement of an element."""
+        special = {"link": self._link, "meta": self._meta, "base": self._base}
+        if element.name in special:
+            return special[element.name](element)
+        if element.name == "script" and "src" not in element.attributes:
+            return self._inline_script(element)
+        if element.name == "style" and element.text:
+            return element.with_text(change_references(element.text, self.style))
+        return self._with_sources(element)
+
+    def style(self, url: str) -> str | None:
+        """Return the replacement of a URL in a style sheet."""
+        kind = "sheet" if urlsplit(url).path.endswith(".css") else "perhaps"
+        return self._resolved_url(url, kind)
+
+    def _with_sources(self, element: Element) -> str:
+        now = element
+        for name in _SOURCES.get(element.name, ()):
+            url = element.attributes.get(name)
+            if not url or not self._fetches(element):
+                continue
+            resolved = self._resolved_url(
+                url, _kind(element.name), self._keep if element.name == "img" else None
+            )
+            if resolved is None:
+                return self._without(element, name)
+            if resolved != url:
+                now = _again(now, now.with_value(name, resolved))
+        return self._eager(self._inline_style(self._without_sets(now)))
+
+    def _fetches(self, element: Element) -> bool:
+        return element.name != "input" or element.attributes.get("type", "").lower() == "image"
+
+    def _without(self, element: Element, name: str) -> str:
+        """Return an element without its resource; elements that are nothing else are removed."""
+        return "" if element.name in {"img", "script", "source", "embed"} else element.without(name)
+
+    def _without_sets(self, element: Element) -> Element:
+        """Remove image sets, so that every screen loads the same image."""
+        if "srcset" not in element.attributes:
+            return element
+        self._note("image set removed", element.attributes["srcset"])
+        if element.name == "source":
+            return _again(element, "")
+        return _again(element, element.without("srcset", "sizes"))
+
+    def _inline_style(self, element: Element) -> Element:
+        style = element.attributes.get("style", "")
+        if "url(" not in style.lower():
+            return element
+        now = change_references(style, self.style)
+        return element if now == style else _again(element, element.with_value("style", now))
+
+    def _eager(self, element: Element) -> str:
+        if element.attributes.get("loading", "").lower() != "lazy":
+            return element.source
+        self._note("loads at once", element.attributes.get("src", ""))
+        return element.without("loading")
+
+    def _link(self, element: Element) -> str:
+        relations = frozenset(element.attributes.get("rel", "").lower().split())
+        url = element.attributes.get("href", "")
+        if relations & _ICONS:
+            return ""
+        if relations & _HINTS:
+            self._note("hint removed", url)
+            return ""
+        if "stylesheet" not in relations or not url:
+            return element.source
+        resolved = self._resolved_url(url, "perhaps" if "alternate" in relations else "sheet")
+        if resolved is None:
+            return ""
+        return (
+            element.without("integrity")
+            if resolved == url
+            else element.with_value("href", resolved)
+        )
+
+    def _meta(self, element: Element) -> str:
+        if element.attributes.get("http-equiv", "").lower() == "refresh":
+            self._note("refresh removed", element.attributes.get("content", ""))
+            return ""
+        return element.source
+
+    def _base(self, element: Element) -> str:
+        self._note("base removed", element.attributes.get("href", ""))
+        return ""
+
+    def _inline_script(self, element: Element) -> str:
+        text = element.text or ""
+        loads = _INSERTS.search(text) and _NAMES_OUTSIDE.search(text)
+        if self._scripts_may_load or not loads:
+            return element.source
+        named = re.search(r"//[\w.-]+", text)
+        self._note("script removed that loads from", named[0] if named else "another host")
+        return ""
+
+    def _resolved_url(
+        self, url: str, kind: str, keep: Callable[[str], bool] | None = None
+    ) -> str | None:
+        """Return the URL to use instead; None without a target."""
+        if _INERT_SCHEMES.match(url):
+            return url
+        target = self._links.find(url)
+        if target.note:
+            self._note(target.note, url)
+        if target.path is None or (keep and not keep(target.path)):
+            return None
+        self.repaired.references.append(Reference(target.path, kind))
+        return target.url
+
+    def _note(self, what: str, url: str) -> None:
+        self.repaired.changes.append(f"{what}: {url[:200]}")
+
+
+def _kind(element: str) -> str:
+    if element in {"iframe", "frame"}:
+        return "frame"
+    return "needed" if element in _REQUESTED else "perhaps"
+
+
+def _again(element: Element, source: str) -> Element:
+    """Return an element with a changed start tag."""
+    return Element(element.name, element.attributes, source, element.text)
+
+
+def needed(references: Iterable[Reference]) -> Iterator[str]:
+    """Yield the paths that every load requests, without repetitions."""
+    yield from dict.fromkeys(one.path for one in references if one.kind != "perhaps")

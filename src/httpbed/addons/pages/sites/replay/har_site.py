@@ -1,0 +1,337 @@
+"""Makes a site from a HAR file: each origin under its own name, each response as recorded.
+
+The page's own document causes all requests if four conditions hold. The file has every body that
+leads to requests, each can have exactly its recorded length, every URL in them leads to a replayed
+origin, and everything that they request is replayed. Otherwise a skeleton replaces the document,
+and requests everything in the recorded order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urljoin, urlsplit
+
+from httpbed.addons.har import parser
+from httpbed.addons.pages.page import RecordedPage
+from httpbed.addons.pages.sites.maker import ICON_PATH, Outline, Say
+from httpbed.addons.pages.sites.replay import (
+    bodies,
+    headers,
+    order,
+    selection,
+    sizes,
+    skeleton,
+    urls,
+)
+from httpbed.addons.pages.sites.replay.bodies import Body
+from httpbed.addons.pages.sites.replay.headers import Fields
+from httpbed.addons.pages.sites.replay.order import Trigger
+from httpbed.addons.pages.sites.replay.selection import SelectedRequest, Selection
+from httpbed.addons.pages.sites.replay.sizes import Size
+from httpbed.addons.pages.sites.replay.skeleton import PLAN_PATH
+from httpbed.addons.pages.sites.site import FILES, MOST_BYTES, RecordedAnswer, Resource, Site
+from httpbed.base.errors import ConfigError, Mistake
+
+VERSION = "1"
+ANSWERS_FILE = "answers.json"
+"""File beside the origins' folders, for ``programs/builtin/replay_origin``."""
+
+
+@dataclass(frozen=True)
+class ReplayedResponse:
+    """What is sent for one recorded request."""
+
+    request: SelectedRequest
+    body: Body
+    fields: Fields
+    delay_s: float
+    trigger: Trigger
+    kind: str
+
+
+@dataclass(frozen=True)
+class ReplayedHar:
+    """The replayed part of a HAR file."""
+
+    name: str
+    selected: Selection
+    sha256: str
+    order: Literal["recorded", "its own"] | None = None
+    """Order of the requests that the experiment wants."""
+
+    @cached_property
+    def sizes(self) -> list[Size]:
+        """Length of each body."""
+        return [sizes.body_size(one.entry) for one in self.selected.requests]
+
+    @cached_property
+    def triggers(self) -> list[Trigger]:
+        """What caused each request."""
+        return order.triggers(self.selected)
+
+    @cached_property
+    def round_trips_s(self) -> Mapping[str, float]:
+        """Round-trip time of each host, if the file shows it."""
+        return sizes.round_trips_s(self.selected.requests)
+
+    @cached_property
+    def hosts(self) -> list[str]:
+        """Every host name, the document's first."""
+        return list(dict.fromkeys(one.host for one in self.selected.requests))
+
+
+def outline(page: RecordedPage, folder: Path) -> Outline:
+    """Return what is known of a replayed site."""
+    read = _read(page, folder)
+    return Outline(
+        name=_short(read.name),
+        version=f"{VERSION}-{read.sha256}",
+        requests=len(read.selected.requests),
+        weight=sum(one.bytes for one in read.sizes),
+        entry=read.selected.requests[0].path,
+        origins=tuple(read.hosts),
+        icon=any(one.path == ICON_PATH for one in read.selected.requests),
+    )
+
+
+def make(page: RecordedPage, seed: int, folder: Path, into: Path, say: Say) -> Site:
+    """Write the bodies and the response table, and return the site's list."""
+    del seed  # nothing is random
+    read = _read(page, folder)
+    changes = [*read.selected.changes]
+    changes += [f"{count} dropped: {why}" for why, count in read.selected.left_out.items()]
+    sent, is_own = _responses(read, changes)
+    resources = [_stored(one, number, read.hosts, into / FILES) for number, one in enumerate(sent)]
+    _write_answers(resources, read.hosts, is_own, into / FILES)
+    for sentence in changes:
+        say(f"{read.name}: {sentence}")
+    return Site(
+        name=_short(read.name),
+        source="; ".join([f"{read.name}, {read.sha256[:12]}", *changes])[:10_000],
+        entry=read.selected.requests[0].path,
+        origins=read.hosts,
+        recorded=True,
+        skeleton=not is_own,
+        resources=resources,
+    )
+
+
+def _read(page: RecordedPage, folder: Path) -> ReplayedHar:
+    """Read a HAR file, and select what is replayed.
+
+    Raises:
+        ConfigError: With every mistake, at the table's ``har``.
+    """
+    try:
+        return _selected(folder / page.har, page)
+    except OSError as error:
+        remedy = "a HAR file's name is relative to the experiment's folder"
+        raise ConfigError([Mistake("har", f"{page.har}: {error.strerror}", remedy)]) from None
+    except ConfigError as error:
+        within = [
+            Mistake("har", f"{one.place}: {one.reason}", one.remedy) for one in error.mistakes
+        ]
+        raise ConfigError(within) from None
+
+
+def _selected(file: Path, page: RecordedPage) -> ReplayedHar:
+    if file.exists() and not file.is_file():  # opening a pipe may wait forever
+        raise ConfigError([Mistake(file.name, "is not a file", "name a HAR file")])
+    with file.open("rb") as handle:
+        content = handle.read(parser.MOST_BYTES + 1)
+    selected = selection.choose(parser.read(content, file.name), file.name)
+    read = ReplayedHar(file.name, selected, hashlib.sha256(content).hexdigest(), page.order)
+    if sum(one.bytes for one in read.sizes) > MOST_BYTES:
+        reason = f"has bodies of more than {MOST_BYTES} bytes in all"
+        raise ConfigError([Mistake(file.name, reason, "leave some out")])
+    if page.order == "its own" and (obstacle := _obstacle(read)):
+        raise ConfigError([Mistake(file.name, obstacle, "leave the order out")])
+    return read
+
+
+def _obstacle(read: ReplayedHar) -> str:
+    """Return why the page cannot cause all requests itself, before any body is encoded."""
+    for one, size in zip(read.selected.requests, read.sizes, strict=True):
+        url = urlsplit(one.entry.url)
+        if url.scheme.lower() != "https" or url.hostname != one.host or url.port not in (None, 443):
+            return f"{url.scheme}://{url.netloc} is not the address of its replay"
+        is_missing = one.entry.body is None and size.bytes > 0
+        if is_missing and not one.is_redirect and bodies.leads_further(_kind(one)):
+            return f"the body of {one.path} may cause requests, but is not in the file"
+    return next(iter(read.selected.unanswered), "")
+
+
+def _short(name: str) -> str:
+    """Return a folder name for a site, from its file's name."""
+    stem = "".join(one if one.isalnum() and one.isascii() else "-" for one in Path(name).stem)
+    return f"har-{stem.strip('-').lower()[:60]}"
+
+
+def _kind(one: SelectedRequest) -> str:
+    content_type = one.entry.mime_type or sizes.header(one.entry, "content-type")
+    return content_type.lower() if content_type != "x-unknown" else ""
+
+
+def _responses(read: ReplayedHar, changes: list[str]) -> tuple[list[ReplayedResponse], bool]:
+    """Return what is sent for each request, and whether the page causes all requests itself.
+
+    Deviations from the HAR file are added to ``changes``.
+    """
+    selected = read.selected
+    encoded = [
+        _encoded(one, size.bytes) for one, size in zip(selected.requests, read.sizes, strict=True)
+    ]
+    obstacle = _obstacle(read) if read.order != "recorded" else "the experiment wants that order"
+    is_own = not obstacle and all(map(_is_own, selected.requests, encoded))
+    if not is_own:
+        changes.append(f"a skeleton requests all in recorded order: {obstacle or 'lengths'}")
+    sent = [_one(read, number, body, of_skeleton=not is_own) for number, body in enumerate(encoded)]
+    if not is_own:
+        sent = _with_skeleton(read, sent, changes)
+    changes += _deviations(read, sent)
+    return sent, is_own
+
+
+def _encoded(one: SelectedRequest, length: int) -> Body:
+    """Encode the recorded body to the recorded length, or return a filler."""
+    coding = sizes.header(one.entry, "content-encoding")
+    if one.entry.body is not None and length:
+        exact = bodies.exact(one.entry.body, _kind(one), coding, length)
+        if exact is not None:
+            return exact
+    return bodies.filler(_kind(one), length)
+
+
+def _is_own(one: SelectedRequest, body: Body) -> bool:
+    """Return whether a body causes the requests that the recorded one did."""
+    return not (body.is_filler and body.length and bodies.leads_further(_kind(one)))
+
+
+def _one(read: ReplayedHar, number: int, body: Body, *, of_skeleton: bool) -> ReplayedResponse:
+    one = read.selected.requests[number]
+    location = _location(read.selected, number) if one.is_redirect else None
+    fields = headers.answered(one.entry, location=location, of_skeleton=of_skeleton)
+    if one.entry.method.upper() != "HEAD" and body.length:
+        fields = headers.with_field(fields, "content-encoding", body.coding or None)
+    delay_s = sizes.delay_s(one.entry, read.round_trips_s.get(one.host, 0.0))
+    return ReplayedResponse(one, body, fields, delay_s, read.triggers[number], _kind(one))
+
+
+def _location(selected: Selection, number: int) -> str:
+    """Return a redirect's target: as recorded, if that leads to the replayed place."""
+    one = selected.requests[number]
+    target = next(other for other in selected.requests if other.follows == number)
+    written = sizes.header(one.entry, "location")
+    absolute = f"https://{target.host}{target.path}"
+    return written if urljoin(f"https://{one.host}{one.path}", written) == absolute else absolute
+
+
+def _with_skeleton(
+    read: ReplayedHar, sent: list[ReplayedResponse], changes: list[str]
+) -> list[ReplayedResponse]:
+    """Replace the document by a skeleton, with its script in a second file if it is too long."""
+    number = read.selected.document
+    document = sent[number]
+    length = document.body.length
+    text = skeleton.script(read.selected, read.triggers)
+    inside, outside = skeleton.inline(text), skeleton.outside()
+    body = bodies.padded(inside, length) or bodies.exact(inside, "", "br", length)
+    if body is None:
+        body = bodies.padded(outside, length) or Body(outside, len(outside))
+        sent = [*sent, _script(read, text)]
+        changes.append(f"the document is too small for a skeleton: one more request, {PLAN_PATH}")
+        if body.length > length:
+            changes.append(f"the document has {body.length} bytes instead of {length}")
+    fields = headers.with_field(document.fields, "content-encoding", body.coding or None)
+    if "html" not in document.kind or "utf-16" in document.kind:
+        fields = headers.with_field(fields, "content-type", "text/html")
+    sent[number] = replace(document, body=body, fields=fields, kind="text/html")
+    return sent
+
+
+def _script(read: ReplayedHar, text: str) -> ReplayedResponse:
+    data = text.encode()
+    document = read.selected.requests[read.selected.document]
+    entry = replace(document.entry, method="GET", status=200)
+    request = SelectedRequest(entry, document.host, PLAN_PATH)
+    trigger = Trigger(read.selected.document, "head", 0.0)
+    fields = [("content-type", "text/javascript")]
+    return ReplayedResponse(request, Body(data, len(data)), fields, 0.0, trigger, "text/javascript")
+
+
+def _deviations(read: ReplayedHar, sent: Sequence[ReplayedResponse]) -> Iterator[str]:
+    """Yield the deviations of all responses from the HAR file, and what is unknown."""
+    filled = sum(one.body.is_filler and one.body.length > 0 for one in sent)
+    if filled:
+        yield f"{filled} bodies are not in the file: zeros of their lengths replace them"
+    if unsure := sum(not size.is_exact for size in read.sizes):
+        yield f"{unsure} lengths on the wire are unknown and approximated"
+    recoded = sum(
+        bool(one.body.coding)
+        and one.body.coding != sizes.header(one.request.entry, "content-encoding")
+        for one in sent
+    )
+    if recoded:
+        yield f"{recoded} bodies have another coding, to reach their lengths"
+    renamed = [host for host in read.hosts if host.endswith(f".{urls.RENAMED}")]
+    if renamed:
+        yield f"{len(renamed)} origins have other names: {', '.join(renamed[:5])}"
+    if any(one.host not in read.round_trips_s for one in read.selected.requests):
+        yield "some origins have no connect time: their whole wait counts as delay"
+
+
+def _stored(sent: ReplayedResponse, number: int, hosts: Sequence[str], files: Path) -> Resource:
+    """Write a body, and return its resource."""
+    origin = hosts.index(sent.request.host)
+    name = f"{origin}/{number}"
+    (files / str(origin)).mkdir(parents=True, exist_ok=True)
+    answer = RecordedAnswer(
+        method=sent.request.entry.method.upper(),
+        status=sent.request.entry.status,
+        headers=sent.fields,
+        delay_s=sent.delay_s,
+        after=sent.trigger.after,
+        since=sent.trigger.since,
+        wait_s=sent.trigger.wait_s,
+    )
+    return Resource(
+        origin=origin,
+        path=sent.request.path,
+        file=name,
+        bytes=sent.body.length,
+        sha256=_written(sent.body, files / name),
+        type=sent.kind or "application/octet-stream",
+        answer=answer,
+    )
+
+
+def _written(body: Body, file: Path) -> str:
+    """Write a body, whose zeros take no space on disk; return its digest."""
+    with file.open("wb+") as handle:
+        handle.write(body.start)
+        handle.truncate(body.length)
+        handle.seek(0)
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def _write_answers(
+    resources: Sequence[Resource], hosts: Sequence[str], is_own: bool, files: Path
+) -> None:
+    answers = [
+        {
+            "host": hosts[one.origin],
+            "path": one.path,
+            "file": one.file,
+            **one.answer.model_dump(include={"method", "status", "headers", "delay_s"}),
+        }
+        for one in resources
+        if one.answer
+    ]
+    table = {"schema": 1, "hosts": list(hosts), "skeleton": not is_own, "answers": answers}
+    (files / ANSWERS_FILE).write_text(json.dumps(table) + "\n", "utf-8")

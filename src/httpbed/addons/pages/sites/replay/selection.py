@@ -1,0 +1,238 @@
+"""Selects the entries of a HAR file that are replayed: HTTP requests of its first page.
+
+Dropped entries are counted by reason. Entries that cannot be replayed as recorded are mistakes, and
+all mistakes are reported at once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from urllib.parse import urljoin
+
+from httpbed.addons.har.entries import HarDocument, HarEntry
+from httpbed.addons.har.parser import first_mistakes
+from httpbed.addons.pages.page import MOST_ORIGINS
+from httpbed.addons.pages.sites.replay import headers, urls
+from httpbed.addons.pages.sites.replay.urls import WrongUrlError
+from httpbed.addons.pages.sites.site import MOST_S
+from httpbed.base.errors import ConfigError, Mistake
+
+METHODS = frozenset({"GET", "HEAD", "POST"})
+"""Methods that a page may use on any origin without a preflight (Fetch Standard,
+CORS-safelisted)."""
+LEAST_STATUS, MOST_STATUS = 200, 599
+PROXY_AUTHENTICATION = 407
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+WITHOUT_BODY = frozenset({204, 205, 304})
+_NO_HTTP = "not HTTP, such as data: URLs"
+_CACHED = "from the browser's cache"
+
+
+@dataclass(frozen=True)
+class SelectedRequest:
+    """An entry that is replayed."""
+
+    entry: HarEntry
+    host: str
+    path: str
+    follows: int | None = None
+    """Index of the replayed redirect that led here."""
+    is_redirect: bool = False
+    """Whether its response redirects to another replayed request."""
+
+    @property
+    def target(self) -> tuple[str, str]:
+        """Return its host and path."""
+        return self.host, self.path
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The replayed part of a HAR file."""
+
+    requests: tuple[SelectedRequest, ...]
+    """In order of time, but first the document and its redirects."""
+    document: int
+    """Index of the document."""
+    left_out: Counter[str] = field(default_factory=Counter)
+    """Reason -> number of dropped entries."""
+    changes: tuple[str, ...] = ()
+    """Sentences about deviations from the HAR file."""
+    unanswered: tuple[str, ...] = ()
+    """Sentences about requests that the page would repeat without getting a response."""
+
+
+def choose(document: HarDocument, name: str) -> Selection:
+    """Select the entries of the first page; ``name`` is the file's.
+
+    Raises:
+        ConfigError: With everything that cannot be replayed as recorded.
+    """
+    entries, changes = _of_page(document)
+    dropped: list[tuple[HarEntry, str]] = []
+    requests: list[SelectedRequest] = []
+    mistakes: list[Mistake] = []
+    for entry in entries:
+        if reason := _reason_against(entry):
+            dropped.append((entry, reason))
+            continue
+        place = f"{name}: log.entries[{entry.index}]"
+        mistakes += _mistakes(entry, place)
+        try:
+            requests.append(SelectedRequest(entry, *urls.place(entry.url)))
+        except WrongUrlError as error:
+            mistakes.append(Mistake(f"{place}.request.url", str(error), "delete the entry"))
+    mistakes += _mistakes_of_all(requests, name)
+    if mistakes:
+        raise ConfigError(first_mistakes(mistakes, name))
+    left_out = Counter(reason for _, reason in dropped)
+    unanswered = tuple(_unanswered(dropped, {one.target for one in requests}))
+    return replace(_ordered(requests, left_out, changes, name), unanswered=unanswered)
+
+
+def _unanswered(
+    dropped: Sequence[tuple[HarEntry, str]], answered: Collection[tuple[str, str]]
+) -> Iterator[str]:
+    """Yield a sentence for each network request of the page that is not replayed."""
+    for entry, reason in dropped:
+        if reason == _NO_HTTP or (reason == _CACHED and _target(entry) in answered):
+            continue
+        yield f"{entry.method} {entry.url[:200]} is not replayed ({reason})"
+
+
+def _target(entry: HarEntry) -> tuple[str, str] | None:
+    try:
+        return urls.place(entry.url)
+    except WrongUrlError:
+        return None
+
+
+def _of_page(document: HarDocument) -> tuple[list[HarEntry], tuple[str, ...]]:
+    """Return the entries of the first page that has any, in order of time, and remarks."""
+    with_entries = {entry.page for entry in document.entries}
+    pages = [page.id for page in document.pages if page.id in with_entries]
+    first = pages[:1]
+    chosen = [one for one in document.entries if one.page in (*first, "") or not first]
+    remarks = (f"the first of its {len(pages)} pages is replayed",) if pages[1:] else ()
+    return sorted(chosen, key=lambda one: (one.started_s, one.index)), remarks
+
+
+def _reason_against(entry: HarEntry) -> str:
+    """Return why an entry is not replayed; empty if it is."""
+    kinds = {
+        _NO_HTTP: not entry.is_http,
+        "WebSockets": "websocket" in entry.kind.lower() or entry.status == 101,  # noqa: PLR2004
+        _CACHED: entry.from_cache,
+        "failed": bool(entry.failed) or entry.status == 0,
+        "not a final response, or a proxy's": entry.status < LEAST_STATUS
+        or entry.status > MOST_STATUS
+        or entry.status == PROXY_AUTHENTICATION,
+        f"methods other than {', '.join(sorted(METHODS))}": entry.method.upper() not in METHODS,
+    }
+    return next((reason for reason, applies in kinds.items() if applies), "")
+
+
+def _mistakes(entry: HarEntry, place: str) -> Iterator[Mistake]:
+    if (entry.timings.wait or 0) > MOST_S:
+        reason = f"is longer than {MOST_S:.0f} s"
+        yield Mistake(f"{place}.timings.wait", reason, "delete the entry")
+    if headers.length(entry.response_headers) > headers.MOST_BYTES:
+        reason = f"are longer than {headers.MOST_BYTES} bytes, which is too long to be checked"
+        yield Mistake(f"{place}.response.headers", reason, "delete the entry")
+
+
+def _mistakes_of_all(requests: Sequence[SelectedRequest], name: str) -> Iterator[Mistake]:
+    hosts = {one.host for one in requests}
+    if len(hosts) > MOST_ORIGINS:
+        reason = f"has {len(hosts)} origins, more than {MOST_ORIGINS}"
+        yield Mistake(name, reason, "leave some out")
+    starts = [one.entry.started_s for one in requests]
+    if requests and max(starts) - min(starts) > MOST_S:
+        reason = f"lasts longer than {MOST_S:.0f} s"
+        yield Mistake(name, reason, "leave out later requests")
+
+
+def _ordered(
+    requests: list[SelectedRequest], left_out: Counter[str], changes: tuple[str, ...], name: str
+) -> Selection:
+    """Put the document and its redirects first, and link all redirects."""
+    secured = [one for one in requests if not _only_secures(one)]
+    left_out["redirects from http: to the same https: URL"] += len(requests) - len(secured)
+    leading = _leading(secured)
+    if not leading:
+        reason, remedy = "has no document", "export a page load with its first request"
+        raise ConfigError([Mistake(name, reason, remedy)])
+    rest = [one for number, one in enumerate(secured) if number not in leading]
+    linked = _linked([*(secured[number] for number in leading), *rest])
+    document = linked[len(leading) - 1].entry
+    if document.status in WITHOUT_BODY or document.method.upper() != "GET":
+        place = f"{name}: log.entries[{document.index}]"
+        reason = f"is the page's document, but {document.method} with status {document.status}"
+        raise ConfigError(
+            [Mistake(place, reason, "record a page that is loaded by GET and has a body")]
+        )
+    if any(one.entry.url.lower().startswith("http:") for one in linked):
+        changes = (*changes, "requests over http: are replayed over https:")
+    counted = Counter({reason: count for reason, count in left_out.items() if count})
+    return Selection(tuple(linked), len(leading) - 1, counted, changes)
+
+
+def _only_secures(one: SelectedRequest) -> bool:
+    """Return whether a response redirects from http: to the same https: URL."""
+    return one.entry.url.lower().startswith("http:") and _leads_to(one) == one.target
+
+
+def _leads_to(one: SelectedRequest) -> tuple[str, str] | None:
+    """Return a redirect's target; None for other responses and for redirects to nowhere."""
+    if one.entry.status not in REDIRECTS:
+        return None
+    fields = {name.lower(): value for name, value in one.entry.response_headers}
+    location = fields.get("location") or one.entry.redirected_to
+    try:
+        url = urljoin(one.entry.url, location) if location else ""
+        return urls.place(url) if url.lower().startswith(("http:", "https:")) else None
+    except ValueError:
+        return None
+
+
+def _leading(requests: Sequence[SelectedRequest]) -> list[int]:
+    """Return the indices of the document and of the redirects that led to it."""
+    numbered = [(number, one.entry) for number, one in enumerate(requests)]
+    of_kind = [number for number, entry in numbered if entry.kind.lower() == "document"]
+    html = [
+        number
+        for number, entry in numbered
+        if "html" in entry.mime_type.lower() and entry.method.upper() == "GET"
+    ]
+    first = min(
+        (numbers[0] for numbers in (of_kind, html) if numbers), default=0 if requests else None
+    )
+    if first is None:
+        return []
+    # A redirect may have no resource type, so the tool may not call it a document.
+    leading = [first]
+    for number in range(first - 1, -1, -1):
+        if _leads_to(requests[number]) == requests[leading[0]].target:
+            leading.insert(0, number)
+    for number in range(first + 1, len(requests)):
+        if _leads_to(requests[leading[-1]]) == requests[number].target:
+            leading.append(number)
+    return leading
+
+
+def _linked(requests: Sequence[SelectedRequest]) -> list[SelectedRequest]:
+    """Link each redirect's target to the first redirect that leads there and is free."""
+    waiting: dict[tuple[str, str], list[int]] = {}
+    follows: dict[int, int] = {}
+    for number, one in enumerate(requests):
+        if waiting.get(one.target):
+            follows[number] = waiting[one.target].pop(0)
+        if (target := _leads_to(one)) is not None:
+            waiting.setdefault(target, []).append(number)
+    redirects = set(follows.values())
+    return [
+        SelectedRequest(one.entry, one.host, one.path, follows.get(number), number in redirects)
+        for number, one in enumerate(requests)
+    ]

@@ -1,0 +1,265 @@
+"""A site as values, and as a folder: ``site.json`` beside ``files/0``, ``files/1``, ...
+
+Each origin has a folder with the files at the paths of its URLs. ``site.json`` lists all resources,
+with the digest of each file and the number of requests in a cold load. A load with any other
+request is not a load of this site.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Literal
+from urllib.parse import quote, unquote, urlsplit
+
+from pydantic import Field, ValidationError
+
+from httpbed.addons.pages.page import MOST_ORIGINS, OriginName
+from httpbed.addons.pages.sites import content_types
+from httpbed.base.errors import ConfigError, Mistake
+from httpbed.base.value import Value
+from httpbed.experiment import validation_messages
+from httpbed.experiment.parser import format_path
+
+SITE_FILE = "site.json"
+FILES = "files"
+SCHEMA = 1
+RESERVED = ".httpbed"
+"""Folder of each origin that belongs to httpbed."""
+PRIOR_PATH = f"/{RESERVED}/prior.txt"
+PRIOR_BYTES = 1000
+"""Size of that file, which visits before the measured one request."""
+MOST_RESOURCES = 20_000
+MOST_BYTES = 2 * 2**30
+MOST_LISTED_BYTES = 64 * 2**20
+"""Size of ``site.json``."""
+MOST_S = 3600.0
+"""Longest delay of a response, and longest wait before a request."""
+MOST_PATH = 7900
+"""Bytes of a path with its query; with the host it fits into what is read of a browser's URL."""
+
+
+_UNQUOTED = "/:@!$&'()*+,;=~-._"
+"""Characters that stand for themselves in a path (RFC 3986 section 3.3)."""
+
+
+class RecordedAnswer(Value):
+    """A recorded response without its body."""
+
+    method: Literal["GET", "HEAD", "POST"] = "GET"
+    status: Annotated[int, Field(ge=200, le=599)] = 200
+    headers: list[tuple[str, str]] = Field(default_factory=list)
+    """In order; the server sets fields of the connection and of the length itself."""
+    delay_s: Annotated[float, Field(ge=0, le=MOST_S)] = 0.0
+    """From the request to the beginning of the response."""
+    after: int | None = None
+    """Index of the resource whose response caused this request; None for the document."""
+    since: Literal["head", "end"] = "end"
+    """Whether that response's head or its end caused the request."""
+    wait_s: Annotated[float, Field(ge=0, le=MOST_S)] = 0.0
+    """From then to the request."""
+
+
+class Resource(Value):
+    """A response that a server has for a URL."""
+
+    origin: Annotated[int, Field(ge=0, lt=MOST_ORIGINS)]
+    """Index of its origin."""
+    path: Annotated[str, Field(pattern=r"^/[^\s#]*$", max_length=MOST_PATH)]
+    """Path in the URL; may have a query."""
+    file: str
+    """Relative to ``files``; the first part is the origin's index."""
+    bytes: Annotated[int, Field(ge=0)]
+    sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+    type: str
+    """Content type."""
+    requested: Annotated[int, Field(ge=0)] = 1
+    """Number of requests in a cold load."""
+    answer: RecordedAnswer | None = None
+    """Only in a replayed site."""
+
+
+class Site(Value):
+    """A page with all its resources."""
+
+    schema_: Annotated[int, Field(ge=SCHEMA, le=SCHEMA)] = Field(default=SCHEMA, alias="schema")
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+    source: str
+    """Origin of the site, and changes to it."""
+    entry: Annotated[str, Field(pattern=r"^/[^\s#]*$")]
+    """Path of the document, on the first origin."""
+    origins: Annotated[list[OriginName], Field(min_length=1, max_length=MOST_ORIGINS)]
+    recorded: bool = False
+    """Whether responses are replayed from a HAR file."""
+    skeleton: bool = False
+    """Whether a script requests all resources in recorded order, instead of the page itself."""
+    resources: Annotated[list[Resource], Field(min_length=1, max_length=MOST_RESOURCES)]
+
+    @property
+    def digest(self) -> str:
+        """Return the SHA-256 of all that a load can distinguish; name and source do not count."""
+        # Digests are pinned, so a field of some sites must not change those of others.
+        unsaid = {"name", "source"} | (set() if self.skeleton else {"skeleton"})
+        document = self.model_dump(by_alias=True, exclude=unsaid)
+        return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+
+    def expected(self) -> Iterator[tuple[str, str, int]]:
+        """Yield host name, path and number of the requests of a cold load."""
+        for one in self.resources:
+            if one.requested:
+                yield self.origins[one.origin], one.path, one.requested
+
+    def requests(self) -> int:
+        """Return the number of requests of a cold load."""
+        return sum(one.requested for one in self.resources)
+
+    def weight(self) -> int:
+        """Return the bytes of all bodies of a cold load."""
+        return sum(one.bytes * one.requested for one in self.resources)
+
+
+def url_path(path: str) -> str:
+    """Return the path of a file as browsers request it."""
+    return "/" + quote(path.lstrip("/"), safe=_UNQUOTED, errors="surrogateescape")
+
+
+def served(folder: Path) -> Path:
+    """Return the folder of the first origin's files."""
+    return folder / FILES / "0"
+
+
+def write_files(
+    files: Iterable[tuple[str, bytes]], requested: Mapping[str, int], into: Path
+) -> list[Resource]:
+    """Write files below ``into``, and return their resources.
+
+    Args:
+        files: Path below the origin's folder and content of each file.
+        requested: URL path, perhaps with a query -> number of requests in a cold load. Paths
+            without a file are ignored.
+        into: Folder of the site.
+    """
+    written = [_written(path, body, requested, into) for path, body in files]
+    return [*written, *_under_other_urls(written, requested)]
+
+
+def file_of(url: str) -> str:
+    """Return the path of a URL's file below its origin's folder."""
+    return unquote(urlsplit(url).path).lstrip("/")
+
+
+def _written(path: str, body: bytes, requested: Mapping[str, int], into: Path) -> Resource:
+    target = served(into) / path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(body)
+    url = url_path(path)
+    return Resource(
+        origin=0,
+        path=url,
+        file=f"0/{path}",
+        bytes=len(body),
+        sha256=hashlib.sha256(body).hexdigest(),
+        type=content_types.of(path),
+        requested=requested.get(url, 0),
+    )
+
+
+def _under_other_urls(
+    written: Iterable[Resource], requested: Mapping[str, int]
+) -> Iterator[Resource]:
+    """Yield a resource for each requested URL that is a file's path with a query."""
+    by_file = {one.file: one for one in written}
+    own = {one.path for one in by_file.values()}
+    for url, count in sorted(requested.items()):
+        if url not in own and (one := by_file.get(f"0/{file_of(url)}")):
+            yield one.model_copy(update={"path": url, "requested": count})
+
+
+def write(site: Site, folder: Path) -> None:
+    """Write ``site.json``, and the file that visits before the measured one request."""
+    prior = served(folder) / PRIOR_PATH.lstrip("/")
+    prior.parent.mkdir(exist_ok=True)
+    prior.write_bytes(b"." * PRIOR_BYTES)
+    document = site.model_dump(by_alias=True, exclude_none=True)
+    (folder / SITE_FILE).write_text(json.dumps(document, indent=1) + "\n", "utf-8")
+
+
+def read(folder: Path) -> Site:
+    """Read the list of a site, and compare its files' lengths with it.
+
+    Raises:
+        ConfigError: With every mistake in it.
+    """
+    place = str(folder / SITE_FILE)
+    try:
+        if (folder / SITE_FILE).stat().st_size > MOST_LISTED_BYTES:
+            raise ConfigError([Mistake(place, "is too large for a site's list")])
+        site = Site.model_validate_json((folder / SITE_FILE).read_bytes())
+    except OSError as error:
+        remedy = "make the folder with httpbed mirror"
+        raise ConfigError([Mistake(place, f"cannot be read: {error.strerror}", remedy)]) from None
+    except ValidationError as error:
+        wrong = [
+            Mistake(
+                f"{place}: {format_path(detail['loc'])}",
+                *validation_messages.reason_and_remedy(detail),
+            )
+            for detail in error.errors()
+        ]
+        raise ConfigError(wrong) from None
+    if mistakes := [*_mistakes(site, folder)]:
+        raise ConfigError(mistakes)
+    return site
+
+
+def changed(site: Site, folder: Path) -> Iterator[Resource]:
+    """Yield the resources whose files do not have their listed digests."""
+    summed: dict[str, str] = {}
+    for one in site.resources:
+        if one.file not in summed:
+            summed[one.file] = _digest(folder / FILES / one.file)
+        if summed[one.file] != one.sha256:
+            yield one
+
+
+def has_prior(folder: Path) -> bool:
+    """Return whether a site has the file that visits before the measured one request."""
+    path = served(folder) / PRIOR_PATH.lstrip("/")
+    return path.is_file() and path.stat().st_size == PRIOR_BYTES
+
+
+def _digest(path: Path) -> str:
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with os.fdopen(handle, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _mistakes(site: Site, folder: Path) -> Iterator[Mistake]:
+    root = (folder / FILES).resolve()
+    for index, one in enumerate(site.resources):
+        place = f"{folder / SITE_FILE}: resources[{index}]"
+        if one.origin >= len(site.origins):
+            yield Mistake(place, f"has origin {one.origin}, which has no name")
+        if reason := _wrong_file(one, root):
+            yield Mistake(f"{place}.file", reason)
+    if all(one.path != site.entry or one.origin for one in site.resources):
+        yield Mistake(f"{folder / SITE_FILE}: entry", f"{site.entry!r} is not among its resources")
+    if sum(one.bytes for one in site.resources) > MOST_BYTES:
+        yield Mistake(str(folder), f"has more than {MOST_BYTES} bytes")
+
+
+def _wrong_file(one: Resource, root: Path) -> str:
+    parts = PurePosixPath(one.file).parts
+    if not parts or parts[0] != str(one.origin) or ".." in parts or "\0" in one.file:
+        return f"{one.file!r} is not in the folder of its origin"
+    if RESERVED in parts[1:2]:
+        return f"{one.file!r} is in a folder that belongs to httpbed"
+    path = root.joinpath(*parts)
+    if path.resolve() != path or not path.is_file():
+        return f"{one.file!r} is missing, a link, or not a file"
+    if path.stat().st_size != one.bytes:
+        return f"{one.file!r} does not have {one.bytes} bytes"
+    return ""

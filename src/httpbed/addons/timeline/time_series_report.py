@@ -1,0 +1,278 @@
+"""Figures over time: throughput, round trips, bytes in flight and queue, one above the other.
+
+A figure has the treatments of a condition. Each is drawn by its typical trial, the one nearest to
+the median, or by all of its trials on request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from httpbed.addons.pages.loads import typical
+from httpbed.addons.pages.report.progress import DASHES
+from httpbed.addons.timeline import time_series, timelines
+from httpbed.addons.timeline.time_series import Series, TimeSeries
+from httpbed.base import units
+from httpbed.experiment.treatment import TreatmentKey, treatment_key
+from httpbed.report import curves, network, series
+from httpbed.report.curves import Sign
+from httpbed.report.figures import PALETTE, QUIET, STYLE, WIDTH_IN, Plot, looks
+from httpbed.report.phrasing import title, treatment
+from httpbed.report.visible_figure import VisibleFigure, name_points
+from httpbed.results.findings import Condition, Findings, Row
+from httpbed.results.sample import by_treatment, of_trials
+from httpbed.store.results import Results
+
+MOST_FIGURES, MOST_ON_REQUEST = 6, 24
+"""Of a report; on request of all trials."""
+MOST_TOGETHER = 6
+"""Treatments in a figure; more are drawn in several figures."""
+MOST_LINES = 40
+"""Trials in a figure; of each treatment as many are drawn as fit."""
+PANEL_IN = 1.15
+FEW_DROPS = 40
+"""More crosses on a curve would hide it."""
+ALONE: Sign = (PALETTE[1], "", "-")
+"""Of a trial that is drawn by itself."""
+NAMED = 8
+"""Points of a line that have their values where the reader points."""
+
+NO_RECORD = (
+    "No trial has a record over time: archives, links of the kernel and earlier versions of httpbed"
+    " keep none."
+)
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A quantity: what it is called, and in which unit it is drawn."""
+
+    name: str
+    field: str
+    """Of :class:`~httpbed.addons.timeline.time_series.TimeSeries`."""
+    unit: str
+    factor: float
+
+    def series(self, trial: TimeSeries) -> Series:
+        """Return a trial's values, in bit/s, s or bytes."""
+        found: Series = getattr(trial, self.field)
+        return found
+
+
+QUANTITIES = (
+    Quantity("throughput", "throughput_bit_s", "Mbit/s", 1e6),
+    Quantity("round trip", "rtt_s", "ms", 1e-3),
+    Quantity("in flight", "in_flight_bytes", "kB", 1e3),
+    Quantity("queue", "queue_s", "ms", 1e-3),
+)
+
+
+@dataclass(frozen=True)
+class OverTime:
+    """The section of a report on the course of its trials."""
+
+    plots: Sequence[Plot]
+    undrawn: str = ""
+    """What has no figure; empty if all have one."""
+    every_trial: bool = False
+    """Whether all trials are drawn, not only the typical ones."""
+
+
+def make(findings: Findings, results: Results, *, every_trial: bool = False) -> OverTime:
+    """Draw each condition; nothing where no trial has a record."""
+    rows = by_treatment(results, timelines.attempts(results))
+    groups = [
+        (condition, group) for condition in findings.conditions for group in _split(condition.rows)
+    ]
+    metric = of_trials(results, findings.metric)
+    made = _Drawn(findings, results, rows, metric, every_trial=every_trial)
+    most = MOST_ON_REQUEST if every_trial else MOST_FIGURES
+    plots = [
+        made.plot(condition, group, number)
+        for number, (condition, group) in enumerate(groups[:most], start=1)
+    ]
+    rest = sum(len(group) for _, group in groups[most:])
+    undrawn = f"{rest} further treatments are not drawn." if rest else ""
+    drawn = [plot for plot in plots if plot is not None]
+    return OverTime(drawn, NO_RECORD if every_trial and not drawn else undrawn, every_trial)
+
+
+def _split(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+    """Yield treatments in groups that fit into a figure, as equal in size as possible."""
+    figures = -(-len(rows) // MOST_TOGETHER)
+    for number in range(figures):
+        yield rows[number * len(rows) // figures : (number + 1) * len(rows) // figures]
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """The trials of a campaign, to be drawn."""
+
+    findings: Findings
+    results: Results
+    rows: Mapping[TreatmentKey, list[dict[str, Any]]]
+    metric: Mapping[tuple[str, int], float]
+    """The values that decide which trial is typical, by trial and attempt."""
+    every_trial: bool
+
+    def plot(self, condition: Condition, group: Sequence[Row], number: int) -> Plot | None:
+        """Draw some treatments of a condition; None if none of their trials has a record."""
+        others = self.findings.others
+        most = MOST_LINES // len(group) if self.every_trial else 1
+        every = {treatment(row.levels, others): [*self._trials(row, most)] for row in group}
+        found = {name: trials for name, trials in every.items() if trials}
+        if not found:
+            return None
+        at = network.condition(self.results.document, condition.levels)
+        where = f", at {at}" if at else ""
+        signs = _signs(self.findings)
+        with mpl.rc_context(STYLE):
+            figure = _figure({name: (trials, signs[name]) for name, trials in found.items()})
+            if len(signs) > 1:
+                curves.legend(figure, {name: signs[name] for name in found}, columns=2)
+        return Plot(
+            name=f"over-time-{number}",
+            caption=f"{self._chosen(found, most)}{where}.",
+            alternative=f"Throughput, round-trip time, bytes in flight and queue over time{where}. "
+            + " ".join(f"{name}: {course(trials[0])}." for name, trials in found.items()),
+            figure=figure,
+        )
+
+    def _trials(self, row: Row, most: int) -> Iterator[TimeSeries]:
+        key = treatment_key(row.levels, self.results.experiment.factors)
+        own = self.rows.get(key, [])
+        done = [one for one in own if one["outcome"] == "completed"] or own
+        for one in typical(done, self.metric)[:most]:
+            if found := time_series.read(self.results, one):
+                yield found
+
+    def _chosen(self, found: Mapping[str, Sequence[TimeSeries]], most: int) -> str:
+        what = title(self.findings.metric)
+        if self.every_trial:
+            return f"Up to {most} trials of each treatment, those nearest to its median {what}"
+        named = ", ".join(f"{name} {one.block}/{one.trial}" for name, (one, *_) in found.items())
+        return f"The trial of each treatment that is nearest to its median {what} ({named})"
+
+
+SIGNS = (
+    "All from the emulator's packets, in at most 256 steps: in a short step, a packet more or less"
+    " may be a throughput above the rate. A round trip lasts until the first packet that is sent"
+    " after a packet's delivery has come back. Bytes are in flight until then; of a dropped packet,"
+    " until a later one's round trip ends. A cross is a drop. Round trips, bytes in flight, drops"
+    " and queue, the mean time that packets waited, are those of the narrowest link. Of a client"
+    " that changes its link, the bytes in flight are not known."
+)
+
+
+def one(trial: TimeSeries) -> Plot:
+    """Draw one trial."""
+    with mpl.rc_context(STYLE):
+        figure = _figure({"": ([trial], ALONE)})
+    return Plot(
+        name=f"trial-{trial.block}-{trial.trial}-over-time",
+        caption=f"One trial over time. {SIGNS}",
+        alternative=f"Throughput, round-trip time, bytes in flight and queue: {course(trial)}.",
+        figure=figure,
+    )
+
+
+def values(trial: TimeSeries) -> dict[str, list[list[float | None]]]:
+    """Return a trial's series as pairs of time in s and value, in bit/s, s and bytes."""
+    return {
+        quantity.field: [
+            [round(at, 6), round(value, 6) if np.isfinite(value) else None]
+            for at, value in zip(one.times_s.tolist(), one.values.tolist(), strict=True)
+        ]
+        for quantity in QUANTITIES
+        for one in [quantity.series(trial)]
+    }
+
+
+def course(trial: TimeSeries) -> str:
+    """Describe a trial's course in a line."""
+    digits = units.SHORT_DIGITS
+    rtt, in_flight = trial.rtt_s.median, trial.in_flight_bytes.largest
+    texts = [
+        f"throughput up to {trial.throughput_bit_s.largest / 1e6:.3g} Mbit/s",
+        f"median round trip {units.format_duration(rtt, digits)}"
+        if np.isfinite(rtt)
+        else "no round trip",
+        *([f"up to {units.format_size(in_flight, digits)} in flight"] if in_flight else []),
+        f"up to {units.format_duration(trial.queue_s.largest, digits)} in the queue",
+    ]
+    return ", ".join(texts)
+
+
+def _signs(findings: Findings) -> dict[str, Sign]:
+    """Give each treatment its colour, and dashes where an earlier one has the same colour."""
+    hues = {name: colour for name, (colour, _) in looks(findings).items()}
+    ranks = series.ranks(hues, len(PALETTE))
+    return {name: (hue, "", DASHES[ranks[name] % len(DASHES)]) for name, hue in hues.items()}
+
+
+def _figure(drawn: Mapping[str, tuple[Sequence[TimeSeries], Sign]]) -> VisibleFigure:
+    """Draw the trials of each treatment by its sign."""
+    every = [trial for trials, _ in drawn.values() for trial in trials]
+    known = [one for one in QUANTITIES if any(one.series(trial).values.size for trial in every)]
+    figure = VisibleFigure(figsize=(WIDTH_IN, PANEL_IN * len(known) + 0.6), layout="constrained")
+    grid = figure.subplots(len(known), 1, sharex=True, squeeze=False)[:, 0]
+    for axes, quantity in zip(grid, known, strict=True):
+        for name, (trials, sign) in drawn.items():
+            for trial in trials:
+                _line(axes, quantity, quantity.series(trial), sign, alone=len(trials) == 1)
+            if len(trials) == 1:
+                _marks(axes, quantity, trials[0], (name, sign[0]))
+        _plain(axes, quantity)
+    grid[-1].set_xlim(left=0)
+    grid[-1].set_xlabel(curves.SINCE)
+    return figure
+
+
+def _line(axes: Axes, quantity: Quantity, values: Series, sign: Sign, *, alone: bool) -> None:
+    shown, (colour, _, dashes) = values.joined(), sign
+    axes.plot(
+        shown.times_s,
+        shown.values / quantity.factor,
+        color=colour,
+        linestyle=dashes,
+        linewidth=1.3 if alone else 0.7,
+        alpha=1.0 if alone else 0.6,
+        drawstyle="steps-mid" if quantity.name == "throughput" else "default",
+        solid_joinstyle="round",
+    )
+
+
+def _marks(axes: Axes, quantity: Quantity, trial: TimeSeries, style: tuple[str, str]) -> None:
+    """Mark the drops of a trial that is drawn alone, and name some of its values."""
+    name, colour = style
+    values = quantity.series(trial)
+    if quantity.name == "in flight" and values.values.size and trial.drops_s.size <= FEW_DROPS:
+        heights = np.interp(trial.drops_s, values.times_s, values.values) / quantity.factor
+        axes.plot(trial.drops_s, heights, "x", color=colour, markersize=4.5)
+    shown = values.joined()
+    points = [*zip(shown.times_s.tolist(), (shown.values / quantity.factor).tolist(), strict=True)]
+    before = f"{name}: " if name else ""
+    name_points(
+        axes,
+        [
+            (at, y, f"{before}{y:.3g} {quantity.unit} at {at:.3g} s")
+            for at, y in points[:: len(points) // NAMED or 1]
+            if np.isfinite(y)
+        ],
+    )
+
+
+def _plain(axes: Axes, quantity: Quantity) -> None:
+    axes.set_ylabel(f"{quantity.name}\n({quantity.unit})")
+    axes.set_ylim(bottom=0)
+    axes.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color=QUIET, alpha=0.25, linewidth=0.6)
+    axes.set_axisbelow(True)

@@ -1,0 +1,202 @@
+"""Figures over time: megabytes delivered to the client, a thin line for each trial.
+
+The size of a figure is bounded: its panels, the treatments in a panel, the replicates of a
+treatment, and the corners of all curves together (``analysis.timelines.thinned``). A line below the
+figure says what is left out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+import matplotlib as mpl
+
+from httpbed.addons.timeline import timelines
+from httpbed.addons.timeline.timelines import Timeline
+from httpbed.base import units
+from httpbed.experiment.document import references, with_nested
+from httpbed.experiment.treatment import TreatmentKey, treatment_key
+from httpbed.report import curves, network
+from httpbed.report.curves import Panel
+from httpbed.report.figures import PALETTE, STYLE, Plot
+from httpbed.report.phrasing import level, treatment
+from httpbed.results.findings import Condition, Findings, Row
+from httpbed.results.sample import by_treatment
+from httpbed.store.results import Results
+
+Attempts = Mapping[TreatmentKey, list[dict[str, Any]]]
+
+MOST_FIGURES = 12
+MOST_TOGETHER = 4
+"""Treatments in one panel; more are split by the first of their factors."""
+MOST_PANELS = 8
+MOST_COLOURS = len(PALETTE)
+"""Treatments in each of several panels."""
+MOST_LINES = 160
+"""Curves of a figure; of each treatment as many replicates are drawn as fit."""
+
+
+def plots(findings: Findings, results: Results) -> list[Plot]:
+    """Draw each condition of a campaign with hand-overs; none where there is nothing to draw."""
+    if not findings.has_handovers:
+        return []
+    found = by_treatment(results, timelines.attempts(results))
+    drawn = findings.conditions[:MOST_FIGURES]
+    made = [
+        _plot(findings, results, condition, number, found)
+        for number, condition in enumerate(drawn, start=1)
+    ]
+    return [plot for plot in made if plot is not None]
+
+
+def undrawn(findings: Findings) -> str:
+    """Return how many conditions have no figure; empty where all have one."""
+    rest = len(findings.conditions) - MOST_FIGURES
+    return f"{rest} further conditions are not drawn; the table has all." if rest > 0 else ""
+
+
+def example(results: Results) -> str:
+    """Name a trial as ``--trial`` of ``httpbed report`` takes it: one with a hand-over, if any."""
+    rows = timelines.attempts(results)
+    changed = (row for row in rows if timelines.handovers(results, row))
+    row = next(changed, rows[0] if rows else None)
+    return f"{row['block']}/{row['trial']}" if row else ""
+
+
+def _plot(
+    findings: Findings, results: Results, condition: Condition, number: int, attempts: Attempts
+) -> Plot | None:
+    panels, left_out = choose(findings, results, condition, attempts)
+    trials = [one for panel in panels for one in panel.every()]
+    if not any(one.curve.end_s for one in trials):
+        return None
+    at = network.condition(results.document, condition.levels)
+    where = f", at {at}" if at else ""
+    with mpl.rc_context(STYLE):
+        figure = curves.overlay(panels)
+    return Plot(
+        name=f"handovers-{number}",
+        caption=" ".join(
+            [f"Delivered to the client{where}: a line for each trial.", *_signs(trials), *left_out]
+        ),
+        alternative=f"Megabytes delivered to the client over time{where}. " + _alternative(panels),
+        figure=figure,
+    )
+
+
+def choose(
+    findings: Findings, results: Results, condition: Condition, attempts: Attempts
+) -> tuple[list[Panel], list[str]]:
+    """Choose what of a condition is drawn; return its panels, and what is left out in words."""
+    split = _split(findings, condition, _of_handover(results.document))
+    groups: dict[str, list[Row]] = {}
+    for row in condition.rows:
+        groups.setdefault(level(split, row.levels[split]) if split else "", []).append(row)
+    kept = {title: rows[:MOST_COLOURS] for title, rows in list(groups.items())[:MOST_PANELS]}
+    rows = [row for group in kept.values() for row in group]
+    lines = max(1, MOST_LINES // max(1, len(rows)))
+    others = _telling(findings, condition, split)
+    panels = [
+        Panel(
+            title,
+            {treatment(row.levels, others): _read(results, row, attempts, lines) for row in group},
+        )
+        for title, group in kept.items()
+    ]
+    return panels, [*_left_out(groups, kept), *_fewer(rows, lines)]
+
+
+def _of_handover(document: Mapping[str, Any]) -> set[str]:
+    """Name the factors of the hand-over itself; their levels share a panel."""
+    found = (name for _, name in references(document.get("handover")))
+    return set(with_nested(document, found))
+
+
+def _split(findings: Findings, condition: Condition, together: Collection[str]) -> str:
+    """Name the factor that panels are for: the first that leaves few treatments in each.
+
+    None where treatments are few; those in ``together`` only where there are no others.
+    """
+    if len(condition.rows) <= MOST_TOGETHER:
+        return ""
+    telling = _telling(findings, condition, "")
+    names = sorted(telling, key=lambda name: name in together)
+    fullest = {
+        name: max(Counter(row.levels[name] for row in condition.rows).values()) for name in names
+    }
+    for most in (MOST_TOGETHER, MOST_COLOURS):
+        for name in names:
+            if fullest[name] <= most:
+                return name
+    return min(names, key=lambda name: fullest[name], default="")
+
+
+def _telling(findings: Findings, condition: Condition, split: str) -> list[str]:
+    """Name the factors that distinguish treatments within a panel."""
+    return [
+        name
+        for name in findings.others
+        if name != split and len({row.levels[name] for row in condition.rows}) > 1
+    ]
+
+
+def _read(results: Results, row: Row, found: Attempts, most: int) -> tuple[Timeline, ...]:
+    key = treatment_key(row.levels, results.experiment.factors)
+    return tuple(timelines.timeline(results, one) for one in found.get(key, [])[:most])
+
+
+def _left_out(groups: Mapping[str, list[Row]], kept: Mapping[str, list[Row]]) -> Iterator[str]:
+    if len(groups) > len(kept):
+        others = _few(list(groups)[len(kept) :])
+        yield f"{len(groups) - len(kept)} further panels are not drawn: {others}."
+    most = max((len(rows) for rows in groups.values()), default=0)
+    if most > MOST_COLOURS:
+        yield f"Of {most} treatments in a panel the first {MOST_COLOURS} are drawn."
+
+
+def _few(names: list[str]) -> str:
+    shown = names[:MOST_PANELS]
+    return ", ".join([*shown, *(["…"] if len(names) > len(shown) else [])])
+
+
+def _fewer(rows: list[Row], lines: int) -> Iterator[str]:
+    most = max((row.tally.recorded for row in rows), default=0)
+    if most > lines:
+        yield f"Of {most} replicates the first {lines} are drawn."
+
+
+def _signs(trials: list[Timeline]) -> Iterator[str]:
+    """Explain the marks that occur."""
+    events = [event for one in trials for event in one.handovers]
+    if events:
+        yield "A dashed line is a hand-over."
+    alone = curves.are_alone(trials)
+    if alone and any(event.validated_s is not None for event in events):
+        yield "A diamond is the new path's validation."
+    if any(event.first_byte_s is not None for event in events):
+        yield "A dot is the first packet delivered on the new path."
+    if any(one.outcome == "completed" for one in trials):
+        yield "The legend's mark ends a trial that completed."
+    if any(one.outcome != "completed" for one in trials):
+        yield "A cross ends a trial that did not complete."
+
+
+def _alternative(panels: list[Panel]) -> str:
+    """List when each treatment's first trial changed and ended."""
+    return " ".join(
+        f"{', '.join(filter(None, (panel.title, name)))}: {_course(trials[0])}."
+        for panel in panels
+        for name, trials in panel.treatments.items()
+        if trials
+    )
+
+
+def _course(trial: Timeline) -> str:
+    size = units.format_size(trial.curve.end_bytes, units.SHORT_DIGITS)
+    texts = [f"{size} by {units.format_duration(trial.curve.end_s, units.SHORT_DIGITS)}"]
+    if trial.handovers:
+        first = units.format_duration(trial.handovers[0].at_s, units.SHORT_DIGITS)
+        texts.append(f"{len(trial.handovers)} hand-over(s), the first at {first}")
+    return ", ".join(texts)

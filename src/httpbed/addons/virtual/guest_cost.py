@@ -1,0 +1,72 @@
+"""Estimates what a trial in virtual time costs: CPU seconds of this machine, and not virtual ones.
+
+A guest computes every packet and waits for nothing. So the cost of a trial is that of its boot and
+of its packets, whatever rate and delay they have, and a trial with few packets over a long time is
+cheap. The constants follow from the figures in ``docs/measurements.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from httpbed.experiment.roles import Transport
+from httpbed.experiment.scenario import Scenario
+from httpbed.results.duration import SEGMENT_BYTES
+
+
+@dataclass(frozen=True)
+class GuestCost:
+    """CPU seconds of the parts of a trial in a guest."""
+
+    boot_s: float
+    """Kernel, Python, sandbox, programs, and taking the evidence."""
+    proxy_s: float
+    """To start a proxy."""
+    visit_s: float
+    """A browser's start and its visit of a URL, beside the packets."""
+    text_s: float
+    """For each byte of a file that a browser downloads, which it lays out as text."""
+    packet_s: Mapping[Transport, float]
+    """For a full packet of a body on one hop, with what acknowledges it: sender, link, receiver."""
+    link_s: float
+    """The same for each further link of the hop."""
+
+
+COST = GuestCost(
+    boot_s=0.8,
+    proxy_s=0.25,
+    visit_s=2.8,
+    text_s=1.0e-6,
+    packet_s={"tcp": 0.4e-3, "quic": 0.8e-3},
+    link_s=0.15e-3,
+)
+
+
+def cpu_s(scenario: Scenario, share: float = 1.0, *, in_browser: bool = False) -> float:
+    """Return a trial's estimated CPU seconds in a guest, if this share of the transfer happens.
+
+    Args:
+        scenario: What the trial does.
+        share: Of the transfer.
+        in_browser: Whether the measured client is a browser.
+    """
+    workload = scenario.workload
+    visits = 1 + (workload.kind == "page" and workload.visit != "cold")
+    fixed_s = COST.boot_s + COST.proxy_s * len(scenario.roles.proxies)
+    transfer_s = _packets_s(scenario)
+    if in_browser:
+        fixed_s += visits * COST.visit_s
+        transfer_s += COST.text_s * workload.body_bytes() if workload.kind != "page" else 0.0
+    return fixed_s + share * visits * transfer_s
+
+
+def _packets_s(scenario: Scenario) -> float:
+    """Return the seconds that the packets of all clients' bodies take, hop by hop."""
+    seconds = 0.0
+    for group in scenario.client_groups:
+        packets = group.workload.body_bytes() / SEGMENT_BYTES
+        for hop in group.hops():
+            further = len(scenario.route(hop.client, hop.server)) - 1
+            seconds += packets * (COST.packet_s[hop.transport] + further * COST.link_s)
+    return seconds

@@ -1,0 +1,281 @@
+"""Builds the kernel of guests, and a library for programs in them, when one is first needed.
+
+Guests run User Mode Linux, a kernel that is an ordinary program. Debian's own build of it lacks
+virtual time. So this module compiles Debian's ``linux-source``, with the patches and the options in
+``linux/``. Compiler and sources are in a root filesystem of the toolbox. No root rights are needed.
+
+::
+
+    <cache>/programs/httpbed-linux-4c1f...       the kernel, named by a digest of its build
+                     httpbed-linux-4c1f....so    a library for the programs in guests
+                     httpbed-linux-4c1f....json  its version, the digests of source and kernel
+                     httpbed-linux.log           make's output, of all runs that one build took
+    <cache>/build/httpbed-linux-4c1f.../         the sources while they are compiled
+
+An interrupted build goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from httpbed.base import atomic_record, file_digest, folders
+from httpbed.base.errors import HostError
+from httpbed.bed.machine import guard
+from httpbed.bed.toolbox import build_lock, signs_of_life, toolbox, usr_cover
+from httpbed.bed.toolbox.toolbox import Root
+
+NAME = "httpbed-linux"
+SOURCE = "linux-source-7.2"
+"""Debian's package of sources. ``seccomp=on`` needs Linux 6.16 or newer."""
+TESTED = "7.2.13-1"
+TESTED_SHA256 = "30a8c5fc63f9028a62e6d7b3f7f43bee67425dbce2a05fceba83f9b87c92083d"
+"""Version and digest of the package that httpbed was tested with."""
+TOOLS = toolbox.Contents(
+    "sid",
+    frozenset(
+        (
+            *(SOURCE, "gcc", "libc6-dev", "make", "flex", "bison", "bc"),
+            *("bash", "dash", "coreutils", "diffutils", "findutils", "gawk", "grep", "sed"),
+            *("gzip", "patch", "perl-base", "tar", "xz-utils", "util-linux", "mount"),
+        )
+    ),
+)
+"""The sources, the compiler and what the kernel's Makefiles call."""
+PROCESSOR = "x86_64"
+CONTROLS = frozenset(("bbr", "bic", "cubic", "htcp", "reno", "vegas", "westwood"))
+"""TCP congestion controls, as in ``linux/guest.config``."""
+LEAST_DISK_BYTES = 4_000_000_000
+
+PATCHES = ("time-travel.patch", "closed-stub.patch")
+_FILES = Path(__file__).with_name("linux")
+_STEPS = re.compile(r"^ +(?:CC|AS|AR|LD|HOSTCC|GEN) ", re.MULTILINE)
+_BEGINS = "step: configuring\n"
+"""The line of ``linux/build`` from which on a build that goes on repeats its steps."""
+PATCHED = ".patched"
+"""Name of the file that ``linux/build`` leaves when the sources are ready."""
+_BUILD_CPU_MIN = 10
+_ALL_STEPS = 1124
+"""Steps of make whose names :data:`_STEPS` counts, in a whole build."""
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class GuestKernel:
+    """A finished kernel."""
+
+    path: Path
+    version: str
+    """Version of Debian's package."""
+    source_sha256: str
+    """Digest of that package's file."""
+    sha256: str
+
+    @property
+    def random_device(self) -> Path:
+        """The library ``linux/random_device.c``, compiled."""
+        return self.path.with_name(f"{self.path.name}.so")
+
+
+def require_processor() -> None:
+    """Check that guests exist for this processor.
+
+    Raises:
+        HostError: They do not.
+    """
+    if (processor := os.uname().machine) != PROCESSOR:
+        raise HostError(
+            f"virtual time needs a processor of type {PROCESSOR}; this one is {processor}",
+            'use clock = "real", or another machine',
+        )
+
+
+def require_congestion(names: Collection[str]) -> None:
+    """Check that the kernel has these congestion controls.
+
+    Raises:
+        HostError: It lacks one.
+    """
+    if missing := sorted({*names} - CONTROLS):
+        raise HostError(
+            f"the kernel of guests has no TCP {' and no TCP '.join(missing)}",
+            f"use one of {', '.join(sorted(CONTROLS))}, or --clock real",
+        )
+
+
+def find() -> GuestKernel | None:
+    """Return the kernel with these patches and options; None if it is not built."""
+    try:
+        record = json.loads(_record().read_text())
+    except FileNotFoundError:
+        return None
+    kernel = GuestKernel(path=_target(), **record)
+    return kernel if kernel.path.exists() and kernel.random_device.exists() else None
+
+
+def ensure(say: Say) -> GuestKernel:
+    """Return the kernel; build it if it is missing.
+
+    Raises:
+        HostError: This machine cannot build or run it, or the archive is unavailable.
+    """
+    require_processor()
+    if kernel := find():
+        return kernel
+    with _locked(say) as lock:
+        return find() or _build(lock, say)
+
+
+def _build(lock: int, say: Say) -> GuestKernel:
+    _require_disk()
+    root = toolbox.ensure(TOOLS, say=say)
+    if root.digests.get(SOURCE) != TESTED_SHA256:
+        found = root.versions[SOURCE]
+        say(f"note: building the guest's kernel from {SOURCE} {found}; tested is {TESTED}")
+    jobs = len(os.sched_getaffinity(0))
+    cpus = f"{jobs} CPU{'s' * (jobs > 1)}"
+    say(f"building the guest's kernel, once (usually {_minutes(_BUILD_CPU_MIN / jobs)} on {cpus})")
+    log = _target().with_name(f"{NAME}.log")
+    folder = folders.cache() / "build" / _target().name
+    folder.mkdir(parents=True, exist_ok=True)
+    with (
+        log.open("a" if (folder / PATCHED).exists() else "w") as output,
+        signs_of_life.reported(
+            "building the guest's kernel",
+            say,
+            how_far=BuildPace(log).how_far,
+        ),
+    ):
+        command = _command(root, folder, jobs)
+        if guard.run(command, holding=[lock], environment=_environment(), output=output) != 0:
+            raise _failure(log)
+    kernel = _keep(folder, root)
+    shutil.rmtree(folder)
+    return kernel
+
+
+def _command(root: Root, folder: Path, jobs: int) -> list[str]:
+    """Return the command that runs ``linux/build`` with the tools of the root filesystem."""
+    inside = f'{usr_cover.commands(root.path)}\nexec sh "$@"'
+    archive = f"/usr/src/{SOURCE}.tar.xz"
+    words = [str(_FILES / "build"), archive, str(folder), str(jobs)]
+    namespaces = ["unshare", "--user", "--map-root-user", "--mount"]
+    return [*namespaces, "sh", "-c", inside, "sh", *words]
+
+
+def _environment() -> dict[str, str]:
+    return {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL": "C.UTF-8"}
+
+
+def _keep(built: Path, root: Root) -> GuestKernel:
+    """Move what was built to its place, with its record, which is written last."""
+    target = _target()
+    kernel = GuestKernel(
+        path=target,
+        version=root.versions[SOURCE],
+        source_sha256=root.digests.get(SOURCE, ""),
+        sha256=file_digest.sha256(built / "linux.stripped"),
+    )
+    _move(built / "random_device.so", kernel.random_device)
+    _move(built / "linux.stripped", target)
+    atomic_record.write(
+        _record(), {name: one for name, one in asdict(kernel).items() if name != "path"}
+    )
+    return kernel
+
+
+def _move(built: Path, target: Path) -> None:
+    """Move a file to another file system; under its new name it is always whole."""
+    fresh = target.with_name(f".{target.name}")
+    shutil.copy2(built, fresh)
+    fresh.rename(target)
+
+
+@dataclass
+class BuildPace:
+    """How fast make goes, by its log."""
+
+    log: Path
+    first: tuple[int, float] | None = None
+    """Steps and time when the first step was seen."""
+
+    def how_far(self) -> str:
+        """Say how much of the build is done now."""
+        steps, now = len(_STEPS.findall(self.log.read_text(errors="replace"))), time.monotonic()
+        if not steps:
+            return "unpacking the sources"
+        self.first = self.first or (steps, now)
+        return progress(steps, steps - self.first[0], now - self.first[1])
+
+
+def progress(steps: int, lately: int, seconds: float) -> str:
+    """Say how much is done after ``steps``, of which the last ``lately`` took so many seconds."""
+    share = f"{min(steps / _ALL_STEPS, 0.99):.0%}"
+    if not lately:
+        return share
+    left = max(_ALL_STEPS - steps, 0)
+    return f"{share}, about {_minutes(seconds * left / lately / 60)} left"
+
+
+def _minutes(minutes: float) -> str:
+    return "1 min" if minutes <= 1 else f"{minutes:.0f} min"
+
+
+def _require_disk() -> None:
+    place = folders.cache()
+    while not place.is_dir():
+        place = place.parent
+    free = shutil.disk_usage(place).free
+    if free < LEAST_DISK_BYTES:
+        raise HostError(
+            f"the guest's kernel needs {LEAST_DISK_BYTES / 1e9:g} GB of disk while it is built;"
+            f" {place} has {free / 1e9:.1f} GB",
+            "free some, or set HTTPBED_CACHE to another folder",
+        )
+
+
+def _failure(log: Path) -> HostError:
+    lines = last_run(log.read_text(errors="replace")).splitlines()
+    errors = [line.strip() for line in lines if re.search(r"\berror\b|\*\*\*", line)] or lines[-1:]
+    return HostError(
+        f"the guest's kernel could not be built: {'; '.join(errors[:3]) or 'make was killed'}",
+        f"read {log}; check the free disk space; the same command goes on where this one stopped",
+    )
+
+
+def last_run(log: str) -> str:
+    """Return what the last of several runs wrote to the log, from the configuration on."""
+    return log.rpartition(_BEGINS)[2]
+
+
+def _locked(say: Say) -> AbstractContextManager[int]:
+    """Hold the lock of all builds of the kernel."""
+    return build_lock.held(_target().with_name(f".{NAME}.lock"), "the guest's kernel", say)
+
+
+def _target() -> Path:
+    return folders.cache() / "programs" / f"{NAME}-{_digest()}"
+
+
+def _record() -> Path:
+    return _target().with_name(f"{_target().name}.json")
+
+
+@functools.cache
+def _digest() -> str:
+    """Return a digest of all files of the build, and of its tools."""
+    digest = hashlib.sha256(TOOLS.name.encode())
+    for name in (*PATCHES, "guest.config", "random_device.c", "build"):
+        digest.update((_FILES / name).read_bytes())
+    return digest.hexdigest()[:12]

@@ -1,0 +1,64 @@
+"""What a guest sees of this machine: programs, httpbed with its Python, and what its work names.
+
+A guest's programs find everything at the same path as here.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from httpbed.bed.sandbox.binaries import ALL, executable
+from httpbed.bed.sandbox.spec import SandboxSpec
+
+OF_THE_HOST = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "opt", "nix", "gnu")
+"""Folders of programs (``filesystem.rs``)."""
+_OF_ETC = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives")
+"""What of /etc the loader and programs need; the rest is this machine's alone."""
+ACCOUNTS = {
+    "/etc/passwd": "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n",
+    "/etc/group": "root:x:0:\nnogroup:x:65534:\nnobody:x:65534:\n",
+    "/etc/hosts": "127.0.0.1 localhost\n::1 localhost\n",
+}
+"""The guest's own files in /etc: path -> text."""
+OWN = ("dev", "proc", "sys")
+"""Folders that every guest has of its own."""
+
+
+def of_python(compiled: Path) -> list[Path]:
+    """Return the machine's programs, and what httpbed and this Python consist of."""
+    programs = [Path("/", name) for name in OF_THE_HOST]
+    python = map(Path, (sys.prefix, sys.base_prefix, sys.executable, *filter(None, sys.path)))
+    own = [executable(name) for name in ALL]
+    return topmost([*programs, *map(Path, _OF_ETC), *python, *own, compiled])
+
+
+def of_sandbox(spec: SandboxSpec) -> list[Path]:
+    """Return what a sandbox in the guest mounts."""
+    named: list[Mapping[str, Path]] = [spec.roots, spec.shared, spec.programs]
+    named += [part.shared for part in spec.parts.values()]
+    paths = [path for one in named for path in one.values()]
+    return [path for path in paths if path != Path("/")]
+
+
+def of_user() -> list[Path]:
+    """Return all files of this machine, for a command of the user."""
+    every = (one for one in Path("/").iterdir() if one.name not in OWN)
+    return [one for one in every if one.is_dir() or one.is_file()]
+
+
+def topmost(paths: Iterable[Path]) -> list[Path]:
+    """Return those that exist and are not below another one; of a link also where it leads."""
+    every = sorted({place for path in paths if path.exists() for place in _places(path)})
+    found: list[Path] = []
+    for path in every:
+        if not (found and path.is_relative_to(found[-1])):
+            found.append(path)
+    return found
+
+
+def _places(path: Path) -> Iterator[Path]:
+    yield Path(os.path.abspath(path))  # noqa: PTH100 - links stay
+    yield path.resolve()

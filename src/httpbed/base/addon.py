@@ -1,0 +1,110 @@
+"""Addons: features in folders of their own, found by their folder.
+
+# Theory of operation
+
+The core imports no addon. A package below ``httpbed.addons`` has one object, ``ADDON``, that names
+its verbs and what it provides at the core's **seams**. A seam is a place where the core asks "what
+else is there?": for metrics, checks, sections of a report. The core declares it with the type that
+it wants, an addon names an object of that type as ``module:attribute``::
+
+    # the core
+    SECTIONS = Seam("report sections", Section)
+    for section in SECTIONS.provided(): ...
+
+    # addons/claims/__init__.py
+    ADDON = Addon(provides={"report sections": ("httpbed.addons.claims.section:SECTION",)})
+
+Objects are named, not imported: reading the registrations takes milliseconds, and the module of a
+verb or a section is imported when somebody uses it. Whoever deletes the folder deletes the feature;
+what its tables and files in a campaign say is then unread, never wrong.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Generic, Literal, TypeVar
+
+from httpbed.base.errors import HttpbedError
+
+PACKAGE = "httpbed.addons"
+
+Group = Literal["run", "read", "judge", "look inside", "set up"]
+"""What a person wants to do with a verb."""
+T = TypeVar("T")
+
+
+class RegistrationError(HttpbedError):
+    """Two addons, or an addon and the core, provide something of the same name."""
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A verb of the command line; its module has the ``command``."""
+
+    name: str
+    purpose: str
+    group: Group
+    module: str
+
+
+@dataclass(frozen=True)
+class Addon:
+    """What one folder registers."""
+
+    verbs: tuple[Verb, ...] = ()
+    provides: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By the name of a seam: objects as ``module:attribute``."""
+
+
+@dataclass(frozen=True)
+class Seam(Generic[T]):
+    """A place where the core asks the addons for objects of one type."""
+
+    name: str
+    kind: type[T]
+
+    def provided(self) -> tuple[T, ...]:
+        """Return what the addons provide, in the order of their names.
+
+        :raises RegistrationError: when two objects have the same ``name``.
+        """
+        provided = tuple(
+            self._load(place)
+            for addon in addons().values()
+            for place in addon.provides.get(self.name, ())
+        )
+        refuse_duplicates(self.name, [one.name for one in provided if hasattr(one, "name")])
+        return provided
+
+    def _load(self, place: str) -> T:
+        module, _, attribute = place.partition(":")
+        provided = getattr(importlib.import_module(module), attribute)
+        if not isinstance(provided, self.kind):
+            raise RegistrationError(f"{place} is no {self.kind.__name__}, as {self.name} are")
+        return provided
+
+
+@cache
+def addons() -> Mapping[str, Addon]:
+    """Return the installed addons by the names of their folders."""
+    try:
+        package = importlib.import_module(PACKAGE)
+    except ModuleNotFoundError:
+        return {}
+    names = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
+    return {name: importlib.import_module(f"{PACKAGE}.{name}").ADDON for name in names}
+
+
+def refuse_duplicates(what: str, names: list[str]) -> None:
+    """Refuse a name that is registered twice.
+
+    :raises RegistrationError: naming each.
+    """
+    twice = [name for name, times in Counter(names).items() if times > 1]
+    if twice:
+        raise RegistrationError(f"{what} registered twice: {', '.join(twice)}")

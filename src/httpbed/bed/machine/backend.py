@@ -1,0 +1,63 @@
+"""The link backend: how packets pass an emulated link on this machine.
+
+The emulator forwards packets through packet sockets or TUN devices. With ``tbf`` and ``netem`` a
+queueing discipline of the kernel forwards them, and the emulator only observes.
+"""
+
+from __future__ import annotations
+
+import errno
+import socket
+from pathlib import Path
+from typing import Literal
+
+from httpbed.base.errors import HostError
+
+Backend = Literal["af_packet", "tun", "tbf", "netem"]
+TUN = Path("/dev/net/tun")
+IPV6 = Path("/proc/sys/net/ipv6/conf")
+"""Missing if the kernel was built or booted without IPv6."""
+
+
+def choose(requested: str | None) -> Backend:
+    """Return the requested backend; by default packet sockets, else TUN devices.
+
+    Packet sockets are more exact, because the kernel timestamps the packets; the kernels of some
+    containers have none. The kernel's disciplines are used only on request.
+
+    Raises:
+        HostError: This machine lacks the backend.
+    """
+    if requested == "tun" or (requested is None and not _has_packet_sockets()):
+        if TUN.exists():
+            return "tun"
+        raise HostError(
+            f"there is no {TUN}",
+            "load the module (sudo modprobe tun), or give the container access",
+        )
+    if requested is None:
+        return "af_packet"
+    if not _has_packet_sockets():
+        raise HostError("this kernel has no packet sockets", "use --link-backend tun")
+    # doctor.require_qdisc tests for the discipline, which needs a namespace.
+    return "tbf" if requested == "tbf" else "netem" if requested == "netem" else "af_packet"
+
+
+def require_ip(version: str) -> None:
+    """Check that the kernel supports an IP version.
+
+    Raises:
+        HostError: It does not support IPv6.
+    """
+    if version == "6" and not IPV6.exists():
+        remedy = 'boot it without ipv6.disable=1, or run with ip_version = "4"'
+        raise HostError("this kernel does not support IPv6", remedy)
+
+
+def _has_packet_sockets() -> bool:
+    """Whether the kernel has packet sockets; a refusal to this user does not matter."""
+    try:
+        socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0).close()
+    except OSError as error:
+        return error.errno != errno.EAFNOSUPPORT
+    return True

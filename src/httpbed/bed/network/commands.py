@@ -1,0 +1,186 @@
+"""The commands that make a network's links on its hosts.
+
+Neighbours are permanent entries, so no ARP crosses a link: one lost request would cost a second.
+IPv6 would also announce itself (RFC 4861, RFC 3810). An interface without ARP and multicast joins
+no group that it would have to report, and one that makes no address itself solicits no router.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from httpbed.bed.network import routes
+from httpbed.bed.network.addresses import End
+from httpbed.bed.network.processes import TOOLS
+from httpbed.bed.network.routes import Ends, Entry
+from httpbed.bed.sandbox.binaries import LINK
+from httpbed.bed.sandbox.spec import TRIAL_FOLDER, ProcessSpec
+from httpbed.experiment.impairments.rate import MTU_BYTES
+
+TUN_QUEUE_FRAMES = 8192
+"""Queue until the emulator reads the packets; the default of 500 packets is 6 ms at 1 Gbit/s."""
+IPV6_LEAST_MTU_BYTES = 1280
+"""RFC 8200, 5."""
+
+NO_NEIGHBOUR_DISCOVERY: Mapping[str, str] = {
+    "net.ipv6.conf.all.disable_ipv6": "1",
+    "net.ipv6.conf.default.disable_ipv6": "1",
+}
+"""In the emulator's own network: IPv6 would announce itself on every interface."""
+_NO_MEMORY: Mapping[str, str] = {"net.ipv4.tcp_no_metrics_save": "1"}
+"""TCP keeps no metrics of earlier connections."""
+_LOW_PORTS: Mapping[str, str] = {"net.ipv4.ip_unprivileged_port_start": "0"}
+"""For servers, which hold no capability; IPv6 heeds it, too."""
+HOST_SYSCTLS: Mapping[str, str] = {**_NO_MEMORY, **_LOW_PORTS, **NO_NEIGHBOUR_DISCOVERY}
+"""On every host that speaks IPv4."""
+_QUIET_IPV6: Mapping[str, str] = {
+    "net.ipv6.conf.all.disable_ipv6": "0",
+    "net.ipv6.conf.default.disable_ipv6": "0",
+    "net.ipv6.conf.default.accept_ra": "0",
+    "net.ipv6.conf.default.addr_gen_mode": "1",
+}
+"""On every host that speaks IPv6; 1 is to make no link-local address."""
+_FORWARDING = {"4": "net.ipv4.ip_forward", "6": "net.ipv6.conf.all.forwarding"}
+
+
+def sysctls(ip_version: str, *, forwards: bool) -> dict[str, str]:
+    """What is set in a host's network before anything is in it."""
+    quiet = HOST_SYSCTLS if ip_version == "4" else {**_NO_MEMORY, **_LOW_PORTS, **_QUIET_IPV6}
+    return {**quiet, **({_FORWARDING[ip_version]: "1"} if forwards else {})}
+
+
+def veths(ends: Sequence[End]) -> list[str]:
+    """Write lines that join each end to the emulator's network."""
+    return [line for end in ends for line in _pair(end)]
+
+
+def _pair(end: End) -> list[str]:
+    near, mtu = end.emulator_interface, MTU_BYTES
+    peer = f"peer name {end.interface} mtu {mtu} address {end.mac} netns {end.host}"
+    return [
+        f"link add name {near} mtu {mtu} type veth {peer}",
+        f"link set dev {near} up",
+    ]
+
+
+def moved(end: End) -> str:
+    """Return a line that moves a TUN device to its host; the emulator made it and keeps it open."""
+    return f"link set dev {end.emulator_interface} netns {end.host} name {end.interface}"
+
+
+def addressing(  # noqa: PLR0913 - what is not always wanted is said by name
+    ends: Ends,
+    host: str,
+    table: Iterable[Entry],
+    control: str,
+    *,
+    later: Sequence[str] = (),
+    without: Collection[int] = (),
+    by_tun: bool = False,
+) -> ProcessSpec:
+    """Give a host its addresses, neighbours and routes.
+
+    ``control`` is the TCP congestion control of all that it sends; with ``lock`` before it,
+    programs may choose no other. Links in ``without`` get no address here; the lines in ``later``
+    give them one. With ``by_tun`` the emulator made the
+    devices, which have frames like a veth's.
+    """
+    own = routes.of_ends(ends, host)
+    given = routes.of_ends([pair for n, pair in enumerate(ends) if n not in without], host)
+    lines = [_as_veth(end) for end, _ in own] if by_tun else []
+    lines.append("link set dev lo up")
+    for end, far in own:
+        lines += [*_up(end), *(address(end, far) if (end, far) in given else ())]
+    lines += [*(route(entry, control) for entry in table), *later]
+    return batch(host, lines, "ip", *([family(own[0][0])] if later else []))
+
+
+def family(own: End) -> str:
+    """Return the option by which ``ip`` takes rules for its version, and flushes no other."""
+    return "-6" if ":" in own.address else "-4"
+
+
+def _as_veth(own: End) -> str:
+    return f"link set dev {own.interface} address {own.mac} txqueuelen {TUN_QUEUE_FRAMES}"
+
+
+def _up(own: End) -> list[str]:
+    device = f"dev {own.interface}"
+    return _up_quietly(device) if ":" in own.address else [f"link set {device} up"]
+
+
+def address(own: End, far: End, *, by_hand: bool = False) -> list[str]:
+    """Write lines that give an interface its address, and its neighbour's.
+
+    ``by_hand`` the lines may be repeated, and the kernel adds no route to the address's network.
+    """
+    device, verb = f"dev {own.interface}", "replace" if by_hand else "add"
+    options = [" nodad"] if ":" in own.address else []
+    options += [" noprefixroute"] if by_hand or ":" in own.address else []
+    return [
+        f"address {verb} {own.address_in_network} {device}{''.join(options)}",
+        f"neighbour {verb} {far.address} lladdr {far.mac} {device} nud permanent",
+    ]
+
+
+def _up_quietly(device: str) -> list[str]:
+    """Make IPv6 leave the device, whose MTU becomes too small for it, and join it again.
+
+    If the host forwards, the device is in a multicast group already, which IPv6 would report.
+    """
+    return [
+        f"link set {device} mtu {IPV6_LEAST_MTU_BYTES - 1} arp off multicast off",
+        f"link set {device} mtu {MTU_BYTES} up",
+    ]
+
+
+def route(entry: Entry, control: str, where: str = "") -> str:
+    """Write a line that sets a route; ``where`` says in which table, or with which metric."""
+    own, via = entry.own, f" via {entry.via.address}" if entry.via else ""
+    way = f"{via} dev {own.interface} src {own.address}{where and f' {where}'}"
+    return f"route replace {entry.network}{way} congctl {control}"
+
+
+def offloads(end: End) -> ProcessSpec:
+    """Switch off what makes frames larger than the wire's (link-level segmentation)."""
+    return ProcessSpec(
+        argv=("ethtool", "-K", end.interface, "tx", "off", "gro", "off"),
+        host=end.host,
+        root=TOOLS,
+        stdout="offloads.txt",
+        stderr="network-errors.txt",
+    )
+
+
+def counters() -> ProcessSpec:
+    """Read the kernel's own counters; the caller adds the file for the output."""
+    return ProcessSpec(
+        argv=("tc", "-s", "-j", "qdisc", "show"),
+        root=TOOLS,
+        stderr="network-errors.txt",
+    )
+
+
+def emulator(config: Mapping[str, Any], traces: Mapping[str, str]) -> ProcessSpec:
+    """Start the emulator, or the observer of links that the kernel carries."""
+    return ProcessSpec(
+        argv=(f"/bin/{LINK}", f"{TRIAL_FOLDER}/link.json"),
+        files={"link.json": json.dumps(config, indent=1) + "\n", **traces},
+        stderr="link-errors.txt",
+        lines=True,
+    )
+
+
+def batch(
+    host: str | None, lines: Sequence[str], program: str = "ip", *options: str
+) -> ProcessSpec:
+    """Run lines of ``ip`` or ``tc``."""
+    return ProcessSpec(
+        argv=(program, *options, "-batch", "-"),
+        host=host,
+        root=TOOLS,
+        input="".join(f"{line}\n" for line in lines),
+        stderr="network-errors.txt",
+    )

@@ -1,0 +1,275 @@
+"""The plan of a network: which namespaces, commands and emulator make it.
+
+::
+
+    client                     the sandbox's own network                    proxy
+    eth0 ── veth ── l0a ── httpbed-link (delay, loss, queue, rate) ── l0b ── veth ── eth0
+                                                                             eth1 ── ... server
+
+Impairments act on a separate hop, never on an endpoint, where the kernel reports a dropped packet
+to the sender at once. One emulator has all links. With TUN devices (in TAP mode) it makes the
+hosts' interfaces itself, and each is moved to its host when the emulator is ready. Where the kernel
+carries the packets (:mod:`~httpbed.bed.network.kernel`), it observes. What is done on each host
+is in :mod:`~httpbed.bed.network.commands`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from httpbed.bed.machine.backend import Backend
+from httpbed.bed.network import access as access_links
+from httpbed.bed.network import addresses, commands, emulator, kernel, routes
+from httpbed.bed.network.access import Access
+from httpbed.bed.network.access_routes import AccessRoutes
+from httpbed.bed.network.addresses import End
+from httpbed.bed.network.emulator import Draws, PacketRecords
+from httpbed.bed.network.files import Facts
+from httpbed.bed.network.kernel import LinkDisciplines
+from httpbed.bed.network.processes import NetworkProcesses
+from httpbed.bed.network.routes import Entry
+from httpbed.bed.sandbox.spec import ProcessSpec
+from httpbed.experiment.route import Route
+from httpbed.experiment.topology import Topology
+
+
+@dataclass(frozen=True)
+class NetworkPlan:
+    """A network: the processes that make it, and what they make."""
+
+    processes: NetworkProcesses
+    emulator_config: Mapping[str, Any]
+    topology: Topology
+    forwarding: frozenset[str]
+    """Hosts that pass on what is not their own."""
+    ends: tuple[tuple[End, End], ...]
+    """Both ends of every link."""
+    waits_s: tuple[float, ...]
+    """Longest seconds that an echo waits for opportunities, on each link when idle."""
+    backend: Backend = "af_packet"
+    shaped: tuple[LinkDisciplines, ...] = ()
+    """The disciplines of each link that the kernel carries; empty with the emulator."""
+    access: tuple[Access, ...] = ()
+    """The client's access links, in the order in which it goes from one to the next; all are
+    attached when the network is made."""
+    monitor: ProcessSpec | None = None
+    """Writes the changes of addresses, routes and rules that the client's kernel reports, until it
+    is ended; None without access links."""
+
+    @property
+    def sysctls(self) -> dict[str, dict[str, str]]:
+        """What is set in each host's network when it is made."""
+        version, forwarding = self.topology.ip_version, self.forwarding
+        return {
+            host: commands.sysctls(version, forwards=host in forwarding)
+            for host in self.topology.hosts
+        }
+
+    def end_of(self, host: str) -> End:
+        """The end at a host that has one link."""
+        (end,) = (end for pair in self.ends for end in pair if end.host == host)
+        return end
+
+    def route(self, start: str, goal: str, over: int | None = None) -> Route:
+        """Return the links from one host to another, each with its direction; () if no path exists.
+
+        A client with access links is on the first, or on the link with index ``over``, and has no
+        other.
+        """
+        standby = {one.link for one in self.access[1:]}
+        without = standby if over is None else self._own_but(over)
+        return self.topology.route(start, goal, self.forwarding, without)
+
+    def address(self, host: str, towards: str, over: int | None = None) -> str:
+        """Return the address by which ``towards`` reaches ``host``, while the client is on a link.
+
+        Programs know a host by its address towards the client's first access link, and use that
+        address over all of them.
+
+        Raises:
+            ValueError: No path exists.
+        """
+        route = self.route(towards, host, over)
+        if not route:
+            msg = f"no way from {towards!r} to {host!r} through hosts that forward"
+            raise ValueError(msg)
+        link, way = route[-1]
+        return self.ends[link][1 - way].address
+
+    def _own_but(self, link: int) -> set[int]:
+        (end,) = (one.end for one in self.access if one.link == link)
+        return {*self.topology.links_of(end.host)} - {link}
+
+
+def plan(  # noqa: PLR0913 - optional arguments have names
+    topology: Topology,
+    senders: Mapping[str, str],
+    seed: int,
+    block: int,
+    *,
+    forwarding: AbstractSet[str] = frozenset(),
+    records: PacketRecords | None = None,
+    backend: Backend = "af_packet",
+    files: Mapping[str, Facts] | None = None,
+    first_network: int = 0,
+    netem_seeded: bool = False,
+    live: bool = False,
+    client: str = "client",
+    access: Sequence[int] = (),
+    nat: Collection[int] = (),
+    spin_us: int = emulator.SPIN_US,
+    locked: bool = False,
+) -> NetworkPlan:
+    """Plan the network of a topology in one block.
+
+    ``senders`` names the TCP congestion control of each host that sends, on all of its routes; any
+    other has cubic. ``forwarding`` are the hosts that packets may pass through. ``records`` are
+    asked of the emulator. ``files`` has what is known of the files that the topology names, by
+    their digests. ``first_network`` is the number of the first link's.
+    ``netem_seeded`` says whether the kernel's netem takes a seed, ``live`` whether conditions may
+    change by command.
+    ``access`` are the links, by their indices, between which the host ``client`` goes, from the
+    first on; ``nat`` those with a NAT at their second host. ``spin_us`` is how long the emulator
+    may poll for a due time; with 0 it sleeps. ``locked`` says whether the kernel refuses programs
+    another congestion control.
+
+    Raises:
+        ValueError: The topology names a recorded run that is not in ``files``, or has more links
+            than there are addresses; an access link is not the client's.
+    """
+    ends = _ends(topology, first_network)
+    draws = Draws(seed, block, files or {}, live)
+    noted = records or PacketRecords()
+    config = emulator.config(topology.links, ends, draws, backend, noted, nat=nat, spin_us=spin_us)
+    made = _Made(topology, ends, frozenset(forwarding), senders, locked, backend, client, access)
+    shaped = tuple(made.shaped(draws if netem_seeded else None))
+    return NetworkPlan(
+        processes=made.processes(
+            commands.emulator(config, emulator.traces(topology.links, draws)), shaped
+        ),
+        emulator_config=config,
+        topology=topology,
+        forwarding=made.forwarding,
+        ends=ends,
+        waits_s=emulator.waits_s(topology.links, draws, backend),
+        backend=backend,
+        shaped=shaped,
+        access=made.access,
+        monitor=access_links.monitor(client) if access else None,
+    )
+
+
+def _ends(topology: Topology, first: int) -> tuple[tuple[End, End], ...]:
+    return tuple(addresses.ends(topology, index, first) for index in range(len(topology.links)))
+
+
+def _disciplines(shaped: tuple[LinkDisciplines, ...]) -> list[ProcessSpec]:
+    lines = [line for one in shaped for line in one.lines]
+    return [commands.batch(None, lines, "tc")] if lines else []
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A network whose packets a backend carries."""
+
+    topology: Topology
+    ends: tuple[tuple[End, End], ...]
+    forwarding: frozenset[str]
+    senders: Mapping[str, str]
+    locked: bool
+    backend: Backend
+    client: str
+    own: Sequence[int]
+    """Indices of the client's access links; empty without a hand-over."""
+
+    @cached_property
+    def ways(self) -> AccessRoutes:
+        for link in (self.topology.links[index] for index in self.own):
+            if self.client not in link.between:
+                msg = f"{link.name} is not a link of {self.client!r}"
+                raise ValueError(msg)
+        return AccessRoutes(self.ends, self.client, self.own, self.forwarding)
+
+    @cached_property
+    def access(self) -> tuple[Access, ...]:
+        names = [link.name for link in self.topology.links]
+        return access_links.plan(self.ways, names, self._control(self.client))
+
+    def processes(
+        self, emulator: ProcessSpec, shaped: tuple[LinkDisciplines, ...]
+    ) -> NetworkProcesses:
+        if self.backend == "tun":
+            return NetworkProcesses(None, (), emulator, self._after_ready())
+        hosts = (*self._hosts(), *_disciplines(shaped))
+        counters = commands.counters() if shaped else None
+        return NetworkProcesses(self._wiring(), hosts, emulator, (), counters)
+
+    def shaped(self, draws: Draws | None) -> list[LinkDisciplines]:
+        """Plan the kernel's disciplines; netem gets seeds if the kernel takes them."""
+        if self.backend not in kernel.KINDS:
+            return []
+        kind: kernel.Kind = "tbf" if self.backend == "tbf" else "netem"
+        return [
+            kernel.shaped(
+                kind,
+                link,
+                pair,
+                kernel.netem_seeds(link, draws.seed, draws.block) if draws else None,
+            )
+            for link, pair in zip(self.topology.links, self.ends, strict=True)
+        ]
+
+    def _wiring(self) -> ProcessSpec:
+        lines = commands.veths(self._all_ends())
+        if self.backend in kernel.KINDS:
+            lines += [line for pair in self.ends for line in kernel.bridge(pair)]
+        return commands.batch(None, lines)
+
+    def _hosts(self) -> list[ProcessSpec]:
+        return [
+            spec
+            for addressing in self._addressing(by_tun=False)
+            for spec in (addressing, *self._offloads(addressing.host))
+        ]
+
+    def _after_ready(self) -> tuple[ProcessSpec, ...]:
+        moves = [commands.moved(end) for end in self._all_ends()]
+        return (commands.batch(None, moves), *self._addressing(by_tun=True))
+
+    def _all_ends(self) -> list[End]:
+        return [end for pair in self.ends for end in pair]
+
+    def _addressing(self, *, by_tun: bool) -> list[ProcessSpec]:
+        return [
+            self._of_client(by_tun=by_tun)
+            if self.access and host == self.client
+            else commands.addressing(
+                self.ends, host, self._table(host), self._control(host), by_tun=by_tun
+            )
+            for host in self.topology.hosts
+        ]
+
+    def _of_client(self, *, by_tun: bool) -> ProcessSpec:
+        return commands.addressing(
+            self.ends,
+            self.client,
+            self.ways.besides(),
+            self._control(self.client),
+            later=access_links.made(self.access),
+            without=self.own,
+            by_tun=by_tun,
+        )
+
+    def _table(self, host: str) -> list[Entry]:
+        return [*routes.of_host(self.ends, host, self.forwarding), *self.ways.on(host)]
+
+    def _control(self, host: str) -> str:
+        name = self.senders.get(host, "cubic")
+        return f"lock {name}" if self.locked else name
+
+    def _offloads(self, host: str | None) -> list[ProcessSpec]:
+        return [commands.offloads(end) for end in self._all_ends() if end.host == host]

@@ -1,0 +1,230 @@
+"""Specifications as values: a process, a part of the trial, a sandbox; and how a process ended."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from httpbed.bed.machine import unprivileged
+
+TRIAL_FOLDER = "/trial"
+"""Mount point of the attempt's artifacts for the emulator, and of its own folder for a program
+under test."""
+
+
+@dataclass(frozen=True)
+class Ports:
+    """Ports that a program opens when it is ready."""
+
+    tcp: tuple[int, ...] = ()
+    udp: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        ports = [f"TCP {port}" for port in self.tcp] + [f"UDP {port}" for port in self.udp]
+        return " and ".join(ports)
+
+
+@dataclass(frozen=True)
+class ProcessSpec:
+    """A program to start; independent of the machine."""
+
+    argv: tuple[str, ...]
+    place: Literal["sandbox", "command", "outside"] = "sandbox"
+    """``command``: with this machine's filesystem, the user's terminal and the user's environment.
+    ``outside``: in this machine's network."""
+    host: str | None = None
+    """The host that it runs on; None: the emulator's own network."""
+    root: str | None = None
+    """The root filesystem that it runs in; None for httpbed's own executables."""
+    part: str | None = None
+    """The part of the trial that it belongs to; None for a program of the bed. A part has its own
+    namespaces and filesystem, which contain nothing of the bed."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Files written under ``/trial`` before the start: name -> content."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    shown: Mapping[str, str] = field(default_factory=dict)
+    """Files that only its part sees: path in the part -> content."""
+    input: str | None = None
+    stdout: str | None = None
+    """File under ``/trial``; None discards it."""
+    stderr: str | None = None
+    lines: bool = False
+    """Whether it exchanges JSON lines with httpbed."""
+    ready: Ports = Ports()
+    timeout_s: float | None = None
+    """Upper bound of its run time, and of all its runs together if it is restarted."""
+    again: bool = False
+    """Whether it is restarted after a failure."""
+    file_bytes: int | None = None
+    """Upper bound of each file that it writes."""
+    memory_bytes: int | None = None
+    """Upper bound of the data segment of each of its processes, and of the memory of its whole
+    part."""
+    processes: int | None = None
+    """Upper bound of the processes and threads of its part; before Linux 6.14, of the sandbox."""
+    cpu: int | None = None
+    """The only processor that it runs on; for programs of a part."""
+
+    def shell(self) -> str:
+        """Return the command as a shell line, with the host before it."""
+        place = f"[{self.host or 'emulator'}] "
+        settings = "".join(f"{name}={shlex.quote(v)} " for name, v in self.environment.items())
+        typed = f" <<'END'\n{self.input}END" if self.input else ""
+        return place + settings + shlex.join(self.argv) + self._conditions() + typed
+
+    def _conditions(self) -> str:
+        """Return readiness, time limit and restarts as a shell comment."""
+        opened = [f"tcp {port}" for port in self.ready.tcp] + [f"udp {p}" for p in self.ready.udp]
+        words = [f"ready when open: {', '.join(opened)}"] if opened else []
+        words += [f"at most {self.timeout_s:g} s"] if self.timeout_s else []
+        words += ["restarted until it succeeds"] if self.again else []
+        return f"    # {'; '.join(words)}" if words else ""
+
+
+@dataclass(frozen=True)
+class PartSpec:
+    """What a part of the trial sees of the machine, and its limits."""
+
+    root: str | None
+    """Its root filesystem; None: an empty one with only the files named here."""
+    host: str | None = None
+    """The host that it runs on; None: the emulator's own network, which no program can reach."""
+    folders: Mapping[str, int] = field(default_factory=dict)
+    """Folders of the attempt's artifacts that it may write to, under ``/trial``: name -> most bytes
+    of all files in it."""
+    shared: Mapping[str, Path] = field(default_factory=dict)
+    """Files and folders of this machine that only it sees, read-only: path in the part -> path."""
+    written: Mapping[str, Path] = field(default_factory=dict)
+    """Folders of this machine that only it sees, and writes to: path in the part -> path."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Files that only it sees: path in the part -> content."""
+    memory_bytes: int | None = None
+    """Upper bound of the memory of all its processes."""
+    processes: int | None = None
+    """Upper bound of its processes and threads."""
+    guest: bool = False
+    """Whether its program is the kernel of a guest, which needs fewer system calls."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the specification in the sandbox's input format."""
+        return {
+            "root": self.root,
+            "host": self.host,
+            "folders": dict(self.folders),
+            "shared": {seen: str(path) for seen, path in self.shared.items()},
+            "written": {seen: str(path) for seen, path in self.written.items()},
+            "files": dict(self.files),
+            "memory_bytes": self.memory_bytes,
+            "processes": self.processes,
+            "guest": self.guest,
+        }
+
+
+@dataclass(frozen=True)
+class ShellSpec:
+    """Additions to a sandbox that runs a command of the user."""
+
+    written: Mapping[str, Path]
+    """Files of this machine that programs write under ``/trial``: name -> path."""
+    resolv_conf: str | None
+    """The command's ``/etc/resolv.conf``; None: this machine's."""
+    outside: int
+    """The number of programs that will run in this machine's network."""
+
+
+@dataclass(frozen=True)
+class SandboxSpec:
+    """The specification of a sandbox."""
+
+    scratch: Path
+    trial: Path | None
+    """Folder that becomes ``/trial``; None: in memory, and nothing remains."""
+    roots: Mapping[str, Path]
+    shared: Mapping[str, Path]
+    programs: Mapping[str, Path]
+    hosts: Mapping[str, Mapping[str, str]]
+    """Sysctls of each host, by the host's name."""
+    sysctls: Mapping[str, str]
+    """Sysctls of the sandbox's own network."""
+    tmpfs_bytes: int
+    """Upper bound of the files in memory of each part and of the bed."""
+    parts: Mapping[str, PartSpec] = field(default_factory=dict)
+    """The programs under test, by part. The sandbox's first process and the emulator belong to no
+    part."""
+    shell: ShellSpec | None = None
+    """For a command of the user, which sees this machine's filesystem."""
+    keeps_user: bool = False
+    """Whether it stays root if root starts it, as a command of the user does."""
+
+    def folders(self) -> dict[str, int]:
+        """Return the folders of all parts: name -> most bytes."""
+        return {name: most for part in self.parts.values() for name, most in part.folders.items()}
+
+    def line(self, stdio: Sequence[int], root_to: int) -> bytes:
+        """Return the sandbox's input.
+
+        Args:
+            stdio: The descriptors of the command.
+            root_to: A socket, over which the sandbox sends a descriptor of its root.
+        """
+        document = {
+            "scratch": str(self.scratch),
+            "trial": self.trial and str(self.trial),
+            "parts": {name: part.as_json() for name, part in self.parts.items()},
+            "roots": {name: str(path) for name, path in self.roots.items()},
+            "shared": {seen: str(path) for seen, path in self.shared.items()},
+            "programs": {name: str(path) for name, path in self.programs.items()},
+            "hosts": {name: dict(sysctls) for name, sysctls in self.hosts.items()},
+            "sysctls": dict(self.sysctls),
+            "tmpfs_bytes": self.tmpfs_bytes,
+            "unprivileged": None if self.shell or self.keeps_user else unprivileged.user(),
+            "root_to": root_to,
+            "shell": self.shell
+            and {
+                "stdio": stdio,
+                "written": {name: str(path) for name, path in self.shell.written.items()},
+                "resolv_conf": self.shell.resolv_conf,
+                "outside": self.shell.outside,
+            },
+        }
+        return json.dumps(document).encode() + b"\n"
+
+
+STOPPED_IN_TIME = "was stopped at its time limit"
+
+
+@dataclass(frozen=True)
+class Exit:
+    """How a process ended; after restarts, how the last run ended, with sums over all runs."""
+
+    status: int | None
+    signal: int | None
+    timed_out: bool
+    wall_s: float
+    """Seconds from the first start to the last end."""
+    cpu_s: float
+    max_rss_kib: int
+    """Maximum over all runs."""
+    runs: int = 1
+    """Number of starts."""
+    ended_for: str | None = None
+    """Why the sandbox killed it, if it did."""
+
+    @property
+    def clean(self) -> bool:
+        """Whether it exited with status 0."""
+        return self.status == 0
+
+    def __str__(self) -> str:
+        return self._how() + (f", after {self.runs} runs" if self.runs > 1 else "")
+
+    def _how(self) -> str:
+        if self.timed_out:
+            return STOPPED_IN_TIME
+        if self.ended_for:
+            return f"{self.ended_for}, and was killed"
+        return f"signal {self.signal}" if self.status is None else f"exit status {self.status}"

@@ -1,0 +1,98 @@
+"""Age and expiry of the archive's package index that a root filesystem is built from.
+
+A Release file has a date, and in changing suites an expiry date (deb822, ``Date`` and
+``Valid-Until``). A snapshot archive serves expired indexes. So does an attacker on the way to the
+archive who wants old packages with known holes installed; only the expiry date shows it. So a build
+with an expired index needs the user's word, and its record says so. A machine whose apt is set to
+use expired indexes, as for a snapshot archive, has given it.
+
+Standard library only: set-up uses it before anything is installed.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+
+from httpbed.base.errors import HostError
+
+VARIABLE = "HTTPBED_INDEX"
+HOOK = (
+    f'grep -Ehs "^(Date|Valid-Until):" "$1"/var/lib/apt/lists/*Release | head -n 2 >"${VARIABLE}"'
+)
+"""A hook for mmdebstrap that writes the index's dates to a file before the lists are deleted."""
+OPTION = "--accept-expired-index"
+"""Option of httpbed by which the user accepts an expired index."""
+EVEN_EXPIRED = '--aptopt=Acquire::Check-Valid-Until "false"'
+"""Option of mmdebstrap that accepts an expired index."""
+_EXPIRED = re.compile(r"^E: Release file .* is expired", re.MULTILINE)
+
+
+def is_accepted_here() -> bool:
+    """Whether this machine's apt accepts expired indexes (``Acquire::Check-Valid-Until``)."""
+    words = ["apt-config", "shell", "CHECK", "Acquire::Check-Valid-Until/b"]
+    try:
+        shown = subprocess.run(words, check=False, capture_output=True, text=True)
+    except FileNotFoundError:
+        return False
+    return shown.stdout.strip() == "CHECK='false'"
+
+
+def has_expired(log: str) -> bool:
+    """Whether apt rejected an index because it has expired."""
+    return _EXPIRED.search(log) is not None
+
+
+@dataclass(frozen=True)
+class Index:
+    """The dates of a package index; each is None if the archive does not state it."""
+
+    made: datetime | None = None
+    valid_until: datetime | None = None
+
+    def is_expired(self, now: datetime) -> bool:
+        """Whether the archive says that this index is not to be used any more."""
+        return self.valid_until is not None and self.valid_until < now
+
+
+def dated(file: Path) -> Index:
+    """Return the dates that :data:`HOOK` wrote."""
+    try:
+        lines = file.read_text(errors="replace").splitlines()
+    except OSError:
+        return Index()
+    stated = {name: text.strip() for name, _, text in (line.partition(":") for line in lines)}
+    return Index(_date(stated.get("Date", "")), _date(stated.get("Valid-Until", "")))
+
+
+def _date(text: str) -> datetime | None:
+    try:
+        date = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    return date if date.tzinfo else date.replace(tzinfo=UTC)
+
+
+def refusal(suite: str) -> HostError:
+    """Return the error for an index that apt rejected because it has expired."""
+    return HostError(
+        f"the package index of Debian {suite} has expired: the archive is a snapshot, or somebody"
+        " on the way to it withholds newer packages",
+        "use an archive that is kept up to date, or accept this one with an option of httpbed"
+        f" toolbox build and httpbed toolbox kernel, {OPTION}, or with apt's own setting for this"
+        ' machine, Acquire::Check-Valid-Until "false"',
+    )
+
+
+def age_text(index: Index, now: datetime) -> str:
+    """Return the date and age of an index in words."""
+    if index.made is None:
+        return "package index of an unknown date"
+    days = max(0, (now - index.made).days)
+    age = f"{days} day{'s' * (days != 1)} old" if days else "of today"
+    expired = ", and expired" if index.is_expired(now) else ""
+    return f"package index of {index.made:%Y-%m-%d} ({age}{expired})"

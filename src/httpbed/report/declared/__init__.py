@@ -1,5 +1,0 @@
-"""Figures that the experiment declares, drawn from a campaign.
-
-Not here: what a figure may contain (``experiment.figures``), values (``analysis.figure_values``).
-Start at ``section``.
-"""

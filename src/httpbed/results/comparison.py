@@ -1,0 +1,196 @@
+"""Comparisons: the paired ratio of a treatment to its base, within the same blocks.
+
+A machine's drift affects all trials of a block in the same way. So each block gives one ratio. If
+two treatments do not differ, their trials in a block could be exchanged, so the logarithm of the
+block's ratio is as likely to be positive as negative, at any size: it is symmetric about zero. Then
+Wilcoxon's signed ranks have a known distribution at every number of blocks, and the interval that
+inverts them (Tukey; Hollander and Wolfe 1999, section 3.4) misses 1 in at most 5 % of such
+comparisons. Its estimate is the pseudo-median, the median of the averages of all pairs of
+logarithms (Hodges and Lehmann 1963). With five blocks the interval covers 93.75 % at most; fewer
+than five settle nothing, for even if all ratios agree in direction, chance alone does that in more
+than one case of ten.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy import stats
+
+from httpbed.experiment.metric import Side
+from httpbed.results import location, log_ratio
+from httpbed.results.estimate import CONFIDENCE, Interval
+from httpbed.results.log_ratio import LogRatio
+from httpbed.results.sample import Bounded, Floats, Sample, between
+
+Judgement = Literal["less", "more", "equal", "open"]
+"""``equal``: the whole interval lies within the margin of 1. ``less``, ``more``: it excludes 1.
+``open``: neither; the difference is within the noise."""
+
+EQUAL_MARGIN = 0.01
+"""Treatments that certainly differ by less than this share count as equal."""
+LEAST_BLOCKS = 5
+"""Below this number of pairs every judgement is open."""
+EFFICIENCY = math.sqrt(math.pi / 3)
+"""Standard error of the pseudo-median over that of the mean, for normal data."""
+
+
+@dataclass(frozen=True)
+class Differences:
+    """A treatment's values minus its base's, block by block, in the metric's unit."""
+
+    least: float
+    most: float
+    none: int
+    """Number of blocks in which both values are equal to the last digit."""
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A treatment's metric over its base's, paired by block."""
+
+    n: int
+    """Number of blocks in which both are known well enough for a ratio."""
+    value: Bounded
+    """Pseudo-median of the blocks' ratios."""
+    of_medians: Bounded
+    """Ratio of both medians over these blocks, which papers with one median per treatment publish
+    (Biswal and Gnawali 2016). It ignores the pairing and has no interval here."""
+    interval: Interval | None
+    """Interval of :attr:`value`."""
+    below: int
+    """Number of blocks with a ratio under 1."""
+    above: int
+    """Number of blocks with a ratio over 1."""
+    undefined: int
+    """Number of shared blocks without a ratio: both timed out, or the base is zero."""
+    judgement: Judgement
+    blocks_to_settle: int | None
+    """About how many blocks would settle an open judgement; None if settled, or of one pair."""
+    differences: Differences | None
+    """None if any value is a bound only."""
+
+    @property
+    def identical(self) -> bool:
+        """Whether all shared blocks have the same value twice."""
+        gaps = self.differences
+        return gaps is not None and not self.undefined and gaps.none == self.n
+
+
+def compare(sample: Sample, base: Sample) -> Ratio | None:
+    """Compare two treatments; None when no block has both."""
+    shared = sorted(set(sample.at_bound()) & set(base.at_bound()))
+    pairs = [block for block in shared if _defined(sample, base, block)]
+    if not pairs:
+        return None
+    ratio = log_ratio.of_pairs(sample, base, pairs)
+    ratios = _ratios(sample, base, pairs)
+    interval = ratio_interval(ratio)
+    judgement = judge(interval, len(pairs))
+    return Ratio(
+        n=len(pairs),
+        value=between(*(math.exp(one.value) for one in ratio)),
+        of_medians=_of_medians(sample, base, pairs),
+        interval=interval,
+        below=int(np.sum(ratios < 1)),
+        above=int(np.sum(ratios > 1)),
+        undefined=len(shared) - len(pairs),
+        judgement=judgement,
+        blocks_to_settle=blocks_to_settle(ratios) if judgement == "open" else None,
+        differences=_differences(sample, base, pairs),
+    )
+
+
+def ratio_interval(ratio: LogRatio) -> Interval | None:
+    """Return the interval of the pseudo-median of paired ratios; None for a single pair."""
+    if ratio.at_bound.n < 2:  # noqa: PLR2004 - one pair has no spread
+        return None
+    side = max((1 - CONFIDENCE) / 2, ratio.least_p)
+    return Interval(
+        low=_end([one.low(side) for one in ratio], "<"),
+        high=_end([one.high(side) for one in ratio], ">"),
+        coverage=min(CONFIDENCE, 1 - 2 * side),
+    )
+
+
+def judge(interval: Interval | None, n: int) -> Judgement:
+    """Return what an interval of ratios settles."""
+    if interval is None or n < LEAST_BLOCKS:
+        return "open"
+    low, high = interval.low, interval.high
+    reliable = not low.beyond and not high.beyond
+    if reliable and low.value >= 1 - EQUAL_MARGIN and high.value <= 1 + EQUAL_MARGIN:
+        return "equal"
+    if high.value < 1 and high.beyond != ">":
+        return "less"
+    if low.value > 1 and low.beyond != "<":
+        return "more"
+    return "open"
+
+
+def blocks_to_settle(ratios: Floats) -> int | None:
+    """About how many blocks would settle whether the true ratio differs from 1.
+
+    Computed from the spread of the logarithms: the interval's half-width shrinks with the root of
+    the number of blocks, until it excludes 1 or fits within the margin of equality. None with fewer
+    than two pairs, which have no spread.
+    """
+    logs = np.log(ratios)
+    if logs.size < 2:  # noqa: PLR2004 - one pair has no spread
+        return None
+    quantile = float(stats.norm.ppf((1 + CONFIDENCE) / 2))
+    width = quantile * EFFICIENCY * float(logs.std(ddof=1))
+    effect = abs(location.centre(logs).value)
+    gap = max(effect, math.log1p(EQUAL_MARGIN) - effect)
+    return max(LEAST_BLOCKS, logs.size + 1, math.ceil((width / gap) ** 2))
+
+
+def _defined(sample: Sample, base: Sample, block: int) -> bool:
+    both_censored = block in sample.censored and block in base.censored
+    return not both_censored and base.at_bound()[block] > 0 and sample.at_bound()[block] > 0
+
+
+def _ratios(sample: Sample, base: Sample, pairs: list[int]) -> Floats:
+    """Return the ratio of each block, with censored values at their bounds."""
+    values, to = sample.at_bound(), base.at_bound()
+    return np.array([values[block] / to[block] for block in pairs])
+
+
+def _both(values: dict[int, float], base: dict[int, float], pairs: list[int]) -> Floats:
+    """Return the values and the base's values of the blocks, shape (2, blocks)."""
+    return np.array([[one[block] for block in pairs] for one in (values, base)])
+
+
+def _differences(sample: Sample, base: Sample, pairs: list[int]) -> Differences | None:
+    if any(block in one.censored for one in (sample, base) for block in pairs):
+        return None
+    now, before = _both(sample.at_bound(), base.at_bound(), pairs)
+    gaps = now - before
+    return Differences(float(gaps.min()), float(gaps.max()), int(np.sum(gaps == 0)))
+
+
+def _of_medians(sample: Sample, base: Sample, pairs: list[int]) -> Bounded:
+    def ratio(values: dict[int, float], to: dict[int, float]) -> float:
+        median, other = np.median(_both(values, to, pairs), axis=1)
+        return float(median / other)
+
+    lowest, highest = (
+        ratio(sample.lowest(), base.highest()),
+        ratio(sample.highest(), base.lowest()),
+    )
+    return between(lowest, ratio(sample.at_bound(), base.at_bound()), highest)
+
+
+def _end(logs: Sequence[float], outwards: Side) -> Bounded:
+    """Return an end of the interval, which censored values may leave open.
+
+    Args:
+        logs: By the lowest ratios, those at the bounds, and the highest.
+        outwards: The side on which the interval grows.
+    """
+    found = between(*map(math.exp, logs))
+    return Bounded(found.value, outwards) if found.beyond == "?" else found

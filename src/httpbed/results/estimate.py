@@ -1,0 +1,92 @@
+"""Estimates: the median with a nonparametric interval, the mean and the deviation beside it.
+
+The interval runs from the k-th smallest to the k-th largest value. Each value lies below the
+true median with probability one half, whatever the distribution, so the interval misses it
+only when fewer than k values fall on one side: a binomial probability (Conover, Practical
+Nonparametric Statistics, 3.2). With fewer than six values even the smallest and the largest
+cover less than 95 %; then they are given with what they do cover.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from httpbed.results.sample import Bounded, Floats, Sample, bounded
+
+CONFIDENCE = 0.95
+LEAST_VALUES = math.ceil(1 - math.log2(1 - CONFIDENCE))
+"""Fewest values whose range covers ``CONFIDENCE``: n values cover 1 - 2^(1-n)."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An interval for the true value, with its coverage."""
+
+    low: Bounded
+    high: Bounded
+    coverage: float
+    """The probability; 0.95, or what so few values can reach at most."""
+
+    @property
+    def reaches_confidence(self) -> bool:
+        """Whether it covers 95 %."""
+        return self.coverage >= CONFIDENCE
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Median, mean and spread of a sample."""
+
+    n: int
+    median: Bounded
+    interval: Interval | None
+    """Of the median; None for a single value."""
+    mean: float | None
+    """Of the values that are known; None when none is."""
+    deviation: float | None
+    """Sample standard deviation of those; None for fewer than two."""
+    left_out: int
+    """Number of censored values, which the mean and the deviation lack."""
+
+
+def estimate(sample: Sample) -> Estimate | None:
+    """Estimate a treatment's median and mean; None for an empty sample."""
+    if not sample.n:
+        return None
+    known = np.array(list(sample.observed.values()))
+    at_bound, far = (np.array(list(part.values())) for part in (sample.at_bound(), sample.far()))
+    return Estimate(
+        n=sample.n,
+        median=bounded(lambda x: float(np.median(x)), at_bound, far),
+        interval=median_interval(at_bound, far),
+        mean=float(known.mean()) if known.size else None,
+        deviation=float(known.std(ddof=1)) if known.size > 1 else None,
+        left_out=len(sample.censored),
+    )
+
+
+def median_interval(at_bound: Floats, far: Floats | None = None) -> Interval | None:
+    """Interval of the median by order statistics; ``far`` as ``Sample.far`` gives it."""
+    n = at_bound.size
+    if n < 2:  # noqa: PLR2004 - one value has no spread
+        return None
+    far = at_bound if far is None else far
+    rank, coverage = ranks(n)
+    return Interval(
+        low=bounded(lambda x: float(np.sort(x)[rank - 1]), at_bound, far),
+        high=bounded(lambda x: float(np.sort(x)[n - rank]), at_bound, far),
+        coverage=coverage,
+    )
+
+
+def ranks(n: int) -> tuple[int, float]:
+    """Return the rank k of the interval's ends among ``n`` values, and its coverage.
+
+    The largest k that still covers 95 %, or 1 when none does.
+    """
+    rank = max(1, int(stats.binom.ppf((1 - CONFIDENCE) / 2, n, 0.5)))
+    return rank, float(1 - 2 * stats.binom.cdf(rank - 1, n, 0.5))

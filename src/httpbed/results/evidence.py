@@ -1,0 +1,129 @@
+"""Validity: each check over the trials that count, and each invalid attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from httpbed.experiment.check import CHECK_BY_ID
+from httpbed.results import sample
+from httpbed.store.results import Results
+
+FEW_FIGURES = 3
+
+
+@dataclass(frozen=True)
+class CheckSummary:
+    """One validity check over all trials whose outcome is data."""
+
+    check: str
+    """Its id."""
+    item: str
+    name: str
+    of: str
+    """``bed`` or ``subject``."""
+    passed: int
+    failed: int
+    not_observed: int
+    figure: str
+    """The observed values, of failed checks if there are any: all if they are few, else the
+    largest."""
+    limit: str
+    """The limit, or that it differs by trial; empty without a limit."""
+    measured: float | None
+    """The largest value in those checks, in ``unit``; None if they measured nothing."""
+    unit: str
+
+    @property
+    def total(self) -> int:
+        """Number of trials that have this check."""
+        return self.passed + self.failed + self.not_observed
+
+    @property
+    def kind(self) -> str:
+        """The name that it shares with the same check at other places, and with its group."""
+        descriptor = CHECK_BY_ID[self.check]
+        return descriptor.group or descriptor.title(item=self.item)
+
+
+@dataclass(frozen=True)
+class InvalidAttempt:
+    """An attempt that the bed made invalid."""
+
+    block: int
+    trial: str
+    attempt: int
+    levels: Mapping[str, str]
+    reason: str
+    retried: bool
+    """Whether a later attempt at the same trial exists."""
+
+
+def check_summaries(results: Results) -> tuple[CheckSummary, ...]:
+    """Summarise each check, in the order in which trials list them."""
+    rows = results.checks.filter(_of_counted_trials(results, results.checks))
+    names = rows["name"].unique()
+    return tuple(_summary(rows.filter(pc.equal(rows["name"], name))) for name in names)
+
+
+def _of_counted_trials(results: Results, table: pa.Table) -> pa.ChunkedArray:
+    """Return for each row whether its attempt is the last of a trial, and valid."""
+    counted = [row for row in results.last_attempts if row["outcome"] != "invalid"]
+    keys = pa.array([f"{row['trial']}/{row['attempt']}" for row in counted], pa.string())
+    attempts = pc.cast(table["attempt"], pa.string())
+    return pc.is_in(pc.binary_join_element_wise(table["trial"], attempts, "/"), keys)
+
+
+def invalid_attempts(results: Results) -> tuple[InvalidAttempt, ...]:
+    """List every invalid attempt, in order of block and trial."""
+    last = {row["trial"]: row["attempt"] for row in results.last_attempts}
+    found = [
+        InvalidAttempt(
+            block=row["block"],
+            trial=row["trial"],
+            attempt=row["attempt"],
+            levels={name: row[name] for name in results.experiment.factors},
+            reason=row["reason"] or "no reason given",
+            retried=row["attempt"] < last[row["trial"]],
+        )
+        for row in sample.invalid_rows(results)
+    ]
+    return tuple(sorted(found, key=lambda one: (one.block, one.trial, one.attempt)))
+
+
+def _summary(rows: pa.Table) -> CheckSummary:
+    limits = rows["limit"].unique()
+    failed = rows.filter(pc.equal(rows["passed"], False))
+    observed = rows.filter(rows["passed"])
+    shown = next((one for one in (failed, observed) if len(one)), rows)
+    most = _largest(shown)
+    return CheckSummary(
+        check=most["check"],
+        item=most["item"],
+        name=most["name"],
+        of=most["of"],
+        passed=len(observed),
+        failed=len(failed),
+        not_observed=len(rows) - len(observed) - len(failed),
+        figure=_figure(shown, most),
+        limit=str(limits[0]) if len(limits) == 1 else "differs by trial",
+        measured=most["measured"],
+        unit=most["unit"],
+    )
+
+
+def _largest(rows: pa.Table) -> dict[str, Any]:
+    """Return the first row with the largest value; the first one if none measured anything."""
+    largest = pc.max(rows["measured"])
+    place = pc.index(rows["measured"], largest).as_py() if largest.is_valid else 0
+    (row,) = rows.slice(place, 1).to_pylist()
+    return dict(row)
+
+
+def _figure(rows: pa.Table, most: Mapping[str, Any]) -> str:
+    figures = rows["figure"].unique()
+    return "; ".join(sorted(figures.to_pylist())) if len(figures) <= FEW_FIGURES else most["figure"]

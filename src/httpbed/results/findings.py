@@ -1,0 +1,281 @@
+"""Findings: everything that a campaign says about one metric, before it is put into words.
+
+A **condition** is one combination of the levels of the factors that the topology refers to.
+Within it each treatment is compared with its base: the treatment that has the base's levels
+and otherwise the same ones.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+
+from httpbed.addons.claims import judging
+from httpbed.addons.claims.judging import JudgedClaim
+from httpbed.addons.handover.handover_samples import HandoverCosts, of_campaign
+from httpbed.addons.pages import loads
+from httpbed.addons.pages.load.speed_index import Band
+from httpbed.base.clock import Clock
+from httpbed.base.errors import ConfigError, Mistake
+from httpbed.experiment import buckets
+from httpbed.experiment.buckets import BucketLoad
+from httpbed.experiment.document import network_factors
+from httpbed.experiment.experiment import Experiment
+from httpbed.experiment.metric import METRICS
+from httpbed.experiment.treatment import TreatmentKey, treatment_key
+from httpbed.results import effects, selection
+from httpbed.results.comparison import Ratio, compare
+from httpbed.results.effects import FactorEffect
+from httpbed.results.estimate import Estimate, estimate
+from httpbed.results.evidence import CheckSummary, InvalidAttempt, check_summaries, invalid_attempts
+from httpbed.results.sample import Bounded, Sample, Tally, samples, scenario
+from httpbed.results.selection import SelectedArm
+from httpbed.store.results import Results
+
+DEFAULT_BASE = ("http_version", "2")
+METRIC_OF_PAGES = "page_load_time"
+"""The metric of page loads if the experiment names none."""
+FAIRNESS = ("share", "jain_index")
+"""Metrics that are reported beside any other if clients compete."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One treatment."""
+
+    levels: Mapping[str, str]
+    sample: Sample
+    estimate: Estimate | None
+    """None without any value."""
+    ratio: Ratio | None
+    """Against its base; None for the base itself, and where no block has both, or no group."""
+    is_base: bool
+    lacks_base: bool
+    """Whether the design has no such base: it is left out, or in no group."""
+    share: Estimate | None
+    """The client's part of what all competing clients got."""
+    jain_index: Estimate | None
+    """How fairly they shared."""
+    goodput: Bounded | None
+    """Median in bit/s."""
+    ceiling_bit_s: int | None
+    """Rate of the narrowest link on the way to the client, the highest if it changes; None when
+    unlimited."""
+    ceiling_changes: bool
+    """Whether the link has that rate for a part of the time only."""
+    limit_s: float
+    """Its trials' time limit."""
+    moves: HandoverCosts | None = None
+    """What its hand-overs cost; None where the experiment knows of none."""
+    buckets: tuple[BucketLoad, ...] = ()
+    """Token buckets on the way of its answers, beside what passes them."""
+    bands: Counter[Band] | None = None
+    """Of a page's loads with a Speed Index: how many are in each band; None of a download."""
+
+    @property
+    def tally(self) -> Tally:
+        """How its trials ended."""
+        return self.sample.tally
+
+
+@dataclass(frozen=True)
+class Condition:
+    """The treatments that share one network."""
+
+    levels: Mapping[str, str]
+    """Of the network factors; empty when the network is not varied."""
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What a campaign says about one metric."""
+
+    metric: str
+    base: Mapping[str, str]
+    """The levels that a base has."""
+    network: tuple[str, ...]
+    """Names of the network factors."""
+    others: tuple[str, ...]
+    """Names of all other factors."""
+    conditions: tuple[Condition, ...]
+    tally: Tally
+    """Over all treatments."""
+    checks: tuple[CheckSummary, ...]
+    invalid: tuple[InvalidAttempt, ...]
+    selected: tuple[SelectedArm, ...]
+    """Programs whose invalid attempts exceed those of the others."""
+    clock: Clock
+    """Of the trials; in virtual time a difference is never the machine's."""
+    judge: Callable[[], tuple[JudgedClaim, ...]] = field(default=tuple, repr=False, compare=False)
+    """Judges the experiment's claims, which takes longer than all other findings."""
+
+    @cached_property
+    def claims(self) -> tuple[JudgedClaim, ...]:
+        """The experiment's claims with their verdicts."""
+        return self.judge()
+
+    @property
+    def has_handovers(self) -> bool:
+        """Whether the experiment has hand-overs."""
+        return any(row.moves for _, row in self.rows())
+
+    @property
+    def has_pages(self) -> bool:
+        """Whether any treatment loads a page."""
+        return any(row.bands is not None for _, row in self.rows())
+
+    @cached_property
+    def effects(self) -> tuple[FactorEffect, ...]:
+        """What each factor with several levels did."""
+        return effects.of_factors([row.sample for _, row in self.rows()], self.base)
+
+    def first(self, most: int) -> Findings:
+        """Return the same findings of the first treatments only."""
+        conditions, left = list[Condition](), most
+        for condition in self.conditions:
+            rows = condition.rows[: max(0, left)]
+            conditions += [Condition(condition.levels, rows)] if rows else []
+            left -= len(rows)
+        return replace(self, conditions=tuple(conditions))
+
+    def rows(self) -> Iterator[tuple[Condition, Row]]:
+        """Yield every treatment with its condition."""
+        for condition in self.conditions:
+            for row in condition.rows:
+                yield condition, row
+
+
+def find(
+    results: Results, metric: str | None = None, base: Mapping[str, str] | None = None
+) -> Findings:
+    """Analyse a campaign; by default with the metric and the base that its experiment names.
+
+    Raises:
+        ConfigError: The metric, or a factor or level of the base, does not exist.
+    """
+    metric = metric or default_metric(results)
+    _demand_known(results.experiment, metric, base or {})
+    chosen = dict(base or results.experiment.report.base) or default_base(results)
+    by_treatment = samples(results, metric)
+    goodputs = by_treatment if metric == "goodput" else samples(results, "goodput")
+    names = tuple(results.experiment.factors)
+    of_topology = network_factors(results.document)
+    network = tuple(name for name in names if name in of_topology)
+    fairness = {name: samples(results, name) for name in FAIRNESS}
+    moves = of_campaign(results)
+    bands = loads.bands(results)
+    rows = [
+        replace(row, moves=moves.get(key), bands=bands.get(key))
+        for key in by_treatment
+        for row in (_row(results, chosen, key, by_treatment, {"goodput": goodputs, **fairness}),)
+    ]
+    return Findings(
+        metric=metric,
+        base=chosen,
+        network=network,
+        others=tuple(name for name in names if name not in network),
+        conditions=tuple(_conditions(results.experiment.factors, network, rows)),
+        tally=_total(results, [row.tally for row in rows]),
+        checks=check_summaries(results),
+        invalid=invalid_attempts(results),
+        selected=selection.selected_arms(results),
+        clock=results.manifest.get("clock", "real"),
+        judge=partial(judging.judge, results),
+    )
+
+
+def default_metric(results: Results) -> str:
+    """Return the experiment's metric; by default the request time or the page load time."""
+    options = results.experiment.report
+    if "metric" in options.model_fields_set or not loads.has_pages(results):
+        return str(options.metric)
+    return METRIC_OF_PAGES
+
+
+def default_base(results: Results) -> dict[str, str]:
+    """Return the default base: HTTP/2, else the treatment that occurs most often.
+
+    The first of equals; groups and exclusions may lack it in some conditions.
+    """
+    name, level = DEFAULT_BASE
+    treatments = list(results.experiment.treatments())
+    if any(levels.get(name) == level for levels in treatments):
+        return {name: level}
+    network = network_factors(results.document)
+    own = [tuple(pair for pair in one.items() if pair[0] not in network) for one in treatments]
+    ((commonest, _),) = Counter(own).most_common(1)
+    return dict(commonest)
+
+
+def _demand_known(experiment: Experiment, metric: str, base: Mapping[str, str]) -> None:
+    mistakes = []
+    if metric not in METRICS:
+        is_not = f"unknown metric {metric!r}"
+        mistakes.append(Mistake("--metric", f"{is_not}; known: {', '.join(METRICS)}"))
+    for name, level in base.items():
+        known = experiment.factors.get(name)
+        if known is None:
+            has = ", ".join(experiment.factors) or "none"
+            mistakes.append(Mistake("--base", f"{name!r} is not a factor; the factors are: {has}"))
+        elif level not in known:
+            is_not = f"{level!r} is not a level of {name!r}"
+            mistakes.append(Mistake("--base", f"{is_not}; the levels are: {', '.join(known)}"))
+    if mistakes:
+        raise ConfigError(mistakes)
+
+
+def _row(
+    results: Results,
+    base: Mapping[str, str],
+    key: TreatmentKey,
+    found: Mapping[TreatmentKey, Sample],
+    beside: Mapping[str, Mapping[TreatmentKey, Sample]],
+) -> Row:
+    sample = found[key]
+    base_key = treatment_key({**sample.levels, **base})
+    is_base = base_key == key
+    other = None if is_base else found.get(base_key)  # groups may lack it
+    goodput, share, jain = (estimate(beside[name][key]) for name in ("goodput", *FAIRNESS))
+    built = scenario(results, sample.levels)
+    rates = built.ceiling_bit_s()
+    return Row(
+        levels=sample.levels,
+        sample=sample,
+        estimate=estimate(sample),
+        ratio=compare(sample, other) if other else None,
+        is_base=is_base,
+        lacks_base=base_key not in found,
+        share=share,
+        jain_index=jain,
+        goodput=goodput.median if goodput else None,
+        ceiling_bit_s=max(rates, default=None),
+        ceiling_changes=len(rates) > 1,
+        limit_s=results.experiment.time_limit_s(built),
+        buckets=buckets.bucket_loads(built),
+    )
+
+
+def _conditions(
+    factors: Mapping[str, Sequence[str]], network: tuple[str, ...], rows: list[Row]
+) -> Iterator[Condition]:
+    """Yield the conditions in the order of the factors' levels; the first row may lack some."""
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row.levels[name] for name in network), []).append(row)
+    ranks = [{level: rank for rank, level in enumerate(factors[name])} for name in network]
+    for at in sorted(
+        groups, key=lambda at: [rank[one] for rank, one in zip(ranks, at, strict=True)]
+    ):
+        yield Condition(dict(zip(network, at, strict=True)), tuple(groups[at]))
+
+
+def _total(results: Results, tallies: list[Tally]) -> Tally:
+    outcomes: Counter[str] = Counter()
+    reasons: Counter[tuple[str, str]] = Counter()
+    for one in tallies:
+        outcomes.update(one.outcomes)
+        reasons.update(one.reasons)
+    return Tally(results.planned or results.experiment.blocks, outcomes, reasons)

@@ -1,0 +1,255 @@
+"""Samples: the values of one metric for one treatment by block, censored ones included.
+
+What counts is the last attempt of each trial. A trial that timed out has no time, yet it says
+something: its time is longer than the limit. Its value is **censored**: known only to lie
+beyond a bound. A trial without any valid attempt ranks as worst, too: else a program would gain if
+it made the attempts invalid that it dislikes. Its value is censored at the same bound, whatever was
+observed. Censored values take part in everything that is decided by rank (medians, their
+intervals, paired ratios), and are left out of means, with their number said.
+
+A statistic of censored values is computed twice: with each at its bound, and with each far
+beyond it. Where both agree the censored values do not matter; where they differ the first
+result is itself only a bound, and is printed with ``>`` or ``<``. A ratio of two samples may be
+lower in some blocks and higher in others. It then lies on either side, and is printed with ``?``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from httpbed.addons.pages.page import PageLoad
+from httpbed.experiment.document import scenario_document
+from httpbed.experiment.metric import METRICS, Side
+from httpbed.experiment.scenario import Scenario
+from httpbed.experiment.treatment import TreatmentKey, treatment_key
+from httpbed.store.results import Results
+
+Floats = NDArray[np.float64]
+Beyond = Side | Literal["?"]
+
+BITS = 8
+FAR = 1e6
+"""Factor by which a censored value is moved beyond its bound to see whether it matters."""
+MOST_HEADER_BYTES = 1000
+"""Largest assumed header of one response, for the bound on the throughput of a page."""
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """A number, or a bound on it where censored values leave it open."""
+
+    value: float
+    beyond: Beyond = ""
+    """``>``: the true number is above ``value``; ``<``: below; ``?``: on either side; empty: it is
+    ``value``."""
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How the trials of a treatment, or of a campaign, ended."""
+
+    planned: int
+    outcomes: Counter[str] = field(default_factory=Counter)
+    """Number of trials by the outcome of their last attempt."""
+    reasons: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Number of trials by outcome and reason, except completed ones."""
+
+    @property
+    def completed(self) -> int:
+        """Number of trials that completed."""
+        return self.outcomes["completed"]
+
+    @property
+    def recorded(self) -> int:
+        """Number of trials with an outcome that is data: all but invalid ones."""
+        return self.ended - self.outcomes["invalid"]
+
+    @property
+    def ended(self) -> int:
+        """Number of trials that were attempted, those without a valid attempt included."""
+        return self.outcomes.total()
+
+    @property
+    def not_completed(self) -> int:
+        """Number of trials that were attempted and did not complete."""
+        return self.ended - self.completed
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Values of one metric for one treatment."""
+
+    metric: str
+    levels: Mapping[str, str]
+    observed: Mapping[int, float]
+    """By block."""
+    censored: Mapping[int, float]
+    """By block: the bound beyond which the value lies."""
+    side: Side
+    """On which side of its bound a censored value lies."""
+    tally: Tally
+    not_observed: int = 0
+    """Number of completed trials in which this metric was not observed."""
+
+    @property
+    def n(self) -> int:
+        """Number of values that enter rank statistics."""
+        return len(self.observed) + len(self.censored)
+
+    def at_bound(self) -> dict[int, float]:
+        """Values by block, censored ones at their bound."""
+        return dict(sorted({**self.observed, **self.censored}.items()))
+
+    def far(self) -> dict[int, float]:
+        """Values by block, censored ones far beyond their bound."""
+        factor = {">": FAR, "<": 1 / FAR, "": 1.0}[self.side]
+        moved = {block: bound * factor for block, bound in self.censored.items()}
+        return dict(sorted({**self.observed, **moved}.items()))
+
+    def lowest(self) -> dict[int, float]:
+        """Values by block, censored ones as low as they may be."""
+        return self.far() if self.side == "<" else self.at_bound()
+
+    def highest(self) -> dict[int, float]:
+        """Values by block, censored ones as high as they may be."""
+        return self.far() if self.side == ">" else self.at_bound()
+
+
+def bounded(statistic: Callable[[Floats], float], at_bound: Floats, far: Floats) -> Bounded:
+    """Compute a statistic of one sample, which censored values may leave open."""
+    value, moved = float(statistic(at_bound)), float(statistic(far))
+    return between(min(value, moved), value, max(value, moved))
+
+
+def between(lowest: float, value: float, highest: float) -> Bounded:
+    """Return a value that is known to lie between two others."""
+    is_lower, is_higher = (not math.isclose(one, value, rel_tol=1e-12) for one in (lowest, highest))
+    both: Beyond = "?" if is_lower and is_higher else ""
+    return Bounded(value, both or ("<" if is_lower else ">" if is_higher else ""))
+
+
+def at_even_ranks(values: Mapping[int, float], most: int) -> dict[int, float]:
+    """Return all values by block; of too many, some from the smallest to the largest."""
+    if len(values) <= most:
+        return dict(values)
+    ranked = sorted(values.items(), key=lambda one: one[1])
+    step = (len(ranked) - 1) / (most - 1)
+    return dict(ranked[round(at * step)] for at in range(most))
+
+
+def samples(results: Results, metric: str) -> dict[TreatmentKey, Sample]:
+    """Gather the sample of each treatment, in the order of the experiment."""
+    observed = of_trials(results, metric)
+    rows = by_treatment(results, results.last_attempts)
+    planned = planned_blocks(results)  # computed once, because it examines all treatments
+    found = {}
+    for levels in results.experiment.treatments():
+        key = treatment_key(levels)
+        own = [(row, observed.get((row["trial"], row["attempt"]))) for row in rows.get(key, [])]
+        found[key] = _sample(results, metric, levels, own, planned.get(key, 0))
+    return found
+
+
+def of_trials(results: Results, metric: str) -> dict[tuple[str, int], float]:
+    """Return a metric's values of whole trials, by trial and attempt."""
+    table = results.observations
+    wanted = pc.and_(pc.equal(table["metric"], metric), pc.equal(table["item"], ""))
+    rows = table.filter(wanted)
+    columns = (rows[name].to_pylist() for name in ("trial", "attempt", "value"))
+    return {(trial, attempt): value for trial, attempt, value in zip(*columns, strict=True)}
+
+
+def invalid_rows(results: Results) -> list[dict[str, Any]]:
+    """Return the rows of invalid attempts in the table of trials."""
+    found: list[dict[str, Any]] = results.trials.filter(
+        pc.equal(results.trials["outcome"], "invalid")
+    ).to_pylist()
+    return found
+
+
+def by_treatment(
+    results: Results, rows: Iterable[dict[str, Any]]
+) -> dict[TreatmentKey, list[dict[str, Any]]]:
+    """Group rows by the treatment that their factor columns name."""
+    groups: dict[TreatmentKey, list[dict[str, Any]]] = defaultdict(list)
+    for row in rows:
+        groups[treatment_key(row, results.experiment.factors)].append(row)
+    return groups
+
+
+def tally(planned: int, rows: Iterable[Mapping[str, Any]]) -> Tally:
+    """Count outcomes and the reasons of those that did not complete."""
+    rows = list(rows)
+    reasons = Counter(
+        (row["outcome"], row["reason"] or "no reason given")
+        for row in rows
+        if row["outcome"] != "completed"
+    )
+    return Tally(planned, Counter(row["outcome"] for row in rows), reasons)
+
+
+def scenario(results: Results, levels: Mapping[str, str]) -> Scenario:
+    """Return a treatment's scenario: its trials' own, which includes the files, if there is one."""
+    of_trials = results.scenarios.get(treatment_key(levels, results.experiment.factors))
+    return Scenario.model_validate(of_trials or scenario_document(results.document, levels))
+
+
+def _sample(
+    results: Results,
+    metric: str,
+    levels: Mapping[str, str],
+    seen: Sequence[tuple[Mapping[str, Any], float | None]],
+    planned: int,
+) -> Sample:
+    own = [row for row, _ in seen]
+    values = {row["block"]: value for row, value in seen}
+    late = _limits(own, "timed out")
+    worst = late | _limits(own, "invalid")
+    done = {row["block"] for row in own if row["outcome"] == "completed"}
+    side = METRICS[metric].side
+    counted = done | set(late) if METRICS[metric].counts_when_timed_out else done
+    by_block = {b: value for b, value in values.items() if value is not None and b in counted}
+    open_ = {b: limit for b, limit in worst.items() if side and b not in by_block}
+    return Sample(
+        metric=metric,
+        levels=levels,
+        observed=by_block,
+        censored={b: _bound(results, metric, levels, limit) for b, limit in open_.items()},
+        side=side,
+        tally=tally(planned, own),
+        not_observed=len(done - by_block.keys()),
+    )
+
+
+def _limits(rows: Iterable[Mapping[str, Any]], outcome: str) -> dict[int, float]:
+    """Return the time limits of the trials that ended in a way, by block."""
+    return {row["block"]: row["time_limit_s"] for row in rows if row["outcome"] == outcome}
+
+
+def planned_blocks(results: Results) -> Mapping[TreatmentKey, int]:
+    """Number of blocks of each treatment in the design."""
+    if results.blocks:
+        return results.blocks
+    treatments = [treatment_key(one) for one in results.experiment.treatments()]
+    blocks = results.planned // len(treatments) or results.experiment.blocks
+    return dict.fromkeys(treatments, blocks)
+
+
+def _bound(results: Results, metric: str, levels: Mapping[str, str], limit_s: float) -> float:
+    """Return the bound on the value of a trial that timed out, or has no valid attempt."""
+    censoring = METRICS[metric].censoring
+    if not censoring.startswith("below"):
+        return limit_s
+    workload = scenario(results, levels).workload
+    if censoring == "below response rate" and isinstance(workload, PageLoad):
+        headers = workload.requests() * MOST_HEADER_BYTES
+        return (workload.body_bytes() + headers) / limit_s
+    return workload.body_bytes() * BITS / limit_s

@@ -1,0 +1,162 @@
+"""Whether invalid attempts fell on some programs more than on others: a sign of selection.
+
+An invalid attempt is repeated. A program that can make its attempts invalid when their numbers
+displease it so selects its results. A machine that is disturbed hits all programs alike.
+
+# Theory of operation
+
+An **arm** is a combination of levels of the factors that choose programs (``roles``,
+``competitors``). Trials of one block that differ in nothing but their arm are a **set**: they ask
+the same of the same machine at about the same time. If what makes attempts invalid takes no notice
+of the program, each division of the trials with an invalid attempt among the arms of a set is
+equally likely (the hypergeometric distribution), and sets are independent. So the number of an
+arm's trials with an invalid attempt has an exact distribution, given the number in each set (as in
+Mantel and Haenszel 1959). A trial counts once, however often it was repeated: the attempts at one
+trial follow each other and meet the same disturbance.
+
+An arm is **selected** if so many trials as it has, or more, have a probability of at most 5 %
+divided by the number of arms (Bonferroni), and if its share exceeds that of the others in the same
+sets by at least 10 %. So if no program has to do with its invalid attempts, the probability that
+any arm of a campaign is selected is 5 % at most.
+
+If programs do not vary, each treatment is an arm, and the trials of a block are a set.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from httpbed.experiment.document import program_factors
+from httpbed.experiment.treatment import TreatmentKey, treatment_key
+from httpbed.results.sample import Floats
+from httpbed.store.results import Results
+
+ERROR_RATE = 0.05
+"""Probability that a campaign has a selected arm though no program has to do with it, at most."""
+LEAST_EXCESS = 0.1
+"""A smaller share of repeated trials moves no median far."""
+
+
+@dataclass(frozen=True)
+class SelectedArm:
+    """An arm with more invalid attempts than the others beside it."""
+
+    levels: Mapping[str, str]
+    """Of the factors that choose programs; of all factors if none does."""
+    repeated: int
+    """Trials with an invalid attempt."""
+    trials: int
+    """All its trials that have others beside them."""
+    others: float
+    """Share of the others' trials with an invalid attempt, in the same sets."""
+    treatments: frozenset[TreatmentKey]
+
+
+class _Division(NamedTuple):
+    """The trials of a set, and how many of them an arm has."""
+
+    trials: int
+    repeated: int
+    own_trials: int
+    own_repeated: int
+
+
+def selected_arms(results: Results) -> tuple[SelectedArm, ...]:
+    """Return the arms of a campaign whose invalid attempts exceed those of the others."""
+    names = tuple(results.experiment.factors)
+    chosen = [name for name in program_factors(results.document) if name in names]
+    repeated = _repeated(results, names)
+    if len({_part(key, names, chosen) for _, key in repeated}) < 2:  # noqa: PLR2004 - one arm
+        chosen = [*names]
+    rest = [name for name in names if name not in chosen]
+    sets: dict[tuple[int, TreatmentKey], dict[TreatmentKey, list[bool]]] = {}
+    treatments = defaultdict[TreatmentKey, set[TreatmentKey]](set)
+    for (block, key), is_repeated in repeated.items():
+        arm = _part(key, names, chosen)
+        own = sets.setdefault((block, _part(key, names, rest)), {}).setdefault(arm, [])
+        own.append(is_repeated)
+        treatments[arm].add(key)
+    divisions = _divisions(sets.values())
+    found = (
+        _selected(dict(zip(chosen, arm, strict=True)), own, treatments[arm], len(divisions))
+        for arm, own in divisions.items()
+    )
+    return tuple(one for one in found if one)
+
+
+def _repeated(results: Results, names: Sequence[str]) -> dict[tuple[int, TreatmentKey], bool]:
+    """Return whether trials have an invalid attempt, by block and treatment."""
+    found: dict[tuple[int, TreatmentKey], bool] = {}
+    for row in results.trials.select(["block", "outcome", *names]).to_pylist():
+        place = row["block"], treatment_key(row, names)
+        found[place] = found.get(place, False) or row["outcome"] == "invalid"
+    return found
+
+
+def _part(key: TreatmentKey, names: Sequence[str], chosen: Sequence[str]) -> TreatmentKey:
+    return tuple(level for name, level in zip(names, key, strict=True) if name in chosen)
+
+
+def _divisions(
+    sets: Iterable[Mapping[TreatmentKey, Sequence[bool]]],
+) -> dict[TreatmentKey, list[_Division]]:
+    """Return each arm's part of the sets in which it has others beside it."""
+    found = defaultdict[TreatmentKey, list[_Division]](list)
+    for one in sets:
+        trials, repeated = sum(map(len, one.values())), sum(map(sum, one.values()))
+        for arm, own in one.items() if len(one) > 1 else ():
+            found[arm].append(_Division(trials, repeated, len(own), sum(own)))
+    return found
+
+
+def _selected(
+    levels: Mapping[str, str],
+    own: Sequence[_Division],
+    treatments: Iterable[TreatmentKey],
+    arms: int,
+) -> SelectedArm | None:
+    repeated, trials = sum(one.own_repeated for one in own), sum(one.own_trials for one in own)
+    others = float(
+        np.mean([(one.repeated - one.own_repeated) / (one.trials - one.own_trials) for one in own])
+    )
+    if repeated / trials - others < LEAST_EXCESS or _p_value(own) * arms > ERROR_RATE:
+        return None
+    return SelectedArm(levels, repeated, trials, others, frozenset(treatments))
+
+
+def _p_value(own: Sequence[_Division]) -> float:
+    """Return the probability of so many repeated trials of an arm, or more."""
+    open_ = [one for one in own if 0 < one.repeated < one.trials]  # others say nothing
+    chances = np.ones(1)
+    for one in open_:
+        chances = np.convolve(chances, _chances(one.trials, one.repeated, one.own_trials))
+    return float(chances[sum(one.own_repeated for one in open_) :].sum())
+
+
+@lru_cache(1024)
+def _chances(trials: int, repeated: int, own: int) -> Floats:
+    """Return the probabilities of 0 to ``own`` repeated trials among an arm's in a set."""
+    return np.asarray(stats.hypergeom.pmf(np.arange(own + 1), trials, repeated, own), dtype=float)
+
+
+def in_words(arm: SelectedArm) -> str:
+    """Say in which way an arm's invalid attempts exceed the others'."""
+    return (
+        f"{arm.repeated} of {arm.trials} trials of {', '.join(arm.levels.values())} have invalid"
+        f" attempts, and {100 * arm.others:.0f} % of the others beside them, so its results may be"
+        " selected"
+    )
+
+
+def of_treatments(
+    arms: Sequence[SelectedArm], treatments: frozenset[TreatmentKey]
+) -> Iterator[SelectedArm]:
+    """Yield the arms that have any of some treatments."""
+    return (one for one in arms if one.treatments & treatments)

@@ -1,5 +1,0 @@
-"""Do programs do what their recipes declare? ``httpbed recipes check`` runs them with each other.
-
-Not here: recipes and their checks on paper (``programs``).
-Start at ``pairings``, then ``session``, which runs them; ``table`` writes the result.
-"""

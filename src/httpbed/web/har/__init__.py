@@ -1,5 +1,0 @@
-"""HTTP archives (HAR 1.2): a strict reader for the files of several tools, and a writer.
-
-Not here: importing a HAR file's figures (``analysis``), replaying it as a site (``sites/replay``).
-Start at ``entries`` (the values); ``schema`` and ``parser`` read them, ``loads`` makes page loads.
-"""

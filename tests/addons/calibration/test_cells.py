@@ -1,0 +1,105 @@
+"""The cells are what an experiment could ask for, and cover what they say."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from httpbed.addons.calibration import cell_runner, grid, session
+from httpbed.addons.calibration.cell import Cell
+from httpbed.addons.calibration.grid import EXTENTS
+from httpbed.addons.calibration.other_cells import BURST_PACKETS
+from httpbed.addons.calibration.scale import ABOUT_S, SCALES, Scale, about
+from httpbed.base.errors import BedError
+
+GUIDE = Path(__file__).parents[3] / "docs/guides/calibration.md"
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_every_condition_can_be_read(scale: Scale) -> None:
+    """As an author would write it; names are unique, so that one can be chosen."""
+    cells = session.cells(scale)
+    for cell in cells:
+        assert len(cell.topology().links) == 1
+    assert len({cell.name for cell in cells}) == len(cells)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_a_scale_lasts_about_as_long_as_documented(scale: Scale) -> None:
+    """One figure, in the command's help and in the guide: the sum of the cells."""
+    lasts_s = sum(cell.lasts_s() + grid.OVERHEAD_S for cell in session.cells(scale))
+    assert lasts_s == pytest.approx(ABOUT_S[scale], rel=0.1)
+    option = "" if scale == "standard" else f" --scale {scale}"
+    lines = [
+        line for line in GUIDE.read_text().splitlines() if line.startswith("httpbed calibrate")
+    ]
+    (told,) = (
+        line for line in lines if line.split("#")[0].rstrip() == f"httpbed calibrate{option}"
+    )
+    assert about(scale) in told
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_every_cell_claims_something_and_sends_something(scale: Scale) -> None:
+    """The first is the floor of all others."""
+    cells = session.cells(scale)
+    assert cells[0] == grid.floor()
+    assert all(cell.claims and (cell.flows or cell.stream) for cell in cells)
+
+
+def test_larger_scales_cover_more() -> None:
+    """The demanded range of rates, delays and losses is within the largest."""
+    full = EXTENTS["full"]
+    assert (min(full.rates), max(full.rates)) == (50_000, 10**9)
+    assert max(full.delays_ms) == 500
+    assert max(full.losses) == 0.5
+    for less, more in (("smoke", "standard"), ("standard", "full")):
+        assert set(EXTENTS[less].rates) <= set(EXTENTS[more].rates)  # type: ignore[index]
+
+
+@pytest.mark.parametrize("bit_s", EXTENTS["full"].rates)
+def test_rates_are_offered_more_than_they_carry(bit_s: int) -> None:
+    """Offered less, the link would pass with any rate."""
+    cell = grid.rate_cell(bit_s, 1.0)
+    for flow in cell.flows:
+        offered = sum(flow.sizes()) * 8 / flow.lasts_s()
+        assert offered > 1.05 * bit_s
+    assert cell.lasts_s() > sum(cell.flows[0].sizes()) * 8 / bit_s
+
+
+@pytest.mark.parametrize(
+    ("bit_s", "share"),
+    [(50_000, 0.005), (10**6, 0.002), (10**7, 0.002), (10**8, 0.002), (10**9, 0.01)],
+)
+def test_tolerances_of_rates_are_those_demanded(bit_s: int, share: float) -> None:
+    """0.2 % at 1, 10 and 100 Mbit/s, 0.5 % at 50 kbit/s, 1 % at 1 Gbit/s."""
+    assert grid.rate_tolerance(bit_s) == share
+
+
+def test_bursts_fit_the_smallest_receive_buffer() -> None:
+    """A rootless emulator's takes about 180 packets."""
+    assert BURST_PACKETS < 150
+    assert grid.HEAD_START_FAST < 150
+
+
+def test_without_the_first_cell_no_other_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The delay of the link without impairments is subtracted from that of all others."""
+    ran = list[str]()
+
+    async def breaks(cell: Cell, *_: object) -> None:
+        ran.append(cell.name)
+        raise BedError("the emulator ended")
+
+    monkeypatch.setattr(cell_runner, "run", breaks)
+    chosen = [*session.cells("smoke")][:3]
+    bench = cast("Any", SimpleNamespace(seed=1))
+    verdicts = asyncio.run(session.calibrate(chosen, bench, tell=lambda _: None))
+    assert {*ran} == {chosen[0].name}
+    assert [one.broken for one in verdicts] == [
+        "the emulator ended",
+        *[f"{chosen[0].name} was not measured"] * 2,
+    ]

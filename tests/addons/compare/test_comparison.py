@@ -1,0 +1,309 @@
+"""`httpbed compare`: from a line to an experiment that loads, and back from its mistakes."""
+
+from __future__ import annotations
+
+import itertools
+import tomllib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from httpbed.addons.compare import comparison, senders
+from httpbed.addons.compare.comparison import Comparison
+from httpbed.addons.compare.options import CommandLine
+from httpbed.base.errors import ConfigError
+from httpbed.experiment.document import scenario_document
+from httpbed.experiment.scenario import Scenario
+from httpbed.programs import catalog as catalogs
+
+CATALOG = catalogs.load()
+
+
+def compare(*clients: str, knobs: tuple[str, ...] = (), **said: str) -> Comparison:
+    """Ask for a comparison; options with underscores."""
+    options = {name.replace("_", "-"): value for name, value in said.items()}
+    replicates, seed = options.pop("replicates", "2"), options.pop("seed", "1")
+    return comparison.comparison(CommandLine(clients, options, knobs, replicates, seed), CATALOG)
+
+
+def mistakes_of(*clients: str, knobs: tuple[str, ...] = (), **said: str) -> list[tuple[str, str]]:
+    """Return the options and reasons of all mistakes."""
+    with pytest.raises(ConfigError) as caught:
+        compare(*clients, knobs=knobs, **said)
+    return [(mistake.place, mistake.reason) for mistake in caught.value.mistakes]
+
+
+def treatments(made: Comparison) -> list[dict[str, str]]:
+    """List the treatments of a comparison."""
+    return [*made.loaded.experiment.treatments()]
+
+
+def test_the_line_of_the_manual() -> None:
+    """Three clients, two ways, two controls, two losses: a sender without a choice runs once."""
+    made = compare(
+        *("curl:h2", "curl:h3", "quiche:h3"),
+        server="nginx",
+        proxy="none,envoy",
+        cc="cubic,bbr",
+        rate="10mbit",
+        delay="50ms",
+        loss="0%,4%",
+        size="1MB",
+        replicates="10",
+    )
+    found = treatments(made)
+    assert len(found) == (2 * 2 + 2 * (1 + 2)) * 2
+    assert len(made.loaded.trials) == 10 * len(found)
+    once = [one for one in found if one["congestion_control"] == "fixed"]
+    assert {(one["client"], one["proxy"]) for one in once} == {
+        ("curl:h3", "none"),
+        ("quiche:h3", "none"),
+    }
+    assert len(made.skipped) == 2
+    why = ", because the congestion control of "
+    assert all(why in line and ":" not in line.split(why)[1] for line in made.skipped)
+    assert all(f"# Not run: {line}\n" in made.loaded.text for line in made.skipped)
+
+
+def test_an_option_with_one_value_is_no_factor() -> None:
+    """The smallest comparison is one treatment on one link."""
+    made = compare("curl:h3", size="10kB", loss="4%", delay="50ms", ip="6", queue="1bdp")
+    assert treatments(made) == [{}]
+    (scenario,) = made.loaded.scenarios()
+    assert [link.between for link in scenario.topology.links] == [("client", "server")]
+    assert (scenario.workload.body_bytes(), scenario.link.loss, scenario.link.delay) == (
+        10**4,
+        0.04,
+        0.05,
+    )
+    assert scenario.topology.ip_version == "6"
+
+
+def test_every_option_may_be_varied() -> None:
+    """Each becomes a factor, and all are crossed."""
+    made = compare(
+        *("curl:h2", "curl:h3"),
+        knobs=("server.http3_stream_buffer_size=64k,1m",),
+        server="nginx,nginx-1.26",
+        rate="1mbit,10mbit",
+        delay="0ms,25ms",
+        delay_reading="one-way,round-trip",
+        loss="0%,1%",
+        queue="1bdp,100packets",
+        ip="4,6",
+        size="0B,1MB",
+        files="1,2",
+    )
+    assert len(treatments(made)) == 2**11
+
+
+def test_two_servers_a_proxy_that_asks_over_http_2_and_the_clients_own_knob() -> None:
+    """What is said of a role reaches every program that has it."""
+    made = compare("h2load:h2", knobs=("client.window_bits=16,20",), proxy="envoy:h2",
+                 server="nginx,nginx-1.26", cc="bbr")  # fmt: skip
+    levels = {"server": "nginx-1.26", "window_bits": "20"}
+    said = Scenario.model_validate(scenario_document(made.loaded.document, levels))
+    assert said.roles.client.knobs == {"window_bits": "20"}
+    assert said.roles.server.implementation == "nginx-1.26"
+    assert (said.roles.proxies[0].http_version, said.roles.proxies[0].congestion_control) == (
+        "2",
+        "bbr",
+    )
+
+
+def test_a_client_without_a_version_is_each_that_is_answered() -> None:
+    """The programs' recipes know."""
+    assert [one["client"] for one in treatments(compare("curl"))] == [
+        "curl:h1",
+        "curl:h2",
+        "curl:h3",
+    ]
+
+
+def test_the_file_is_read_again_as_it_was() -> None:
+    """It stands for itself, with comments for people, and names the line that made it."""
+    made = compare("curl:h2", "curl:h3", loss="0%,4%")
+    assert tomllib.loads(made.loaded.text) == made.loaded.document
+    line = "# Written by: httpbed compare curl:h2 curl:h3 --loss 0%,4% --replicates 2 --seed 1"
+    assert made.loaded.text.splitlines()[0] == line
+
+
+def test_equal_lines_have_equal_folders_and_others_have_others() -> None:
+    """So the same line resumes, and another one does not collide."""
+    first, same, other = compare("curl:h2"), compare("curl:h2"), compare("curl:h3")
+    assert first.loaded.text == same.loaded.text
+    assert first.loaded.experiment.name != other.loaded.experiment.name
+
+
+@pytest.mark.parametrize(
+    ("clients", "said", "option", "reason"),
+    [
+        ("curl:h7", {}, "CLIENT curl:h7", "known: h1, h2, h3"),
+        ("kurl:h2", {}, "CLIENT kurl:h2", "no recipe 'kurl'"),
+        ("nginx:h2", {}, "CLIENT nginx:h2", "cannot be a client"),
+        ("curl:h2 curl:h2", {}, "CLIENT", "is given twice"),
+        ("wget:h3", {}, "CLIENT wget:h3", "speaks 1.1"),
+        ("wget", {"server": "gtlsserver"}, "CLIENT wget", "none of these"),
+        ("curl:h2", {"server": "ngnx"}, "--server", "no recipe 'ngnx'"),
+        ("curl:h2", {"proxy": "none,curl"}, "--proxy", "cannot be a proxy"),
+        ("curl:h2", {"proxy": "envoy:h9"}, "--proxy", "'1.1', '2' or '3'"),
+        ("curl:h2", {"cc": "cubic,vegas"}, "--cc", "no sender offers 'vegas'"),
+        ("curl:h3", {"server": "aioquic", "cc": "bbr"}, "--cc", "aioquic offers reno, cubic"),
+        ("curl:h2", {"rate": "10mbps"}, "--rate", "unknown unit 'mbps'"),
+        ("curl:h2", {"loss": "0%,4"}, "--loss", "unit is missing"),
+        ("curl:h2", {"loss": "0%,,4%"}, "--loss", "is empty"),
+        ("curl:h2", {"loss": "4%,4%"}, "--loss", "is given twice"),
+        ("curl:h2", {"delay_reading": "both"}, "--delay-reading", "'one-way' or 'round-trip'"),
+        ("curl:h2", {"queue": "0packets"}, "--queue", "holds no packet"),
+        ("curl:h2", {"ip": "5"}, "--ip", "'4' or '6'"),
+        ("curl:h2", {"files": "many"}, "--files", "whole number"),
+        ("curl:h2", {"replicates": "0"}, "--replicates", "must be 1 or more"),
+        ("curl:h2", {"seed": "x"}, "--seed", "whole number"),
+        ("curl:h1", {"connections": "6"}, "--connections", "6 connections for 1 file"),
+        ("wget:h1", {"files": "6"}, "--files", "cannot do 'parallel'"),
+    ],
+)
+def test_each_mistake_in_the_experiment_is_reported_at_its_option(
+    clients: str, said: dict[str, str], option: str, reason: str
+) -> None:
+    """Loading the written experiment finds the mistake; the message names the option."""
+    found = mistakes_of(*clients.split(), knobs=(), **said)
+    assert any(place.startswith(option) and reason in why for place, why in found), found
+
+
+@pytest.mark.parametrize(
+    ("clients", "options", "place"),
+    [
+        ("", {}, "CLIENT"),
+        ("curl:h2,,curl:h3", {}, "CLIENT"),
+        ("curl:h2", {"loss": ""}, "--loss"),
+        ("curl:h2", {"loss": "0%,,4%"}, "--loss"),
+        ("curl:h2", {"proxy": ""}, "--proxy"),
+        ("curl:h2", {"files": ","}, "--files"),
+    ],
+)
+def test_an_empty_value_is_one_mistake(clients: str, options: dict[str, str], place: str) -> None:
+    """The experiment is then checked without the empty value, which would be a second mistake."""
+    assert mistakes_of(clients, knobs=(), **options) == [(place, "one of its values is empty")]
+
+
+@pytest.mark.parametrize(
+    ("knob", "option", "reason"),
+    [
+        ("server.x", "--knob", "ROLE.KNOB=VALUE"),
+        ("origin.x=1", "--knob", "ROLE.KNOB=VALUE"),
+        ("server.http4=1", "--knob server.http4", "no knob 'http4'"),
+        ("server.http3_stream_buffer_size=1q,2", "--knob server.http3_stream_buffer_size", "1q"),
+    ],
+)
+def test_mistakes_in_knobs_are_reported_with_the_knob(knob: str, option: str, reason: str) -> None:
+    """The place is the knob as the user typed it."""
+    ((place, why),) = mistakes_of("curl:h3", knobs=(knob,))
+    assert place == option
+    assert reason in why
+
+
+def test_all_mistakes_of_a_line_are_reported_at_once() -> None:
+    """Mistakes in words, programs and quantities come together."""
+    found = mistakes_of("kurl:h2", "curl:h9", server="ngnx", rate="10mbps", cc="vegas", loss="4")
+    places = {place for place, _ in found}
+    assert places >= {"CLIENT kurl:h2", "CLIENT curl:h9", "--server", "--rate", "--cc", "--loss"}
+
+
+cells = st.sets(st.tuples(*(st.sampled_from("abc"),) * 3)).map(sorted)
+
+
+@given(cells)
+def test_rectangles_cover_exactly_what_they_should(some: list[tuple[str, str, str]]) -> None:
+    """Each cell once, and no other."""
+    covered = [cell for box in senders.rectangles(some) for cell in itertools.product(*box)]
+    assert sorted(covered) == some
+
+
+def test_nothing_that_was_typed_is_swallowed() -> None:
+    """An empty value, and a knob of a proxy where there is none."""
+    assert ("--loss", "one of its values is empty") in mistakes_of("curl:h2", loss="")
+    ((place, reason),) = mistakes_of("curl:h2", knobs=("proxy.nope=1",))
+    assert place == "--knob proxy.nope"
+    assert "no proxy" in reason
+
+
+def test_only_programs_for_the_role_are_offered() -> None:
+    """A client is no server."""
+    ((_, reason),) = mistakes_of("curl:h2", server="nope")
+    assert "nginx" in reason
+    assert "wget" not in reason
+
+
+@pytest.mark.parametrize("cc", [{}, {"cc": "cubic,bbr"}])
+def test_settings_of_a_proxy_are_varied_behind_it_only(cc: dict[str, str]) -> None:
+    """Without one they mean nothing: the same would run twice."""
+    made = compare("curl:h2", "curl:h3", proxy="none,envoy", knobs=("proxy.udp_gso=on,off",), **cc)
+    found = treatments(made)
+    direct = [one for one in found if one["proxy"] == "none"]
+    assert {one["udp_gso"] for one in direct} == {"on"}
+    assert {one["udp_gso"] for one in found if one["proxy"] == "envoy"} == {"on", "off"}
+    assert len(found) == (3 * 2 if not cc else 2 + 1 + 2 * 2 * 2)
+
+
+def test_words_that_are_not_utf_8_are_refused() -> None:
+    """Other bytes of a command line arrive as lone surrogates."""
+    assert mistakes_of("curl:h2", "curl\udcff", rate="1\udcff", knobs=()) == [
+        ("curl\udcff", "is not UTF-8"),
+        ("1\udcff", "is not UTF-8"),
+    ]
+
+
+def builds(*clients: str, of: str = "curl", **said: str) -> Comparison:
+    """Compare two builds of a program; options with underscores."""
+    options = {name.replace("_", "-"): value for name, value in said.items()}
+    line = CommandLine(clients, options, (), "2", "1", clock="virtual", against=(of, "/bin/true"))
+    return comparison.comparison(line, CATALOG.with_second_build(of, "/bin/true"))
+
+
+@pytest.mark.parametrize(
+    ("of", "clients", "said"),
+    [
+        ("curl", ("curl:h2", "curl:h3"), {"server": "nginx,caddy"}),
+        ("caddy", ("curl:h2", "curl:h3"), {"server": "caddy", "loss": "0%,4%"}),
+        ("httpbed-quiche", ("quiche:h3",), {"server": "quiche", "cc": "cubic,bbr"}),
+        ("envoy", ("curl:h2",), {"proxy": "envoy,envoy:h2"}),
+    ],
+)
+def test_each_treatment_has_both_builds_and_the_old_one_as_its_base(
+    of: str, clients: tuple[str, ...], said: dict[str, str]
+) -> None:
+    """The build is a factor of its own, so every other level is compared with itself."""
+    made = builds(*clients, of=of, **said)
+    found = treatments(made)
+    assert [one["build"] for one in found].count("new") == len(found) / 2
+    assert made.loaded.experiment.report.base == {"build": "old"}
+    for trial in made.loaded.trials:
+        names = set(trial.scenario().implementations.values())
+        assert (f"{of}-new" in names) == (trial.levels["build"] == "new") != (of in names)
+
+
+def test_both_builds_meet_the_same_randomness() -> None:
+    """The seed of a guest and of its link depends on the block, and on no treatment."""
+    trials = builds("curl:h3").loaded.trials
+    assert {(trial.clock, trial.seed) for trial in trials} == {("virtual", 1)}
+    assert sorted(trial.block for trial in trials) == [1, 1, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("clients", "said"), [(("quiche:h3",), {}), (("curl:h2", "h2load:h2"), {})]
+)
+def test_a_treatment_without_the_program_cannot_have_both_builds(
+    clients: tuple[str, ...], said: dict[str, str]
+) -> None:
+    """Else it would run twice, for nothing."""
+    with pytest.raises(ConfigError, match="some of the treatments do not use curl"):
+        builds(*clients, **said)
+
+
+def test_the_file_says_how_its_second_build_becomes_a_recipe() -> None:
+    """Else ``httpbed run`` of a copy would not know it."""
+    text = builds("curl:h3").loaded.text
+    assert '# schema = 1, name = "curl-new", like = "curl", and in [install]' in text
+    assert '# binary = "/bin/true"; --recipes DIR names its folder.' in text

@@ -1,0 +1,184 @@
+"""From the command line to the sender under test, or all mistakes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from httpbed.addons.conformance import competition, networks, sender_selection, session
+from httpbed.addons.conformance.sender import SCALES, Scale, SenderKey
+from httpbed.addons.conformance.sender_selection import SenderOptions, choose, untested
+from httpbed.addons.conformance.shipped_sender import Control, Sender, family
+from httpbed.base.errors import ConfigError
+from httpbed.campaign import preparation
+from httpbed.programs import catalog
+
+CATALOG = catalog.load()
+ONCE = {"replicates": 1}
+
+
+def mistakes(options: SenderOptions) -> str:
+    """Return the mistakes in a description of a sender."""
+    with pytest.raises(ConfigError) as caught:
+        choose(CATALOG, options)
+    return "\n".join(map(str, caught.value.mistakes))
+
+
+def test_the_highest_version_and_the_default_control_are_tested_by_default() -> None:
+    """``httpbed conformance nginx`` tests its QUIC, which uses CUBIC by its documentation."""
+    sender = choose(CATALOG, SenderOptions("nginx"))
+    assert (sender.transport, sender.judged_as, sender.algorithm) == ("quic", "cubic", "cubic")
+    assert sender.congestion_control is None
+
+
+def test_all_mistakes_are_reported() -> None:
+    """An unknown client, control and knob are reported together."""
+    options = SenderOptions("nginx", control="vegas", client="curly", knobs={"no_such": "1"})
+    told = mistakes(options)
+    assert "did you mean 'curl'?" in told
+    assert "known: fixed, cubic" in told
+    assert "no knob 'no_such'" in told
+
+
+def test_a_client_cannot_be_tested() -> None:
+    """The message says what to test instead."""
+    assert "test the server or proxy" in mistakes(SenderOptions("curl"))
+
+
+def test_an_end_of_a_tunnel_cannot_be_tested() -> None:
+    """It forwards what others send under their congestion control."""
+    assert "test the server behind it" in mistakes(SenderOptions("envoy-tunnel", judged_as="cubic"))
+
+
+def test_the_nearest_known_name_is_suggested() -> None:
+    """For a misspelled name."""
+    assert "did you mean 'nginx'?" in mistakes(SenderOptions("ngnix"))
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [("newreno", "reno"), ("BBRv3", "bbr2"), ("bbr1", "bbr"), ("cubic", "cubic"), ("copa", None)],
+)
+def test_names_of_controls_map_to_their_behaviour(name: str, known: Control | None) -> None:
+    """Several names promise the same behaviour."""
+    assert family(name) == known
+
+
+def test_a_knob_is_a_name_with_a_value() -> None:
+    """A value may have an equals sign; a name alone is refused."""
+    assert sender_selection.pairs(("a=1=2",)) == {"a": "1=2"}
+    with pytest.raises(ConfigError, match="NAME=VALUE"):
+        sender_selection.pairs(("a", "b=1"))
+
+
+@pytest.mark.parametrize("word", ["nginx:4", "nginx:2:reno:x", ":::"])
+def test_one_word_describes_a_competitor(word: str) -> None:
+    """The word has name, version and control."""
+    assert sender_selection.competitor("nginx:1.1:bbr", "curl").control == "bbr"
+    with pytest.raises(ConfigError, match="--against"):
+        sender_selection.competitor(word, "curl")
+
+
+@pytest.mark.parametrize("word", ["ngin", "nginx:3:copa", "curl", "h2o:1.1:vegas"])
+def test_a_mistake_in_a_competitor_names_its_word(word: str) -> None:
+    """The option may be given several times."""
+    with pytest.raises(ConfigError) as found:
+        choose(CATALOG, sender_selection.competitor(word, "curl"))
+    assert {mistake.place for mistake in found.value.mistakes} == {f"--against {word}"}
+
+
+@pytest.mark.parametrize("name", ["envoy-tunnel", "envoy-masque"])
+def test_neither_end_of_a_tunnel_can_be_tested_alone(name: str) -> None:
+    """Each needs the other, and passes on what others send."""
+    with pytest.raises(ConfigError, match="test the server behind it"):
+        choose(CATALOG, SenderOptions(name, http_version="3"))
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("control", ["reno", "bbr"])
+def test_the_experiment_of_every_scale_is_valid(scale: Scale, control: Control) -> None:
+    """It is an ordinary experiment file."""
+    sender = choose(CATALOG, SenderOptions("nginx", control=control, http_version="1.1"))
+    text = networks.experiment(sender, networks.networks(scale, control), replicates=2, seed=1)
+    loaded = preparation.load(text, CATALOG)
+    assert len(loaded.trials) == 2 * len(networks.networks(scale, control))
+
+
+def test_the_untested_senders_of_a_campaign_are_chosen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that passed, failed or cannot be tested are left out."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    key = SenderKey("nginx", "1", "a", "", "3", "quic", "cubic", (("gso", "on"),))
+    node = {"sender": key.as_json(), "passed": None, "chosen": False, "set": {"gso": "on"}}
+    others = [node | {"passed": True}, node | {"passed": False}, node | {"testable": False}]
+    (options,) = untested({"senders": [node, *others]}, "curl")
+    assert options == SenderOptions("nginx", http_version="3", knobs={"gso": "on"})
+    assert untested({}, "curl") == []
+
+
+def senders() -> list[SenderOptions]:
+    """Return every sender of every shipped recipe in every HTTP version."""
+    return [
+        SenderOptions(recipe.name, control=control, http_version=version, judged_as="cubic")
+        for recipe in CATALOG.recipes.values()
+        if {"server", "proxy"} & set(recipe.roles) and recipe.name not in CATALOG.tunnel_ends()
+        for version in recipe.http_versions
+        for control in recipe.congestion_control.allowed("quic" if version == "3" else "tcp")
+    ]
+
+
+@pytest.mark.parametrize("options", senders(), ids=str)
+def test_every_sender_of_every_recipe_has_an_experiment(options: SenderOptions) -> None:
+    """Servers, and proxies with an origin."""
+    text = networks.experiment(
+        choose(CATALOG, options), networks.networks("smoke", "cubic"), seed=1, **ONCE
+    )
+    assert preparation.load(text, CATALOG).trials
+
+
+def test_a_knobs_value_is_quoted() -> None:
+    """It cannot change the structure of the file."""
+    nasty = 'x" }\n[roles.client]\x7f\\'
+    sender = Sender("nginx", "3", None, "cubic", "cubic", knobs={"k": nasty})
+    text = networks.experiment(sender, networks.networks("smoke", "cubic"), replicates=1, seed=1)
+    with pytest.raises(ConfigError, match="no knob 'k'"):
+        preparation.load(text, CATALOG)
+
+
+def test_the_experiment_of_a_competition_is_valid() -> None:
+    """Three flows share one bottleneck, and each has its own link."""
+    controls = ("reno", "cubic", "bbr")
+    senders = [
+        choose(CATALOG, SenderOptions("nginx", control=one, http_version="1.1")) for one in controls
+    ]
+    loaded = session.prepare_competition(senders, CATALOG, "standard")
+    scenario = loaded.trials[0].scenario()
+    assert scenario.routers == {"left", "right"}
+    links = scenario.topology.links
+    assert links[competition.bottleneck(3) // 2].between == ("left", "right")
+    assert [links[competition.access(flow) // 2].between[0] for flow in range(3)] == [
+        "client",
+        "client2",
+        "client3",
+    ]
+
+
+def test_each_competing_proxy_has_its_own_origin() -> None:
+    """The directions of the packet log are those of servers."""
+    options = [
+        SenderOptions("haproxy", control="bbr"),
+        SenderOptions("nginx", http_version="1.1"),
+        SenderOptions("envoy"),
+    ]
+    chosen = [
+        choose(CATALOG, one) for one in (*options, SenderOptions("haproxy", http_version="2"))
+    ]
+    scenario = session.prepare_competition(chosen, CATALOG, "smoke").trials[0].scenario()
+    hosts = {name: host for name, host in scenario.hosts.items() if "proxy" in name}
+    assert hosts == {"proxy": "proxy", "competitor-3-proxy": "proxy4"}
+    links = scenario.topology.links
+    assert links[competition.bottleneck(4) // 2].between == ("left", "right")
+    assert links[competition.access(3) // 2].between == ("client4", "left")
+    assert scenario.downstream() == competition.access(0)

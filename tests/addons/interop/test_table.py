@@ -1,0 +1,111 @@
+"""A check of recipes as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from httpbed.addons.interop import table
+from httpbed.addons.interop.pairings import Pairing, Promise, ProxyHop
+from httpbed.addons.interop.session import (
+    UNTRUSTED,
+    CheckedProgram,
+    DownloadResult,
+    Failure,
+    InteropResult,
+    PairingResult,
+    RefusalResult,
+)
+from httpbed.campaign.program_versions import ReportedVersion
+from httpbed.programs import catalog
+
+CURL = catalog.load()["curl"]
+DIRECT = PairingResult(
+    Pairing("curl", "2", "nginx"), (DownloadResult(1000, ()), DownloadResult(10**6, ()))
+)
+NOTHING_STORED = Failure("body as served", "the client stored nothing")
+PROXIED = PairingResult(
+    Pairing("curl", "3", "nginx", (ProxyHop("haproxy", "1.1"),)),
+    (DownloadResult(1000, ()), DownloadResult(10**6, (NOTHING_STORED,))),
+)
+KNOWN = CheckedProgram(CURL, ReportedVersion("8.23.0", "curl 8.23.0\nFeatures: HTTP2 HTTP3"))
+REFUSED = RefusalResult(
+    "curl", UNTRUSTED, (Failure("client ended well", "exit status 60", is_refusal=True),)
+)
+DEAD_SERVER = Failure("server ran", "no")
+GOOD = InteropResult((KNOWN,), (DIRECT,), (REFUSED,), (), {"hq": "hq is not on the PATH"})
+BAD = InteropResult((KNOWN,), (DIRECT, PROXIED), (REFUSED,), (), {})
+
+
+def test_a_result_without_failures_is_short() -> None:
+    """It lists programs, absent implementations, the matrix and the sums."""
+    assert GOOD.passed
+    assert list(table.lines(GOOD)) == [
+        "  curl  8.23.0  client  HTTP 1.1, 2, 3",
+        "not installed: hq, hq is not on the PATH",
+        "",
+        "direct",
+        "  client  HTTP  nginx",
+        "  curl    2     ok",
+        "",
+        "1 of 1 pairings, 1 of 1 refusals, 1 implementations",
+    ]
+
+
+def test_a_failed_pairing_is_shown_with_its_reason() -> None:
+    """The line names the pairing, the size and the failed check."""
+    text = "\n".join(table.lines(BAD))
+    assert not BAD.passed
+    assert "through haproxy, HTTP/1.1 upstream" in text
+    assert "curl    3     FAILED" in text
+    assert (
+        "curl -> HTTP/3 -> haproxy -> HTTP/1.1 -> nginx, 1000000 bytes: body as served:"
+        " the client stored nothing"
+    ) in text
+    assert "1 of 2 pairings" in text
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            {"programs": (CheckedProgram(CURL, ReportedVersion(None, "no such file")),)},
+            "'no such file'",
+        ),
+        ({"refusals": (replace(REFUSED, failures=()),)}, "certificate: everything passed"),
+        ({"refusals": (replace(REFUSED, failures=(DEAD_SERVER,)),)}, "certificate: server ran"),
+        (
+            {"unchecked": (Promise("wget", "client", "1.1"),)},
+            "unchecked: wget as a client in HTTP/1.1: no counterpart is installed",
+        ),
+    ],
+)
+def test_working_pairings_are_not_enough_to_pass(change: dict[str, Any], words: str) -> None:
+    """Each program has a version, each client refuses, and each promise is checked."""
+    result = replace(GOOD, **change)
+    assert not result.passed
+    assert words in "\n".join(table.lines(result))
+
+
+def test_a_users_own_binary_may_report_no_version() -> None:
+    """Its digest identifies it."""
+    assert CheckedProgram(CURL.with_program("/my/curl"), ReportedVersion(None, "")).passed
+
+
+def test_the_json_has_every_pairing_with_its_failures() -> None:
+    """Scripts need no other output."""
+    document = json.loads(json.dumps(table.as_json(BAD)))
+    assert document["passed"] is False
+    _, proxied = document["pairings"]
+    assert proxied["proxies"] == [{"proxy": "haproxy", "upstream_http_version": "1.1"}]
+    assert proxied["downloads"][1]["failures"] == [
+        {
+            "check": "body as served",
+            "reason": "the client stored nothing",
+            "is_refusal": False,
+        }
+    ]
+    assert document["implementations"][0]["version"] == "8.23.0"

@@ -1,0 +1,90 @@
+"""An attempt that is handed over to a guest."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from httpbed.addons.virtual import inside, job, outside
+from httpbed.addons.virtual.work import ARTIFACTS, ATTEMPT, PHASES
+from httpbed.base.errors import BedError
+from httpbed.bed.network.processes import TOOLS
+from httpbed.bed.toolbox.toolbox import Root
+from httpbed.programs import catalog
+from httpbed.trial import isolation
+from httpbed.trial.plan import CampaignSetup
+from httpbed.trial.program_roots import Place, Programs
+from recorded import ALL, H2_LOSS, trial
+
+
+def setup(place: Path) -> CampaignSetup:
+    """Return a setup with every recipe that httpbed has."""
+    root = Root("trixie", place / "root", frozenset(), {}, "2026-11-23")
+    return CampaignSetup(catalog.load(), Programs(root, {}), place / "certificates", {})
+
+
+def test_the_plan_of_an_attempt_arrives_as_it_was_made(tmp_path: Path) -> None:
+    """With its sandbox, whose folders are the guest's."""
+    prepared = setup(tmp_path)
+    planned = prepared.plan(trial(H2_LOSS).model_copy(update={"clock": "virtual"}))
+    job.write_work(tmp_path, outside.handed(planned, prepared))
+    arrived = job.read_work(tmp_path)
+    assert arrived.attempt == planned.attempt
+    assert arrived.sandbox == isolation.sandbox_spec(prepared, planned, ATTEMPT / ARTIFACTS)
+
+
+def test_a_guest_gets_only_what_its_trial_needs(tmp_path: Path) -> None:
+    """The kernel's randomness depends on what is mounted."""
+    prepared = setup(tmp_path)
+    root = prepared.programs.tools
+    places = dict.fromkeys(("curl", "nginx", "caddy"), Place(root))
+    prepared = replace(prepared, programs=Programs(root, places, replay_origin=root))
+    handed = outside.handed(prepared.plan(trial(H2_LOSS)), prepared)
+    assert handed.sandbox.roots.keys() == {"curl", "nginx", TOOLS}
+
+
+@pytest.mark.parametrize("described", ALL)
+def test_a_guest_begins_without_what_prepares_campaigns(tmp_path: Path, described: str) -> None:
+    """Each import costs every trial in virtual time; the handed plan imports nothing more."""
+    prepared = setup(tmp_path)
+    job.write_work(tmp_path, outside.handed(prepared.plan(trial(described)), prepared))
+    script = f"""
+import sys, pathlib, {inside.__name__}
+{inside.__name__}.job.read_work(pathlib.Path(sys.argv[1]))
+print(*sys.modules)"""
+    listed = subprocess.run(
+        [sys.executable, "-c", script, tmp_path], check=True, capture_output=True, text=True
+    )
+    unneeded = {
+        "httpbed.experiment.scenario",
+        "httpbed.bed.toolbox.toolbox",
+        "httpbed.programs.catalog",
+        "numpy",
+        "pydantic",
+    }
+    assert not unneeded & set(listed.stdout.split())
+
+
+def test_the_watchdog_waits_longer_for_a_trial_with_a_longer_time_limit() -> None:
+    """At least ten minutes, for a machine on which many guests share a processor."""
+    short = trial(H2_LOSS).model_copy(update={"time_limit_s": 1.0})
+    long = short.model_copy(update={"time_limit_s": 1000.0})
+    assert outside.limit_s(short) == 602.0
+    assert outside.limit_s(long) == 2600.0
+
+
+@pytest.mark.parametrize(
+    "phases",
+    [
+        *(None, [], {"client": "1"}, {"client": -1.0}, {"client": 1e300}, {"client": 10**400}),
+        *({"\x1b": 1.0}, {"a" * 1000: 1.0}, {str(number): 1.0 for number in range(1000)}),
+    ],
+)
+def test_phases_of_another_form_are_an_error_of_the_bed(phases: object) -> None:
+    """A program may have taken the guest over, and then it writes the result."""
+    with pytest.raises(BedError, match="the guest's result cannot be read"):
+        outside.read_phases({PHASES: phases})

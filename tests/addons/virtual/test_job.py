@@ -1,0 +1,103 @@
+"""What host and guest hand each other through the shared folder."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from httpbed.addons.virtual import job
+from httpbed.addons.virtual.command import INIT
+from httpbed.base.errors import BedError
+
+
+def test_the_first_program_runs_the_module_with_this_python(tmp_path: Path) -> None:
+    """And the work is beside it."""
+    given = job.hand_over(tmp_path, "httpbed.some.module", {"seed": 7})
+    script = (given.folder / INIT).read_text()
+    assert script.splitlines()[-1].endswith(
+        f"{sys.executable} -P -m httpbed.addons.virtual.first_process httpbed.some.module"
+    )
+    assert os.access(given.folder / INIT, os.X_OK)
+    assert job.read_work(given.folder) == {"seed": 7}
+    assert any(Path(sys.prefix).is_relative_to(place) for place in given.seen)
+
+
+def test_the_result_comes_back(tmp_path: Path) -> None:
+    """As JSON has it."""
+    job.write_result(tmp_path, {"phases_s": {"client": 142.6}})
+    assert job.read_result(tmp_path) == {"phases_s": {"client": 142.6}}
+
+
+def test_a_job_that_broke_off_in_the_guest_is_broken_off_here(tmp_path: Path) -> None:
+    """With the reason that the bed gave there."""
+    job.write_result(tmp_path, {"broken": "the emulator ended"})
+    with pytest.raises(BedError, match=r"^the emulator ended$"):
+        job.read_result(tmp_path)
+
+
+def test_a_guest_that_left_nothing_broke_off(tmp_path: Path) -> None:
+    """A kernel may power off before Python has written anything."""
+    with pytest.raises(BedError, match="powered off without a result"):
+        job.read_result(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[]", "7", '{"phases_s": NaN}', '{"phases_s": Infinity}', "[" * 10**6, '{"a":' * 10**5, "\0"],
+)
+def test_a_hostile_result_is_an_error_of_the_bed(tmp_path: Path, text: str) -> None:
+    """A program may have taken the guest over, and then it writes the result."""
+    (tmp_path / "result.json").write_text(text)
+    with pytest.raises(BedError, match=r"^the guest's result cannot be read: "):
+        job.read_result(tmp_path)
+
+
+def test_a_long_result_is_not_read(tmp_path: Path) -> None:
+    """Of a file of 1 GB, not one byte."""
+    with (tmp_path / "result.json").open("wb") as file:
+        file.truncate(10**9)
+    with pytest.raises(BedError, match="is longer than"):
+        job.read_result(tmp_path)
+
+
+def test_a_reason_that_a_guest_gives_is_short_and_printable(tmp_path: Path) -> None:
+    """It reaches the terminal and the report."""
+    job.write_result(tmp_path, {"broken": "\x1b[31m" + "long" * 10**5})
+    with pytest.raises(BedError) as error:
+        job.read_result(tmp_path)
+    assert str(error.value).isprintable()
+    assert len(str(error.value)) < 10**4
+
+
+def test_a_result_that_a_command_replaced_breaks_the_job_off(tmp_path: Path) -> None:
+    """A command behind a link is root in its guest, and can write to the folder."""
+    others = tmp_path / "others.json"
+    others.write_text("{}")
+    result = tmp_path / "result.json"
+    for replace in (
+        lambda: result.symlink_to(others),
+        lambda: os.mkfifo(result),
+        lambda: result.write_text("{"),
+    ):
+        replace()
+        with pytest.raises(BedError, match=r"^the guest's result cannot be read: "):
+            job.read_result(tmp_path)
+        result.unlink()
+
+
+def test_modules_that_the_job_imports_later_are_compiled_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A guest reads no other bytecode, and keeps none that it makes."""
+    modules = tmp_path / "modules"
+    modules.mkdir()
+    for name in ("first_needed", "needed_later"):
+        (modules / f"{name}.py").touch()
+    monkeypatch.syspath_prepend(modules)
+    monkeypatch.setenv("HTTPBED_CACHE", str(tmp_path / "cache"))
+    job.hand_over(tmp_path, "first_needed", None, later=("needed_later",))
+    compiled = (tmp_path / "cache/bytecode" / modules.relative_to("/")).iterdir()
+    assert {file.name.split(".")[0] for file in compiled} == {"first_needed", "needed_later"}

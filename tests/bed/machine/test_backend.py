@@ -1,0 +1,71 @@
+"""The link backend: the requested one, else the best that this machine has."""
+
+from __future__ import annotations
+
+import errno
+import socket
+from pathlib import Path
+
+import pytest
+
+from httpbed.base.errors import HostError
+from httpbed.bed.machine import backend
+
+
+def without_packet_sockets(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    """Make the kernel refuse packet sockets with an error."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(code, "refused")
+
+    monkeypatch.setattr(socket, "socket", refuse)
+
+
+@pytest.mark.parametrize("code", [errno.EPERM, errno.EACCES])
+def test_a_kernel_that_only_refuses_this_user_has_packet_sockets(
+    monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    """The sandbox's own user namespace permits them."""
+    without_packet_sockets(monkeypatch, code)
+    assert backend.choose(None) == backend.choose("af_packet") == "af_packet"
+
+
+def test_a_kernel_without_packet_sockets_uses_tun(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A request for packet sockets is rejected with the remedy."""
+    without_packet_sockets(monkeypatch, errno.EAFNOSUPPORT)
+    (tmp_path / "tun").touch()
+    monkeypatch.setattr(backend, "TUN", tmp_path / "tun")
+    assert backend.choose(None) == "tun"
+    with pytest.raises(HostError, match="no packet sockets"):
+        backend.choose("af_packet")
+
+
+def test_tun_needs_its_device(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The error comes before anything runs, with the remedy."""
+    monkeypatch.setattr(backend, "TUN", tmp_path / "tun")
+    with pytest.raises(HostError, match="modprobe tun"):
+        backend.choose("tun")
+    (tmp_path / "tun").touch()
+    assert backend.choose("tun") == "tun"
+
+
+def test_queueing_disciplines_are_used_only_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They need packet sockets, with which the emulator observes."""
+    assert (backend.choose("tbf"), backend.choose("netem")) == ("tbf", "netem")
+    without_packet_sockets(monkeypatch, errno.EAFNOSUPPORT)
+    with pytest.raises(HostError, match="no packet sockets"):
+        backend.choose("tbf")
+
+
+def test_ipv6_is_rejected_on_a_kernel_without_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """IPv4 is accepted."""
+    monkeypatch.setattr(backend, "IPV6", tmp_path / "conf")
+    backend.require_ip("4")
+    with pytest.raises(HostError, match="does not support IPv6"):
+        backend.require_ip("6")
+    (tmp_path / "conf").mkdir()
+    backend.require_ip("6")

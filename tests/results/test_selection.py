@@ -1,0 +1,164 @@
+"""Invalid attempts that fall on one program: noted, and refused at the stated rate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import campaigns
+from campaigns import Ending
+from httpbed.addons.claims import judging, regression
+from httpbed.experiment.treatment import treatment_key
+from httpbed.report import notes
+from httpbed.results import sample, selection
+from httpbed.results.findings import find
+from httpbed.store.results import Results
+
+CLAIM = """
+[[claim]]
+id = "h3-faster"
+says = "HTTP/3 needs less time than HTTP/2"
+metric = "request_time"
+over = ["loss"]
+compare = { of = { http_version = "3" }, to = { http_version = "2" } }
+expect = "< 1"
+
+[[claim]]
+id = "h2-faster"
+says = "HTTP/2 needs less time than HTTP/1.1"
+metric = "request_time"
+over = ["loss"]
+compare = { of = { http_version = "2" }, to = { http_version = "1.1" } }
+expect = "< 1"
+"""
+Repeats = Callable[[Mapping[str, str], int], bool]
+
+
+def campaign(repeats: Repeats, blocks: int = 8, text: str = campaigns.VERSIONS) -> Results:
+    """Make a campaign in which these trials have an invalid attempt before the one that counts."""
+    seconds = {"1.1": 1.2, "2": 1.0, "3": 0.8}
+
+    def ends(levels: Mapping[str, str], block: int) -> Ending:
+        time = seconds[levels["http_version"]] * (1 + block / 1000)
+        spoilt = ["a packet for a neighbour"] * repeats(levels, block)
+        return Ending({"request_time": time}, invalid_first=spoilt)
+
+    return campaigns.campaign(ends, text.replace("replicates = 5", f"replicates = {blocks}"))
+
+
+def refused(results: Results) -> list[str]:
+    """Name the refused arms."""
+    return [" ".join(one.levels.values()) for one in selection.selected_arms(results)]
+
+
+def test_the_program_whose_attempts_are_repeated_is_found() -> None:
+    """It repeats each second trial at one loss only; its other treatments belong to it."""
+    results = campaign(lambda levels, block: _h3(levels) and bool(block % 2), blocks=16)
+    (arm,) = selection.selected_arms(results)
+    assert (arm.levels, arm.repeated, arm.trials) == ({"http_version": "3"}, 8, 32)
+    assert arm.treatments == {("3", "0 %"), ("3", "2 %")}
+    assert any("3 have invalid attempts" in note for note in notes.notes(find(results), results))
+
+
+def _h3(levels: Mapping[str, str]) -> bool:
+    return levels == {"http_version": "3", "loss": "2 %"}
+
+
+def test_a_machine_that_hits_all_alike_refuses_nothing() -> None:
+    """All trials of some blocks, or all trials of the campaign, have an invalid attempt."""
+    assert refused(campaign(lambda _, block: block > 2)) == []
+    assert refused(campaign(lambda *_: True)) == []
+
+
+def test_a_small_share_is_not_refused() -> None:
+    """It is certain that 8 of 100 trials are no chance, but they move no median far."""
+    assert refused(campaign(lambda levels, block: _h3(levels) and block <= 8, blocks=50)) == []
+    assert refused(campaign(lambda levels, block: _h3(levels) and block <= 8, blocks=20)) == ["3"]
+
+
+def test_chance_refuses_at_most_at_the_stated_rate() -> None:
+    """Whatever the blocks' own probabilities; false alarm of this test: 1e-4."""
+    rng, runs = np.random.default_rng(31), 300
+
+    def noisy() -> Results:
+        chances = rng.uniform(0, 0.8, 9)
+        return campaign(lambda _, block: bool(rng.random() < chances[block]))
+
+    found = sum(bool(refused(noisy())) for _ in range(runs))
+    assert found <= stats.binom.isf(1e-4, runs, selection.ERROR_RATE)
+
+
+def test_where_programs_do_not_vary_each_treatment_is_an_arm() -> None:
+    """A program may dislike one network."""
+    text = campaigns.VERSIONS.replace("http_version = { factor", "x = { factor").replace(
+        'http_version = ["1.1", "2", "3"]\n', ""
+    )
+    text = text.replace('x = { factor = "http_version" }\n', 'http_version = "3"\n')
+
+    def ends(levels: Mapping[str, str], block: int) -> Ending:
+        del block
+        return Ending({"request_time": 1.0}, invalid_first=["x"] * (levels["loss"] == "2 %"))
+
+    assert refused(campaigns.campaign(ends, text.replace("replicates = 5", "replicates = 6"))) == [
+        "2 %"
+    ]
+
+
+def test_claims_about_a_refused_program_are_not_judged() -> None:
+    """Its numbers may be selected; claims about others are judged."""
+    text = campaigns.VERSIONS + CLAIM
+    honest = judging.judge(campaign(lambda *_: False, text=text))
+    assert [one.main.verdict for one in honest] == ["reproduced", "reproduced"]
+    judged = judging.judge(campaign(lambda levels, _: _h3(levels), text=text))
+    assert [one.main.verdict for one in judged] == ["open", "reproduced"]
+    assert "invalid attempts" in judged[0].main.reason
+
+
+@pytest.mark.parametrize("metric", ["request_time", "goodput"])
+def test_a_trial_without_a_valid_attempt_ranks_as_worst(metric: str) -> None:
+    """As one that timed out does; what its attempts observed does not count."""
+    key = treatment_key({"http_version": "2", "loss": "0 %"})
+
+    def found(outcome: str) -> sample.Sample:
+        def ends(levels: Mapping[str, str], block: int) -> Ending:
+            del levels
+            one = campaigns.timed(float(block))
+            return Ending(one.observations, outcome) if block == 1 else one
+
+        return sample.samples(campaigns.campaign(ends), metric)[key]
+
+    invalid, late = found("invalid"), found("timed out")
+    assert invalid.censored == late.censored
+    assert (invalid.at_bound(), invalid.side) == (late.at_bound(), late.side)
+    times = [*invalid.at_bound().values()]
+    assert times[0] == (max(times) if metric == "request_time" else min(times))
+
+
+def test_a_program_gains_nothing_by_attempts_that_are_never_valid() -> None:
+    """It spoils all attempts at trials that would fail: they count as not completed."""
+
+    def ends(levels: Mapping[str, str], block: int) -> Ending:
+        spoils = levels["http_version"] == "3" and block > 2
+        return Ending({"request_time": 1.0}, "invalid") if spoils else campaigns.timed(1.0)
+
+    text = campaigns.VERSIONS.replace("replicates = 5", "replicates = 8")
+    old = campaigns.campaign(lambda *_: 1.0, text)
+    changes = regression.compare(old, campaigns.campaign(ends, text), "request_time", 0.03)
+    worse = {one.levels["http_version"] for one in changes if one.verdict == "regression"}
+    assert worse == {"3"}
+
+
+def test_more_repeated_trials_are_never_less_suspicious() -> None:
+    """The probability falls with each further trial of the arm."""
+    division = [selection._Division(3, 1, 1, 0)] * 6
+    ps = [
+        selection._p_value([*[one._replace(own_repeated=1) for one in division[:k]], *division[k:]])
+        for k in range(7)
+    ]
+    assert ps[0] == pytest.approx(1.0)
+    assert ps[6] == pytest.approx(3**-6)
+    assert all(one > other for one, other in pairwise(ps))

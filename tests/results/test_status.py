@@ -1,0 +1,106 @@
+"""How far a campaign is: reasons, estimates, and the time left."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+import pytest
+
+from campaigns import Ending, campaign, timed
+from httpbed.results import status
+from httpbed.results.findings import find
+
+LATE = "emulator lateness: p99 {} us"
+
+
+def ends(levels: Mapping[str, str], block: int) -> Ending | None:
+    """Return the ends of a campaign in its third block of five."""
+    if block == 3 and levels["http_version"] == "3":
+        return None
+    if block > 3:
+        return None
+    if levels == {"http_version": "3", "loss": "2 %"}:
+        return Ending({}, "failed", f"client ended well: exit code 7 after {block}.5 s")
+    if levels == {"http_version": "1.1", "loss": "2 %"} and block == 2:
+        return Ending({}, "timed out", "the client was still busy at the time limit")
+    late = [LATE.format(6000 + block)] if levels["loss"] == "0 %" and block < 3 else []
+    made = timed(1.0 + block / 10)
+    return Ending(made.observations, invalid_first=late)
+
+
+def test_outcomes_count_trials_and_reasons_count_attempts() -> None:
+    """Sixteen of thirty trials ended, after six invalid attempts."""
+    found = status.of(campaign(ends), "request_time")
+    assert (found.ended, found.planned) == (16, 30)
+    assert found.outcomes == Counter(completed=13, failed=2, **{"timed out": 1})
+    assert found.last_invalid is not None
+    assert found.last_invalid.reason == LATE.format(6002)
+
+
+def test_reasons_that_differ_in_numbers_are_one() -> None:
+    """The latest is shown, and those of failed trials name the programs."""
+    found = status.of(campaign(ends), "request_time")
+    (late,) = found.invalid
+    assert (late.count, late.latest, late.programs) == (6, LATE.format(6002), ())
+    failed, timed_out = found.failures
+    assert (failed.count, failed.programs) == (2, ("curl", "nginx"))
+    assert failed.latest == "client ended well: exit code 7 after 2.5 s"
+    assert (timed_out.count, timed_out.outcome) == (1, "timed out")
+
+
+def test_estimates_are_those_of_the_report() -> None:
+    """Every treatment, its values and its interval."""
+    results = campaign(ends)
+    rows = [row for _, row in find(results, "request_time").rows()]
+    found = {
+        tuple(one.sample.levels.values()): one
+        for one in status.of(results, "request_time").treatments
+    }
+    assert len(found) == len(rows) == 6
+    for row in rows:
+        one = found[tuple(row.levels.values())]
+        assert (one.estimate, one.sample) == (row.estimate, row.sample)
+
+
+def test_a_campaign_without_attempts_has_a_status() -> None:
+    """No estimate, no event, no time left."""
+    found = status.of(campaign(lambda _levels, _block: None), "request_time")
+    assert (found.ended, found.planned, found.left_s) == (0, 30, None)
+    assert [one.estimate for one in found.treatments] == [None] * 6
+    assert (found.events, found.last_invalid, found.invalid, found.failures) == ((), None, (), ())
+
+
+def attempt(started: str, wall_s: float, level: str = "a", trial: str = "") -> dict[str, object]:
+    """Return a row of the table of trials."""
+    day = f"2026-11-21T{started}.000+00:00"
+    return {"started": day, "wall_s": wall_s, "factor": level, "trial": trial or started}
+
+
+def test_the_time_left_follows_the_usual_distance_between_starts() -> None:
+    """A pause of an hour between two runs does not count."""
+    starts = ["12:00:00", "12:00:10", "13:00:20", "13:00:30", "13:00:40"]
+    rows = [attempt(one, 8) for one in starts]
+    assert status.time_left_s(rows, {("a",): 6}, ["factor"]) == pytest.approx(60)
+    assert status.time_left_s(rows[:2], {("a",): 6}, ["factor"]) is None
+
+
+def test_the_time_left_is_that_of_the_missing_treatments() -> None:
+    """Trials of two lengths, each with as long a rest of its own kind; and one not seen yet."""
+    rows = [
+        attempt("12:00:00", 2, "short"),
+        attempt("12:00:02", 20, "long"),
+        attempt("12:00:22", 2, "short"),
+        attempt("12:00:24", 2, "short"),
+    ]
+    for level, left_s in (("short", 10), ("long", 100), ("new", 10)):
+        assert status.time_left_s(rows, {(level,): 5}, ["factor"]) == pytest.approx(left_s)
+
+
+def test_trials_side_by_side_and_repeated_attempts_change_the_time_left() -> None:
+    """Four at a time need a quarter; if each trial needs two attempts, twice as long."""
+    starts = [f"12:00:{second:02}" for second in range(0, 24, 2)]
+    rows = [attempt(one, 8) for one in starts]
+    assert status.time_left_s(rows, {("a",): 4}, ["factor"]) == pytest.approx(8)
+    twice = [{**row, "trial": str(number // 2)} for number, row in enumerate(rows)]
+    assert status.time_left_s(twice, {("a",): 4}, ["factor"]) == pytest.approx(16)
