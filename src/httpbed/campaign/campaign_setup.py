@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from httpbed.addons.pages import sites as pages
+from httpbed.addons.pages import campaign_sites as pages
 from httpbed.addons.virtual import capability as guests
 from httpbed.addons.virtual import guest_kernel
 from httpbed.addons.virtual.guest_kernel import GuestKernel

@@ -13,7 +13,7 @@ from typing import Any
 
 from httpbed.addons.claims import claim_trials
 from httpbed.addons.claims.claim_trials import ClaimTrials
-from httpbed.addons.pages import sites as pages
+from httpbed.addons.pages import campaign_sites as pages
 from httpbed.addons.pages.page import PageLoad, RecordedPage
 from httpbed.addons.pages.sites.catalog import CachedSite
 from httpbed.base.clock import Clock
