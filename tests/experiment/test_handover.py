@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from httpbed.addons.handover.handover import Handover
 from httpbed.experiment import parser
+from httpbed.experiment.handover import Handover
 from httpbed.experiment.scenario import Scenario
 
 TWO_LINKS: dict[str, Any] = {

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from handover_campaigns import TrialCourse, handover_campaign, usual
 from httpbed.addons.handover import handover_samples as handovers
-from httpbed.addons.handover.handover_event import HandoverEvent
 from httpbed.addons.timeline import timelines
 from httpbed.addons.timeline.timelines import Curve, deliveries, thinned
+from httpbed.experiment.handover import HandoverEvent
 from httpbed.store import campaign as campaigns
 
 HEAD = "# origin_ms: 100.5\nbin\tlink\tbytes\n"

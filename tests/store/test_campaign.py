@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import stored_campaigns
-from httpbed.addons.handover.handover_event import HandoverEvent
 from httpbed.base import digests
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.campaign import executor
+from httpbed.experiment.handover import HandoverEvent
 from httpbed.store import campaign as campaigns
 from httpbed.store import campaign_lock, finished, layout, query, resume
 

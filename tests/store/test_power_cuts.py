@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 
 import stored_campaigns
-from httpbed.addons.handover.handover_event import HandoverEvent
 from httpbed.campaign import executor
+from httpbed.experiment.handover import HandoverEvent
 from httpbed.experiment.trial import Record
 from httpbed.store import campaign as campaigns
 from httpbed.store import finished, query, verification

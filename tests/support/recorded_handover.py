@@ -9,8 +9,8 @@ from typing import Any
 from httpbed.addons.handover import handover_checks as handover
 from httpbed.addons.handover import handover_metrics as metrics
 from httpbed.addons.handover import handover_outcome as outcome
-from httpbed.addons.handover.handover import Handover
 from httpbed.addons.handover.handover_outcome import HandoverVerdict
+from httpbed.experiment.handover import Handover
 from httpbed.experiment.trial import Check
 from httpbed.trial.evidence import AttemptEvidence
 from planted import Fault

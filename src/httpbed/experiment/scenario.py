@@ -11,10 +11,10 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from httpbed.addons.handover.handover import AfterBytes, Handover
 from httpbed.base import spellings
 from httpbed.base.units import Seconds
 from httpbed.base.value import Value
+from httpbed.experiment.handover import AfterBytes, Handover
 from httpbed.experiment.roles import ClientRole, Hop, ProxyRole, Role, Roles, ServerRole, hops
 from httpbed.experiment.route import Route
 from httpbed.experiment.topology import Link, Topology

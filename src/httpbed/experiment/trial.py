@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer
 
-from httpbed.addons.handover.handover_event import HandoverEvent
 from httpbed.base.clock import Clock
 from httpbed.base.value import Value
+from httpbed.experiment.handover import HandoverEvent
 from httpbed.experiment.metric import Observation
 from httpbed.experiment.scenario import Scenario
 

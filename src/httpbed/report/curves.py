@@ -15,9 +15,9 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from matplotlib.typing import LineStyleType
 from numpy.typing import NDArray
 
-from httpbed.addons.handover.handover_event import HandoverEvent
 from httpbed.addons.timeline.timelines import Curve, Timeline, thinned
 from httpbed.base import units
+from httpbed.experiment.handover import HandoverEvent
 from httpbed.report.figures import INK, MARKERS, PALETTE, QUIET, WIDTH_IN, colours
 from httpbed.report.visible_figure import VisibleFigure, name_marks
 

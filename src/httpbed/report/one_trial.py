@@ -10,7 +10,6 @@ from typing import Any
 import matplotlib as mpl
 from rich.text import Text
 
-from httpbed.addons.handover.handover_event import HandoverEvent
 from httpbed.addons.handover.handovers_report import WORDS
 from httpbed.addons.pages import loads
 from httpbed.addons.pages.loads import PageTrial
@@ -21,6 +20,7 @@ from httpbed.addons.timeline import timelines
 from httpbed.addons.timeline.timelines import Timeline
 from httpbed.base import units
 from httpbed.base.errors import ConfigError, Mistake, visible
+from httpbed.experiment.handover import HandoverEvent
 from httpbed.report import curves
 from httpbed.report.figures import STYLE, Plot
 from httpbed.report.phrasing import brief_duration, treatment

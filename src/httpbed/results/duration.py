@@ -16,7 +16,7 @@ from collections.abc import Callable
 from math import inf
 
 from httpbed.addons.conformance import models
-from httpbed.addons.handover.handover import AfterBytes, At, Handover
+from httpbed.experiment.handover import AfterBytes, At, Handover
 from httpbed.experiment.impairments.loss import GilbertElliott
 from httpbed.experiment.impairments.rate import MTU_BYTES
 from httpbed.experiment.roles import ClientRole, Hop, Transport

@@ -8,9 +8,9 @@ from datetime import datetime
 from pathlib import Path
 
 from httpbed.addons.handover import events, handover_checks
-from httpbed.addons.handover.handover_event import HandoverEvent
 from httpbed.bed.network.running import polled_s
 from httpbed.experiment.check import CARRIED_OUT, CHECK_BY_ID, ENDED_WELL
+from httpbed.experiment.handover import HandoverEvent
 from httpbed.experiment.metric import Observation
 from httpbed.experiment.trial import Attempt, Check, Outcome, Record, Trial
 from httpbed.trial import evidence, observe

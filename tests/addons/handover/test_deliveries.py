@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from httpbed.addons.handover import deliveries
 from httpbed.addons.handover.deliveries import longest_below, together
-from httpbed.addons.handover.handover_event import HandoverEvent
 from httpbed.addons.handover.handover_files import (
     DELIVERIES,
     DeliveryBin,
@@ -19,6 +18,7 @@ from httpbed.addons.handover.handover_files import (
     read_deliveries,
     received,
 )
+from httpbed.experiment.handover import HandoverEvent
 from httpbed.store import packet_log
 from httpbed.store.packet_log import PacketLog
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from httpbed.addons.handover import handover_evidence
-from httpbed.addons.handover.handover import Handover
 from httpbed.addons.handover.handover_evidence import HandoverEvidence
+from httpbed.experiment.handover import Handover
 from recorded import HANDED_OVER, artifacts, planned, trial
 
 MS = 10**6

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from httpbed.addons.handover import handover_metrics as metrics
-from httpbed.addons.handover.handover import Handover
 from httpbed.addons.handover.handover_evidence import HandoverChange, HandoverEvidence
 from httpbed.addons.handover.handover_metrics import ObservedHandovers
+from httpbed.experiment.handover import Handover
 from httpbed.programs.protocol import LoggedRequest, MigrationCounts, PathEvent
 from httpbed.trial.evidence import AttemptEvidence
 from planted import ended, logged

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from httpbed.addons.dataset.column import Cells, DatasetColumn, described, place
-from httpbed.addons.handover.handover import Handover
+from httpbed.experiment.handover import Handover
 from httpbed.experiment.impairments.descriptor import FeatureKind
 from httpbed.experiment.roles import (
     DEFAULT_CONTROL,

@@ -1,6 +1,6 @@
 """Hand-overs of a trial: steps, execution, evidence, outcome, metrics and checks.
 
-Not here: their description (``experiment.handover``) and their files (``store.handover_files``).
+Not here: their description (``experiment.handover``).
 Start at ``steps``; ``metrics.ObservedHandovers`` gathers what was observed.
 """
 

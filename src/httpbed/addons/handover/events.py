@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from httpbed.addons.handover.handover_event import HandoverEvent
 from httpbed.addons.handover.handover_evidence import FOR_GOOD_NS, HandoverChange
 from httpbed.addons.handover.handover_metrics import ObservedHandovers
 from httpbed.addons.handover.handover_outcome import HandoverVerdict
 from httpbed.base.clock import NS
+from httpbed.experiment.handover import HandoverEvent
 
 
 def events(

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TextIO
 
 from httpbed.addons.handover import steps
-from httpbed.addons.handover.handover import AfterBytes
 from httpbed.addons.handover.signals import Signals
 from httpbed.addons.handover.steps import BY_EMULATOR, HandoverPlan, Step
 from httpbed.base.clock import NS
@@ -25,6 +24,7 @@ from httpbed.bed.network.running import Emulator
 from httpbed.bed.sandbox.dialogue import run_tool
 from httpbed.bed.sandbox.spec import ProcessSpec
 from httpbed.bed.sandbox.supervisor import Supervisor
+from httpbed.experiment.handover import AfterBytes
 from httpbed.trial.artifacts import HANDOVER_STEPS
 
 

@@ -16,8 +16,6 @@ from httpbed.addons.handover import handover_metrics as metrics
 from httpbed.addons.handover import handover_outcome as outcome
 from httpbed.addons.handover import steps
 from httpbed.addons.handover.deliveries import BIN_NS
-from httpbed.addons.handover.handover import AfterBytes, Handover
-from httpbed.addons.handover.handover_event import OVER_BEFORE
 from httpbed.addons.handover.handover_evidence import COMMANDS_END, HandoverEvidence
 from httpbed.addons.handover.handover_metrics import ObservedHandovers
 from httpbed.addons.handover.handover_outcome import HandoverVerdict
@@ -33,6 +31,7 @@ from httpbed.experiment.check import (
     HANDOVER_PROMPT,
     SOCKETS_DESTROYED,
 )
+from httpbed.experiment.handover import OVER_BEFORE, AfterBytes, Handover
 from httpbed.experiment.trial import Check
 from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.hops import NetworkHop

@@ -19,11 +19,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from httpbed.addons.handover.handover import AfterBytes, Handover
 from httpbed.addons.handover.steps import BY_EMULATOR, DECISIVE, What, sockets_left_file
 from httpbed.base import untrusted_files
 from httpbed.base.spellings import TRIGGER
 from httpbed.bed.network.access import MONITOR, PREFERRED_METRIC
+from httpbed.experiment.handover import AfterBytes, Handover
 from httpbed.trial.artifacts import HANDOVER_STEPS, LINK_EVENTS
 from httpbed.trial.hops import NetworkHop
 

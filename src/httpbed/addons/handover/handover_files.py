@@ -4,7 +4,7 @@
 millisecond since the emulator's start (columns ``bin``, ``link``, ``bytes``; without empty bins).
 Its first line has the time of the client's first packet. It also counts packets to an interface
 without an address, which the kernel drops; :func:`received` leaves them out. ``handovers.json``
-has a :class:`~httpbed.addons.handover.handover_event.HandoverEvent` for each hand-over.
+has a :class:`~httpbed.experiment.handover.HandoverEvent` for each hand-over.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from httpbed.addons.handover.handover_event import HandoverEvent
+from httpbed.experiment.handover import HandoverEvent
 
 DELIVERIES = "deliveries.tsv"
 HANDOVERS = "handovers.json"

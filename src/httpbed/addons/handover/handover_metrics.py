@@ -15,9 +15,9 @@ from typing import Any
 
 from httpbed.addons.handover import deliveries
 from httpbed.addons.handover.deliveries import BIN_NS, STALLED_BYTES
-from httpbed.addons.handover.handover import Handover
 from httpbed.addons.handover.handover_evidence import HandoverChange, HandoverEvidence
 from httpbed.base.clock import NS
+from httpbed.experiment.handover import Handover
 from httpbed.experiment.metric import Observation, Source
 from httpbed.trial import hops, request_time
 from httpbed.trial.evidence import AttemptEvidence

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from httpbed.addons.handover.deliveries import STALLED_BYTES
-from httpbed.addons.handover.handover_event import HandoverOutcome
 from httpbed.addons.handover.handover_metrics import HandoverWindow, ObservedHandovers
+from httpbed.experiment.handover import HandoverOutcome
 
 COUNTED: Mapping[HandoverOutcome, str] = {
     "migrated": "migrated",

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from httpbed.addons.handover.handover import HandoverKind
-from httpbed.addons.handover.handover_event import MIGRATED, OVER_BEFORE, HandoverEvent
 from httpbed.addons.timeline import timelines
+from httpbed.experiment.handover import MIGRATED, OVER_BEFORE, HandoverEvent, HandoverKind
 from httpbed.experiment.metric import METRICS
 from httpbed.experiment.roles import Retry
 from httpbed.experiment.treatment import TreatmentKey, treatment_key

@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from httpbed.addons.handover.handover_event import (
+from httpbed.addons.handover.handover_samples import TABLED, HandoverCosts
+from httpbed.base import units
+from httpbed.experiment.handover import (
     ANSWERED,
     MIGRATED,
     NEW_CONNECTION,
     NOTHING,
     UNKNOWN,
 )
-from httpbed.addons.handover.handover_samples import TABLED, HandoverCosts
-from httpbed.base import units
 from httpbed.experiment.metric import METRICS, Metric
 from httpbed.report.phrasing import DASH, done, mark, number_format, treatment_in_sentence
 from httpbed.report.remark import Remark

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from httpbed.addons.handover.handover import AfterBytes, At, Every, Handover, HandoverKind
 from httpbed.base import units
 from httpbed.base.spellings import TRIGGER
 from httpbed.bed.network.access import Access
 from httpbed.bed.network.plan import NetworkPlan
 from httpbed.bed.sandbox.spec import ProcessSpec
 from httpbed.experiment.changes import Delivered, Event
+from httpbed.experiment.handover import AfterBytes, At, Every, Handover, HandoverKind
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.topology import Topology
 

@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from httpbed.addons.handover import handover_files
-from httpbed.addons.handover.handover_event import HandoverEvent
 from httpbed.addons.handover.handover_files import BIN_S, DELIVERIES, HANDOVERS, DeliveryBin
 from httpbed.addons.timeline.time_series import TimeSeries
+from httpbed.experiment.handover import HandoverEvent
 from httpbed.store import artifacts, layout
 from httpbed.store.results import Results
 

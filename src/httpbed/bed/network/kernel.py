@@ -28,9 +28,9 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
-from httpbed.addons.handover.handover import Handover
 from httpbed.base import seeds
 from httpbed.bed.network.addresses import End
+from httpbed.experiment.handover import Handover
 from httpbed.experiment.impairments.delay import Distributed
 from httpbed.experiment.impairments.loss import GilbertElliott
 from httpbed.experiment.impairments.rate import MTU_BYTES, TokenBucket

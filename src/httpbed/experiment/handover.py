@@ -1,15 +1,17 @@
 """Hand-overs: the client leaves one of its links and continues on the next.
 
-The models describe the network's part only. The program's part is measured: a TCP connection ends,
+:class:`Handover` is what an experiment asks for: the network's part only.
+:class:`HandoverEvent` is what one trial did. The program's part is measured: a TCP connection ends,
 because it is identified by its addresses; a QUIC connection may migrate (RFC 9000 section 9).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, Tag, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, Tag, model_validator
 
 from httpbed.base.units import Bytes, Seconds
 from httpbed.base.value import Value
@@ -138,3 +140,80 @@ class Handover(Value):
             yield f"overlap belongs to 'make before break', not to {self.kind!r}; delete it"
         if self.sockets == "destroyed" and self.kind not in _ADDRESS_GOES | {"none"}:
             yield f"{self.kind!r} deletes no address, so it destroys no socket; delete sockets"
+
+
+HandoverOutcome = Literal[
+    "migrated", "new connection", "answered only", "nothing", "over before", "not known"
+]
+"""What the packets show after a hand-over.
+
+``migrated``: data of the same connection arrived on the new path. ``new connection``: data of
+another connection did. ``answered only``: the server's packets there had no data, or were resets.
+``nothing``: no packet arrived there. ``over before``: the client finished before an answer could
+arrive. ``not known``: the packets do not decide it.
+"""
+MIGRATED: HandoverOutcome = "migrated"
+NEW_CONNECTION: HandoverOutcome = "new connection"
+ANSWERED: HandoverOutcome = "answered only"
+NOTHING: HandoverOutcome = "nothing"
+OVER_BEFORE: HandoverOutcome = "over before"
+UNKNOWN: HandoverOutcome = "not known"
+
+
+def _known_time(value: Any) -> float | None:
+    known = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return float(value) if known else None
+
+
+def _known_outcome(value: Any) -> Any:
+    return value if value in get_args(HandoverOutcome) else ""
+
+
+def _text(value: Any) -> str:
+    return str(value or "")
+
+
+Time = Annotated[float | None, BeforeValidator(_known_time)]
+"""Seconds since the client's first packet; None: not observed, or not a number in the file."""
+Text = Annotated[str, BeforeValidator(_text)]
+
+
+class HandoverEvent(Value):
+    """A hand-over of one trial; times are seconds since the client's first packet.
+
+    Values of an unexpected type are read as unknown, and unknown keys are ignored.
+    """
+
+    model_config = ConfigDict(populate_by_name=True, extra="ignore")
+
+    number: Annotated[int, Field(strict=True)]
+    """From 1."""
+    left: Text = Field(default="", alias="from")
+    """Name of the link that the client left."""
+    entered: Text = Field(default="", alias="to")
+    """Name of the link that the client switched to."""
+    at_s: float
+    first_sent_s: Time = None
+    """The client's first packet on the new path."""
+    validated_s: Time = None
+    """End of QUIC's path validation (RFC 9000 section 8.2)."""
+    first_byte_s: Time = None
+    """The first packet delivered to the client on the new path."""
+    gone_s: Time = None
+    """Deletion of the left link's address; None if it was not deleted."""
+    back_s: Time = None
+    """Return of that address; None if it did not return."""
+    verdict: Annotated[HandoverOutcome | Literal[""], BeforeValidator(_known_outcome)] = ""
+    """Empty if the file has no known value."""
+    how: Text = ""
+    """The evidence for the verdict, in words."""
+
+    def milestones(self) -> Iterator[tuple[str, float]]:
+        """Yield name and time of each step that was observed after the hand-over."""
+        for name, at_s in (
+            ("first packet sent", self.first_sent_s),
+            ("path validated", self.validated_s),
+            ("first packet delivered", self.first_byte_s),
+        ):
+            if at_s is not None:
+                yield name, at_s
