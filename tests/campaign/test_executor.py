@@ -104,5 +104,5 @@ def test_a_full_disk_keeps_the_attempts_whose_programs_have_ended(
     ],
 )
 def test_a_first_interrupt_is_answered(under_way: int, what: str) -> None:
-    """Without an attempt, as in a wait for a quiet machine, there is nothing to break off."""
+    """Without an attempt, as in the pause before a retry, there is nothing to break off."""
     assert executor.finishing(under_way) == f"interrupted: {what}"

@@ -163,8 +163,10 @@ def test_the_query_of_the_dataset_guide_prints_what_it_shows(
     Path("results").symlink_to(results_archives.PUBLISHED)
     line = blocks("dataset.md", "console")[0].splitlines()[0]
     assert CliRunner().invoke(cli, shlex.split(line.removeprefix("$ httpbed "))).exit_code == 0
-    exec(blocks("dataset.md", "python")[0], {})  # noqa: S102 - the guide's own code
-    assert capsys.readouterr().out.strip() == blocks("dataset.md", "text")[0].strip()
+    queries, tables = blocks("dataset.md", "python"), blocks("dataset.md", "text")
+    for query, table in zip(queries, tables, strict=True):
+        exec(query, {})  # noqa: S102 - the guide's own code
+        assert capsys.readouterr().out.strip() == table.strip()
 
 
 def test_the_report_guide_explains_the_table_of_the_first_comparison() -> None:

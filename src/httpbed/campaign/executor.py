@@ -13,8 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from httpbed.addons.capacity import quiet_machine
-from httpbed.addons.capacity.quiet_machine import Patience
 from httpbed.addons.virtual import outside
 from httpbed.base.errors import BedError
 from httpbed.campaign.admission import Admission
@@ -39,6 +37,9 @@ LOOKAHEAD = 200
 """Trials that wait for admission, which lets some overtake others of their block."""
 MOST_RETRIES = 3
 """Retries of a trial in one run, each after an invalid attempt and each reported."""
+PAUSE_S = 1.0
+"""Before the retry of an attempt that a busy machine made invalid; it doubles with each retry.
+Without it, all attempts would fall into one burst of other work."""
 
 
 def pending(last: Mapping[str, LastAttempt], design: Iterable[Trial]) -> list[Work]:
@@ -64,12 +65,10 @@ async def execute(  # noqa: PLR0913 - all but the first three are keywords
     tell: Callable[[AttemptProgress], None],
     say: Callable[[str], None],
     retries: int = MOST_RETRIES,
-    wait_s: float = 0.0,
 ) -> None:
     """Run the trials of ``work``, as many at a time as are admitted, and commit every attempt.
 
-    After the user's first interrupt no attempt begins; those under way are finished. ``wait_s`` is
-    the longest wait for a quiet machine before an attempt, if that is more than the usual one.
+    After the user's first interrupt no attempt begins; those under way are finished.
 
     Raises:
         HostError: This machine cannot run trials.
@@ -92,7 +91,7 @@ async def execute(  # noqa: PLR0913 - all but the first three are keywords
 
         if not interruption.requested:
             numbers = range(first, first + retries + 1)
-            await _finish(numbers, commit, tell, Patience(wait_s, lambda: interruption.requested))
+            await _finish(numbers, commit, tell)
 
     with interruption.handled():
         jobs = admission.parallelism
@@ -135,20 +134,19 @@ async def _finish(
     numbers: range,
     commit: Callable[[int], Awaitable[Attempt | None]],
     tell: Callable[[AttemptProgress], None],
-    patience: Patience,
 ) -> None:
+    pause_s = PAUSE_S
     for number in numbers:
         attempt = await commit(number)
         if attempt is None:
             return
         retry = may_end_otherwise(attempt) and number < numbers[-1]
-        nth = number - numbers[0] + 1
-        patience_s = patience.after_s(attempt, nth) if retry else 0.0
-        tell(AttemptProgress(attempt, retry, patience_s))
+        tell(AttemptProgress(attempt, retry))
         if not retry:
             return
-        if patience_s:
-            await quiet_machine.until_quiet(patience_s, ended=patience.ended)
+        if verdict.is_strained(attempt):
+            await asyncio.sleep(pause_s)
+        pause_s *= 2
 
 
 def may_end_otherwise(attempt: Attempt) -> bool:

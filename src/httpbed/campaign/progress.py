@@ -16,8 +16,6 @@ class AttemptProgress:
     attempt: Attempt
     retried: bool
     """Whether another attempt at the same trial follows."""
-    patience_s: float = 0.0
-    """How long at most that attempt waits for a quiet machine."""
 
 
 @dataclass(frozen=True)

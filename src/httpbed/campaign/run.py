@@ -22,7 +22,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from httpbed.addons.capacity import quiet_machine
 from httpbed.bed.machine.backend import Backend
 from httpbed.campaign import campaign_setup, executor, growth_lines, manifest, stopping
 from httpbed.campaign.admission import Admission
@@ -88,18 +87,11 @@ class OpenRun:
         """Return how many trials of each block are pending."""
         return Counter(trial.block for trial, _ in self.pending)
 
-    def finish(
-        self,
-        *,
-        tell: Tell,
-        retries: int = MOST_RETRIES,
-        wait_s: float = 0.0,
-    ) -> None:
+    def finish(self, *, tell: Tell, retries: int = MOST_RETRIES) -> None:
         """Run the pending trials, as many at a time as :attr:`jobs` says.
 
-        With ``wait_s``, wait up to so long for a quiet machine, before the first trial and after
-        each attempt that a busy machine made invalid. With a range of replicates, trials run block
-        by block, and only those of treatments that need a further block.
+        With a range of replicates, trials run block by block, and only those of treatments that
+        need a further block.
 
         Raises:
             HostError: This machine cannot run trials.
@@ -112,10 +104,7 @@ class OpenRun:
             admission=self._admission(),
             say=self.say,
             retries=retries,
-            wait_s=wait_s,
         )
-        if wait_s and self.pending:
-            quiet_machine.before_a_run(wait_s, self.say)
         if self.stopping is None:
             asyncio.run(execute(self.pending, tell=tell))
         else:

@@ -89,9 +89,6 @@ def _left(seconds: float | None) -> str:
 def _consequence(progress: AttemptProgress) -> str:
     if not progress.retried:
         return "giving up; the same command tries again"
-    if progress.patience_s:
-        latest = units.format_long_duration(progress.patience_s)
-        return f"repeating when the machine is quiet, after {latest} at the latest"
     return "repeating"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from httpbed.addons.calibration import link_certificate
-from httpbed.addons.capacity import capacity_records
-from httpbed.addons.capacity.wait_option import wait_option
 from httpbed.addons.cluster.certificates import Scheduler
 from httpbed.addons.cluster.cluster_option import (
     certificates_option,
@@ -26,7 +23,7 @@ from httpbed.base.clock import Clock
 from httpbed.bed.machine import backend
 from httpbed.bed.machine.backend import Backend
 from httpbed.campaign import capability
-from httpbed.campaign.parallelism import ONE, Parallelism
+from httpbed.campaign.parallelism import Parallelism
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.cli import experiment_argument, output_file
 from httpbed.cli.echo import command_line, echo, say
@@ -66,7 +63,6 @@ if TYPE_CHECKING:  # statistics, which a run begins without
 @cluster_option
 @certificates_option
 @without_tls_option
-@wait_option
 @serve_option
 @experiment_argument.keep_option
 @click.option(
@@ -92,7 +88,6 @@ def command(
     cluster: str | None,
     certificates: Path | None,
     without_tls: bool,
-    wait_s: float,
     port: int | None,
     keep: frozenset[str],
     strict: bool,
@@ -121,7 +116,7 @@ def command(
     scheduler = require_cluster(loaded.experiment.clock, cluster, certificates, without_tls)
     words = [loaded.experiment.name, scale, "for-claims" if for_claims else None]
     directory = output or Path("-".join(filter(None, words)))
-    options = RunFlags(jobs, keep, backend.choose(link_backend), wait_s, scheduler, strict, port)
+    options = RunFlags(jobs, keep, backend.choose(link_backend), scheduler, strict, port)
     capability.require(loaded, options.backend)
     experiment_argument.print_gaps(loaded, catalog, keep)
     if strict and not cluster:  # else the workers' certificates count
@@ -139,8 +134,6 @@ class RunFlags:
     """The kinds of :data:`~httpbed.experiment.kept.KINDS` that trials keep."""
     backend: Backend
     """How packets cross the link."""
-    wait_s: float = 0.0
-    """Longest wait for a quiet machine."""
     cluster: Scheduler | None = None
     """The scheduler of a cluster; None: this machine runs the trials."""
     strict: bool = False
@@ -199,7 +192,7 @@ def _run_trials(ready: Prepared, directory: Path, options: RunFlags, view: LiveV
         if options.cluster:
             cluster_run.finish(run, ready.loaded, options, options.cluster, tell=reporter.report)
         else:
-            run.finish(tell=reporter.report, wait_s=options.wait_s)
+            run.finish(tell=reporter.report)
 
 
 def _note_machine(manifest: dict[str, Any], loaded: LoadedExperiment, options: RunFlags) -> None:
@@ -213,28 +206,6 @@ def _note_machine(manifest: dict[str, Any], loaded: LoadedExperiment, options: R
         return
     standing = link_certificate.standing(loaded, options.backend)
     manifest["link_certificate"] = standing.as_json()
-    _warn_of_many_loads(loaded, manifest, options.jobs)
-
-
-def _warn_of_many_loads(
-    loaded: LoadedExperiment, made_by: Mapping[str, Any], jobs: Parallelism
-) -> None:
-    """Say if more page loads run side by side than are known to be undisturbed here."""
-    if jobs == ONE or jobs.adapts or loaded.experiment.clock == "virtual":
-        return
-    metric = loaded.experiment.report.metric
-    for browser in sorted(loaded.browsers()):
-        most = capacity_records.undisturbed(browser, made_by, metric)
-        if most is None:
-            say(
-                f"note: the number of undisturbed loads of {browser} side by side is unknown on"
-                " this machine; httpbed capacity measures it"
-            )
-        elif jobs.most > most:
-            say(
-                f"note: {jobs} loads of {browser} side by side; at most {most} are known to be"
-                " undisturbed here"
-            )
 
 
 def _report(directory: Path, *, as_json: bool) -> int:

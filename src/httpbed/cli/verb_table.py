@@ -10,7 +10,7 @@ from typing import get_args
 import click
 
 from httpbed.base.addon import Group, Verb, addons, refuse_duplicates
-from httpbed.base.errors import ConfigError
+from httpbed.base.errors import ConfigError, Mistake
 from httpbed.cli.verb import VerbGroup, no_verb
 
 CORE_VERBS = (
@@ -54,6 +54,11 @@ CORE_VERBS = (
         "profiles",
     ),
 )
+GONE: Mapping[str, str] = {
+    "advise": "use httpbed export --dataset, and the query in docs/guides/dataset.md",
+    "capacity": "use httpbed audit",
+}
+"""Verbs of earlier versions, and what to use instead."""
 HEADINGS: Mapping[Group, str] = {
     "run": "Run",
     "read": "Read results",
@@ -93,7 +98,14 @@ class Verbs(VerbGroup):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the verb; click would look for similar ones among imported commands only."""
         if args[0] not in verbs() and not args[0].startswith("-") and not ctx.resilient_parsing:
-            raise ConfigError([no_verb(ctx, args[0], list(verbs()))])
+            gone = GONE.get(args[0])
+            raise ConfigError(
+                [
+                    Mistake(args[0], f"is gone from {ctx.command_path}", gone)
+                    if gone
+                    else no_verb(ctx, args[0], list(verbs()))
+                ]
+            )
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -151,10 +151,7 @@ def _again(clock: Clock) -> str:
         return (
             "the same command repeats only attempts whose guest died; others would end the same way"
         )
-    return (
-        "the same command tries again, with --wait 10min once the machine is quiet; fewer --jobs"
-        " or a lower rate can help, too"
-    )
+    return "the same command tries again; a quiet machine, fewer --jobs or a lower rate can help"
 
 
 def _endings(findings: Findings, document: Mapping[str, Any]) -> Iterator[str]:

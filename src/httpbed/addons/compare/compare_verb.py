@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from httpbed.addons.capacity.wait_option import wait_option
 from httpbed.addons.compare import comparison
 from httpbed.addons.compare.options import OPTIONS, CommandLine
 from httpbed.base.clock import Clock
@@ -60,7 +59,6 @@ def _options(function: Callable[..., Any]) -> Callable[..., Any]:
 )
 @jobs_option("Trials side by side, as for httpbed run.")
 @experiment_argument.clock_option
-@wait_option
 @experiment_argument.keep_option
 @experiment_argument.against_option
 @click.option("--dry-run", is_flag=True, help="Print the experiment file and run nothing.")
@@ -78,7 +76,6 @@ def command(
     output: Path | None,
     jobs: Parallelism,
     clock: Clock | None,
-    wait_s: float,
     keep: frozenset[str],
     against: tuple[str, str] | None,
     dry_run: bool,
@@ -114,7 +111,7 @@ def command(
     if dry_run:
         echo(loaded.text, nl=False)
         return
-    options = RunFlags(jobs=jobs, keep=keep, backend=backend.choose(None), wait_s=wait_s)
+    options = RunFlags(jobs=jobs, keep=keep, backend=backend.choose(None))
     context.exit(_carry_out(loaded, catalog, output, options, as_json=as_json))
 
 
