@@ -11,7 +11,7 @@ from httpbed.experiment.impairments.descriptor import Impairment
 from httpbed.experiment.impairments.registry import ALL, CAUSES, OPTIONS, Impaired, OneWay
 from httpbed.experiment.parser import read
 
-LINKS = Path(__file__).parents[2] / "docs/concepts/links.md"
+LINKS = Path(__file__).parents[3] / "docs/concepts/links.md"
 
 
 def names(impairment: Impairment) -> str:

@@ -21,7 +21,7 @@ from httpbed.programs import catalog
 from httpbed.trial import plan
 from recorded import CATALOG, H2_LOSS, trial
 
-GOLDEN = Path(__file__).parents[1] / "golden/plan-direct.txt"
+GOLDEN = Path(__file__).parents[2] / "golden/plan-direct.txt"
 
 
 def written(planned: plan.TrialPlan) -> str:

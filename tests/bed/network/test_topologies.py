@@ -16,7 +16,7 @@ from httpbed.bed.network import plan as network
 from httpbed.bed.network.plan import NetworkPlan
 from httpbed.experiment.topology import Topology
 
-GOLDEN = Path(__file__).parents[1] / "golden"
+GOLDEN = Path(__file__).parents[2] / "golden"
 
 PROXY = [
     {"between": ["client", "proxy"], "rate": "10 Mbit/s", "delay": "25 ms", "loss": "1 %"},
@@ -148,7 +148,7 @@ def test_an_idle_echo_takes_every_links_time() -> None:
         assert idle_rtt.delays_s(plan, "client", "router") == pytest.approx(0.020)
 
 
-PAGE = Path(__file__).parents[2] / "docs/concepts/topologies.md"
+PAGE = Path(__file__).parents[3] / "docs/concepts/topologies.md"
 
 
 def test_the_networks_of_the_manual_can_be_planned() -> None:

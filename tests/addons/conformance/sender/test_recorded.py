@@ -12,7 +12,7 @@ from httpbed.addons.conformance.behaviour import Pipe
 from httpbed.addons.conformance.flight import Flight, flight
 from httpbed.store import packet_log
 
-FOLDER = Path(__file__).parents[2] / "recorded" / "httpbed-link-0.1.0"
+FOLDER = Path(__file__).parents[3] / "recorded" / "httpbed-link-0.1.0"
 TWO = (60, 4000)
 
 
