@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 import signal
 from pathlib import Path
 
@@ -53,6 +54,13 @@ def test_programs_of_this_machine_are_read_only(tmp_path: Path) -> None:
     shown = [place for place in mounts if place.split("/")[1] in {"usr", "etc", "bin", "lib"}]
     assert {"/usr", "/etc"} <= set(shown)
     assert all("ro" in mounts[place] for place in shown), table
+
+
+@pytest.mark.skipif(not Path("/proc/self/autogroup").exists(), reason="a kernel without autogroups")
+def test_trials_are_as_nice_as_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new session would begin at 0, and the kernel shares the CPUs between sessions first."""
+    monkeypatch.setattr(os, "getpriority", lambda _which, _who: 7)
+    assert seen(tmp_path, "/proc/self/autogroup").split()[-2:] == ["nice", "7"]
 
 
 def test_programs_of_the_bed_hear_all_signals(tmp_path: Path) -> None:

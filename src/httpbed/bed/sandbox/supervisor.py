@@ -325,6 +325,7 @@ async def sandbox(spec: SandboxSpec) -> AsyncIterator[Supervisor]:
         sending.close()
         for fd in stdio:
             os.close(fd)
+    _keep_niceness(process.pid)
     supervisor = Supervisor(process, spec)
     try:
         if process.stdin:
@@ -336,6 +337,19 @@ async def sandbox(spec: SandboxSpec) -> AsyncIterator[Supervisor]:
     finally:
         await supervisor.close()
         await supervisor.collect()
+
+
+def _keep_niceness(pid: int) -> None:
+    """Give a new session the niceness of this process.
+
+    The kernel shares the CPUs between sessions first, and a new session begins at 0 (sched(7), "The
+    autogroup feature"): without this, trials of ``nice httpbed run`` compete as if nobody had said
+    ``nice``.
+    """
+    niceness = os.getpriority(os.PRIO_PROCESS, 0)
+    if niceness:
+        with suppress(OSError):  # a kernel without autogroups, or one that limits their changes
+            Path(f"/proc/{pid}/autogroup").write_text(str(niceness))
 
 
 def _not_started(process: Process) -> str:
