@@ -21,7 +21,7 @@ from httpbed.addons.compare import compare_verb as compare
 from httpbed.addons.pages.page import PageLoad, RecordedPage
 from httpbed.cli import merge
 from httpbed.cli.main import cli
-from httpbed.experiment import parser, workload
+from httpbed.experiment import parser, workload_kinds
 from httpbed.experiment.document import scenario_document
 from httpbed.experiment.handover import HandoverKind
 from httpbed.experiment.scenario import Scenario
@@ -178,7 +178,7 @@ def test_the_report_guide_explains_the_table_of_the_first_comparison() -> None:
 def test_the_har_file_of_the_pages_guide_is_a_page() -> None:
     """The guide explains every value of ``order``."""
     (shown,) = (text for text in blocks("pages.md", "toml") if "har =" in text)
-    load = workload.parse(tomllib.loads(shown)["workload"])
+    load = workload_kinds.parse(tomllib.loads(shown)["workload"])
     assert isinstance(load, PageLoad)
     assert isinstance(load.page, RecordedPage)
     for order in get_args(get_args(RecordedPage.model_fields["order"].annotation)[0]):

@@ -8,7 +8,8 @@ import pytest
 from pydantic import ValidationError
 
 from httpbed.addons.pages.page import NamedPage, PageLoad, SyntheticPage
-from httpbed.experiment.workload import Download, parse
+from httpbed.experiment.workload import Download
+from httpbed.experiment.workload_kinds import parse
 
 
 def page_load(**other: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from browsing import Setting, catalog, place
-from httpbed.addons.pages.page import Visit
+from httpbed.experiment.workload import PageVisit
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
 from httpbed.trial import evidence
 
@@ -32,7 +32,7 @@ def site(tmp_path: Path) -> Path:
     return folder
 
 
-def visited(tmp_path: Path, site: Path, visit: Visit, version: str) -> Sequence[ProgramReport]:
+def visited(tmp_path: Path, site: Path, visit: PageVisit, version: str) -> Sequence[ProgramReport]:
     """Load the page, and return what browser and server tell of it."""
 
     async def load() -> None:

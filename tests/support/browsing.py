@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from httpbed.addons.pages.page import Visit
+from httpbed.addons.pages.disconnection import end_connections
 from httpbed.bed.network import plan as network
 from httpbed.bed.network import running
 from httpbed.bed.network.commands import NO_NEIGHBOUR_DISCOVERY
@@ -22,11 +22,11 @@ from httpbed.bed.sandbox.binaries import LINK, executable
 from httpbed.bed.sandbox.spec import PartSpec, ProcessSpec, SandboxSpec
 from httpbed.bed.sandbox.supervisor import Supervisor, sandbox
 from httpbed.bed.toolbox import toolbox
+from httpbed.experiment.workload import PageVisit
 from httpbed.programs import catalog as catalogs
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.protocol import PageToLoad, Part
 from httpbed.trial import tls_certificates
-from httpbed.trial.run.disconnection import end_connections
 from httpbed.trial.tls_certificates import SERVER_NAME
 from networks import topology
 
@@ -54,7 +54,7 @@ class Setting:
     server: str = "nginx"
     rate: str = "10 Mbit/s"
     delay: str = "20 ms"
-    visit: Visit = "cold"
+    visit: PageVisit = "cold"
     certificates: Path | None = None
     """Folder; httpbed's own by default."""
 
@@ -105,9 +105,11 @@ class Place:
 
     async def load(self, name: str, spec: ProcessSpec) -> dict[str, Any]:
         """Run the driver; return how the load ended, and the CPU seconds of the driver."""
-        attending = asyncio.create_task(end_connections(self.supervisor, {name: spec}))
+        is_over = asyncio.Event()
+        attending = asyncio.create_task(end_connections(self.supervisor, {name: spec}, is_over))
         ended = await self.supervisor.run(spec)
-        attending.cancel()
+        is_over.set()
+        await attending
         left = self.supervisor.folder / name  # on disk when the sandbox has ended
         said = (left / "chromium-output.txt").read_text()
         assert ended.clean, f"{ended}: {said}"

@@ -13,7 +13,6 @@ from httpbed.programs import catalog
 from httpbed.trial import evidence, observe, plan, verdict
 from httpbed.trial.checks import registry
 from httpbed.trial.checks.registry import JudgedAttempt
-from httpbed.trial.checks.subject import ServedContent
 from httpbed.trial.content import Content
 from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.hops import Chain
@@ -79,17 +78,13 @@ def checks(observed: AttemptEvidence, name: str = H2_LOSS) -> list[Check]:
 
 def observations(observed: AttemptEvidence, name: str = H2_LOSS) -> list[Observation]:
     """Return every observation of an attempt's evidence."""
-    judged = judged_attempt(observed, name)
-    planned = judged.planned
-    return observe.observations(planned.scenario, planned.chains[0], observed, judged.handovers)
+    return observe.observations(judged_attempt(observed, name))
 
 
-def judged_attempt(observed: AttemptEvidence, name: str) -> JudgedAttempt:
+def judged_attempt(observed: AttemptEvidence, name: str = H2_LOSS) -> JudgedAttempt:
     """Return an attempt with its evidence, as the checks read it."""
-    planned_trial = planned(name)
-    clients = [chain.client for chain in planned_trial.chains]
-    served = ServedContent(contents(name), {}, clients)
-    return JudgedAttempt(planned_trial, CATALOG, served, observed)
+    prepared = CampaignSetup(CATALOG, nothing_built(), Path(), contents(name))
+    return JudgedAttempt(planned(name), prepared, observed)
 
 
 def nothing_built() -> Programs:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from httpbed.addons.handover import handover_checks as handover
 from httpbed.addons.handover import handover_metrics as metrics
 from httpbed.addons.handover import handover_outcome as outcome
+from httpbed.addons.handover.deliveries import Bins
+from httpbed.addons.handover.handover_evidence import HandoverEvidence
 from httpbed.addons.handover.handover_outcome import HandoverVerdict
 from httpbed.experiment.handover import Handover
 from httpbed.experiment.trial import Check
@@ -33,6 +36,18 @@ def observed() -> AttemptEvidence:
     return replace(recorded_evidence(HANDED_OVER), pressure=QUIET)
 
 
+def own(evidence: AttemptEvidence) -> HandoverEvidence:
+    """Return the evidence of hand-overs."""
+    found = evidence.of(HandoverEvidence)
+    assert found is not None
+    return found
+
+
+def delivered(evidence: AttemptEvidence, bins: Mapping[str, Bins]) -> AttemptEvidence:
+    """Replace what the links delivered."""
+    return evidence.with_added(replace(own(evidence), deliveries=bins))
+
+
 def verdicts(evidence: AttemptEvidence, **changes: Any) -> list[HandoverVerdict]:
     """Return how the client reacted to each hand-over."""
     course = metrics.observed(described(**changes), CHAIN, evidence)
@@ -52,16 +67,14 @@ def on_handover(**changes: Any) -> Fault:
     """Return the fault that the evidence of hand-overs differs."""
 
     def plant(evidence: AttemptEvidence) -> AttemptEvidence:
-        assert evidence.handover is not None
-        return replace(evidence, handover=replace(evidence.handover, **changes))
+        return evidence.with_added(replace(own(evidence), **changes))
 
     return plant
 
 
 def changed(evidence: AttemptEvidence, **changes: Any) -> AttemptEvidence:
     """Change the one hand-over."""
-    assert evidence.handover is not None
-    (change,) = evidence.handover.changes
+    (change,) = own(evidence).changes
     return on_handover(changes=(replace(change, **changes),))(evidence)
 
 

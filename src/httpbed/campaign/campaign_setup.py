@@ -20,6 +20,7 @@ from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.experiment.roles import DEFAULT_CONTROL
 from httpbed.programs.catalog import Catalog
 from httpbed.trial import content, link_files, program_roots, tls_certificates
+from httpbed.trial.addition import additions
 from httpbed.trial.plan import CampaignSetup, PlanOptions
 
 Say = Callable[[str], None]
@@ -57,15 +58,17 @@ def make_setup(
     """
     origins = loaded.recorded_origins()
     names = loaded.implementations()
-    installed = program_roots.ensure(catalog, names, say=say, replays=bool(origins))
+    workloads = loaded.workloads()
+    own = {name: root for one in additions() for name, root in one.roots(workloads).items()}
+    installed = program_roots.ensure(catalog, names, say=say, own=own)
     _require_congestion(loaded, installed.tools)
     seed = loaded.experiment.seed
     return CampaignSetup(
         catalog=catalog,
         programs=installed,
         certificates=_certificates(loaded.experiment.clock, origins),
-        contents=content.ensure_all(seed, loaded.workloads()),
-        sites=loaded.sites or pages.ensure_all(loaded.workloads(), seed, loaded.folder, say),
+        contents=content.ensure_all(seed, workloads),
+        sites=loaded.sites or pages.ensure_all(workloads, seed, loaded.folder, say),
         options=plan_options(options or PlanOptions(), installed.tools),
         files=link_files.kept(loaded.files),
         kernel=_kernel(say) if loaded.experiment.clock == "virtual" else None,

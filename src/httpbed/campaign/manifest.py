@@ -12,13 +12,13 @@ from httpbed.addons.virtual import guest_kernel
 from httpbed.addons.virtual.guest_kernel import GuestKernel
 from httpbed.base import file_digest
 from httpbed.bed.machine import facts
+from httpbed.bed.machine.places import RANDOM_DEVICE
 from httpbed.bed.sandbox.binaries import LINK, SANDBOX, executable
 from httpbed.bed.toolbox import identity
 from httpbed.bed.toolbox.identity import ProgramIdentity
 from httpbed.campaign import program_versions
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.store.layout import MANIFEST_SCHEMA
-from httpbed.trial.parts import RANDOM_DEVICE
 from httpbed.trial.plan import CampaignSetup
 
 REPLAY_PROGRAM = "python3"
@@ -40,9 +40,9 @@ def manifest(loaded: LoadedExperiment, setup: CampaignSetup, *, command: str) ->
     wanted = program_versions.spoken(loaded.scenarios())
     known = program_versions.required(recipes, reported, wanted)
     known |= {tool: tools.versions[package] for tool, package in TOOLS_USED.items()}
-    if replay_root := setup.programs.replay_origin:
-        identities[REPLAY_PROGRAM] = identity.identity(replay_root, REPLAY_PROGRAM)
-        known[REPLAY_PROGRAM] = replay_root.versions[REPLAY_PROGRAM]
+    for root in setup.programs.own.values():
+        identities[REPLAY_PROGRAM] = identity.identity(root, REPLAY_PROGRAM)
+        known[REPLAY_PROGRAM] = root.versions[REPLAY_PROGRAM]
     wheels = {name: setup.programs.wheels(name) for name in recipes}
     programs = [
         _program(name, known[name], program, wheels.get(name, {}))

@@ -7,14 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import click
 
 from httpbed.addons.claims.claim_trials import ClaimTrials
-from httpbed.addons.handover import steps
-from httpbed.addons.handover.steps import HandoverPlan
-from httpbed.base import units
 from httpbed.base.clock import Clock
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.machine import backend
@@ -120,8 +116,8 @@ def _as_json(trial: Trial, planner: Planner | None) -> dict[str, object]:
             {**asdict(spec), "files": dict(spec.files), "environment": dict(spec.environment)}
             for spec in planned.attempt.specs()
         ]
-        if planned.attempt.handover:
-            document["handovers"] = list(_steps(planned.attempt.handover))
+        for one in planned.attempt.additions:
+            document |= one.described()
     return document
 
 
@@ -140,42 +136,9 @@ def _print(trial: Trial, planner: Planner | None) -> None:
         for name, content in spec.shown.items():
             echo(f"    {name}, as the next program sees it\n" + _indented(content))
         echo(_indented(spec.shell(), by=4))
-    if planned.attempt.handover:
-        _print_steps(planned.attempt.handover)
-
-
-def _print_steps(planned: HandoverPlan) -> None:
-    """Print the hand-overs of one round, each step with its command."""
-    for step in _steps(planned):
-        if step["is_first"]:
-            echo(f"    # hand-over {step['handover']}, {step['when']}")
-        later = f", {units.format_duration(step['after_s'])} later" if step["after_s"] else ""
-        echo(f"    # {step['step']} {step['link']}{later}")
-        echo(_indented(step["command"], by=4))
-
-
-def _steps(planned: HandoverPlan) -> Iterator[dict[str, Any]]:
-    described = planned.handover
-    after_s = steps.after_last_s(described, 1)
-    first = f"when {steps.awaited(described)}"
-    if after_s is not None:
-        first = f"{units.format_duration(after_s)} after the client's start"
-    for number in planned.numbers():
-        when = (
-            first if number == 1 else f"{units.format_duration(described.repeats_s or 0.0)} later"
-        )
-        for index, step in enumerate(steps.steps(described, number)):
-            made_by = planned.carried_out_by(step, number)
-            change = json.dumps(steps.BY_EMULATOR.get(step.what))
-            yield {
-                "handover": number,
-                "when": when,
-                "is_first": index == 0,
-                "step": step.what,
-                "link": step.link,
-                "after_s": step.after_s,
-                "command": made_by.shell() if made_by else f"[emulator] change {change}",
-            }
+    for one in planned.attempt.additions:
+        for by, line in one.lines():
+            echo(_indented(line, by=by))
 
 
 def _sysctls(planned: TrialPlan) -> dict[str, Mapping[str, str]]:

@@ -40,7 +40,7 @@ from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.scenario_reader import ScenarioReader
 from httpbed.experiment.schema import experiment_schema
 from httpbed.experiment.treatment import treatment_key
-from httpbed.experiment.workload import NO_SUCH_KIND
+from httpbed.experiment.workload_kinds import NO_SUCH_KIND
 
 Table = TypeVar("Table", bound=Value)
 

@@ -18,7 +18,8 @@ from httpbed.experiment.handover import AfterBytes, Handover
 from httpbed.experiment.roles import ClientRole, Hop, ProxyRole, Role, Roles, ServerRole, hops
 from httpbed.experiment.route import Route
 from httpbed.experiment.topology import Link, Topology
-from httpbed.experiment.workload import Workload
+from httpbed.experiment.workload import Download, Workload
+from httpbed.experiment.workload_kinds import StatedWorkload
 
 
 class Competitor(Value):
@@ -28,7 +29,7 @@ class Competitor(Value):
     proxies: list[ProxyRole] = Field(default_factory=list, max_length=8)
     """Reverse proxies between them, in the order in which a request passes them."""
     server: ServerRole
-    workload: Workload | None = None
+    workload: StatedWorkload | None = None
     """What the competitor fetches. Default: the scenario's workload."""
     after: Annotated[Seconds, Field(ge=0)] = 0.0
     """Start of the competitor, as time after the client's start."""
@@ -71,7 +72,7 @@ class Scenario(Value):
     """The network."""
     roles: Roles
     """The client, the proxies and the server. A host without a role is a router."""
-    workload: Workload
+    workload: StatedWorkload
     """What is fetched."""
     competitors: list[Competitor] = Field(default_factory=list, max_length=16)
     """Other clients and servers that use the network at the same time, to measure fairness."""
@@ -239,7 +240,7 @@ class Scenario(Value):
     def _late_handover(self) -> Iterator[str]:
         """Find a hand-over that never starts, or one during a page load."""
         when, size = self.handover and self.handover.when, self.workload.body_bytes()
-        if self.handover and self.workload.kind == "page":
+        if self.handover and not isinstance(self.workload, Download):
             yield 'a hand-over needs a download; delete handover, or use kind = "download"'
             return
         if isinstance(when, AfterBytes) and when.delivered > size:

@@ -1,13 +1,18 @@
-"""Workloads: a download of files, or a page load (:mod:`httpbed.addons.pages.page`)."""
+"""Workloads: what a client fetches, and what any kind of workload answers.
+
+Here is the download of files; :mod:`~httpbed.experiment.workload_kinds` has those of addons, too.
+What programs can do (:data:`Capability`) is the core's: recipes declare it, whichever addons there
+are.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Literal
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import Literal
 
-from pydantic import Discriminator, Field, Tag, TypeAdapter, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 
-from httpbed.addons.pages.page import PageCapability, PageLoad
 from httpbed.base.errors import RejectedValueError
 from httpbed.base.units import Bytes
 from httpbed.base.value import Value
@@ -15,14 +20,71 @@ from httpbed.base.value import Value
 DownloadCapability = Literal[
     "download", "parallel", "connections", "rounds", "parallel rounds", "resumed", "early data"
 ]
+PageCapability = Literal[
+    "page",
+    "recorded page",
+    "page: warm connection",
+    "page: repeat view",
+    "page: resumed",
+    "page: early data",
+    "page: discovery",
+]
+"""A capability that a page load needs of the client, or of the server."""
 Capability = DownloadCapability | PageCapability
 """A capability that a workload needs and that a recipe declares for its program."""
+Resumption = Literal["none", "resumed", "early data"]
+PageVisit = Literal["cold", "warm connection", "repeat view", "resumed", "early data", "discovery"]
+"""A browser's state at the beginning of a load."""
+OWN_ORIGIN = "server.httpbed.test"
+"""Host name of every server but those of recorded pages, which keep theirs. The .test domain never
+resolves on the Internet (RFC 6761)."""
 
-NO_SUCH_KIND = "no_such_kind"
-"""pydantic's error type for a workload of an unknown kind."""
+
+class Workload(Value):
+    """What a client fetches in a trial."""
+
+    kind: str
+    """The kind of workload."""
+
+    @abstractmethod
+    def needs(self) -> Iterator[Capability]:
+        """Yield the capabilities that client and server need."""
+
+    @abstractmethod
+    def requests(self) -> int:
+        """Return the number of requests."""
+
+    @abstractmethod
+    def body_bytes(self) -> int:
+        """Return the total length of all bodies."""
+
+    @property
+    def resumes(self) -> Resumption:
+        """The TLS resumption of the measured visit."""
+        return "none"
+
+    @property
+    def visits_before(self) -> int:
+        """Number of visits before the measured one, each by a process of its own."""
+        return 0
+
+    @property
+    def comes_twice(self) -> bool:
+        """Whether the client visits the server before the measured visit."""
+        return self.visits_before > 0
+
+    @property
+    def fetches_twice(self) -> bool:
+        """Whether that earlier visit fetches as much."""
+        return False
+
+    @property
+    def discovers(self) -> bool:
+        """Whether that earlier visit uses another HTTP version."""
+        return False
 
 
-class Download(Value):
+class Download(Workload):
     """Files, fetched over new connections."""
 
     kind: Literal["download"]
@@ -37,7 +99,7 @@ class Download(Value):
     rounds: int = Field(default=1, ge=1, le=1000, strict=True)
     """Number of times that all files are fetched, one after another. From the second round on, the
     connections are warm."""
-    resumption: Literal["none", "resumed", "early data"] = "none"
+    resumption: Resumption = "none"
     """``resumed``: the client has a TLS ticket from an earlier visit, which is not measured (RFC
     8446 section 2.2). ``early data``: it also sends its request in the first flight."""
 
@@ -65,8 +127,13 @@ class Download(Value):
             yield self.resumption
 
     @property
+    def resumes(self) -> Resumption:
+        """The TLS resumption of the measured visit."""
+        return self.resumption
+
+    @property
     def visits_before(self) -> int:
-        """Number of visits before the measured one, each by a process of its own."""
+        """Number of visits before the measured one: one, which gets the ticket."""
         return int(self.resumption != "none")
 
     def requests(self) -> int:
@@ -76,33 +143,3 @@ class Download(Value):
     def body_bytes(self) -> int:
         """Return the total length of all bodies."""
         return self.size * self.requests()
-
-
-def _kind(value: object) -> str | None:
-    """Return the form of a workload; without a kind it is checked as a download."""
-    if isinstance(value, Mapping):
-        kind = value.get("kind", "download")
-    else:
-        kind = getattr(value, "kind", None)
-    return f"<{kind}>" if kind in ("download", "page") else None
-
-
-Workload = Annotated[
-    Annotated[Download, Tag("<download>")] | Annotated[PageLoad, Tag("<page>")],
-    Discriminator(
-        _kind,
-        custom_error_type=NO_SUCH_KIND,
-        custom_error_message='is not a kind of workload; use "download" or "page"',
-    ),
-]
-"""A download of files, or a page load."""
-_READER: TypeAdapter[Download | PageLoad] = TypeAdapter(Workload)
-
-
-def parse(document: object) -> Download | PageLoad:
-    """Read a workload's table.
-
-    Raises:
-        ValidationError: With every mistake in it.
-    """
-    return _READER.validate_python(document)

@@ -77,6 +77,8 @@ class PageToLoad:
 
 REPLAY_PORT = 8080
 """Port on the server's loopback interface where ``replay_origin`` answers for a replayed site."""
+PRIOR_PATH = "/.httpbed/prior.txt"
+"""What a browser requests in a visit before that shall not fetch the page."""
 NO_PAGE = PageToLoad("/", ("page.invalid",), "cold", "1366x768")
 """Fills the variables of parts that load no page."""
 

@@ -8,10 +8,9 @@ import re
 from collections.abc import Collection, Iterator
 from typing import get_args
 
-from httpbed.addons.pages.page import PageCapability, Visit
 from httpbed.base.errors import Mistake
 from httpbed.experiment.kept import ProgramRecord
-from httpbed.experiment.workload import DownloadCapability
+from httpbed.experiment.workload import DownloadCapability, PageCapability, PageVisit
 from httpbed.programs import parsers, template
 from httpbed.programs.invocation import LISTS, PROGRAMS, Choice, Run
 from httpbed.programs.protocol import (
@@ -196,7 +195,7 @@ def _domains(recipe: Recipe) -> dict[str, Collection[str]]:
         "site": ["static", *(["recorded"] if "recorded page" in recipe.workloads else [])],
         "net_log": ("on", "off"),
         "page_icon": ("its-own", "unasked"),
-        "page_visit": get_args(Visit),
+        "page_visit": get_args(PageVisit),
         "retry": ("none", *recipe.retrying.able()),
         "congestion_control": quic.choices if quic else (),
         **{name: knob.levels for name, knob in recipe.knobs.items() if knob.levels},

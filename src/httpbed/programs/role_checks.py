@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 from httpbed.experiment.roles import FIXED, HttpVersion, Transport, transport_below
 from httpbed.experiment.workload import Capability
-from httpbed.experiment.workload import parse as workload_of
+from httpbed.experiment.workload_kinds import parse as workload_of
 from httpbed.programs.catalog import Catalog, unknown
 from httpbed.programs.protocol import RoleName
 from httpbed.programs.recipe import Recipe

@@ -45,7 +45,7 @@ def expected_s(scenario: Scenario, controls: Controls, notices: Notices) -> floa
     hop = scenario.hops()[0]
     route = scenario.route(hop.client, hop.server)
     rtt_s = max(scenario.rtt_s(route), LEAST_RTT_S)
-    visits = 1 + _comes_twice(scenario)
+    visits = 1 + scenario.workload.comes_twice
     handshakes_s = visits * HANDSHAKE_ROUND_TRIPS[hop.transport] * rtt_s
     packets = scenario.workload.body_bytes() / SEGMENT_BYTES
     through_s = packets / _packets_s(hop, scenario, controls, rtt_s)
@@ -54,15 +54,8 @@ def expected_s(scenario: Scenario, controls: Controls, notices: Notices) -> floa
     transfer_s = max(ideal_s, through_s)
     if scenario.workload.kind == "page":
         bed_s += visits * BROWSER_S
-        transfer_s *= 1 + (scenario.workload.visit == "repeat view")
+    transfer_s *= 1 + scenario.workload.fetches_twice
     return bed_s + handshakes_s + transfer_s + _handovers_s(scenario, transfer_s, notices)
-
-
-def _comes_twice(scenario: Scenario) -> bool:
-    """Whether the client visits the page before the measured visit."""
-    if scenario.workload.kind == "page":
-        return scenario.workload.visit != "cold"
-    return scenario.workload.resumption != "none"
 
 
 def _handovers_s(scenario: Scenario, transfer_s: float, notices: Notices) -> float:

@@ -7,16 +7,16 @@ It has neither scenario nor recipe, so that the runner does not import the schem
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TypeVar
 
 from httpbed.bed.network.processes import NetworkProcesses
 from httpbed.bed.sandbox.spec import ProcessSpec
 from httpbed.programs.protocol import Part
+from httpbed.trial.attempt_addition import AttemptAddition
 from httpbed.trial.hops import HopPath, NetworkHop
 
-if TYPE_CHECKING:  # only attempts with hand-overs need them
-    from httpbed.addons.handover.steps import HandoverPlan
+Addition = TypeVar("Addition", bound=AttemptAddition)
 
 BODIES = "/tmp/bodies"  # noqa: S108 - inside the sandbox, where /tmp is private
 
@@ -64,21 +64,25 @@ class AttemptPlan:
     """Whether it measures how long its tasks wait for CPUs. On a virtual clock they never do."""
     keeps_packet_log: bool
     """Whether the log of every packet stays after its reduction to tables."""
-    handover: HandoverPlan | None = None
-    """The client's hand-overs from link to link."""
-    replay_origins: Mapping[str, ProcessSpec] = field(default_factory=dict)
-    """The programs that answer for recorded sites, behind each server that has one."""
+    additions: tuple[AttemptAddition, ...] = ()
+    """What addons add to it."""
+
+    def addition(self, kind: type[Addition]) -> Addition | None:
+        """Return the addition of one kind, if the attempt has it."""
+        return next((one for one in self.additions if isinstance(one, kind)), None)
+
+    def bed_programs(self) -> dict[str, ProcessSpec]:
+        """Return the programs of additions, by the folders they write to."""
+        return {name: spec for one in self.additions for name, spec in one.programs().items()}
 
     def specs(self) -> tuple[ProcessSpec, ...]:
-        """Return every process in starting order, without the steps of hand-overs."""
-        handover = self.handover
+        """Return every process in starting order, without those of additions beside clients."""
         return (
             *self.network.specs(),
-            *self.replay_origins.values(),
+            *self.bed_programs().values(),
             *self.servers.values(),
-            *((handover.monitor,) if handover else ()),
             *(ping.process for group in self.pings for ping in group),
-            *(handover.before() if handover else ()),
+            *(spec for one in self.additions for spec in one.before_clients()),
             *(visit.process for visit in self.prior_visits),
             *self.network.counter_readings("before-start", "after-start"),
             *(client.process for client in self.clients),
@@ -98,9 +102,9 @@ class AttemptPlan:
     def folders(self) -> list[str]:
         """Name the folders in which parts leave their files."""
         names = (client.part.name for client in self.all_clients())
-        return [*self.replay_origins, *self.servers, *names]
+        return [*self.bed_programs(), *self.servers, *names]
 
     def part_processes(self) -> list[tuple[str, ProcessSpec]]:
         """List the processes of parts with the folders they write to."""
         clients = [(client.part.name, client.process) for client in self.all_clients()]
-        return [*self.replay_origins.items(), *self.servers.items(), *clients]
+        return [*self.bed_programs().items(), *self.servers.items(), *clients]

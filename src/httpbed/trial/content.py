@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from httpbed.base import file_digest, folders, modification_time, seeds
-from httpbed.experiment.workload import Workload
+from httpbed.experiment.workload import Download, Workload
 
 PARAGRAPHS = 2000
 SENTENCES = 8
@@ -54,7 +54,7 @@ class Content:
 
 def targets(workload: Workload) -> tuple[ContentFile, ...]:
     """Return the files of one round, numbered where there are several; a page has none."""
-    if workload.kind == "page":
+    if not isinstance(workload, Download):
         return ()
     size = workload.size
     if workload.files == 1:

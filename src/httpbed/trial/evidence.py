@@ -8,22 +8,18 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from httpbed.addons.handover import deliveries, handover_evidence
-from httpbed.addons.handover.deliveries import Bins
-from httpbed.addons.handover.handover_evidence import HandoverEvidence
-from httpbed.addons.pages import replay_plan as replay_origin
-from httpbed.addons.pages.replay_plan import ReplayLogEntry
-from httpbed.addons.pages.sites.site import PRIOR_PATH
 from httpbed.base import untrusted_files
 from httpbed.bed.network.kernel import READINGS
 from httpbed.bed.network.processes import counters_file
 from httpbed.bed.sandbox.spec import Exit
 from httpbed.experiment.kept import LINK_RESULT
+from httpbed.experiment.workload import Download
 from httpbed.programs.catalog import Catalog
-from httpbed.programs.protocol import LoggedRequest, ProgramReport, RoleName
+from httpbed.programs.protocol import PRIOR_PATH, LoggedRequest, ProgramReport, RoleName
 from httpbed.trial import fairness
+from httpbed.trial.addition import AddedEvidence, AttemptFiles, additions
 from httpbed.trial.artifacts import EVIDENCE, read_object
 from httpbed.trial.content import PRIOR
 from httpbed.trial.fairness import FairShares
@@ -34,6 +30,7 @@ _PING_TIME = re.compile(r"time=(?P<ms>[0-9.]+) ms")
 _PING_LEAST = re.compile(r"^rtt min/\S+ = (?P<ms>[0-9.]+)/", re.MULTILINE)
 _SOCKET_ALGORITHM = re.compile(r"^\s+(?:\S+ )*?(?P<name>reno|cubic|bbr\d?)\b")
 
+Added = TypeVar("Added", bound=AddedEvidence)
 Body = Mapping[str, Any]
 """``bytes`` and ``sha256``."""
 
@@ -69,18 +66,33 @@ class AttemptEvidence:
     """The kernel's counters by the time of reading; empty where the kernel carries nothing."""
     silent: frozenset[str] = frozenset()
     """Servers and proxies whose programs log no requests."""
-    handover: HandoverEvidence | None = None
-    """When the client's network changed; None without hand-overs, or where no client ran."""
-    deliveries: Mapping[str, Bins] = field(default_factory=dict)
-    """What each of the client's links delivered to it, in an attempt with hand-overs."""
-    replayed: Mapping[str, Sequence[ReplayLogEntry]] = field(default_factory=dict)
-    """Requests answered from a recorded site, by server."""
+    added: Mapping[type[AddedEvidence], Any] = field(default_factory=dict)
+    """What additions left, by its type."""
     excess: bool = False
     """Whether a part filled its folder, which slows the machine down, too."""
     killed_for_memory: int = 0
     """Processes of this machine that the kernel killed for lack of memory while the client ran."""
     disorder: Mapping[str, str] = field(default_factory=dict)
     """What was wrong with the folders that parts left."""
+
+    def of(self, kind: type[Added]) -> Added | None:
+        """Return what an addition left; None if it left nothing."""
+        added: Added | None = self.added.get(kind)
+        return added
+
+    def with_added(self, added: AddedEvidence) -> AttemptEvidence:
+        """Return the evidence with other evidence of an addition."""
+        return replace(self, added={**self.added, type(added): added})
+
+    @property
+    def moves(self) -> int | None:
+        """How often the client's network changed; None if it could not."""
+        moves = [times for one in self.added.values() if (times := one.moves()) is not None]
+        return sum(moves) if moves else None
+
+    def absences(self, link: str) -> list[tuple[int, int]]:
+        """Return when a link had no address, in ns since the emulator's start."""
+        return [span for one in self.added.values() for span in one.absent().get(link, ())]
 
     @property
     def client(self) -> Exit | None:
@@ -104,9 +116,8 @@ def read(planned: TrialPlan, catalog: Catalog, artifacts: Path) -> AttemptEviden
     link = read_object(artifacts, LINK_RESULT)
     reader = _Reader(planned, catalog, artifacts)
     reports = reader.reports()
-    handover = None
-    if described := planned.scenario.handover:
-        handover = handover_evidence.read(described, planned.hops[0], evidence, link, artifacts)
+    files = AttemptFiles(planned, artifacts, evidence, link)
+    added = filter(None, (one.read(files) for one in additions()))
     return AttemptEvidence(
         failures=evidence.get("failures", {}),
         exits=_exits(evidence, reports),
@@ -122,9 +133,7 @@ def read(planned: TrialPlan, catalog: Catalog, artifacts: Path) -> AttemptEviden
         fairness=reader.fairness(),
         qdiscs=_qdiscs(artifacts),
         silent=reader.silent(),
-        handover=handover,
-        deliveries=deliveries.read(artifacts, handover.absences) if handover else {},
-        replayed=reader.replayed(),
+        added={type(one): one for one in added},
         excess=evidence.get("excess", False),
         killed_for_memory=evidence.get("killed_for_memory", 0),
         disorder=evidence.get("disorder", {}),
@@ -148,12 +157,6 @@ class _Reader:
 
     def algorithms(self) -> dict[str, frozenset[str]]:
         return {hop.server: algorithms(self._text(sockets_file(hop))) for hop in self.planned.hops}
-
-    def replayed(self) -> dict[str, tuple[ReplayLogEntry, ...]]:
-        return {
-            server: replay_origin.read(self.artifacts / replay_origin.name(server))
-            for server in self.planned.recorded_servers()
-        }
 
     def fairness(self) -> FairShares | None:
         if not self.planned.scenario.competitors:
@@ -199,7 +202,7 @@ def algorithms(text: str) -> frozenset[str]:
 
 def _of_visit(chain: Chain, log: ProgramReport, client: ProgramReport) -> ProgramReport:
     """Leave the requests of prior visits out of a server's or proxy's log."""
-    if chain.workload.kind == "page":
+    if not isinstance(chain.workload, Download):  # its client lists the requests of both visits
         return divided(log, client.before)
     return replace(log, requests=measured(log.requests, chain.workload.visits_before))
 

@@ -133,7 +133,7 @@ class Chain:
     @property
     def discovers(self) -> bool:
         """Whether its prior visit uses another HTTP version than the measured one."""
-        return self.workload.kind == "page" and self.workload.visit == "discovery"
+        return self.workload.discovers
 
     @property
     def servers(self) -> list[str]:

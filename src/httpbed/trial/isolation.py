@@ -10,8 +10,9 @@ from httpbed.bed.network.commands import NO_NEIGHBOUR_DISCOVERY
 from httpbed.bed.sandbox.binaries import LINK, executable
 from httpbed.bed.sandbox.spec import PartSpec, SandboxSpec
 from httpbed.programs.protocol import AUTHORITY, KEY_PIN
+from httpbed.trial.addition import additions
 from httpbed.trial.attempt_plan import AttemptPlan
-from httpbed.trial.parts import CERTIFICATES, CONTENT, LOG_BYTES, RANDOM_DEVICE
+from httpbed.trial.parts import CERTIFICATES, CONTENT, LOG_BYTES
 from httpbed.trial.plan import CampaignSetup, TrialPlan
 
 SANDBOX_BYTES = 512 * 2**20
@@ -25,8 +26,9 @@ def sandbox_spec(setup: CampaignSetup, planned: TrialPlan, artifacts: Path) -> S
     contents = {path: content for path, content in setup.contents.items() if path in fetched}
     served = {
         **{f"{CONTENT}{path}": content.path for path, content in contents.items()},
-        **setup.shared_sites(scenario),
+        **{path: here for one in additions() for path, here in one.served(setup, scenario).items()},
     }
+    added = {path: here for one in additions() for path, here in one.shared(setup, planned).items()}
     bodies = [workload.body_bytes() for workload in scenario.workloads()]
     proxies = len(scenario.roles.proxies)
     return SandboxSpec(
@@ -37,20 +39,13 @@ def sandbox_spec(setup: CampaignSetup, planned: TrialPlan, artifacts: Path) -> S
             for name, spec in _isolated(attempt).items()
         },
         roots=setup.programs.roots(),
-        shared={**setup.shared_files(), **_library(setup, planned)},
+        shared={**setup.shared_files(), **added},
         programs={LINK: executable(LINK)},
         hosts=planned.network.sysctls,
         sysctls=NO_NEIGHBOUR_DISCOVERY,
         # A proxy may store what it forwards.
         tmpfs_bytes=SANDBOX_BYTES + (2 + proxies) * sum(bodies),
     )
-
-
-def _library(setup: CampaignSetup, planned: TrialPlan) -> dict[str, Path]:
-    """Return the library that programs in a guest load."""
-    if planned.trial.clock == "real" or setup.kernel is None:
-        return {}
-    return {RANDOM_DEVICE: setup.kernel.random_device}
 
 
 def _isolated(attempt: AttemptPlan) -> dict[str, PartSpec]:
@@ -73,7 +68,7 @@ def _shown(
     part: str, attempt: AttemptPlan, setup: CampaignSetup, served: Mapping[str, Path]
 ) -> dict[str, Path]:
     """Return the files a part sees: content for servers only, keys for no client."""
-    if part not in attempt.servers and part not in attempt.replay_origins:
+    if part not in attempt.servers and part not in attempt.bed_programs():
         known = (AUTHORITY, KEY_PIN)
         return {f"{CERTIFICATES}/{name}": setup.certificates / name for name in known}
     proxies = {hop.client for hop in attempt.hops}

@@ -11,26 +11,23 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from httpbed.addons.handover import handover_metrics as metrics
-from httpbed.addons.handover.handover_metrics import ObservedHandovers
 from httpbed.base.clock import NS
 from httpbed.experiment.metric import Observation
 from httpbed.experiment.scenario import Scenario
+from httpbed.experiment.workload import Download
 from httpbed.results.fairness import jain
 from httpbed.trial import request_time
+from httpbed.trial.checks.registry import JudgedAttempt
 from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.hops import Chain, NetworkHop
 
 GB = 1e9
 
 
-def observations(
-    scenario: Scenario,
-    chain: Chain,
-    evidence: AttemptEvidence,
-    handovers: ObservedHandovers | None,
-) -> list[Observation]:
-    """Return every observation of an attempt, in a fixed order; ``chain`` is the client's."""
+def observations(attempt: JudgedAttempt) -> list[Observation]:
+    """Return every observation of an attempt, in a fixed order."""
+    scenario, evidence = attempt.planned.scenario, attempt.evidence
+    chain = attempt.planned.chains[0]
     return [
         *_wire(chain, evidence),
         *_link(scenario, evidence),
@@ -41,7 +38,7 @@ def observations(
         *_proxies(chain, evidence),
         *_cpu(chain, evidence),
         *_shares(chain, evidence),
-        *(metrics.observations(handovers) if handovers else ()),
+        *(observation for one in attempt.added for observation in one.observations()),
     ]
 
 
@@ -100,7 +97,7 @@ def _runs(chain: Chain, evidence: AttemptEvidence) -> Iterator[Observation]:
 
 def _files(chain: Chain, evidence: AttemptEvidence) -> Iterator[Observation]:
     """Yield the time of each file, where there are several, by the client's clock."""
-    if chain.workload.kind == "page":  # whose metrics are page metrics
+    if not isinstance(chain.workload, Download):  # other kinds have metrics of their own
         return
     took, rounds = [], Counter[str]()
     for number, request in enumerate(evidence.reports[chain.client].requests, start=1):

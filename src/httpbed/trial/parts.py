@@ -9,21 +9,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from httpbed.addons.pages.page import PageLoad, RecordedPage
 from httpbed.bed.network.plan import NetworkPlan
 from httpbed.bed.sandbox.spec import ProcessSpec
 from httpbed.experiment.roles import ClientRole, Hop, Role
 from httpbed.experiment.scenario import ClientGroup, Scenario
-from httpbed.experiment.workload import Workload
+from httpbed.experiment.workload import Download, Workload
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.protocol import (
     FileToFetch,
     Implementation,
-    PageToLoad,
     Part,
     RoleName,
     Upstream,
 )
+from httpbed.trial.addition import additions
 from httpbed.trial.attempt_plan import BODIES
 from httpbed.trial.content import PRIOR, ContentFile, targets
 from httpbed.trial.tls_certificates import SERVER_NAME
@@ -32,9 +31,6 @@ PORT = 443
 SESSIONS = "/tmp/sessions"  # noqa: S108 - inside the sandbox, where /tmp is private
 CERTIFICATES = "/certificates"
 CONTENT = "/content"
-SITES = "/sites"
-RANDOM_DEVICE = "/random_device.so"
-"""In a guest, the library that is loaded into every program."""
 QLOG_SHARE = 2
 """Upper bound of a qlog's length as a multiple of the bodies'; programs write up to 1.2 of it."""
 LOG_BYTES = 2**26
@@ -86,25 +82,6 @@ def process(part: Part, implementation: Implementation, owner: str) -> ProcessSp
     return replace(spec, shown=shown)
 
 
-def to_load(load: PageLoad) -> PageToLoad:
-    """Describe a page for its browser and its servers."""
-    page = load.page
-    return PageToLoad(
-        entry=page.entry or "/",
-        origins=tuple(page.origins or [SERVER_NAME]),
-        visit=load.visit,
-        viewport=load.viewport,
-        net_log=load.net_log,
-        replayed=isinstance(page, RecordedPage),
-        no_icon=page.icon is False,
-    )
-
-
-def site_folder(load: PageLoad) -> str:
-    """Return the path of a site's folder of origins, as servers see it."""
-    return f"{SITES}/{load.key}"
-
-
 @dataclass(frozen=True)
 class _GroupParts:
     """Describes the parts of a client, its proxies and servers."""
@@ -126,7 +103,8 @@ class _GroupParts:
         first = served or requested[0]
         kind: RoleName = "client" if served is None else "proxy" if requested else "server"
         quic = self.catalog[role.implementation].congestion_control.quic
-        return Part(
+        download = self._workload if isinstance(self._workload, Download) else None
+        part = Part(
             name=name,
             role=kind,
             host=self._hosts[name],
@@ -136,34 +114,29 @@ class _GroupParts:
             port=PORT,
             fetches=tuple(map(self._fetch, targets(self._workload))),
             certificates=CERTIFICATES,
-            content=self._content(),
+            content=CONTENT,
             time_limit_s=self.time_limit_s,
             file_bytes=self._most_bytes(),
             ip_version=self.scenario.topology.ip_version,
             upstream_http_version=requested[0].http_version if kind == "proxy" else "",
             upstreams=self._upstreams(requested) if kind == "proxy" else (),
-            connections=self._workload.connections if self._workload.kind == "download" else 1,
-            rounds=self._workload.rounds if self._workload.kind == "download" else 1,
-            resumption=self._workload.resumption if first.client == self._client else "none",
+            connections=download.connections if download else 1,
+            rounds=download.rounds if download else 1,
+            resumption=self._workload.resumes if first.client == self._client else "none",
             retry=role.retry if isinstance(role, ClientRole) else "none",
             session=f"{SESSIONS}/{self._client}/session",
             congestion_control=quic.resolved(role.congestion_control) if quic else "",
             knobs=role.knobs,
-            page=to_load(self._workload) if self._workload.kind == "page" else None,
             kept=self.kept,
         )
+        for one in additions():
+            part = one.part(part, self._workload)
+        return part
 
     def _most_bytes(self) -> int:
         """Return the upper bound of a file of a part; its qlog grows with what it sends."""
         bodies = self._workload.body_bytes()
         return LOG_BYTES + bodies + (QLOG_SHARE * bodies if "qlog" in self.kept else 0)
-
-    def _content(self) -> str:
-        """Return the path of the servers' content, as they see it."""
-        if self._workload.kind == "download":
-            return CONTENT
-        folder, page = site_folder(self._workload), self._workload.page
-        return folder if isinstance(page, RecordedPage) else f"{folder}/0"
 
     def _upstreams(self, hops: Sequence[Hop]) -> tuple[Upstream, ...]:
         return tuple(Upstream(self._address(hop), PORT) for hop in hops)

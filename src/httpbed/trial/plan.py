@@ -9,13 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from httpbed.addons.handover import steps
-from httpbed.addons.pages import replay_plan as replay_origin
-from httpbed.addons.pages.page import PageLoad
-from httpbed.addons.pages.sites.catalog import CachedSite
-from httpbed.addons.pages.sites.site import FILES
-from httpbed.addons.virtual import randomness
-from httpbed.addons.virtual.guest_kernel import GuestKernel
 from httpbed.bed.machine.backend import Backend
 from httpbed.bed.network import idle_rtt
 from httpbed.bed.network import plan as network
@@ -30,7 +23,8 @@ from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Trial
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.protocol import Part
-from httpbed.trial import hops, parts
+from httpbed.trial import addition, hops, parts
+from httpbed.trial.addition import PlannedParts, additions
 from httpbed.trial.artifacts import PACKET_LOG
 from httpbed.trial.attempt_plan import AttemptPlan, Ping, PlannedClient
 from httpbed.trial.content import Content
@@ -73,9 +67,9 @@ class CampaignSetup:
     options: PlanOptions = PlanOptions()
     files: Mapping[str, LinkFile] = field(default_factory=dict)
     """The files that the experiment names, by digest."""
-    sites: Mapping[str, CachedSite] = field(default_factory=dict)
+    sites: Mapping[str, Any] = field(default_factory=dict)
     """The sites of its pages, by their keys."""
-    kernel: GuestKernel | None = None
+    kernel: Any = None
     """The kernel of guests; None where no trial is in virtual time."""
 
     def plan(self, trial: Trial) -> TrialPlan:
@@ -85,20 +79,14 @@ class CampaignSetup:
     def needed_by(self, planned: TrialPlan) -> CampaignSetup:
         """Return the setup with the programs and files of one trial only."""
         document = json.dumps(planned.trial.document)
-        programs = self.programs.only(
-            planned.scenario.implementations.values(), replays=bool(planned.attempt.replay_origins)
-        )
+        own = [spec.root for spec in planned.attempt.bed_programs().values() if spec.root]
+        programs = self.programs.only(planned.scenario.implementations.values(), own)
         files = {digest: file for digest, file in self.files.items() if digest in document}
         return replace(self, programs=programs, files=files)
 
     def shared_files(self) -> dict[str, Path]:
         """Map the paths in the sandbox of the experiment's files to their paths here."""
         return {f"{LINK_FILES}/{digest}": file.path for digest, file in self.files.items()}
-
-    def shared_sites(self, scenario: Scenario) -> dict[str, Path]:
-        """Map the paths in the sandbox of a scenario's sites to their paths here."""
-        pages = [one for one in scenario.workloads() if isinstance(one, PageLoad)]
-        return {parts.site_folder(page): self.sites[page.key].folder / FILES for page in pages}
 
 
 @dataclass(frozen=True)
@@ -120,13 +108,6 @@ class TrialPlan:
         """Each client with its proxies and servers; the measured client's chain is first."""
         return hops.chains(self.scenario, self.hops)
 
-    def recorded_servers(self) -> list[str]:
-        """Name the servers that have a recorded site."""
-        if not self.attempt.replay_origins:
-            return []
-        servers = [hop.server for hop in self.hops]
-        return [name for name in servers if replay_origin.name(name) in self.attempt.replay_origins]
-
 
 def plan(
     trial: Trial,
@@ -139,20 +120,20 @@ def plan(
     net = _network(trial, scenario, options, files or {})
     located = hops.locate(scenario, net)
     described = parts.parts(scenario, catalog, net, trial.time_limit_s, options.keep)
-    processes = _Processes(scenario, catalog, described, in_guest=trial.clock == "virtual")
+    processes = _Processes(trial, scenario, catalog, described)
+    clients = processes.clients()
     attempt = AttemptPlan(
         network=net.processes,
         hops=located,
         servers=processes.servers(),
         prior_visits=processes.prior_visits(),
-        clients=processes.clients(),
+        clients=clients,
         pings=_apart([_ping(hop, path, net) for hop in located for path in hop.paths]),
         sockets={hop.server: _sockets(hop) for hop in located if hop.transport == "tcp"},
         kept=options.keep,
         measures_pressure=trial.clock == "real",
         keeps_packet_log=options.log,
-        handover=steps.plan(scenario, net) if scenario.handover else None,
-        replay_origins=processes.replay_origins(),
+        additions=tuple(addition.planned(PlannedParts(scenario, net, described, clients))),
     )
     return TrialPlan(trial, scenario, net, attempt)
 
@@ -160,8 +141,11 @@ def plan(
 def _network(
     trial: Trial, scenario: Scenario, options: PlanOptions, files: Mapping[str, LinkFile]
 ) -> NetworkPlan:
+    topology = scenario.topology
+    for one in additions():
+        topology = one.topology(scenario, topology)
     return network.plan(
-        steps.with_trigger(scenario) if scenario.handover else scenario.topology,
+        topology,
         scenario.senders(),
         trial.seed,
         trial.block,
@@ -182,7 +166,7 @@ def _client_access(scenario: Scenario) -> dict[str, Any]:
         "forwarding": scenario.routers,
         "client": scenario.hosts["client"],
         "access": scenario.access_links,
-        "nat": steps.nat(scenario) if scenario.handover else (),
+        "nat": {link for one in additions() for link in one.nat(scenario)},
     }
 
 
@@ -209,21 +193,14 @@ def _needs_log(scenario: Scenario, backend: Backend) -> bool:
 class _Processes:
     """The parts of a scenario and the process of each."""
 
+    trial: Trial
     scenario: Scenario
     catalog: Catalog
     parts: Mapping[str, Part]
-    in_guest: bool
 
     def servers(self) -> dict[str, ProcessSpec]:
         names = [name for name, part in self.parts.items() if part.role != "client"]
         return {name: self._process(self.parts[name]) for name in reversed(names)}
-
-    def replay_origins(self) -> dict[str, ProcessSpec]:
-        return {
-            replay_origin.name(name): replay_origin.process(part)
-            for name, part in self.parts.items()
-            if part.role == "server" and part.page and part.page.replayed
-        }
 
     def clients(self) -> tuple[PlannedClient, ...]:
         after = [group.after_s for group in self.scenario.client_groups]
@@ -248,10 +225,9 @@ class _Processes:
         owner = owner or part.name
         implementation = self.catalog[self.scenario.implementations[owner]]
         spec = parts.process(part, implementation, owner)
-        if not self.in_guest:
-            return spec
-        environment = randomness.environment(parts.RANDOM_DEVICE, spec.environment)
-        return replace(spec, environment=environment)
+        for one in additions():
+            spec = one.process(self.trial, spec)
+        return spec
 
 
 def _ping(hop: NetworkHop, path: HopPath, net: NetworkPlan) -> Ping:

@@ -15,7 +15,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from httpbed.addons.pages import replay_plan as replay_origin
 from httpbed.base.errors import HostError
 from httpbed.bed.network.processes import TOOLS
 from httpbed.bed.sandbox import binaries
@@ -27,8 +26,6 @@ from httpbed.programs import install, user_program
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.recipe import Recipe
 
-_REPLAY_ORIGIN = Contents("trixie", frozenset({"python3"}))
-"""What the program that answers for recorded sites needs."""
 _AT_ONCE = 4
 """Roots that are built at once: a build mostly waits for the network or uses one core."""
 
@@ -61,18 +58,19 @@ class Programs:
     """The tools that set up and read the network."""
     places: Mapping[str, Place]
     """By the name of the implementation."""
-    replay_origin: Root | None = None
-    """The program that answers for recorded sites, where there are any."""
+    own: Mapping[str, Root] = field(default_factory=dict)
+    """Roots of the bed's own programs, by the names that these use."""
 
-    def only(self, names: Collection[str], *, replays: bool) -> Programs:
-        """Return the programs of these implementations, with those of the bed."""
+    def only(self, names: Collection[str], own: Collection[str] = ()) -> Programs:
+        """Return the programs of these implementations, with the bed's tools and ``own`` roots."""
         places = {name: place for name, place in self.places.items() if name in names}
-        return Programs(self.tools, places, self.replay_origin if replays else None)
+        roots = {name: root for name, root in self.own.items() if name in own}
+        return Programs(self.tools, places, roots)
 
     def roots(self) -> dict[str, Path]:
         """Return every root filesystem of the sandbox, by the name that processes use."""
         roots = {name: place.root.path for name, place in self.places.items() if place.root}
-        own = {replay_origin.ROOT: self.replay_origin.path} if self.replay_origin else {}
+        own = {name: root.path for name, root in self.own.items()}
         return {**roots, **own, TOOLS: self.tools.path}
 
     def part(self, seen: PartSpec) -> PartSpec:
@@ -114,10 +112,12 @@ class Programs:
         return dict(root.wheels) if root else {}
 
 
-def ensure(catalog: Catalog, names: Iterable[str], *, say: Say, replays: bool = False) -> Programs:
+def ensure(
+    catalog: Catalog, names: Iterable[str], *, say: Say, own: Mapping[str, Contents] | None = None
+) -> Programs:
     """Find the programs of these implementations, and build what is missing.
 
-    With ``replays``, include the program that answers for recorded sites.
+    ``own`` are the roots of further programs of the bed, by the names that these use.
 
     Raises:
         HostError: A root cannot be built on this machine, or not now.
@@ -126,13 +126,14 @@ def ensure(catalog: Catalog, names: Iterable[str], *, say: Say, replays: bool = 
     wanted = [catalog[name] for name in sorted(set(names))]
     places = _places_here((one for one in wanted if one.install.suite is None), say)
     installs = catalog.installs(recipe.name for recipe in wanted)
-    own = [toolbox.TOOLS, *([_REPLAY_ORIGIN] if replays else [])]
-    roots, failures = build([*own, *installs], say=say)
+    own = own or {}
+    roots, failures = build([toolbox.TOOLS, *own.values(), *installs], say=say)
     for contents, failure in failures.items():
         raise _unavailable(installs.get(contents, []), failure)
     for contents, recipes in installs.items():
         places |= dict.fromkeys(recipes, Place(roots[contents]))
-    return Programs(roots[toolbox.TOOLS], places, roots.get(_REPLAY_ORIGIN))
+    own_roots = {name: roots[contents] for name, contents in own.items()}
+    return Programs(roots[toolbox.TOOLS], places, own_roots)
 
 
 def _unavailable(recipes: list[str], failure: HostError) -> HostError:

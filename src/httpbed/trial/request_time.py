@@ -73,7 +73,7 @@ def _is_whole(hop: NetworkHop, evidence: AttemptEvidence, size: int) -> bool:
     """Whether QUIC's answer was whole before the client's last datagrams, and the server knew."""
     near, far = hop.near(evidence.connections), hop.far(evidence.connections)
     had = sum(map(_had, near))
-    if evidence.handover:  # a server learns late that the client has left a path
+    if evidence.moves is not None:  # a server learns late that the client has left a path
         far = [max(far, key=_closed_ns)] if far else []
     return had >= size and not any(map(_went_on, far))
 
@@ -91,8 +91,5 @@ def _went_on(connection: Connection) -> bool:
 
 def _is_to_nobody(link: str, at_ns: int, evidence: AttemptEvidence) -> bool:
     """Whether the client's address on a link was gone, so that nobody got a delivery."""
-    if evidence.handover is None:
-        return False
     since_ns = at_ns - evidence.link["started_ns"]
-    spans = evidence.handover.absences.get(link, ())
-    return any(gone_ns <= since_ns <= back_ns for gone_ns, back_ns in spans)
+    return any(gone_ns <= since_ns <= back_ns for gone_ns, back_ns in evidence.absences(link))

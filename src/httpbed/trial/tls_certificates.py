@@ -20,9 +20,9 @@ from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from httpbed.addons.pages.page import OWN_ORIGIN
 from httpbed.base import folders
 from httpbed.base.clock import GUEST_STARTS
+from httpbed.experiment.workload import OWN_ORIGIN
 from httpbed.programs.protocol import CERTIFICATE, KEY_PIN
 
 SERVER_NAME = OWN_ORIGIN

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from httpbed.addons.handover import events, handover_checks
 from httpbed.bed.network.running import polled_s
 from httpbed.experiment.check import CARRIED_OUT, CHECK_BY_ID, ENDED_WELL
 from httpbed.experiment.handover import HandoverEvent
@@ -16,7 +15,6 @@ from httpbed.experiment.trial import Attempt, Check, Outcome, Record, Trial
 from httpbed.trial import evidence, observe
 from httpbed.trial.checks import registry
 from httpbed.trial.checks.registry import JudgedAttempt
-from httpbed.trial.checks.subject import ServedContent
 from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.plan import CampaignSetup, TrialPlan
 
@@ -61,21 +59,14 @@ def judge(
     phases_s: Mapping[str, float],
 ) -> Record:
     """Judge an attempt of a planned trial by the files in ``artifacts``."""
-    judged = JudgedAttempt(
-        planned,
-        setup.catalog,
-        served(planned, setup),
-        evidence.read(planned, setup.catalog, artifacts),
-    )
+    judged = JudgedAttempt(planned, setup, evidence.read(planned, setup.catalog, artifacts))
     checks = registry.checks(judged)
     return attempt.record(
-        outcome(checks, judged.evidence, handover_checks.unfollowed(judged.handover_verdicts)),
+        outcome(checks, judged.evidence, *(one.remark() for one in judged.added)),
         checks,
         phases_s,
-        observe.observations(
-            planned.scenario, planned.chains[0], judged.evidence, judged.handovers
-        ),
-        handover_events(judged),
+        observe.observations(judged),
+        next((events for one in judged.added if (events := one.handovers()) is not None), None),
         cpus=cpus_needed(judged.evidence),
     )
 
@@ -92,27 +83,10 @@ def cpus_needed(observed: AttemptEvidence) -> float | None:
     return float(max(needed_s, 0.0) / pressure["over_s"])
 
 
-def served(planned: TrialPlan, setup: CampaignSetup) -> ServedContent:
-    """Return what the servers of a trial could send, and which parts store bodies."""
-    stores = [
-        name
-        for name, implementation in planned.scenario.implementations.items()
-        if setup.catalog[implementation].stores_bodies
-    ]
-    return ServedContent(setup.contents, setup.sites, stores)
-
-
-def handover_events(judged: JudgedAttempt) -> list[HandoverEvent] | None:
-    """Return the attempt's hand-overs; None where there are none, or the client did not run."""
-    if judged.handovers is None:
-        return None
-    return list(events.events(judged.handovers, judged.handover_verdicts))
-
-
-def outcome(checks: Sequence[Check], observed: AttemptEvidence, unfollowed: str = "") -> Outcome:
+def outcome(checks: Sequence[Check], observed: AttemptEvidence, *remarks: str) -> Outcome:
     """Return how an attempt ended; a failure of the bed comes first, as it makes the rest void.
 
-    ``unfollowed`` says why the client followed no hand-over; empty where it did, or had none.
+    ``remarks`` explain a failure, or are empty.
     The outcome is "timed out" only where no other check failed: a client whose server died, or
     spoke another version, would have waited in any network.
     """
@@ -123,10 +97,10 @@ def outcome(checks: Sequence[Check], observed: AttemptEvidence, unfollowed: str 
     late = {name for name, ended in observed.exits.items() if ended.timed_out}
     only_late = all(check.check == ENDED_WELL.id and check.item in late for check in broken)
     if observed.client is not None and observed.client.timed_out and only_late:
-        reasons = filter(None, ["the client was still busy at the time limit", unfollowed])
+        reasons = filter(None, ["the client was still busy at the time limit", *remarks])
         return Outcome(kind="timed out", reason="; ".join(reasons))
     if broken:
-        reasons = filter(None, [_reasons(broken), unfollowed])
+        reasons = filter(None, [_reasons(broken), *remarks])
         return Outcome(kind="failed", reason="; ".join(reasons))
     return Outcome(kind="completed")
 

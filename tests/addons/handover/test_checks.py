@@ -37,11 +37,13 @@ from recorded_handover import (
     S,
     changed,
     connections,
+    delivered,
     described,
     observed,
     of_subject,
     on,
     on_handover,
+    own,
     verdicts,
 )
 
@@ -123,7 +125,7 @@ def test_a_client_that_fails_before_the_hand_over_is_not_the_beds_fault(
 ) -> None:
     """There was nothing to hand over."""
     evidence = ended(**how)(on_handover(changes=(), done=())(observed()))
-    evidence = replace(connections(evidence, on(evidence, "wifi")), deliveries={})
+    evidence = delivered(connections(evidence, on(evidence, "wifi")), {})
     told = of_bed(evidence)
     assert told["hand-over took place"].passed is None
     assert all(check.passed is not False for check in told.values())
@@ -132,8 +134,7 @@ def test_a_client_that_fails_before_the_hand_over_is_not_the_beds_fault(
 def test_late_destruction_of_tcp_sockets_is_reported() -> None:
     """QUIC sees a deleted address itself; TCP only when its sockets are destroyed."""
     evidence = observed()
-    assert evidence.handover is not None
-    (_, destroy), (change,) = evidence.handover.done, evidence.handover.changes
+    (_, destroy), (change,) = own(evidence).done, own(evidence).changes
     after_ms = (destroy.ended_ns - change.at_ns) / MS
     assert 0 < after_ms < 50
     figure = of_bed(evidence)[HANDOVER_PROMPT.name].figure
@@ -143,8 +144,7 @@ def test_late_destruction_of_tcp_sockets_is_reported() -> None:
 def test_missing_kernel_messages_are_reported() -> None:
     """One in ten may be missing; beyond that the times are of another kind."""
     evidence = observed()
-    assert evidence.handover is not None
-    (change,) = evidence.handover.changes
+    (change,) = own(evidence).changes
     for count, passed in ((10, True), (9, False)):
         changes = (replace(change, by=COMMANDS_END), *[change] * (count - 1))
         check = of_bed(on_handover(changes=changes)(evidence))[HANDOVER_PROMPT.name]
@@ -176,8 +176,7 @@ def steps(count: int, period_ms: int, takes_ms: int) -> tuple[CompletedStep, ...
 @pytest.mark.parametrize(("takes_ms", "keeps"), [(5, True), (15, False)])
 def test_steps_longer_than_their_period_are_reported(takes_ms: int, keeps: bool) -> None:
     """The figures count the hand-overs due and made."""
-    own = HandoverEvidence(0, S, steps(40, 20, takes_ms), (), {}, {})
-    evidence = replace(observed(), handover=own)
+    evidence = observed().with_added(HandoverEvidence(0, S, steps(40, 20, takes_ms), (), {}, {}))
     check = of_bed(evidence, kind="route", when={"every": "10 ms"}, sockets="")[HANDOVER_PACE.name]
     assert check.passed is keeps
     assert ("use a longer period" in check.figure) is not keeps
@@ -187,9 +186,8 @@ def test_steps_longer_than_their_period_are_reported(takes_ms: int, keeps: bool)
 def test_missing_hand_overs_are_counted(made: int, *, passed: bool) -> None:
     """Each waits for the one before, and none may be left out."""
     evidence = observed()
-    assert evidence.handover is not None
-    (first,) = evidence.handover.changes
-    end_ns = metrics.done_ns(CHAIN.hops[0], evidence, evidence.handover)
+    (first,) = own(evidence).changes
+    end_ns = metrics.done_ns(CHAIN.hops[0], evidence, own(evidence))
     began_ns = end_ns - 100 * 10 * MS
     changes = tuple(
         replace(first, number=number, due_ns=at, ordered_ns=at, at_ns=at)
@@ -209,8 +207,7 @@ def test_missing_hand_overs_are_counted(made: int, *, passed: bool) -> None:
 def test_a_connection_on_another_link_before_the_hand_over_is_caught() -> None:
     """The client must stay on its first link until the first order."""
     evidence = observed()
-    assert evidence.handover is not None
-    early = evidence.handover.done[0].began_ns + evidence.link["started_ns"] - 1
+    early = own(evidence).done[0].began_ns + evidence.link["started_ns"] - 1
     planted = connections(
         evidence, on(evidence, "wifi"), on(evidence, "cellular", client_first_ns=early)
     )
@@ -242,8 +239,7 @@ def test_a_client_that_does_not_follow_is_named_in_the_outcome() -> None:
 def test_several_hand_overs_are_counted_in_one_sentence() -> None:
     """The figure has the number of each outcome."""
     evidence = observed()
-    assert evidence.handover is not None
-    (first,) = evidence.handover.changes
+    (first,) = own(evidence).changes
     second = replace(first, number=2, left="cellular", entered="wifi", ordered_ns=20 * S)
     check = of_subject(on_handover(changes=(first, second), ended_ns=30 * S)(evidence))
     assert check.figure == "2 hand-overs: 1 migrated, 1 when the client was done"
@@ -254,9 +250,8 @@ def test_several_hand_overs_are_counted_in_one_sentence() -> None:
 def test_a_hand_over_at_the_clients_end_is_not_judged(later_ms: int) -> None:
     """No response can arrive within less than a round trip."""
     evidence = observed()
-    assert evidence.handover is not None
-    (first,) = evidence.handover.changes
-    end_ns = metrics.done_ns(CHAIN.hops[0], evidence, evidence.handover)
+    (first,) = own(evidence).changes
+    end_ns = metrics.done_ns(CHAIN.hops[0], evidence, own(evidence))
     at_ns = end_ns + later_ms * MS
     alone = on_handover(changes=(replace(first, ordered_ns=at_ns, at_ns=at_ns),))(
         connections(

@@ -12,10 +12,10 @@ from typing import Any, cast
 
 import pytest
 
-from httpbed.addons.handover import execution
-from httpbed.addons.handover.signals import Signals
+from httpbed.addons.handover.execution import RunningHandovers
 from httpbed.addons.handover.steps import HandoverPlan
 from httpbed.base.errors import BedError
+from httpbed.base.spellings import TRIGGER
 from httpbed.bed.network.running import Emulator
 from httpbed.bed.sandbox.spec import Exit, ProcessSpec
 from httpbed.bed.sandbox.supervisor import Supervisor
@@ -32,7 +32,7 @@ class Stage:
     """Stands for sandbox, emulator and client."""
 
     folder: Path
-    signals: Signals
+    ended: asyncio.Event
     status: int = 0
     told: list[str] = field(default_factory=list)
     busy_s: float = 0.0
@@ -51,14 +51,14 @@ class Stage:
     def _took(self, what: str) -> None:
         self.told.append(what)
         if len(self.told) == ENDS_AFTER:
-            self.signals.ended.set()
+            self.ended.set()
 
 
 def planned(**handover: Any) -> HandoverPlan:
     """Plan another hand-over in the recorded network."""
     one = trial(HANDED_OVER)
     one.document["handover"] = {"links": ["wifi", "cellular"], **handover}
-    plan = bed.plan(one, CATALOG).attempt.handover
+    plan = bed.plan(one, CATALOG).attempt.addition(HandoverPlan)
     assert plan is not None
     return plan
 
@@ -66,19 +66,20 @@ def planned(**handover: Any) -> HandoverPlan:
 def carried_out(
     tmp_path: Path,
     plan: HandoverPlan,
-    before: Callable[[Signals], Awaitable[None]] | None = None,
+    before: Callable[[RunningHandovers, asyncio.Event], Awaitable[None]] | None = None,
     status: int = 0,
     busy_s: float = 0.0,
 ) -> tuple[list[str], list[dict[str, Any]]]:
     """Carry out hand-overs; return the orders and the log."""
 
     async def run() -> list[str]:
-        signals = Signals()
-        stage = Stage(tmp_path, signals, status, busy_s=busy_s)
-        actors = cast("Supervisor", stage), cast("Emulator", stage)
-        task = asyncio.create_task(execution.execute(*actors, plan, signals, tmp_path))
+        ended = asyncio.Event()
+        stage = Stage(tmp_path, ended, status, busy_s=busy_s)
+        handovers = RunningHandovers(cast("Supervisor", stage), plan, tmp_path)
+        handovers._emulator = cast("Emulator", stage)
+        task = asyncio.create_task(handovers.beside_clients(ended))
         if before:
-            await before(signals)
+            await before(handovers, ended)
         await asyncio.wait_for(task, 20)
         return stage.told
 
@@ -105,10 +106,13 @@ def test_each_hand_over_has_its_whole_period(tmp_path: Path) -> None:
 def test_a_hand_over_waits_for_its_bytes(tmp_path: Path) -> None:
     """The steps begin when the bytes have arrived, and their effects are read afterwards."""
 
-    async def triggered(signals: Signals) -> None:
+    async def triggered(handovers: RunningHandovers, _: asyncio.Event) -> None:
         await asyncio.sleep(0)
         assert not (tmp_path / HANDOVER_STEPS).read_text()
-        signals.triggered.set()
+        handovers.on_trigger("another")
+        await asyncio.sleep(0)
+        assert not (tmp_path / HANDOVER_STEPS).read_text()
+        handovers.on_trigger(TRIGGER)
 
     plan = planned(kind="address deleted", when={"delivered": "1 kB"}, sockets="destroyed")
     told, lines = carried_out(tmp_path, plan, triggered)
@@ -137,8 +141,8 @@ def test_sockets_of_an_address_that_is_back_are_not_read(tmp_path: Path) -> None
 def test_no_step_follows_the_clients_end(tmp_path: Path) -> None:
     """Every wait ends with the client, whatever it waits for."""
 
-    async def ends(signals: Signals) -> None:
-        signals.ended.set()
+    async def ends(_: RunningHandovers, ended: asyncio.Event) -> None:
+        ended.set()
 
     for when in ({"delivered": "1 kB"}, {"at": "1000 s"}, {"every": "1000 s"}):
         assert carried_out(tmp_path, planned(kind="route", when=when), ends) == ([], [])

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+import recorded_handover
 from httpbed.addons.handover import handover_metrics as metrics
 from httpbed.addons.handover.handover_evidence import HandoverChange, HandoverEvidence
 from httpbed.addons.handover.handover_metrics import ObservedHandovers
@@ -69,12 +70,12 @@ def moved(*at_ms: int) -> AttemptEvidence:
     zero_ns = evidence.link["origin_ns"] + evidence.link["started_ns"]
     own = HandoverEvidence(0, 600 * MS, (), changes, {}, {}, zero_ns=zero_ns)
     failed = ended(status=56)(evidence)
-    return replace(failed, handover=own, deliveries={}, link={**evidence.link, "connections": []})
+    return replace(failed.with_added(own), link={**evidence.link, "connections": []})
 
 
 def delivered(evidence: AttemptEvidence, **bins: dict[int, int]) -> AttemptEvidence:
     """Set the bytes delivered in these milliseconds, by link."""
-    return replace(evidence, deliveries=bins)
+    return recorded_handover.delivered(evidence, bins)
 
 
 def test_each_hand_over_and_the_worst_have_a_value() -> None:
@@ -167,5 +168,5 @@ def test_an_attempt_without_hand_overs_has_no_metrics_of_them() -> None:
     """None were planned, or the client did not run."""
     evidence = recorded_evidence(HANDED_OVER)
     assert metrics.observed(None, CHAIN, evidence) is None
-    assert metrics.observed(SCENARIO.handover, CHAIN, replace(evidence, handover=None)) is None
+    assert metrics.observed(SCENARIO.handover, CHAIN, replace(evidence, added={})) is None
     assert isinstance(metrics.observed(SCENARIO.handover, CHAIN, evidence), ObservedHandovers)

@@ -16,10 +16,12 @@ from recorded_handover import (
     S,
     changed,
     connections,
+    delivered,
     observed,
     of_subject,
     on,
     on_handover,
+    own,
     verdicts,
 )
 
@@ -51,11 +53,10 @@ def only(evidence: AttemptEvidence, **changes: Any) -> AttemptEvidence:
     """Leave this connection alone on the new link, without other deliveries there."""
     there = {"server_payload_bytes": 1, "handshake_ns": None, **changes}
     came = sum(there.get("server_first_sizes", ()))
-    assert evidence.handover is not None
-    at_ms = evidence.handover.changes[0].at_ns // MS + 50
-    bins = {"wifi": evidence.deliveries["wifi"], "cellular": {at_ms: came} if came else {}}
+    at_ms = own(evidence).changes[0].at_ns // MS + 50
+    bins = {"wifi": own(evidence).deliveries["wifi"], "cellular": {at_ms: came} if came else {}}
     told = connections(evidence, on(evidence, "wifi"), on(evidence, "cellular", **there))
-    return replace(told, deliveries=bins)
+    return delivered(told, bins)
 
 
 def test_a_stateless_reset_is_no_migration() -> None:
@@ -73,9 +74,8 @@ def test_a_stateless_reset_is_no_migration() -> None:
 def test_a_validated_path_without_data_is_no_migration() -> None:
     """The client stayed on its old path."""
     probed = only(ended(status=56)(observed()), server_first_sizes=[1200, 1200])
-    probed = replace(
-        probed, deliveries={**probed.deliveries, "wifi": dict.fromkeys(range(600), 900)}
-    )
+    bins = {**own(probed).deliveries, "wifi": dict.fromkeys(range(600), 900)}
+    probed = delivered(probed, bins)
     for evidence in (probed, ended(status=0)(probed)):
         check = of_subject(evidence)
         assert check.passed is None
@@ -134,8 +134,7 @@ def test_packets_without_a_response_are_no_connection() -> None:
 def test_the_link_behind_a_nat_shows_the_new_port() -> None:
     """The client's own link shows nothing new."""
     evidence = observed()
-    assert evidence.handover is not None
-    at_ns = evidence.handover.changes[0].at_ns
+    at_ns = own(evidence).changes[0].at_ns
     evidence = changed(evidence, left="wifi", entered="wifi", ordered_ns=at_ns - MS)
     since = at_ns + evidence.link["started_ns"]
     behind = {"client": "10.77.0.1:1024", "client_first_ns": since, "opening": "short"}
@@ -155,16 +154,15 @@ def test_the_link_behind_a_nat_shows_the_new_port() -> None:
 def test_deliveries_show_a_path_that_is_used_again() -> None:
     """The old socket sends again, without a new beginning."""
     evidence = observed()
-    assert evidence.handover is not None
-    (first,) = evidence.handover.changes
+    (first,) = own(evidence).changes
     later = first.at_ns + S
     second = replace(
         first, number=2, left="cellular", entered="wifi", at_ns=later, ordered_ns=later
     )
     evidence = ended(status=1)(on_handover(changes=(first, second), ended_ns=later + S)(evidence))
     after = {later // MS + 5: 9000}
-    back = {**evidence.deliveries, "wifi": {**evidence.deliveries["wifi"], **after}}
-    returned = of_subject(replace(evidence, deliveries=back))
+    back = {**own(evidence).deliveries, "wifi": {**own(evidence).deliveries["wifi"], **after}}
+    returned = of_subject(delivered(evidence, back))
     assert returned.figure == "2 hand-overs: 2 migrated"
-    stayed = of_subject(replace(evidence, deliveries={"wifi": back["wifi"]}))
+    stayed = of_subject(delivered(evidence, {"wifi": back["wifi"]}))
     assert stayed.figure == "2 hand-overs: 1 answered only, 1 not followed"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from httpbed.addons.handover import steps as handover
-from httpbed.addons.handover.steps import Step
+from httpbed.addons.handover.steps import HandoverPlan, Step
 from httpbed.bed.machine.backend import Backend
 from httpbed.experiment.handover import Handover
 from httpbed.experiment.scenario import Scenario
@@ -118,7 +118,7 @@ def test_a_hand_over_is_due_by_time_period_or_bytes() -> None:
 def test_the_emulators_trigger_counts_deliveries_on_the_first_link() -> None:
     """The experiment's topology stays unchanged."""
     scenario = trial(HANDED_OVER).scenario()
-    watched = handover.with_trigger(scenario)
+    watched = handover.with_trigger(scenario, scenario.topology)
     assert [link.events for link in scenario.topology.links] == [[], [], []]
     assert [len(link.events) for link in watched.links] == [1, 0, 0]
     (trigger,) = planned(HANDED_OVER).network.emulator_config["links"][0]["triggers"]
@@ -148,13 +148,13 @@ def test_addresses_of_later_links_are_removed_at_first() -> None:
     """The addresses stay if the client has them from start to end."""
     whole, part = trial(HANDED_OVER), trial(HANDED_OVER)
     part.document["handover"]["gap"] = "100 ms"
-    plans = [bed.plan(one, CATALOG).attempt.handover for one in (whole, part)]
-    assert [len(one.before()) for one in plans if one] == [0, 1]
+    plans = [bed.plan(one, CATALOG).attempt.addition(HandoverPlan) for one in (whole, part)]
+    assert [len(one.without_addresses()) for one in plans if one] == [0, 1]
 
 
 def test_a_step_runs_on_the_clients_host_or_in_the_emulator() -> None:
     """Its output file has the number of the hand-over."""
-    plan = planned(HANDED_OVER).attempt.handover
+    plan = planned(HANDED_OVER).attempt.addition(HandoverPlan)
     assert plan is not None
     destroy = Step(0.0, "destroy", "wifi")
     spec = plan.carried_out_by(destroy, 3)

@@ -42,7 +42,7 @@ def test_a_guest_gets_only_what_its_trial_needs(tmp_path: Path) -> None:
     prepared = setup(tmp_path)
     root = prepared.programs.tools
     places = dict.fromkeys(("curl", "nginx", "caddy"), Place(root))
-    prepared = replace(prepared, programs=Programs(root, places, replay_origin=root))
+    prepared = replace(prepared, programs=Programs(root, places, {"replay-origin": root}))
     handed = outside.handed(prepared.plan(trial(H2_LOSS)), prepared)
     assert handed.sandbox.roots.keys() == {"curl", "nginx", TOOLS}
 

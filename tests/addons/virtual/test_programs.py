@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from httpbed.addons.virtual import randomness
+from httpbed.bed.machine.places import RANDOM_DEVICE
 from httpbed.trial import plan
-from httpbed.trial.parts import RANDOM_DEVICE
 from recorded import CATALOG, PROXIED, trial
 
 

@@ -22,7 +22,16 @@ from planted import (
     reset,
     stored,
 )
-from recorded import H2_LOSS, H3_CLEAN, PROXIED, SERVED, chains, checks, recorded_evidence
+from recorded import (
+    H2_LOSS,
+    H3_CLEAN,
+    PROXIED,
+    SERVED,
+    chains,
+    checks,
+    judged_attempt,
+    recorded_evidence,
+)
 
 
 def test_a_reset_counts_only_where_data_is_missing() -> None:
@@ -69,7 +78,9 @@ def test_early_data_needs_resumption(
     )
     (chain,) = chains(name)
     wanted = chain.workload.model_copy(update={"resumption": "early data"})
-    asked = protocol.checks(replace(chain, workload=wanted), observed, "", whole=True)
+    asked = protocol.checks(
+        replace(chain, workload=wanted), judged_attempt(observed, name), "", whole=True
+    )
     (check,) = (one for one in asked if one.name == "resumption")
     assert check.passed is passed
 
@@ -91,7 +102,7 @@ def test_http_1_1_uses_all_its_connections(count: int, *, passed: bool) -> None:
     chain, observed = over_http_1(count)
     (check,) = (
         one
-        for one in protocol.checks(chain, observed, "", whole=True)
+        for one in protocol.checks(chain, judged_attempt(observed), "", whole=True)
         if one.name == "connection count"
     )
     assert (check.passed, check.limit) == (passed, "4")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,10 +12,11 @@ import pytest
 from httpbed.experiment.check import CHECK_BY_ID, CHECKS, LATENESS, PRESSURE
 from httpbed.experiment.check_descriptor import CheckDescriptor
 from httpbed.experiment.trial import Check
+from httpbed.programs.catalog import Catalog
 from httpbed.trial import verdict
 from httpbed.trial.checks import registry
 from httpbed.trial.checks.registry import JudgedAttempt
-from httpbed.trial.checks.subject import ServedContent
+from httpbed.trial.plan import CampaignSetup
 from recorded import (
     ALL,
     CATALOG,
@@ -22,6 +24,7 @@ from recorded import (
     HANDED_OVER,
     checks,
     contents,
+    nothing_built,
     planned,
     recorded_evidence,
     trial,
@@ -58,11 +61,12 @@ def test_every_descriptor_is_observed(monkeypatch: pytest.MonkeyPatch) -> None:
 def _judge_planted() -> None:
     """Judge the attempts that other tests plant."""
     kernel, link, page, replay, sent, visit, handover = (
-        importlib.import_module(f"tests.trial.{name}")
+        importlib.import_module(f"tests.{name}")
         for name in (
-            *("checks.test_kernel", "checks.test_link", "checks.test_page"),
-            *("checks.test_replay", "checks.test_sent"),
-            *("checks.test_visit", "handover.test_checks"),
+            *("trial.checks.test_kernel", "trial.checks.test_link"),
+            *("addons.pages.test_page_checks", "addons.pages.test_replay_checks"),
+            *("trial.checks.test_sent", "addons.pages.test_visit_checks"),
+            "addons.handover.test_checks",
         )
     )
     kernel.judged()
@@ -79,8 +83,12 @@ def _judge_planted() -> None:
     visit.test_a_connection_that_no_log_reports_is_not_observed()
     handover.test_missing_hand_overs_are_counted(90, passed=True)
     evidence = recorded_evidence(H2_LOSS)
-    served = ServedContent(contents(H2_LOSS), {}, ())
-    registry.checks(JudgedAttempt(planned(H2_LOSS), CATALOG, served, evidence))
+    names = planned(H2_LOSS).scenario.implementations
+    recipes = {
+        name: CATALOG[name].model_copy(update={"stores_bodies": False}) for name in names.values()
+    }
+    prepared = CampaignSetup(Catalog(recipes), nothing_built(), Path(), contents(H2_LOSS))
+    registry.checks(JudgedAttempt(planned(H2_LOSS), prepared, evidence))
     verdict.broken_bed(verdict.AttemptId(trial(H2_LOSS), 1, datetime.now(UTC)), "why")
 
 

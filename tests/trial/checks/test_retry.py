@@ -14,7 +14,7 @@ from httpbed.trial.checks import retry as retry_checks
 from httpbed.trial.hops import Chain
 from httpbed.trial.run.clients import together
 from planted import ended, logged, on_another_connection
-from recorded import CATALOG, H2_LOSS, chains, recorded_evidence
+from recorded import CATALOG, H2_LOSS, chains, judged_attempt, recorded_evidence
 
 SEEN = recorded_evidence(H2_LOSS)
 WHOLE, REST = LoggedRequest("2", 200, 10**6), LoggedRequest("2", 206, 4 * 10**5)
@@ -72,7 +72,7 @@ def test_each_attempt_may_have_one_connection(count: int, *, passed: bool) -> No
 def test_a_download_without_a_retry_is_judged_as_any() -> None:
     """It is the control of others."""
     more = on_another_connection(SEEN)
-    told = protocol.checks(retried("restart"), more, "", whole=True)
+    told = protocol.checks(retried("restart"), judged_attempt(more), "", whole=True)
     check = next(one for one in told if one.name == "connection count")
     assert (check.passed, check.limit) == (False, "at most 1")
 

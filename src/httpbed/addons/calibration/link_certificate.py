@@ -37,7 +37,7 @@ def _config(
     scenario: Scenario, seed: int, backend: Backend, files: Mapping[str, Facts]
 ) -> Mapping[str, Any]:
     """Return the emulator's configuration, with the mean rate of each trace, and hand-overs."""
-    topology = steps.with_trigger(scenario)
+    topology = steps.with_trigger(scenario, scenario.topology)
     planned = plan(topology, {}, seed, 1, backend=backend, files=files).emulator_config
     ordered = steps.ordered(scenario.handover) if scenario.handover else ()
     config = {**planned, envelope.ORDERED: ordered}

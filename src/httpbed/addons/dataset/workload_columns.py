@@ -30,9 +30,13 @@ def cells(scenario: Scenario) -> Cells:
     found: Cells = {
         _column("kind", "string", kind): workload.kind,
         _column("body_bytes", "integer", total, "byte"): workload.body_bytes() or None,
-        _column("resumption", "string", resumption): workload.resumption,
+        _column("resumption", "string", resumption): workload.resumes,
     }
-    return found | (_download(workload) if isinstance(workload, Download) else _page(workload))
+    if isinstance(workload, Download):
+        found |= _download(workload)
+    elif isinstance(workload, PageLoad):
+        found |= _page(workload)
+    return found
 
 
 def _download(download: Download) -> Cells:

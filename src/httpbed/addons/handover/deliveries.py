@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from httpbed.addons.handover import handover_files
 from httpbed.addons.handover.handover_files import DELIVERIES, Deliveries, DeliveryBin
 from httpbed.base import untrusted_files
+from httpbed.trial.addition import AbsencesNs
 
 if TYPE_CHECKING:  # it imports numpy, and a run begins without it
     from httpbed.store.packet_log import PacketLog
@@ -26,8 +27,6 @@ section 8.2), tickets and handshakes of every protocol take less."""
 
 Bins = Mapping[int, int]
 """IP bytes of each bin of :data:`BIN_NS` that is not empty."""
-AbsencesNs = Mapping[str, Sequence[tuple[int, int]]]
-"""For each link that lost its address, the spans without one."""
 
 
 def reduce(artifacts: Path, log: PacketLog, towards: Mapping[int, str], origin_ns: int) -> None:

@@ -17,35 +17,63 @@ from pathlib import Path
 from typing import TextIO
 
 from httpbed.addons.handover import steps
-from httpbed.addons.handover.signals import Signals
 from httpbed.addons.handover.steps import BY_EMULATOR, HandoverPlan, Step
 from httpbed.base.clock import NS
+from httpbed.base.spellings import TRIGGER
+from httpbed.bed.machine import realtime
 from httpbed.bed.network.running import Emulator
 from httpbed.bed.sandbox.dialogue import run_tool
 from httpbed.bed.sandbox.spec import ProcessSpec
 from httpbed.bed.sandbox.supervisor import Supervisor
 from httpbed.experiment.handover import AfterBytes
 from httpbed.trial.artifacts import HANDOVER_STEPS
+from httpbed.trial.attempt_addition import RunningAddition
+from httpbed.trial.run.servers import stop
 
 
-async def execute(
-    supervisor: Supervisor,
-    emulator: Emulator,
-    planned: HandoverPlan,
-    signals: Signals,
-    artifacts: Path,
-) -> None:
-    """Carry out the hand-overs of a trial from the client's start to its end.
+class RunningHandovers(RunningAddition):
+    """The hand-overs of one attempt, with the log of the kernel's messages about them."""
 
-    Raises:
-        BedError: A step failed; with the tool's output.
-    """
-    with (artifacts / HANDOVER_STEPS).open("w") as file:
-        executor = _Executor(supervisor, emulator, planned, signals, file)
-        for number in itertools.count(1):
-            due_ns = await executor.due_ns(number)
-            if due_ns is None or not await executor.hand_over(number, due_ns):
-                return
+    def __init__(self, supervisor: Supervisor, planned: HandoverPlan, artifacts: Path) -> None:
+        """Steps are logged in the folder ``artifacts``."""
+        self._supervisor, self._planned, self._artifacts = supervisor, planned, artifacts
+        self._triggered = asyncio.Event()
+
+    async def network_is_built(self, emulator: Emulator) -> None:
+        """Start the monitor, before any change of addresses or routes."""
+        self._emulator = emulator
+        self._monitor = await self._supervisor.start(self._planned.monitor)
+        # Its timestamps are as late as the process itself.
+        realtime.promote(self._supervisor.init_pid, self._monitor.pid)
+
+    async def before_clients(self) -> None:
+        """Remove the addresses that the client does not have at first."""
+        for spec in self._planned.without_addresses():
+            await run_tool(self._supervisor, spec)
+
+    def on_trigger(self, name: str) -> None:
+        """Take note that the configured bytes have been delivered."""
+        if name == TRIGGER:
+            self._triggered.set()
+
+    async def beside_clients(self, ended: asyncio.Event) -> None:
+        """Carry out the hand-overs from the client's start to its end.
+
+        Raises:
+            BedError: A step failed; with the tool's output.
+        """
+        with (self._artifacts / HANDOVER_STEPS).open("w") as file:
+            executor = _Executor(
+                self._supervisor, self._emulator, self._planned, self._triggered, ended, file
+            )
+            for number in itertools.count(1):
+                due_ns = await executor.due_ns(number)
+                if due_ns is None or not await executor.hand_over(number, due_ns):
+                    return
+
+    async def after_clients(self) -> None:
+        """End the monitor."""
+        await stop(self._supervisor, [self._monitor])
 
 
 @dataclass
@@ -53,7 +81,10 @@ class _Executor:
     supervisor: Supervisor
     emulator: Emulator
     planned: HandoverPlan
-    signals: Signals
+    triggered: asyncio.Event
+    """Set when the configured bytes have been delivered."""
+    ended: asyncio.Event
+    """Set when the client has ended: no further step begins."""
     file: TextIO
     last_ns: int = field(default_factory=time.monotonic_ns)
     """When the last hand-over began; before the first, when the client started."""
@@ -92,24 +123,21 @@ class _Executor:
                 await run_tool(self.supervisor, spec)
 
     async def _triggered_ns(self) -> int | None:
-        waiting = [
-            asyncio.create_task(signal.wait())
-            for signal in (self.signals.triggered, self.signals.ended)
-        ]
+        waiting = [asyncio.create_task(signal.wait()) for signal in (self.triggered, self.ended)]
         try:
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for task in waiting:
                 task.cancel()
-        return None if self.signals.ended.is_set() else time.monotonic_ns()
+        return None if self.ended.is_set() else time.monotonic_ns()
 
     async def _is_reached(self, at_ns: int) -> bool:
         """Wait for a time; return False if the client ended earlier."""
         try:
             async with asyncio.timeout(max(0, at_ns - time.monotonic_ns()) / NS):
-                await self.signals.ended.wait()
+                await self.ended.wait()
         except TimeoutError:
-            return not self.signals.ended.is_set()
+            return not self.ended.is_set()
         return False
 
     async def _carry_out(self, step: Step, number: int, due_ns: int) -> None:

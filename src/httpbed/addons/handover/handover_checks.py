@@ -43,7 +43,7 @@ from them, are some milliseconds late."""
 
 def of_bed(described: Handover, hop: NetworkHop, evidence: AttemptEvidence) -> Iterator[Check]:
     """Check that the client's network changed as configured; ``hop`` is the client's."""
-    if (observed := evidence.handover) is None:
+    if (observed := evidence.of(HandoverEvidence)) is None:
         return
     if described.happens:
         done_ns = metrics.done_ns(hop, evidence, observed)
@@ -130,7 +130,7 @@ def _took_place(
             passed=True, figure=figure, limit=before, measured=len(changes)
         )
     lasted = _s(done_ns - observed.began_ns)
-    due_ns = _due_ns(described, observed, evidence)
+    due_ns = _due_ns(described, observed)
     if due_ns is not None and due_ns + HANDOVER_PROMPT.limit * NS < done_ns:
         figure = f"none in {lasted}, though it was due after {_s(due_ns - observed.began_ns)}"
         return HANDOVER_HAPPENED.result(passed=False, figure=figure, limit=before)
@@ -141,13 +141,11 @@ def _took_place(
     return HANDOVER_HAPPENED.result(passed=None, figure=figure, limit=before)
 
 
-def _due_ns(
-    described: Handover, observed: HandoverEvidence, evidence: AttemptEvidence
-) -> int | None:
+def _due_ns(described: Handover, observed: HandoverEvidence) -> int | None:
     """Return when the first hand-over was due, in ns since the emulator's start; None: never."""
     if not isinstance(described.when, AfterBytes):
         return observed.began_ns + round((steps.after_last_s(described, 1) or 0.0) * NS)
-    bins = evidence.deliveries.get(described.links[0], {})
+    bins = observed.deliveries.get(described.links[0], {})
     times = [bin_ for bin_ in sorted(bins) if bin_ * BIN_NS >= observed.began_ns]
     sizes = accumulate(bins[bin_] for bin_ in times)
     most = described.when.delivered

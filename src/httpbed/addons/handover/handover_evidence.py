@@ -19,11 +19,14 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from httpbed.addons.handover import deliveries
+from httpbed.addons.handover.deliveries import Bins
 from httpbed.addons.handover.steps import BY_EMULATOR, DECISIVE, What, sockets_left_file
 from httpbed.base import untrusted_files
 from httpbed.base.spellings import TRIGGER
 from httpbed.bed.network.access import MONITOR, PREFERRED_METRIC
 from httpbed.experiment.handover import AfterBytes, Handover
+from httpbed.trial.addition import AbsencesNs, AddedEvidence
 from httpbed.trial.artifacts import HANDOVER_STEPS, LINK_EVENTS
 from httpbed.trial.hops import NetworkHop
 
@@ -76,7 +79,7 @@ class HandoverChange:
 
 
 @dataclass(frozen=True)
-class HandoverEvidence:
+class HandoverEvidence(AddedEvidence):
     """The hand-overs of an attempt."""
 
     began_ns: int
@@ -85,8 +88,7 @@ class HandoverEvidence:
     """The client's end."""
     done: tuple[CompletedStep, ...]
     changes: tuple[HandoverChange, ...]
-    absences: Mapping[str, Sequence[tuple[int, int]]]
-    """For each link that lost its address, the spans without one."""
+    absences: AbsencesNs
     sockets_left: Mapping[int, int]
     """Sockets left after their destruction, by number of the hand-over; no entry where they were
     not counted before the address was back."""
@@ -95,6 +97,16 @@ class HandoverEvidence:
     hand-over."""
     zero_ns: int = 0
     """CLOCK_MONOTONIC at the emulator's start, the origin of all times here."""
+    deliveries: Mapping[str, Bins] = field(default_factory=dict)
+    """What each of the client's links delivered to it."""
+
+    def absent(self) -> AbsencesNs:
+        """Return when the client's links had no address."""
+        return self.absences
+
+    def moves(self) -> int:
+        """Return how many hand-overs took place."""
+        return len(self.changes)
 
 
 def read(
@@ -115,6 +127,7 @@ def read(
     done = tuple(_done(untrusted_files.own_text(folder / HANDOVER_STEPS), zero_ns))
     messages = _messages(untrusted_files.own_text(folder / MONITOR), clocks, zero_ns)
     reader = _Reader(handover, hop, done, messages, link)
+    absences = reader.absences()
     return HandoverEvidence(
         began_ns=clocks[0]["monotonic_ns"] - zero_ns,
         ended_ns=clocks[-1]["monotonic_ns"] - zero_ns,
@@ -122,10 +135,11 @@ def read(
         changes=tuple(
             reader.changes(_triggered_ns(untrusted_files.own_text(folder / LINK_EVENTS)))
         ),
-        absences=reader.absences(),
+        absences=absences,
         sockets_left=_sockets_left(done, folder),
         destroyed_after_ns=dict(reader.destroyed()),
         zero_ns=zero_ns,
+        deliveries=deliveries.read(folder, absences),
     )
 
 

@@ -95,7 +95,7 @@ class ObservedHandovers:
 
     def gaps(self) -> Iterator[Observation]:
         """Yield silence and stall of each hand-over; without hand-overs, of the whole attempt."""
-        bins = deliveries.together(self.evidence.deliveries.values())
+        bins = deliveries.together(self.observed.deliveries.values())
         if not bins or (self.handover.happens and not self.judged):
             return
         end, times = self.end_ns // BIN_NS, sorted(bins)
@@ -211,7 +211,7 @@ class ObservedHandovers:
         """The middle of each bin: its packets arrived within half a millisecond of it."""
         return {
             link: [bin_ * BIN_NS + BIN_NS // 2 for bin_ in sorted(bins)]
-            for link, bins in self.evidence.deliveries.items()
+            for link, bins in self.observed.deliveries.items()
         }
 
     @cached_property
@@ -219,7 +219,7 @@ class ObservedHandovers:
         """Bytes delivered before each bin of a link, and before the end."""
         return {
             link: tuple(accumulate((bins[bin_] for bin_ in sorted(bins)), initial=0))
-            for link, bins in self.evidence.deliveries.items()
+            for link, bins in self.observed.deliveries.items()
         }
 
 
@@ -245,9 +245,10 @@ def observed(
     handover: Handover | None, chain: Chain, evidence: AttemptEvidence
 ) -> ObservedHandovers | None:
     """Gather the hand-overs of an attempt; None where there are none."""
-    if handover is None or evidence.handover is None:
+    own = evidence.of(HandoverEvidence)
+    if handover is None or own is None:
         return None
-    return ObservedHandovers(handover, chain, evidence, evidence.handover)
+    return ObservedHandovers(handover, chain, evidence, own)
 
 
 def observations(handovers: ObservedHandovers) -> Iterator[Observation]:

@@ -102,7 +102,7 @@ def _carries(one: Connection, handovers: ObservedHandovers, window: HandoverWind
     else:
         entered, until_ns = window.change.entered, window.until_ns
         since_ns = one["server_first_ns"] - handovers.evidence.link["started_ns"]
-        others = set(handovers.evidence.deliveries) - {entered}
+        others = set(handovers.observed.deliveries) - {entered}
         came = handovers.delivered_bytes(entered, window.change.at_ns, until_ns)
         elsewhere = sum(handovers.delivered_bytes(link, since_ns, until_ns) for link in others)
     client, is_last = handovers.evidence.client, window.until_ns == handovers.end_ns

@@ -24,7 +24,7 @@ from httpbed.campaign.program_versions import ReportedVersion
 from httpbed.experiment import check
 from httpbed.experiment.trial import Check, Trial
 from httpbed.experiment.workload import Download
-from httpbed.experiment.workload import parse as workload_of
+from httpbed.experiment.workload_kinds import parse as workload_of
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.recipe import Recipe
 from httpbed.trial import content, program_roots, tls_certificates

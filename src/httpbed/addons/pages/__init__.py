@@ -9,6 +9,10 @@ from __future__ import annotations
 from httpbed.base.addon import Addon, Verb
 
 ADDON = Addon(
+    provides={
+        "kinds of workload": ("httpbed.addons.pages.page:PageLoad",),
+        "additions to trials": ("httpbed.addons.pages.page_addition:ADDITION",),
+    },
     verbs=(
         Verb(
             "pages",

@@ -23,8 +23,8 @@ from httpbed.base.errors import ConfigError, Mistake
 from httpbed.experiment import parser
 from httpbed.experiment.document import replaced, scenario_document
 from httpbed.experiment.parser import ParsedExperiment
-from httpbed.experiment.workload import Download
-from httpbed.experiment.workload import parse as workload_of
+from httpbed.experiment.workload import Workload
+from httpbed.experiment.workload_kinds import parse as workload_of
 
 Path_ = tuple[str | int, ...]
 
@@ -70,7 +70,7 @@ class Pages:
 
 
 def ensure_all(
-    workloads: Iterable[Download | PageLoad], seed: int, folder: Path, say: Say
+    workloads: Iterable[Workload], seed: int, folder: Path, say: Say
 ) -> dict[str, CachedSite]:
     """Return the site of every page, by its key.
 

@@ -14,19 +14,8 @@ from httpbed.base.errors import RejectedValueError
 from httpbed.base.units import Bytes
 from httpbed.base.value import Value
 from httpbed.experiment.alternatives import chosen
+from httpbed.experiment.workload import PageCapability, PageVisit, Resumption, Workload
 
-Visit = Literal["cold", "warm connection", "repeat view", "resumed", "early data", "discovery"]
-"""The browser's state at the beginning of the load."""
-PageCapability = Literal[
-    "page",
-    "recorded page",
-    "page: warm connection",
-    "page: repeat view",
-    "page: resumed",
-    "page: early data",
-    "page: discovery",
-]
-"""A capability that a page load needs of the client, or of the server."""
 OriginName = Annotated[
     str,
     Field(
@@ -34,11 +23,8 @@ OriginName = Annotated[
         max_length=253,
     ),
 ]
-OWN_ORIGIN = "server.httpbed.test"
-"""Host name of every page but recorded ones, which keep theirs. The .test domain never resolves on
-the Internet (RFC 6761)."""
 MOST_ORIGINS = 200
-_VISITS: Mapping[Visit, PageCapability] = {
+_VISITS: Mapping[PageVisit, PageCapability] = {
     "warm connection": "page: warm connection",
     "repeat view": "page: repeat view",
     "resumed": "page: resumed",
@@ -165,7 +151,7 @@ Page = Annotated[
 """A named page, a synthetic page, the user's own page, or a page from a HAR file."""
 
 
-class PageLoad(Value):
+class PageLoad(Workload):
     """A page with all its resources, loaded by a browser."""
 
     kind: Literal["page"]
@@ -173,7 +159,7 @@ class PageLoad(Value):
     page: Page
     """The page: a name that ``httpbed pages`` lists, ``{ objects = 64, size = "10 kB" }`` for equal
     images, ``{ folder = ... }`` for your own page, or ``{ har = ... }`` for a HAR file."""
-    visit: Visit = "cold"
+    visit: PageVisit = "cold"
     """``cold``: a new browser with an empty profile. ``warm connection``: the browser has a
     connection to the server, but nothing of the page. ``repeat view``: it has loaded the page
     before. ``resumed``: it has a TLS ticket (RFC 8446 section 2.2), but no connection. ``early
@@ -190,7 +176,7 @@ class PageLoad(Value):
         return hashlib.sha256(self.page.model_dump_json().encode()).hexdigest()[:12]
 
     @property
-    def resumption(self) -> Literal["none", "resumed", "early data"]:
+    def resumes(self) -> Resumption:
         """The TLS resumption of the measured load."""
         return self.visit if self.visit in ("resumed", "early data") else "none"
 
@@ -203,9 +189,19 @@ class PageLoad(Value):
             yield _VISITS[self.visit]
 
     @property
-    def visits_before(self) -> int:
-        """Number of processes before the measured one: none, the browser repeats visits itself."""
-        return 0
+    def comes_twice(self) -> bool:
+        """Whether the browser, which repeats visits itself, has made one before."""
+        return self.visit != "cold"
+
+    @property
+    def fetches_twice(self) -> bool:
+        """Whether that visit loads the page."""
+        return self.visit == "repeat view"
+
+    @property
+    def discovers(self) -> bool:
+        """Whether that visit uses another HTTP version."""
+        return self.visit == "discovery"
 
     def requests(self) -> int:
         """Return the number of requests of a cold load; 1 if it is not known yet."""

@@ -7,22 +7,26 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from httpbed.addons.pages.disconnection import end_connections
 from httpbed.base.errors import BedError, SubjectError
 from httpbed.bed.sandbox.dialogue import last_error_line
 from httpbed.bed.sandbox.spec import ProcessSpec
 from httpbed.bed.sandbox.supervisor import Process, Supervisor
+from httpbed.trial.attempt_addition import RunningAddition
 from httpbed.trial.run.servers import started, stop
 
 
 @dataclass
-class RunningOrigins:
-    """The programs behind a trial's servers, by name."""
+class RunningLoads(RunningAddition):
+    """The programs behind a trial's servers, by name, and what browsers' drivers ask for."""
 
     supervisor: Supervisor
     specs: Mapping[str, ProcessSpec]
     starting: Mapping[str, asyncio.Task[Process]]
+    drivers: Mapping[str, ProcessSpec]
+    """Drivers that may ask for the end of their browser's connections, by their folder."""
 
-    async def ready(self) -> None:
+    async def before_clients(self) -> None:
         """Wait until recorded responses can be served.
 
         Raises:
@@ -35,7 +39,11 @@ class RunningOrigins:
                 words = last_error_line(self.supervisor, self.specs[name])
                 raise BedError(f"recorded responses cannot be served: {error}{words}") from None
 
-    async def end(self) -> None:
+    async def beside_clients(self, ended: asyncio.Event) -> None:
+        """End connections for drivers that ask for it before their measured visit."""
+        await end_connections(self.supervisor, self.drivers, ended)
+
+    async def after_clients(self) -> None:
         """End all, so that their logs are complete.
 
         Raises:
@@ -50,9 +58,9 @@ class RunningOrigins:
 
 
 @asynccontextmanager
-async def running_origins(
-    supervisor: Supervisor, specs: Mapping[str, ProcessSpec]
-) -> AsyncIterator[RunningOrigins]:
+async def running_loads(
+    supervisor: Supervisor, origins: Mapping[str, ProcessSpec], drivers: Mapping[str, ProcessSpec]
+) -> AsyncIterator[RunningLoads]:
     """Start the programs, without waiting until they are ready."""
-    async with started(supervisor, specs) as starting:
-        yield RunningOrigins(supervisor, specs, starting)
+    async with started(supervisor, origins) as starting:
+        yield RunningLoads(supervisor, origins, starting, drivers)

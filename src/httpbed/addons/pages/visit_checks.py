@@ -103,7 +103,7 @@ def _connection(
 
 def _resumption(load: PageLoad, document: LoggedRequest | None, of: str) -> Check:
     """Check what the document's handshake resumed; a cold load must resume nothing."""
-    expected = load.resumption
+    expected = load.resumes
     if document is None or (document.resumed is None and document.early_data is None):
         return RESUMPTION.result(where=of, passed=None, figure=NOT_REPORTED, limit=expected)
     used = (bool(document.resumed), bool(document.early_data))

@@ -8,4 +8,6 @@ from __future__ import annotations
 
 from httpbed.base.addon import Addon
 
-ADDON = Addon()
+ADDON = Addon(
+    provides={"additions to trials": ("httpbed.addons.virtual.virtual_addition:ADDITION",)}
+)

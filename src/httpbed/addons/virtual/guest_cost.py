@@ -52,7 +52,7 @@ def cpu_s(scenario: Scenario, share: float = 1.0, *, in_browser: bool = False) -
         in_browser: Whether the measured client is a browser.
     """
     workload = scenario.workload
-    visits = 1 + (workload.kind == "page" and workload.visit != "cold")
+    visits = 1 + workload.comes_twice
     fixed_s = COST.boot_s + COST.proxy_s * len(scenario.roles.proxies)
     transfer_s = _packets_s(scenario)
     if in_browser:

@@ -39,12 +39,8 @@ LEAST_LIMIT_S = 600.0
 LIMIT_PER_S = 2.0
 """The watchdog's limit on this machine's clock, in all and for each second of the time limit. A
 transfer at 10 Mbit/s takes a tenth of its virtual time, one at 1 Gbit/s sixty times as much."""
-_IMPORTED_LATER = (
-    "httpbed.store.packet_log",
-    "httpbed.addons.handover.deliveries",
-    "httpbed.addons.handover.execution",
-)
-"""Modules that only trials with several clients or a hand-over need."""
+_IMPORTED_LATER = "httpbed.store.packet_log"
+"""A module that only trials with several clients or an addition need."""
 
 
 async def run(planned: TrialPlan, setup: CampaignSetup, artifacts: Path) -> Mapping[str, float]:
@@ -63,7 +59,7 @@ async def run(planned: TrialPlan, setup: CampaignSetup, artifacts: Path) -> Mapp
     try:
         work = handed(planned, setup)
         given = await asyncio.to_thread(
-            job.hand_over, folder, inside.__name__, work, None, _IMPORTED_LATER
+            job.hand_over, folder, inside.__name__, work, None, _imported_later(planned)
         )
         with boot.processor() as cpu:
             guest = _guest(planned, _kernel(setup), given, work, cpu)
@@ -78,6 +74,11 @@ async def run(planned: TrialPlan, setup: CampaignSetup, artifacts: Path) -> Mapp
     finally:
         await asyncio.to_thread(shutil.rmtree, folder)
     return phases
+
+
+def _imported_later(planned: TrialPlan) -> tuple[str, ...]:
+    additions = planned.attempt.additions
+    return (_IMPORTED_LATER, *(name for one in additions for name in one.imported_later()))
 
 
 def read_phases(result: Mapping[str, Any]) -> Mapping[str, float]:
@@ -131,7 +132,8 @@ def limit_s(trial: Trial) -> float:
 def _kernel(setup: CampaignSetup) -> GuestKernel:
     if setup.kernel is None:
         raise HostError("no kernel for guests was prepared", "run httpbed toolbox kernel")
-    return setup.kernel
+    kernel: GuestKernel = setup.kernel
+    return kernel
 
 
 def _guest(planned: TrialPlan, kernel: GuestKernel, given: Handed, work: Work, cpu: int) -> Guest:

@@ -34,11 +34,12 @@ from httpbed.experiment.check import (
 )
 from httpbed.experiment.check_descriptor import CheckDescriptor
 from httpbed.experiment.impairments.registry import ALL
-from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Check
+from httpbed.experiment.workload import Download
 from httpbed.trial import request_time
 from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.hops import Chain, HopPath, NetworkHop
+from httpbed.trial.plan import TrialPlan
 
 IMPOSSIBLE = "impossible for this link: "
 """Begins a broken check's figure, and so an invalid attempt's reason."""
@@ -100,6 +101,8 @@ _FORMS: Mapping[str, Callable[[float], str]] = {
 
 def checks(planned: NetworkPlan, evidence: AttemptEvidence) -> Iterator[Check]:
     """Compare one attempt's packet times, bytes and acknowledgements with their bounds."""
+    if not evidence.link:
+        return
     directions = [
         _DirectionEvidence(planned, number, evidence.link)
         for number in range(2 * len(planned.ends))
@@ -113,17 +116,18 @@ def checks(planned: NetworkPlan, evidence: AttemptEvidence) -> Iterator[Check]:
     yield _check(POSSIBLE_ACKNOWLEDGEMENTS, [*_acknowledged(planned, evidence)])
 
 
-def of_subject(
-    scenario: Scenario, planned: NetworkPlan, chains: Sequence[Chain], evidence: AttemptEvidence
-) -> Iterator[Check]:
+def of_subject(trial: TrialPlan, evidence: AttemptEvidence) -> Iterator[Check]:
     """Compare the times of handshakes and of the request, and the bodies, with their bounds.
 
     A client that has its bodies earlier than its links can carry them did not get them there.
     """
+    if not evidence.link:
+        return
+    planned, chains = trial.network, trial.chains
     hops = [hop for chain in chains for hop in chain.hops]
     times = [
         *_handshakes(planned, hops, evidence),
-        *(() if scenario.handover else _request_time(planned, chains[0], evidence)),
+        *(() if trial.scenario.handover else _request_time(planned, chains[0], evidence)),
     ]
     yield _check(POSSIBLE_REQUESTS, times)
     bodies = [one for chain in chains for one in _bodies(chain, evidence)]
@@ -310,7 +314,7 @@ def _bodies_bytes(chain: Chain, evidence: AttemptEvidence) -> int:
     files, which depend on the seed alone, and a server could log any length.
     """
     ended = evidence.exits.get(chain.client)
-    if chain.workload.kind == "page" or ended is None or not ended.clean:
+    if not isinstance(chain.workload, Download) or ended is None or not ended.clean:
         return 0
     if evidence.is_cut_off(chain.client):
         return 0

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
-from httpbed.addons.pages import page_checks as page
 from httpbed.experiment.check import (
     CONNECTION_COUNT,
     NOT_RESET,
@@ -21,6 +20,7 @@ from httpbed.experiment.check import (
 )
 from httpbed.experiment.roles import HttpVersion
 from httpbed.experiment.trial import Check
+from httpbed.experiment.workload import Download
 from httpbed.programs.protocol import LoggedRequest
 from httpbed.trial import request_logs
 from httpbed.trial.checks import retry
@@ -28,23 +28,27 @@ from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.hops import Chain, NetworkHop
 from httpbed.trial.request_logs import RequestLog
 
+if TYPE_CHECKING:  # it imports this module
+    from httpbed.trial.checks.registry import JudgedAttempt
+
 TRANSPORTS = {"tcp": "tcp", "quic": "udp"}
 """The emulator's names of the transport protocols."""
 NOT_REPORTED = "not observed: neither side reports it"
 TLS = "1.3"
 
 
-def checks(chain: Chain, evidence: AttemptEvidence, of: str, *, whole: bool) -> Iterator[Check]:
+def checks(chain: Chain, attempt: JudgedAttempt, of: str, *, whole: bool) -> Iterator[Check]:
     """Check all hops of a client's requests.
 
     ``of`` names the client where there are several; ``whole`` says whether it received everything.
     """
+    evidence = attempt.evidence
     yield from spoken(chain, evidence, of)
     for hop in chain.hops:
         yield _resets(hop, evidence, _where(hop, chain, of), whole=whole)
         yield _tls(request_logs.of_hop(hop, chain, evidence), _where(hop, chain, of))
-    yield _connections(chain, evidence, of)
-    if chain.workload.kind == "download":
+    yield from _connections(chain, attempt, of)
+    if isinstance(chain.workload, Download):
         yield _resumption(chain, evidence, of)
     for name in chain.proxies:
         yield _passed_on(name, chain, evidence)
@@ -145,17 +149,26 @@ def _tls_words(request: LoggedRequest) -> str:
     return f"TLS {version} {request.cipher}".rstrip()
 
 
-def _connections(chain: Chain, evidence: AttemptEvidence, where: str) -> Check:
+def _connections(chain: Chain, attempt: JudgedAttempt, where: str) -> Iterator[Check]:
+    count = len(chain.hops[0].opened(attempt.evidence.connections))
+    if isinstance(chain.workload, Download):
+        yield _download_connections(chain, chain.workload, attempt.evidence, count, where)
+    added = (one.check_of_connections(chain, count, where) for one in attempt.added)
+    yield from filter(None, added)
+
+
+def _download_connections(
+    chain: Chain, workload: Download, evidence: AttemptEvidence, count: int, where: str
+) -> Check:
     """Check the number of the client's connections: six parallel files on one are another test."""
-    first, workload = chain.hops[0], chain.workload
-    count = len(first.opened(evidence.connections))
-    if workload.kind == "page":
-        return page.connections(chain, workload, count, where)
-    moves = evidence.handover is not None and bool(evidence.handover.changes)
-    if moves or (chain.roles.client.retry != "none" and retry.attempts(chain, evidence) > 1):
+    if evidence.moves or (
+        chain.roles.client.retry != "none" and retry.attempts(chain, evidence) > 1
+    ):
         return retry.connections(chain, evidence, count, workload.connections, where)
     most = workload.connections
-    exact = first.http_version == "1.1"  # each carries one request at a time, so all are needed
+    exact = (
+        chain.hops[0].http_version == "1.1"
+    )  # each carries one request at a time, so all are needed
     return CONNECTION_COUNT.result(
         where=where,
         passed=count == most if exact else 1 <= count <= most,
@@ -166,7 +179,7 @@ def _connections(chain: Chain, evidence: AttemptEvidence, where: str) -> Check:
 
 def _resumption(chain: Chain, evidence: AttemptEvidence, where: str) -> Check:
     """Compare resumed connections and early data with the workload."""
-    expected = chain.workload.resumption
+    expected = chain.workload.resumes
     for log in request_logs.of_hop(chain.hops[0], chain, evidence):
         resumed = [one.resumed for one in log.requests if one.resumed is not None]
         early = [one.early_data for one in log.requests if one.early_data is not None]

@@ -2,6 +2,7 @@
 
 A family observes checks that need the same evidence. Its checks' descriptors are in
 :mod:`httpbed.experiment.check`; to add a check, describe it there and observe it in its family.
+Addons observe theirs in an :class:`~httpbed.trial.addition.AddedJudgement`.
 """
 
 from __future__ import annotations
@@ -9,44 +10,40 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
-from httpbed.addons.handover import handover_checks as handover
-from httpbed.addons.handover import handover_metrics as metrics
-from httpbed.addons.handover import handover_outcome as outcome
-from httpbed.addons.handover.handover_metrics import ObservedHandovers
-from httpbed.addons.handover.handover_outcome import HandoverVerdict
 from httpbed.experiment.check import SENT
 from httpbed.experiment.trial import Check
 from httpbed.programs.catalog import Catalog
+from httpbed.trial.addition import AddedJudgement, additions
 from httpbed.trial.checks import bed, kernel, link, link_bounds, sent, subject
-from httpbed.trial.checks.subject import ServedContent
 from httpbed.trial.evidence import AttemptEvidence
-from httpbed.trial.plan import TrialPlan
+from httpbed.trial.plan import CampaignSetup, TrialPlan
+
+Judgement = TypeVar("Judgement", bound=AddedJudgement)
 
 
 @dataclass(frozen=True)
 class JudgedAttempt:
-    """What the checks read: the trial's plan, what was served, and the evidence."""
+    """What the checks read: the trial's plan, what was prepared for it, and the evidence."""
 
     planned: TrialPlan
-    catalog: Catalog
-    served: ServedContent
+    setup: CampaignSetup
     evidence: AttemptEvidence
 
-    @cached_property
-    def handovers(self) -> ObservedHandovers | None:
-        """The client's hand-overs; None where there are none, or the client did not run."""
-        planned = self.planned
-        return metrics.observed(planned.scenario.handover, planned.chains[0], self.evidence)
+    @property
+    def catalog(self) -> Catalog:
+        """The recipes of its programs."""
+        return self.setup.catalog
 
     @cached_property
-    def handover_verdicts(self) -> list[HandoverVerdict]:
-        """How the client reacted to each hand-over."""
-        return outcome.verdicts(self.handovers) if self.handovers else []
+    def added(self) -> tuple[AddedJudgement, ...]:
+        """The judgements of additions."""
+        return tuple(one.judgement(self) for one in additions())
 
-
-def _bed(attempt: JudgedAttempt) -> Iterator[Check]:
-    yield from bed.checks(attempt.planned, attempt.catalog, attempt.evidence)
+    def stores_bodies(self, client: str) -> bool:
+        """Whether a client stores what it fetches."""
+        return self.catalog[self.planned.scenario.implementations[client]].stores_bodies
 
 
 def _links(attempt: JudgedAttempt) -> Iterator[Check]:
@@ -57,50 +54,27 @@ def _links(attempt: JudgedAttempt) -> Iterator[Check]:
         yield from link.checks(net.emulator_config, evidence.link, evidence.client_s)
 
 
-def _bounds(attempt: JudgedAttempt) -> Iterator[Check]:
-    if attempt.evidence.link:
-        yield from link_bounds.checks(attempt.planned.network, attempt.evidence)
+def _added_of_bed(attempt: JudgedAttempt) -> Iterator[Check]:
+    for one in attempt.added if attempt.evidence.link else ():
+        yield from one.checks_of_bed()
 
 
-def _network_changes(attempt: JudgedAttempt) -> Iterator[Check]:
-    handover_plan = attempt.planned.scenario.handover
-    if handover_plan and attempt.evidence.link:
-        yield from handover.of_bed(handover_plan, attempt.planned.hops[0], attempt.evidence)
-
-
-def _programs(attempt: JudgedAttempt) -> Iterator[Check]:
-    yield from subject.checks(attempt.planned.chains, attempt.served, attempt.evidence)
-
-
-def _possible_requests(attempt: JudgedAttempt) -> Iterator[Check]:
-    planned = attempt.planned
-    if attempt.evidence.link:
-        yield from link_bounds.of_subject(
-            planned.scenario, planned.network, planned.chains, attempt.evidence
-        )
-
-
-def _sent(attempt: JudgedAttempt) -> Iterator[Check]:
-    yield from sent.checks(attempt.planned, attempt.evidence)
-
-
-def _reactions(attempt: JudgedAttempt) -> Iterator[Check]:
-    if attempt.handovers:
-        yield from handover.first_link(attempt.handovers)
-        yield from handover.of_subject(attempt.handovers, attempt.handover_verdicts)
+def _added_of_subject(attempt: JudgedAttempt) -> Iterator[Check]:
+    for one in attempt.added:
+        yield from one.checks_of_subject()
 
 
 BED_FAMILIES: tuple[Callable[[JudgedAttempt], Iterable[Check]], ...] = (
-    _bed,
+    lambda attempt: bed.checks(attempt.planned, attempt.catalog, attempt.evidence),
     _links,
-    _bounds,
-    _network_changes,
+    lambda attempt: link_bounds.checks(attempt.planned.network, attempt.evidence),
+    _added_of_bed,
 )
 SUBJECT_FAMILIES: tuple[Callable[[JudgedAttempt], Iterable[Check]], ...] = (
-    _programs,
-    _sent,
-    _possible_requests,
-    _reactions,
+    subject.checks,
+    lambda attempt: sent.checks(attempt.planned, attempt.evidence),
+    lambda attempt: link_bounds.of_subject(attempt.planned, attempt.evidence),
+    _added_of_subject,
 )
 
 

@@ -85,8 +85,7 @@ def connections(
     Over HTTP/1.1 a program that retries by itself may open any number.
     """
     first = chain.hops[0]
-    changes = len(evidence.handover.changes) if evidence.handover is not None else 0
-    most *= changes + attempts(chain, evidence)
+    most *= (evidence.moves or 0) + attempts(chain, evidence)
     is_bounded = first.http_version != "1.1"
     return CONNECTION_COUNT.result(
         where=where,

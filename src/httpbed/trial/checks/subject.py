@@ -6,15 +6,10 @@ A broken one makes the outcome failed. A failed trial counts and is never repeat
 from __future__ import annotations
 
 import signal
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from http import HTTPStatus
+from typing import TYPE_CHECKING
 
-from httpbed.addons.pages import page_checks as page
-from httpbed.addons.pages import replay_checks as replay
-from httpbed.addons.pages import visit_checks as visit
-from httpbed.addons.pages.sites.catalog import CachedSite
-from httpbed.addons.pages.sites.site import Site
 from httpbed.bed.sandbox.spec import Exit
 from httpbed.experiment.check import (
     BODIES,
@@ -35,23 +30,13 @@ from httpbed.trial.content import Content, targets
 from httpbed.trial.evidence import AttemptEvidence, Body
 from httpbed.trial.hops import Chain
 
-
-@dataclass(frozen=True)
-class ServedContent:
-    """What the servers could send, and which clients store it."""
-
-    contents: Mapping[str, Content]
-    """The files by path."""
-    sites: Mapping[str, CachedSite]
-    """The sites by the key of their page."""
-    stores: Collection[str]
-    """Names of the clients that store bodies."""
+if TYPE_CHECKING:  # it imports this module
+    from httpbed.trial.checks.registry import JudgedAttempt
 
 
-def checks(
-    chains: Sequence[Chain], served: ServedContent, evidence: AttemptEvidence
-) -> Iterator[Check]:
-    """Check the programs in one attempt with these clients."""
+def checks(attempt: JudgedAttempt) -> Iterator[Check]:
+    """Check the programs in one attempt."""
+    chains, evidence = attempt.planned.chains, attempt.evidence
     yield from _servers(chains, evidence)
     yield _folders(evidence)
     yield from _visits(chains, evidence)
@@ -61,13 +46,13 @@ def checks(
         of = chain.client if len(chains) > 1 else ""
         if evidence.is_cut_off(chain.client):
             if chain.client not in evidence.stopped:
-                yield from map(_excused, _fetched(chain, served, evidence, of))
+                yield from map(_excused, _fetched(chain, attempt, of))
             yield from protocol.spoken(chain, evidence, of)
         elif chain.client in evidence.exits:
-            fetched = [*_fetched(chain, served, evidence, of)]
+            fetched = [*_fetched(chain, attempt, of)]
             yield from fetched
             whole = all(check.passed is not False for check in (ended_well, *fetched))
-            yield from protocol.checks(chain, evidence, of, whole=whole)
+            yield from protocol.checks(chain, attempt, of, whole=whole)
 
 
 def _excused(check: Check) -> Check:
@@ -146,35 +131,21 @@ def _client(chain: Chain, evidence: AttemptEvidence) -> Check:
     return check.model_copy(update={"by_time_limit": ended.timed_out})
 
 
-def _fetched(
-    chain: Chain, served: ServedContent, evidence: AttemptEvidence, where: str
-) -> Iterator[Check]:
-    if chain.workload.kind == "page":
-        site = served.sites[chain.workload.key].site
-        yield from page.checks(chain, chain.workload, site, evidence, where)
-        yield from visit.checks(chain, chain.workload, site.requests(), evidence, where)
-        if site.recorded:
-            yield from _recorded(chain, site, evidence, where)
-    else:
-        yield from _files(chain, chain.workload, served, evidence, where)
+def _fetched(chain: Chain, attempt: JudgedAttempt, where: str) -> Iterator[Check]:
+    if isinstance(chain.workload, Download):
+        yield from _files(chain, chain.workload, attempt, where)
+    for one in attempt.added:
+        yield from one.checks_of_fetched(chain, where)
 
 
-def _recorded(chain: Chain, site: Site, evidence: AttemptEvidence, where: str) -> Iterator[Check]:
-    replayed = [one for name in chain.servers for one in evidence.replayed.get(name, ())]
-    logged = [one for name in chain.servers for one in evidence.reports[name].requests]
-    yield replay.punctual(site, replayed, where)
-    yield from replay.checks(site, logged, replayed, where)
-
-
-def _files(
-    chain: Chain, workload: Download, served: ServedContent, evidence: AttemptEvidence, where: str
-) -> Iterator[Check]:
+def _files(chain: Chain, workload: Download, attempt: JudgedAttempt, where: str) -> Iterator[Check]:
+    evidence, stores = attempt.evidence, attempt.stores_bodies(chain.client)
     retried = chain.roles.client.retry != "none"
     yield (retry.statuses if retried else _statuses)(chain, evidence, where)
-    contents = [served.contents[target.path] for target in targets(workload)]
-    if workload.rounds > 1 or chain.client not in served.stores:
+    contents = [attempt.setup.contents[target.path] for target in targets(workload)]
+    if workload.rounds > 1 or not stores:
         yield _lengths(chain, workload.size, evidence, where)
-    if chain.client in served.stores:
+    if stores:
         stored = evidence.bodies.get(chain.client, [])
         yield _bodies(contents, stored, workload.rounds, where)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,15 +27,15 @@ async def listen(  # noqa: PLR0913 - its sources, and where it writes
     sockets: Mapping[str, ProcessSpec],
     artifacts: Path,
     *,
-    awaited: Mapping[str, asyncio.Event],
+    triggered: Callable[[str], None],
     counters: asyncio.Queue[Mapping[str, Any]],
 ) -> Mapping[str, Any]:
     """Log the emulator's events until its result.
 
     When the first connection of a hop carries data, the sockets of its sender are read: earlier
     there are none, and later they may be gone. The runner reads those that are left at the end.
-    Sets an event of ``awaited`` when the emulator's event of that name happens. Puts each event
-    ``counters`` into the queue.
+    Calls ``triggered`` with the name of each triggered event. Puts each event ``counters`` into the
+    queue.
 
     Raises:
         BedError: The emulator ended, or refused a change.
@@ -46,8 +46,8 @@ async def listen(  # noqa: PLR0913 - its sources, and where it writes
         event = await emulator.next()
         if event["event"] in KEPT_EVENTS:
             kept.append(json.dumps(event) + "\n")
-        if event["event"] == "triggered" and event["name"] in awaited:
-            awaited[event["name"]].set()
+        if event["event"] == "triggered":
+            triggered(event["name"])
         if event["event"] == "counters":
             counters.put_nowait(event)
         if event["event"] == "refused":

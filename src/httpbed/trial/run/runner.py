@@ -13,17 +13,14 @@ import os
 import shutil
 import time
 from collections.abc import AsyncIterator, Coroutine, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from httpbed.addons.handover.signals import Signals
-from httpbed.addons.pages.replay_run import running_origins
 from httpbed.base import untrusted_files
 from httpbed.base.errors import BedError
-from httpbed.base.spellings import TRIGGER
-from httpbed.bed.machine import pressure, realtime
+from httpbed.bed.machine import pressure
 from httpbed.bed.network import running
 from httpbed.bed.network.running import Emulator
 from httpbed.bed.sandbox.dialogue import run_tool, time_bounded
@@ -31,15 +28,15 @@ from httpbed.bed.sandbox.spec import Exit, SandboxSpec
 from httpbed.bed.sandbox.supervisor import PartError, RefusalError, Supervisor, sandbox
 from httpbed.experiment.kept import LINK_RESULT
 from httpbed.trial import fairness, key_log
-from httpbed.trial.artifacts import EVIDENCE, PACKET_LOG, read_object
+from httpbed.trial.artifacts import EVIDENCE, PACKET_LOG
+from httpbed.trial.attempt_addition import RunningAddition
 from httpbed.trial.attempt_plan import BODIES, AttemptPlan, PlannedClient
 from httpbed.trial.run.clients import ClientRuns, run_clients, until_done
 from httpbed.trial.run.clocks import read_clocks
 from httpbed.trial.run.cpu_pressure import CpuPressure
 from httpbed.trial.run.demand_reports import DemandReports, ReportDemand
-from httpbed.trial.run.disconnection import end_connections
 from httpbed.trial.run.emulator_events import listen
-from httpbed.trial.run.servers import RunningServers, running_servers, stop
+from httpbed.trial.run.servers import RunningServers, running_servers
 
 LEAST_FREE_BYTES = 64 * 2**10
 SETTLING_S = 0.05
@@ -95,7 +92,8 @@ async def run(
 def _reduce(attempt: AttemptPlan, artifacts: Path) -> None:
     """Reduce the packet log to tables, and delete it unless the attempt keeps it."""
     file = artifacts / PACKET_LOG
-    if file.exists() and (len(attempt.clients) > 1 or attempt.handover):
+    readers = [one for one in attempt.additions if one.reads_packet_log()]
+    if file.exists() and (len(attempt.clients) > 1 or readers):
         from httpbed.store import packet_log  # noqa: PLC0415 - most trials do without it
 
         try:
@@ -104,13 +102,8 @@ def _reduce(attempt: AttemptPlan, artifacts: Path) -> None:
             raise BedError(f"the emulator's packet log is damaged: {error}") from None
         if len(attempt.clients) > 1:
             fairness.reduce(artifacts, log)
-        if attempt.handover:
-            from httpbed.addons.handover import deliveries  # noqa: PLC0415 - as above
-
-            hop = attempt.hops[0]
-            towards = {path.downstream: path.names[0] for path in hop.paths}
-            origin_ns = hop.first_packet_ns(read_object(artifacts, LINK_RESULT)) or 0
-            deliveries.reduce(artifacts, log, towards, origin_ns)
+        for one in readers:
+            one.reduce(artifacts, log, attempt.hops[0])
     if not attempt.keeps_packet_log:
         file.unlink(missing_ok=True)
 
@@ -128,6 +121,7 @@ class _Run:
     artifacts: Path
     phases: Phases
     demand: DemandReports
+    additions: list[RunningAddition] = field(default_factory=list)
 
     async def perform(self) -> dict[str, Any]:
         """Run the attempt to its end; return the evidence, or why a part could not start."""
@@ -139,34 +133,26 @@ class _Run:
 
     async def _work(self) -> dict[str, Any]:
         await self._make_folders()  # before any program could occupy their names
-        async with (
-            running_origins(self.supervisor, self.attempt.replay_origins) as origins,
-            running_servers(self.supervisor, self.attempt.servers) as servers,
-        ):
+        async with AsyncExitStack() as stack:
+            for one in self.attempt.additions:
+                running_one = one.running(self.supervisor, self.artifacts)
+                self.additions.append(await stack.enter_async_context(running_one))
+            servers = await stack.enter_async_context(
+                running_servers(self.supervisor, self.attempt.servers)
+            )
             emulator = await running.build(self.supervisor, self.attempt.network)
             self.phases.end("network")
-            async with self._monitored():  # before any change of addresses or routes
-                for group in self.attempt.pings:
-                    await asyncio.gather(*(self.supervisor.run(ping.process) for ping in group))
-                self.phases.end("ping")
-                for spec in self.attempt.handover.before() if self.attempt.handover else ():
-                    await run_tool(self.supervisor, spec)
-                await origins.ready()
-                evidence = await self._subject_runs(servers, emulator)
-                await origins.end()
-                return evidence
-
-    @asynccontextmanager
-    async def _monitored(self) -> AsyncIterator[None]:
-        """Log the kernel's address and route messages for the client of hand-overs."""
-        if self.attempt.handover is None:
-            yield
-            return
-        monitor = await self.supervisor.start(self.attempt.handover.monitor)
-        # Its timestamps are as late as the process itself.
-        realtime.promote(self.supervisor.init_pid, monitor.pid)
-        yield
-        await stop(self.supervisor, [monitor])
+            for added in self.additions:
+                await added.network_is_built(emulator)
+            for group in self.attempt.pings:
+                await asyncio.gather(*(self.supervisor.run(ping.process) for ping in group))
+            self.phases.end("ping")
+            for added in self.additions:
+                await added.before_clients()
+            evidence = await self._subject_runs(servers, emulator)
+            for added in self.additions:
+                await added.after_clients()
+            return evidence
 
     async def _subject_runs(self, servers: RunningServers, emulator: Emulator) -> dict[str, Any]:
         failures = await servers.failures()
@@ -177,14 +163,14 @@ class _Run:
         if any(not ended.clean for ended in visits.values()):
             return {"exits": _as_json(visits)}
         killed = pressure.killed_for_memory()
-        signals, clocks = Signals(), []
-        async with self._counting(emulator, signals) as listening:
+        clocks = []
+        async with self._counting(emulator) as listening:
             self.phases.end("counting")
             measures = self.attempt.measures_pressure
             cpu_pressure = await CpuPressure.begin(self.supervisor) if measures else None
             clocks.append(read_clocks())
             async with self.demand.reported(emulator):
-                runs = await self._while_emulated(emulator, listening, signals)
+                runs = await self._while_emulated(listening)
             clocks.append(read_clocks())
             waited = await cpu_pressure.end() if cpu_pressure else {}
             self.phases.end("client")
@@ -223,9 +209,7 @@ class _Run:
         return ended
 
     @asynccontextmanager
-    async def _counting(
-        self, emulator: Emulator, signals: Signals
-    ) -> AsyncIterator[asyncio.Task[Any]]:
+    async def _counting(self, emulator: Emulator) -> AsyncIterator[asyncio.Task[Any]]:
         """Have the emulator draw impairments and count packets while the context lasts.
 
         Where the kernel carries the packets, its counters are read before and after each order to
@@ -234,7 +218,7 @@ class _Run:
         await self._count("before-start")
         await emulator.start_counting()
         await self._count("after-start")
-        listening = asyncio.create_task(self._listen(emulator, signals))
+        listening = asyncio.create_task(self._listen(emulator))
         try:
             yield listening
             await self._count("before-stop")
@@ -246,46 +230,34 @@ class _Run:
         finally:
             listening.cancel()
 
-    def _listen(self, emulator: Emulator, signals: Signals) -> Coroutine[Any, Any, Any]:
-        awaited, counters = {TRIGGER: signals.triggered}, self.demand.counters
+    def _listen(self, emulator: Emulator) -> Coroutine[Any, Any, Any]:
+        def triggered(name: str) -> None:
+            for one in self.additions:
+                one.on_trigger(name)
+
         arguments = (self.attempt.hops, self.attempt.sockets, self.artifacts)
-        return listen(self.supervisor, emulator, *arguments, awaited=awaited, counters=counters)
+        counters = self.demand.counters
+        return listen(self.supervisor, emulator, *arguments, triggered=triggered, counters=counters)
 
     async def _count(self, when: str) -> None:
         """Read the kernel's counters, where it carries the packets."""
         for spec in self.attempt.network.counter_readings(when):
             await run_tool(self.supervisor, spec)
 
-    async def _while_emulated(
-        self, emulator: Emulator, listening: asyncio.Task[Any], signals: Signals
-    ) -> ClientRuns:
-        """Run the clients and the hand-overs until the clients end or the emulator fails."""
-        handovers = asyncio.create_task(self._hand_over(emulator, signals))
+    async def _while_emulated(self, listening: asyncio.Task[Any]) -> ClientRuns:
+        """Run the clients and what is beside them until they end or the emulator fails."""
+        ended = asyncio.Event()
+        beside = [asyncio.create_task(one.beside_clients(ended)) for one in self.additions]
         clients = asyncio.create_task(run_clients(self.supervisor, self.attempt.clients))
-        clients.add_done_callback(lambda _: signals.ended.set())
-        disconnects = asyncio.create_task(self._disconnect())
+        clients.add_done_callback(lambda _: ended.set())
         try:
-            await until_done(clients, {listening, handovers, disconnects})
-            await handovers  # which finishes its current step
+            await until_done(clients, {listening, *beside})
+            await asyncio.gather(*beside)  # which finish their current step
             return clients.result()
         finally:
-            for task in (clients, handovers, disconnects):
+            for task in (clients, *beside):
                 task.cancel()
-            await asyncio.gather(clients, handovers, disconnects, return_exceptions=True)
-
-    async def _hand_over(self, emulator: Emulator, signals: Signals) -> None:
-        if handovers := self.attempt.handover:
-            # It imports the schema of experiments, and most trials do without.
-            from httpbed.addons.handover.execution import execute  # noqa: PLC0415
-
-            await execute(self.supervisor, emulator, handovers, signals, self.artifacts)
-
-    async def _disconnect(self) -> None:
-        """End connections for browser drivers that ask for it before their measured visit."""
-        loads = [(one.part, one.process) for one in self.attempt.clients]
-        warm = {part.name: run for part, run in loads if part.page and part.page.visit != "cold"}
-        if warm:
-            await end_connections(self.supervisor, warm)
+            await asyncio.gather(clients, *beside, return_exceptions=True)
 
     async def _read_sockets(self) -> None:
         """Read the senders' sockets that are left again; the output follows that of before."""

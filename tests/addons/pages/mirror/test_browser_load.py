@@ -8,7 +8,7 @@ import pytest
 
 from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
 from httpbed.addons.pages.mirror import browser_load
-from httpbed.addons.pages.page import OWN_ORIGIN
+from httpbed.experiment.workload import OWN_ORIGIN
 
 OWN = f"https://{OWN_ORIGIN}"
 

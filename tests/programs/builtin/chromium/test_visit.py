@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from httpbed.addons.pages.page import Visit
+from httpbed.experiment.workload import PageVisit
 from httpbed.programs.builtin.chromium import visit as visits
 
 URL = "https://a.test/page.html"
@@ -14,7 +14,7 @@ URL = "https://a.test/page.html"
 
 def test_the_driver_knows_every_visit() -> None:
     """The driver cannot import the experiments' list."""
-    assert set(visits.VISITS) == set(get_args(Visit))
+    assert set(visits.VISITS) == set(get_args(PageVisit))
 
 
 @pytest.mark.parametrize("visit", ["warm connection", "resumed", "early data", "discovery"])

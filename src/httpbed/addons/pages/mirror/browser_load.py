@@ -12,13 +12,14 @@ from typing import Any
 from httpbed.addons.pages.load import driver_output
 from httpbed.addons.pages.load.browser_load import BrowserLoad
 from httpbed.addons.pages.load.driver_output import LoadError
-from httpbed.addons.pages.page import OWN_ORIGIN, PageLoad
+from httpbed.addons.pages.page import PageLoad
 from httpbed.addons.pages.sites import site as sites
 from httpbed.addons.pages.sites.catalog import CachedSite
 from httpbed.addons.pages.sites.site import Site
 from httpbed.base import untrusted_files
 from httpbed.base.errors import BedError
 from httpbed.campaign import campaign_setup, preparation
+from httpbed.experiment.workload import OWN_ORIGIN
 from httpbed.programs.catalog import Catalog
 from httpbed.trial import isolation
 from httpbed.trial.plan import CampaignSetup

@@ -20,10 +20,10 @@ from httpbed.addons.pages.mirror import crawler, local_folder
 from httpbed.addons.pages.mirror.browser_load import LoadedRequests
 from httpbed.addons.pages.mirror.crawler import CollectedPage, Fetch, MirrorLimits
 from httpbed.addons.pages.mirror.file_names import OTHERS
-from httpbed.addons.pages.page import OWN_ORIGIN
 from httpbed.addons.pages.sites import site as sites
 from httpbed.addons.pages.sites.site import Site, file_of, url_path, write_files
 from httpbed.base.errors import ConfigError, Mistake
+from httpbed.experiment.workload import OWN_ORIGIN
 
 MOST_ROUNDS = 5
 Files = dict[str, bytes]

@@ -16,7 +16,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from httpbed.addons.pages.page import OWN_ORIGIN, NamedPage
+from httpbed.addons.pages.page import NamedPage
 from httpbed.addons.pages.sites import content_types, corpus, packages, repair
 from httpbed.addons.pages.sites import site as sites
 from httpbed.addons.pages.sites.corpus import CorpusPage, Package
@@ -24,6 +24,7 @@ from httpbed.addons.pages.sites.maker import Outline, Say
 from httpbed.addons.pages.sites.packages import Tree
 from httpbed.addons.pages.sites.site import Site, file_of, url_path, write_files
 from httpbed.base.errors import HostError
+from httpbed.experiment.workload import OWN_ORIGIN
 
 MOST_TEXT_BYTES = 2**26
 """Larger pages and style sheets are copied without repair."""

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from httpbed.addons.pages.page import OWN_ORIGIN, KnownPage
+from httpbed.addons.pages.page import KnownPage
 from httpbed.addons.pages.sites.site import Site
 from httpbed.base.errors import Mistake
+from httpbed.experiment.workload import OWN_ORIGIN
 
 Say = Callable[[str], None]
 ICON_PATH = "/favicon.ico"

@@ -23,13 +23,13 @@ from httpbed.base.errors import ConfigError, Mistake
 from httpbed.base.value import Value
 from httpbed.experiment import validation_messages
 from httpbed.experiment.parser import format_path
+from httpbed.programs.protocol import PRIOR_PATH
 
 SITE_FILE = "site.json"
 FILES = "files"
 SCHEMA = 1
 RESERVED = ".httpbed"
 """Folder of each origin that belongs to httpbed."""
-PRIOR_PATH = f"/{RESERVED}/prior.txt"
 PRIOR_BYTES = 1000
 """Size of that file, which visits before the measured one request."""
 MOST_RESOURCES = 20_000

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from httpbed.addons.pages.page import OWN_ORIGIN
 from httpbed.addons.pages.sites import site as sites
 from httpbed.addons.pages.sites.site import Site
+from httpbed.experiment.workload import OWN_ORIGIN
 
 ENTRY = "/index.html"
 

@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import pytest
 
+from httpbed.addons.pages import disconnection
 from httpbed.bed.sandbox.spec import ProcessSpec
-from httpbed.trial.run import disconnection
 
 
 def test_only_the_sockets_of_the_ports_are_ended() -> None:
@@ -65,9 +65,14 @@ def test_a_driver_is_answered_a_bounded_number_of_times(tmp_path: Path) -> None:
             """Answer the driver."""
 
     drivers = {name: ProcessSpec(("driver",), host="client") for name in ("greedy", "quiet")}
-    ending = disconnection.end_connections(cast("Any", Supervisor()), drivers)
-    with pytest.raises(TimeoutError):
-        asyncio.run(asyncio.wait_for(ending, 30 * disconnection.LOOK_S))
+
+    async def run() -> None:
+        ended = asyncio.Event()
+        ending = disconnection.end_connections(cast("Any", Supervisor()), drivers, ended)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(ending, 30 * disconnection.LOOK_S)
+
+    asyncio.run(run())
     assert len(served) == disconnection.MOST_TIMES
 
 

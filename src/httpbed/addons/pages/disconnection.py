@@ -27,15 +27,18 @@ _MOST_PORTS = 128
 _PORTS = range(1, 2**16)
 
 
-async def end_connections(supervisor: Supervisor, clients: Mapping[str, ProcessSpec]) -> None:
-    """Carry out drivers' requests until cancelled, at most :data:`MOST_TIMES` of each driver.
+async def end_connections(
+    supervisor: Supervisor, clients: Mapping[str, ProcessSpec], ended: asyncio.Event
+) -> None:
+    """Carry out drivers' requests until the clients have ended, :data:`MOST_TIMES` of each driver.
 
     Args:
         supervisor: The sandbox.
         clients: The process of each driver, by the name of the driver's folder.
+        ended: Set when the measured client has ended.
     """
     requests = dict.fromkeys(clients, 0)
-    while any(times < MOST_TIMES for times in requests.values()):
+    while not ended.is_set() and any(times < MOST_TIMES for times in requests.values()):
         await asyncio.sleep(LOOK_S)
         for name, number in requests.items():
             if number == MOST_TIMES:

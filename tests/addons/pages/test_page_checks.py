@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from httpbed.addons.pages import page_checks
-from httpbed.addons.pages.page import OWN_ORIGIN, PageLoad
+from httpbed.addons.pages.page import PageLoad
 from httpbed.addons.pages.sites.catalog import CachedSite
 from httpbed.addons.pages.sites.site import RecordedAnswer, Resource, Site
 from httpbed.experiment.roles import HttpVersion
 from httpbed.experiment.trial import Check
+from httpbed.experiment.workload import OWN_ORIGIN
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
 from httpbed.trial import verdict
 from httpbed.trial.checks import subject
-from httpbed.trial.checks.subject import ServedContent
+from httpbed.trial.checks.registry import JudgedAttempt
 from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.hops import Chain
-from recorded import H3_CLEAN, attempt, chains, recorded_evidence
+from httpbed.trial.plan import CampaignSetup
+from recorded import CATALOG, H3_CLEAN, attempt, chains, nothing_built, planned, recorded_evidence
 
 PATHS = ("/index.html", "/0.jpeg", "/a.css")
 OTHER = "other.test"
@@ -213,6 +216,9 @@ def test_a_load_at_its_time_limit_timed_out_and_did_not_fail() -> None:
     exits = {"client": replace(found.exits["client"], timed_out=True)}
     found = replace(found, exits=exits)
     chain = chain_of(load())
-    served = ServedContent({}, {load().key: CachedSite(SITE, attempt(H3_CLEAN))}, ())
-    checks = list(subject.checks([chain], served, found))
+    sites = {load().key: CachedSite(SITE, attempt(H3_CLEAN))}
+    loaded = planned(H3_CLEAN)
+    vars(loaded)["chains"] = (chain,)
+    prepared = CampaignSetup(CATALOG, nothing_built(), Path(), {}, sites=sites)
+    checks = list(subject.checks(JudgedAttempt(loaded, prepared, found)))
     assert verdict.outcome(checks, found).kind == "timed out", broken(checks)

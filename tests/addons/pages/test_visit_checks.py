@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from httpbed.addons.pages import visit_checks
-from httpbed.addons.pages.page import PageLoad, Visit
+from httpbed.addons.pages.page import PageLoad
 from httpbed.experiment.trial import Check
+from httpbed.experiment.workload import PageVisit
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
 from httpbed.trial import evidence
 from httpbed.trial.hops import Chain
@@ -28,7 +29,7 @@ def asked(path: str, connection: str, **more: Any) -> LoggedRequest:
 
 
 PAGE = tuple(asked(path, "b") for path in (DOCUMENT, IMAGE, STYLE))
-RIGHT: dict[Visit, tuple[tuple[LoggedRequest, ...], tuple[LoggedRequest, ...]]] = {
+RIGHT: dict[PageVisit, tuple[tuple[LoggedRequest, ...], tuple[LoggedRequest, ...]]] = {
     "cold": ((), PAGE),
     "warm connection": ((asked(PRIOR, "b"),), PAGE),
     "repeat view": (tuple(replace(one, connection="a") for one in PAGE), PAGE[:1]),
@@ -42,7 +43,7 @@ RIGHT: dict[Visit, tuple[tuple[LoggedRequest, ...], tuple[LoggedRequest, ...]]] 
 """What was asked before and measured, in each visit."""
 
 
-def load(visit: Visit) -> PageLoad:
+def load(visit: PageVisit) -> PageLoad:
     """Load a page."""
     return PageLoad.model_validate(
         {"kind": "page", "page": {"objects": 2, "size": "1 kB"}, "visit": visit}
@@ -50,14 +51,14 @@ def load(visit: Visit) -> PageLoad:
 
 
 def judged(
-    visit: Visit, before: tuple[LoggedRequest, ...], measured: tuple[LoggedRequest, ...]
+    visit: PageVisit, before: tuple[LoggedRequest, ...], measured: tuple[LoggedRequest, ...]
 ) -> set[str]:
     """Return the names of the checks that do not pass."""
     return {check.name for check in checks(visit, before, measured) if check.passed is not True}
 
 
 def checks(
-    visit: Visit, before: tuple[LoggedRequest, ...], measured: tuple[LoggedRequest, ...]
+    visit: PageVisit, before: tuple[LoggedRequest, ...], measured: tuple[LoggedRequest, ...]
 ) -> list[Check]:
     """Check a visit that browser and server report alike."""
     (chain,) = chains(H3_CLEAN)
@@ -68,7 +69,7 @@ def checks(
 
 
 @pytest.mark.parametrize("visit", RIGHT)
-def test_every_visit_passes_as_itself_only(visit: Visit) -> None:
+def test_every_visit_passes_as_itself_only(visit: PageVisit) -> None:
     """Each kind of visit fails the checks of all others."""
     told = RIGHT[visit]
     assert judged(visit, *told) == set()
@@ -89,7 +90,7 @@ def test_every_visit_passes_as_itself_only(visit: Visit) -> None:
     ],
 )
 def test_each_deviation_of_a_visit_breaks_one_check(
-    visit: Visit, measured: tuple[LoggedRequest, ...], broken: set[str]
+    visit: PageVisit, measured: tuple[LoggedRequest, ...], broken: set[str]
 ) -> None:
     """One difference breaks one check."""
     assert judged(visit, RIGHT[visit][0], measured) == broken

@@ -1,0 +1,166 @@
+"""What page loads add to trials: sites behind servers, recorded responses, and checks of loads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from httpbed.addons.pages import page_checks, replay_checks, replay_plan, visit_checks
+from httpbed.addons.pages.page import PageLoad, RecordedPage
+from httpbed.addons.pages.replay_plan import ReplayLogEntry
+from httpbed.addons.pages.sites.site import FILES, Site
+from httpbed.bed.sandbox.spec import ProcessSpec
+from httpbed.bed.sandbox.supervisor import Supervisor
+from httpbed.bed.toolbox.toolbox import Contents
+from httpbed.experiment.scenario import Scenario
+from httpbed.experiment.trial import Check
+from httpbed.experiment.workload import OWN_ORIGIN, Workload
+from httpbed.programs.protocol import PageToLoad, Part
+from httpbed.trial.addition import (
+    AddedEvidence,
+    AddedJudgement,
+    AttemptFiles,
+    PlannedParts,
+    TrialAddition,
+)
+from httpbed.trial.attempt_addition import AttemptAddition, RunningAddition
+from httpbed.trial.hops import Chain
+from httpbed.trial.plan import CampaignSetup
+
+SITES = "/sites"
+REPLAY_ORIGIN = Contents("trixie", frozenset({"python3"}))
+"""What the program that answers for recorded sites needs."""
+
+
+def site_folder(load: PageLoad) -> str:
+    """Return the path of a site's folder of origins, as servers see it."""
+    return f"{SITES}/{load.key}"
+
+
+@dataclass(frozen=True)
+class PlannedLoads(AttemptAddition):
+    """The programs that answer for recorded sites, and drivers that end connections."""
+
+    origins: Mapping[str, ProcessSpec]
+    """Behind each server that has a recorded site, by their own names."""
+    drivers: Mapping[str, ProcessSpec]
+    """Of browsers that visit the page before the measured load."""
+
+    def programs(self) -> Mapping[str, ProcessSpec]:
+        """Return the programs behind servers."""
+        return self.origins
+
+    def running(
+        self, supervisor: Supervisor, artifacts: Path
+    ) -> AbstractAsyncContextManager[RunningAddition]:
+        """Return what starts and ends the programs, and serves drivers."""
+        from httpbed.addons.pages import replay_run  # noqa: PLC0415 - it runs
+
+        del artifacts
+        return replay_run.running_loads(supervisor, self.origins, self.drivers)
+
+    def imported_later(self) -> tuple[str, ...]:
+        """Name the module that runs it."""
+        return ("httpbed.addons.pages.replay_run",)
+
+
+@dataclass(frozen=True)
+class ReplayEvidence(AddedEvidence):
+    """What the programs behind servers report."""
+
+    replayed: Mapping[str, Sequence[ReplayLogEntry]]
+    """Requests answered from a recorded site, by server."""
+
+
+@dataclass(frozen=True)
+class PageJudgement(AddedJudgement):
+    """Whether each browser loaded its page as the trial asks."""
+
+    def checks_of_fetched(self, chain: Chain, where: str) -> Iterator[Check]:
+        """Check a page load: its resources, its visit, and the answers of a recorded site."""
+        load, evidence = chain.workload, self.attempt.evidence
+        if not isinstance(load, PageLoad):
+            return
+        site: Site = self.attempt.setup.sites[load.key].site
+        yield from page_checks.checks(chain, load, site, evidence, where)
+        yield from visit_checks.checks(chain, load, site.requests(), evidence, where)
+        if not site.recorded:
+            return
+        replays = evidence.of(ReplayEvidence)
+        by_server = replays.replayed if replays else {}
+        replayed = [entry for name in chain.servers for entry in by_server.get(name, ())]
+        logged = [one for name in chain.servers for one in evidence.reports[name].requests]
+        yield replay_checks.punctual(site, replayed, where)
+        yield from replay_checks.checks(site, logged, replayed, where)
+
+    def check_of_connections(self, chain: Chain, count: int, where: str) -> Check | None:
+        """Check that a browser opened no more connections than one of its protocol does."""
+        if not isinstance(chain.workload, PageLoad):
+            return None
+        return page_checks.connections(chain, chain.workload, count, where)
+
+
+@dataclass(frozen=True)
+class PageAddition(TrialAddition):
+    """Page loads in trials."""
+
+    name: str = "page loads"
+    judgement: type[AddedJudgement] = field(default=PageJudgement, init=False)
+
+    def part(self, part: Part, workload: Workload) -> Part:
+        """Return a browser, or a server with the site, as they are told."""
+        if not isinstance(workload, PageLoad):
+            return part
+        folder, page = site_folder(workload), workload.page
+        is_recorded = isinstance(page, RecordedPage)
+        told = PageToLoad(
+            entry=page.entry or "/",
+            origins=tuple(page.origins or [OWN_ORIGIN]),
+            visit=workload.visit,
+            viewport=workload.viewport,
+            net_log=workload.net_log,
+            replayed=is_recorded,
+            no_icon=page.icon is False,
+        )
+        return replace(part, page=told, content=folder if is_recorded else f"{folder}/0")
+
+    def plan(self, planned: PlannedParts) -> PlannedLoads | None:
+        """Plan what is behind servers of recorded sites, and beside browsers."""
+        origins = {
+            replay_plan.name(name): replay_plan.process(part)
+            for name, part in planned.parts.items()
+            if part.role == "server" and part.page and part.page.replayed
+        }
+        drivers = {
+            one.part.name: one.process
+            for one in planned.clients
+            if one.part.page and one.part.page.visit != "cold"
+        }
+        return PlannedLoads(origins, drivers) if origins or drivers else None
+
+    def roots(self, workloads: Iterable[Workload]) -> Mapping[str, Contents]:
+        """Return the root of the program that answers for recorded sites."""
+        pages = [one.page for one in workloads if isinstance(one, PageLoad)]
+        replays = any(isinstance(page, RecordedPage) for page in pages)
+        return {replay_plan.ROOT: REPLAY_ORIGIN} if replays else {}
+
+    def served(self, setup: CampaignSetup, scenario: Scenario) -> dict[str, Path]:
+        """Return the sites of a scenario."""
+        pages = [one for one in scenario.workloads() if isinstance(one, PageLoad)]
+        return {site_folder(page): setup.sites[page.key].folder / FILES for page in pages}
+
+    def read(self, files: AttemptFiles) -> ReplayEvidence | None:
+        """Read which requests were answered from recorded sites."""
+        loads = files.planned.attempt.addition(PlannedLoads)
+        servers = [hop.server for hop in files.planned.hops]
+        recorded = [name for name in servers if loads and replay_plan.name(name) in loads.origins]
+        if not recorded:
+            return None
+        return ReplayEvidence(
+            {name: replay_plan.read(files.folder / replay_plan.name(name)) for name in recorded}
+        )
+
+
+ADDITION = PageAddition()

@@ -1,0 +1,178 @@
+"""Additions to trials: what an addon plans, reads and judges in each trial, at one seam.
+
+An addon registers a :class:`TrialAddition`. Where a trial has something for it, it plans an
+:class:`~httpbed.trial.attempt_addition.AttemptAddition`, which the runner carries out, reads what
+that left as evidence, and judges it beside the checks and observations that every attempt has. The
+descriptors of its checks and metrics are registered in :mod:`httpbed.experiment`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from httpbed.base.addon import Seam
+from httpbed.bed.network.plan import NetworkPlan
+from httpbed.bed.sandbox.spec import ProcessSpec
+from httpbed.bed.toolbox.toolbox import Contents
+from httpbed.experiment.handover import HandoverEvent
+from httpbed.experiment.metric import Observation
+from httpbed.experiment.scenario import Scenario
+from httpbed.experiment.topology import Topology
+from httpbed.experiment.trial import Check, Trial
+from httpbed.experiment.workload import Workload
+from httpbed.programs.protocol import Part
+from httpbed.trial.attempt_addition import AttemptAddition
+from httpbed.trial.attempt_plan import PlannedClient
+from httpbed.trial.hops import Chain
+
+if TYPE_CHECKING:  # they ask the seam
+    from httpbed.trial.checks.registry import JudgedAttempt
+    from httpbed.trial.plan import CampaignSetup, TrialPlan
+
+AbsencesNs = Mapping[str, Sequence[tuple[int, int]]]
+"""For each link of the client that lost its address, the spans without one, in ns since the
+emulator's start."""
+
+
+@dataclass(frozen=True)
+class PlannedParts:
+    """What the rest of a trial's plan is, when an addition is planned."""
+
+    scenario: Scenario
+    network: NetworkPlan
+    parts: Mapping[str, Part]
+    clients: Sequence[PlannedClient]
+    """The measured client, then its competitors."""
+
+
+@dataclass(frozen=True)
+class AttemptFiles:
+    """What an attempt left, for an addition to read."""
+
+    planned: TrialPlan
+    folder: Path
+    evidence: Mapping[str, Any]
+    """httpbed's own; empty if the attempt left none."""
+    link: Mapping[str, Any]
+    """The emulator's result; empty if the client did not run."""
+
+
+@dataclass(frozen=True)
+class AddedEvidence:
+    """What an addition read. What all checks need to know of it is here."""
+
+    def absent(self) -> AbsencesNs:
+        """Return when the client's links had no address."""
+        return {}
+
+    def moves(self) -> int | None:
+        """Return how often the client's network changed; None if it could not."""
+        return None
+
+
+@dataclass(frozen=True)
+class AddedJudgement:
+    """An addition's judgement of one attempt."""
+
+    attempt: JudgedAttempt
+
+    def checks_of_bed(self) -> Iterable[Check]:
+        """Check what the bed did for the addition."""
+        return ()
+
+    def checks_of_subject(self) -> Iterable[Check]:
+        """Check what the programs under test did of it."""
+        return ()
+
+    def checks_of_fetched(self, chain: Chain, where: str) -> Iterable[Check]:
+        """Check what a client fetched, if its workload is of the addition's kind."""
+        del chain, where
+        return ()
+
+    def check_of_connections(self, chain: Chain, count: int, where: str) -> Check | None:
+        """Check the number of a client's connections, if its workload is of the addition's kind."""
+        del chain, count, where
+        return None
+
+    def observations(self) -> Iterable[Observation]:
+        """Observe the addition's metrics."""
+        return ()
+
+    def handovers(self) -> list[HandoverEvent] | None:
+        """Return the client's hand-overs; None where there are none, or the client did not run."""
+        return None
+
+    def remark(self) -> str:
+        """Say what explains that the client failed; empty if nothing does."""
+        return ""
+
+
+@dataclass(frozen=True)
+class TrialAddition:
+    """What an addon adds to trials; each method does nothing unless it is overridden."""
+
+    name: str
+    judgement: type[AddedJudgement] = field(default=AddedJudgement, init=False)
+
+    def topology(self, scenario: Scenario, topology: Topology) -> Topology:
+        """Return the topology with what the addition needs in it."""
+        del scenario
+        return topology
+
+    def nat(self, scenario: Scenario) -> Collection[int]:
+        """Return the indices of links that need a NAT at their second host."""
+        del scenario
+        return ()
+
+    def part(self, part: Part, workload: Workload) -> Part:
+        """Return a part with the addition's task; ``workload`` is that of its client."""
+        del workload
+        return part
+
+    def process(self, trial: Trial, process: ProcessSpec) -> ProcessSpec:
+        """Return the process of a program under test as the trial needs it."""
+        del trial
+        return process
+
+    def plan(self, planned: PlannedParts) -> AttemptAddition | None:
+        """Plan what is added to an attempt; None if nothing is."""
+        del planned
+        return None
+
+    def roots(self, workloads: Iterable[Workload]) -> Mapping[str, Contents]:
+        """Return the root filesystems that its own programs need, by the names they use."""
+        del workloads
+        return {}
+
+    def shared(self, setup: CampaignSetup, trial: TrialPlan) -> dict[str, Path]:
+        """Return files that every process of a trial sees: path in the sandbox -> path here."""
+        del setup, trial
+        return {}
+
+    def served(self, setup: CampaignSetup, scenario: Scenario) -> dict[str, Path]:
+        """Return files that only servers see."""
+        del setup, scenario
+        return {}
+
+    def read(self, files: AttemptFiles) -> AddedEvidence | None:
+        """Read what the addition left; None if it left nothing."""
+        del files
+        return None
+
+
+TRIAL_ADDITIONS = Seam("additions to trials", TrialAddition)
+
+
+@cache
+def additions() -> tuple[TrialAddition, ...]:
+    """Return what the installed addons add to trials."""
+    return TRIAL_ADDITIONS.provided()
+
+
+def planned(parts: PlannedParts) -> Iterator[AttemptAddition]:
+    """Plan everything that addons add to an attempt."""
+    yield from filter(None, (one.plan(parts) for one in additions()))
