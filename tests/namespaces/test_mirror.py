@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+import web_hosts as webs
 from browsing import SHELL, catalog
 from httpbed.addons.pages.load import driver_output
-from httpbed.addons.pages.mirror import curl, session
-from httpbed.addons.pages.mirror.browser_load import BrowserLoader, LoadedRequests, differences
-from httpbed.addons.pages.mirror.crawler import MirrorLimits
-from httpbed.addons.pages.mirror.ssrf_guard import Permission
+from httpbed.addons.pages.mirror import folder, url, way_out
+from httpbed.addons.pages.mirror.loader import BrowserLoader
+from httpbed.addons.pages.mirror.recorder import Recorder
+from httpbed.addons.pages.mirror.url import MirroredPage
+from httpbed.addons.pages.mirror.way_out import Permission
 from httpbed.addons.pages.sites import catalog as catalog_of_sites
 from httpbed.addons.pages.sites import content_types
 from httpbed.base.errors import ConfigError
-from web import PNG, web
+from web_hosts import PNG, web_hosts
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
-
-AMPLE = MirrorLimits(1_000_000, 100, 60.0)
 
 
 @pytest.fixture
@@ -28,36 +29,83 @@ def loader() -> BrowserLoader:
     return BrowserLoader(catalog(), SHELL, "nginx", print)
 
 
+def _mirrored(page: str, har: Path, loader: BrowserLoader) -> tuple[MirroredPage, list[str]]:
+    said: list[str] = []
+    recorder = Recorder(catalog(), SHELL, 20, said.append)
+    return url.mirror(page, har, recorder, loader), said
+
+
+def _bodies(har: Path) -> dict[str, bool]:
+    """Return whether each recorded response has its body."""
+    entries = json.loads(har.read_text())["log"]["entries"]
+    return {one["request"]["url"]: "text" in one["response"]["content"] for one in entries}
+
+
 def test_a_page_is_mirrored_with_what_its_scripts_insert(
-    tmp_path: Path, loader: BrowserLoader
+    tmp_path: Path, loader: BrowserLoader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The mirror holds two hosts' resources, a lazy image and one of an imported sheet."""
-    program = curl.command(print)
-    with web() as (main, other):
-        servers = [one.partition(":") for one in (main, other)]
+    """Both hosts' resources are recorded; a body that names a port is replayed by a skeleton."""
+    monkeypatch.setenv("no_proxy", "*")
+    with web_hosts() as (main, other):
+        places = [one.partition(":") for one in (main, other)]
         both = Permission(
-            frozenset(host for host, _, _ in servers), frozenset(int(port) for *_, port in servers)
+            frozenset(host for host, _, _ in places), frozenset(int(port) for *_, port in places)
         )
-        source = session.from_url(
-            f"http://{main}/",
-            lambda urls, most, left: curl.fetch(
-                program, urls, most_bytes=most, time_limit_s=left, permission=both
-            ),
-            AMPLE,
-            strip=False,
-        )
-        site = session.mirror(source, tmp_path / "mine", loader, print)
-    asked = {one.path: one.requested for one in site.resources if not one.path.startswith("/evil/")}
-    folder = f"/-/{other}"
-    assert asked == dict.fromkeys(
-        [
-            *("/start.html", "/a.png", "/lazy.png", f"{folder}/css.css", f"{folder}/deep.css"),
-            *(f"{folder}/bg.png", f"{folder}/app.js", f"{folder}/in.png"),
-        ],
-        1,
-    )
-    assert (tmp_path / f"mine/files/0/-/{other}/in.png").read_bytes() == PNG
-    assert differences(site, LoadedRequests({"/start.html": 1}, (), (), "")) != []
+
+        async def permitted(_: str) -> Permission:
+            return both
+
+        monkeypatch.setattr(way_out, "permission_of", permitted)
+        mirrored, _ = _mirrored(f"http://{main}/", tmp_path / "mine.har", loader)
+    there = ["/css?family=A", "/deep.css", "/bg.png", "/app.js", "/in.png"]
+    here = ["/start", "/a.png?v=1", "/lazy.png", "/gone.png"]
+    urls = [
+        *(f"http://{main}{path}" for path in here),
+        *(f"http://{other}{path}" for path in there),
+    ]
+    assert _bodies(tmp_path / "mine.har") == {f"http://{main}/": False, **dict.fromkeys(urls, True)}
+    assert mirrored.order == "recorded"
+    assert len(mirrored.site.origins) == 2
+    # A skeleton may need one more file for its script.
+    assert mirrored.site.requests() - len(urls) in (1, 2)
+
+
+def test_a_page_that_names_only_its_own_files_makes_its_requests_itself(
+    tmp_path: Path, loader: BrowserLoader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The replay has the recorded bodies, and other names than an address and a port."""
+    monkeypatch.setenv("no_proxy", "*")
+    with web_hosts() as (main, _):
+        mirrored, _ = _mirrored(f"http://{main}/own", tmp_path / "mine.har", loader)
+    assert (mirrored.order, mirrored.site.skeleton) == ("its own", False)
+    paths = {one.path: one.bytes for one in mirrored.site.resources}
+    assert paths.keys() == {"/own", "/style.css", "/bg.png", "/a.png", "/own.js", "/in.png"}
+    assert paths["/in.png"] == len(PNG)
+
+
+def test_a_page_that_requests_other_things_each_time_has_a_skeleton(
+    tmp_path: Path, loader: BrowserLoader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The user reads which requests differ."""
+    monkeypatch.setenv("no_proxy", "*")
+    with web_hosts() as (main, _):
+        mirrored, said = _mirrored(f"http://{main}/changing", tmp_path / "mine.har", loader)
+    assert mirrored.order == "recorded"
+    assert any("was not recorded" in one for one in said)
+
+
+def test_a_page_reaches_no_other_server_of_the_own_network(
+    tmp_path: Path, loader: BrowserLoader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither by its references and scripts nor by a redirect of the document."""
+    monkeypatch.setenv("no_proxy", "*")
+    with web_hosts() as (main, other):
+        _, said = _mirrored(f"http://{main}/", tmp_path / "mine.har", loader)
+        assert any(other.replace(":", ", port ") in one for one in said)
+        with pytest.raises(ConfigError, match="cannot be recorded"):
+            _mirrored(f"http://{main}/to?{other}/a.png", tmp_path / "to.har", loader)
+        assert not [one for one in webs.asked if one.startswith(other.partition(":")[0])]
+    assert [*tmp_path.iterdir()] == [tmp_path / "mine.har"]
 
 
 def test_a_page_that_asks_outside_is_refused_with_the_list(
@@ -71,9 +119,9 @@ def test_a_page_that_asks_outside_is_refused_with_the_list(
         "<script>for (const x of ['/gone.png', 'https://outside.example/a.png'])"
         " new Image().src = x</script>"
     )
-    source = session.from_folder(page, "index.html", AMPLE, strip=False)
+    source = folder.read(page, "index.html", strip=False)
     with pytest.raises(ConfigError) as caught:
-        session.mirror(source, tmp_path / "mine", loader, print)
+        folder.mirror(source, tmp_path / "mine", loader, print)
     assert [(one.place, one.reason) for one in caught.value.mistakes] == [
         ("https://outside.example/a.png", "is requested from another origin"),
         ("/gone.png", "is requested and does not exist"),
@@ -91,8 +139,8 @@ def test_servers_give_every_file_the_type_that_is_listed(tmp_path: Path, server:
         (page / name).write_bytes(b"<!doctype html>x")
     asking = f"for (const x of {names}) fetch('/' + x)"
     (page / "index.html").write_text(f"<!doctype html><script>{asking}</script>")
-    source = session.from_folder(page, "index.html", AMPLE, strip=False)
-    session.write(source, source.files()[0], None, (), tmp_path / "site")
+    source = folder.read(page, "index.html", strip=False)
+    folder.write(source, None, tmp_path / "site")
     BrowserLoader(catalog(), SHELL, server, print).load(tmp_path / "site", tmp_path)
     requests = driver_output.read(tmp_path / "load-1/client").requests
     told = {

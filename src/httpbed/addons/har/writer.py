@@ -12,8 +12,10 @@ names.
 
 from __future__ import annotations
 
+import base64
 import ipaddress
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
@@ -36,15 +38,20 @@ def har(
     *,
     speed_index_s: float | None = None,
     net_log: NetLog | None = None,
+    bodies: Mapping[str, tuple[bytes, bool]] | None = None,
 ) -> dict[str, Any]:
     """Return the object of a HAR file.
 
     ``started`` is the calendar time of the navigation's start. The sessions of the browser's
-    net-log
-    are in ``_quicSessions`` and ``_http2Sessions``.
+    net-log are in ``_quicSessions`` and ``_http2Sessions``. ``bodies`` are those of responses by
+    the browser's number of the request, each with whether it is binary.
     """
     began = started.astimezone(UTC)
-    entries = [_entry(request, began) for request in load.requests if begun_s(request) is not None]
+    entries = [
+        _entry(request, began, _body(request, bodies or {}))
+        for request in load.requests
+        if begun_s(request) is not None
+    ]
     return {
         "log": {
             "version": "1.2",
@@ -92,7 +99,18 @@ def _sessions(net_log: NetLog, zero_s: float) -> dict[str, Any]:
     }
 
 
-def _entry(request: PageRequest, began: datetime) -> dict[str, Any]:
+def _body(request: PageRequest, bodies: Mapping[str, tuple[bytes, bool]]) -> dict[str, str]:
+    """Return the text of a response's body; the last response of a redirect has it."""
+    number = re.sub(r"-[0-9]+$", "", request.id)  # as cdp_requests tells redirects apart
+    if request.redirected_to or number not in bodies:
+        return {}
+    content, is_binary = bodies[number]
+    if is_binary:
+        return {"text": base64.b64encode(content).decode(), "encoding": "base64"}
+    return {"text": content.decode(errors="replace")}
+
+
+def _entry(request: PageRequest, began: datetime, body: Mapping[str, str]) -> dict[str, Any]:
     timings = _timings(request)
     lengths = [timings[name] for name in timings if name not in ("ssl", "_blocked_queueing")]
     time_us = sum(round(one * _US_IN_MS) for one in lengths if one != UNKNOWN)
@@ -102,7 +120,7 @@ def _entry(request: PageRequest, began: datetime) -> dict[str, Any]:
         "startedDateTime": _date(began + timedelta(seconds=begun_s(request) or 0.0)),
         "time": time_us / _US_IN_MS,
         "request": _request(request),
-        "response": _response(request),
+        "response": _response(request, body),
         "cache": {},
         "timings": timings,
         **({"serverIPAddress": address} if address else {}),
@@ -145,14 +163,15 @@ def _request(request: PageRequest) -> dict[str, Any]:
     }
 
 
-def _response(request: PageRequest) -> dict[str, Any]:
+def _response(request: PageRequest, body: Mapping[str, str]) -> dict[str, Any]:
+    content = {"size": request.body_bytes, "mimeType": request.mime_type or "x-unknown"}
     return {
         "status": request.status,
         "statusText": "",
         "httpVersion": _version(request),
         "cookies": list(_cookies(request.response_headers, "set-cookie")),
         "headers": _named(request.response_headers),
-        "content": {"size": request.body_bytes, "mimeType": request.mime_type or "x-unknown"},
+        "content": {**content, **body},
         "redirectURL": request.redirected_to,
         "headersSize": UNKNOWN,
         "bodySize": _body_size(request),

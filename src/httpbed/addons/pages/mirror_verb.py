@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
-from httpbed.addons.pages import page_programs
-from httpbed.addons.pages.mirror import curl, session, ssrf_guard
-from httpbed.addons.pages.mirror.browser_load import BrowserLoader
-from httpbed.addons.pages.mirror.crawler import MirrorLimits
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.cli.echo import echo, say
 from httpbed.cli.experiment_argument import catalog, json_option, recipes_option
@@ -23,10 +20,10 @@ from httpbed.cli.whole_number import WholeNumber
 @click.option(
     "-o",
     "--output",
-    metavar="DIR",
+    metavar="PATH",
     type=click.Path(path_type=Path),
     required=True,
-    help="The new folder.",
+    help="The new HAR file of a URL; the new folder of a folder.",
 )
 @click.option(
     "--entry",
@@ -38,30 +35,14 @@ from httpbed.cli.whole_number import WholeNumber
 @click.option(
     "--strip",
     is_flag=True,
-    help="Remove references to external or missing resources from the page's text.",
-)
-@click.option(
-    "--bytes",
-    "most_bytes",
-    type=WholeNumber(1, 10**9),
-    default=100_000_000,
-    show_default=True,
-    help="Largest total size in bytes.",
-)
-@click.option(
-    "--files",
-    "most_files",
-    type=WholeNumber(1, 10_000),
-    default=3000,
-    show_default=True,
-    help="Largest number of files.",
+    help="Remove references to external or missing resources from a folder's texts.",
 )
 @click.option(
     "--time-limit",
     type=WholeNumber(1, 3600),
-    default=300,
+    default=60,
     show_default=True,
-    help="Longest time of fetching, in seconds.",
+    help="Longest time of recording a URL, in seconds.",
 )
 @click.option(
     "--browser",
@@ -85,58 +66,70 @@ def command(
     output: Path,
     entry: str,
     strip: bool,
-    most_bytes: int,
-    most_files: int,
     time_limit: float,
     browser: str,
     server: str,
     recipe_folders: tuple[Path, ...],
     as_json: bool,
 ) -> None:
-    """Make your own page self-contained, so that experiments can load it.
+    """Make a page self-contained, so that experiments can load it.
 
-    Use it before an experiment with `page = { folder = "..." }`. A URL is fetched with all
-    resources of the page. Other verbs download nothing but packages. httpbed sends no request to
-    your private network; if the page itself is there, only to its own server. A folder is copied.
-    Then a browser loads the page twice from a local server, and its requests are recorded. A page
-    with external requests, or requests for missing files, is rejected with the list of them.
+    A URL is loaded once by a confined browser, which records every response. The recording becomes
+    a HAR file, for `page = { har = "..." }`: experiments load the page with all its origins. No
+    request goes to your private network; if the page itself is there, only to its own server.
+
+    A folder is copied, for `page = { folder = "..." }`. A browser loads the page from a local
+    server and its requests are recorded. A page with external requests, or requests for missing
+    files, is rejected with the list of them.
     """
-    session.refuse_existing(output)
-    known = catalog(recipe_folders)
-    page_programs.require(known, browser=browser, server=server)
-    bounds = MirrorLimits(most_bytes, most_files, time_limit)
-    origin = _origin(source, entry, bounds, strip=strip)
-    made = session.mirror(origin, output, BrowserLoader(known, browser, server, say), say)
-    values = {
-        "schema": 1,
-        "folder": str(output),
-        "name": made.name,
-        "entry": made.entry,
-        "requests": made.requests(),
-        "bytes": made.weight(),
-        "sha256": made.digest,
-    }
-    if as_json:
-        echo(json.dumps(values, indent=1))
-        return
-    echo(f"{made.requests()} requests, {made.weight() / 1000:.0f} kB")
-    echo(f"page = {{ folder = {json.dumps(str(output), ensure_ascii=False)} }}")
+    from httpbed.addons.pages.mirror import folder, loader, recorder, url  # noqa: PLC0415 - not for --help
 
-
-def _origin(
-    source: str, entry: str, bounds: MirrorLimits, *, strip: bool
-) -> session.UrlSource | session.FolderSource:
-    if source.startswith(("http://", "https://")):
-        program, permission = curl.command(say), ssrf_guard.permission_of(source)
-        return session.from_url(
-            source,
-            lambda urls, most, left: curl.fetch(
-                program, urls, most_bytes=most, time_limit_s=left, permission=permission
-            ),
-            bounds,
-            strip=strip,
-        )
-    if not Path(source).is_dir():
+    is_url = source.startswith(("http://", "https://"))
+    if not is_url and not Path(source).is_dir():
         remedy = "give a folder, or a URL that begins with http:// or https://"
         raise ConfigError([Mistake(source, "is neither a folder nor a URL", remedy)])
-    return session.from_folder(Path(source), entry, bounds, strip=strip)
+    _refuse_existing(output, is_url=is_url)
+    known = catalog(recipe_folders)
+    loader.require(known, browser=browser, server=server)
+    loads = loader.BrowserLoader(known, browser, server, say)
+    if is_url:
+        by = recorder.Recorder(known, browser, time_limit, say)
+        by.require()
+        mirrored = url.mirror(source, output, by, loads)
+        site, named = mirrored.site, {"har": str(output), "order": mirrored.order}
+    else:
+        site = folder.mirror(folder.read(Path(source), entry, strip=strip), output, loads, say)
+        named = {"folder": str(output)}
+    if as_json:
+        about = {
+            "name": site.name,
+            "entry": site.entry,
+            "requests": site.requests(),
+            "bytes": site.weight(),
+            "sha256": site.digest,
+        }
+        echo(json.dumps({"schema": 1, **named, **about}, indent=1))
+    else:
+        echo(f"{site.requests()} requests, {site.weight() / 1000:.0f} kB")
+        echo(f"page = {{ {_table(named)} }}")
+
+
+def _table(values: Mapping[str, str]) -> str:
+    return ", ".join(
+        f"{key} = {json.dumps(text, ensure_ascii=False)}" for key, text in values.items()
+    )
+
+
+def _refuse_existing(target: Path, *, is_url: bool) -> None:
+    """Refuse to write over anything but an empty folder.
+
+    Raises:
+        ConfigError: Something is there.
+    """
+    if is_url and target.suffix != ".har":
+        remedy = f"write -o {target}.har"
+        raise ConfigError([Mistake(str(target), "is not the name of a HAR file", remedy)])
+    if target.is_dir() and not is_url and not any(target.iterdir()):
+        target.rmdir()
+    elif target.exists():
+        raise ConfigError([Mistake(str(target), "exists already", "choose another with -o")])

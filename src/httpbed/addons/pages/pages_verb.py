@@ -10,7 +10,6 @@ from typing import Any
 import click
 
 from httpbed.addons.interop import table
-from httpbed.addons.pages import page_programs
 from httpbed.addons.pages.page import NamedPage
 from httpbed.addons.pages.sites import catalog as sites
 from httpbed.addons.pages.sites import corpus
@@ -106,20 +105,18 @@ def check(
     Use it with your own browser or a new one. The exit code is 1 if any page makes more or fewer
     requests than listed.
     """
-    from httpbed.addons.pages.mirror import browser_load  # noqa: PLC0415 - a list needs no trials
+    from httpbed.addons.pages.mirror import loader  # noqa: PLC0415 - a list needs no trials
 
     chosen, known = _chosen(names, every=every), catalog(recipe_folders)
-    page_programs.require(known, browser=browser, server=server)
-    loader = browser_load.BrowserLoader(known, browser, server, say)
+    loader.require(known, browser=browser, server=server)
+    loads = loader.BrowserLoader(known, browser, server, say)
     wrong = False
     parent = folders.cache() / "work"
     parent.mkdir(parents=True, exist_ok=True)
     for name in chosen:
         made = sites.ensure(NamedPage(name=name), _SEED, Path(), say)
         with tempfile.TemporaryDirectory(dir=parent) as scratch:
-            differences = browser_load.differences(
-                made.site, loader.load(made.folder, Path(scratch))
-            )
+            differences = loader.differences(made.site, loads.load(made.folder, Path(scratch)))
         echo(f"{name}: {'as listed' if not differences else ''}".rstrip())
         for line in differences:
             echo(f"  {line}")

@@ -127,6 +127,7 @@ def test_a_failure_after_a_load_leaves_the_load(tmp_path: Path, download: bool) 
     load = object.__new__(LoadDriver)
     load.options = Namespace(download=download, folder=tmp_path)
     load.record = LoadRecord(arguments=[], url="", visit="cold", http_version="2")
+    load.bodies = None
     load.cdp, load.context = DevToolsClient(Said()), {"browserContextId": "1"}
     load._after(Watch((), "session", "target", 0.0))
     requested = "Target.disposeBrowserContext" if download else "Target.getTargetInfo"

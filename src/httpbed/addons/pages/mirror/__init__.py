@@ -1,5 +1,11 @@
 """``httpbed mirror``: makes a user's own page self-contained, so that experiments can load it.
 
-Not here: the format of sites (``pages/sites``).
-Start at ``session``: ``crawler`` reads what a page's text refers to, ``browser_load`` the rest.
+Not here: the format of sites (``pages/sites``), the replay of a recorded site (``sites/replay``).
+Start at ``url`` (a page on the web becomes a HAR file) or ``folder`` (a folder becomes a site)::
+
+    url       records a page, and finds out whether its replay makes the same requests
+    recorder  the browser that records: confined, with one way to the network
+    way_out   that way: a proxy that keeps the browser out of the user's own network
+    folder    reads, loads and copies the user's folder
+    loader    one cold load of a site, as a trial, and its requests
 """

@@ -11,5 +11,7 @@ Start at ``__main__``::
     load_end       whether a load is over and how it ended, from events alone
     bounded_files  files of bounded length
     visit          the state in which a load begins, and how the browser reaches it
+    recording      the bodies of responses, when a page is recorded rather than measured
+    relay          a recording's port of loopback, which leads to a Unix socket
     sockets        lists a browser's connections and has them ended
 """

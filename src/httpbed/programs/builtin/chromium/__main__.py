@@ -25,6 +25,7 @@ from .browser import Browser, BrowserEndedError
 from .cdp import CommandError, DevToolsClient, Message
 from .flags import BrowserOptions, arguments, make_profile
 from .load_end import MOST_WORDS, Ending, Watch
+from .recording import BUFFERS, Bodies
 
 MOST_STARTS = 3
 """Number of browsers started until one answers."""
@@ -89,6 +90,7 @@ class LoadDriver:
             http_version=options.http_version,
         )
         self.events = BoundedLines(options.folder / "cdp.jsonl", MOST_EVENT_BYTES)
+        self.bodies = Bodies(options.folder) if options.record else None
         self.watch: Watch | None = None
         self.context: dict[str, str] = {}
         self._start()
@@ -238,6 +240,8 @@ class LoadDriver:
         """Collect the trace and close; a failure here does not change how the load ended."""
         self.cdp.give_up_s = time.monotonic() + AFTER_S
         try:
+            if self.bodies:
+                self.bodies.await_rest(self.cdp)
             if not self.options.download:
                 self._collect_trace(watch)
             self._close()
@@ -284,7 +288,8 @@ class LoadDriver:
             waitForDebuggerOnStart=True,
         )  # fmt: skip
         for method in SESSION_COMMANDS:
-            self.cdp.send(method, session)
+            recorded = BUFFERS if self.bodies and method == "Network.enable" else {}
+            self.cdp.send(method, session, **recorded)
 
     def _begin_trace(self, session: str) -> None:
         """Trace the page; the browser's own session would have no pictures."""
@@ -300,6 +305,8 @@ class LoadDriver:
             message = self.cdp.next(min(self.give_up_s, watch.due()))
             if message and message.fields.get("id") == number:
                 watch.answer(message.fields)
+            elif message and self.bodies and self.bodies.keep(message):
+                pass
             elif message and message.method:
                 events.write(message.raw)
                 self._take(watch, message)
@@ -309,6 +316,8 @@ class LoadDriver:
         watch.take(message.method, message.params, message.session, time.monotonic())
         if message.method == "Page.javascriptDialogOpening":
             self.cdp.send("Page.handleJavaScriptDialog", message.session, accept=False)
+        elif message.method == "Network.loadingFinished" and self.bodies:
+            self.bodies.ask(self.cdp, message)
         elif message.method == "Target.attachedToTarget":
             self._listen(message.params["sessionId"])
         elif message.method == "Target.targetCreated":
@@ -347,11 +356,12 @@ def browser_options(options: argparse.Namespace, profile: Path) -> BrowserOption
         names=options.names,
         address=options.address,
         port=options.port,
-        spki=options.spki.read_text().strip(),
+        spki="" if options.record else options.spki.read_text().strip(),
         viewport=options.viewport,
         profile=profile,
         net_log=options.folder / "net-log.json" if options.net_log else None,
         visit=options.visit,
+        proxy_port=options.record,
     )
 
 
@@ -378,6 +388,7 @@ def read() -> argparse.Namespace:
     parser.add_argument("--net-log", action="store_true")
     parser.add_argument("--no-icon", action="store_true")
     parser.add_argument("--download", action="store_true")
+    parser.add_argument("--record", type=int, metavar="PORT")
     return parser.parse_args()
 
 

@@ -49,7 +49,6 @@ SILENT = (
     "--no-default-browser-check",
     "--no-first-run",
     "--no-pings",
-    "--no-proxy-server",
     "--no-service-autorun",
 )
 """Switches against all traffic that the page does not cause."""
@@ -112,6 +111,8 @@ class BrowserOptions:
     """A new folder without anything of an earlier browser."""
     net_log: Path | None = None
     visit: str = "cold"
+    proxy_port: int | None = None
+    """Port on loopback of the SOCKS proxy to everywhere, while a page is recorded."""
 
 
 def arguments(options: BrowserOptions) -> list[str]:
@@ -125,10 +126,21 @@ def arguments(options: BrowserOptions) -> list[str]:
         *HEADLESS,
         *SILENT,
         *CONFINED,
-        f"--host-resolver-rules={resolver_rules(options.names, options.address)}",
-        f"--ignore-certificate-errors-spki-list={options.spki}",
+        *destination(options),
         *forced(options),
         *_net_log(options.net_log),
+    ]
+
+
+def destination(options: BrowserOptions) -> list[str]:
+    """Return the switches that leave one way: to the site, or through a recording's proxy."""
+    if options.proxy_port:
+        proxy = f"socks5://127.0.0.1:{options.proxy_port}"
+        return [f"--proxy-server={proxy}", "--proxy-bypass-list=<-loopback>"]
+    return [
+        "--no-proxy-server",
+        f"--host-resolver-rules={resolver_rules(options.names, options.address)}",
+        f"--ignore-certificate-errors-spki-list={options.spki}",
     ]
 
 

@@ -159,12 +159,22 @@ def _obstacle(read: ReplayedHar) -> str:
     """Return why the page cannot cause all requests itself, before any body is encoded."""
     for one, size in zip(read.selected.requests, read.sizes, strict=True):
         url = urlsplit(one.entry.url)
-        if url.scheme.lower() != "https" or url.hostname != one.host or url.port not in (None, 443):
+        is_elsewhere = (
+            url.scheme.lower() != "https" or url.hostname != one.host or url.port not in (None, 443)
+        )
+        # Only where it is wanted: sites made before have a skeleton then, and a digest.
+        if is_elsewhere and (read.order != "its own" or _is_named(read, url.netloc)):
             return f"{url.scheme}://{url.netloc} is not the address of its replay"
         is_missing = one.entry.body is None and size.bytes > 0
         if is_missing and not one.is_redirect and bodies.leads_further(_kind(one)):
             return f"the body of {one.path} may cause requests, but is not in the file"
     return next(iter(read.selected.unanswered), "")
+
+
+def _is_named(read: ReplayedHar, address: str) -> bool:
+    """Return whether a body names an origin; where none does, all references are relative."""
+    named = address.encode()
+    return any(named in (one.entry.body or b"") for one in read.selected.requests)
 
 
 def _short(name: str) -> str:

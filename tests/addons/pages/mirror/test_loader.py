@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
-from httpbed.addons.pages.mirror import browser_load
+from httpbed.addons.pages.mirror import loader
 from httpbed.experiment.workload import OWN_ORIGIN
 
 OWN = f"https://{OWN_ORIGIN}"
@@ -23,7 +23,7 @@ def _request(url: str, status: int = 200, failed: str = "") -> PageRequest:
 
 def test_requests_are_sorted_by_what_they_mean_for_the_page() -> None:
     """Answered, missing, on another origin, in parts; data URLs are no requests."""
-    found = browser_load.requests_of(
+    found = loader.requests_of(
         _asked(
             _request(f"{OWN}/a.png"),
             _request(f"{OWN}/a.png"),
@@ -35,7 +35,7 @@ def test_requests_are_sorted_by_what_they_mean_for_the_page() -> None:
             _request(f"{OWN}/film.mp4", 206),
         )
     )
-    assert found == browser_load.LoadedRequests(
+    assert found == loader.LoadedRequests(
         {"/a.png": 2}, ("/gone", "/broken"), ("https://other.test/x",), "", ("/film.mp4",)
     )
 
@@ -45,4 +45,4 @@ def test_requests_are_sorted_by_what_they_mean_for_the_page() -> None:
 )
 def test_a_load_that_is_not_known_completely_has_a_reason(cut: dict[str, object]) -> None:
     """A request that is missing from its record may occur at each load."""
-    assert browser_load.requests_of(replace(_asked(), **cut)).ended  # type: ignore[arg-type]
+    assert loader.requests_of(replace(_asked(), **cut)).ended  # type: ignore[arg-type]

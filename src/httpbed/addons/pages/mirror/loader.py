@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from httpbed.addons.pages.load import driver_output
 from httpbed.addons.pages.load.browser_load import BrowserLoad
@@ -17,10 +16,10 @@ from httpbed.addons.pages.sites import site as sites
 from httpbed.addons.pages.sites.catalog import CachedSite
 from httpbed.addons.pages.sites.site import Site
 from httpbed.base import untrusted_files
-from httpbed.base.errors import BedError
+from httpbed.base.errors import BedError, ConfigError, Mistake
 from httpbed.campaign import campaign_setup, preparation
 from httpbed.experiment.workload import OWN_ORIGIN
-from httpbed.programs.catalog import Catalog
+from httpbed.programs.catalog import Catalog, unknown
 from httpbed.trial import isolation
 from httpbed.trial.plan import CampaignSetup
 from httpbed.trial.run import runner
@@ -62,18 +61,22 @@ class BrowserLoader:
             BedError: The bed failed.
             HostError: This machine cannot run the load.
         """
-        self._number += 1
-        document = _experiment(site, self._browser, self._server)
-        loaded = preparation.load(document, self._catalog)
         # The site is served in place: it is not finished, and no campaign needs a copy.
-        stored = CachedSite(sites.read(site), site)
-        stored_sites = {one.key: stored for one in loaded.workloads() if isinstance(one, PageLoad)}
+        page = {"folder": str(site.absolute())}
+        return requests_of(self.load_page(page, CachedSite(sites.read(site), site), scratch))
+
+    def load_page(self, page: Mapping[str, str], site: CachedSite, scratch: Path) -> BrowserLoad:
+        """Load a page as an experiment names it; raises as :meth:`load`."""
+        self._number += 1
+        document = _experiment(page, self._browser, self._server)
+        loaded = preparation.load(document, self._catalog)
+        stored_sites = {one.key: site for one in loaded.workloads() if isinstance(one, PageLoad)}
         loaded = replace(loaded, sites=stored_sites)
         setup = campaign_setup.make_setup(loaded, self._catalog, say=self._say)
         artifacts = scratch / f"load-{self._number}"
         asyncio.run(self._run(loaded, setup, artifacts))
         try:
-            return requests_of(driver_output.read(artifacts / "client"))
+            return driver_output.read(artifacts / "client")
         except LoadError as error:
             last_line = untrusted_files.last_line(artifacts / "client", "chromium-output.txt")
             raise BedError(
@@ -130,11 +133,44 @@ def _once(found: Iterable[str]) -> tuple[str, ...]:
 _OK, _PARTIAL = 200, 206
 
 
-def _experiment(site: Path, browser: str, server: str) -> str:
+def require(catalog: Catalog, *, browser: str, server: str) -> None:
+    """Check programs before a page is loaded.
+
+    Raises:
+        ConfigError: One is unknown, or cannot load or serve pages.
+    """
+    mistakes = [
+        *_mistakes(catalog, "--browser", browser, "client"),
+        *_mistakes(catalog, "--server", server, "server"),
+    ]
+    if mistakes:
+        raise ConfigError(mistakes)
+
+
+def _mistakes(catalog: Catalog, option: str, name: str, role: str) -> list[Mistake]:
+    able = [
+        one.name
+        for one in catalog.recipes.values()
+        if role in one.roles and "page" in one.workloads
+    ]
+    if name in able:
+        return []
+    if name not in catalog.recipes:
+        return [Mistake(option, *unknown(name, able))]
+    action = "load" if role == "client" else "serve"
+    return [Mistake(option, f"{name} cannot {action} pages", f"use one of: {', '.join(able)}")]
+
+
+def _experiment(page: Mapping[str, str], browser: str, server: str) -> str:
     """Return the experiment; a JSON string is also a TOML string."""
-    values: dict[str, Any] = {"browser": browser, "server": server, "folder": str(site.absolute())}
-    quoted = {name: json.dumps(text, ensure_ascii=False) for name, text in values.items()}
-    return _EXPERIMENT.format(**quoted, time_limit=TIME_LIMIT_S)
+    table = ", ".join(f"{key} = {_quoted(value)}" for key, value in page.items())
+    return _EXPERIMENT.format(
+        browser=_quoted(browser), server=_quoted(server), page=table, time_limit=TIME_LIMIT_S
+    )
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
 
 
 _EXPERIMENT = """
@@ -158,5 +194,5 @@ implementation = {server}
 
 [workload]
 kind = "page"
-page = {{ folder = {folder} }}
+page = {{ {page} }}
 """

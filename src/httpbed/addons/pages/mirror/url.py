@@ -1,0 +1,131 @@
+"""Mirrors a page on the web: a HAR file with all bodies, whose replay is tried at once.
+
+The replay rebuilds the page with its origins. Where the page itself makes the same requests at each
+load, it may make them itself (``order = "its own"``). Otherwise, as with advertisements and clocks,
+a skeleton makes them in the recorded order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from httpbed.addons.har import writer
+from httpbed.addons.pages.load.browser_load import BrowserLoad
+from httpbed.addons.pages.mirror.loader import BrowserLoader
+from httpbed.addons.pages.mirror.recorder import PageRecording, Recorder, as_json, record
+from httpbed.addons.pages.mirror.way_out import MAX_BYTES
+from httpbed.addons.pages.page import RecordedPage
+from httpbed.addons.pages.sites import catalog as sites
+from httpbed.addons.pages.sites.catalog import CachedSite
+from httpbed.addons.pages.sites.site import Site
+from httpbed.base import whole_file
+from httpbed.base.errors import ConfigError, Mistake
+from httpbed.bed.machine import scratch
+
+LOADS = 2
+"""How often a page must make the recorded requests by itself."""
+MAX_NAMED = 5
+"""Differences and destinations that are named."""
+Order = Literal["its own", "recorded"]
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class MirroredPage:
+    """A HAR file, and the order in which its replay makes the same requests at each load."""
+
+    site: Site
+    order: Order
+
+
+def mirror(url: str, target: Path, recorder: Recorder, loader: BrowserLoader) -> MirroredPage:
+    """Record a page into the HAR file ``target``, and try its replay.
+
+    Raises:
+        ConfigError: It cannot be loaded, or replayed.
+    """
+    with scratch.temporary("mirror") as place:
+        recorder.say(f"recording {url}")
+        recording = asyncio.run(record(url, recorder, place / "recording"))
+        _require_whole(url, recording, recorder.say)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        whole_file.write(target, as_json(_har(recording)))
+        try:
+            return _tried(target, loader, place, recorder.say)
+        except ConfigError:
+            target.unlink()
+            raise
+
+
+def _require_whole(url: str, recording: PageRecording, say: Say) -> None:
+    """Refuse a recording without a page, and say what it lacks."""
+    load, way = recording.load, recording.way
+    refused = list(way.refused.items())
+    for place, reason in refused[:MAX_NAMED]:
+        say(f"not reached: {place}: {reason}")
+    if len(refused) > MAX_NAMED:
+        say(f"not reached: {len(refused) - MAX_NAMED} further destinations")
+    if way.is_exhausted:
+        reason = f"has more than {MAX_BYTES} bytes"
+        raise ConfigError([Mistake(url, reason, "mirror a smaller page")])
+    if load.ended == "loaded" and not load.notes:
+        return
+    if load.ended == "time limit" and load.onload_s is not None:
+        say(
+            f"it still sends requests at the time limit, which the mirror leaves out: {load.reason}"
+        )
+        return
+    reasons = "; ".join([f"{load.ended}: {load.reason}", *load.notes])
+    raise ConfigError([Mistake(url, f"cannot be recorded: {reasons}", "open it in a browser")])
+
+
+def _har(recording: PageRecording) -> object:
+    load = recording.load
+    started = datetime.fromtimestamp(load.navigated_at or 0, UTC)
+    contents = {number: (body.content, body.is_binary) for number, body in recording.bodies.items()}
+    return writer.har(load, started, bodies=contents)
+
+
+def _tried(har: Path, loader: BrowserLoader, place: Path, say: Say) -> MirroredPage:
+    try:
+        return _loaded(har, "its own", loader, place, say)
+    except ConfigError as error:
+        for mistake in error.mistakes[:MAX_NAMED]:
+            say(f"the page cannot make its requests itself: {mistake.reason}")
+    say("a skeleton makes them in the recorded order: Speed Index and paints have no meaning")
+    return _loaded(har, "recorded", loader, place, say)
+
+
+def _loaded(har: Path, order: Order, loader: BrowserLoader, place: Path, say: Say) -> MirroredPage:
+    """Load the replay; a page that makes its own requests must make the same each time.
+
+    Raises:
+        ConfigError: It does not, or the file cannot be replayed so.
+    """
+    page = RecordedPage(har=har.name, order=order)
+    cached = sites.ensure(page, 0, har.parent, say)
+    for number in range(1, LOADS + 1 if order == "its own" else 2):
+        say(f"loading its replay, time {number}")
+        named = {"har": str(har.absolute()), "order": order}
+        if wrong := _differences(cached, loader.load_page(named, cached, place)):
+            raise ConfigError([Mistake(har.name, one) for one in wrong])
+    return MirroredPage(cached.site, order)
+
+
+def _differences(cached: CachedSite, load: BrowserLoad) -> list[str]:
+    """Return how the requests of a load differ from the recorded ones."""
+    listed: Counter[str] = Counter()
+    for host, path, number in cached.site.expected():
+        listed[f"https://{host}{path}"] += number
+    sent = Counter(f"https://{one.host}{one.path}" for one in load.on_network() if not one.failed)
+    lost = [one.url for one in load.on_network() if one.failed]
+    found = [f"{url} is not requested again" for url in listed - sent]
+    found += [f"{url} was not recorded" for url in [*(sent - listed), *lost]]
+    ended = [] if load.ended == "loaded" else [f"its load ended: {load.ended}: {load.reason}"]
+    return found + ended
