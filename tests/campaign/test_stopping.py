@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import reports
 import stored_campaigns
 from httpbed.base.errors import ConfigError
 from httpbed.campaign import executor, preparation
@@ -21,7 +22,6 @@ from httpbed.campaign.parallelism import ONE
 from httpbed.campaign.progress import AttemptProgress
 from httpbed.experiment.trial import Record, Trial
 from httpbed.programs import catalog
-from httpbed.report import notes
 from httpbed.results.findings import find
 from httpbed.store import attempts, query, verification
 from httpbed.store import campaign as campaigns
@@ -104,7 +104,7 @@ def test_each_treatment_stops_on_its_own(tmp_path: Path, monkeypatch: pytest.Mon
     results = query.read(tmp_path)
     assert results.planned == len(results.trials)
     assert not verification.verify(campaigns.open_existing(tmp_path)).damaged
-    (note,) = (one for one in notes.notes(find(results), results) if "narrow" in one)
+    (note,) = (one for one in reports.notes(results, find(results)) if "narrow" in one)
     assert "miss the true median in up to 7 % of cases" in note
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from httpbed.addons.timeline import time_series
-from httpbed.addons.timeline.timelines import attempts
+from httpbed.results import attempts
 from httpbed.store import query
 from real_runs import SmallExperiment, artifact, stage
 
@@ -48,7 +48,7 @@ def test_a_download_over_two_links_is_watched_at_both(tmp_path: Path) -> None:
         ways = artifact(tmp_path, record, "link-result.json")["directions"]
         assert ["timeline" in way for way in ways] == [False, True, False, True]
         counted[record.attempt.id] = ways[1]["bytes"]["delivered"], ways[3]["bytes"]["in"]
-    for row in attempts(results):
+    for row in attempts.valid(results):
         found = time_series.read(results, row)
         assert found is not None
         received, sent = counted[row["trial"]]

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 
 import pytest
 
+import reports
 from campaigns import VERSIONS, Ending, campaign
-from httpbed.report import figures, html, html_tables
+from httpbed.report import document, figures, sections
 from httpbed.results import sample
 from httpbed.results.findings import find
 from httpbed.store.results import Results
@@ -33,20 +34,21 @@ def results(losses: int, blocks: int = 1, invalid: int = 0) -> Results:
 
 def page(found: Results) -> str:
     """Render a report without figures."""
-    return html.render(found, find(found), [])
+    return reports.page(found, find(found))
 
 
 @pytest.fixture
 def lists_ten(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a page list ten rows of a kind."""
-    monkeypatch.setattr(html_tables, "MOST_LISTED", LISTED)
+    monkeypatch.setattr(document, "MAX_LISTED", LISTED)
+    monkeypatch.setattr(sections, "MAX_LISTED", LISTED)
 
 
 @pytest.mark.usefixtures("lists_ten")
 def test_a_page_lists_so_many_treatments_and_counts_the_others() -> None:
     """In every table, and the sentence names the way to all of them."""
     text = page(results(losses=20))
-    assert text.count('<tr class="of">') == LISTED
+    assert text.count('<tr class="of">') == 2 * LISTED  # of medians and of completion
     assert text.count('<span class="bar"') == LISTED
     assert len(re.findall(r'<td class="cell ', text)) == LISTED
     assert "leaves out 50 further treatments" in text
@@ -65,7 +67,7 @@ def test_a_further_treatment_adds_no_row_to_a_full_page() -> None:
 def test_a_page_lists_so_many_invalid_attempts_and_counts_the_others() -> None:
     """The number of all of them stands above the table."""
     text = page(results(losses=1, invalid=5))
-    assert text.count('<th scope="row"><code>') == LISTED
+    assert text.count('data-label="what broke"') == LISTED
     assert "15 attempts were invalid" in text
     assert "leaves out 5 further invalid attempts" in text
 
@@ -77,10 +79,13 @@ def test_a_page_that_lists_everything_leaves_nothing_out() -> None:
 
 def test_a_distribution_draws_so_many_trials_of_a_treatment() -> None:
     """The caption says so, and the number of marks does not depend on the number of trials."""
-    found = results(losses=1, blocks=figures.MOST_DOTS + 20)
+    found = results(losses=1, blocks=figures.MAX_DOTS_PER_TREATMENT + 20)
     plot = figures.distribution(find(found), found.document)
-    assert plot.svg().count(", block ") == 3 * figures.MOST_DOTS
-    assert f"Of many trials of a treatment, {figures.MOST_DOTS} at even ranks" in plot.caption
+    assert plot.svg().count(", block ") == 3 * figures.MAX_DOTS_PER_TREATMENT
+    assert (
+        f"Of many trials of a treatment, {figures.MAX_DOTS_PER_TREATMENT} at even ranks"
+        in plot.caption
+    )
 
 
 def test_values_at_even_ranks_include_the_ends() -> None:

@@ -6,9 +6,8 @@ import io
 
 import pytest
 
+import reports
 from campaigns import VERSIONS, campaign
-from httpbed.report import terminal_table
-from httpbed.report.notes import notes
 from httpbed.report.terminal import console
 from httpbed.results.findings import find
 
@@ -18,7 +17,7 @@ ABOVE = "goodput above"
 def noted(rate: str, seconds: float) -> list[str]:
     """Return the notes on rates of a campaign in which 1 MB takes so long at a rate."""
     results = campaign(lambda *_: seconds, VERSIONS.replace('"10 Mbit/s"', rate))
-    found = notes(find(results), results)
+    found = reports.notes(results, find(results))
     return [one for one in found if "burst" in one or "goodput of" in one or ABOVE in one]
 
 
@@ -67,7 +66,7 @@ def test_the_table_has_the_note() -> None:
     stream = io.StringIO()
     out = console(stream)
     out.width = 100
-    terminal_table.show(results, find(results), None, out)
+    reports.show(results, find(results), None, out)
     words = " ".join(stream.getvalue().split())
     assert "of 10 Mbit/s" in words
     assert "note client-server from server: the bucket of 12.5 MB holds the whole transfer" in words

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
+import reports
 from campaigns import VERSIONS, campaign
 from httpbed.addons.claims import claims_section_report as claims_section
 from httpbed.addons.claims import judging
 from httpbed.addons.claims.judging import JudgedClaim
-from httpbed.report import html, publish, terminal, terminal_table
+from httpbed.report import publish, terminal
 from httpbed.results.findings import find
 from httpbed.store.results import Results
 
@@ -49,7 +50,7 @@ def judged(directory: Path = Path("campaign")) -> Results:
 def test_each_claim_has_its_verdict_with_the_measured_and_the_published_value() -> None:
     """The arms say whether the verdict depends on the conditions."""
     results = judged()
-    found = claims_section.make(results, find(results).claims)
+    found = claims_section.make(results, judging.judge(results))
     assert found
     assert found.counted == (("✓", "reproduced", 1), ("✗", "contradicted", 1))
     first, second = found.claims
@@ -62,7 +63,7 @@ def test_each_claim_has_its_verdict_with_the_measured_and_the_published_value() 
 def test_the_report_begins_with_the_verdicts() -> None:
     """Then come the answer and the matrix; what a claim says is text."""
     results = judged()
-    page = html.render(results, find(results), [])
+    page = reports.page(results, find(results))
     places = [page.index(f'<section id="{name}"') for name in ("claims", "answer", "matrix")]
     assert places == sorted(places)
     assert page.index("</header>") < places[0]
@@ -73,8 +74,8 @@ def test_a_report_without_claims_begins_with_the_answer() -> None:
     """There is no empty section."""
     results = campaign(halved)
     findings = find(results)
-    assert claims_section.make(results, findings.claims) is None
-    page = html.render(results, findings, [])
+    assert claims_section.make(results, judging.judge(results)) is None
+    page = reports.page(results, findings)
     assert page.index('<section id="answer"') < page.index('<section id="matrix"')
     assert 'id="claims"' not in page
 
@@ -82,7 +83,7 @@ def test_a_report_without_claims_begins_with_the_answer() -> None:
 def test_the_terminal_counts_the_verdicts() -> None:
     """Another verb shows each of them."""
     printed, results = io.StringIO(), judged()
-    terminal_table.show(results, find(results), None, terminal.console(printed))
+    reports.show(results, find(results), None, terminal.console(printed))
     line = (
         "claims     2 claims: 1 reproduced, 1 contradicted; httpbed claims DIR shows each of them"
     )
@@ -100,15 +101,16 @@ def test_a_report_judges_its_claims_once(tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(judging, "judge", noted)
     findings = find(results)
-    path = publish.report(results, findings)
-    publish.show(results, path, findings, terminal.console(io.StringIO()))
-    assert "1 contradicted" in publish.in_markdown(results, findings)
+    document = publish.document(results, findings)
+    path = publish.save(document, results.directory)
+    publish.show(document, path, terminal.console(io.StringIO()))
+    assert "1 contradicted" in path.read_text()
     assert len(calls) == 1
 
 
 def test_figures_are_beside_a_report_that_is_elsewhere(tmp_path: Path) -> None:
     """The campaign, or an archive, is only read."""
     results = judged(tmp_path / "campaign")
-    publish.report(results, path=tmp_path / "report.html")
+    reports.saved(results, path=tmp_path / "report.html")
     assert (tmp_path / "figures" / "request_time-distribution.svg").is_file()
     assert not results.directory.exists()

@@ -14,12 +14,12 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
+import reports
 from campaigns import VERSIONS, Ending, Ends, campaign, timed
 from declared_figures import HEAD, RATIO, SECONDS, SPREAD, drawn, heading, panels, usual
-from httpbed.addons.figures import section
+from httpbed.addons.figures import grid, section
 from httpbed.addons.figures.panels import PUBLISHED
-from httpbed.report import publish
-from httpbed.report.figures import INK, PALETTE
+from httpbed.report.svg import INK, PALETTE
 from httpbed.results.findings import find
 from httpbed.store.results import Results
 
@@ -259,8 +259,8 @@ def test_many_spans_have_no_names_and_the_caption_counts_them() -> None:
 
 def test_spans_without_items_are_not_drawn() -> None:
     """The reason names both metrics."""
-    made = section.make(campaign(usual, VERSIONS + SPANS + 'series = "http_version"\n'))
-    assert made.undrawn == ("one is not drawn: no trial has a resource start and a resource time.",)
+    _, undrawn = section.make(campaign(usual, VERSIONS + SPANS + 'series = "http_version"\n'))
+    assert undrawn == ["one is not drawn: no trial has a resource start and a resource time."]
 
 
 def test_a_mean_says_how_many_trials_timed_out() -> None:
@@ -329,9 +329,9 @@ over = "loss"
 def test_no_outcome_stops_the_report(ends: Ends, ratio: str) -> None:
     """Each figure is drawn, or says why not."""
     results = campaign(ends, VERSIONS + HEAD + EVERY_KIND % (ratio, ratio))
-    made = section.make(results)
-    assert len(made.plots) + len(made.undrawn) == 4
-    assert all("<svg" in plot.svg() for plot in made.plots)
+    plots, undrawn = section.make(results)
+    assert len(plots) + len(undrawn) == 4
+    assert all("<svg" in plot.svg() for plot in plots)
 
 
 def test_a_figure_that_a_scale_leaves_nothing_of_says_so() -> None:
@@ -342,9 +342,9 @@ def test_a_figure_that_a_scale_leaves_nothing_of_says_so() -> None:
     narrowed = whole.experiment.at_scale("smoke")
     kept = {"experiment": narrowed, "whole_experiment": whole.experiment}
     rows = whole.trials.filter(pc.equal(whole.trials["loss"], "0 %"))
-    made = section.make(Results(**{**vars(whole), **kept, "trials": rows}))
-    assert made.plots == ()
-    assert made.undrawn == ("one is not drawn: no trial has a request time.",)
+    plots, undrawn = section.make(Results(**{**vars(whole), **kept, "trials": rows}))
+    assert plots == []
+    assert undrawn == ["one is not drawn: no trial has a request time."]
 
 
 def test_the_report_shows_declared_figures_and_keeps_their_files(tmp_path: Path) -> None:
@@ -352,7 +352,7 @@ def test_the_report_shows_declared_figures_and_keeps_their_files(tmp_path: Path)
     results = campaign(
         usual, VERSIONS + HEAD + 'kind = "bars"\nx = "loss"\nseries = "http_version"', tmp_path
     )
-    page = publish.report(results, find(results)).read_text()
+    page = reports.saved(results, find(results)).read_text()
     assert '<section id="declared">' in page
     assert "What is drawn." in page
     assert {file.name for file in (tmp_path / "figures").iterdir()} >= {
@@ -360,4 +360,11 @@ def test_the_report_shows_declared_figures_and_keeps_their_files(tmp_path: Path)
         "declared-one.pdf",
     }
     plain = campaign(usual, VERSIONS, tmp_path)
-    assert "Declared figures" not in publish.report(plain, find(plain)).read_text()
+    assert "Declared figures" not in reports.saved(plain, find(plain)).read_text()
+
+
+def test_colours_of_ratios_are_symmetric() -> None:
+    """White at 1, and as strong for a half as for the double; never an error."""
+    assert grid.shade(1.0) == "#ffffff"
+    assert grid.shade(0.5) == grid.shade(0.1) == grid.shade(0.0)
+    assert grid.shade(2.0) == grid.shade(9.0)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping
 
+import reports
 from campaigns import VERSIONS, Ending, campaign
 from httpbed.experiment.document import network_factors
-from httpbed.report import html, levels, network, notes, terminal, terminal_table
+from httpbed.report import levels, network, terminal
 from httpbed.results.findings import find
 from nested import NESTED
 
@@ -31,9 +32,9 @@ def test_levels_that_are_tables_are_explained() -> None:
     findings = find(results)
     assert network_factors(results.document) == ("access", "delay")
     assert len(findings.conditions) == 4
-    assert html.render(results, findings, [])
+    assert reports.page(results, findings)
     printed = io.StringIO()
-    terminal_table.show(results, findings, None, terminal.console(printed))
+    reports.show(results, findings, None, terminal.console(printed))
     assert "client <-> proxy: access slow | fast" in printed.getvalue()
     texts = [levels.line(legend) for legend in levels.legends(results.document)]
     assert "rate 1 Mbit/s" in "".join(texts)
@@ -52,7 +53,7 @@ def test_where_no_group_has_the_base_nothing_is_compared() -> None:
     assert not rows["2 %", "3"].is_base
     printed = io.StringIO()
     results = campaign(lambda _levels, _block: 1.0, GROUPED)
-    terminal_table.show(results, findings, None, terminal.console(printed))
+    reports.show(results, findings, None, terminal.console(printed))
     assert sum("5/5" in line for line in printed.getvalue().splitlines()) == 5
 
 
@@ -86,12 +87,12 @@ reason = "known\\u001b[31m"
     assert findings.base == {"cc": "cubic"}
     assert sum(row.ratio is not None for _, row in findings.rows()) == 1
     printed = io.StringIO()
-    terminal_table.show(results, findings, None, terminal.console(printed))
+    reports.show(results, findings, None, terminal.console(printed))
     assert "left out   cc bbr, loss 0 %: known\\x1b[31m" in printed.getvalue()
-    page = html.render(results, findings, [])
+    page = reports.page(results, findings)
     assert "known\\x1b[31m" in page
     assert "\x1b" not in page
-    lacking = notes.notes(find(results, base={"cc": "bbr"}), results)
+    lacking = reports.notes(results, find(results, base={"cc": "bbr"}))
     assert any(words.startswith("cubic at 0 % loss is compared with nothing") for words in lacking)
 
 
@@ -118,10 +119,10 @@ def test_competitors_are_listed_with_the_client_s_share() -> None:
     results = campaign(ends, text)
     findings = find(results)
     printed = io.StringIO()
-    terminal_table.show(results, findings, None, terminal.console(printed))
+    reports.show(results, findings, None, terminal.console(printed))
     texts = " ".join(printed.getvalue().split())
     who = "competes curl, HTTP/1.1 on other, from nginx, bbr on another"
     assert f"{who}: download of 2 MB, beginning 100 ms after the client" in texts
     assert "40.00 % 0.712" in texts
     assert "HTTP/3 at 2 % loss on client-server: nothing was shared" in texts
-    assert "Jain&#39;s index" in html.render(results, findings, [])
+    assert "Jain&#39;s index" in reports.page(results, findings)

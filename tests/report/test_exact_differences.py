@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from campaigns import VERSIONS, campaign
-from httpbed.report import publish
 from httpbed.report.answer import answer
 from httpbed.report.phrasing import signed
+from httpbed.report.summary import summary
 from httpbed.results.findings import find
 
 VIRTUAL = {"clock": "virtual"}
@@ -84,7 +84,7 @@ def test_json_has_the_differences(tmp_path: Path) -> None:
     """Unrounded, in the metric's unit."""
     results = campaign(lambda levels, _: 1.0 + (levels["build"] == "new") / 4, BUILDS)
     found = find(results, base={"build": "old"})
-    ratio = publish.summary(results, tmp_path / "report.html", found)["treatments"][1]["ratio"]
+    ratio = summary(results, found, tmp_path / "report.html")["treatments"][1]["ratio"]
     assert ratio["differences"] == {"least": 0.25, "most": 0.25, "none": 0}
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from typing import Any
 
 import pytest
 
 from handover_campaigns import MIGRATION
-from httpbed.report import access, drawing, network
+from httpbed.report import access, network
 
 
 def said_of(**table: Any) -> str:
@@ -99,16 +98,3 @@ def test_equal_links_are_described_once_by_their_names() -> None:
     texts = network.sentences(document)
     assert [line.partition(",")[0] for line in texts[:2]] == ["wifi", "cellular"]
     assert len(texts) == 3
-
-
-@pytest.mark.parametrize("upright", [False, True])
-def test_links_between_the_same_hosts_are_drawn_apart(upright: bool) -> None:
-    """Each with its name, and inside the drawing."""
-    drawn = drawing.topology(tomllib.loads(MIGRATION), upright=upright)
-    lines = re.findall(r'class="link" d="M([\d.]+) ([\d.]+)L', drawn)
-    assert len(set(lines)) == 3
-    assert "wifi" in drawn
-    assert "cellular" in drawn
-    size = re.search(r'viewBox="0 0 [\d.]+ ([\d.]+)"', drawn)
-    assert size
-    assert max(float(y) for y in re.findall(r'<text [^>]*y="([\d.]+)"', drawn)) < float(size[1])

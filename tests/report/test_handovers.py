@@ -10,14 +10,16 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+import reports
 from campaigns import campaign
 from handover_campaigns import MIGRATION, TrialCourse, handover_campaign, usual
 from httpbed.addons.handover import handovers_report as handovers
-from httpbed.addons.timeline import timelines as reading
-from httpbed.addons.timeline import timelines_report as timelines
+from httpbed.addons.handover import timelines_report as timelines
+from httpbed.addons.handover.handover_samples import of_attempt
 from httpbed.base.errors import ConfigError
 from httpbed.cli import report
-from httpbed.report import html, notes, publish, terminal, terminal_table
+from httpbed.report import one_trial, terminal
+from httpbed.results import attempts
 from httpbed.results.findings import find
 from httpbed.results.sample import by_treatment
 from httpbed.store import campaign as campaigns
@@ -38,7 +40,7 @@ def shown(results: Results) -> str:
     """Print a campaign as into a pipe."""
     console = terminal.console()
     with console.capture() as captured:
-        terminal_table.show(results, find(results), None, console)
+        reports.show(results, find(results), None, console)
     return captured.get()
 
 
@@ -58,7 +60,7 @@ def test_the_terminal_tells_stall_and_what_became_of_connections(results: Result
 
 def test_notes_name_what_limits_and_the_way_out(results: Results) -> None:
     """Once for each treatment, whatever the conditions."""
-    texts = notes.notes(find(results), results)
+    texts = reports.notes(results, find(results))
     assert [one for one in texts if "silent on the new link in 2 of 6 hand-overs" in one]
     assert [one for one in texts if "wget (changed)" in one and "does not migrate" in one]
     assert [one for one in texts if "up to 2 MB of the body were fetched twice" in one]
@@ -71,7 +73,7 @@ def test_trials_that_were_over_before_are_noted(tmp_path: Path) -> None:
         lambda levels, _: TrialCourse(verdict="migrated" if levels["client"] == "quiche" else ""),
         tmp_path,
     )
-    texts = notes.notes(find(results), results)
+    texts = reports.notes(results, find(results))
     assert [one for one in texts if "wget (changed)" in one and "6 trials were over before" in one]
     assert not [one for one in texts if "no client" in one]
     (short,) = [one for one in texts if "round trip" in one]
@@ -83,7 +85,10 @@ def test_a_median_of_fewer_trials_states_their_number(tmp_path: Path) -> None:
     results = handover_campaign(
         lambda _, block: TrialCourse(verdict="migrated", validated=block != 2), tmp_path
     )
-    columns = {column.header: column.cells for column in handovers.whole(find(results))}
+    columns = {
+        column.header: [cell.text for cell in column.cells]
+        for column in handovers.whole(find(results))
+    }
     assert "55 ms (2/3)" in columns["validated"]
     assert not [cell for cell in columns["stall"] if "(" in cell]
 
@@ -94,7 +99,10 @@ def test_a_median_of_values_far_apart_has_its_interval(tmp_path: Path) -> None:
         lambda _, block: TrialCourse(verdict="migrated", stall_s=0.1 if block == 1 else 2.0),
         tmp_path,
     )
-    columns = {column.header: column.cells for column in handovers.whole(find(results))}
+    columns = {
+        column.header: [cell.text for cell in column.cells]
+        for column in handovers.whole(find(results))
+    }
     assert "2 s (100 ms .. 2 s)" in columns["stall"]
 
 
@@ -116,7 +124,7 @@ def test_silence_is_reported_with_a_remedy(
     words = f'implementation = "curl"\nretry = "{retry}"'
     text = text.replace('implementation = "httpbed-quiche"', words)
     found = find(handover_campaign(lambda *_: TrialCourse(verdict="nothing"), tmp_path, text))
-    assert f"{word} 3/3" in {cell for one in handovers.brief(found) for cell in one.cells}
+    assert f"{word} 3/3" in {cell.text for one in handovers.brief(found) for cell in one.cells}
     texts = list(handovers.silent(found))
     assert bool(texts) == (word == "silent")
     assert any("a retry starts" in one.remedy for one in texts) == advised
@@ -126,11 +134,13 @@ def test_hand_overs_at_the_clients_end_are_counted_apart(tmp_path: Path) -> None
     """A hand-over after the client's end is not a failure to follow."""
     results = handover_campaign(lambda *_: TrialCourse(verdict="over before"), tmp_path)
     found = find(results)
-    texts = notes.notes(found, results)
+    texts = reports.notes(results, found)
     assert [one for one in texts if "wget (changed)" in one and "6 trials were over before" in one]
     assert not [one for one in texts if "silent" in one or "does not migrate" in one]
     assert list(handovers.evidence(found)) == ["hand-overs: 18 when the client was done"]
-    assert {cell for one in handovers.brief(found) for cell in one.cells if "/" in cell} == set()
+    assert {
+        cell for one in handovers.brief(found) for cell in one.cells if "/" in cell.text
+    } == set()
 
 
 def test_an_answer_is_no_migration(tmp_path: Path) -> None:
@@ -141,7 +151,7 @@ def test_an_answer_is_no_migration(tmp_path: Path) -> None:
     found = find(results)
     (note,) = [
         one
-        for one in notes.notes(found, results)
+        for one in reports.notes(results, found)
         if "answered on the new link in 6 of 6 hand-overs" in one
     ]
     assert note.startswith("quiche (changed), ")
@@ -155,20 +165,20 @@ def test_who_cannot_tell_of_a_validation_is_not_asked_to(tmp_path: Path) -> None
     """Behind a NAT it is the server that validates, and some clients tell nothing at all."""
     silent = TrialCourse(verdict="migrated", validated=False)
     results = handover_campaign(lambda *_: silent, tmp_path)
-    for row in reading.attempts(results):
+    for row in attempts.valid(results):
         path = campaigns.artifacts(tmp_path, row["block"], row["trial"], row["attempt"])
         text = json.loads((path.parent / "handovers.json").read_text())
         for one in text:
             one["to"] = one["from"]
         (path.parent / "handovers.json").write_text(json.dumps(text))
-    assert not [one for one in notes.notes(find(results), results) if "no client" in one]
+    assert not [one for one in reports.notes(results, find(results)) if "no client" in one]
 
 
 def test_a_path_that_nobody_validated_is_noted(tmp_path: Path) -> None:
     """A server need not send much there."""
     silent = TrialCourse(verdict="migrated", validated=False)
     results = handover_campaign(lambda *_: silent, tmp_path)
-    texts = [one for one in notes.notes(find(results), results) if "no client" in one]
+    texts = [one for one in reports.notes(results, find(results)) if "no client" in one]
     assert texts[0].startswith("quiche (changed), ")
     assert ": in 6 of 6 hand-overs that migrated, no client reported" in texts[0]
 
@@ -191,9 +201,9 @@ def campaign_of_wget(results: Results) -> Results:
 
 def test_the_page_has_a_section_with_figures(results: Results) -> None:
     """A figure for each condition, and the way to one trial."""
-    text = publish.report(results).read_text()
+    text = reports.saved(results).read_text()
     assert '<a href="#handovers">' in text
-    assert '<td class="" data-label="on the wire">migrated 3/3</td>' in text
+    assert 'data-label="on the wire"><span>migrated 3/3</span></td>' in text
     assert text.count("A dashed line is a hand-over.") == 2
     trial = re.search(r"httpbed report DIR --trial (\S+?)<", text)
     assert trial
@@ -207,23 +217,24 @@ def test_a_campaign_without_them_has_none_of_it() -> None:
     found = find(plain)
     assert timelines.plots(found, plain) == []
     assert list(handovers.brief(found)) == []
-    assert "handovers" not in html.render(plain, found, [])
+    assert "handovers" not in reports.page(plain, found)
 
 
 def test_scripts_in_what_trials_left_are_text(tmp_path: Path) -> None:
     """The HTML report, the figures and the terminal escape the text of programs."""
     results = handover_campaign(usual, tmp_path)
-    for row in reading.attempts(results):
+    for row in attempts.valid(results):
         path = campaigns.artifacts(tmp_path, row["block"], row["trial"], row["attempt"]).parent
         words = json.loads((path / "handovers.json").read_text())
         for one in words:
             one |= {"verdict": EVIL, "from": EVIL, "to": EVIL}
         (path / "handovers.json").write_text(json.dumps(words))
-    text = publish.report(results).read_text()
+    text = reports.saved(results).read_text()
     assert "<script" not in without_own_script(text)
     assert "script" not in shown(results)
-    row = next(row for row in reading.attempts(results) if reading.handovers(results, row))
-    figure, _ = publish.one(results, reading.timeline(results, row))
+    row = next(row for row in attempts.valid(results) if of_attempt(results, row))
+    trial = one_trial.find(results, f"{row['block']}/{row['trial']}")
+    figure, _ = trial.save(results.directory)
     assert "<script" not in figure.read_text()
     assert "&lt;script&gt;" in figure.read_text()
 
@@ -235,7 +246,7 @@ def test_a_figure_stays_small_whatever_the_campaign(tmp_path: Path) -> None:
     text = text.replace('["0 %", "2 %"]', '["0 %"]').replace("replicates = 3", "replicates = 12")
     results = handover_campaign(lambda *_: TrialCourse(size=60_000), tmp_path, text)
     found = find(results)
-    rows = by_treatment(results, reading.attempts(results))
+    rows = by_treatment(results, attempts.valid(results))
     panels, left_out = timelines.choose(found, results, found.conditions[0], rows)
     assert [panel.title for panel in panels] == clients[:8]
     assert list(panels[0].treatments) == ["stable", "changed"]
@@ -263,7 +274,7 @@ def test_one_trial_of_a_read_only_campaign(
     def refused(*_: object) -> None:
         raise OSError(errno.EROFS, "Read-only file system")
 
-    monkeypatch.setattr(publish, "one", refused)
+    monkeypatch.setattr(one_trial.ShownTrial, "save", refused)
     done = CliRunner().invoke(report.command, [str(directory), "--trial", changed(results)])
     assert done.exit_code == 0, done.output
     assert "no figures, because the campaign's folder is read-only" in done.stderr
@@ -274,7 +285,7 @@ def changed(results: Results) -> str:
     """Name a trial in which the client migrated."""
     row = next(
         row
-        for row in reading.attempts(results)
+        for row in attempts.valid(results)
         if (row["client"], row["address"]) == ("quiche", "changed")
     )
     return f"{row['block']}/{row['trial']}"

@@ -13,9 +13,10 @@ from xml.etree import ElementTree as ET
 import pytest
 from matplotlib import rc_context
 
+import reports
 from campaigns import VERSIONS, Ending, campaign, timed
 from httpbed.base.errors import visible, visible_lines
-from httpbed.report import publish, terminal, terminal_table
+from httpbed.report import terminal
 from httpbed.report.figures import STYLE, Plot
 from httpbed.report.visible_figure import VisibleFigure
 from httpbed.results.findings import find
@@ -70,7 +71,7 @@ def published(results: Results, tmp_path_factory: pytest.TempPathFactory) -> dic
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # matplotlib's, of characters that no font has
         for name, made in (("downloads", results), ("pages", pages)):
-            publish.report(made)
+            reports.saved(made)
             for file in [*made.directory.glob("*.html"), *made.directory.glob("figures/*.svg")]:
                 found[f"{name}/{file.name}"] = file.read_text(encoding="utf-8")
     return found
@@ -116,7 +117,7 @@ def test_pages_have_no_element_of_a_name(published: dict[str, str]) -> None:
 def test_the_terminal_obeys_no_name(results: Results) -> None:
     """The table on a terminal holds no control sequence but the table's own colours."""
     printed = io.StringIO()
-    terminal_table.show(results, find(results), None, terminal.console(printed))
+    reports.show(results, find(results), None, terminal.console(printed))
     assert visible_lines(printed.getvalue()) == printed.getvalue()
     assert r"\x1b[31m" in printed.getvalue()
     out = terminal.Console(file=io.StringIO(), force_terminal=True, color_system="standard")
@@ -163,6 +164,6 @@ def test_ordinary_words_are_unchanged() -> None:
 def test_own_files_are_not_touched(tmp_path: Path) -> None:
     """A figure whose words all print is drawn as it was."""
     made = campaign(lambda _levels, block: 1 + block / 100, directory=tmp_path)
-    publish.report(made)
+    reports.saved(made)
     drawn = (tmp_path / "figures/request_time-distribution.svg").read_text()
     assert "\\" not in "".join(re.findall(r">([^<]*)</text>", drawn))

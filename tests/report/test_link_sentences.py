@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
 
 from campaigns import VERSIONS, campaign
-from httpbed.report import drawing, levels, network
+from httpbed.report import levels, network
 from httpbed.report.figures import against_factors
 from httpbed.results.findings import find
 
@@ -189,36 +188,3 @@ def test_a_named_level_is_no_quantity() -> None:
     named = '{ none = "0 %", bursts = { to_bad = "1 %", to_good = "30 %" } }'
     document = campaign(lambda *_: None, VERSIONS.replace('["0 %", "2 %"]', named)).document
     assert network.condition(document, {"loss": "bursts"}) == "loss bursts"
-
-
-@pytest.mark.parametrize(
-    ("link", "lines"),
-    [
-        (
-            {"loss": {"to_bad": "0.5 %", "to_good": "30 %"}, "rate": "5 Mbit/s"},
-            ["5 Mbit/s, no delay", "1.6 % loss in bursts", "queue 1000 packets"],
-        ),
-        (
-            {"profile": "zhang2023-500k", "down": {"rate": "0.5 Mbit/s", "jitter": "5 ms"}},
-            ["← 0.5 Mbit/s, no delay", "no loss, 5 ms jitter, 1 more"],
-        ),
-        ({"loss": {"factor": "many"}}, ["loss of 30 levels"]),
-        ({"loss": {"packets": [1]}, "duplication": "0.048 %", "corruption": "0.012 %"}, ["2 more"]),
-        ({"rate": {"trace": "long/" * 20}, "delay": "25 ms"}, ["rate of a trace, 25 ms"]),
-        ({"schedule": [{"at": "1 s", "loss": "1 %"}]}, ["queue 1000 packets, then changing"]),
-        ({"events": [{"when": DELIVERED, "loss": "1 %", "direction": "up"}]}, ["then changing"]),
-    ],
-    ids=str,
-)
-def test_the_drawing_is_short_by_meaning(link: dict[str, Any], lines: list[str]) -> None:
-    """Nothing is cut off inside a word or a figure, and nothing is wider than its place."""
-    described = {"between": ["client", "server"], **link}
-    many = {"many": [f"{share} %" for share in range(30)]}
-    document = {
-        "topology": {"hosts": ["client", "server"], "links": [described]},
-        "factors": FACTORS | many,
-    }
-    drawn = str(drawing.topology(document, upright=False))
-    texts = re.findall(r'<text class="fact"[^>]*>([^<]*)</text>', drawn)
-    assert all(any(line in text for text in texts) for line in lines), texts
-    assert not [text for text in texts if "…" in text or len(text) > drawing.MOST_CHARACTERS + 2]

@@ -12,7 +12,7 @@ from markdown_it.token import Token
 
 from campaigns import VERSIONS, Ending, campaign
 from httpbed.base.errors import visible
-from httpbed.report import markdown
+from httpbed.report import publish
 from httpbed.report.markdown_text import JOINER, escaped, table
 from httpbed.report.phrasing import DASH
 from httpbed.results.findings import find
@@ -42,7 +42,7 @@ def shown(inline: Token) -> str:
 
 def document(results: Results) -> str:
     """Write a campaign's Markdown."""
-    return markdown.document(results, find(results))
+    return publish.in_markdown(results, find(results))
 
 
 @given(st.text())
@@ -122,7 +122,7 @@ def test_an_empty_campaign_has_a_table_without_values() -> None:
 def test_a_campaign_without_success_names_the_reasons(outcome: str) -> None:
     """For each treatment, with the number of trials."""
     text = document(campaign(lambda _levels, _block: Ending({}, outcome, "curl: (7) refused")))
-    assert "Trials that did not complete:" in text
+    assert "Why trials did not complete" in text
     rows = [row for row in cells(text) if row[-1] == "curl: (7) refused"]
     assert len(rows) == 6
     assert {tuple(row[1:3]) for row in rows} == {(outcome, "5")}
@@ -131,7 +131,7 @@ def test_a_campaign_without_success_names_the_reasons(outcome: str) -> None:
 def test_many_reasons_are_counted() -> None:
     """The report has all of them."""
     text = document(campaign(lambda _levels, b: Ending({}, "failed", f"reason {b}")))
-    assert "20 further reasons are in the HTML report." in text
+    assert "20 further rows are in the HTML report." in text
 
 
 def test_page_loads_have_a_table_of_all_their_metrics() -> None:

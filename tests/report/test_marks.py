@@ -8,7 +8,7 @@ import matplotlib as mpl
 import pytest
 
 from httpbed.report.figures import STYLE, Plot
-from httpbed.report.visible_figure import MOST_NAMED, VisibleFigure, name_marks, name_points
+from httpbed.report.visible_figure import MAX_NAMED, VisibleFigure, name_marks, name_points
 
 SVG = "{http://www.w3.org/2000/svg}"
 EVIL = "</title><script>alert(1)</script>\x1b[2J"
@@ -57,13 +57,13 @@ def test_marks_that_were_not_drawn_leave_the_figure_without_titles(figure: Visib
     assert titles(figure) == []
 
 
-@pytest.mark.parametrize("count", [1, MOST_NAMED, MOST_NAMED + 1, 1000])
+@pytest.mark.parametrize("count", [1, MAX_NAMED, MAX_NAMED + 1, 1000])
 def test_points_of_a_line_are_bounded(figure: VisibleFigure, count: int) -> None:
     """A curve of a thousand values has some names, the first among them."""
     name_points(figure.subplots(), [(n, n, f"point {n}") for n in range(count)])
     found = titles(figure)
     assert found[0] == ("use", "point 0")
-    assert min(count, MOST_NAMED // 2) <= len(found) <= MOST_NAMED
+    assert min(count, MAX_NAMED // 2) <= len(found) <= MAX_NAMED
 
 
 def test_a_curve_without_points_has_no_names(figure: VisibleFigure) -> None:

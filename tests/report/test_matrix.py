@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pytest
 
 from campaigns import VERSIONS, Ending, campaign, timed
-from httpbed.addons.claims.claim_matrix import Axes, Matrix, MatrixCell, choose, matrix
 from httpbed.experiment.experiment import ReportOptions
+from httpbed.report.matrix import Axes, Matrix, MatrixCell, choose, matrix
 from httpbed.report.phrasing import DASH
 from httpbed.results.findings import Findings, find
 from httpbed.store.results import Results

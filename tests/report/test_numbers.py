@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from campaigns import VERSIONS, campaign
-from httpbed.report import html_tables
+from httpbed.report import treatments
 from httpbed.report.phrasing import beside, covering, goodput_number, number_format, ratio_text
 from httpbed.results.estimate import Interval
 from httpbed.results.findings import find
@@ -63,9 +63,8 @@ def test_the_page_writes_goodput_in_the_unit_of_its_ceiling(tmp_path: Path) -> N
     text = VERSIONS.replace('rate = "10 Mbit/s"', 'rate = "50 kbit/s"')
     results = campaign(lambda *_: 200.0, text, tmp_path)
     found = find(results)
-    assert html_tables.headings(found).goodput == "goodput of 50 kbit/s"
-    (first, *_) = html_tables.groups(found, results.document)
-    assert {line.goodput for line in first.lines} == {"40.00"}
+    columns = {column.header: column for column in treatments.columns(found)}
+    assert {cell.text for cell in columns["goodput\nof 50 kbit/s"].cells} == {"40.0"}
 
 
 @pytest.mark.parametrize(

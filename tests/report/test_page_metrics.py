@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 import pytest
 
+import reports
 from campaigns import Ending, campaign
 from httpbed.addons.pages.report import metrics_table, section
-from httpbed.addons.pages.report.metrics_table import PageCell, PageTable
-from httpbed.report import html, summary
+from httpbed.report.document import Cell, ReportInput, Table
+from httpbed.report.summary import summary
 from httpbed.results.findings import find
 from page_campaigns import PAGES
 
@@ -36,7 +37,7 @@ def loads(levels: Mapping[str, str], block: int) -> Ending:
 
 
 @pytest.fixture(scope="module")
-def table() -> PageTable:
+def table() -> Table:
     """Provide the table."""
     results = campaign(loads, PAGES)
     made = metrics_table.make(results, find(results))
@@ -44,36 +45,40 @@ def table() -> PageTable:
     return made
 
 
-def row(table: PageTable, name: str) -> dict[str, PageCell]:
+def row(table: Table, name: str) -> dict[str, Cell]:
     """Return the first row of a treatment, by column."""
-    cells = next(one.cells for _, rows in table.groups for one in rows if one.treatment == name)
-    return {column.header: cell for column, cell in zip(table.columns, cells, strict=True)}
+    _, columns = table.heads
+    cells = next(cells for _, rows in table.groups() for own, cells in rows if own == name)
+    return {column.header: cell for column, cell in zip(columns, cells, strict=True)}
 
 
-def test_every_metric_has_a_column_in_the_order_of_a_load(table: PageTable) -> None:
+def test_every_metric_has_a_column_in_the_order_of_a_load(table: Table) -> None:
     """From the first byte to the whole; then what was fetched."""
-    assert [column.header for column in table.columns] == [
+    assert [column.header for column in table.heads[1]] == [
         "TTFB", "FCP", "LCP", "Speed Index", "onload", "PLT", "requests", "connections", "bytes",
+        "loads by band",
     ]  # fmt: skip
-    assert [len(rows) for _, rows in table.groups] == [3, 3]
+    assert [len(rows) for _, rows in table.groups()] == [3, 3]
 
 
-def test_each_metric_has_its_ratio_to_the_base(table: PageTable) -> None:
+def test_each_metric_has_its_ratio_to_the_base(table: Table) -> None:
     """The same base as in all other tables; lower is better for times, not for counts."""
     found = row(table, "HTTP/3")
-    assert (found["PLT"].ratio, found["PLT"].tone) == ("0.50x", "better")
-    assert (found["TTFB"].shape, found["TTFB"].ratio_interval) == ("▼", "")
-    assert row(table, "HTTP/1.1")["connections"].tone == "settled"
-    assert row(table, "HTTP/2")["PLT"].ratio == ""
-    assert row(table, "HTTP/2")["PLT"].interval == "[1.01, 1.06]"
+    ratios = {name: cell.below for name, cell in found.items() if cell.below}
+    assert (ratios["PLT"].text, ratios["PLT"].tone) == ("0.50x", "better")
+    assert (ratios["TTFB"].shape, ratios["TTFB"].aside) == ("▼", "")
+    of_first = row(table, "HTTP/1.1")["connections"].below
+    assert of_first
+    assert of_first.tone == "settled"
+    assert row(table, "HTTP/2")["PLT"] == Cell("1.04 s", "[1.01, 1.06]")
 
 
-def test_counts_are_whole_numbers_and_bytes_have_a_prefix(table: PageTable) -> None:
+def test_counts_are_whole_numbers_and_bytes_have_a_prefix(table: Table) -> None:
     """A value that does not vary has no interval."""
     found = row(table, "HTTP/1.1")
-    assert found["requests"] == PageCell("17", "", "=", "1.00x", "", "settled")
-    assert found["connections"].median == "6"
-    assert found["bytes"].median == "1.40 MB"
+    assert found["requests"] == Cell("17", below=Cell("1.00x", "", "settled", "="))
+    assert found["connections"].text == "6"
+    assert found["bytes"].text == "1.40 MB"
 
 
 def test_a_metric_without_values_has_no_column() -> None:
@@ -81,7 +86,7 @@ def test_a_metric_without_values_has_no_column() -> None:
     results = campaign(lambda _levels, block: Ending({"onload_time": 1 + block / 10}), PAGES)
     made = metrics_table.make(results, find(results))
     assert made is not None
-    assert [column.header for column in made.columns] == ["onload"]
+    assert [column.header for column in made.heads[1]] == ["onload"]
 
 
 @pytest.mark.parametrize("outcome", ["failed", "invalid"])
@@ -89,12 +94,10 @@ def test_loads_without_any_value_have_no_table(outcome: str) -> None:
     """The section has none, and the report is made."""
     results = campaign(lambda _levels, _block: Ending({}, outcome, EVIL), PAGES)
     findings = find(results)
-    made = section.make(findings, results)
+    made = section.SECTION.make(ReportInput(results, findings))
     assert made is not None
-    assert made.metrics is None
-    assert "Medians of each treatment" not in html.render(
-        results, findings, [], html.SectionFigures(pages=made)
-    )
+    assert not [block for block in made.blocks if isinstance(block, Table)]
+    assert "Table of page metrics" not in reports.page(results, findings)
 
 
 def test_downloads_have_no_table() -> None:
@@ -107,11 +110,9 @@ def test_the_table_is_in_the_report_and_in_its_values() -> None:
     """With names of levels as text; JSON has every figure unrounded."""
     results = campaign(loads, PAGES.replace('"2 %"]', f'"2 %"]\nplace = ["{EVIL}", "b|c"]'))
     findings = find(results)
-    page = html.render(
-        results, findings, [], html.SectionFigures(pages=section.make(findings, results))
-    )
+    page = reports.page(results, findings)
     assert ">TTFB</th>" in page
     assert EVIL not in page
     assert "&lt;script&gt;" in page
-    first = summary.summary(results, findings, None)["treatments"][0]
+    first = summary(results, findings, None)["treatments"][0]
     assert first["page_metrics"]["page_requests"]["estimate"]["median"]["value"] == 17

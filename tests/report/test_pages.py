@@ -13,22 +13,23 @@ from typing import Any
 import pytest
 from PIL import Image, ImageSequence
 
-from campaigns import Ending, campaign
+import reports
+from campaigns import Ending
 from httpbed.addons.pages.load import driver_output
 from httpbed.addons.pages.load.browser_load import BrowserLoad, Frame
 from httpbed.addons.pages.report import (
-    bands,
     film,
     filmstrip,
-    heat,
+    metrics_table,
     resources,
     scenes,
     section,
     thumbnails,
 )
 from httpbed.addons.pages.report.pictured import PhotoPlot
-from httpbed.addons.pages.report.section import Section
-from httpbed.report import figures, html, one_trial, publish, roles, terminal, terminal_table
+from httpbed.report import one_trial, roles, terminal
+from httpbed.report.document import ReportInput
+from httpbed.report.summary import summary
 from httpbed.results.findings import Findings, find
 from httpbed.store.results import Results
 from page_campaigns import GRID, PAGES, RECORDED, page_campaign
@@ -58,17 +59,9 @@ def findings(results: Results) -> Findings:
 
 
 @pytest.fixture(scope="module")
-def shown(results: Results, findings: Findings) -> Section:
-    """Provide its pictures."""
-    made = section.make(findings, results)
-    assert made is not None
-    return made
-
-
-@pytest.fixture(scope="module")
-def page(results: Results, findings: Findings, shown: Section) -> str:
-    """Provide its page, without the figures of all campaigns."""
-    return html.render(results, findings, [], html.SectionFigures(pages=shown))
+def page(results: Results, findings: Findings) -> str:
+    """Provide its page."""
+    return reports.page(results, findings, draws=True)
 
 
 def test_times_of_a_filmstrip_are_round(load: BrowserLoad) -> None:
@@ -117,9 +110,9 @@ def test_pictures_that_are_none_are_blank(tmp_path: Path, load: BrowserLoad) -> 
 def test_bands_stand_beside_the_metric(results: Results, findings: Findings) -> None:
     """In the terminal, and with what they mean in the page."""
     out = terminal.console(io.StringIO())
-    terminal_table.show(results, findings, None, out)
+    reports.show(results, findings, None, out)
     text = out.file.getvalue()  # type: ignore[attr-defined]
-    assert bands.HEADER in text
+    assert "loads by band" in text
     assert "6 fast" in text
     assert "6 moderate" in text
     assert "6 slow" in text
@@ -134,7 +127,6 @@ def test_the_page_has_a_section(page: str) -> None:
     assert re.search(r"Speed Index 3\.03 s, trial 1/[0-9a-f]{12}", page)
     assert "moderate up to 5.8 s" in page
     assert len(page) < 2_000_000
-    assert "Share of loads with at most this Speed Index" in page  # the experiment's metric
 
 
 def test_nothing_of_a_page_is_markup(page: str) -> None:
@@ -149,9 +141,8 @@ def test_a_campaign_of_downloads_has_no_such_section(results: Results) -> None:
     """The report has neither the section on page loads nor the Speed Index bands."""
     texts = dict(results.document) | {"workload": {"kind": "download", "size": "1 MB"}}
     found = find(replace(results, document=texts))
-    assert not found.has_pages
-    assert section.make(found, results) is None
-    assert not list(bands.brief(found))
+    assert section.SECTION.make(ReportInput(results, found)) is None
+    assert not list(metrics_table.bands(found))
 
 
 def test_pages_are_compared_by_their_load_time(results: Results) -> None:
@@ -162,7 +153,7 @@ def test_pages_are_compared_by_their_load_time(results: Results) -> None:
     )
     found = find(replace(results, experiment=silent))
     assert found.metric == "page_load_time"
-    answer = publish.summary(results, None, found)["answer"]
+    answer = summary(results, found, None)["answer"]
     assert "HTTP/3 loaded the page in 0.83x the time of HTTP/2" in " ".join(answer)
 
 
@@ -197,7 +188,7 @@ def test_a_page_in_words(workload: dict[str, Any], text: str) -> None:
 
 
 def test_few_scenes_of_many(tmp_path: Path) -> None:
-    """The extremes and the middle, and a heat map over what the page is made of."""
+    """The extremes and the middle."""
     ratios = {"2": 0.5, "16": 1.0, "128": 2.0}
 
     def ends(levels: dict[str, str], block: int) -> Ending:
@@ -214,13 +205,6 @@ def test_few_scenes_of_many(tmp_path: Path) -> None:
     assert objects == ["objects 2", "objects 16", "objects 128"]
     assert name[1:] == ["size 100 B", "loss 2 %"]
     assert "3 of 12 scenes" in scenes.left_out(found, chosen)
-    shown = heat.of(found, results.document)
-    assert shown is not None
-    assert shown.rows == ("objects", "size")
-    assert shown.levels == (("2", "16", "128"), ("100 B", "10 kB"))
-    assert list(shown.panels) == ["loss 0 %", "loss 2 %"]
-    assert shown.panels["loss 0 %"]["128", "10 kB"].value.value == pytest.approx(2)
-    assert "loss 0 %: from 0.50 to 2.00" in heat.alternative(shown)
 
 
 def test_a_typical_load_has_a_unit(tmp_path: Path) -> None:
@@ -232,49 +216,12 @@ def test_a_typical_load_has_a_unit(tmp_path: Path) -> None:
     assert chosen.treatments[0].text.startswith("Speed Index 103.0 ms, trial ")
 
 
-STUDIES = Path(__file__).parents[2] / "experiments"
-
-
-@pytest.mark.parametrize(
-    ("file", "axes", "panel"),
-    [
-        ("biswal2016/grid.toml", ("size", "objects"), "cold, nginx-h3, RTT 10 ms, loss 0 %"),
-        ("zhang2023/rates.toml", ("page", "rate"), "aioquic-h3"),
-        ("zhang2023/losses.toml", ("page", "loss"), "nginx-h3"),
-        ("ranjan2019/pages.toml", ("page", "bandwidth"), "delay 0 ms, loss 0 %"),
-    ],
-)
-@pytest.mark.filterwarnings("error")
-def test_studies_as_heat_maps(file: str, axes: tuple[str, str], panel: str) -> None:
-    """Over what the page is made of, else over the page and the network; all of it is drawn."""
-    text = re.sub("(?m)^replicates = .*$", "replicates = 1", (STUDIES / file).read_text())
-    text = text.replace('["1 Mbit/s", "100 Mbit/s"]', '["1 Mbit/s"]')  # half of it is enough
-    metric = tomllib.loads(text)["report"]["metric"]
-    results = campaign(lambda _, block: Ending({metric: float(block)}), text)
-    found = find(results)
-    shown = heat.of(found, results.document)
-    assert shown is not None
-    assert shown.rows == axes
-    assert any(name.startswith(panel) for name in shown.panels)
-    plots = figures.plots(found, results.document)
-    plots.append(figures.Plot("heat", heat.caption(found, shown), "", heat.draw(shown)))
-    assert all(0 < len(plot.svg()) < 3_000_000 for plot in plots)
-    assert max(plot.figure.get_figheight() for plot in plots) < 36
-
-
-def test_colours_of_ratios_are_symmetric() -> None:
-    """White at 1, and as strong for a half as for the double; never an error."""
-    assert heat.shade(1.0) == "#ffffff"
-    assert heat.shade(0.5) == heat.shade(0.1) == heat.shade(0.0)
-    assert heat.shade(2.0) == heat.shade(9.0)
-
-
-def test_one_load_by_itself(results: Results) -> None:
+def test_one_load_by_itself(results: Results, tmp_path: Path) -> None:
     """Its lines, its figures and its values; what the page says is bounded and one line."""
     version = {"http_version": "3", **KEPT}
     row = next(row for row in results.trials.to_pylist() if version.items() <= row.items())
     trial = one_trial.find(results, f"{row['block']}/{row['trial'][:8]}")
-    paths = publish.one(results, trial)
+    paths = trial.save(tmp_path)
     assert [path.suffix for path in paths] == [".svg", ".pdf"] * 3
     out = terminal.console(io.StringIO())
     one_trial.show(trial, paths, out)
@@ -288,7 +235,7 @@ def test_one_load_by_itself(results: Results) -> None:
         "dialog",
     ):
         assert words in text
-    texts = json.loads(json.dumps(one_trial.values(trial, paths)))
+    texts = json.loads(json.dumps(trial.values(paths)))
     assert len(texts["requests"]) == 13
     assert texts["page"]["title"] == EVIL
     assert texts["page"]["visual_progress"][-1][1] == 1.0

@@ -121,7 +121,7 @@ def with_items(results: Results, figures: list[StatedFigure]) -> Results:
 
 def drawn(file: Path, ran: Callable[[Mapping[str, str]], bool] = lambda _: True) -> list[Drawn]:
     """Draw the figures of a file that have a value."""
-    plots = {one.name: one for one in section.make(synthesised(file, ran)).plots}
+    plots = {one.name: one for one in section.make(synthesised(file, ran))[0]}
     every = [(one, plots.get(f"{section.PREFIX}-{one.stated.id}")) for one in placed(file)]
     return [Drawn(figure, plot) for figure, plot in every if plot]
 

@@ -10,12 +10,13 @@ import pytest
 from click.testing import CliRunner
 
 import recorded_series
+import reports
 from campaigns import VERSIONS, Ending, campaign, timed
 from httpbed.addons.timeline import time_series_report as time_series
-from httpbed.addons.timeline import timelines
 from httpbed.cli import report as verb
-from httpbed.report import inline, publish
+from httpbed.report import svg as svg_of
 from httpbed.report.figures import Plot
+from httpbed.results import attempts
 from httpbed.results.findings import find
 from httpbed.store import query
 from httpbed.store.results import Results
@@ -31,24 +32,24 @@ def results(tmp_path: Path) -> Results:
 
 def of_block(results: Results, block: int) -> set[str]:
     """Name the trials of a block."""
-    rows = timelines.attempts(results)
+    rows = attempts.valid(results)
     return {f"{row['block']}/{row['trial']}" for row in rows if row["block"] == block}
 
 
 def test_each_condition_has_a_figure_of_its_median_trials(results: Results) -> None:
     """The caption names the trials, so that they can be examined."""
-    made = time_series.make(find(results), results)
-    assert [plot.name for plot in made.plots] == ["over-time-1", "over-time-2"]
-    named = {one for plot in made.plots for one in re.findall(r"\d/[0-9a-f]{12}", plot.caption)}
+    made, _ = time_series.plots(find(results), results, every_trial=False)
+    assert [plot.name for plot in made] == ["over-time-1", "over-time-2"]
+    named = {one for plot in made for one in re.findall(r"\d/[0-9a-f]{12}", plot.caption)}
     assert named == of_block(results, 3)
-    for plot in made.plots:
+    for plot in made:
         for word in ("throughput", "round trip", "in flight", "queue", "HTTP/3", "client's first"):
             assert word in plot.svg()
 
 
 def test_a_figure_describes_its_curves_in_words(results: Results) -> None:
     """For those who do not see it."""
-    plot = time_series.make(find(results), results).plots[0]
+    plot = time_series.plots(find(results), results, every_trial=False)[0][0]
     assert "HTTP/2: throughput up to 10 Mbit/s, median round trip 50 ms" in plot.alternative
     assert "up to 50 kB in flight, up to 2 ms in the queue" in plot.alternative
 
@@ -56,7 +57,7 @@ def test_a_figure_describes_its_curves_in_words(results: Results) -> None:
 def test_all_trials_are_drawn_on_request(results: Results) -> None:
     """Each of five replicates has a line in each of four panels, for three treatments."""
     few, many = (
-        time_series.make(find(results), results, every_trial=asked).plots[0]
+        time_series.plots(find(results), results, every_trial=asked)[0][0]
         for asked in (False, True)
     )
     assert lines(many) == [15] * 4
@@ -73,8 +74,8 @@ def lines(plot: Plot) -> list[int]:
 
 def test_values_are_shown_where_the_reader_points(results: Results) -> None:
     """Some of each line, with the treatment's name."""
-    (first, _) = time_series.make(find(results), results).plots
-    svg = str(inline.svg(first))
+    (first, _), _ = time_series.plots(find(results), results, every_trial=False)
+    svg = str(svg_of.inline(first))
     assert "<title>HTTP/2: 10 Mbit/s at" in svg
     assert 4 * 3 * 6 < svg.count("<title>") < 4 * 3 * 2 * time_series.NAMED
 
@@ -88,7 +89,7 @@ def test_treatments_that_completed_nothing_are_drawn_too(tmp_path: Path) -> None
 
     found = campaign(lambda levels, block: ends(dict(levels), block), directory=tmp_path)
     recorded_series.keep(found, recorded_series.one_link(), ("completed", "timed out", "invalid"))
-    plot = time_series.make(find(found), found).plots[0]
+    plot = time_series.plots(find(found), found, every_trial=False)[0][0]
     assert "HTTP/1.1 1/" in plot.caption
     assert "HTTP/2 " not in plot.caption
 
@@ -103,7 +104,7 @@ def test_treatments_of_one_protocol_differ_in_their_dashes(tmp_path: Path) -> No
     )
     found = campaign(lambda *_: timed(1.0), text, tmp_path)
     recorded_series.keep(found, recorded_series.one_link())
-    plot = time_series.make(find(found), found).plots[0]
+    plot = time_series.plots(find(found), found, every_trial=False)[0][0]
     curves = plot.figure.get_axes()[0].get_lines()
     signs = {(one.get_color(), one.get_linestyle()) for one in curves if one.get_alpha() != 0}
     assert len(signs) == 6
@@ -117,20 +118,20 @@ def test_many_treatments_are_spread_over_figures(tmp_path: Path) -> None:
     text = versions.replace('rate = "10 Mbit/s"', 'rate = { factor = "rate" }')
     found = campaign(lambda *_: timed(1.0), text, tmp_path)
     recorded_series.keep(found, recorded_series.one_link())
-    made = time_series.make(find(found), found)
-    assert len(made.plots) == time_series.MOST_FIGURES
-    assert made.undrawn == "54 further treatments are not drawn."
-    assert sum(len(plot.svg()) for plot in made.plots) < 250_000
-    on_request = time_series.make(find(found), found, every_trial=True)
-    assert len(on_request.plots) == time_series.MOST_ON_REQUEST
+    made, undrawn = time_series.plots(find(found), found, every_trial=False)
+    assert len(made) == time_series.MAX_FIGURES
+    assert undrawn == "54 further treatments are not drawn."
+    assert sum(len(plot.svg()) for plot in made) < 250_000
+    on_request, _ = time_series.plots(find(found), found, every_trial=True)
+    assert len(on_request) == time_series.MAX_FIGURES_ALL_TRIALS
 
 
 def test_the_report_has_a_section_and_its_files(results: Results) -> None:
     """With the way to all trials."""
-    text = publish.report(results).read_text()
+    text = reports.saved(results).read_text()
     assert '<a href="#over-time">Over time</a>' in text
     assert "httpbed report DIR --timeline" in text
-    whole = publish.report(results, every_trial=True).read_text()
+    whole = reports.saved(results, every_trial=True).read_text()
     assert "httpbed report DIR --timeline" not in whole
     assert (results.directory / "figures/over-time-2.pdf").is_file()
 
@@ -138,8 +139,8 @@ def test_the_report_has_a_section_and_its_files(results: Results) -> None:
 def test_a_campaign_without_records_has_no_section(tmp_path: Path) -> None:
     """Of an earlier version of httpbed, or an archive; who asks for all trials is told so."""
     plain = campaign(lambda _levels, block: 1 + block / 100, directory=tmp_path)
-    assert "over-time" not in publish.report(plain).read_text()
-    assert time_series.NO_RECORD in publish.report(plain, every_trial=True).read_text()
+    assert "over-time" not in reports.saved(plain).read_text()
+    assert time_series.NO_RECORD in reports.saved(plain, every_trial=True).read_text()
 
 
 def test_one_trial_over_time(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+import reports
 from campaigns import VERSIONS, Ending, Ends, campaign, timed
 from httpbed.base.errors import ConfigError
 from httpbed.experiment.document import scenario_document
-from httpbed.report import notes
 from httpbed.results.findings import Findings, Row, find
 from httpbed.results.sample import Bounded, samples
 from httpbed.store.results import Results
@@ -138,7 +138,7 @@ def test_on_which_side_a_load_that_timed_out_lies(metric: str, median: Bounded |
     assert found.tally.outcomes["timed out"] == 3
     if median is None:
         assert (found.sample.n, found.estimate.median) == (2, Bounded(1e6))
-        assert any("left out" in note for note in notes.notes(find(results, metric), results))
+        assert any("left out" in note for note in reports.notes(results, find(results, metric)))
     else:
         assert found.sample.n == 5
         assert found.estimate.median.beyond == median.beyond

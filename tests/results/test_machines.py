@@ -11,6 +11,7 @@ import pytest
 import campaigns
 from httpbed.addons.cluster import machine_log, machines
 from httpbed.addons.cluster import machines_report as sentences
+from httpbed.report.document import ReportInput, Table
 from httpbed.results.findings import find
 from httpbed.store.results import Results
 
@@ -57,11 +58,13 @@ def test_a_slow_machine_is_found_and_its_blocks_are_named() -> None:
 def test_equal_machines_do_not_differ() -> None:
     """A machine that differs by less than 1 % is named in the table, and in no note."""
     results = campaign(1.0)
-    findings = find(results)
-    assert not [one for one in sentences.notes(results, findings) if "differ" in one]
-    section = sentences.section(results, findings)
+    source = ReportInput(results, find(results))
+    assert not [one for one in sentences.notes(source) if "differ" in one]
+    section = sentences.SECTION.make(source)
     assert section is not None
-    assert [row["blocks"] for row in section["rows"]] == ["1-7", "8-14"]
+    table = next(block for block in section.blocks if isinstance(block, Table))
+    (blocks,) = (column.cells for column in table.columns if column.header == "blocks")
+    assert [cell.text for cell in blocks] == ["1-7", "8-14"]
 
 
 def test_ratios_within_blocks_do_not_depend_on_a_slow_machine() -> None:
@@ -76,7 +79,9 @@ def test_ratios_within_blocks_do_not_depend_on_a_slow_machine() -> None:
 def test_a_difference_is_a_note_with_what_it_does_not_touch() -> None:
     """The reader learns which results depend on it."""
     results = campaign(4.0)
-    (note,) = [one for one in sentences.notes(results, find(results)) if "differ" in one]
+    (note,) = [
+        one for one in sentences.notes(ReportInput(results, find(results))) if "differ" in one
+    ]
     assert "machines differ in request time" in note
     assert "ratios within blocks are free of that" in note
 
@@ -89,14 +94,14 @@ def test_a_block_on_two_machines_is_a_note() -> None:
     place = results.trials.schema.get_field_index("machine")
     results = replace(results, trials=results.trials.set_column(place, "machine", mixed))
     assert machines.mixed_blocks(results) == [1]
-    assert any("blocks: 1" in one for one in sentences.notes(results, find(results)))
+    assert any("blocks: 1" in one for one in sentences.notes(ReportInput(results, find(results))))
 
 
 def test_a_campaign_of_one_machine_has_no_such_section() -> None:
     """Neither attempts nor sources name a machine."""
     results = campaigns.campaign(lambda _, block: 1.0 + block / 100)
-    assert sentences.section(results, find(results)) is None
-    assert list(sentences.notes(results, find(results))) == []
+    assert sentences.SECTION.make(ReportInput(results, find(results))) is None
+    assert list(sentences.notes(ReportInput(results, find(results)))) == []
 
 
 TWO = [

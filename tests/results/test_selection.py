@@ -10,10 +10,10 @@ import pytest
 from scipy import stats
 
 import campaigns
+import reports
 from campaigns import Ending
 from httpbed.addons.claims import judging, regression
 from httpbed.experiment.treatment import treatment_key
-from httpbed.report import notes
 from httpbed.results import sample, selection
 from httpbed.results.findings import find
 from httpbed.store.results import Results
@@ -61,7 +61,7 @@ def test_the_program_whose_attempts_are_repeated_is_found() -> None:
     (arm,) = selection.selected_arms(results)
     assert (arm.levels, arm.repeated, arm.trials) == ({"http_version": "3"}, 8, 32)
     assert arm.treatments == {("3", "0 %"), ("3", "2 %")}
-    assert any("3 have invalid attempts" in note for note in notes.notes(find(results), results))
+    assert any("3 have invalid attempts" in note for note in reports.notes(results, find(results)))
 
 
 def _h3(levels: Mapping[str, str]) -> bool:

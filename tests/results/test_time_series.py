@@ -11,9 +11,10 @@ import pytest
 import recorded_series
 from campaigns import VERSIONS, campaign
 from handover_campaigns import TrialCourse, handover_campaign
-from httpbed.addons.timeline import time_series, timelines
+from httpbed.addons.timeline import time_series
 from httpbed.addons.timeline.time_series import TimeSeries
 from httpbed.experiment.kept import LINK_RESULT
+from httpbed.results import attempts
 from httpbed.store.results import Results
 from recorded_series import one_link, result, steady
 
@@ -27,7 +28,7 @@ def results(tmp_path: Path) -> Results:
 def read(results: Results, text: str) -> TimeSeries | None:
     """Read the first trial of a campaign whose trials left this result."""
     recorded_series.keep(results, text)
-    return time_series.read(results, timelines.attempts(results)[0])
+    return time_series.read(results, attempts.valid(results)[0])
 
 
 def known(results: Results, text: str) -> TimeSeries:
@@ -124,7 +125,7 @@ def test_an_empty_record_has_no_series(results: Results) -> None:
 def test_a_link_in_place_of_the_result_is_not_followed(results: Results, tmp_path: Path) -> None:
     """As with any other artifact."""
     recorded_series.keep(results, one_link())
-    row = timelines.attempts(results)[0]
+    row = attempts.valid(results)[0]
     file = recorded_series.artifacts_of(results, row) / LINK_RESULT
     file.rename(tmp_path / "elsewhere")
     file.symlink_to(tmp_path / "elsewhere")

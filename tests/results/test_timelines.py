@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from handover_campaigns import TrialCourse, handover_campaign, usual
 from httpbed.addons.handover import handover_samples as handovers
-from httpbed.addons.timeline import timelines
-from httpbed.addons.timeline.timelines import Curve, deliveries, thinned
+from httpbed.addons.handover.handover_samples import of_attempt
+from httpbed.addons.handover.timelines import Curve, deliveries, thinned
 from httpbed.experiment.handover import HandoverEvent
+from httpbed.results import attempts
 from httpbed.store import campaign as campaigns
 
 HEAD = "# origin_ms: 100.5\nbin\tlink\tbytes\n"
@@ -109,7 +110,7 @@ def test_what_came_to_an_address_that_was_gone_is_not_drawn() -> None:
 def test_hand_overs_are_read_as_far_as_they_can_be(tmp_path: Path) -> None:
     """What is absent, null or of another kind is not known."""
     results = handover_campaign(lambda *_: TrialCourse(), tmp_path)
-    row = timelines.attempts(results)[0]
+    row = attempts.valid(results)[0]
     path = campaigns.artifacts(tmp_path, row["block"], row["trial"], row["attempt"]).parent
     text = [
         {"number": 1, "from": "wifi", "to": "cellular", "at_s": 1.5, "first_sent_s": None},
@@ -118,13 +119,13 @@ def test_hand_overs_are_read_as_far_as_they_can_be(tmp_path: Path) -> None:
         "not a table",
     ]
     (path / "handovers.json").write_text(json.dumps(text))
-    first, second = timelines.handovers(results, row)
+    first, second = of_attempt(results, row)
     assert (first.left, first.entered, first.at_s, first.verdict) == ("wifi", "cellular", 1.5, "")
     assert list(first.milestones()) == []
     assert (second.at_s, second.validated_s, second.verdict) == (2.0, None, "migrated")
     for damaged in ("{", "{}", "[1]", "\x00"):
         (path / "handovers.json").write_text(damaged)
-        assert timelines.handovers(results, row) == ()
+        assert of_attempt(results, row) == ()
 
 
 def test_what_hand_overs_cost_is_gathered_by_treatment(tmp_path: Path) -> None:
@@ -165,4 +166,4 @@ def test_a_trial_that_was_over_before_is_counted(tmp_path: Path) -> None:
 def test_invalid_attempts_have_no_timeline(tmp_path: Path) -> None:
     """What the bed spoilt is not drawn."""
     results = handover_campaign(lambda *_: TrialCourse(outcome="invalid"), tmp_path)
-    assert timelines.attempts(results) == []
+    assert attempts.valid(results) == []

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+import reports
 import stored_campaigns
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.campaign import executor, growth_lines, preparation
 from httpbed.experiment.factorial import ScaleName
 from httpbed.experiment.trial import Trial
 from httpbed.programs import catalog
-from httpbed.report import notes
 from httpbed.results.findings import find
 from httpbed.store import archive, finished, layout, query, verification
 from httpbed.store import campaign as campaigns
@@ -344,7 +344,7 @@ def test_a_run_says_how_the_campaign_grew(tmp_path: Path) -> None:
 def test_the_report_says_that_trials_of_a_block_ran_hours_apart(tmp_path: Path) -> None:
     """Its comparisons do not share the state of the machine."""
     run(tmp_path, SMALL)
-    assert "apart" not in " ".join(notes.notes(find(query.read(tmp_path)), query.read(tmp_path)))
+    assert "apart" not in " ".join(reports.notes(query.read(tmp_path), find(query.read(tmp_path))))
     read = stored_campaigns.loaded(MORE_LEVELS)
     with campaigns.opened(
         tmp_path, MORE_LEVELS, read.trials, stored_campaigns.manifest()
@@ -354,5 +354,5 @@ def test_the_report_says_that_trials_of_a_block_ran_hours_apart(tmp_path: Path) 
             attempt = later.attempt.model_copy(update={"started": "2026-11-21T15:00:00+00:00"})
             stored_campaigns.keep(campaign, later.model_copy(update={"attempt": attempt}))
     results = query.read(tmp_path)
-    (note,) = (one for one in notes.notes(find(results), results) if "apart" in one)
+    (note,) = (one for one in reports.notes(results, find(results)) if "apart" in one)
     assert "ran up to 3.0 h apart (blocks: 1, 2)" in note

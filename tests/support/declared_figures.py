@@ -25,9 +25,9 @@ def usual(levels: Mapping[str, str], block: int) -> Ending:
 
 def drawn(figure: str, results: Results | None = None) -> Plot:
     """Draw a figure of the campaign, the only one that it declares."""
-    made = section.make(results or campaign(usual, VERSIONS + HEAD + figure))
-    assert made.undrawn == ()
-    (plot,) = made.plots
+    plots, undrawn = section.make(results or campaign(usual, VERSIONS + HEAD + figure))
+    assert undrawn == []
+    (plot,) = plots
     return plot
 
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from httpbed.addons.conformance import models
 from httpbed.addons.conformance.flight import Flight, flight
 from httpbed.addons.conformance.packets import Packets
+from httpbed.results import throughput_models as models
 
 FULL, ACK = 1500, 52
 HELD = 10**9

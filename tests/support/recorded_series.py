@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from httpbed.addons.timeline import timelines
 from httpbed.experiment.kept import LINK_RESULT
+from httpbed.results import attempts
 from httpbed.store import campaign as campaigns
 from httpbed.store.results import Results
 
@@ -45,7 +45,7 @@ def result(watched: Sequence[Mapping[str, Any] | None]) -> str:
 
 def keep(results: Results, text: str, outcomes: Sequence[str] = ("completed",)) -> None:
     """Put a result among the artifacts of each attempt with one of the outcomes."""
-    for row in timelines.attempts(results):
+    for row in attempts.valid(results):
         if row["outcome"] in outcomes:
             place = (row["block"], row["trial"], row["attempt"])
             folder = campaigns.artifacts(results.directory, *place)

@@ -157,17 +157,19 @@ def _whole(
 ) -> None:
     """Print the results of a campaign and, except as Markdown, write its HTML report."""
     from httpbed.report import publish  # noqa: PLC0415
+    from httpbed.report.summary import summary  # noqa: PLC0415
     from httpbed.results.findings import find  # noqa: PLC0415
 
     findings = find(results, metric, base)
     if form == "markdown":
         echo(publish.in_markdown(results, findings), nl=False)
         return
-    path = publish.report(results, findings, output, every_trial=every_trial)
+    document = publish.document(results, findings, every_trial=every_trial)
+    path = publish.save(document, results.directory, output)
     if form == "json":
-        echo(json.dumps(publish.summary(results, path, findings), indent=1))
+        echo(json.dumps(summary(results, findings, path), indent=1))
     else:
-        publish.show(results, path, findings)
+        publish.show(document, path)
 
 
 def _require_compatible(
@@ -200,7 +202,7 @@ def _require_compatible(
 
 
 def _one_trial(results: Results, trial: str, *, as_json: bool) -> None:
-    from httpbed.report import one_trial, publish, terminal  # noqa: PLC0415
+    from httpbed.report import one_trial, terminal  # noqa: PLC0415
 
     for line in damage.lines(results.damaged, results.directory):
         echo(f"note: {line}", err=True)
@@ -209,13 +211,13 @@ def _one_trial(results: Results, trial: str, *, as_json: bool) -> None:
         echo(f"note: left out: {visible(str(one))}", err=True)
     paths: list[Path] = []
     try:
-        paths = publish.one(results, found)
+        paths = found.save(results.directory)
     except OSError as error:
         if error.errno not in _NOT_WRITABLE:
             raise
         echo("note: no figures, because the campaign's folder is read-only; copy it", err=True)
     if as_json:
-        echo(json.dumps(one_trial.values(found, paths)))
+        echo(json.dumps(found.values(paths)))
     else:
         one_trial.show(found, paths, terminal.console())
 

@@ -211,21 +211,23 @@ def _note_machine(manifest: dict[str, Any], loaded: LoadedExperiment, options: R
 def _report(directory: Path, *, as_json: bool) -> int:
     # Statistics and plotting take seconds to import, and the trials need neither.
     from httpbed.report import publish  # noqa: PLC0415
+    from httpbed.report.summary import summary  # noqa: PLC0415
     from httpbed.results.findings import find  # noqa: PLC0415
     from httpbed.store import query  # noqa: PLC0415
 
     results = query.read(directory)
     results = replace(results, manifest=records.refreshed(results.manifest))
     findings = find(results)
-    path = publish.report(results, findings)
+    document = publish.document(results, findings)
+    path = publish.save(document, results.directory)
     failed = every_trial_failed(findings.tally)
     if failed:
         say(failed)
     if as_json:
-        echo(json.dumps(publish.summary(results, path, findings), indent=1))
+        echo(json.dumps(summary(results, findings, path), indent=1))
     else:
-        publish.show(results, path, findings)
-    return 1 if failed or publish.invalid_remain(results, findings) else 0
+        publish.show(document, path)
+    return 1 if failed or findings.tally.outcomes["invalid"] else 0
 
 
 def every_trial_failed(tally: Tally) -> str:

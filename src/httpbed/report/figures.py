@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,44 +21,38 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 from matplotlib.transforms import blended_transform_factory
 
-from httpbed.addons.pages.report.phases import shortened
 from httpbed.base import whole_file
 from httpbed.experiment.numeric_levels import NumericLevels, numeric_levels
-from httpbed.report import curve_names, marks, network, series
-from httpbed.report.curve_names import MOST_NAME, CurveEnd
+from httpbed.report import network, svg
 from httpbed.report.phrasing import (
     NumberFormat,
     bracketed,
     covering,
     level,
+    shortened,
     table_format,
     title,
     treatment,
 )
+from httpbed.report.series import colours
+from httpbed.report.svg import INK, QUIET
 from httpbed.report.visible_figure import VisibleFigure, name_marks
 from httpbed.results.findings import Condition, Findings, Row
 from httpbed.results.sample import at_even_ranks
 
-INK = "#1b1b1b"
-QUIET = "#8a8a8a"
-PALETTE = ("#009e73", "#0072b2", "#d55e00", "#c78500", "#cc79a7", "#6a4c93", "#7a6a00")
-"""Okabe and Ito 2008; orange and yellow darkened to be seen on white, black kept for text.
-
-The first three are those of HTTP/1.1, HTTP/2 and HTTP/3, as far apart as the palette has them.
-Violet in place of sky blue, which is too near to the blue of HTTP/2.
-"""
 MARKERS = ("o", "s", "D", "^", "v", "P", "X")
 WIDTH_IN = 4.9
 ROW_IN = 0.27
 FIGURE_DPI = 100
-MOST_LINES = 120
-"""Of a distribution."""
-MOST_DOTS = 50
-"""Of a treatment in a distribution."""
-MOST_CURVES, MOST_PANELS = 12, 6
-"""Of a figure against a factor: so many names find room beside a panel."""
-MOST_HEADING, MOST_AXIS = 60, 30
-"""Letters of what stands above treatments, and of a line beside an axis."""
+WIDE_IN = 7.4
+MAX_TREATMENTS_PER_DISTRIBUTION = 120
+MAX_DOTS_PER_TREATMENT = 50
+MAX_CURVES, MAX_PANELS = 12, 6
+"""Curves and panels of a figure against a factor: more names find no room beside a panel."""
+MAX_NAME, MAX_HEADING, MAX_AXIS = 36, 60, 30
+"""Letters of a curve's name, of a heading above treatments, and of a line beside an axis."""
+NAME_POINTS = 11.0
+"""Smallest distance between the names of two curves."""
 LOG_SPAN = 20
 """Ratio of largest to smallest value from which an axis is logarithmic."""
 STYLE: dict[Any, Any] = {
@@ -76,6 +70,8 @@ STYLE: dict[Any, Any] = {
     "ytick.color": INK,
 }
 
+CurveEnd = tuple[tuple[float, float], str, str]
+"""Where a curve ends, its name and its colour."""
 Curves = Mapping[str, list[tuple[float, Row]]]
 """By treatment: values of the factor with their rows."""
 
@@ -103,7 +99,7 @@ class Plot:
             metadata = {**dict.fromkeys(("Date", "Format", "Type")), "Creator": "httpbed"}
             self.figure.savefig(buffer, format="svg", metadata=metadata, transparent=True)
         self.figure.set_layout_engine("none")  # settled, and slow to settle again
-        return marks.titled(buffer.getvalue(), self.figure.words)
+        return svg.titled(buffer.getvalue(), self.figure.words)
 
     def pdf(self) -> bytes:
         """Draw as PDF, without a date."""
@@ -131,7 +127,7 @@ def distribution(findings: Findings, document: Mapping[str, Any]) -> Plot:
     """Draw every value as a dot, with median and interval, a line for each treatment."""
     form = table_format(findings)
     every, styles = list(_lines(findings, document)), looks(findings)
-    lines = every[:MOST_LINES]
+    lines = every[:MAX_TREATMENTS_PER_DISTRIBUTION]
     figure = VisibleFigure(figsize=(WIDTH_IN, 0.75 + ROW_IN * len(lines)), layout="constrained")
     axes = figure.subplots()
     for y, (label, row) in enumerate(lines):
@@ -139,7 +135,7 @@ def distribution(findings: Findings, document: Mapping[str, Any]) -> Plot:
             _heading(figure, axes, y, label)
         else:
             _strip(axes, y, row, form, (label, *styles[label]))
-    axes.set_yticks(range(len(lines)), [shortened(text, MOST_NAME) * bool(r) for text, r in lines])
+    axes.set_yticks(range(len(lines)), [shortened(text, MAX_NAME) * bool(r) for text, r in lines])
     axes.set_ylim(len(lines) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     _quiet(axes, grid="x")
@@ -148,9 +144,11 @@ def distribution(findings: Findings, document: Mapping[str, Any]) -> Plot:
     what = title(findings.metric)
     censored = any(row.sample.censored for _, row in findings.rows())
     beyond = " A triangle is a trial that timed out: its value lies beyond." if censored else ""
-    if any(len(row.sample.observed) > MOST_DOTS for _, row in lines if row):
-        beyond += f" Of many trials of a treatment, {MOST_DOTS} at even ranks are drawn."
-    more = sum(row is not None for _, row in every[MOST_LINES:])
+    if any(len(row.sample.observed) > MAX_DOTS_PER_TREATMENT for _, row in lines if row):
+        beyond += (
+            f" Of many trials of a treatment, {MAX_DOTS_PER_TREATMENT} at even ranks are drawn."
+        )
+    more = sum(row is not None for _, row in every[MAX_TREATMENTS_PER_DISTRIBUTION:])
     if more:
         beyond += f" {more} further treatments are not drawn; the table has all."
     return Plot(
@@ -158,7 +156,7 @@ def distribution(findings: Findings, document: Mapping[str, Any]) -> Plot:
         caption=f"Each dot is one trial's {what}; the tall tick is the median, the bar its"
         f" {covering(intervals)}.{beyond}",
         alternative=f"Distribution of {what} for each treatment. "
-        + " ".join(_medians(findings.first(MOST_LINES), document, form)),
+        + " ".join(_medians(findings.first(MAX_TREATMENTS_PER_DISTRIBUTION), document, form)),
         figure=figure,
     )
 
@@ -175,7 +173,7 @@ def against_factors(findings: Findings) -> Iterator[Plot]:
 def _against(findings: Findings, name: str, axis: NumericLevels) -> Plot:
     form, places = table_format(findings), axis.places
     every, chosen = _facets(findings, name), _chosen(findings)
-    facets = dict(itertools.islice(every.items(), MOST_PANELS))
+    facets = dict(itertools.islice(every.items(), MAX_PANELS))
     size = (WIDTH_IN, 0.4 + 2.4 * len(facets))
     figure = VisibleFigure(figsize=size, layout="constrained")
     grid = figure.subplots(len(facets), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
@@ -184,7 +182,7 @@ def _against(findings: Findings, name: str, axis: NumericLevels) -> Plot:
         points = _points(findings, conditions, name, places)
         kept = {label: points[label] for label in points if label in chosen}
         drawn = _curves(axes, findings, kept, form)
-        axes.set_title(shortened(facet, MOST_HEADING), loc="left", fontsize=9, fontweight="bold")
+        axes.set_title(shortened(facet, MAX_HEADING), loc="left", fontsize=9, fontweight="bold")
         _quiet(axes, grid="y")
         _value_axis(axes, findings, form, "y")
         axes.set_xticks(sorted(set(places.values())))
@@ -193,7 +191,7 @@ def _against(findings: Findings, name: str, axis: NumericLevels) -> Plot:
     grid[-1].set_xlabel(axis_text(name, axis.unit))
     figure.draw_without_rendering()  # settles where curves end, hence where their names go
     for axes, drawn in ends:
-        curve_names.write(axes, drawn, FIGURE_DPI)
+        write_names(axes, drawn, FIGURE_DPI)
     what = title(findings.metric)
     return Plot(
         name=f"{findings.metric}-by-{name}",
@@ -203,6 +201,36 @@ def _against(findings: Findings, name: str, axis: NumericLevels) -> Plot:
         " the same figures are in the table of medians.",
         figure=figure,
     )
+
+
+def write_names(axes: Axes, ends: Sequence[CurveEnd], dpi: float) -> None:
+    """Write each curve's name beside its end, moved apart where ends lie close."""
+    right = max((point[0] for point, _, _ in ends), default=0.0)
+    ordered = sorted(ends, key=lambda end: end[0][1])
+    points = 72 / dpi
+    heights = [axes.transData.transform(point)[1] * points for point, _, _ in ordered]
+    places = spread(heights, axes.bbox.y1 * points)
+    for (point, label, color), y_points, at in zip(ordered, heights, places, strict=True):
+        axes.annotate(
+            shortened(label, MAX_NAME),
+            (right, point[1]),
+            xytext=(8, at - y_points),
+            textcoords="offset points",
+            color=color,
+            va="center",
+            annotation_clip=False,
+        )
+
+
+def spread(heights: list[float], top: float) -> list[float]:
+    """Move heights, which ascend, as far apart as names need, but not above a panel."""
+    places: list[float] = []
+    for height in heights:
+        places.append(max(height, places[-1] + NAME_POINTS) if places else height)
+    for index in reversed(range(len(places))):
+        places[index] = min(places[index], top)
+        top = places[index] - NAME_POINTS
+    return places
 
 
 def axis_text(name: str, unit: str) -> str:
@@ -224,9 +252,9 @@ def _chosen(findings: Findings) -> list[str]:
         if (label := treatment(row.levels, findings.others)) not in same:
             same.append(label)
     many = list(groups.values())
-    count = min(len(many), max(1, MOST_CURVES // max(map(len, many))))
+    count = min(len(many), max(1, MAX_CURVES // max(map(len, many))))
     step = (len(many) - 1) / max(1, count - 1)
-    return [label for at in range(count) for label in many[round(at * step)]][:MOST_CURVES]
+    return [label for at in range(count) for label in many[round(at * step)]][:MAX_CURVES]
 
 
 def _left_out(curves: int, panels: int) -> str:
@@ -245,7 +273,7 @@ def _left_out(curves: int, panels: int) -> str:
 def _heading(figure: VisibleFigure, axes: Axes, y: float, words: str) -> None:
     """Write what the lines below have in common, from the figure's edge on."""
     place = blended_transform_factory(figure.transFigure, axes.transData)
-    text = shortened(words, MOST_HEADING)
+    text = shortened(words, MAX_HEADING)
     axes.text(0.01, y, text, transform=place, va="center", fontweight="bold").set_in_layout(False)
 
 
@@ -261,7 +289,7 @@ def _lines(findings: Findings, document: Mapping[str, Any]) -> Iterator[tuple[st
 
 def _strip(axes: Axes, y: float, row: Row, form: NumberFormat, style: tuple[str, str, str]) -> None:
     name, color, _ = style
-    values = at_even_ranks(row.sample.observed, MOST_DOTS)
+    values = at_even_ranks(row.sample.observed, MAX_DOTS_PER_TREATMENT)
     dots = [value / form.factor for value in values.values()]
     offsets = list(itertools.islice(itertools.cycle((0.0, -0.14, 0.14, -0.07, 0.07)), len(dots)))
     heights = [y + offset for offset in offsets]
@@ -269,7 +297,8 @@ def _strip(axes: Axes, y: float, row: Row, form: NumberFormat, style: tuple[str,
     texts = (f"{name}, block {at}: {form.number(v)} {form.unit}" for at, v in values.items())
     name_marks(marked, texts)
     beyond = [
-        bound / form.factor for bound in at_even_ranks(row.sample.censored, MOST_DOTS).values()
+        bound / form.factor
+        for bound in at_even_ranks(row.sample.censored, MAX_DOTS_PER_TREATMENT).values()
     ]
     marker = "<" if row.sample.side == "<" else ">"
     axes.plot(beyond, [y] * len(beyond), marker, markersize=5, color=color, fillstyle="none")
@@ -359,11 +388,6 @@ def looks(findings: Findings) -> dict[str, tuple[str, str]]:
     return {name: (hues[name], marker) for name, marker in zip(names, markers, strict=False)}
 
 
-def colours(names: Iterable[str]) -> dict[str, str]:
-    """Return the colour of each series of a figure."""
-    return {name: PALETTE[at] for name, at in series.places(names, len(PALETTE)).items()}
-
-
 def _quiet(axes: Axes, grid: str) -> None:
     axes.spines[["top", "right", "left" if grid == "x" else "bottom"]].set_visible(False)
     axes.grid(axis="x" if grid == "x" else "y", color=QUIET, alpha=0.25, linewidth=0.6)
@@ -377,7 +401,7 @@ def _value_axis(axes: Axes, findings: Findings, form: NumberFormat, which: str) 
     axis = axes.xaxis if which == "x" else axes.yaxis
     unit = f" ({form.unit})" if form.unit else ""
     text = f"{title(findings.metric)}{unit}"
-    axis.set_label_text("\n".join(wrap(text, MOST_AXIS)) if which == "y" else text)
+    axis.set_label_text("\n".join(wrap(text, MAX_AXIS)) if which == "y" else text)
     if values and max(values) / min(values) >= LOG_SPAN:
         (axes.set_xscale if which == "x" else axes.set_yscale)("log")
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))

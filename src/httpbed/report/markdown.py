@@ -2,102 +2,58 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator
 
-from httpbed.addons.claims import claims_section_report as claims_section
-from httpbed.addons.pages.report import metrics_table
-from httpbed.addons.pages.report.metrics_table import PageCell, PageTable
-from httpbed.report import html_tables, terminal_columns, terminal_table
-from httpbed.report.answer import answer
-from httpbed.report.manifest import clock, under_test
+from httpbed.report.document import Cell, Column, Table
 from httpbed.report.markdown_text import escaped, table
-from httpbed.report.notes import notes
-from httpbed.report.phrasing import base_name
-from httpbed.report.terminal_columns import TableCell, TableColumn
-from httpbed.results.findings import Findings
-from httpbed.store.results import Results
+from httpbed.report.sections import Document
 
-MOST_REASONS = 10
-"""Reasons of trials that did not complete."""
-SETTLED = ("green", "yellow")
-"""Styles of ratios that differ for certain, which are bold here."""
+MAX_ROWS = 10
+"""Rows of a table without treatments, such as that of reasons."""
+SETTLED = ("better", "worse")
+"""Tones of ratios that differ for certain, which are bold here."""
 
 
-def document(results: Results, findings: Findings) -> str:
-    """Write question, answer, table, notes and evidence."""
-    pages = metrics_table.make(results, findings)
-    sections = (
-        [f"**{escaped(results.experiment.question)}**"],
-        _list("Claims", filter(None, [claims_section.counted(findings.claims)])),
-        _list("Answer", map(str, answer(findings, results.document))),
-        _treatments(findings),
-        _page_metrics(pages, findings) if pages else (),
-        _reasons(results, findings),
-        _list("Before relying on it", notes(findings, results)),
-        _list("Evidence", _evidence(results, findings)),
+def render(document: Document) -> str:
+    """Write question, answer, tables, notes and evidence."""
+    lines = [section.line for section in document.sections if section.line]
+    blocks = (block for section in document.sections for block in section.blocks)
+    brief = [block for block in blocks if isinstance(block, Table) and block.brief]
+    by = f"measured with httpbed {document.httpbed}" if document.httpbed else ""
+    programs = f"programs: {', '.join(document.programs)}" if document.programs else ""
+    evidence = filter(None, [*document.evidence, document.clock, programs, by])
+    parts = (
+        [f"**{escaped(document.question)}**"],
+        _list("Claims", lines),
+        _list("Answer", map(str, document.answer)),
+        _table(document.treatments),
+        *(part for one in brief for part in ([f"{escaped(one.caption)}"], _table(one))),
+        _list("Before relying on it", document.notes),
+        _list("Evidence", evidence),
     )
-    texts = ("\n".join(lines) for lines in sections)
+    texts = ("\n".join(part) for part in parts)
     return "\n\n".join(filter(None, texts)) + "\n"
 
 
-def _treatments(findings: Findings) -> Iterable[str]:
-    columns = list(terminal_columns.columns(findings))
-    return table(
-        [_header(one) for one in columns],
-        [one.right for one in columns],
-        zip(*(map(_cell, one.cells) for one in columns), strict=True),
-    )
+def _table(one: Table) -> Iterator[str]:
+    columns = [column for column in one.columns if column.shown != "in HTML"]
+    rows = [*zip(*(map(_cell, column.cells) for column in columns), strict=True)]
+    shown = rows if one.names else rows[:MAX_ROWS]
+    yield from table([*map(_header, columns)], [column.right for column in columns], shown)
+    if len(rows) > len(shown):
+        yield ""
+        yield f"{len(rows) - len(shown)} further rows are in the HTML report."
 
 
-def _header(column: TableColumn) -> str:
+def _header(column: Column) -> str:
     return escaped(" ".join(column.header.split()))
 
 
-def _cell(cell: TableCell) -> str:
-    text = escaped(cell.text(stacked=False).plain)
-    return f"**{text}**" if cell.style in SETTLED else text
-
-
-def _page_metrics(pages: PageTable, findings: Findings) -> Iterator[str]:
-    compared = f", in brackets the paired ratio to {escaped(base_name(findings))}"
-    yield f"Medians of page loads{compared if pages.has_ratios else ''}:"
-    yield ""
-    names = [one for one in terminal_columns.columns(findings) if one.is_name]
-    loads_page = [row.bands is not None for _, row in findings.rows()]
-    levels = itertools.compress(
-        zip(*(map(_cell, one.cells) for one in names), strict=True), loads_page
-    )
-    cells = (map(_page_cell, row.cells) for _, group in pages.groups for row in group)
-    headers = [*map(_header, names), *(column.header for column in pages.columns)]
-    right = [False] * len(names) + [True] * len(pages.columns)
-    yield from table(headers, right, ([*a, *b] for a, b in zip(levels, cells, strict=True)))
-
-
-def _page_cell(cell: PageCell) -> str:
-    if not cell.ratio:
-        return escaped(f"{cell.median} {cell.interval}")
-    ratio = escaped(f"{cell.ratio} {cell.ratio_interval}")
-    settled = cell.tone in {"better", "worse"}
-    return f"{escaped(cell.median)} ({f'**{ratio}**' if settled else ratio})"
-
-
-def _reasons(results: Results, findings: Findings) -> Iterator[str]:
-    every = html_tables.reasons(findings, results.document)
-    if not every:
-        return
-    yield "Trials that did not complete:"
-    yield ""
-    rows = (
-        [escaped(where), escaped(outcome), str(count), escaped(reason)]
-        for where, outcome, count, reason in every[:MOST_REASONS]
-    )
-    yield from table(
-        ["treatment", "outcome", "trials", "reason"], [False, False, True, False], rows
-    )
-    if len(every) > MOST_REASONS:
-        yield ""
-        yield f"{len(every) - MOST_REASONS} further reasons are in the HTML report."
+def _cell(cell: Cell) -> str:
+    if cell.below:
+        return f"{escaped(cell.text)} ({_cell(cell.below)})"
+    text = escaped(f"{cell.text} {cell.aside}".rstrip())
+    return f"**{text}**" if cell.tone in SETTLED else text
 
 
 def _list(title: str, texts: Iterable[str]) -> Iterator[str]:
@@ -106,14 +62,3 @@ def _list(title: str, texts: Iterable[str]) -> Iterator[str]:
             yield f"{title}:"
             yield ""
         yield f"- {escaped(text)}"
-
-
-def _evidence(results: Results, findings: Findings) -> Iterator[str]:
-    yield from terminal_table.evidence(findings)
-    made_by = results.manifest
-    yield from filter(None, [clock(made_by)])
-    programs = [f"{one.name} {one.version}".strip() for one in under_test(made_by)]
-    if programs:
-        yield f"programs: {', '.join(programs)}"
-    if made_by.get("httpbed"):
-        yield f"measured with httpbed {made_by['httpbed']}"

@@ -6,24 +6,22 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from httpbed.addons.cluster import machines_report as machines
-from httpbed.addons.conformance import senders_report as senders
-from httpbed.addons.handover import handovers_report as handovers
 from httpbed.base import units
 from httpbed.base.clock import Clock
 from httpbed.experiment.metric import METRICS, Censoring
-from httpbed.report import ceilings
 from httpbed.report.answer import named
+from httpbed.report.document import NOTES, NoteMaker, ReportInput
 from httpbed.report.manifest import uncovered
 from httpbed.report.phrasing import (
     FEW_BLOCKS,
     base_in_sentence,
+    bits_per_second,
     duration,
     percent,
     ratio_text,
     title,
 )
-from httpbed.report.remark import few, in_one_line
+from httpbed.report.remark import Remark, few, in_one_line
 from httpbed.results import block_times, selection, stopping
 from httpbed.results.comparison import LEAST_BLOCKS, Ratio
 from httpbed.results.estimate import CONFIDENCE, LEAST_VALUES
@@ -32,31 +30,16 @@ from httpbed.results.sample import Tally
 from httpbed.store.results import Results
 
 HOPELESS_BLOCKS = 1000
-MOST_REASON = 160
+ROUNDING = 1.005
+"""A goodput above the rate by less is printed as the rate, with three digits."""
+MAX_REASON = 160
 """Characters of a foreign program's reason that are shown."""
 
 
-def notes(findings: Findings, results: Results) -> list[str]:
+def notes(source: ReportInput) -> list[str]:
     """List what limits the findings, what matters most first, each with its remedy."""
-    document = results.document
-    return [
-        *_damaged(results),
-        *_selected(findings),
-        *_progress(findings),
-        *_endings(findings, document),
-        *_gaps(findings, document),
-        *_pauses(results),
-        *machines.notes(results, findings),
-        *_blocks(findings, document),
-        *_without_base(findings, document),
-        *_ceilings(findings, document),
-        *_unshared(findings, document),
-        *_moves(findings),
-        *in_one_line(senders.failed(results.manifest), "senders"),
-        *_stopped(results.manifest),
-        *_uncovered(results.manifest),
-        *senders.untested(results.manifest),
-    ]
+    makers = sorted([*OWN, *NOTES.provided()], key=lambda one: one.place)
+    return [note for maker in makers for note in maker.make(source)]
 
 
 def _damaged(results: Results) -> Iterator[str]:
@@ -108,24 +91,46 @@ def _stopped(manifest: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _ceilings(findings: Findings, document: Mapping[str, Any]) -> Iterator[str]:
-    buckets = few(ceilings.never_in_force(findings), "buckets that hold a whole transfer")
+    buckets = few(_never_in_force(findings), "buckets that hold a whole transfer")
     if buckets:
         yield "; ".join(buckets)
-    above = ceilings.exceeded(findings, lambda c, row: named(findings, document, c, row))
+    above = _exceeded(findings, document)
     yield from in_one_line(above, "treatments with a goodput above the rate")
 
 
-def _moves(findings: Findings) -> Iterator[str]:
-    for remarks in (
-        handovers.silent,
-        handovers.answered,
-        handovers.staying,
-        handovers.unvalidated,
-        handovers.twice,
-        handovers.too_late,
-        handovers.short_stalls,
+def _never_in_force(findings: Findings) -> list[str]:
+    """Name each bucket that holds a whole transfer, once for all treatments that pass it."""
+    texts = (one.warning() for _, row in findings.rows() for one in row.buckets if one.holds_all)
+    return list(dict.fromkeys(texts))
+
+
+def _exceeded(findings: Findings, document: Mapping[str, Any]) -> Iterator[Remark]:
+    """Name treatments whose median goodput is above the rate for another reason."""
+    for condition, row in findings.rows():
+        if not row.goodput or not row.ceiling_bit_s:
+            continue
+        is_marked = any(one.holds_all for one in row.buckets)
+        if not is_marked and row.goodput.value > ROUNDING * row.ceiling_bit_s:
+            goodput, rate = bits_per_second(row.goodput.value), bits_per_second(row.ceiling_bit_s)
+            why, remedy = _why(row)
+            name = named(findings, document, condition, row)
+            yield Remark(name, f"goodput of {goodput} at {rate}, {why}", remedy)
+
+
+def _why(row: Row) -> tuple[str, str]:
+    """Return the reason of a goodput above the rate, and the remedy."""
+    if deepest := max(
+        row.buckets, key=lambda one: one.burst_bytes / max(one.size, 1), default=None
     ):
-        yield from in_one_line(remarks(findings), "treatments")
+        burst, size = units.format_size(deepest.burst_bytes), units.format_size(deepest.size)
+        return (
+            f"because the bucket of {burst} passes that much of {size} at line speed",
+            "lower burst, or fetch more",
+        )
+    return (
+        "which is the mean of a rate that varies: a short transfer can meet its fast part",
+        "fetch more to measure the mean",
+    )
 
 
 def _progress(findings: Findings) -> Iterator[str]:
@@ -176,7 +181,6 @@ def _endings(findings: Findings, document: Mapping[str, Any]) -> Iterator[str]:
 
 def _late(metric: str, row: Row) -> str:
     limit = duration(row.limit_s)
-    what = "loads" if row.bands is not None else "transfers"
     below = f"ranked below everything within {limit}, left out of the mean"
     by_censoring: Mapping[Censoring, str] = {
         "below body rate": below,
@@ -184,7 +188,7 @@ def _late(metric: str, row: Row) -> str:
         "observed or longer": f"counted where observed, else ranked as longer than {limit}",
         "longer": f"ranked as longer than {limit}, left out of the mean",
         "observed": f"{title(metric)} ended before the limit and counts where observed",
-        "unknown": f"left out: {title(metric)} needs whole {what}",
+        "unknown": f"left out: {title(metric)} needs trials that complete",
     }
     return by_censoring[METRICS[metric].censoring]
 
@@ -194,7 +198,7 @@ def _reason(tallies: Iterable[Tally], outcome: str) -> str:
     reasons = sum((tally.reasons for tally in tallies), Counter())
     texts = dict.fromkeys(text for (of, text), _ in reasons.most_common() if of == outcome)
     reason, *others = texts
-    shown = reason if len(reason) <= MOST_REASON else reason[: MOST_REASON - 1] + "…"
+    shown = reason if len(reason) <= MAX_REASON else reason[: MAX_REASON - 1] + "…"
     return shown + (f", and {len(others)} other reason{'s' * (len(others) > 1)}" if others else "")
 
 
@@ -312,3 +316,20 @@ def _uncovered(manifest: Mapping[str, Any]) -> Iterator[str]:
     if reasons := uncovered(manifest):
         places = "; ".join(few(reasons, "reasons"))
         yield f"not covered by the link certificate: {places}; httpbed calibrate makes a new one"
+
+
+OWN = (
+    NoteMaker("damaged", 10, lambda source: _damaged(source.results)),
+    NoteMaker("selected", 15, lambda source: _selected(source.findings)),
+    NoteMaker("progress", 20, lambda source: _progress(source.findings)),
+    NoteMaker("endings", 30, lambda source: _endings(source.findings, source.document)),
+    NoteMaker("gaps", 40, lambda source: _gaps(source.findings, source.document)),
+    NoteMaker("pauses", 50, lambda source: _pauses(source.results)),
+    NoteMaker("blocks", 70, lambda source: _blocks(source.findings, source.document)),
+    NoteMaker("no base", 75, lambda source: _without_base(source.findings, source.document)),
+    NoteMaker("ceilings", 80, lambda source: _ceilings(source.findings, source.document)),
+    NoteMaker("competitors", 90, lambda source: _unshared(source.findings, source.document)),
+    NoteMaker("stopped", 120, lambda source: _stopped(source.results.manifest)),
+    NoteMaker("certificate", 130, lambda source: _uncovered(source.results.manifest)),
+)
+"""The core's notes. Machines have place 60, hand-overs 100, senders 110 and 140."""

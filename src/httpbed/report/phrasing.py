@@ -284,3 +284,11 @@ def agreeing_blocks(ratio: Ratio) -> str:
     """Count the blocks whose ratio lies on the same side of 1 as the median."""
     agreeing = ratio.below if ratio.value.value < 1 else ratio.above
     return f"{agreeing} of {ratio.n} {'block' if ratio.n == 1 else 'blocks'}"
+
+
+def shortened(text: str, most: int) -> str:
+    """Shorten a long name in its middle; names differ at their ends."""
+    if len(text) <= most:
+        return text
+    head = (most - 1) // 2
+    return f"{text[:head]}…{text[len(text) - (most - 1 - head) :]}"

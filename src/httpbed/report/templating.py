@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from httpbed.base.errors import visible_lines
 
 
-def render(template: str, **values: Any) -> str:
-    """Fill in a template of this package.
+def render(template: str, package: str = "httpbed.report", **values: Any) -> str:
+    """Fill in a template of a package; it may include those of the report.
 
     Markup is escaped as each value is filled in. Characters that do not print become escapes in
     the whole page, figures included: XML forbids most of them even as character references.
     """
-    environment = Environment(
-        loader=PackageLoader("httpbed.report"),
+    return visible_lines(_environment(package).get_template(template).render(**values))
+
+
+def part(template: str, package: str = "httpbed.report", **values: Any) -> Markup:
+    """Fill in a template of a part of a page."""
+    return Markup(render(template, package, **values))  # noqa: S704 - every value is escaped
+
+
+@cache
+def _environment(package: str) -> Environment:
+    names = dict.fromkeys((package, "httpbed.report"))
+    return Environment(
+        loader=ChoiceLoader([PackageLoader(name) for name in names]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return visible_lines(environment.get_template(template).render(**values))

@@ -1,128 +1,179 @@
-"""The report on a terminal: table, answer, evidence and notes."""
+"""A table on a terminal, as wide as there is room.
+
+An interval always stands beside or below its value. Where the table is too wide, columns that need
+not be there are left out first, and named. Then levels become headings of the rows that share them,
+and intervals go below their values. In the last resort each row has a paragraph.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from pathlib import Path
+import itertools
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
 
-from rich.console import Group
-from rich.padding import Padding
-from rich.table import Table
+from rich.cells import cell_len
+from rich.console import Group, RenderableType
+from rich.table import Table as Grid
 from rich.text import Text
 
-from httpbed.addons.claims import claims_section_report as claims_section
-from httpbed.addons.handover import handovers_report as handovers
 from httpbed.base.errors import visible
-from httpbed.experiment.check import LATENESS
-from httpbed.report import (
-    access,
-    levels,
-    network,
-    roles,
-    terminal,
-    terminal_columns,
-    terminal_matrix,
-)
-from httpbed.report.answer import answer
-from httpbed.report.manifest import archived_tables, certificate, clock, under_test
-from httpbed.report.notes import notes
-from httpbed.report.phrasing import listed
-from httpbed.report.terminal import Console
-from httpbed.results.evidence import CheckSummary
-from httpbed.results.findings import Findings
-from httpbed.store.results import Results
+from httpbed.report.document import Cell, Column, Table, Tone
 
-KEY_WIDTH = 9
-INDENT = 1
-"""Of the table."""
-EACH_CLAIM = "httpbed claims DIR shows each of them"
+NO_BREAK = "\N{NO-BREAK SPACE}"
+GAP = 2
+"""Blanks between columns."""
+STYLES: Mapping[Tone, str] = {
+    "main": "bold",
+    "better": "green",
+    "worse": "yellow",
+    "open": "dim",
+    "base": "dim",
+}
 
 
-def show(results: Results, findings: Findings, report: Path | None, out: Console) -> None:
-    """Print findings; the report's path, if there is one, is the last line."""
-    proof = [*evidence(findings), *handovers.evidence(findings), certificate(results.manifest)]
-    sentences = answer(findings, results.document, with_link=False)
-    counted = claims_section.counted(findings.claims)
-    texts = [("claims", f"{counted}; {EACH_CLAIM}")] if counted else []
-    texts += [("answer", str(replace(sentence, evidence=""))) for sentence in sentences]
-    texts += [("evidence", "; ".join(proof))]
-    texts += [("note", line) for line in notes(findings, results)]
-    found = terminal_columns.fitted(findings, out.width - INDENT)
-    if found.left_out:
-        texts.append(("columns", _for_want_of_room(found.left_out, out.width)))
-    tables = [found.table]
-    if cells := terminal_matrix.fitting(findings, results.experiment.report, out.width - INDENT):
-        tables += ["", *cells]
-    table = Padding(Group(*tables), (0, 0, 0, INDENT))
-    parts = (_facts(_heading(results)), "", table, "", _facts(texts))
-    terminal.show(out, parts)
-    if report is not None:
-        out.print(Text(f"{'report':<{KEY_WIDTH}}  {report}"), soft_wrap=True)
+@dataclass(frozen=True)
+class FittedTable:
+    """A table that fits, and what it leaves out."""
+
+    table: RenderableType
+    left_out: tuple[str, ...] = ()
 
 
-def _for_want_of_room(names: Sequence[str], width: int) -> str:
-    return (
-        f"{listed(names)} left out, because {width} columns have no room for it; a wider terminal"
-        " and the HTML report show it"
+@dataclass(frozen=True)
+class _Layout:
+    """One way to lay out a table."""
+
+    columns: tuple[Column, ...]
+    headings: int = 0
+    """How many of the first columns are headings of the rows that share their levels."""
+    stacked: bool = False
+    """Whether intervals stand below their values."""
+
+    def groups(self) -> Iterator[tuple[list[str], list[tuple[Cell, ...]]]]:
+        """Yield each heading's levels with its rows."""
+        rows = zip(*(column.cells for column in self.columns), strict=True)
+        by_heading = itertools.groupby(
+            rows, lambda cells: [one.text for one in cells[: self.headings]]
+        )
+        for levels, group in by_heading:
+            yield levels, list(group)
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether a heading has two rows or more, on average."""
+        rows = len(self.columns[0].cells)
+        return not self.headings or 2 * sum(1 for _ in self.groups()) <= rows
+
+    def widths(self, room: int) -> list[int] | None:
+        """Return the columns' widths; None where a word or a value would be broken."""
+        beside = self.columns[self.headings :]
+        widths = [_min_width(one, stacked=self.stacked) for one in beside]
+        spare = room - sum(widths) - GAP * len(widths)
+        if spare < 0:
+            return None
+        for index, one in enumerate(beside):
+            more = min(spare, _max_width(one, stacked=self.stacked) - widths[index])
+            widths[index], spare = widths[index] + more, spare - more
+        return widths
+
+
+def fitted(table: Table, width: int) -> FittedTable:
+    """Lay out a table in so many columns of text."""
+    every = tuple(map(_visible, (one for one in table.columns if one.shown != "in HTML")))
+    kept = tuple(column for column in every if column.shown != "if there is room")
+    names = sum(column.is_name for column in every)
+    left_out = tuple(_in_a_line(one.header) for one in every if one not in kept)
+    layouts = [
+        _Layout(every),
+        *(_Layout(kept, count) for count in range(max(1, names))),
+        *(_Layout(kept, count, stacked=True) for count in range(max(1, names))),
+    ]
+    for layout in sorted(layouts, key=lambda one: not one.is_dense):
+        if widths := layout.widths(width):
+            without = left_out if layout.columns is kept else ()
+            return FittedTable(Group(*_by_heading(layout, widths)), without)
+    return FittedTable(Group(*_paragraphs(every, width)))
+
+
+def _by_heading(layout: _Layout, widths: Sequence[int]) -> Iterator[RenderableType]:
+    """Yield a table for each heading, all with the same columns."""
+    if named := layout.columns[: layout.headings]:
+        yield Text(f"{', '.join(_in_a_line(one.header) for one in named)}:", "dim")
+        yield _empty_table(layout, widths, with_header=True)
+    for levels, group in layout.groups():
+        if levels:
+            yield Text(", ".join(levels))
+        table = _empty_table(layout, widths, with_header=not levels)
+        above = ""
+        for cells in group:
+            texts = [_text(one, stacked=layout.stacked) for one in cells[layout.headings :]]
+            if not levels and layout.columns[0].is_name and cells[0].text == above:
+                texts[0] = Text()
+            above = cells[0].text
+            table.add_row(*texts)
+        yield table
+
+
+def _empty_table(layout: _Layout, widths: Sequence[int], *, with_header: bool) -> Grid:
+    table = Grid(
+        box=None,
+        padding=(0, GAP, 0, 0),
+        pad_edge=False,
+        header_style="dim",
+        show_header=with_header,
     )
+    for column, width in zip(layout.columns[layout.headings :], widths, strict=True):
+        justify: Literal["left", "right"] = "right" if column.right else "left"
+        table.add_column(Text(column.header), justify=justify, overflow="fold", width=width)
+    return table
 
 
-def evidence(findings: Findings) -> list[str]:
-    """Sum up validity in a line: how many trials are valid, and what each check found."""
-    kept, valid = len(findings.invalid), findings.tally.recorded
-    trials, attempts = f"trial{'s' * (valid != 1)}", f"attempt{'s' * (kept != 1)}"
-    texts = [f"{valid} {trials} valid, {kept} invalid {attempts} kept aside"]
-    texts += [_passed(check) for check in findings.checks if check.failed]
-    unseen = [one for one in findings.checks if one.not_observed and not one.failed]
-    texts += _listed("passed where observed", [_seen_in(one) for one in unseen if one.passed])
-    texts += _listed("never observed", [one.name for one in unseen if not one.passed])
-    # Directions, hops and parts have checks of their own: told once, where all of them passed.
-    broken = {check.kind for check in findings.checks if check.passed != check.total}
-    kinds = dict.fromkeys(check.kind for check in findings.checks)
-    names = [kind for kind in kinds if kind not in broken]
-    texts += _listed("passed in all", names)
-    return ["; ".join([*texts, *_lateness(findings)])]
+def _paragraphs(every: Sequence[Column], width: int) -> Iterator[RenderableType]:
+    """Write each treatment as ``heading value; heading value; ...``, no value broken."""
+    for cells in zip(*(column.cells for column in every), strict=True):
+        parts = [
+            f"{_in_a_line(column.header)} {unbroken}"
+            for column, cell in zip(every, cells, strict=True)
+            for unbroken in [_text(cell, stacked=False).plain.replace(" ", NO_BREAK)]
+        ]
+        lines = textwrap.wrap(
+            "; ".join(parts), width, subsequent_indent="    ", break_on_hyphens=False
+        )
+        yield from (Text(line.replace(NO_BREAK, " ")) for line in lines)
 
 
-def _listed(what: str, names: list[str]) -> list[str]:
-    """List names of checks; a comma in a name would look like the end of it."""
-    whole = [name.replace(", ", ": ") for name in names]
-    return [f"{what}: {', '.join(whole)}"] if names else []
+def _in_a_line(header: str) -> str:
+    return " ".join(header.split())
 
 
-def _seen_in(check: CheckSummary) -> str:
-    return f"{check.name} ({check.passed} of {check.total})"
+def _visible(column: Column) -> Column:
+    """Return a column without characters that do not print."""
+    cells = (replace(one, text=visible(one.text), aside=visible(one.aside)) for one in column.cells)
+    header = "\n".join(map(visible, column.header.split("\n")))
+    return replace(column, header=header, cells=tuple(cells))
 
 
-def _passed(check: CheckSummary) -> str:
-    text = f"{check.name} {check.passed}/{check.total}"
-    return f"{text} ({check.not_observed} not observed)" if check.not_observed else text
+def _text(cell: Cell, *, stacked: bool) -> Text:
+    """Write a cell in one line, or its interval below its value."""
+    between = "\n" if stacked else " "
+    return Text(between.join(filter(None, (cell.text, cell.aside))), STYLES.get(cell.tone, ""))
 
 
-def _lateness(findings: Findings) -> Iterator[str]:
-    for check in findings.checks:
-        if check.check == LATENESS.id and check.measured is not None:
-            yield f"{check.name} at most p99 {check.measured * 1e6:.0f} us"
+def _min_width(column: Column, *, stacked: bool) -> int:
+    """Return the width without which a word or a value would be broken."""
+    pieces = column.header.split()
+    for text in _plain(column, stacked=stacked):
+        pieces += text.split() if column.wraps else text.split("\n")
+    return max(map(cell_len, pieces), default=0)
 
 
-def _heading(results: Results) -> list[tuple[str, str]]:
-    found = [("question", results.experiment.question)]
-    found += [("clock", line) for line in [clock(results.manifest)] if line]
-    found += [("tables", line) for line in [archived_tables(results)] if line]
-    found += [("link", line) for line in network.sentences(results.document)]
-    found += [("hand-over", line) for line in [access.line(results.document)] if line]
-    found += [("levels", levels.line(legend)) for legend in levels.legends(results.document)]
-    found += [("competes", line) for line in roles.competitors(results.document)]
-    found += [("left out", line) for line in levels.left_out(results.experiment)]
-    programs = [f"{one.name} {one.version}".strip() for one in under_test(results.manifest)]
-    return [*found, ("programs", ", ".join(programs))] if programs else found
+def _max_width(column: Column, *, stacked: bool) -> int:
+    """Return the width with which no line has to be broken."""
+    texts = [column.header, *_plain(column, stacked=stacked)]
+    return max(cell_len(line) for text in texts for line in text.split("\n"))
 
 
-def _facts(lines: list[tuple[str, str]]) -> Table:
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    grid.add_column(width=KEY_WIDTH, no_wrap=True, style="dim")
-    grid.add_column()
-    for key, line in lines:
-        grid.add_row(key, Text(visible(line)))
-    return grid
+def _plain(column: Column, *, stacked: bool) -> list[str]:
+    return [_text(cell, stacked=stacked).plain for cell in column.cells]

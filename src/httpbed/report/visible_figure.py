@@ -19,9 +19,8 @@ from matplotlib.text import Text
 from matplotlib.ticker import Formatter
 
 from httpbed.base.errors import visible
-from httpbed.report import marks
 
-MOST_NAMED = 60
+MAX_NAMED = 60
 """Points of a line that have a name."""
 
 
@@ -48,14 +47,14 @@ def name_marks(artist: Artist, words: Iterable[str]) -> None:
     """Name each mark of an artist, or the artist: readers see it where they point."""
     figure = artist.get_figure(root=True)
     if isinstance(figure, VisibleFigure):
-        gid = f"{marks.PREFIX}{len(figure.words)}"
+        gid = f"marks-{len(figure.words)}"
         artist.set_gid(gid)
         figure.words[gid] = list(words)
 
 
 def name_points(axes: Axes, points: Sequence[tuple[float, float, str]]) -> None:
     """Name points of a line that shows no marks; of many, some at regular distances."""
-    kept = points[:: math.ceil(len(points) / MOST_NAMED) or 1]
+    kept = points[:: math.ceil(len(points) / MAX_NAMED) or 1]
     (unseen,) = axes.plot([x for x, _, _ in kept], [y for _, y, _ in kept], "o", ms=8, alpha=0)
     name_marks(unseen, (words for _, _, words in kept))
 

@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import inf
 
-from httpbed.addons.conformance import models
 from httpbed.experiment.handover import AfterBytes, At, Handover
 from httpbed.experiment.impairments.loss import GilbertElliott
 from httpbed.experiment.impairments.rate import MTU_BYTES
 from httpbed.experiment.roles import ClientRole, Hop, Transport
 from httpbed.experiment.scenario import Scenario
+from httpbed.results import throughput_models as models
 
 BED_S, PROXY_S = 0.5, 0.3
 """Seconds around each trial, and to start a proxy, on a machine with two cores."""
@@ -30,7 +30,7 @@ HANDSHAKE_ROUND_TRIPS = {"tcp": 3, "quic": 2}
 """Until the first byte: TCP, TLS 1.3 and the request; QUIC combines the first two."""
 SEGMENT_BYTES = 1400
 """Bytes of the body in a full packet."""
-LEAST_RTT_S = 1e-3
+MIN_RTT_S = 1e-3
 INDIFFERENT_TO_LOSS = ("bbr", "bbr2")
 
 Controls = Callable[[str, Transport, str | None], str]
@@ -44,7 +44,7 @@ def expected_s(scenario: Scenario, controls: Controls, notices: Notices) -> floa
     """Return a trial's estimated seconds; infinity if only its time limit ends it."""
     hop = scenario.hops()[0]
     route = scenario.route(hop.client, hop.server)
-    rtt_s = max(scenario.rtt_s(route), LEAST_RTT_S)
+    rtt_s = max(scenario.rtt_s(route), MIN_RTT_S)
     visits = 1 + scenario.workload.comes_twice
     handshakes_s = visits * HANDSHAKE_ROUND_TRIPS[hop.transport] * rtt_s
     packets = scenario.workload.body_bytes() / SEGMENT_BYTES

@@ -8,15 +8,12 @@ and otherwise the same ones.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
+from typing import Any
 
-from httpbed.addons.claims import judging
-from httpbed.addons.claims.judging import JudgedClaim
-from httpbed.addons.handover.handover_samples import HandoverCosts, of_campaign
-from httpbed.addons.pages import loads
-from httpbed.addons.pages.load.speed_index import Band
+from httpbed.base.addon import Seam
 from httpbed.base.clock import Clock
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.experiment import buckets
@@ -35,8 +32,6 @@ from httpbed.results.selection import SelectedArm
 from httpbed.store.results import Results
 
 DEFAULT_BASE = ("http_version", "2")
-METRIC_OF_PAGES = "page_load_time"
-"""The metric of page loads if the experiment names none."""
 FAIRNESS = ("share", "jain_index")
 """Metrics that are reported beside any other if clients compete."""
 
@@ -67,12 +62,10 @@ class Row:
     """Whether the link has that rate for a part of the time only."""
     limit_s: float
     """Its trials' time limit."""
-    moves: HandoverCosts | None = None
-    """What its hand-overs cost; None where the experiment knows of none."""
     buckets: tuple[BucketLoad, ...] = ()
     """Token buckets on the way of its answers, beside what passes them."""
-    bands: Counter[Band] | None = None
-    """Of a page's loads with a Speed Index: how many are in each band; None of a download."""
+    extensions: Mapping[str, Any] = field(default_factory=dict)
+    """What addons found, by the name of their :class:`Extension`."""
 
     @property
     def tally(self) -> Tally:
@@ -109,23 +102,6 @@ class Findings:
     """Programs whose invalid attempts exceed those of the others."""
     clock: Clock
     """Of the trials; in virtual time a difference is never the machine's."""
-    judge: Callable[[], tuple[JudgedClaim, ...]] = field(default=tuple, repr=False, compare=False)
-    """Judges the experiment's claims, which takes longer than all other findings."""
-
-    @cached_property
-    def claims(self) -> tuple[JudgedClaim, ...]:
-        """The experiment's claims with their verdicts."""
-        return self.judge()
-
-    @property
-    def has_handovers(self) -> bool:
-        """Whether the experiment has hand-overs."""
-        return any(row.moves for _, row in self.rows())
-
-    @property
-    def has_pages(self) -> bool:
-        """Whether any treatment loads a page."""
-        return any(row.bands is not None for _, row in self.rows())
 
     @cached_property
     def effects(self) -> tuple[FactorEffect, ...]:
@@ -148,6 +124,22 @@ class Findings:
                 yield condition, row
 
 
+@dataclass(frozen=True)
+class Extension:
+    """What an addon adds to the findings of treatments, and to their JSON values."""
+
+    name: str
+    of_treatments: Callable[[Results], Mapping[TreatmentKey, Any]]
+    """Returns its finding of each treatment that it applies to."""
+    values: Callable[[Results, Findings], Iterable[Mapping[str, Any]]]
+    """Yields further JSON values of each treatment, in the order of the findings."""
+    default_metric: Callable[[Results], str | None] = lambda _results: None
+    """Returns the metric of an experiment that names none, where this addon knows a better one."""
+
+
+EXTENSIONS = Seam("findings", Extension)
+
+
 def find(
     results: Results, metric: str | None = None, base: Mapping[str, str] | None = None
 ) -> Findings:
@@ -165,12 +157,14 @@ def find(
     of_topology = network_factors(results.document)
     network = tuple(name for name in names if name in of_topology)
     fairness = {name: samples(results, name) for name in FAIRNESS}
-    moves = of_campaign(results)
-    bands = loads.bands(results)
+    beside = {"goodput": goodputs, **fairness}
+    extensions = {one.name: one.of_treatments(results) for one in EXTENSIONS.provided()}
     rows = [
-        replace(row, moves=moves.get(key), bands=bands.get(key))
+        replace(
+            _row(results, chosen, key, by_treatment, beside),
+            extensions={name: own[key] for name, own in extensions.items() if key in own},
+        )
         for key in by_treatment
-        for row in (_row(results, chosen, key, by_treatment, {"goodput": goodputs, **fairness}),)
     ]
     return Findings(
         metric=metric,
@@ -183,16 +177,16 @@ def find(
         invalid=invalid_attempts(results),
         selected=selection.selected_arms(results),
         clock=results.manifest.get("clock", "real"),
-        judge=partial(judging.judge, results),
     )
 
 
 def default_metric(results: Results) -> str:
-    """Return the experiment's metric; by default the request time or the page load time."""
+    """Return the experiment's metric; by default that of an addon, else the request time."""
     options = results.experiment.report
-    if "metric" in options.model_fields_set or not loads.has_pages(results):
+    if "metric" in options.model_fields_set:
         return str(options.metric)
-    return METRIC_OF_PAGES
+    proposed = (one.default_metric(results) for one in EXTENSIONS.provided())
+    return next(filter(None, proposed), str(options.metric))
 
 
 def default_base(results: Results) -> dict[str, str]:

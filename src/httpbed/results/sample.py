@@ -25,7 +25,6 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from httpbed.addons.pages.page import PageLoad
 from httpbed.experiment.document import scenario_document
 from httpbed.experiment.metric import METRICS, Side
 from httpbed.experiment.scenario import Scenario
@@ -38,7 +37,7 @@ Beyond = Side | Literal["?"]
 BITS = 8
 FAR = 1e6
 """Factor by which a censored value is moved beyond its bound to see whether it matters."""
-MOST_HEADER_BYTES = 1000
+MAX_HEADER_BYTES = 1000
 """Largest assumed header of one response, for the bound on the throughput of a page."""
 
 
@@ -249,7 +248,7 @@ def _bound(results: Results, metric: str, levels: Mapping[str, str], limit_s: fl
     if not censoring.startswith("below"):
         return limit_s
     workload = scenario(results, levels).workload
-    if censoring == "below response rate" and isinstance(workload, PageLoad):
-        headers = workload.requests() * MOST_HEADER_BYTES
+    if censoring == "below response rate" and workload.kind == "page":
+        headers = workload.requests() * MAX_HEADER_BYTES
         return (workload.body_bytes() + headers) / limit_s
     return workload.body_bytes() * BITS / limit_s

@@ -23,4 +23,7 @@ ADDON = Addon(
             "httpbed.addons.claims.gate_verb",
         ),
     ),
+    provides={
+        "report sections": ("httpbed.addons.claims.claims_section_report:SECTION",),
+    },
 )

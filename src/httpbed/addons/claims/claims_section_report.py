@@ -1,4 +1,4 @@
-"""The verdicts on a campaign's claims, as the first section of its HTML report."""
+"""The verdicts on a campaign's claims, as the first section of its report."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from httpbed.addons.claims import claims_report as claims
+from httpbed.addons.claims import judging
 from httpbed.addons.claims.claim_evidence_report import ClaimEvidence
 from httpbed.addons.claims.coverage import coverage
 from httpbed.addons.claims.judging import JudgedClaim
 from httpbed.addons.claims.verdict import ClaimVerdict
+from httpbed.report import templating
+from httpbed.report.document import Drawn, ReportInput, Section, SectionMaker
 from httpbed.report.phrasing import DASH
 from httpbed.store.results import Results
 
@@ -153,3 +156,20 @@ def _robustness(judged: JudgedClaim) -> str:
         "open": "arms undecided",
         "no arms": "",
     }[judged.robustness]
+
+
+def _section(source: ReportInput) -> Section | None:
+    judged = judging.judge(source.results)
+    shown = make(source.results, judged)
+    if shown is None:
+        return None
+    return Section(
+        "claims",
+        "Answer",
+        (Drawn(templating.part("claims.html.j2", __package__, claims=shown)),),
+        in_contents="Answer and claims",
+        line=f"{counted(judged)}; httpbed claims DIR shows each of them",
+    )
+
+
+SECTION = SectionMaker("claims", 10, _section)

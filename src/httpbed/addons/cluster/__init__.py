@@ -27,4 +27,8 @@ ADDON = Addon(
             "httpbed.addons.cluster.worker_verb",
         ),
     ),
+    provides={
+        "report sections": ("httpbed.addons.cluster.machines_report:SECTION",),
+        "report notes": ("httpbed.addons.cluster.machines_report:NOTES",),
+    },
 )

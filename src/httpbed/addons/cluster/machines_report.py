@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from httpbed.addons.cluster import machine_log, machines
 from httpbed.addons.cluster.machines import MachineShare
+from httpbed.report.document import (
+    NoteMaker,
+    Paragraph,
+    ReportInput,
+    Section,
+    SectionMaker,
+    plain_table,
+)
 from httpbed.report.phrasing import DASH, listed, ratio_interval, ratio_number, title
 from httpbed.report.remark import few
 from httpbed.results.findings import Findings
@@ -16,28 +23,48 @@ from httpbed.store.results import Results
 GIB = 2**30
 
 
-def section(results: Results, findings: Findings) -> dict[str, Any] | None:
-    """Gather what the section on machines shows; None for a campaign of one machine."""
-    shares = machines.shares(results, findings)
+def _section(source: ReportInput) -> Section | None:
+    shares = machines.shares(source.results, source.findings)
     if not shares:
         return None
-    return {"metric": title(findings.metric), "rows": [_row(one) for one in shares]}
+    caption = (
+        f"Which machine ran which blocks. Effect: {title(source.findings.metric)} of its blocks"
+        " against the median of all blocks, over all treatments, with the 95 % interval of its"
+        " median."
+    )
+    explanation = Paragraph(
+        "A block stays on one machine, so ratios within blocks do not depend on which machine is"
+        " slow. Lost: blocks whose worker vanished; they ran again, and their attempts are invalid."
+    )
+    headers = [
+        "machine",
+        "blocks",
+        "#lost",
+        "#effect",
+        "#interval",
+        "processor",
+        "#cores",
+        "#memory",
+        "kernel",
+    ]
+    table = plain_table("Machines", caption, headers, [*map(_row, shares)])
+    return Section("machines", "Machines", (table, explanation), in_contents="")
 
 
-def _row(share: MachineShare) -> dict[str, str]:
+def _row(share: MachineShare) -> tuple[str, ...]:
     host = share.host
     memory = host.get("memory_bytes")
-    return {
-        "name": share.name,
-        "blocks": _ranges(share.blocks) or DASH,
-        "lost": str(share.lost),
-        "effect": DASH if share.effect is None else f"{ratio_number(share.effect)}x",
-        "interval": ratio_interval(share.interval),
-        "cpu": str(host.get("cpu") or DASH),
-        "cores": str(host.get("cores", DASH)),
-        "memory": f"{memory / GIB:.1f} GiB" if memory else DASH,
-        "kernel": str(host.get("kernel") or DASH),
-    }
+    return (
+        share.name,
+        _ranges(share.blocks) or DASH,
+        str(share.lost),
+        DASH if share.effect is None else f"{ratio_number(share.effect)}x",
+        ratio_interval(share.interval),
+        str(host.get("cpu") or DASH),
+        str(host.get("cores", DASH)),
+        f"{memory / GIB:.1f} GiB" if memory else DASH,
+        str(host.get("kernel") or DASH),
+    )
 
 
 def _ranges(numbers: tuple[int, ...]) -> str:
@@ -51,8 +78,9 @@ def _ranges(numbers: tuple[int, ...]) -> str:
     return ", ".join(f"{one[0]}" if len(one) == 1 else f"{one[0]}-{one[-1]}" for one in found)
 
 
-def notes(results: Results, findings: Findings) -> Iterator[str]:
+def notes(source: ReportInput) -> Iterator[str]:
     """Yield what limits the findings because several machines ran the campaign."""
+    results, findings = source.results, source.findings
     yield from _mixed(results)
     yield from _different(results, findings)
     if names := machine_log.uncalibrated(results.manifest.get(MACHINE_LINES, ())):
@@ -82,3 +110,7 @@ def _different(results: Results, findings: Findings) -> Iterator[str]:
             f" {'; '.join(few(differing, 'machines'))}; ratios within blocks are free of that,"
             " medians over all blocks are not"
         )
+
+
+SECTION = SectionMaker("machines", 140, _section)
+NOTES = NoteMaker("machines", 60, notes)

@@ -17,4 +17,10 @@ ADDON = Addon(
             "httpbed.addons.conformance.conformance_verb",
         ),
     ),
+    provides={
+        "report notes": (
+            "httpbed.addons.conformance.senders_report:FAILED",
+            "httpbed.addons.conformance.senders_report:UNTESTED",
+        ),
+    },
 )

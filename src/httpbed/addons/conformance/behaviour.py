@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from httpbed.addons.conformance import models
 from httpbed.addons.conformance.flight import Flight, Round
+from httpbed.results import throughput_models as models
 
 HANDSHAKE_BYTES = 4500
 """A flight of more bytes contains data. A handshake has fewer: before validation a server may send

@@ -12,7 +12,7 @@ from httpbed.addons.conformance import windows_report as windows
 from httpbed.addons.conformance.judgement import Judgement
 from httpbed.addons.conformance.properties import PropertyResult
 from httpbed.base import units
-from httpbed.report import inline, templating
+from httpbed.report import svg, templating
 from httpbed.report.terminal import Console
 
 TEMPLATE = "conformance.html.j2"
@@ -148,6 +148,7 @@ def render(judgement: Judgement) -> str:
     ]
     return templating.render(
         TEMPLATE,
+        __package__,
         sender=who(judgement),
         judged_as=judgement.sender.judged_as,
         outcome=outcome(judgement),
@@ -155,7 +156,7 @@ def render(judgement: Judgement) -> str:
         notes=list(notes(judgement)),
         delivered=delivered(judgement),
         plots=[
-            {"caption": plot.caption, "name": plot.name, "svg": inline.svg(plot)}
+            {"caption": plot.caption, "name": plot.name, "svg": svg.inline(plot)}
             for plot in windows.plots(judgement.evidence.transfers, judgement.sender.judged_as)
         ],
         command=judgement.evidence.manifest.get("command", ""),

@@ -37,13 +37,14 @@ from functools import cached_property
 from statistics import median
 from typing import Any
 
-from httpbed.addons.conformance import behaviour, models
+from httpbed.addons.conformance import behaviour
 from httpbed.addons.conformance.behaviour import Backoff
 from httpbed.addons.conformance.evidence import SenderTransfer, Transfers
 from httpbed.addons.conformance.flight import Round
 from httpbed.addons.conformance.networks import STEADY_S
 from httpbed.addons.conformance.shipped_sender import BBR, Control
 from httpbed.base import units
+from httpbed.results import throughput_models as models
 
 Bounds = tuple[float, float]
 INITIAL_PACKETS = 10

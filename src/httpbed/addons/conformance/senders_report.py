@@ -6,7 +6,8 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from httpbed.report.remark import Remark, few
+from httpbed.report.document import NoteMaker, ReportInput
+from httpbed.report.remark import Remark, few, in_one_line
 
 OVER = {"tcp": "TCP", "quic": "QUIC"}
 
@@ -90,3 +91,15 @@ def _command(name: str, node: Mapping[str, Any], options: Sequence[str]) -> str:
         words += ["--congestion-control", _control(sender)]
     words += [f"--knob={name}={value}" for name, value in node.get("set", {}).items()]
     return shlex.join([*words, *options])
+
+
+def _failed_notes(source: ReportInput) -> Iterator[str]:
+    return in_one_line(failed(source.results.manifest), "senders")
+
+
+def _untested_notes(source: ReportInput) -> Iterator[str]:
+    return untested(source.results.manifest)
+
+
+FAILED = NoteMaker("failed senders", 110, _failed_notes)
+UNTESTED = NoteMaker("untested senders", 140, _untested_notes)

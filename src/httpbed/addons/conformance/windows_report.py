@@ -9,11 +9,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-from httpbed.addons.conformance import delivery, models
+from httpbed.addons.conformance import delivery
 from httpbed.addons.conformance.evidence import SenderTransfer, Transfers
 from httpbed.addons.conformance.shipped_sender import BBR, Control
-from httpbed.report.figures import INK, PALETTE, QUIET, STYLE, WIDTH_IN, Plot
+from httpbed.report.figures import STYLE, WIDTH_IN, Plot
+from httpbed.report.svg import INK, PALETTE, QUIET
 from httpbed.report.visible_figure import VisibleFigure
+from httpbed.results import throughput_models as models
 
 PANEL_IN = 1.9
 FAR, FAR_BESIDE_LOSS = 10, 2

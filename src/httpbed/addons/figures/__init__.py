@@ -8,4 +8,8 @@ from __future__ import annotations
 
 from httpbed.base.addon import Addon
 
-ADDON = Addon()
+ADDON = Addon(
+    provides={
+        "report sections": ("httpbed.addons.figures.section:SECTION",),
+    },
+)

@@ -19,10 +19,10 @@ from httpbed.addons.figures.figure_values import FigureValue
 from httpbed.addons.figures.panels import ValueScale
 from httpbed.addons.figures.placed import FigurePlace, Levels, PlacedFigure
 from httpbed.addons.pages.load.speed_index import MODERATE_FROM_S, SLOW_ABOVE_S
-from httpbed.addons.pages.report import bands
-from httpbed.report.curves import WIDE_IN
-from httpbed.report.figures import INK, QUIET
+from httpbed.addons.pages.report.metrics_table import BANDS
+from httpbed.report.figures import WIDE_IN
 from httpbed.report.phrasing import NumberFormat, title
+from httpbed.report.svg import INK, QUIET
 from httpbed.report.visible_figure import VisibleFigure, name_marks
 
 GROUP = 0.8
@@ -245,7 +245,7 @@ def _bands(axes: Axes, placed: PlacedFigure, scale: ValueScale, direction: _Dire
     for limit_s in BANDS_S:
         line(scale.shown(limit_s), color=INK, linewidth=0.8, linestyle=(0, (4, 3)))
     limits = [0.0, *map(scale.shown, BANDS_S), float("inf")]
-    for name, low, high in zip(bands.NAMES, limits, limits[1:], strict=False):
+    for name, low, high in zip(BANDS, limits, limits[1:], strict=False):
         end = min(high, scale.ends[1])
         if (end - low) / scale.ends[1] < BAND_ROOM:
             continue

@@ -11,7 +11,7 @@ from httpbed.addons.figures.panels import full_level
 from httpbed.addons.figures.placed import Factors, FigurePlace, Levels, PlacedFigure
 from httpbed.addons.figures.stated import StatedFigure
 from httpbed.addons.pages.item_spans import ItemSpan
-from httpbed.addons.pages.report import bands
+from httpbed.addons.pages.report.metrics_table import MEANING_OF_BANDS
 from httpbed.experiment.metric import METRICS
 from httpbed.report.phrasing import NumberFormat, listed, title, treatment
 
@@ -71,7 +71,7 @@ def _of_cells(placed: PlacedFigure, values: Sequence[FigureValue]) -> Iterator[s
     if stated.points:
         yield "Each dot is one trial."
     if stated.metric == "speed_index" and not stated.ratio_to and stated.kind == "bars":
-        yield f"The dashed lines limit bands. {bands.MEANING}"
+        yield f"The dashed lines limit bands. {MEANING_OF_BANDS}"
     late = sum(one.timed_out for one in values)
     if late:
         yield f"{late} trials timed out: means lack them, and a triangle marks their cells."

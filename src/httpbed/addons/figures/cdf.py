@@ -12,11 +12,11 @@ from httpbed.addons.figures import captions, panels
 from httpbed.addons.figures.figure_values import Distribution
 from httpbed.addons.figures.placed import Levels, PlacedFigure
 from httpbed.addons.figures.published import parse_published
-from httpbed.addons.pages.report.progress import DASHES, Dashes
 from httpbed.base import units
 from httpbed.experiment.selection import selects
-from httpbed.report.figures import INK
 from httpbed.report.phrasing import NumberFormat, title
+from httpbed.report.series import DASHES, Dashes
+from httpbed.report.svg import INK
 from httpbed.report.visible_figure import VisibleFigure, name_points
 
 PANEL_IN, ALONE_IN = 1.6, 2.9

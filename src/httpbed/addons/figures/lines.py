@@ -15,10 +15,11 @@ from httpbed.addons.figures import panels
 from httpbed.addons.figures.figure_values import FigureValue
 from httpbed.addons.figures.panels import ValueScale
 from httpbed.addons.figures.placed import FigurePlace, Levels, PlacedFigure
-from httpbed.addons.pages.report.progress import DASHES
 from httpbed.experiment.numeric_levels import NumericLevels, numeric_levels
-from httpbed.report.figures import INK, MARKERS, axis_text
+from httpbed.report.figures import MARKERS, axis_text
 from httpbed.report.phrasing import NumberFormat
+from httpbed.report.series import DASHES
+from httpbed.report.svg import INK
 from httpbed.report.visible_figure import VisibleFigure, name_marks
 
 PANEL_IN, ALONE_IN = 2.1, 3.1

@@ -27,10 +27,10 @@ from httpbed.addons.figures.figure_values import FigureValue
 from httpbed.addons.figures.placed import Levels, PlacedFigure
 from httpbed.addons.figures.published import parse_published
 from httpbed.experiment.selection import selects
-from httpbed.report import series
-from httpbed.report.curves import WIDE_IN
-from httpbed.report.figures import INK, PALETTE, QUIET, colours
+from httpbed.report.figures import WIDE_IN
 from httpbed.report.phrasing import NumberFormat, level, number_format, title, treatment
+from httpbed.report.series import colour_ranks, colours
+from httpbed.report.svg import INK, PALETTE, QUIET
 from httpbed.report.visible_figure import VisibleFigure
 
 COLUMNS = 3
@@ -203,7 +203,7 @@ def strength(placed: PlacedFigure, levels: Levels) -> float:
 def _rank(placed: PlacedFigure, levels: Levels) -> int:
     """Return how many earlier series have the same colour."""
     names = [series_name(placed, one) for one in placed.series]
-    return series.ranks(names, len(PALETTE))[series_name(placed, levels)]
+    return colour_ranks(names, len(PALETTE))[series_name(placed, levels)]
 
 
 def legend_of(

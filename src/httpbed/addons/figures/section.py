@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sized
-from dataclasses import dataclass
-from pathlib import Path
 
 import matplotlib as mpl
 
@@ -20,6 +18,7 @@ from httpbed.addons.figures.placed import PlacedFigure, place
 from httpbed.addons.figures.stated import StatedFigure
 from httpbed.addons.pages.item_spans import item_spans
 from httpbed.experiment.document import KeyPath
+from httpbed.report.document import Figure, Paragraph, ReportInput, Section, SectionMaker
 from httpbed.report.figures import STYLE, Plot
 from httpbed.report.phrasing import title
 from httpbed.store.results import Results
@@ -27,26 +26,12 @@ from httpbed.store.results import Results
 PREFIX = "declared"
 
 
-@dataclass(frozen=True)
-class DeclaredFigures:
-    """What the section shows."""
-
-    plots: tuple[Plot, ...]
-    undrawn: tuple[str, ...]
-    """A sentence for each figure that could not be drawn."""
-
-    def save(self, folder: Path) -> None:
-        """Write all pictures."""
-        for plot in self.plots:
-            plot.save(folder)
-
-
 class _NothingToDrawError(Exception):
     """A figure has no value; the message says why."""
 
 
-def make(results: Results) -> DeclaredFigures:
-    """Draw the figures of the campaign's experiment."""
+def make(results: Results) -> tuple[list[Plot], list[str]]:
+    """Draw the figures of the campaign's experiment; return a sentence for each undrawn one."""
     source = FigureSamples(results)
     plots, undrawn = [], []
     with mpl.rc_context(STYLE):
@@ -55,7 +40,17 @@ def make(results: Results) -> DeclaredFigures:
                 plots.append(_plot(results, stated, source))
             except _NothingToDrawError as error:
                 undrawn.append(f"{stated.id} is not drawn: {error}.")
-    return DeclaredFigures(tuple(plots), tuple(undrawn))
+    return plots, undrawn
+
+
+def _section(source: ReportInput) -> Section | None:
+    if not source.draws or not source.results.experiment.figures:
+        return None
+    plots, undrawn = make(source.results)
+    return Section("declared", "Figures", (*map(Figure, plots), *map(Paragraph, undrawn)))
+
+
+SECTION = SectionMaker("figures", 20, _section)
 
 
 def _plot(results: Results, stated: StatedFigure, source: FigureSamples) -> Plot:

@@ -11,8 +11,8 @@ from matplotlib.patches import Patch
 from httpbed.addons.figures import panels
 from httpbed.addons.figures.placed import Levels, PlacedFigure
 from httpbed.addons.pages.item_spans import ItemSpan
-from httpbed.report.figures import QUIET
 from httpbed.report.phrasing import NumberFormat, number_format
+from httpbed.report.svg import QUIET
 from httpbed.report.visible_figure import VisibleFigure
 
 MOST_ROWS = 60

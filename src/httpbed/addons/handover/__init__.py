@@ -9,5 +9,12 @@ from __future__ import annotations
 from httpbed.base.addon import Addon
 
 ADDON = Addon(
-    provides={"additions to trials": ("httpbed.addons.handover.handover_addition:ADDITION",)}
+    provides={
+        "additions to trials": ("httpbed.addons.handover.handover_addition:ADDITION",),
+        "findings": ("httpbed.addons.handover.handover_samples:EXTENSION",),
+        "report sections": ("httpbed.addons.handover.timelines_report:SECTION",),
+        "report columns": ("httpbed.addons.handover.handovers_report:COLUMNS",),
+        "report notes": ("httpbed.addons.handover.handovers_report:NOTES",),
+        "views of a trial": ("httpbed.addons.handover.one_trial_report:TRIAL",),
+    },
 )

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from httpbed.addons.timeline import timelines
+from httpbed.addons.handover import handover_files
+from httpbed.addons.handover.handover_files import HANDOVERS
 from httpbed.experiment.handover import MIGRATED, OVER_BEFORE, HandoverEvent, HandoverKind
 from httpbed.experiment.metric import METRICS
 from httpbed.experiment.roles import Retry
 from httpbed.experiment.treatment import TreatmentKey, treatment_key
+from httpbed.results import attempts, plain_values
 from httpbed.results.estimate import Estimate, estimate
+from httpbed.results.findings import Extension, Findings, Row
 from httpbed.results.sample import by_treatment, of_trials, samples, scenario
+from httpbed.store import artifacts, layout
 from httpbed.store.results import Results
 
 TABLED = tuple(metric for metric in METRICS.values() if metric.handover_column)
@@ -66,7 +70,7 @@ def of_campaign(results: Results) -> dict[TreatmentKey, HandoverCosts]:
     names = ("request_time", *(metric.name for metric in TABLED))
     medians = {name: samples(results, name) for name in names}
     totals = {name: of_trials(results, name) for name in COUNTS}
-    rows = by_treatment(results, timelines.attempts(results))
+    rows = by_treatment(results, attempts.valid(results))
     return {
         key: _costs(
             results,
@@ -90,10 +94,8 @@ def _costs(
 ) -> HandoverCosts:
     built = scenario(results, levels)
     kind = built.handover.kind if built.handover else "none"
-    attempts = [
-        (row["outcome"], timelines.handovers(results, row)) for row in rows if kind != "none"
-    ]
-    every = [event for _, events in attempts for event in events]
+    ended = [(row["outcome"], of_attempt(results, row)) for row in rows if kind != "none"]
+    every = [event for _, events in ended for event in events]
     return HandoverCosts(
         kind=kind,
         retry=built.roles.client.retry,
@@ -106,7 +108,7 @@ def _costs(
         unvalidated=sum(map(_is_unvalidated, every)) if counts["migrations"] is not None else 0,
         before_any=sum(
             outcome == "completed" and all(map(_is_over_before, events))
-            for outcome, events in attempts
+            for outcome, events in ended
         ),
     )
 
@@ -135,3 +137,40 @@ def _total(
         value for row in rows if (value := values.get((row["trial"], row["attempt"]))) is not None
     ]
     return round(sum(found)) if found else None
+
+
+def of_attempt(results: Results, row: Mapping[str, Any]) -> tuple[HandoverEvent, ...]:
+    """Read one attempt's hand-overs."""
+    left = layout.artifacts(results.directory, row["block"], row["trial"], row["attempt"])
+    return tuple(handover_files.read_events(artifacts.text(left.parent / HANDOVERS)))
+
+
+def has_handovers(findings: Findings) -> bool:
+    """Whether the experiment has hand-overs."""
+    return any(costs_of(row) for _, row in findings.rows())
+
+
+def costs_of(row: Row) -> HandoverCosts | None:
+    """Return what a treatment's hand-overs cost; None where the experiment knows of none."""
+    costs: HandoverCosts | None = row.extensions.get(EXTENSION.name)
+    return costs
+
+
+def _values(_results: Results, findings: Findings) -> Iterator[Mapping[str, Any]]:
+    for _, row in findings.rows():
+        costs = costs_of(row)
+        yield {"handovers": None if costs is None else _plain(costs)}
+
+
+def _plain(costs: HandoverCosts) -> Mapping[str, Any]:
+    return {
+        "happen": costs.happens,
+        "on_the_wire": dict(costs.verdicts),
+        "on_the_wire_over_before": costs.over_before,
+        "trials_over_before": costs.before_any,
+        "estimates": {name: plain_values.of_estimate(one) for name, one in costs.medians.items()},
+        **costs.counts,
+    }
+
+
+EXTENSION = Extension("handover", of_campaign, _values)

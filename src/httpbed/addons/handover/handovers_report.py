@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
-from httpbed.addons.handover.handover_samples import TABLED, HandoverCosts
+from httpbed.addons.handover.handover_samples import (
+    TABLED,
+    HandoverCosts,
+    costs_of,
+    has_handovers,
+)
 from httpbed.base import units
 from httpbed.experiment.handover import (
     ANSWERED,
@@ -16,8 +20,9 @@ from httpbed.experiment.handover import (
     UNKNOWN,
 )
 from httpbed.experiment.metric import METRICS, Metric
+from httpbed.report.document import Column, ColumnMaker, NoteMaker, ReportInput
 from httpbed.report.phrasing import DASH, done, mark, number_format, treatment_in_sentence
-from httpbed.report.remark import Remark
+from httpbed.report.remark import Remark, in_one_line
 from httpbed.results.estimate import Estimate
 from httpbed.results.findings import Findings
 from httpbed.results.sample import Bounded
@@ -33,18 +38,9 @@ WIDE = 2
 """Intervals are written where their ends differ by more than this factor."""
 
 
-@dataclass(frozen=True)
-class Column:
-    """A column about hand-overs, with a cell for each treatment in the order of the findings."""
-
-    header: str
-    cells: tuple[str, ...]
-    right: bool = True
-
-
 def brief(findings: Findings) -> Iterator[Column]:
     """Yield what stands beside the metric: the stall, and what became of connections."""
-    if findings.has_handovers:
+    if has_handovers(findings):
         yield _median_column(findings, METRICS["delivery_stall"])
         yield _column(findings, "hand-over", _verdict, right=False)
 
@@ -52,22 +48,22 @@ def brief(findings: Findings) -> Iterator[Column]:
 def whole(findings: Findings) -> list[Column]:
     """List all columns of the table of hand-overs; those without any value are left out."""
     columns = [
-        Column("done", tuple(done(row) for _, row in findings.rows())),
+        Column.of("done", (done(row) for _, row in findings.rows()), right=True),
         _column(findings, "request time", _request_time(findings)),
         *(_median_column(findings, metric) for metric in TABLED),
         _column(findings, "migrations", _migrations),
         _column(findings, "on the wire", _verdict, right=False),
     ]
-    return [column for column in columns if set(column.cells) != {DASH}]
+    return [column for column in columns if {cell.text for cell in column.cells} != {DASH}]
 
 
 def evidence(findings: Findings) -> Iterator[str]:
     """Count all hand-overs by what the wire shows."""
     verdicts: Counter[str] = Counter()
     over_before = 0
-    for _, row in findings.rows():
-        verdicts.update(row.moves.verdicts if row.moves else {})
-        over_before += row.moves.over_before if row.moves else 0
+    for costs in _every(findings):
+        verdicts.update(costs.verdicts)
+        over_before += costs.over_before
     words = {
         MIGRATED: "migrated, same connection on the wire",
         NEW_CONNECTION: "a new connection",
@@ -179,10 +175,15 @@ def _changing(findings: Findings) -> Iterator[tuple[str, list[HandoverCosts]]]:
     """Yield treatments whose links change, with what they cost in each condition."""
     by_treatment: dict[str, list[HandoverCosts]] = {}
     for _, row in findings.rows():
-        if row.moves and row.moves.happens:
+        costs = costs_of(row)
+        if costs and costs.happens:
             name = treatment_in_sentence(row.levels, findings.others)
-            by_treatment.setdefault(name, []).append(row.moves)
+            by_treatment.setdefault(name, []).append(costs)
     yield from by_treatment.items()
+
+
+def _every(findings: Findings) -> Iterator[HandoverCosts]:
+    yield from (costs for _, row in findings.rows() if (costs := costs_of(row)))
 
 
 def _sum(costs: Iterable[HandoverCosts], verdict: str = "") -> int:
@@ -193,8 +194,10 @@ def _sum(costs: Iterable[HandoverCosts], verdict: str = "") -> int:
 def _column(
     findings: Findings, header: str, write: Callable[[HandoverCosts], str], *, right: bool = True
 ) -> Column:
-    cells = (write(row.moves) if row.moves else DASH for _, row in findings.rows())
-    return Column(header, tuple(cells), right)
+    every = (costs_of(row) for _, row in findings.rows())
+    return Column.of(
+        header, (write(one) if one else DASH for one in every), right=right, wraps=True
+    )
 
 
 def _median_column(findings: Findings, metric: Metric) -> Column:
@@ -215,8 +218,8 @@ def _of_median(metric: str, write: Callable[[float], str]) -> Callable[[Handover
     Where some trials that ended have no value, it adds how many have one.
     """
 
-    def cell(moves: HandoverCosts) -> str:
-        found, whole = moves.medians.get(metric), moves.medians.get("request_time")
+    def cell(costs: HandoverCosts) -> str:
+        found, whole = costs.medians.get(metric), costs.medians.get("request_time")
         if found is None:
             return DASH
         of = f" ({found.n}/{whole.n})" if whole and found.n < whole.n else ""
@@ -237,22 +240,32 @@ def _between(found: Estimate, write: Callable[[float], str]) -> str:
 
 
 def _request_time(findings: Findings) -> Callable[[HandoverCosts], str]:
-    medians = [row.moves.median("request_time") for _, row in findings.rows() if row.moves]
+    medians = [costs.median("request_time") for costs in _every(findings)]
     chosen = number_format("request_time", [value for value in medians if value])
     return _of_median("request_time", lambda value: chosen.bounded(Bounded(value)))
 
 
-def _migrations(moves: HandoverCosts) -> str:
-    tried, failed = moves.counts["migrations"], moves.counts["migrations_failed"]
+def _migrations(costs: HandoverCosts) -> str:
+    tried, failed = costs.counts["migrations"], costs.counts["migrations_failed"]
     if tried is None:
         return DASH
     return f"{tried} ({failed} failed)" if failed else str(tried)
 
 
-def _verdict(moves: HandoverCosts) -> str:
-    total = moves.verdicts.total()
+def _verdict(costs: HandoverCosts) -> str:
+    total = costs.verdicts.total()
     if not total:
         return DASH
-    kind, count = max(moves.verdicts.items(), key=lambda pair: pair[1])
-    stayed = kind == NOTHING and moves.kind == "route"
+    kind, count = max(costs.verdicts.items(), key=lambda pair: pair[1])
+    stayed = kind == NOTHING and costs.kind == "route"
     return f"{'stayed' if stayed else WORDS[kind]} {count}/{total}"
+
+
+def notes(source: ReportInput) -> Iterator[str]:
+    """Yield a line for each kind of remark on treatments."""
+    for remarks in (silent, answered, staying, unvalidated, twice, too_late, short_stalls):
+        yield from in_one_line(remarks(source.findings), "treatments")
+
+
+COLUMNS = ColumnMaker("handover", brief)
+NOTES = NoteMaker("handover", 100, notes)

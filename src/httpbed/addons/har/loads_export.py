@@ -15,12 +15,12 @@ from httpbed.addons.pages.load import driver_output, net_log, zhang_requests
 from httpbed.addons.pages.load.browser_load import BrowserLoad
 from httpbed.addons.pages.load.driver_output import LoadError
 from httpbed.addons.pages.load.net_log import NetLog
-from httpbed.addons.timeline import timelines
 from httpbed.base import untrusted_files, whole_file
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.base.user_file import Kind
 from httpbed.cli import output_file
 from httpbed.cli.export_kinds import CDP_JSON, HAR
+from httpbed.results import attempts
 from httpbed.store import layout
 from httpbed.store.results import Results
 
@@ -58,7 +58,7 @@ def write(results: Results, kind: str, folder: Path) -> Iterator[str]:
     """
     written, unread = 0, 0
     indexes = _speed_indexes(results)
-    for row in timelines.attempts(results):
+    for row in attempts.valid(results):
         for load in _loads(results, row, indexes.get((row["trial"], row["attempt"]))):
             if isinstance(load, str):
                 unread += 1

@@ -37,6 +37,7 @@ def make() -> LivePage:
     style, script = "".join(map(_own, STYLES)), _own(SCRIPT)
     text = templating.render(
         TEMPLATE,
+        __package__,
         style=Markup(style),  # noqa: S704 - our own file
         script=Markup(script),  # noqa: S704 - our own file
         httpbed=metadata.version("httpbed"),
@@ -45,8 +46,8 @@ def make() -> LivePage:
 
 
 def _own(name: str) -> str:
-    file = resources.files("httpbed.report") / "templates" / name
-    return file.read_text(encoding="utf-8")
+    package = "httpbed.report" if name == "style.css" else __package__
+    return (resources.files(package) / "templates" / name).read_text(encoding="utf-8")
 
 
 def _policy(style: str, script: str) -> str:

@@ -9,10 +9,6 @@ from __future__ import annotations
 from httpbed.base.addon import Addon, Verb
 
 ADDON = Addon(
-    provides={
-        "kinds of workload": ("httpbed.addons.pages.page:PageLoad",),
-        "additions to trials": ("httpbed.addons.pages.page_addition:ADDITION",),
-    },
     verbs=(
         Verb(
             "pages",
@@ -27,4 +23,12 @@ ADDON = Addon(
             "httpbed.addons.pages.mirror_verb",
         ),
     ),
+    provides={
+        "kinds of workload": ("httpbed.addons.pages.page:PageLoad",),
+        "additions to trials": ("httpbed.addons.pages.page_addition:ADDITION",),
+        "findings": ("httpbed.addons.pages.page_metrics:EXTENSION",),
+        "report sections": ("httpbed.addons.pages.report.section:SECTION",),
+        "report columns": ("httpbed.addons.pages.report.metrics_table:COLUMNS",),
+        "views of a trial": ("httpbed.addons.pages.report.one_load:TRIAL",),
+    },
 )

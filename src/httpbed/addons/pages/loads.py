@@ -97,22 +97,6 @@ def folder(results: Results, row: Row) -> Path:
     return kept / CLIENT
 
 
-def typical(rows: Sequence[Row], values: Mapping[tuple[str, int], float]) -> list[Row]:
-    """Order rows by the distance of their value to the median; rows without a value come last."""
-    known = [value for row in rows if (value := _value(row, values)) is not None]
-    middle = float(np.median(known)) if known else 0.0
-
-    def distance(row: Row) -> tuple[float, int]:
-        value = _value(row, values)
-        return (float("inf") if value is None else abs(value - middle), row["block"])
-
-    return sorted(rows, key=distance)
-
-
-def _value(row: Row, values: Mapping[tuple[str, int], float]) -> float | None:
-    return values.get((row["trial"], row["attempt"]))
-
-
 def progress(load: BrowserLoad) -> tuple[ProgressPoint, ...]:
     """Return a load's visual progress; empty if it is unknown or unreadable."""
     try:

@@ -15,23 +15,25 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from httpbed.addons.pages.loads import typical
-from httpbed.addons.pages.report.progress import DASHES
-from httpbed.addons.timeline import time_series, timelines
+from httpbed.addons.timeline import time_series
 from httpbed.addons.timeline.time_series import Series, TimeSeries
 from httpbed.base import units
 from httpbed.experiment.treatment import TreatmentKey, treatment_key
-from httpbed.report import curves, network, series
-from httpbed.report.curves import Sign
-from httpbed.report.figures import PALETTE, QUIET, STYLE, WIDTH_IN, Plot, looks
+from httpbed.report import network
+from httpbed.report.document import Figure, Paragraph, ReportInput, Section, SectionMaker
+from httpbed.report.figures import STYLE, WIDTH_IN, Plot, looks
+from httpbed.report.one_trial import TrialPart, TrialView
 from httpbed.report.phrasing import title, treatment
+from httpbed.report.series import DASHES, SINCE, Sign, colour_ranks, legend
+from httpbed.report.svg import PALETTE, QUIET
 from httpbed.report.visible_figure import VisibleFigure, name_points
+from httpbed.results import attempts
 from httpbed.results.findings import Condition, Findings, Row
 from httpbed.results.sample import by_treatment, of_trials
 from httpbed.store.results import Results
 
-MOST_FIGURES, MOST_ON_REQUEST = 6, 24
-"""Of a report; on request of all trials."""
+MAX_FIGURES = 6
+MAX_FIGURES_ALL_TRIALS = 24  # with --timeline
 MOST_TOGETHER = 6
 """Treatments in a figure; more are drawn in several figures."""
 MOST_LINES = 40
@@ -74,34 +76,22 @@ QUANTITIES = (
 )
 
 
-@dataclass(frozen=True)
-class OverTime:
-    """The section of a report on the course of its trials."""
-
-    plots: Sequence[Plot]
-    undrawn: str = ""
-    """What has no figure; empty if all have one."""
-    every_trial: bool = False
-    """Whether all trials are drawn, not only the typical ones."""
-
-
-def make(findings: Findings, results: Results, *, every_trial: bool = False) -> OverTime:
-    """Draw each condition; nothing where no trial has a record."""
-    rows = by_treatment(results, timelines.attempts(results))
+def plots(findings: Findings, results: Results, *, every_trial: bool) -> tuple[list[Plot], str]:
+    """Draw each condition with a record; also return what has no figure."""
+    rows = by_treatment(results, attempts.valid(results))
     groups = [
         (condition, group) for condition in findings.conditions for group in _split(condition.rows)
     ]
     metric = of_trials(results, findings.metric)
     made = _Drawn(findings, results, rows, metric, every_trial=every_trial)
-    most = MOST_ON_REQUEST if every_trial else MOST_FIGURES
-    plots = [
+    most = MAX_FIGURES_ALL_TRIALS if every_trial else MAX_FIGURES
+    drawn = [
         made.plot(condition, group, number)
         for number, (condition, group) in enumerate(groups[:most], start=1)
     ]
     rest = sum(len(group) for _, group in groups[most:])
     undrawn = f"{rest} further treatments are not drawn." if rest else ""
-    drawn = [plot for plot in plots if plot is not None]
-    return OverTime(drawn, NO_RECORD if every_trial and not drawn else undrawn, every_trial)
+    return [plot for plot in drawn if plot is not None], undrawn
 
 
 def _split(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
@@ -136,7 +126,7 @@ class _Drawn:
         with mpl.rc_context(STYLE):
             figure = _figure({name: (trials, signs[name]) for name, trials in found.items()})
             if len(signs) > 1:
-                curves.legend(figure, {name: signs[name] for name in found}, columns=2)
+                legend(figure, {name: signs[name] for name in found}, columns=2)
         return Plot(
             name=f"over-time-{number}",
             caption=f"{self._chosen(found, most)}{where}.",
@@ -149,7 +139,7 @@ class _Drawn:
         key = treatment_key(row.levels, self.results.experiment.factors)
         own = self.rows.get(key, [])
         done = [one for one in own if one["outcome"] == "completed"] or own
-        for one in typical(done, self.metric)[:most]:
+        for one in attempts.typical(done, self.metric)[:most]:
             if found := time_series.read(self.results, one):
                 yield found
 
@@ -213,7 +203,7 @@ def course(trial: TimeSeries) -> str:
 def _signs(findings: Findings) -> dict[str, Sign]:
     """Give each treatment its colour, and dashes where an earlier one has the same colour."""
     hues = {name: colour for name, (colour, _) in looks(findings).items()}
-    ranks = series.ranks(hues, len(PALETTE))
+    ranks = colour_ranks(hues, len(PALETTE))
     return {name: (hue, "", DASHES[ranks[name] % len(DASHES)]) for name, hue in hues.items()}
 
 
@@ -231,7 +221,7 @@ def _figure(drawn: Mapping[str, tuple[Sequence[TimeSeries], Sign]]) -> VisibleFi
                 _marks(axes, quantity, trials[0], (name, sign[0]))
         _plain(axes, quantity)
     grid[-1].set_xlim(left=0)
-    grid[-1].set_xlabel(curves.SINCE)
+    grid[-1].set_xlabel(SINCE)
     return figure
 
 
@@ -276,3 +266,33 @@ def _plain(axes: Axes, quantity: Quantity) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color=QUIET, alpha=0.25, linewidth=0.6)
     axes.set_axisbelow(True)
+
+
+def _section(source: ReportInput) -> Section | None:
+    if not source.draws:
+        return None
+    drawn, undrawn = plots(source.findings, source.results, every_trial=source.every_trial)
+    if not drawn:
+        none = (Paragraph(NO_RECORD, style=""),)
+        return Section("over-time", "Over time", none) if source.every_trial else None
+    signs = f"{SIGNS} {undrawn}".strip()
+    every = Paragraph(
+        "All trials instead of one of each treatment:", "httpbed report DIR --timeline"
+    )
+    alone = Paragraph("One trial:", "httpbed report DIR --trial BLOCK/TRIAL")
+    texts = [Paragraph(signs), *([] if source.every_trial else [every]), alone]
+    return Section("over-time", "Over time", (*map(Figure, drawn), *texts))
+
+
+SECTION = SectionMaker("timeline", 110, _section)
+
+
+def _of_trial(results: Results, row: Mapping[str, Any]) -> TrialPart:
+    trial = time_series.read(results, row)
+    if trial is None:
+        return TrialPart((), {"over_time": None}, list)
+    lines = (("over time", course(trial)),)
+    return TrialPart(lines, {"over_time": values(trial)}, lambda: [one(trial)])
+
+
+TRIAL = TrialView("timeline", 20, _of_trial)

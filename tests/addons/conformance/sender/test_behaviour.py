@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from httpbed.addons.conformance import behaviour, models
+from httpbed.addons.conformance import behaviour
 from httpbed.addons.conformance.behaviour import Backoff, Pipe
 from httpbed.addons.conformance.flight import Flight, Round
 from httpbed.addons.conformance.packets import Packets
+from httpbed.results import throughput_models as models
 from ideal_sender import Ideal
 
 TWO = (60, 4000)

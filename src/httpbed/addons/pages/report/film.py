@@ -10,7 +10,6 @@ import functools
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import matplotlib as mpl
 from PIL import Image, ImageDraw, ImageFont
@@ -18,9 +17,9 @@ from PIL import Image, ImageDraw, ImageFont
 from httpbed.addons.pages import loads
 from httpbed.addons.pages.load.browser_load import BrowserLoad
 from httpbed.addons.pages.load.speed_index import ProgressPoint
-from httpbed.addons.pages.report import phases, thumbnails
+from httpbed.addons.pages.report import thumbnails
 from httpbed.addons.pages.report.thumbnails import Screen
-from httpbed.base import whole_file
+from httpbed.report.phrasing import shortened
 
 MOST_PANES = 3
 PANE_PIXELS = {1: 480, 2: 420, 3: 300}
@@ -58,10 +57,15 @@ class Film:
     """Some of its pictures one below the other, as WebP: for paper, and without movement."""
     size: tuple[int, int]
 
-    def save(self, folder: Path) -> None:
-        """Write it."""
-        folder.mkdir(parents=True, exist_ok=True)
-        whole_file.put(folder / f"{self.name}.webp", self.data)
+    @property
+    def moving(self) -> str:
+        """Its address in a page."""
+        return thumbnails.address(self.data, "webp")
+
+    @property
+    def still(self) -> str:
+        """The address of its stills."""
+        return thumbnails.address(self.stills, "webp")
 
 
 @dataclass(frozen=True)
@@ -162,9 +166,7 @@ def _draw(picture: Image.Image, pane: _Pane, left: int, at_s: float) -> None:
     width, height = pane.screen.size
     bottom = NAME + height
     draw.rectangle((left, 0, left + width - 1, bottom + FOOT - 1), fill=CARD)
-    draw.text(
-        (left + INSET, 4), phases.shortened(pane.name, MOST_NAME), INK, font=_font(13, bold=True)
-    )
+    draw.text((left + INSET, 4), shortened(pane.name, MOST_NAME), INK, font=_font(13, bold=True))
     picture.paste(pane.screen.at(at_s), (left, NAME))
     draw.rectangle((left, NAME - 1, left + width - 1, bottom), outline=CARD)
     seen = [step.complete for step in pane.steps if step.at_s <= at_s]

@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 
 from httpbed.addons.pages.load.browser_load import BrowserLoad
 from httpbed.addons.pages.report import thumbnails
-from httpbed.report.curves import WIDE_IN
-from httpbed.report.figures import INK, QUIET
+from httpbed.report.figures import WIDE_IN
+from httpbed.report.svg import INK, QUIET
 from httpbed.report.visible_figure import VisibleFigure
 
 MOST_PICTURES = 8

@@ -3,154 +3,121 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from httpbed.addons.claims.claim_matrix import SHAPES, tone
-from httpbed.addons.pages.page_metrics import TABLED, PageMetric, TreatmentMetrics, of_campaign
-from httpbed.addons.pages.report import bands
+from httpbed.addons.pages.load.speed_index import MODERATE_FROM_S, SLOW_ABOVE_S, Band
+from httpbed.addons.pages.page_metrics import (
+    TABLED,
+    PageMetric,
+    TreatmentMetrics,
+    bands_of,
+    of_campaign,
+)
 from httpbed.experiment.metric import METRICS
-from httpbed.experiment.treatment import TreatmentKey, treatment_key
-from httpbed.report import network
+from httpbed.experiment.treatment import treatment_key
+from httpbed.report import treatments
+from httpbed.report.document import Cell, Column, ColumnMaker, Table
+from httpbed.report.matrix import SHAPES, tone
 from httpbed.report.phrasing import (
     DASH,
     NumberFormat,
+    base_name,
     bracketed,
     number_format,
     ratio_brackets,
     ratio_text,
     sentence_case,
-    treatment,
 )
 from httpbed.results.estimate import Interval
-from httpbed.results.findings import Findings, Row
+from httpbed.results.findings import Condition, Findings, Row
 from httpbed.store.results import Results
 
-Measured = Mapping[TreatmentKey, TreatmentMetrics]
+BANDS: tuple[Band, ...] = ("fast", "moderate", "slow")
+MEANING_OF_BANDS = (
+    f"Loads are fast with a Speed Index below {MODERATE_FROM_S} s, moderate up to {SLOW_ABOVE_S} s,"
+    " and slow above (Liu et al. 2024, section 4.4)."
+)
 
 
-@dataclass(frozen=True)
-class PageColumn:
-    """A column: a metric, or the bands of the Speed Index."""
-
-    header: str
-    about: str
-    """The metric's name and definition."""
+def bands(findings: Findings) -> Iterator[Column]:
+    """Yield the column of bands, where loads have a Speed Index: ``4 fast, 1 slow``."""
+    rows = [row for _, row in findings.rows()]
+    if any(bands_of(row) for row in rows):
+        yield Column.of("loads by band", map(_bands, rows), wraps=True)
 
 
-@dataclass(frozen=True)
-class PageCell:
-    """One metric of one treatment."""
-
-    median: str
-    interval: str
-    """Of the median, in brackets; empty where every load has the same value."""
-    shape: str = ""
-    """As :data:`~httpbed.addons.claims.claim_matrix.SHAPES`; empty without a ratio."""
-    ratio: str = ""
-    ratio_interval: str = ""
-    tone: str = ""
-    """As :attr:`~httpbed.addons.claims.claim_matrix.MatrixCell.tone`."""
+def _bands(row: Row) -> str:
+    counts = bands_of(row) or Counter[Band]()
+    return ", ".join(f"{counts[band]} {band}" for band in BANDS if counts[band]) or DASH
 
 
-@dataclass(frozen=True)
-class PageRow:
-    """One treatment."""
-
-    treatment: str
-    is_base: bool
-    cells: tuple[PageCell, ...]
-    bands: str
-
-
-@dataclass(frozen=True)
-class PageTable:
-    """The table."""
-
-    columns: tuple[PageColumn, ...]
-    groups: tuple[tuple[str, tuple[PageRow, ...]], ...]
-    """Each condition in words, with its treatments."""
-    has_bands: bool
-
-    @property
-    def has_ratios(self) -> bool:
-        """Whether any metric is compared with a base."""
-        return any(cell.ratio for _, rows in self.groups for row in rows for cell in row.cells)
-
-    @property
-    def count(self) -> int:
-        """Number of treatments."""
-        return sum(len(rows) for _, rows in self.groups)
-
-
-def make(results: Results, findings: Findings) -> PageTable | None:
+def make(results: Results, findings: Findings) -> Table | None:
     """Lay out the table; None where nothing of a page load was observed."""
     found = of_campaign(results, findings)
     names = [one.name for one in TABLED if any(_has_value(row, one.name) for row in found.values())]
     if not names:
         return None
-    scales = {name: _scale(found, name) for name in names}
-    grouped = [
-        (
-            network.condition(results.document, condition.levels) or "the one condition",
-            tuple(
-                _row(findings, row, found[treatment_key(row.levels)], scales)
-                for row in condition.rows
-                if treatment_key(row.levels) in found
-            ),
-        )
-        for condition in findings.conditions
-    ]
-    return PageTable(
-        columns=tuple(_column(name) for name in names),
-        groups=tuple((name, rows) for name, rows in grouped if rows),
-        has_bands=any(bands.brief(findings)),
+    pages = _of_pages(findings)
+    own = [found[treatment_key(row.levels)] for _, row in pages.rows()]
+    columns = [_column(name, own) for name in names]
+    base = base_name(findings)
+    compared = (
+        f" Below a median: its paired ratio to {base} with the ratio's interval. Below a median of"
+        f" {base}: the median's interval."
+        if any(cell.below for column in columns for cell in column.cells)
+        else ""
     )
+    return Table(
+        "Table of page metrics",
+        f"Medians of each configuration.{compared}",
+        (*treatments.name_columns(pages), *columns, *bands(pages)),
+        treatments.row_names(pages, results.document),
+        brief=True,
+        style="tight metrics",
+    )
+
+
+def _of_pages(findings: Findings) -> Findings:
+    """Return the findings of the treatments that load a page."""
+    conditions = (
+        Condition(one.levels, tuple(row for row in one.rows if bands_of(row) is not None))
+        for one in findings.conditions
+    )
+    return replace(findings, conditions=tuple(one for one in conditions if one.rows))
 
 
 def _has_value(row: TreatmentMetrics, name: str) -> bool:
     return name in row and row[name].estimate is not None
 
 
-def _column(name: str) -> PageColumn:
+def _column(name: str, own: Sequence[TreatmentMetrics]) -> Column:
     metric = METRICS[name]
-    return PageColumn(metric.page_column, f"{sentence_case(metric.title)}: {metric.meaning}")
-
-
-def _scale(found: Measured, name: str) -> NumberFormat:
-    known = (row[name].estimate for row in found.values())
-    return number_format(name, (one.median.value for one in known if one))
-
-
-def _row(
-    findings: Findings,
-    row: Row,
-    own: TreatmentMetrics,
-    scales: Mapping[str, NumberFormat],
-) -> PageRow:
-    return PageRow(
-        treatment=treatment(row.levels, findings.others),
-        is_base=row.is_base,
-        cells=tuple(_cell(name, own[name], scale) for name, scale in scales.items()),
-        bands=bands.cell(row),
+    known = (row[name].estimate for row in own)
+    scale = number_format(name, (one.median.value for one in known if one))
+    return Column(
+        metric.page_column,
+        tuple(_cell(name, row[name], scale) for row in own),
+        right=True,
+        about=f"{sentence_case(metric.title)}: {metric.meaning}",
     )
 
 
-def _cell(name: str, found: PageMetric, scale: NumberFormat) -> PageCell:
+def _cell(name: str, found: PageMetric, scale: NumberFormat) -> Cell:
     if found.estimate is None:
-        return PageCell(DASH, "")
+        return Cell(DASH)
     median = scale.bounded(found.estimate.median)
     interval = bracketed(scale, _wide(found.estimate.interval))
     if found.ratio is None:
-        return PageCell(median, interval)
-    more: dict[str, Any] = {
-        "shape": SHAPES[found.ratio.judgement],
-        "ratio": ratio_text(found.ratio.value),
-        "ratio_interval": ratio_brackets(_wide(found.ratio.interval)),
-        "tone": tone(name, found.ratio),
-    }
-    return PageCell(median, interval, **more)
+        return Cell(median, interval)
+    ratio = Cell(
+        ratio_text(found.ratio.value),
+        ratio_brackets(_wide(found.ratio.interval)),
+        tone(name, found.ratio),
+        SHAPES[found.ratio.judgement],
+    )
+    return Cell(median, interval, below=ratio)
 
 
 def _wide(interval: Interval | None) -> Interval | None:
@@ -158,3 +125,6 @@ def _wide(interval: Interval | None) -> Interval | None:
     if interval is None or math.isclose(interval.low.value, interval.high.value):
         return None
     return interval
+
+
+COLUMNS = ColumnMaker("pages", bands)

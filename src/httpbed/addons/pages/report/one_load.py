@@ -17,7 +17,10 @@ from httpbed.addons.pages.report.pictured import PhotoPlot
 from httpbed.addons.pages.report.section import waterfall_of
 from httpbed.base import units
 from httpbed.report.figures import STYLE, Plot
-from httpbed.report.phrasing import brief_duration, treatment
+from httpbed.report.one_trial import TrialPart, TrialView
+from httpbed.report.phrasing import brief_duration, shortened, treatment
+from httpbed.results.attempts import AttemptRow
+from httpbed.store.results import Results
 
 MOST_FAILED = 5
 MOST_TEXT = 200
@@ -48,8 +51,6 @@ def plots(trial: PageTrial) -> list[Plot]:
 def lines(trial: PageTrial) -> Iterator[tuple[str, str]]:
     """Yield the load's course in lines, each with its key."""
     load = trial.load
-    yield "trial", f"{trial.name}, attempt {trial.attempt}: {trial.outcome}"
-    yield "treatment", treatment(trial.levels, trial.levels)
     yield "page", _cut(load.url) + (f", titled {_cut(load.title)!r}" if load.title else "")
     yield "load", _ended(load)
     yield "browser", _browser(load)
@@ -70,16 +71,10 @@ def lines(trial: PageTrial) -> Iterator[tuple[str, str]]:
         yield "note", _cut(note)
 
 
-def values(trial: PageTrial, figures: list[str]) -> dict[str, Any]:
+def values(trial: PageTrial) -> dict[str, Any]:
     """Return the same for :func:`json.dumps`, with every request's times and the progress."""
     load, steps = trial.load, loads.progress(trial.load)
     return {
-        "schema": 1,
-        "block": trial.block,
-        "trial": trial.trial,
-        "attempt": trial.attempt,
-        "levels": dict(trial.levels),
-        "outcome": trial.outcome,
         "page": {
             "url": load.url,
             "title": load.title,
@@ -96,7 +91,6 @@ def values(trial: PageTrial, figures: list[str]) -> dict[str, Any]:
             "notes": [*load.notes, *load.remarks],
         },
         "requests": [_request(one) for one in load.requests],
-        "figures": figures,
     }
 
 
@@ -174,4 +168,14 @@ def _spent(one: PageRequest) -> Iterator[str]:
 
 
 def _cut(text: str) -> str:
-    return phases.shortened(text, MOST_TEXT)
+    return shortened(text, MOST_TEXT)
+
+
+def _part(results: Results, row: AttemptRow) -> TrialPart | None:
+    trial = loads.read(results, row)
+    if trial is None:
+        return None
+    return TrialPart([*lines(trial)], values(trial), lambda: plots(trial), is_all=True)
+
+
+TRIAL = TrialView("pages", 10, _part)

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from httpbed.addons.pages.load.browser_load import PageRequest
 from httpbed.addons.pages.load.phases import phases as whole
 from httpbed.base.errors import visible
+from httpbed.report.phrasing import shortened
 
 Kind = Literal["queue", "connect", "send", "wait", "receive"]
 KINDS: tuple[Kind, ...] = ("queue", "connect", "send", "wait", "receive")
@@ -81,11 +82,3 @@ def short_name(request: PageRequest, most: int = MOST_NAME, depth: int = 1) -> s
     if request.url.startswith("data:"):
         text = "data:"
     return shortened(visible(text), most)
-
-
-def shortened(text: str, most: int) -> str:
-    """Shorten a long name in its middle; names differ at their ends."""
-    if len(text) <= most:
-        return text
-    head = (most - 1) // 2
-    return f"{text[:head]}…{text[len(text) - (most - 1 - head) :]}"

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from httpbed.addons.pages import loads
 from httpbed.addons.pages.load.speed_index import ProgressPoint
-from httpbed.report.curves import WIDE_IN
-from httpbed.report.figures import QUIET, colours
+from httpbed.report.figures import WIDE_IN
+from httpbed.report.series import DASHES, Dashes, colours
+from httpbed.report.svg import QUIET
 from httpbed.report.visible_figure import VisibleFigure
 
 HEIGHT_IN = 2.5
-Dashes = Literal["-"] | tuple[float, tuple[float, ...]]
-DASHES: tuple[Dashes, ...] = (
-    "-",
-    (0, (5, 1.5)),
-    (0, (1.5, 1.2)),
-    (0, (6, 1.5, 1, 1.5)),
-)
-"""Line styles of medians, which distinguish them without colour."""
 MEDIAN_WIDTH = 1.9
 
 

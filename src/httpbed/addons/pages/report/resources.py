@@ -17,10 +17,11 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from httpbed.addons.pages.load.browser_load import BrowserLoad
-from httpbed.addons.pages.report.phases import shortened
 from httpbed.base.errors import visible
-from httpbed.report.curves import WIDE_IN
-from httpbed.report.figures import MARKERS, QUIET, colours
+from httpbed.report.figures import MARKERS, WIDE_IN
+from httpbed.report.phrasing import shortened
+from httpbed.report.series import colours
+from httpbed.report.svg import QUIET
 from httpbed.report.visible_figure import VisibleFigure, name_marks
 
 MOST_RESOURCES = 150

@@ -13,16 +13,16 @@ from typing import Any
 
 from httpbed.addons.pages import loads
 from httpbed.addons.pages.loads import MEASURES, PageTrial
-from httpbed.addons.timeline.timelines import attempts
 from httpbed.experiment.treatment import TreatmentKey, treatment_key
 from httpbed.report.phrasing import level, number_format, title, treatment
+from httpbed.results import attempts
 from httpbed.results.findings import Condition, Findings, Row
 from httpbed.results.sample import by_treatment, of_trials
 from httpbed.store.results import Results
 
 MOST_SCENES = 3
 MOST_TREATMENTS = 4
-"""Of a scene."""
+"""Treatments of a scene."""
 MOST_LOADS = 6
 """Of a treatment, whose pictures are read for the curves of progress."""
 
@@ -70,7 +70,7 @@ def choose(findings: Findings, results: Results) -> list[Scene]:
     groups = {key: rows for key, rows in all_of(findings).items() if _values(rows)}
     measure = _measure(results)
     values = of_trials(results, measure)
-    found = by_treatment(results, attempts(results))
+    found = by_treatment(results, attempts.valid(results))
     made = [
         _scene(findings, results, groups[key], found, (measure, values)) for key in _few(groups)
     ]
@@ -164,7 +164,7 @@ def _treatment(
     key = treatment_key(row.levels, results.experiment.factors)
     own = found.get(key, [])
     done = [one for one in own if one["outcome"] == "completed"] or own
-    trials = tuple(_read(results, loads.typical(done, values)))
+    trials = tuple(_read(results, attempts.typical(done, values)))
     if not trials:
         return None
     names = [

@@ -1,27 +1,24 @@
 """The section on page loads: its figures, bounded in number, bytes and time.
 
 Of at most three scenes (:mod:`~httpbed.addons.pages.report.scenes`) there are a film, a filmstrip,
-curves of progress, the resources, and waterfalls of two typical loads; and of all loads the
-distribution of a time, and a heat map of ratios where a page is made of two factors. Pictures are
-small JPEG files. A film has at most 1.2 MB, and all together stays below 10 MB, of however many
+curves of progress, the resources, and waterfalls of two typical loads. Pictures are small JPEG
+files. A film has at most 1.2 MB, and all together stays below 10 MB, of however many
 loads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import replace
 
 import matplotlib as mpl
 
 from httpbed.addons.pages import loads
 from httpbed.addons.pages.load.browser_load import BrowserLoad
+from httpbed.addons.pages.page_metrics import bands_of
 from httpbed.addons.pages.report import (
-    cumulative,
     film,
     filmstrip,
-    heat,
     metrics_table,
     progress,
     resources,
@@ -30,130 +27,73 @@ from httpbed.addons.pages.report import (
     waterfall,
 )
 from httpbed.addons.pages.report.film import Film
-from httpbed.addons.pages.report.metrics_table import PageTable
 from httpbed.addons.pages.report.pictured import PhotoPlot
 from httpbed.addons.pages.report.scenes import Scene, SceneTreatment
-from httpbed.experiment.metric import METRICS
+from httpbed.report import templating
+from httpbed.report.document import (
+    Block,
+    Drawn,
+    Figure,
+    Heading,
+    Paragraph,
+    ReportInput,
+    Section,
+    SectionMaker,
+)
 from httpbed.report.figures import STYLE, Plot
-from httpbed.report.html_tables import MOST_LISTED
-from httpbed.report.phrasing import level, title, treatment
+from httpbed.report.sections import MAX_UNFOLDED
 from httpbed.report.visible_figure import VisibleFigure
-from httpbed.results.findings import METRIC_OF_PAGES, Findings
-from httpbed.results.sample import Sample, samples
+from httpbed.results.findings import Findings
 from httpbed.store.results import Results
 
-MOST_WATERFALLS = 2
-"""Of a scene."""
+MAX_WATERFALLS = 2  # of a scene
 
 
-@dataclass(frozen=True)
-class SceneFigures:
-    """What is shown of a scene."""
-
-    name: str
-    film: Film | None
-    plots: tuple[Plot, ...]
-    left_out: str
-
-
-@dataclass(frozen=True)
-class Section:
-    """What is shown of a campaign's page loads."""
-
-    metrics: PageTable | None
-    """None where no load has a value."""
-    plots: tuple[Plot, ...]
-    """Of all loads."""
-    parts: tuple[SceneFigures, ...]
-    left_out: str
-    example: str
-    """A trial, as ``--trial`` takes it."""
-
-    def save(self, folder: Path) -> None:
-        """Write all pictures."""
-        for plot in (*self.plots, *(plot for part in self.parts for plot in part.plots)):
-            plot.save(folder)
-        for part in self.parts:
-            if part.film:
-                part.film.save(folder)
-
-
-def make(findings: Findings, results: Results) -> Section | None:
-    """Draw everything; None where no treatment loads a page."""
-    if not findings.has_pages:
+def _section(source: ReportInput) -> Section | None:
+    findings, results = source.listed, source.results
+    if not any(bands_of(row) is not None for _, row in findings.rows()):
         return None
+    blocks: list[Block] = []
+    if metrics := metrics_table.make(results, findings):
+        count = len(metrics.names)
+        fold = f"All metrics of {count} configurations" if count > MAX_UNFOLDED else ""
+        blocks.append(replace(metrics, fold=fold))
+        if any(metrics_table.bands(findings)):
+            blocks.append(Paragraph(metrics_table.MEANING_OF_BANDS))
+    files: dict[str, bytes] = {}
+    if source.draws:
+        with mpl.rc_context(STYLE):
+            blocks += _scenes(source.findings, results, files)
+    return Section("pages", "Page loads", tuple(blocks), files=files)
+
+
+def _scenes(findings: Findings, results: Results, files: dict[str, bytes]) -> Iterator[Block]:
+    """Yield what is shown of each scene; add its film to the files."""
     chosen = scenes.choose(findings, results)
-    with mpl.rc_context(STYLE):
-        return Section(
-            metrics=metrics_table.make(results, findings.first(MOST_LISTED)),
-            plots=tuple(_of_all(findings, results)),
-            parts=tuple(_part(scene, number) for number, scene in enumerate(chosen, start=1)),
-            left_out=scenes.left_out(findings, chosen),
-            example=next((s.typical.name for one in chosen for s in one.treatments), ""),
-        )
+    if left_out := scenes.left_out(findings, chosen):
+        yield Paragraph(left_out)
+    for number, scene in enumerate(chosen, start=1):
+        shown = {one.name: one for one in scene.treatments}
+        if scene.name:
+            yield Heading(scene.name)
+        if made := _film(scene, shown, number):
+            files[f"{made.name}.webp"] = made.data
+            yield Drawn(templating.part("film.html.j2", __package__, film=made))
+        yield from map(Figure, _plots(shown, number))
+        if scene.left_out:
+            yield Paragraph(scene.left_out)
+    if example := next((s.typical.name for one in chosen for s in one.treatments), ""):
+        yield Paragraph("One load alone:", f"httpbed report DIR --trial {example}")
 
 
-def _of_all(findings: Findings, results: Results) -> Iterator[Plot]:
-    shown = heat.of(findings, results.document)
-    if shown is not None:
-        yield Plot(
-            "pages-ratios", heat.caption(findings, shown), heat.alternative(shown), heat.draw(shown)
-        )
-    metric = _time_of_loads(findings)
-    panels = _panels(findings, samples(results, metric))
-    if panels:
-        left = len(panels) - cumulative.MOST_PANELS
-        more = (
-            f" {left} further panels are not drawn; a [[figure]] can draw them." if left > 0 else ""
-        )
-        what = title(metric)
-        yield Plot(
-            "pages-cumulative",
-            f"Share of loads with at most this {what}; a curve that ends below 100 % has loads"
-            f" without a value.{more}",
-            f"Cumulative distribution of the {what} of each treatment.",
-            cumulative.draw(panels, f"{what} (s)"),
-        )
-
-
-def _time_of_loads(findings: Findings) -> str:
-    """Return the report's metric if it is a time of a page load, else the page load time."""
-    metric = METRICS[findings.metric]
-    is_time = metric.applies == "page load" and metric.unit == "s" and not metric.per_item
-    return findings.metric if is_time else METRIC_OF_PAGES
-
-
-def _panels(
-    findings: Findings, found: dict[tuple[str, ...], Sample]
-) -> dict[str, dict[str, Sample]]:
-    """Group samples of a metric as scenes are, by what is the same in a panel."""
-    by_levels = {tuple(one.levels.items()): one for one in found.values()}
-    rows = [row for _, row in findings.rows()]
-    telling = [
-        name
-        for name in (*findings.others, *findings.network)
-        if name not in findings.base and len({row.levels[name] for row in rows}) > 1
-    ]
-    panels: dict[str, dict[str, Sample]] = {}
-    for row in rows:
-        sample = by_levels[tuple(row.levels.items())]
-        if sample.n:
-            where = ", ".join(level(name, row.levels[name]) for name in telling)
-            panels.setdefault(where, {})[treatment(row.levels, findings.base)] = sample
-    return panels
-
-
-def _part(scene: Scene, number: int) -> SceneFigures:
-    shown = {one.name: one for one in scene.treatments}
-    typical = {name: one.typical.load for name, one in shown.items()}
+def _film(scene: Scene, shown: dict[str, SceneTreatment], number: int) -> Film | None:
     where = f" {scene.name}:" if scene.name else ""
-    made = film.make(
-        typical,
+    return film.make(
+        {name: one.typical.load for name, one in shown.items()},
         f"page-{number}-film",
         f"Film,{where} typical loads in real time, from the start of the navigation; the bar is the"
         " visual progress. A film begins again after its end.",
     )
-    return SceneFigures(scene.name, made, tuple(_plots(shown, number)), scene.left_out)
 
 
 def _plots(shown: dict[str, SceneTreatment], number: int) -> Iterator[Plot]:
@@ -177,7 +117,7 @@ def _plots(shown: dict[str, SceneTreatment], number: int) -> Iterator[Plot]:
 
 def _ends(shown: Sequence[tuple[str, SceneTreatment]]) -> list[tuple[str, SceneTreatment]]:
     """Choose the first and the last: the protocols that differ most stand there."""
-    return [*shown[:1], *shown[1:][-(MOST_WATERFALLS - 1) :]]
+    return [*shown[:1], *shown[1:][-(MAX_WATERFALLS - 1) :]]
 
 
 def _strip(shown: dict[str, SceneTreatment], number: int) -> Plot:
@@ -229,3 +169,6 @@ def waterfall_of(load: BrowserLoad, name: str, text: str) -> Plot:
 
 def _plot(name: str, caption: str, figure: VisibleFigure) -> Plot:
     return Plot(name, caption.strip(), caption.strip(), figure)
+
+
+SECTION = SectionMaker("pages", 90, _section)

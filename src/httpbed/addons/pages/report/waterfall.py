@@ -19,8 +19,9 @@ from httpbed.addons.pages.report.phases import Kind
 from httpbed.base import units
 from httpbed.base.errors import visible
 from httpbed.report import series
-from httpbed.report.curves import WIDE_IN
-from httpbed.report.figures import INK, PALETTE, QUIET
+from httpbed.report.figures import WIDE_IN
+from httpbed.report.phrasing import shortened
+from httpbed.report.svg import INK, PALETTE, QUIET
 from httpbed.report.visible_figure import VisibleFigure, name_marks
 
 MOST_ROWS = 40
@@ -113,7 +114,7 @@ def _row(axes: Axes, y: int, request: PageRequest, end: float) -> None:
 
 def _note(request: PageRequest) -> str:
     if request.failed:
-        return phases.shortened(visible(request.failed), MOST_REASON)
+        return shortened(visible(request.failed), MOST_REASON)
     if request.from_cache:
         return "cache"
     size = units.format_size(request.wire_bytes, units.SHORT_DIGITS) if request.wire_bytes else ""

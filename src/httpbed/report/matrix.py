@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from httpbed.experiment.experiment import ReportOptions
 from httpbed.experiment.metric import METRICS
+from httpbed.report.document import Tone
 from httpbed.report.phrasing import (
     DASH,
     FEW_BLOCKS,
@@ -57,8 +58,7 @@ class MatrixCell:
     """The interval, and why the ratio settles nothing."""
     missing: str
     """How many of its trials completed, if not all did: ``3/5``."""
-    tone: str
-    """``better``, ``worse``, ``settled``, ``open``, ``base`` or empty."""
+    tone: Tone
     about: str
     """The treatment and its median, in words."""
 
@@ -284,7 +284,7 @@ def _why(findings: Findings) -> set[str]:
     return {open_word(ratio) for ratio in ratios if ratio.judgement == "open"}
 
 
-def tone(metric: str, ratio: Ratio) -> str:
+def tone(metric: str, ratio: Ratio) -> Tone:
     """Return ``better`` or ``worse`` for a settled ratio, else what it is."""
     better, judgement = METRICS[metric].better, ratio.judgement
     if judgement not in {"less", "more"}:

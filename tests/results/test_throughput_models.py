@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from httpbed.addons.conformance import models
+from httpbed.results import throughput_models as models
 
 
 @pytest.mark.parametrize(("loss", "window"), [(1e-2, 12), (1e-3, 38), (1e-4, 120), (1e-5, 387)])

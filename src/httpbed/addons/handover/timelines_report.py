@@ -1,8 +1,8 @@
 """Figures over time: megabytes delivered to the client, a thin line for each trial.
 
 The size of a figure is bounded: its panels, the treatments in a panel, the replicates of a
-treatment, and the corners of all curves together (``analysis.timelines.thinned``). A line below the
-figure says what is left out.
+treatment, and the corners of all curves together (``timelines.thinned``). A line below the figure
+says what is left out.
 """
 
 from __future__ import annotations
@@ -13,15 +13,30 @@ from typing import Any
 
 import matplotlib as mpl
 
-from httpbed.addons.timeline import timelines
-from httpbed.addons.timeline.timelines import Timeline
+from httpbed.addons.handover import curves, timelines
+from httpbed.addons.handover import handovers_report as handovers
+from httpbed.addons.handover.curves import Panel
+from httpbed.addons.handover.handover_samples import has_handovers, of_attempt
+from httpbed.addons.handover.timelines import Timeline
 from httpbed.base import units
 from httpbed.experiment.document import references, with_nested
 from httpbed.experiment.treatment import TreatmentKey, treatment_key
-from httpbed.report import curves, network
-from httpbed.report.curves import Panel
-from httpbed.report.figures import PALETTE, STYLE, Plot
+from httpbed.report import access, network
+from httpbed.report.document import (
+    Block,
+    Facts,
+    Figure,
+    Paragraph,
+    ReportInput,
+    Section,
+    SectionMaker,
+    Table,
+)
+from httpbed.report.figures import STYLE, Plot
 from httpbed.report.phrasing import level, treatment
+from httpbed.report.svg import PALETTE
+from httpbed.report.treatments import row_names
+from httpbed.results import attempts
 from httpbed.results.findings import Condition, Findings, Row
 from httpbed.results.sample import by_treatment
 from httpbed.store.results import Results
@@ -38,11 +53,19 @@ MOST_LINES = 160
 """Curves of a figure; of each treatment as many replicates are drawn as fit."""
 
 
+MEANINGS = Paragraph(
+    "Stall: the longest time around the change with fewer than 4000 bytes delivered; silence: with"
+    " nothing delivered. On the wire: migrated is the same connection on the new path; stayed: the"
+    " client kept the old path, which still worked; silent: nothing was delivered on the new one."
+    " An interval stands in brackets where its ends differ by more than a factor of two."
+)
+
+
 def plots(findings: Findings, results: Results) -> list[Plot]:
     """Draw each condition of a campaign with hand-overs; none where there is nothing to draw."""
-    if not findings.has_handovers:
+    if not has_handovers(findings):
         return []
-    found = by_treatment(results, timelines.attempts(results))
+    found = by_treatment(results, attempts.valid(results))
     drawn = findings.conditions[:MOST_FIGURES]
     made = [
         _plot(findings, results, condition, number, found)
@@ -59,16 +82,16 @@ def undrawn(findings: Findings) -> str:
 
 def example(results: Results) -> str:
     """Name a trial as ``--trial`` of ``httpbed report`` takes it: one with a hand-over, if any."""
-    rows = timelines.attempts(results)
-    changed = (row for row in rows if timelines.handovers(results, row))
+    rows = attempts.valid(results)
+    changed = (row for row in rows if of_attempt(results, row))
     row = next(changed, rows[0] if rows else None)
     return f"{row['block']}/{row['trial']}" if row else ""
 
 
 def _plot(
-    findings: Findings, results: Results, condition: Condition, number: int, attempts: Attempts
+    findings: Findings, results: Results, condition: Condition, number: int, by_key: Attempts
 ) -> Plot | None:
-    panels, left_out = choose(findings, results, condition, attempts)
+    panels, left_out = choose(findings, results, condition, by_key)
     trials = [one for panel in panels for one in panel.every()]
     if not any(one.curve.end_s for one in trials):
         return None
@@ -87,7 +110,7 @@ def _plot(
 
 
 def choose(
-    findings: Findings, results: Results, condition: Condition, attempts: Attempts
+    findings: Findings, results: Results, condition: Condition, by_key: Attempts
 ) -> tuple[list[Panel], list[str]]:
     """Choose what of a condition is drawn; return its panels, and what is left out in words."""
     split = _split(findings, condition, _of_handover(results.document))
@@ -101,7 +124,7 @@ def choose(
     panels = [
         Panel(
             title,
-            {treatment(row.levels, others): _read(results, row, attempts, lines) for row in group},
+            {treatment(row.levels, others): _read(results, row, by_key, lines) for row in group},
         )
         for title, group in kept.items()
     ]
@@ -200,3 +223,30 @@ def _course(trial: Timeline) -> str:
         first = units.format_duration(trial.handovers[0].at_s, units.SHORT_DIGITS)
         texts.append(f"{len(trial.handovers)} hand-over(s), the first at {first}")
     return ", ".join(texts)
+
+
+def _section(source: ReportInput) -> Section | None:
+    findings, results = source.listed, source.results
+    if not has_handovers(findings):
+        return None
+    table = Table(
+        "Table of hand-overs",
+        "What hand-overs cost: medians of the trials that completed; probe, validated and first"
+        " byte are times after the change.",
+        tuple(handovers.whole(findings)),
+        row_names(findings, results.document),
+        style="tight",
+    )
+    blocks: list[Block] = [Facts(tuple(access.facts(results.document))), table, MEANINGS]
+    if source.draws:
+        blocks += map(Figure, plots(source.findings, results))
+    if text := undrawn(findings):
+        blocks.append(Paragraph(text))
+    if trial := example(results):
+        command = f"httpbed report DIR --trial {trial}"
+        blocks.append(Paragraph("One trial alone, with each hand-over from close by:", command))
+    evidence = tuple(handovers.evidence(source.findings))
+    return Section("handovers", "Hand-overs", tuple(blocks), evidence=evidence)
+
+
+SECTION = SectionMaker("handover", 80, _section)

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from httpbed.addons.handover import handover_files
-from httpbed.addons.handover.handover_files import BIN_S, DELIVERIES, HANDOVERS, DeliveryBin
-from httpbed.addons.timeline.time_series import TimeSeries
+from httpbed.addons.handover.handover_files import BIN_S, DELIVERIES, DeliveryBin
+from httpbed.addons.handover.handover_samples import of_attempt
 from httpbed.experiment.handover import HandoverEvent
 from httpbed.store import artifacts, layout
 from httpbed.store.results import Results
@@ -66,22 +66,14 @@ class Timeline:
     handovers: tuple[HandoverEvent, ...]
     by_link: Mapping[str, int]
     """Bytes delivered over each link, in the order of their first packets."""
-    series: TimeSeries | None = None
-    """Throughput, round trips, bytes in flight and queue; None if not read."""
 
 
 NO_CURVE = Curve(np.zeros(0), np.zeros(0))
 
 
-def attempts(results: Results) -> list[dict[str, Any]]:
-    """Rows of the attempts that count and whose bed held, by block and position."""
-    rows = [row for row in results.last_attempts if row["outcome"] != "invalid"]
-    return sorted(rows, key=lambda row: (row["block"], row["position"]))
-
-
 def timeline(results: Results, row: Mapping[str, Any]) -> Timeline:
     """Read one attempt's timeline; missing or damaged parts are empty."""
-    events = handovers(results, row)
+    events = of_attempt(results, row)
     altered = results.artifacts.altered(row, DELIVERIES)
     text = "" if altered else artifacts.text(_artifacts(results, row) / DELIVERIES)
     curve, by_link = deliveries(text, events)
@@ -95,12 +87,6 @@ def timeline(results: Results, row: Mapping[str, Any]) -> Timeline:
         handovers=events,
         by_link=by_link,
     )
-
-
-def handovers(results: Results, row: Mapping[str, Any]) -> tuple[HandoverEvent, ...]:
-    """Read one attempt's hand-overs."""
-    file = _artifacts(results, row).parent / HANDOVERS
-    return tuple(handover_files.read_events(artifacts.text(file)))
 
 
 def deliveries(text: str, events: Iterable[HandoverEvent] = ()) -> tuple[Curve, dict[str, int]]:

@@ -10,25 +10,21 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
-from matplotlib.typing import LineStyleType
 from numpy.typing import NDArray
 
-from httpbed.addons.timeline.timelines import Curve, Timeline, thinned
+from httpbed.addons.handover.timelines import Curve, Timeline, thinned
 from httpbed.base import units
 from httpbed.experiment.handover import HandoverEvent
-from httpbed.report.figures import INK, MARKERS, PALETTE, QUIET, WIDTH_IN, colours
+from httpbed.report.figures import MARKERS, WIDE_IN, WIDTH_IN
+from httpbed.report.series import SINCE, Sign, colours, legend
+from httpbed.report.svg import INK, PALETTE, QUIET
 from httpbed.report.visible_figure import VisibleFigure, name_marks
 
-Sign = tuple[str, str, LineStyleType]
-"""What distinguishes a curve: its colour, its marker and its dashes."""
-WIDE_IN = 7.4
 PANEL_IN, ALONE_IN = 1.9, 2.5
 LINE_IN = 0.2
 """A line of the legend."""
 MB = 1e6
-SINCE = "time since the client's first packet (s)"
 TOLERANCE = 0.003
 """How far a curve may be from where it belongs, as a share of the figure's height."""
 MOST_CORNERS = 6000
@@ -173,33 +169,6 @@ def _label(grid: NDArray[Any], panels: int) -> None:
             axes.set_ylabel("MB delivered")
         if panels - columns <= index < panels:
             axes.tick_params(labelbottom=True)
-
-
-def legend(figure: VisibleFigure, signs: Mapping[str, Sign], columns: int) -> None:
-    """Write a legend above a figure: each name with its sign."""
-    lines = [
-        Line2D(
-            [],
-            [],
-            color=colour,
-            marker=marker,
-            linestyle=dashes,
-            markersize=4.5,
-            linewidth=1.4,
-            label=name,
-        )
-        for name, (colour, marker, dashes) in signs.items()
-    ]
-    figure.legend(
-        handles=lines,
-        loc="outside upper left",
-        ncols=min(columns, len(signs)),
-        frameon=False,
-        fontsize=9,
-        handlelength=1.8,
-        columnspacing=1.6,
-        borderpad=0,
-    )
 
 
 def one(trial: Timeline) -> VisibleFigure:

@@ -1,0 +1,442 @@
+"""The report's own sections, and the whole document with those of addons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from httpbed.experiment.check import LATENESS
+from httpbed.experiment.metric import METRICS
+from httpbed.report import (
+    access,
+    levels,
+    manifest,
+    matrix,
+    network,
+    notes,
+    roles,
+    templating,
+    treatments,
+)
+from httpbed.report.answer import answer, every_comparison, sums_up
+from httpbed.report.document import (
+    MAX_LISTED,
+    SECTIONS,
+    Block,
+    Cell,
+    Column,
+    Drawn,
+    Facts,
+    Figure,
+    Heading,
+    Listing,
+    Paragraph,
+    ReportInput,
+    RowName,
+    Section,
+    SectionMaker,
+    Table,
+    plain_table,
+)
+from httpbed.report.matrix import Matrix
+from httpbed.report.phrasing import (
+    DASH,
+    base_name,
+    covering,
+    listed,
+    percent,
+    sentence_case,
+    title,
+    treatment,
+)
+from httpbed.report.sentence import Sentence
+from httpbed.results.evidence import CheckSummary
+from httpbed.results.findings import Condition, Findings, Row
+from httpbed.store.results import Results
+
+MAX_UNFOLDED = 24
+"""Treatments, or invalid attempts, in a plot or a table that is shown unfolded."""
+MAX_CHANGES = 100
+"""Changes of a link that the section on the network lists."""
+
+
+@dataclass(frozen=True)
+class Document:
+    """The report of a campaign."""
+
+    name: str
+    question: str
+    httpbed: str
+    """The version that measured."""
+    started: str
+    clock: str
+    """What stands beside results in virtual time; empty in real time."""
+    programs: tuple[str, ...]
+    """Those under test, with their versions."""
+    heading: Facts
+    """What the terminal says of the experiment before its results."""
+    treatments: Table
+    """All treatments, for terminal and Markdown."""
+    matrix: Matrix | None
+    """For the terminal: None where the answer has a sentence for each comparison."""
+    matrix_title: str
+    answer: tuple[Sentence, ...]
+    notes: tuple[str, ...]
+    evidence: tuple[str, ...]
+    sections: tuple[Section, ...]
+
+
+def document(source: ReportInput) -> Document:
+    """Build the report."""
+    results, findings = source.results, source.findings
+    makers = sorted([*OWN, *SECTIONS.provided()], key=lambda one: one.place)
+    sections = [made for one in makers if (made := one.make(source))]
+    if sections[0].id == "answer":  # then it follows the question
+        sections[0] = replace(sections[0], title="")
+    made_by = results.manifest
+    beside = (line for section in sections for line in section.evidence)
+    return Document(
+        name=results.experiment.name,
+        question=results.experiment.question,
+        httpbed=str(made_by.get("httpbed", "")),
+        started=str(made_by.get("started", "")),
+        clock=manifest.clock(made_by),
+        programs=tuple(f"{one.name} {one.version}".strip() for one in manifest.under_test(made_by)),
+        heading=Facts(tuple(_heading(results))),
+        treatments=treatments.table(findings, results.document),
+        matrix=matrix.matrix(findings, results.experiment.report) if sums_up(findings) else None,
+        matrix_title=_matrix_title(findings),
+        answer=tuple(answer(findings, results.document, with_link=False)),
+        notes=tuple(notes.notes(source)),
+        evidence=(*evidence(findings), *beside, manifest.certificate(made_by)),
+        sections=tuple(sections),
+    )
+
+
+def _heading(results: Results) -> Iterator[tuple[str, str]]:
+    text = results.document
+    for line in filter(None, [manifest.clock(results.manifest)]):
+        yield "clock", line
+    for line in filter(None, [manifest.archived_tables(results)]):
+        yield "tables", line
+    yield from (("link", line) for line in network.sentences(text))
+    yield from (("hand-over", line) for line in [access.line(text)] if line)
+    yield from (("levels", levels.line(legend)) for legend in levels.legends(text))
+    yield from (("competes", line) for line in roles.competitors(text))
+    yield from (("left out", line) for line in levels.left_out(results.experiment))
+
+
+def _answer(source: ReportInput) -> Section:
+    findings = source.findings
+    sentences = tuple(answer(findings, source.document))
+    heading = "What each factor did" if sums_up(source.listed) else "All measurements"
+    return Section("answer", heading, (Listing(sentences, "answer"),), in_contents="")
+
+
+def _matrix(source: ReportInput) -> Section:
+    findings = source.listed
+    drawn = matrix.matrix(findings, source.results.experiment.report)
+    blocks: list[Block] = [
+        Drawn(templating.part("matrix.html.j2", matrix=drawn, metric=title(findings.metric)))
+    ]
+    if sums_up(findings):
+        sentences = tuple(every_comparison(findings, source.document))
+        blocks.append(Listing(sentences, fold="Every comparison in a sentence"))
+    if unlisted := _unlisted(source.findings):
+        command = "httpbed report DIR --json"
+        blocks.append(Paragraph(unlisted, command, "lists everything."))
+    return Section("matrix", _matrix_title(findings), tuple(blocks), in_contents="Matrix")
+
+
+def _matrix_title(findings: Findings) -> str:
+    rows = [row for _, row in findings.rows()]
+    metric = title(findings.metric)
+    if any(row.ratio for row in rows):
+        text = f"{sentence_case(metric)}: paired ratio to {base_name(findings)}"
+        interval = covering(row.ratio.interval for row in rows if row.ratio)
+    else:
+        text = f"Median {metric}"
+        interval = covering(row.estimate.interval for row in rows if row.estimate)
+    return f"{text}, with its {interval}" if "%" in interval else text
+
+
+def _unlisted(findings: Findings) -> str:
+    """Say how much the tables leave out; empty if they have everything."""
+    counts = {
+        "treatments": sum(1 for _ in findings.rows()) - MAX_LISTED,
+        "invalid attempts": len(findings.invalid) - MAX_LISTED,
+    }
+    texts = [f"{count} further {what}" for what, count in counts.items() if count > 0]
+    if not texts:
+        return ""
+    return (
+        f"This page lists the first {MAX_LISTED} of a kind, and leaves out {listed(texts)}. The"
+        " answer and the notes count all of them."
+    )
+
+
+def _notes(source: ReportInput) -> Section | None:
+    found = tuple(notes.notes(source))
+    blocks = (Heading("Before relying on it"), Listing(found, "notes"))
+    return Section("notes", "", blocks, in_contents="") if found else None
+
+
+def _network(source: ReportInput) -> Section:
+    legends = levels.legends(source.document)
+    blocks: list[Block] = [Facts(tuple(_conditions(source.results, source.findings)))]
+    if legends:
+        pairs = [(one.factor, level, text) for one in legends for level, text in one.levels]
+        names = tuple(RowName(factor, level) for factor, level, _ in pairs)
+        meanings = Column.of("meaning", (text for _, _, text in pairs), wraps=True)
+        caption = "What the levels stand for"
+        blocks.append(
+            Table("Meaning of the levels", caption, (meanings,), names, name_header="level")
+        )
+    return Section("network", "Network and conditions", tuple(blocks), in_contents="Network")
+
+
+def _conditions(results: Results, findings: Findings) -> Iterator[tuple[str, str]]:
+    """Yield what is varied, left out and held, in the author's own levels."""
+    text = results.document
+    for name, some in text.get("factors", {}).items():
+        yield title(name), ", ".join(some) + (" (network)" if name in findings.network else "")
+    yield from (("left out", line) for line in levels.left_out(results.experiment))
+    for host in network.hosts(text):
+        if own := "; ".join(str(role) for role in host.roles):
+            yield f"host {host.name}", own
+    yield from (("link", line) for line in network.sentences(text, MAX_CHANGES))
+    yield from (("hand-over", line) for line in [access.line(text)] if line)
+    yield "workload", roles.workload(text)
+    yield from (("competitor", line) for line in roles.competitors(text))
+
+
+def _medians(source: ReportInput) -> Section:
+    table = treatments.table(source.listed, source.document)
+    blocks = (table, Paragraph(treatments.EXPLANATION))
+    heading = "Medians and paired ratios"
+    return Section("medians", heading, blocks, in_contents="Medians and ratios")
+
+
+def _plots(source: ReportInput) -> Section | None:
+    if not source.draws:
+        return None
+    from httpbed.report import figures  # noqa: PLC0415 - loads matplotlib
+
+    plots = figures.plots(source.findings, source.document)
+    is_long = sum(1 for _ in source.findings.rows()) > MAX_UNFOLDED
+    folds = ["Every trial of each configuration" if is_long else "", *[""] * len(plots)]
+    blocks = tuple(map(Figure, plots, folds))
+    return Section("plots", "Plots", blocks) if blocks else None
+
+
+def _completion(source: ReportInput) -> Section:
+    findings, tally = source.listed, source.findings.tally
+    rows = [row for _, row in findings.rows()]
+    share = percent(tally.completed / tally.planned) if tally.planned else DASH
+    shares = tuple(
+        Cell(f"{own.completed}/{own.planned}", share=own.completed / max(1, own.planned))
+        for own in (row.tally for row in rows)
+    )
+    table = Table(
+        "Completion rates",
+        "Trials completed over trials planned",
+        (Column("completed", shares), Column.of("others", map(_endings, rows), wraps=True)),
+        treatments.row_names(findings, source.document),
+        fold=f"{len(rows)} configurations" if len(rows) > MAX_UNFOLDED else "",
+    )
+    blocks: list[Block] = [
+        Paragraph(
+            f"{tally.completed} of {tally.planned} planned trials completed ({share}).", style=""
+        ),
+        table,
+    ]
+    if reasons := _reasons(findings, source.document):
+        headers = ("configuration", "outcome", "#trials", "reason")
+        caption = "Why trials did not complete"
+        blocks.append(plain_table("Reasons", caption, headers, reasons[:MAX_LISTED], brief=True))
+    return Section("completion", "Completion", tuple(blocks))
+
+
+def _endings(row: Row) -> str:
+    kinds = ("timed out", "failed", "unsupported", "invalid")
+    texts = [f"{row.tally.outcomes[kind]} {kind}" for kind in kinds if row.tally.outcomes[kind]]
+    missing = row.tally.planned - sum(row.tally.outcomes.values())
+    return ", ".join([*texts, f"{missing} not run yet"] if missing > 0 else texts) or "none"
+
+
+def _reasons(findings: Findings, text: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
+    """List why trials did not complete: treatment, outcome, number, reason."""
+    return [
+        (_where(findings, text, condition, row), outcome, str(count), reason)
+        for condition, row in findings.rows()
+        for (outcome, reason), count in row.tally.reasons.most_common()
+    ]
+
+
+def _where(findings: Findings, text: Mapping[str, Any], condition: Condition, row: Row) -> str:
+    at = network.condition(text, condition.levels)
+    label = treatment(row.levels, findings.others)
+    return f"{label} at {at}" if at else label
+
+
+def _validity(source: ReportInput) -> Section:
+    findings = source.findings
+    kept, valid = len(findings.invalid), findings.tally.recorded
+    blocks: list[Block] = [
+        Paragraph(
+            f"{valid} trial{'s have' if valid != 1 else ' has'} a valid attempt; {kept}"
+            f" attempt{'s were' if kept != 1 else ' was'} invalid and kept aside. A failed check of"
+            " the bed makes an attempt invalid, and httpbed repeats the trial. A failed check of"
+            " the subject makes the trial's outcome failed, which is data.",
+            style="",
+        )
+    ]
+    if findings.checks:
+        blocks.append(_checks(findings.checks))
+    if findings.invalid:
+        shown = findings.invalid[:MAX_LISTED]
+        rows = [
+            (
+                one.trial,
+                str(one.block),
+                str(one.attempt),
+                ", ".join(f"{factor} {level}" for factor, level in one.levels.items()),
+                one.reason,
+                "tried again" if one.retried else "given up",
+            )
+            for one in shown
+        ]
+        headers = ("trial", "#block", "#attempt", "configuration", "what broke", "then")
+        fold = f"{len(shown)} invalid attempts" if len(shown) > MAX_UNFOLDED else ""
+        blocks.append(plain_table("Invalid attempts", "Invalid attempts", headers, rows, fold=fold))
+    return Section("validity", "Validity", tuple(blocks))
+
+
+def _checks(checks: Iterable[CheckSummary]) -> Table:
+    rows = [
+        (
+            one.name,
+            one.of,
+            str(one.passed),
+            str(one.failed),
+            str(one.not_observed),
+            one.figure,
+            one.limit,
+        )
+        for one in checks
+    ]
+    return plain_table(
+        "Validity checks",
+        "Checks on the attempts that count. The figure is that of failed checks; without any, all"
+        " figures, or the largest of many.",
+        ("check", "of the", "#passed", "#failed", "#not observed", "figure", "asked"),
+        rows,
+    )
+
+
+def evidence(findings: Findings) -> list[str]:
+    """Sum up validity: how many trials are valid, and what each check found."""
+    kept, valid = len(findings.invalid), findings.tally.recorded
+    trials, attempts = f"trial{'s' * (valid != 1)}", f"attempt{'s' * (kept != 1)}"
+    texts = [f"{valid} {trials} valid, {kept} invalid {attempts} kept aside"]
+    texts += [_passed(check) for check in findings.checks if check.failed]
+    unseen = [one for one in findings.checks if one.not_observed and not one.failed]
+    texts += _listed("passed where observed", [_seen_in(one) for one in unseen if one.passed])
+    texts += _listed("never observed", [one.name for one in unseen if not one.passed])
+    # Checks of directions, hops and parts share a name: it is listed once if all of them passed.
+    broken = {check.kind for check in findings.checks if check.passed != check.total}
+    kinds = dict.fromkeys(check.kind for check in findings.checks)
+    texts += _listed("passed in all", [kind for kind in kinds if kind not in broken])
+    texts += [
+        f"{check.name} at most p99 {check.measured * 1e6:.0f} us"
+        for check in findings.checks
+        if check.check == LATENESS.id and check.measured is not None
+    ]
+    return ["; ".join(texts)]
+
+
+def _listed(what: str, names: list[str]) -> list[str]:
+    """List names of checks; a comma in a name would look like the end of it."""
+    whole = [name.replace(", ", ": ") for name in names]
+    return [f"{what}: {', '.join(whole)}"] if names else []
+
+
+def _seen_in(check: CheckSummary) -> str:
+    return f"{check.name} ({check.passed} of {check.total})"
+
+
+def _passed(check: CheckSummary) -> str:
+    text = f"{check.name} {check.passed}/{check.total}"
+    return f"{text} ({check.not_observed} not observed)" if check.not_observed else text
+
+
+def _manifest(source: ReportInput) -> Section:
+    made_by = source.results.manifest
+    blocks: list[Block] = []
+    if command := made_by.get("command", ""):
+        text = "To reproduce, with the experiment file that the campaign keeps:"
+        blocks += [Paragraph(text, style=""), Paragraph("", str(command), style="code")]
+    blocks.append(Facts(tuple(manifest.facts(source.results))))
+    if host := tuple(manifest.host(made_by)):
+        blocks += [Heading("Machine"), Facts(host)]
+    if programs := manifest.programs(made_by):
+        rows = [(one.name, one.version, one.path) for one in programs]
+        headers = ("program", "version", "file")
+        caption = "Programs with their versions; their digests are at the end"
+        blocks += [Heading("Programs"), plain_table("Programs", caption, headers, rows)]
+    return Section("manifest", "Manifest", tuple(blocks))
+
+
+def _definitions(source: ReportInput) -> Section:
+    """Define every metric that was observed, in the order of the descriptors."""
+    table = source.results.observations
+    sources: dict[str, set[str]] = {}
+    columns = (table[name].to_pylist() for name in ("metric", "source"))
+    for metric, observer in set(zip(*columns, strict=True)):
+        sources.setdefault(metric, set()).add(observer)
+    rows = [
+        (
+            title(name),
+            metric.form if metric.unit == "1" else metric.unit,
+            ", ".join(sorted(sources[name])),
+            metric.meaning,
+        )
+        for name, metric in METRICS.items()
+        if name in sources
+    ]
+    caption = (
+        "Observed metrics and their observers: the emulator on the wire, the client, the server, or"
+        " httpbed around them (bed)"
+    )
+    headers = ("metric", "unit", "observer", "definition")
+    made = plain_table("Definitions", caption, headers, rows)
+    return Section("definitions", "Definitions", (made,))
+
+
+def _digests(source: ReportInput) -> Section | None:
+    found = manifest.digests(source.results.manifest)
+    blocks = tuple(
+        Listing(tuple(f"{path} {digest}" for path, digest in files), "hash", f"SHA-256 of {name}")
+        for name, files in found
+    )
+    heading = "Appendix: digests"
+    return Section("digests", heading, blocks, in_contents="Digests") if blocks else None
+
+
+OWN = (
+    SectionMaker("answer", 30, _answer),
+    SectionMaker("matrix", 40, _matrix),
+    SectionMaker("notes", 50, _notes),
+    SectionMaker("network", 60, _network),
+    SectionMaker("medians", 70, _medians),
+    SectionMaker("plots", 100, _plots),
+    SectionMaker("completion", 120, _completion),
+    SectionMaker("validity", 130, _validity),
+    SectionMaker("manifest", 150, _manifest),
+    SectionMaker("definitions", 160, _definitions),
+    SectionMaker("digests", 170, _digests),
+)
+"""The core's sections. Claims and declared figures come before the answer (10, 20), hand-overs and
+page loads after the medians (80, 90), the course of trials after the plots (110), machines after
+the validity (140)."""
