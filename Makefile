@@ -100,7 +100,7 @@ bench-claims: prepare  ## planted campaigns: how often each verdict comes; ARGS=
 	python -m bench.claims $(ARGS)
 
 reproduce: prepare  ## run the studies and compare with results/; STUDY=zhang2023 SCALE=smoke
-	python experiments/reproduce.py $(if $(STUDY),--study $(STUDY)) $(if $(SCALE),--scale $(SCALE))
+	python experiments/reproduce.py $(if $(STUDY),--study $(STUDY)) $(if $(SCALE),--scale $(SCALE)) $(if $(SEED),--seed $(SEED))
 
 docs: prepare  ## write the generated pages, and build the documentation's site into build/site
 	python docs/generate.py

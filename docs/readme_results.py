@@ -22,7 +22,8 @@ def page(text: str, found: Sequence[PublishedExperiment]) -> str:
 
 def _section(found: Sequence[PublishedExperiment]) -> str:
     stated = _campaigns(ROOT / "experiments", {one.study for one in found})
-    run = f"{len(found)} of {stated} campaigns are [published with their tables]({RESULTS})."
+    names = {one.name for one in found}
+    run = f"{len(names)} of {stated} campaigns are [published with their tables]({RESULTS})."
     sentence = textwrap.fill(
         f"{run} {results_answers.summary(found)}", LINE, break_on_hyphens=False
     )

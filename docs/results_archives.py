@@ -1,4 +1,8 @@
-"""The published archives with their verdicts, in the papers' order."""
+"""The published archives with their verdicts, in the papers' order.
+
+An experiment may have several archives: one in real time in ``results/STUDY/EXPERIMENT``, one in
+virtual time in ``results/virtual``, and some with other seeds in ``results/repeated``.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from httpbed.addons.claims.coverage import Coverage, coverage
 from httpbed.experiment import parser
 from httpbed.experiment.experiment import Experiment
 from httpbed.store import query
@@ -17,6 +22,7 @@ from httpbed.store.results import Results
 
 ROOT = Path(__file__).resolve().parent.parent
 PUBLISHED = ROOT / "results"
+VIRTUAL, REPEATED = "virtual", "repeated"
 PAPERS = {
     "liu2024": ("Liu et al. 2024 and 2025", "HTTP/3 and HTTP/2, with and without a proxy"),
     "biswal2016": ("Biswal and Gnawali 2016", "does QUIC make the web faster?"),
@@ -26,11 +32,12 @@ PAPERS = {
 """Authors and years of a study's papers, and its subject, in the order of the page."""
 _ID = re.compile(r"([A-Z]+)-(\d+)(.*)")
 Claim = Mapping[str, Any]
+Clock = Literal["real", "virtual"]
 
 
 @dataclass(frozen=True)
 class PublishedExperiment:
-    """One experiment's results: its archive and the verdicts on its claims."""
+    """One archive of an experiment, and the verdicts on its claims."""
 
     folder: Path
     results: Results
@@ -43,8 +50,29 @@ class PublishedExperiment:
 
     @property
     def name(self) -> str:
-        """The names of both folders."""
+        """The names of the study and of the experiment."""
         return f"{self.study}/{self.folder.name}"
+
+    @property
+    def place(self) -> str:
+        """The path of the archive below ``results/``."""
+        above = self.folder.parent.parent
+        return f"{above.name}/{self.name}" if above.name in {VIRTUAL, REPEATED} else self.name
+
+    @property
+    def clock(self) -> Clock:
+        """The clock of its trials."""
+        return "virtual" if self.results.manifest.get("clock") == "virtual" else "real"
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds of its blocks."""
+        return tuple(sorted({*self.results.seeds.values()} or {self.results.experiment.seed}))
+
+    @property
+    def is_repetition(self) -> bool:
+        """Whether it has another seed than the first archive of its clock."""
+        return self.place.startswith(f"{REPEATED}/")
 
     @cached_property
     def stated(self) -> Experiment:
@@ -55,12 +83,20 @@ class PublishedExperiment:
             raise ValueError(file)
         return found
 
+    @cached_property
+    def ran(self) -> Coverage | None:
+        """How much of the paper's design it has."""
+        return coverage(self.results, self.stated)
+
 
 def read(published: Path = PUBLISHED) -> list[PublishedExperiment]:
-    """Read all published results, in the papers' order."""
+    """Read all published archives, in the papers' order; those in real time come first."""
+    above = (published, published / VIRTUAL, published / REPEATED)
     found = [
         PublishedExperiment(file.parent, query.read(file.parent), _claims(file.parent))
-        for file in published.glob("*/*/manifest.json")
+        for folder in above
+        for file in folder.glob("*/*/manifest.json")
+        if file.parent.parent.name not in {VIRTUAL, REPEATED}
     ]
     return sorted(found, key=_place)
 
@@ -71,12 +107,12 @@ def _claims(folder: Path) -> list[dict[str, Any]]:
     return claims
 
 
-def _place(one: PublishedExperiment) -> tuple[int, tuple[int, str], str]:
+def _place(one: PublishedExperiment) -> tuple[int, tuple[int, str], str, bool, str]:
     """Order experiments as their papers order the claims."""
     known = [*PAPERS]
     rank = known.index(one.study) if one.study in known else len(known)
     first = min((place(claim) for claim in one.claims), default=(0, ""))
-    return rank, first, one.name
+    return rank, first, one.name, one.is_repetition, one.clock
 
 
 def place(claim: Claim) -> tuple[int, str]:
@@ -86,16 +122,11 @@ def place(claim: Claim) -> tuple[int, str]:
 
 
 def studies(found: Sequence[PublishedExperiment]) -> dict[str, list[PublishedExperiment]]:
-    """Group experiments by study."""
+    """Group archives by study."""
     grouped: dict[str, list[PublishedExperiment]] = {}
     for one in found:
         grouped.setdefault(one.study, []).append(one)
     return grouped
-
-
-def claims_of(found: Sequence[PublishedExperiment]) -> list[Claim]:
-    """Return the claims of some experiments, in the paper's order."""
-    return sorted((claim for one in found for claim in one.claims), key=place)
 
 
 def whole(claims: Sequence[Claim]) -> list[Claim]:

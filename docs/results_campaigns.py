@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from httpbed.addons.claims.coverage import coverage
 from httpbed.report.manifest import under_test
+from httpbed.report.phrasing import listed
 from markdown_table import table
-from results_archives import PublishedExperiment
+from results_archives import ROOT, PublishedExperiment
 
 SUMS = "SHA256SUMS"
 """The digests of an archive's files, as ``sha256sum --check`` reads them."""
@@ -21,24 +21,16 @@ NOT_RECORDED = "not recorded"
 def section(found: Sequence[PublishedExperiment]) -> Iterator[str]:
     """Yield the chapter on the campaigns."""
     yield "## The campaigns"
-    yield table(
-        [
-            "experiment",
-            "scale",
-            "cells of scale paper",
-            "its trials",
-            "the paper's cells",
-            "its runs",
-        ],
-        [_coverage(one) for one in found],
-    )
+    head = ["experiment", "clock", "seed", "scale", "cells of scale paper", "its trials"]
+    rows = [_coverage(one) for one in found]
+    yield table([*head, "the paper's cells", "its runs"], [*rows, *_together(found)])
     yield (
         "Scale *paper* is the paper's own design, and what its claims name beside it. Programs that"
         " no distribution packages are absent from it."
     )
     yield table(
         [
-            *("experiment", "trials", "completed", "failed", "timed out"),
+            *("experiment", "clock", "trials", "completed", "failed", "timed out"),
             *("without a valid attempt", "blocks", "invalid attempts", "why they are invalid"),
         ],
         [_trials(one) for one in found],
@@ -55,12 +47,16 @@ def scale_of(manifest: Mapping[str, Any]) -> str:
 
 
 def _link(one: PublishedExperiment) -> str:
-    return f"[{one.name}](../results/{one.name}/report.html)"
+    return f"[{one.name}](../results/{one.place}/report.html)"
+
+
+def _seeds(one: PublishedExperiment) -> str:
+    return ", ".join(map(str, one.seeds))
 
 
 def _coverage(one: PublishedExperiment) -> list[str]:
-    ran = coverage(one.results, one.stated)
-    head = [_link(one), scale_of(one.results.manifest)]
+    ran = one.ran
+    head = [_link(one), one.clock, _seeds(one), scale_of(one.results.manifest)]
     if ran is None:
         return [*head, *[""] * 4]
     cells, runs = (ran.published.cells, ran.published.runs) if ran.published else ("", None)
@@ -73,6 +69,23 @@ def _coverage(one: PublishedExperiment) -> list[str]:
     ]
 
 
+def _together(found: Sequence[PublishedExperiment]) -> Iterator[list[str]]:
+    """Yield a row for each clock: the sums over its experiments, without repetitions."""
+    for clock in ("real", "virtual"):
+        own = [one for one in found if one.clock == clock and not one.is_repetition]
+        ran = [covered for one in own if (covered := one.ran)]
+        if not ran:
+            continue
+        yield [
+            f"together, {len(own)} of {len({one.name for one in found})}",
+            *(clock, "", ""),
+            f"{sum(one.cells for one in ran)} of {sum(one.of_cells for one in ran)}",
+            f"{sum(one.trials for one in ran)} of {sum(one.of_trials for one in ran)}",
+            str(sum(one.published.cells for one in ran if one.published)),
+            str(sum(one.published.runs or 0 for one in ran if one.published)),
+        ]
+
+
 def _trials(one: PublishedExperiment) -> list[str]:
     results, rows = one.results, one.results.trials.to_pylist()
     last = results.last_attempts
@@ -83,6 +96,7 @@ def _trials(one: PublishedExperiment) -> list[str]:
     why = Counter(str(row["reason"]).partition(":")[0] for row in invalid)
     return [
         _link(one),
+        one.clock,
         str(results.planned),
         *(str(outcomes[kind]) for kind in ("completed", "failed", "timed out")),
         str(missing),
@@ -110,14 +124,27 @@ def _to_cite(found: Sequence[PublishedExperiment]) -> Iterator[str]:
         f" folder of an archive `sha256sum --check {SUMS}` checks all of them. Campaigns of before"
         " httpbed recorded its commit have none."
     )
-    yield _block([f"{_digest(one)}  results/{one.name}/{SUMS}" for one in found])
+    yield _block([f"{_digest(one)}  results/{one.place}/{SUMS}" for one in found])
     head = ["experiment", "begun", "httpbed", "commit", "clock", "seeds", "trials side by side"]
     yield table(head, [_identity(one) for one in found])
     yield "The commands of all runs of each campaign:"
-    yield _block([f"{one.name}: {text}" for one in found for text in _commands(one)])
+    yield _block([f"{one.place}: {text}" for one in found for text in _commands(one)])
     yield f"Machine: {'; '.join(sorted({_host(one.results.manifest) for one in found}))}."
+    yield _loads(found)
     yield "The programs under test, with their versions; reports have the digests of their files:"
     yield table(["program", "version", "experiments"], _programs(found))
+
+
+def _loads(found: Sequence[PublishedExperiment]) -> str:
+    """Name the page loads that are published as files, and the command that makes them."""
+    files = [file for one in found for file in sorted((one.folder / "loads").glob("*"))]
+    links = [f"[{file.name}](../{file.relative_to(ROOT)})" for file in files]
+    examples = f" One load is published: {listed(links)}." if links else ""
+    return (
+        "Archives have tables, not the files of single trials. Of a campaign that has run here,"
+        " `httpbed export CAMPAIGN --format har -o loads` writes each page load as HAR, and"
+        f" `--format cdp-json` its requests as the browser's protocol has them.{examples}"
+    )
 
 
 def _block(lines: Sequence[str]) -> str:
@@ -135,8 +162,8 @@ def _identity(one: PublishedExperiment) -> list[str]:
         str(manifest.get("started", ""))[:10],
         str(manifest.get("httpbed", "")),
         str(manifest.get("commit") or NOT_RECORDED)[:12],
-        str(manifest.get("clock", "real")),
-        ", ".join(map(str, sorted({*one.results.seeds.values()} or {one.results.experiment.seed}))),
+        one.clock,
+        _seeds(one),
         ", ".join(dict.fromkeys(str(run["jobs"]) for run in _runs(one))),
     ]
 
@@ -164,5 +191,6 @@ def _programs(found: Sequence[PublishedExperiment]) -> list[list[str]]:
     used: dict[tuple[str, str], list[str]] = {}
     for one in found:
         for program in under_test(one.results.manifest):
-            used.setdefault((program.name, program.version), []).append(one.name)
+            names = used.setdefault((program.name, program.version), [])
+            names += [] if one.name in names else [one.name]
     return [[name, version, ", ".join(names)] for (name, version), names in sorted(used.items())]

@@ -13,14 +13,23 @@ from typing import Any
 
 import results_answers
 import results_campaigns
+import results_clocks
 import results_senders
 from httpbed.addons.claims.claims_report import block_numbers
 from markdown_table import table
-from results_archives import PUBLISHED, ROOT, PublishedExperiment, claims_of, studies
+from results_archives import PUBLISHED, ROOT, PublishedExperiment, studies, whole
+from results_clocks import claims_of
 
 RULE = "decisions/0041-one-rule-for-regions-and-verdicts.md"
 REMARKS = "remarks.toml"
 """What the evidence suggests where a claim does not come out, by the claim's id."""
+UNTESTED = "untested.toml"
+"""What the papers say and no claim tests, by study, with the reason."""
+AGAIN = (
+    "liu2024/single-stream ran twice with the same seed: of 51 treatments the ratios of 2 differ"
+    " from 1, where 2.9 are expected by chance"
+    " ([command and values](measurements.md#a-campaign-run-twice))."
+)
 EXTENDED = (
     "Two campaigns were changed after their verdicts had been seen: in liu2024/pages all conditions"
     " but one got a sixth block, one a seventh; liu2024/single-stream replaces an earlier"
@@ -63,12 +72,9 @@ def _opening(found: Sequence[PublishedExperiment]) -> Iterator[str]:
         f" ([decision 41]({RULE}))."
     )
     yield results_answers.multiplicity(found)
+    yield results_clocks.summary(whole(claims_of(found)))
+    yield AGAIN
     yield EXTENDED
-    yield (
-        "In virtual time, Zhang and Song's losses ran at scale paper: [160 trials]"
-        "(../results/virtual/zhang2023/losses/report.html), none invalid, with the same"
-        " verdicts."
-    )
 
 
 def _study(
@@ -77,26 +83,43 @@ def _study(
     yield f"## {results_answers.title(study)}"
     yield (
         f"[What the paper did, what differs here](../experiments/{study}/README.md). Reports: "
-        + ", ".join(
-            f"[{one.folder.name}](../results/{study}/{one.folder.name}/report.html)"
-            for one in found
-        )
+        + ", ".join(f"[{_archive(one)}](../results/{one.place}/report.html)" for one in found)
         + "."
     )
-    head = ["claim", "", "published", "measured here", "n", "verdict", "in control arms"]
     claims = claims_of(found)
-    yield table(head, [_row(claim) for claim in claims])
+    clocks = results_clocks.have_several(claims)
+    head = ["claim", "", "published", "measured here", "n", "verdict", "in control arms"]
+    head += results_clocks.HEAD if clocks else []
+    yield table(head, [_row(claim, clocks=clocks) for claim in claims])
+    yield from results_clocks.section(claims)
     noted = [(claim, remarks[claim["id"]]) for claim in claims if claim["id"] in remarks]
     if noted:
         yield "### What the evidence suggests"
         yield "\n".join(
             f"* **{claim['id']}** ({claim['verdict']}): {text.strip()}" for claim, text in noted
         )
+    yield from _untested(study)
     for one in found:
-        yield from _figures(one)
+        if not one.is_repetition:
+            yield from _figures(one)
 
 
-def _row(claim: Mapping[str, Any]) -> list[str]:
+def _archive(one: PublishedExperiment) -> str:
+    """Name an archive: its experiment, and what it differs in from the first one."""
+    clock = " in virtual time" if one.clock == "virtual" else ""
+    seeds = f", seed {', '.join(map(str, one.seeds))}" if one.is_repetition else ""
+    return f"{one.folder.name}{clock}{seeds}"
+
+
+def _untested(study: str) -> Iterator[str]:
+    """Yield the statements of a study that are no claims, with the reason."""
+    stated = tomllib.loads((PUBLISHED / UNTESTED).read_text()).get(study, {})
+    if stated:
+        yield "### What the paper says and no claim tests"
+        yield "\n".join(f"* {says}: {why}" for says, why in stated.items())
+
+
+def _row(claim: Mapping[str, Any], *, clocks: bool) -> list[str]:
     source = f" ({claim['source']})" if claim["source"] else ""
     return [
         claim["id"],
@@ -106,6 +129,7 @@ def _row(claim: Mapping[str, Any]) -> list[str]:
         block_numbers(claim["estimate"]["blocks"]) if claim["estimate"] else "",
         "; ".join(filter(None, (f"**{claim['verdict']}**", claim["outlook"]))),
         _arms(claim),
+        *(results_clocks.columns(claim) if clocks else ()),
     ]
 
 
@@ -121,5 +145,6 @@ def _figures(one: PublishedExperiment) -> Iterator[str]:
         file = one.folder / "figures" / f"declared-{figure.id}.svg"
         if file.exists():
             link = f"[{figure.title}](../{file.relative_to(ROOT)})"
-            caption = ": ".join(filter(None, (figure.source, link)))
-            yield f"!{link}\n\n*{caption}.*"
+            clock = "in virtual time" if one.clock == "virtual" else ""
+            caption = ", ".join(filter(None, (figure.source, clock)))
+            yield f"!{link}\n\n*{': '.join(filter(None, (caption, link)))}.*"

@@ -26,6 +26,8 @@ from reproduce import PUBLISHED, STUDIES, judged, referred
 
 from httpbed.addons.conformance import sender_records
 from httpbed.addons.conformance.sender import SenderKey
+from httpbed.experiment import parser
+from httpbed.store import query
 
 SUMS = "SHA256SUMS"
 SENDERS = PUBLISHED / "senders"
@@ -43,7 +45,8 @@ def main(words: Sequence[str] | None = None) -> int:
 def publish(campaign: Path) -> None:
     """Replace the published results of one experiment."""
     study, name = campaign.parts[-2:]
-    experiment, place = STUDIES / study / f"{name}.toml", PUBLISHED / study / name
+    experiment = STUDIES / study / f"{name}.toml"
+    place = place_of(campaign, experiment)
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / name
         if campaign == place:
@@ -62,6 +65,16 @@ def publish(campaign: Path) -> None:
     _write_digests(place)
     publish_senders(json.loads((place / "manifest.json").read_text()))
     print(f"{place.relative_to(PUBLISHED.parent)}: {_kib(place)} KiB")
+
+
+def place_of(campaign: Path, experiment: Path) -> Path:
+    """Return where a campaign is published: by its clock, or as a repetition with another seed."""
+    study, name = campaign.parts[-2:]
+    ran, stated = query.read(campaign), parser.read_valid(experiment.read_text()).experiment
+    if stated is not None and {*ran.seeds.values()} - {stated.seed}:
+        return PUBLISHED / "repeated" / study / name
+    is_virtual = ran.manifest.get("clock") == "virtual"
+    return (PUBLISHED / "virtual" if is_virtual else PUBLISHED) / study / name
 
 
 def publish_senders(manifest: Mapping[str, Any]) -> None:

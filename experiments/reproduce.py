@@ -3,16 +3,20 @@
     make reproduce                                   # all studies, as they are published: a day
     make reproduce STUDY=ranjan2019                  # one of them
     make reproduce STUDY=zhang2023 SCALE=smoke       # minutes: does everything run?
+    make reproduce STUDY=zhang2023 SEED=published    # the same losses of packets as published
 
 Without SCALE an experiment runs the trials that its published archive in ``results/`` has, or scale
-standard if none is published. Campaigns are kept in ``reproduced/``; the same command resumes them.
-The exit code is 1 if a verdict is the opposite of a published one.
+standard if none is published. Its seed is another one, so that other packets are lost: a verdict
+that is found again is then found independently. With the published seed a difference comes from
+programs or the machine. Campaigns are kept in ``reproduced/``; the same command resumes them. The
+exit code is 1 if a verdict is the opposite of a published one.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -33,6 +37,9 @@ REPRODUCED = STUDIES.parent / "reproduced"
 HTTPBED: Sequence[str] = ("httpbed",)
 SCALES = ("smoke", "standard", "paper", "full")
 UNPUBLISHED_SCALE = "standard"
+PUBLISHED_SEED = "published"
+OTHER_SEED = 1000
+"""Is added to an experiment's seed for an independent one."""
 NOT_RUN = "not run"
 SETTLED = {"reproduced": "contradicted", "contradicted": "reproduced"}
 """A verdict and its opposite; the other verdicts have none."""
@@ -92,10 +99,11 @@ def main(words: Sequence[str] | None = None) -> int:
     for experiment in experiments(chosen.study):
         published = PUBLISHED / experiment.parent.name / experiment.stem
         selection = Selection(chosen.scale) if chosen.scale else selection_of(published)
-        folder = REPRODUCED / (chosen.scale or "published")
+        seed = seed_of(experiment, chosen.seed)
+        folder = REPRODUCED / (chosen.scale or "published") / f"seed-{seed}"
         campaign = folder / experiment.parent.name / experiment.stem
-        print(f"== {experiment.relative_to(STUDIES)}, {selection}", flush=True)
-        compared = reproduced(experiment, selection, campaign, published)
+        print(f"== {experiment.relative_to(STUDIES)}, {selection}, seed {seed}", flush=True)
+        compared = reproduced(experiment, selection, campaign, published, seed)
         opposite += sum(one.is_opposite for one in compared)
         for line in lines(compared):
             print(line)
@@ -113,11 +121,31 @@ def selection_of(published: Path) -> Selection:
     return Selection(manifest["scale"], for_claims=bool(manifest.get("for_claims")))
 
 
+def seed_of(experiment: Path, chosen: str | None) -> int:
+    """Return the seed of a new campaign: by default another one than the published."""
+    published = int(tomllib.loads(experiment.read_text())["seed"])
+    if chosen == PUBLISHED_SEED:
+        return published
+    return int(chosen) if chosen else published + OTHER_SEED
+
+
+def with_seed(experiment: Path, seed: int, folder: Path) -> Path:
+    """Write an experiment file with another seed; the claims and all else stay."""
+    text, lines = re.subn(r"(?m)^seed = .*$", f"seed = {seed}", experiment.read_text())
+    if lines != 1:
+        raise ValueError(experiment)
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / experiment.name
+    file.write_text(text)
+    return file
+
+
 def reproduced(
-    experiment: Path, selection: Selection, campaign: Path, published: Path
+    experiment: Path, selection: Selection, campaign: Path, published: Path, seed: int
 ) -> list[ComparedClaim]:
     """Run an experiment, or resume it, and compare its verdicts with the published ones."""
-    if not _run(experiment, selection, campaign):
+    file = with_seed(experiment, seed, campaign.parent / "experiments")
+    if not _run(file, selection, campaign):
         print("some trials have no valid attempt; the same command repeats them")
     now = judged(campaign, experiment, campaign.parent)
     return compared_claims(_claims(published), now)
@@ -128,7 +156,14 @@ def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     options = argparse.ArgumentParser(prog="make reproduce", description=__doc__)
     options.add_argument("--study", choices=known)
     options.add_argument("--scale", choices=SCALES)
+    options.add_argument("--seed", type=_seed, metavar="NUMBER|published")
     return options.parse_args(words)
+
+
+def _seed(text: str) -> str:
+    if text != PUBLISHED_SEED and not text.isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor {PUBLISHED_SEED!r}")
+    return text
 
 
 def experiments(study: str | None) -> list[Path]:

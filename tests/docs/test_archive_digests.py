@@ -13,7 +13,7 @@ from results_campaigns import SUMS
 PAGE = (results_archives.ROOT / "docs/results.md").read_text()
 
 
-@pytest.mark.parametrize("one", results_archives.read(), ids=lambda one: one.name)
+@pytest.mark.parametrize("one", results_archives.read(), ids=lambda one: one.place)
 def test_the_digests_are_those_of_every_file(one: PublishedExperiment) -> None:
     """Of the archive, the verdicts, the report and the figures."""
     lines = [line.partition("  ") for line in (one.folder / SUMS).read_text().splitlines()]
@@ -22,4 +22,4 @@ def test_the_digests_are_those_of_every_file(one: PublishedExperiment) -> None:
     assert listed == {
         str(file.relative_to(one.folder)): sha256(file.read_bytes()).hexdigest() for file in files
     }
-    assert f"{sha256((one.folder / SUMS).read_bytes()).hexdigest()}  results/{one.name}/" in PAGE
+    assert f"{sha256((one.folder / SUMS).read_bytes()).hexdigest()}  results/{one.place}/" in PAGE

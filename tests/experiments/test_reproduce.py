@@ -37,6 +37,18 @@ def test_what_is_published_is_run_again(tmp_path: Path) -> None:
     assert str(found) == "full, for claims"
 
 
+def test_another_seed_is_the_default(tmp_path: Path) -> None:
+    """The published one is an option, and nothing but the seed differs in the file."""
+    (experiment,) = [one for one in reproduce.experiments("zhang2023") if one.stem == "losses"]
+    published = reproduce.seed_of(experiment, "published")
+    assert reproduce.seed_of(experiment, None) != published
+    assert reproduce.seed_of(experiment, "7") == 7
+    written = reproduce.with_seed(experiment, 7, tmp_path / "files").read_text().splitlines()
+    lines = experiment.read_text().splitlines()
+    changed = [pair for pair in zip(lines, written, strict=True) if pair[0] != pair[1]]
+    assert changed == [(f"seed = {published}", "seed = 7")]
+
+
 def test_verdicts_are_compared_by_claim() -> None:
     """A claim that was not published has no published verdict."""
     published = [

@@ -38,7 +38,8 @@ def test_a_part_of_a_study_is_compared_with_its_published_results(
     whole = (reproduce.STUDIES / "liu2024/single-stream.toml").read_text()
     experiment, campaign = tmp_path / "part.toml", tmp_path / "campaigns" / "part"
     experiment.write_text(SMOKE.sub(SMALLEST, whole, count=1))
-    claims = reproduce.reproduced(experiment, Selection("smoke"), campaign, published)
+    seed = reproduce.seed_of(experiment, None)
+    claims = reproduce.reproduced(experiment, Selection("smoke"), campaign, published, seed)
     assert {one.now for one in claims} <= {"open", reproduce.NOT_RUN}
     assert None not in {one.published for one in claims}
     assert reproduce.compared_values(published, campaign).values == 4

@@ -81,8 +81,8 @@ def test_without_a_publication_there_is_only_the_scale() -> None:
 @pytest.mark.parametrize(
     ("levels", "words"),
     [
-        (2, "0.5 [0.5, 0.5] and 0.5 [0.5, 0.5]"),
-        (5, "worst of 5: 1.5 [1.5, 1.5]; 4 of 5 as claimed"),
+        (2, "0.5x [0.5, 0.5] and 0.5x [0.5, 0.5]"),
+        (5, "worst of 5: 1.5x [1.5, 1.5]; 4 of 5 as claimed"),
     ],
 )
 def test_a_claim_about_cells_shows_their_values_or_the_worst(levels: int, words: str) -> None:

@@ -54,7 +54,7 @@ def test_each_claim_has_its_verdict_with_the_measured_and_the_published_value() 
     assert found
     assert found.counted == (("✓", "reproduced", 1), ("✗", "contradicted", 1))
     first, second = found.claims
-    assert (first.measured, first.published) == ("0.5 [0.5, 0.5]", "half the time")
+    assert (first.measured, first.published) == ("0.5x [0.5, 0.5]", "half the time")
     assert (first.verdict, first.robustness) == ("reproduced", "not in every arm")
     assert second.verdict == "contradicted"
     assert [arm.name for arm in first.arms] == ["no loss"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from httpbed.addons.claims import possible
+from httpbed.addons.claims import compiled
 from httpbed.addons.claims.estimation import CellValue
 from httpbed.addons.claims.judging import ArmJudgement
 from httpbed.addons.claims.region import Region, parse_region
@@ -13,6 +13,37 @@ from httpbed.report.phrasing import listed, number_format
 
 MOST_VALUES = 3
 """Cells whose values are all written."""
+NOTHING = "nothing, for lack of trials"
+
+
+def named(stated: StatedClaim, value: str, cells: int) -> str:
+    """Say what an estimate without unit is: a ratio, a correlation, so many of all cells."""
+    if stated.count_in:
+        return f"{value} of {cells}"
+    if stated.rank_of:
+        return f"rank {value} of {cells + 1}"  # the cells are its rivals
+    return f"{_statistic(stated)}{value}{_times(stated)}"
+
+
+def _statistic(stated: StatedClaim) -> str:
+    """Name a statistic that is no value of the metric, nor a change of one."""
+    if stated.trend:
+        return "correlation " if stated.estimate == "correlation" else "rank correlation "
+    if stated.knee:
+        return "exponent lower by "
+    if stated.estimate == "variation":
+        return "coefficient of variation " + ("higher by " if stated.minus else "")
+    return ""
+
+
+def _times(stated: StatedClaim) -> str:
+    """Return the sign of a ratio."""
+    if stated.take == "spread":
+        return "x"
+    is_of_several = stated.share_in or stated.minus or stated.minus_other
+    if is_of_several or not compiled.is_change(stated):
+        return ""
+    return "x" if stated.compare[-1].by == "ratio" else ""
 
 
 def of_cells(stated: StatedClaim, arm: ArmJudgement, *, is_share: bool) -> str:
@@ -23,7 +54,7 @@ def of_cells(stated: StatedClaim, arm: ArmJudgement, *, is_share: bool) -> str:
     texts = [_number(stated, arm, cell, is_share=is_share) for cell in arm.cells]
     if len(texts) <= MOST_VALUES:
         return listed(texts)
-    region = parse_region(stated.expect or "", possible.cell_unit(stated))
+    region = parse_region(stated.expect or "", compiled.cell_unit(stated))
     worst = max(range(len(texts)), key=lambda at: _outside(arm.cells[at].value.value, region))
     inside = sum(cell.is_inside for cell in arm.cells)
     lacking = arm.estimate.cells - len(texts) if arm.estimate else 0
@@ -38,14 +69,14 @@ def _outside(value: float, region: Region) -> float:
 
 def _number(stated: StatedClaim, arm: ArmJudgement, cell: CellValue, *, is_share: bool) -> str:
     """Write the value of a cell with its own interval."""
-    unit = possible.cell_unit(stated)
+    unit = compiled.cell_unit(stated)
     if unit != "1" and stated.metric:
         form = number_format(stated.metric, [abs(one.value.value) for one in arm.cells])
         value = form.bounded(cell.value)
         ends = [form.number(end) if math.isfinite(end) else "?" for end in (cell.low, cell.high)]
     else:
         factor, sign = (100, " %") if is_share else (1, "")
-        value = f"{cell.value.beyond}{_plain(factor * cell.value.value)}{sign}"
+        value = named(stated, f"{cell.value.beyond}{_plain(factor * cell.value.value)}{sign}", 0)
         ends = [_plain(factor * end) for end in (cell.low, cell.high)]
     return f"{value} [{', '.join(ends)}]"
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.text import Text
 
-from httpbed.addons.claims import arm_trials, claim_effect, possible
+from httpbed.addons.claims import arm_trials, claim_effect, compiled
 from httpbed.addons.claims.claim_evidence_report import ClaimEvidence
 from httpbed.addons.claims.estimation import CELLS, CellValue
 from httpbed.addons.claims.judging import ArmJudgement, JudgedClaim
@@ -180,12 +180,17 @@ def measured(stated: StatedClaim, arm: ArmJudgement) -> str:
 
 def briefly(stated: StatedClaim, arm: ArmJudgement) -> str:
     """Write the effect with its interval, or why there is none."""
-    if arm.estimate is None:
-        return arm.reason
-    if arm.estimate.unit == CELLS and arm.cells:
+    found = arm.estimate
+    if found is None:
+        return claim_effect.NOTHING if arm.verdict == "not run" else arm.reason
+    if found.unit == CELLS and arm.cells:
         return claim_effect.of_cells(stated, arm, is_share=is_share(stated))
-    value, low, high = numbers(stated, arm.estimate)
-    return f"{value} [{low}, {high}]"
+    value, low, high = numbers(stated, found)
+    if arm.verdict == "not run":
+        # Bounds on what did not run are no measurement.
+        ran = claim_effect.named(stated, value, found.judged_cells)
+        return f"{ran} in the {found.judged_cells} of {found.cells} cells that ran"
+    return f"{claim_effect.named(stated, value, found.cells)} [{low}, {high}]"
 
 
 def effects(judged: Sequence[JudgedClaim]) -> dict[str, str]:
@@ -241,7 +246,7 @@ def _exceptions(stated: StatedClaim, arm: ArmJudgement) -> str:
 
 def _number(stated: StatedClaim, arm: ArmJudgement, value: float) -> str:
     """Write the value of a cell."""
-    unit = possible.cell_unit(stated)
+    unit = compiled.cell_unit(stated)
     if unit != "1" and stated.metric:
         return number_format(stated.metric, [cell.value.value for cell in arm.cells]).bounded(
             Bounded(value)
