@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 import stored_campaigns
-from httpbed.addons.claims import judging, least_blocks, needed
+from httpbed.addons.claims import claim_trials, judging, outlook
 from httpbed.base.errors import ConfigError
 from httpbed.campaign import preparation
 from httpbed.campaign.preparation import LoadedExperiment
@@ -132,7 +132,7 @@ def fewest(claims: str, experiment_text: str = BLOCKS) -> list[int]:
     experiment = stored_campaigns.loaded(experiment_text + claims).experiment
     design = judging.design_of(experiment)
     return [
-        least_blocks.to_settle(one.claim) for one in needed.of_claims(experiment.claims, design)
+        outlook.to_settle(one.claim) for one in claim_trials.of_claims(experiment.claims, design)
     ]
 
 

@@ -12,7 +12,7 @@ from scipy import stats
 
 import campaigns
 from campaigns import Ending
-from httpbed.addons.claims import correlation, judging
+from httpbed.addons.claims import judging, shape_statistics
 from httpbed.addons.claims.judging import ArmJudgement
 from httpbed.addons.claims.verdict import SIDE
 from httpbed.results import location
@@ -42,7 +42,7 @@ def located(rho: float, noise: float, blocks: int) -> list[location.Student]:
         points, against = (
             centre + own for centre, own in zip(centres(rng, rho), noises, strict=True)
         )
-        found.append(location.mean(correlation.pseudo_values(points, against)))
+        found.append(location.mean(shape_statistics.pseudo_values(points, against)))
     return found
 
 

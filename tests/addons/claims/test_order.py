@@ -12,7 +12,7 @@ import campaigns
 from campaigns import Ending
 from httpbed.addons.claims import judging
 from httpbed.addons.claims.judging import ArmJudgement
-from httpbed.addons.claims.order import OrderViolation
+from httpbed.addons.claims.shape_statistics import OrderViolation
 from httpbed.addons.claims.verdict import SIDE
 from httpbed.results.sample import Floats
 

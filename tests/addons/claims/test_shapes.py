@@ -13,8 +13,8 @@ from scipy import stats
 import campaigns
 from campaigns import Ending
 from httpbed.addons.claims import cells, judging, verdict
+from httpbed.addons.claims.cell_builder import FlipValue, KneeValue, MetricValue, Quantity
 from httpbed.addons.claims.judging import ArmJudgement
-from httpbed.addons.claims.quantity import FlipValue, KneeValue, MetricValue, Quantity
 from httpbed.addons.claims.region import Region
 from httpbed.results.sample import Floats, Sample, Tally
 from httpbed.store.results import Results

@@ -14,7 +14,7 @@ from campaigns import Ending
 from httpbed.addons.claims import claims_report as claims
 from httpbed.addons.claims import judging, verdict
 from httpbed.addons.claims.cells import CellLocation
-from httpbed.addons.claims.counting import false_hypotheses
+from httpbed.addons.claims.estimation import false_hypotheses
 from httpbed.addons.claims.judging import JudgedClaim
 from httpbed.addons.claims.region import Region, parse_region
 from httpbed.results.location import pseudo_median
@@ -56,7 +56,6 @@ CLAIMS = {
     "every cell": (EVERY + "{h3}", "< 1.1", "< 0.8"),
     "a share": (EVERY + '{h3}share_in = "< 0.8"\n', "= 50 %", "> 80 %"),
     "a count": (EVERY + '{h3}count_in = "< 0.8"\n', "= 1", "= 2"),
-    "the smallest": (EVERY + '{h3}take = "smallest"\n', "0.6 .. 0.75", "> 0.8"),
     "the largest": (EVERY + '{h3}take = "largest"\n', "0.9 .. 1.1", "< 0.8"),
     "a rank": (
         'where = { loss = "2 %" }\nover = ["http_version"]\nrank_of = { http_version = "3" }\n',

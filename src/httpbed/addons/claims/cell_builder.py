@@ -1,4 +1,7 @@
-"""Builds the cells of a claim: for each, the tree of values that a block contributes."""
+"""Builds the cells of a claim: for each, the quantity that a claim computes from each block.
+
+A quantity is a tree of values, contrasts and shapes.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +10,103 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from httpbed.addons.claims.quantity import (
-    ContrastValue,
-    FlipValue,
-    KneeValue,
-    MetricValue,
-    Quantity,
-    TrendValue,
-)
-from httpbed.addons.claims.stated import Knee, OtherCells, PairedContrast, StatedClaim
+from httpbed.addons.claims.stated import ContrastKind, Knee, OtherCells, PairedContrast, StatedClaim
 from httpbed.experiment.document import KeyPath
 from httpbed.experiment.factorial_mistakes import listed
-from httpbed.experiment.metric import METRICS
+from httpbed.experiment.metric import METRICS, ItemStatistic
 from httpbed.experiment.numeric_levels import numeric_levels
 from httpbed.experiment.table_problem import TableProblem, TableProblemsError
 from httpbed.experiment.treatment import TreatmentKey
+
+
+@dataclass(frozen=True)
+class MetricValue:
+    """The mean of one metric over some treatments, in one block."""
+
+    metric: str
+    """Name of the metric; empty for the share of trials that completed."""
+    treatments: tuple[TreatmentKey, ...]
+    items: ItemStatistic | None = None
+    """Statistic over the items of a trial; None for a metric of whole trials."""
+    experiment: str = ""
+    """Name of the experiment whose campaign has the values; empty for the claim's own."""
+
+
+@dataclass(frozen=True)
+class ContrastValue:
+    """The ratio, gain or difference of two quantities, in one block."""
+
+    by: ContrastKind
+    of: Quantity
+    to: Quantity
+    lower_is_better: bool = True
+    """Which direction a gain has."""
+
+
+@dataclass(frozen=True)
+class TrendValue:
+    """Spearman's rank correlation of quantities with other quantities, in one block."""
+
+    points: tuple[Quantity, ...]
+    against: tuple[Quantity, ...] | None
+    """None: the order of the points."""
+
+
+@dataclass(frozen=True)
+class KneeValue:
+    """By how much the exponent of quantities falls at one of their places, in one block."""
+
+    points: tuple[Quantity, ...]
+    places: tuple[float, ...]
+    """Of each point: the number that its level states, above zero."""
+    at: float
+    """The place of the knee; points lie on both sides."""
+
+
+@dataclass(frozen=True)
+class FlipValue:
+    """The share of items in which two metrics order two treatments oppositely, in one block."""
+
+    of: TreatmentKey
+    to: TreatmentKey
+    lower: str
+    """The metric by which ``of`` is below ``to`` in the items that count."""
+    higher: str
+    """The metric by which it is above."""
+    experiment: str = ""
+    """As of :class:`MetricValue`."""
+
+
+Quantity = MetricValue | ContrastValue | TrendValue | KneeValue | FlipValue
+
+
+def leaves(quantity: Quantity) -> Iterator[MetricValue]:
+    """Yield the metric values of a quantity."""
+    match quantity:
+        case MetricValue():
+            yield quantity
+        case ContrastValue(of=of, to=to):
+            yield from leaves(of)
+            yield from leaves(to)
+        case TrendValue(points=points, against=against):
+            for one in (*points, *(against or ())):
+                yield from leaves(one)
+        case KneeValue(points=points):
+            for one in points:
+                yield from leaves(one)
+        case FlipValue():
+            for metric in (quantity.lower, quantity.higher):
+                yield MetricValue(
+                    metric, (quantity.of, quantity.to), experiment=quantity.experiment
+                )
+
+
+def treatments(quantity: Quantity, experiment: str = "") -> frozenset[TreatmentKey]:
+    """Return every treatment of one experiment from which a quantity is computed."""
+    return frozenset(
+        key for leaf in leaves(quantity) if leaf.experiment == experiment for key in leaf.treatments
+    )
+
 
 Levels = Mapping[str, Sequence[str]]
 LEAST_POINTS = 3
@@ -95,18 +180,13 @@ class CellBuilder:
 
     def _combinations(self, where: Levels) -> list[dict[str, str]]:
         """Return the levels of each cell, in which cells differ."""
-        found = list[dict[str, str]]()
-        for condition in self._stated.conditions or [{}]:
-            names = list(dict.fromkeys([*condition, *self._stated.over]))
-            own = {**where, **condition}
-            chosen = [own.get(name) or self._design.factors[name] for name in names]
-            if math.prod(map(len, chosen)) > MOST_CELLS:
-                reason = f"makes more than {MOST_CELLS} cells"
-                remedy = "choose levels in where, or write several claims"
-                raise TableProblemsError([TableProblem((*self._at, "over"), reason, remedy)])
-            every = itertools.product(*chosen)
-            found += [dict(zip(names, levels, strict=True)) for levels in every]
-        return [*{tuple(one.items()): one for one in found}.values()]
+        names = list(dict.fromkeys(self._stated.over))
+        chosen = [where.get(name) or self._design.factors[name] for name in names]
+        if math.prod(map(len, chosen)) > MOST_CELLS:
+            reason = f"makes more than {MOST_CELLS} cells"
+            remedy = "choose levels in where, or write several claims"
+            raise TableProblemsError([TableProblem((*self._at, "over"), reason, remedy)])
+        return [dict(zip(names, levels, strict=True)) for levels in itertools.product(*chosen)]
 
     def _quantity(self, levels: Levels) -> Quantity:
         trend, contrasts = self._stated.trend, self._stated.compare

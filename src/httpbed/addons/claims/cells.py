@@ -14,10 +14,9 @@ from typing import Literal
 
 import numpy as np
 
-from httpbed.addons.claims import blocks, correlation
+from httpbed.addons.claims import blocks, shape_statistics
 from httpbed.addons.claims.blocks import BlockBounds, SampleSource
-from httpbed.addons.claims.order import OrderViolation
-from httpbed.addons.claims.quantity import (
+from httpbed.addons.claims.cell_builder import (
     ContrastValue,
     FlipValue,
     KneeValue,
@@ -27,6 +26,7 @@ from httpbed.addons.claims.quantity import (
     leaves,
 )
 from httpbed.addons.claims.region import Region
+from httpbed.addons.claims.shape_statistics import OrderViolation
 from httpbed.addons.claims.stated import BlockStatistic
 from httpbed.experiment.metric import METRICS, Side
 from httpbed.results import location
@@ -319,7 +319,7 @@ def _correlation(quantity: Quantity, source: SampleSource) -> CellLocation:
         against = np.tile(np.arange(len(quantity.points), dtype=float), (len(shared), 1))
     if not shared:
         raise NoIntervalError(NO_VALUES)
-    found = location.mean(correlation.pseudo_values(points, against))
+    found = location.mean(shape_statistics.pseudo_values(points, against))
     return CellLocation(found, found, "fisher", is_constant=False)
 
 

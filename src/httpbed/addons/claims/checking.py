@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from httpbed.addons.claims import compiled
-from httpbed.addons.claims.cell_builder import ClaimDesign
-from httpbed.addons.claims.quantity import treatments
+from httpbed.addons.claims.cell_builder import ClaimDesign, treatments
 from httpbed.addons.claims.stated import StatedClaim
 from httpbed.experiment.document import KeyPath
 from httpbed.experiment.table_problem import TableProblem, TableProblemsError
@@ -22,12 +21,11 @@ OWN_ESTIMATE = (
         "knee",
         "flip",
         "over",
-        "conditions",
         "share_in",
         "count_in",
         "take",
     ),
-    *("rank_of", "minus", "minus_other", "expect", "no_difference", "arm"),
+    *("rank_of", "minus", "minus_other", "expect", "arm"),
 )
 """Keys that a claim about other claims does not have."""
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from httpbed.addons.claims import needed
-from httpbed.addons.claims.cell_builder import ClaimDesign
-from httpbed.addons.claims.needed import NeededTreatments
+from httpbed.addons.claims import compiled
+from httpbed.addons.claims.cell_builder import ClaimDesign, treatments
+from httpbed.addons.claims.compiled import CompiledClaim
+from httpbed.addons.claims.stated import StatedClaim
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.treatment import TreatmentKey, treatment_key
@@ -44,7 +45,7 @@ def of(whole: Experiment, at_scale: Experiment) -> ClaimTrials:
         ConfigError: It has no claims, or the scale completes none.
     """
     available = _keys(at_scale)
-    every = [*needed.of_claims(whole.claims, ClaimDesign(whole.factors, _keys(whole)))]
+    every = [*of_claims(whole.claims, ClaimDesign(whole.factors, _keys(whole)))]
     run = [one for one in every if one.treatments <= available]
     if not run:
         reason = "the scale runs all cells of no claim" if every else "the experiment has no claims"
@@ -71,13 +72,13 @@ class _Wanted:
 def _wanted(whole: Experiment, run: Sequence[NeededTreatments]) -> Iterator[_Wanted]:
     """Yield what each claim needs by itself, and what combined claims need of their parts."""
     # The distributions take time to import, and runs without the option do not need them.
-    from httpbed.addons.claims import least_blocks  # noqa: PLC0415
+    from httpbed.addons.claims import outlook  # noqa: PLC0415
 
     for one in run:
-        yield _Wanted(one.id, one.treatments, least_blocks.to_settle(one.claim))
+        yield _Wanted(one.id, one.treatments, outlook.to_settle(one.claim))
     for combined in (claim for claim in whole.claims if claim.parts):
         for one in (one for one in run if one.id in combined.parts):
-            count = least_blocks.to_settle(one.claim, len(combined.parts))
+            count = outlook.to_settle(one.claim, len(combined.parts))
             yield _Wanted(combined.id, one.treatments, count)
 
 
@@ -95,3 +96,37 @@ def _blocks(wanted: Iterable[_Wanted], most: int) -> Mapping[TreatmentKey, int]:
         for key in one.treatments:
             blocks[key] = max(blocks.get(key, 0), min(one.blocks, most))
     return blocks
+
+
+@dataclass(frozen=True)
+class NeededTreatments:
+    """What one claim needs, as stated or in one of its control arms."""
+
+    claim: CompiledClaim
+    arm: str
+    """Name of the arm; empty for the claim as stated."""
+    treatments: frozenset[TreatmentKey]
+
+    @property
+    def id(self) -> str:
+        """The claim's id."""
+        return self.claim.stated.id
+
+
+def of_claims(claims: Sequence[StatedClaim], design: ClaimDesign) -> Iterator[NeededTreatments]:
+    """Yield what valid claims and their arms need; those that consist of others need no more."""
+    for stated in claims:
+        if stated.parts:
+            continue
+        names = [arm.name for arm in stated.arm]
+        yield _of("", stated, design)
+        for index, arm in compiled.arms(stated):
+            yield _of(names[index], arm, design)
+
+
+def _of(name: str, stated: StatedClaim, design: ClaimDesign) -> NeededTreatments:
+    claim = compiled.compile_claim(stated, design)
+    quantities = [cell.quantity for cell in (*claim.cells, *claim.subtracted)]
+    return NeededTreatments(
+        claim, name, frozenset[TreatmentKey]().union(*map(treatments, quantities))
+    )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from httpbed.cli.checked_path import CAMPAIGN
+from httpbed.cli.echo import echo
 from httpbed.cli.json_option import json_option
 from httpbed.cli.verb import verb
 
@@ -31,6 +34,28 @@ def command(*, directories: tuple[Path, ...], file: Path | None, as_json: bool) 
     claim with control arms is judged in each of them. A claim about several experiments needs a
     campaign of each. It reads only the campaigns, and runs on any operating system.
     """
-    from httpbed.addons.claims import claims_body as body  # noqa: PLC0415 - not for --help
+    # Reading and judging take half a second to import, which --help need not wait for.
+    from httpbed.addons.claims import claims_report as claims  # noqa: PLC0415
+    from httpbed.addons.claims import judging  # noqa: PLC0415
+    from httpbed.addons.conformance import sender_records  # noqa: PLC0415
+    from httpbed.cli import campaign_folders, later_tables  # noqa: PLC0415
+    from httpbed.report import terminal  # noqa: PLC0415
 
-    body.run(directories=directories, file=file, as_json=as_json)
+    campaigns = [
+        replace(one, manifest=sender_records.refreshed(one.manifest))
+        for one in campaign_folders.read(directories)
+    ]
+    found = [
+        (results, judging.judge(results, stated, others), others)
+        for results, stated in later_tables.claims_of_each(campaigns, file)
+        for others in [[one for one in campaigns if one is not results]]
+    ]
+    if as_json:
+        values = [claims.values(*one) for one in found]
+        echo(json.dumps({"schema": 1, "campaigns": values}, indent=1))
+        return
+    out = terminal.console()
+    for results, judged, others in found:
+        if len(campaigns) > 1:
+            echo(f"{results.directory}:")
+        claims.show(results, judged, out, others)

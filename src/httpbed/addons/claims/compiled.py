@@ -1,27 +1,34 @@
 """Compiles a stated claim into cells of quantities and a region, or into its mistakes.
 
-A **cell** is what one statistic over the blocks estimates. Statistics over cells reduce to three:
-the number of cells whose value lies in a region, the largest, and the smallest. A rank is a number
-of cells: those that are smaller than one of them, plus one. A spread is the largest of all ratios
-of two cells. A claim without a statistic over cells demands that every cell lies in the region.
+A **cell** is what one statistic over the blocks estimates. Statistics over cells reduce to two: the
+number of cells whose value lies in a region, and the largest. A rank is a number of cells: those
+that are smaller than one of them, plus one. A spread is the largest of all ratios of two cells. A
+claim without a statistic over cells demands that every cell lies in the region.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from httpbed.addons.claims import misuse, possible
-from httpbed.addons.claims.cell_builder import CellBuilder, ClaimCell, ClaimDesign
-from httpbed.addons.claims.quantity import ContrastValue, leaves
+from httpbed.addons.claims import misuse
+from httpbed.addons.claims.cell_builder import (
+    CellBuilder,
+    ClaimCell,
+    ClaimDesign,
+    ContrastValue,
+    leaves,
+)
 from httpbed.addons.claims.region import PLAIN, Region, parse_region
 from httpbed.addons.claims.stated import StatedClaim
 from httpbed.base.errors import RejectedValueError
+from httpbed.experiment.metric import METRICS
 from httpbed.experiment.table_problem import TableProblem, TableProblemsError, require_none
 
-Aggregate = Literal["every", "share", "count", "largest", "smallest"]
+Aggregate = Literal["every", "share", "count", "largest"]
 SMALLEST_EFFECT = 0.02
 """Smaller changes of a ratio or gain are no difference worth the name."""
 MOST_COMPARED = 100
@@ -101,8 +108,6 @@ def _aggregate(stated: StatedClaim) -> Aggregate:
         return "share"
     if stated.count_in or stated.rank_of:
         return "count"
-    if stated.take == "smallest":
-        return "smallest"
     return "largest" if stated.take else "every"
 
 
@@ -111,7 +116,7 @@ def _counts(stated: StatedClaim) -> bool:
 
 
 def _unit(stated: StatedClaim) -> str:
-    return PLAIN if _counts(stated) or stated.take == "spread" else possible.cell_unit(stated)
+    return PLAIN if _counts(stated) or stated.take == "spread" else cell_unit(stated)
 
 
 def _reduced(stated: StatedClaim, cells: Sequence[ClaimCell]) -> tuple[ClaimCell, ...]:
@@ -154,8 +159,8 @@ def _pair(one: ClaimCell, other: ClaimCell, by: Literal["ratio", "difference"]) 
 
 def _regions(stated: StatedClaim, cells: int) -> tuple[Region, Region]:
     """Return the regions of the estimate and of a cell."""
-    cell_range = possible.of_cell(stated)
-    whole = possible.of_estimate(stated, cell_range, cells)
+    within = cell_range(stated)
+    whole = estimate_range(stated, within, cells)
     region, found = _parsed("expect", str(stated.expect), _unit(stated), whole)
     if region.low == region.high and not _counts(stated):
         reason = f"the two ends of {stated.expect!r} meet, and no interval lies in one value"
@@ -163,21 +168,15 @@ def _regions(stated: StatedClaim, cells: int) -> tuple[Region, Region]:
     cell_region = SMALLER[_rank_contrast(stated)] if stated.rank_of else region
     for key in ("share_in", "count_in"):
         if text := getattr(stated, key):
-            cell_region, more = _parsed(key, text, possible.cell_unit(stated), cell_range)
+            cell_region, more = _parsed(key, text, cell_unit(stated), within)
             found = [*found, *more]
     require_none(found)
     return region, cell_region
 
 
 def _no_difference(stated: StatedClaim, expected: Region) -> Region | None:
-    """Return the values without a difference worth the name: stated, or within 2 % of no change."""
-    if stated.no_difference:
-        region, found = _parsed(
-            "no_difference", stated.no_difference, possible.cell_unit(stated), Region()
-        )
-        require_none(found)
-        return region
-    if _aggregate(stated) != "every" or not possible.is_change(stated):
+    """Return the values that are no difference worth the name: within 2 % of no change."""
+    if _aggregate(stated) != "every" or not is_change(stated):
         return None
     none = {"ratio": 1.0, "gain": 0.0}.get(stated.compare[-1].by)
     if none is None or {expected.low, expected.high} & {none} == set():
@@ -190,10 +189,86 @@ def _parsed(key: str, text: str, unit: str, values: Region) -> tuple[Region, lis
         region = parse_region(text, unit)
     except RejectedValueError as error:
         return Region(), [TableProblem((key,), error.reason, error.remedy)]
-    return region, list(possible.problems(key, region, values, text))
+    return region, list(_range_problems(key, region, values, text))
 
 
 def arms(stated: StatedClaim) -> Iterator[tuple[int, StatedClaim]]:
     """Yield each control arm as a claim of its own, with its index."""
     for index, arm in enumerate(stated.arm):
         yield index, stated.of_arm(arm)
+
+
+ANY = Region()
+POSITIVE = Region(low=0.0)
+SHARES = Region(0.0, 1.0)
+
+
+def cell_unit(stated: StatedClaim) -> str:
+    """Return the unit of a cell's value."""
+    if stated.estimate in {"variation", "success", "violation"} or stated.metric is None:
+        return PLAIN
+    if stated.trend or stated.knee or stated.flip:
+        return PLAIN
+    relative = any(contrast.by != "difference" for contrast in stated.compare)
+    return PLAIN if relative else METRICS[stated.metric].unit
+
+
+def is_change(stated: StatedClaim) -> bool:
+    """Return whether a cell's value is a change between treatments."""
+    shape = stated.trend or stated.knee or stated.flip
+    return bool(stated.compare) and not shape and stated.estimate in {"median", "mean"}
+
+
+def cell_range(stated: StatedClaim) -> Region:
+    """Return the values that a cell can have."""
+    if stated.trend:
+        return Region(-1.0, 1.0)
+    if stated.knee:
+        return ANY
+    if stated.flip or stated.estimate == "violation":
+        return SHARES
+    found = SHARES if stated.estimate == "success" else POSITIVE
+    for contrast in stated.compare:
+        if contrast.by == "difference" or found.low < 0:
+            found = ANY
+        elif contrast.by == "ratio":
+            found = POSITIVE
+        else:
+            lower = stated.metric is None or METRICS[stated.metric].better == "lower"
+            found = Region(high=1.0) if lower else Region(low=-1.0)
+    return found
+
+
+def estimate_range(stated: StatedClaim, cell: Region, cells: int) -> Region:
+    """Return the values that the whole estimate can have."""
+    if stated.share_in:
+        found = SHARES
+    elif stated.count_in:
+        found = Region(0.0, float(cells))
+    elif stated.rank_of:
+        found = Region(1.0, float(cells + 1))  # the cells are its rivals
+    elif stated.take == "spread":
+        found = Region(low=1.0)
+    else:
+        found = cell
+    if not (stated.minus or stated.minus_other):
+        return found
+    return Region(found.low - found.high, found.high - found.low)
+
+
+def _range_problems(key: str, region: Region, values: Region, text: str) -> Iterator[TableProblem]:
+    """Find a region that no value can meet, or that every value meets."""
+    if not region.meets(values.low, values.high):
+        reason = f"no estimate can lie in {text!r}: it is always {_described(values)}"
+        yield TableProblem((key,), reason, "correct the region or the estimate")
+    elif region.contains_all(values.low, values.high):
+        reason = f"every estimate lies in {text!r}, so that no result could contradict it"
+        yield TableProblem((key,), reason, "narrow the region")
+
+
+def _described(region: Region) -> str:
+    if math.isinf(region.high):
+        return f"at least {region.low:g}"
+    if math.isinf(region.low):
+        return f"at most {region.high:g}"
+    return f"between {region.low:g} and {region.high:g}"

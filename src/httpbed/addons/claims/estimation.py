@@ -9,11 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from httpbed.addons.claims import moderated, outlook, repetition
+from httpbed.addons.claims import repetition
 from httpbed.addons.claims import verdict as verdicts
 from httpbed.addons.claims.cells import CellLocation
 from httpbed.addons.claims.compiled import CompiledClaim
-from httpbed.addons.claims.counting import false_hypotheses
 from httpbed.addons.claims.region import Region
 from httpbed.addons.claims.verdict import Bracket, ClaimEstimate
 from httpbed.results.sample import Beyond, Bounded, Floats
@@ -64,22 +63,11 @@ class Estimator:
         Raises:
             TooFewBlocksError: A single cell has too few blocks.
         """
-        cells = [moderated.located(one.present) for one in sets]
+        cells = [repetition.located(one.present) for one in sets]
         side = max(verdicts.side_of(one, self.parts) for one in cells)
         bracket = self._bracket(cells, [one.missing for one in sets], side)
         values = [*self._cell_values(cells, sets)] if sum(map(len, cells)) > 1 else []
         return self._estimate(sets, cells, bracket, side), tuple(values)
-
-    def blocks_to_settle(self, sets: Sequence[CellSet]) -> int | None:
-        """Return about how many blocks would settle an open estimate."""
-
-        def is_settled(simulated: outlook.Sets) -> bool:
-            found = [CellSet(cells, [{}] * len(cells), 0) for cells in simulated]
-            whole, _ = self.estimate(found)
-            return verdicts.rule(whole, region(self.claim)) != "open"
-
-        present = [one.present for one in sets]
-        return outlook.blocks_to_settle(present, self.claim.stated.estimate, is_settled)
 
     def _bracket(
         self, sets: Sequence[Sequence[CellLocation]], missing: Sequence[int], side: float
@@ -100,18 +88,17 @@ class Estimator:
             ]
             sizes = len(sets[0]), len(sets[1])
             return Bracket(whole.value, *repetition.difference(numbers[0], numbers[1], sizes, side))
-        if self.claim.aggregate in {"largest", "smallest"}:
+        if self.claim.aggregate == "largest":
             drawn = [repetition.draws(one, stream) for stream, one in enumerate(sets)]
             pairs = itertools.product(*drawn)
-            extreme = _EXTREMES[self.claim.aggregate]
-            differences = [extreme(one, axis=1) - extreme(other, axis=1) for one, other in pairs]
+            differences = [one.max(axis=1) - other.max(axis=1) for one, other in pairs]
             return Bracket(whole.value, *_hull(differences, side))
         return whole
 
     def _aggregated(self, cells: Sequence[CellLocation], missing: int, side: float) -> Bracket:
         claim = self.claim
-        if claim.aggregate in {"largest", "smallest"}:
-            return self._extreme(cells, missing, side)
+        if claim.aggregate == "largest":
+            return self._largest(cells, missing, side)
         if claim.aggregate == "every" and not _counts_every(claim):
             (cell,) = cells
             return Bracket(cell.value, cell.low(side), cell.high(side))
@@ -130,17 +117,15 @@ class Estimator:
         offset = self.claim.offset
         return Bracket(Bounded(float(inside + offset)), low + offset, high + missing + offset)
 
-    def _extreme(self, cells: Sequence[CellLocation], missing: int, side: float) -> Bracket:
-        """Return the largest or smallest value of the cells, and bounds on it."""
-        is_largest = self.claim.aggregate == "largest"
-        value = (max if is_largest else min)((cell.value for cell in cells), key=_number)
-        low, high = _ends(cells, side, is_largest=is_largest)
+    def _largest(self, cells: Sequence[CellLocation], missing: int, side: float) -> Bracket:
+        """Return the largest value of the cells, and bounds on it."""
+        value = max((cell.value for cell in cells), key=_number)
+        # The lower end holds for any cell, the upper one for all.
+        low = max(one.low(side / len(cells)) for one in cells)
+        high = max(one.high(side) for one in cells)
         if len(cells) > 1 and _have_values(cells) and self.claim.stated.take != "spread":
-            extreme = _EXTREMES[self.claim.aggregate]
-            low, high = _hull([extreme(one, axis=1) for one in repetition.draws(cells)], side)
-        if missing:
-            low, high = (low, math.inf) if is_largest else (-math.inf, high)
-        return Bracket(value, low, high)
+            low, high = _hull([one.max(axis=1) for one in repetition.draws(cells)], side)
+        return Bracket(value, low, math.inf if missing else high)
 
     def _value(self, cell: CellLocation) -> Bounded:
         """Return the value by which a cell counts: a share's is what the medians give."""
@@ -192,9 +177,6 @@ class Estimator:
         return equal.contains_all(bracket.low, bracket.high)
 
 
-_EXTREMES = {"largest": np.max, "smallest": np.min}
-
-
 def region(claim: CompiledClaim) -> Region:
     """Return the region of the estimate; of a claim about every cell, that of their number."""
     if _counts_every(claim):
@@ -222,14 +204,6 @@ def _certain(cells: Sequence[CellLocation], inner: Region, side: float) -> tuple
     return false_hypotheses(inside, side), len(cells) - false_hypotheses(outside, side)
 
 
-def _ends(cells: Sequence[CellLocation], side: float, *, is_largest: bool) -> tuple[float, float]:
-    """Return bounds on the largest or smallest value: one end holds for all cells, one for any."""
-    any_side = side / len(cells)
-    if is_largest:
-        return max(one.low(any_side) for one in cells), max(one.high(side) for one in cells)
-    return min(one.low(side) for one in cells), min(one.high(any_side) for one in cells)
-
-
 def _hull(draws: Sequence[Floats], side: float) -> tuple[float, float]:
     ends = [np.quantile(one, [side, 1 - side]) for one in draws]
     return float(min(low for low, _ in ends)), float(max(high for _, high in ends))
@@ -242,3 +216,32 @@ def _difference(one: Bracket, other: Bracket) -> Bracket:
     beyond: Beyond = "?" if len(sides) > 1 else next(iter(sides), "")
     value = Bounded(one.value.value - other.value.value, beyond)
     return Bracket(value, one.low - other.high, one.high - other.low)
+
+
+def false_hypotheses(p_values: Floats, side: float) -> int:
+    """Return the lower bound on the number of false hypotheses, at error rate ``side``.
+
+    A claim about every cell of a set needs one error rate for all of them. The **partial
+    conjunction** test (Benjamini and Heller 2008, Biometrics 64) rejects "fewer than u of the m
+    hypotheses are false" by combining the m - u + 1 largest p-values. The largest u up to which
+    every test rejects is the bound. For u = m it is the largest p-value alone: that all cells lie
+    in a region needs no correction.
+
+    The p-values are combined by Simes' method, which holds under positive dependence (theorem 1
+    there): packets of a block are lost alike in all trials of a campaign.
+    """
+    above = np.flatnonzero(combined_p_values(p_values) > side)
+    return int(above[0]) if above.size else int(p_values.size)
+
+
+def combined_p_values(p_values: Floats) -> Floats:
+    """Return the p-values of "fewer than u are false" for u = 1 ... m."""
+    largest_first = np.sort(p_values)[::-1]
+    sizes = range(largest_first.size, 0, -1)
+    return np.array([_simes(largest_first[:size]) for size in sizes])
+
+
+def _simes(p_values: Floats) -> float:
+    smallest_first = np.sort(p_values)
+    ranks = np.arange(1, smallest_first.size + 1)
+    return float(np.min(smallest_first * smallest_first.size / ranks))

@@ -7,16 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from httpbed.addons.claims import blocks, compiled, estimation, least_blocks
+from httpbed.addons.claims import blocks, compiled, estimation
 from httpbed.addons.claims import cells as locations
+from httpbed.addons.claims import outlook as outlooks
 from httpbed.addons.claims import verdict as verdicts
-from httpbed.addons.claims.blocks import AbsentError
-from httpbed.addons.claims.campaign_samples import CampaignSamples
-from httpbed.addons.claims.cell_builder import ClaimCell, ClaimDesign
+from httpbed.addons.claims.blocks import AbsentError, CampaignSamples
+from httpbed.addons.claims.cell_builder import ClaimCell, ClaimDesign, leaves, treatments
 from httpbed.addons.claims.cells import CellLocation
 from httpbed.addons.claims.compiled import CompiledClaim
 from httpbed.addons.claims.estimation import CellSet, CellValue, Estimator
-from httpbed.addons.claims.quantity import leaves, treatments
 from httpbed.addons.claims.stated import ArmKind, StatedClaim
 from httpbed.addons.claims.verdict import ClaimEstimate, ClaimVerdict
 from httpbed.experiment.experiment import Experiment
@@ -197,7 +196,7 @@ class _Judge:
     def _least_blocks(self, parts: Sequence[StatedClaim]) -> int:
         """Return the fewest blocks with which claims that share the error rate can be settled."""
         found = [compiled.compile_claim(one, self._design) for one in parts]
-        return max(least_blocks.to_settle(one, len(parts)) for one in found)
+        return max(outlooks.to_settle(one, len(parts)) for one in found)
 
     def _arm(self, stated: StatedClaim, name: str, parts: int) -> ArmJudgement:
         try:
@@ -220,7 +219,7 @@ class _Judge:
             return ArmJudgement(name, verdict, str(error), treatments=own, elsewhere=elsewhere)
         verdict = verdicts.rule(found, estimation.region(claim))
         is_wanted = self._outlook and verdict == "open"
-        settle = estimator.blocks_to_settle(sets) if is_wanted else None
+        settle = outlooks.blocks_to_settle(estimator, sets) if is_wanted else None
         side = _side(claim, found, cells) if verdict == "contradicted" else ""
         return ArmJudgement(name, verdict, "", found, settle, own, elsewhere, cells, side)
 

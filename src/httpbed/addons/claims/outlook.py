@@ -1,20 +1,28 @@
-"""About how many blocks would settle an open claim: by simulation from its fitted cells.
+"""How many blocks would settle a claim: at least, and about.
 
-Blocks are drawn around the cells' estimates with their moderated variances, and with the
+**About.** Blocks are drawn around the cells' estimates with their moderated variances, and with the
 correlation of the blocks' residuals between cells. The same code judges each simulated campaign.
+
+**At least.** Exact intervals of few blocks are wide however well the blocks agree. For a single
+cell, the fewest blocks are found on ideal campaigns, in which all blocks agree, far on one side of
+the region's edge: some such campaign must be judged reproduced, and some contradicted. Several
+cells estimate their variances together, and have no such limit.
 """
 
 from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from httpbed.addons.claims import cells as locations
-from httpbed.addons.claims import moderated, repetition
+from httpbed.addons.claims import repetition, verdict
 from httpbed.addons.claims.cells import CellLocation
+from httpbed.addons.claims.compiled import CompiledClaim, cell_range
+from httpbed.addons.claims.estimation import CellSet, Estimator, region
+from httpbed.addons.claims.region import Region
 from httpbed.addons.claims.stated import BlockStatistic
 from httpbed.results.location import NoIntervalError
 
@@ -28,24 +36,29 @@ SEED = 20260102
 Sets = Sequence[Sequence[CellLocation]]
 
 
-def blocks_to_settle(
-    sets: Sets, statistic: BlockStatistic, is_settled: Callable[[Sets], bool]
-) -> int | None:
+def blocks_to_settle(estimator: Estimator, measured: Sequence[CellSet]) -> int | None:
     """Return about how many blocks would settle a claim; more than ``MOST_BLOCKS`` if those do not.
 
     None where cells have no values of blocks.
     """
+    sets = [one.present for one in measured]
     cells = [cell for one in sets for cell in one]
-    if any(len(cell.values) < moderated.LEAST_CELLS for cell in cells):
+    if any(len(cell.values) < repetition.LEAST_CELLS for cell in cells):
         return None
     tried = [one for one in NUMBERS if one > min(cell.n for cell in cells)]
 
     def is_enough(blocks: int) -> bool:
-        campaigns = _campaigns(sets, statistic, blocks)
-        return sum(not is_settled(one) for one in campaigns) <= MOST_OPEN
+        campaigns = _campaigns(sets, estimator.claim.stated.estimate, blocks)
+        return sum(_is_open(estimator, one) for one in campaigns) <= MOST_OPEN
 
     at = bisect.bisect_left(tried, True, key=is_enough)
     return tried[at] if at < len(tried) else MOST_BLOCKS + 1
+
+
+def _is_open(estimator: Estimator, simulated: Sets) -> bool:
+    found = [CellSet(cells, [{}] * len(cells), 0) for cells in simulated]
+    whole, _ = estimator.estimate(found)
+    return verdict.rule(whole, region(estimator.claim)) == "open"
 
 
 def _campaigns(sets: Sets, statistic: BlockStatistic, blocks: int) -> Iterator[Sets]:
@@ -70,3 +83,52 @@ def _campaigns(sets: Sets, statistic: BlockStatistic, blocks: int) -> Iterator[S
         except NoIntervalError:
             continue
         yield [[next(found) for _ in one] for one in sets]
+
+
+LEAST = verdict.LEAST_BLOCKS
+"""A claim about many cells could be settled with fewer, but no single cell of it."""
+MOST = 50
+
+
+def to_settle(claim: CompiledClaim, parts: int = 1) -> int:
+    """Return the fewest blocks; ``MOST`` if so many do not suffice.
+
+    ``parts`` is the number of claims that share the error rate.
+
+    Of a claim that subtracts cells of an unknown design, it is the number that any claim needs.
+    """
+    if claim.unknown or len(claim.cells) > 1 or claim.subtracted:
+        return LEAST
+    for blocks in range(LEAST, MOST):
+        if {"reproduced", "contradicted"} <= set(_ideal_verdicts(claim, blocks, parts)):
+            return blocks
+    return MOST
+
+
+def _ideal_verdicts(claim: CompiledClaim, blocks: int, parts: int) -> Iterator[str]:
+    in_range = cell_range(claim.stated)
+    (cell,) = claim.cells
+    for value in (_point(claim.cell_region, in_range), _outside(claim.cell_region, in_range)):
+        ideal = locations.ideal(cell.quantity, claim.stated.estimate, value, blocks)
+        try:
+            found, _ = Estimator(claim, blocks, parts).estimate([CellSet([ideal], [{}], 0)])
+        except NoIntervalError:
+            continue
+        yield verdict.rule(found, region(claim))
+
+
+def _point(region: Region, within: Region) -> float:
+    """Return a value well inside both regions."""
+    low, high = max(region.low, within.low), min(region.high, within.high)
+    if math.isfinite(low) and math.isfinite(high):
+        return (low + high) / 2
+    if math.isfinite(low):
+        return low + 1 + abs(low)
+    return high - 1 - abs(high) if math.isfinite(high) else 0.0
+
+
+def _outside(region: Region, within: Region) -> float:
+    """Return a possible value well outside a region."""
+    if region.high < within.high:
+        return _point(Region(low=region.high), within)
+    return _point(Region(high=region.low), within)

@@ -20,7 +20,7 @@ from httpbed.experiment.selection import OneOrSeveral, Selection, as_list
 ContrastKind = Literal["ratio", "gain", "difference"]
 BlockStatistic = Literal["median", "mean", "variation", "success", "violation", "correlation"]
 ArmKind = Literal["control", "reading", "negative control"]
-CellStatistic = Literal["largest", "smallest", "spread"]
+CellStatistic = Literal["largest", "spread"]
 ClaimId = Annotated[str, Field(pattern=spellings.CLAIM)]
 RegionText = Annotated[str, Field(min_length=1, max_length=80)]
 
@@ -51,8 +51,6 @@ class OtherCells(Value):
     Default: this experiment."""
     where: Selection = Field(default_factory=dict)
     """The treatments. Within this experiment, the levels replace those of the claim's ``where``."""
-    compare: Contrasts | None = None
-    """Contrasts between treatments. Default: the claim's."""
     over: list[FactorName] | None = None
     """The cells. Default: the claim's."""
 
@@ -137,15 +135,12 @@ class StatedClaim(Value):
     over: list[FactorName] = Field(default_factory=list)
     """The cells: each combination of the levels of these factors. Without a further key the claim
     is about every cell."""
-    conditions: list[Selection] = Field(default_factory=list)
-    """Further levels, one table for each condition: the cells are those of all conditions together.
-    """
     share_in: RegionText | None = None
     """Estimates the share of the cells whose values lie in this region."""
     count_in: RegionText | None = None
     """Estimates the number of the cells whose values lie in this region."""
     take: CellStatistic | None = None
-    """Estimates the largest or smallest value of the cells, or their spread: largest / smallest."""
+    """Estimates the largest value of the cells, or their spread: largest / smallest."""
     rank_of: Selection = Field(default_factory=dict)
     """Estimates the rank of this cell among all cells; 1 is the smallest value."""
     minus: Selection = Field(default_factory=dict)
@@ -155,9 +150,6 @@ class StatedClaim(Value):
     expect: RegionText | None = None
     """The region of values that support the claim: ``< 1``, ``>= 80 %``, ``8 s .. 10 s``, ``= 1``.
     """
-    no_difference: RegionText | None = None
-    """Values of a claim about a direction that are no difference worth the name. Default: for a
-    ratio or gain that is expected on one side of no change, within 2 % of it."""
     arm: list[ControlArm] = Field(default_factory=list)
     """Control arms: the claim is judged in each of them too."""
 
@@ -176,9 +168,7 @@ class StatedClaim(Value):
         """Return the claim about the other cells."""
         own = {} if other.experiment else self.where
         changes: dict[str, Any] = {"where": {**own, **other.where}, "minus": {}}
-        changes |= {"minus_other": None, "conditions": [], "arm": []}
-        if other.compare is not None:
-            changes["compare"] = other.compare
+        changes |= {"minus_other": None, "arm": []}
         if other.over is not None:
             changes["over"] = other.over
         return self.model_copy(update=changes)
