@@ -12,7 +12,7 @@ from httpbed.experiment import differences, parser
 from httpbed.experiment.design import design
 from httpbed.experiment.differences import Version
 from httpbed.experiment.document import SCENARIO_PARTS
-from httpbed.experiment.experiment import Experiment
+from httpbed.experiment.experiment import experiment_model
 from httpbed.experiment.trial import Trial
 from recorded import DEMO
 
@@ -21,7 +21,7 @@ def trials(clock: Clock | None = None) -> list[Trial]:
     """Return the design of the demo by a clock."""
     document = tomllib.loads(DEMO)
     header = {key: value for key, value in document.items() if key not in SCENARIO_PARTS}
-    return design(Experiment.model_validate(header).with_clock(clock), document)
+    return design(experiment_model().model_validate(header).with_clock(clock), document)
 
 
 def test_a_trial_by_the_real_clock_is_written_without_a_clock() -> None:

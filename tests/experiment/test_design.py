@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from httpbed.experiment.design import design
 from httpbed.experiment.document import SCENARIO_PARTS
-from httpbed.experiment.experiment import Experiment
+from httpbed.experiment.experiment import experiment_model
 from httpbed.experiment.trial import Trial
 from recorded import DEMO
 
@@ -18,7 +18,7 @@ def trials(*, seed: int = 1, replicates: int = 5) -> list[Trial]:
     """Return the design of the demo with another seed and size."""
     document = tomllib.loads(DEMO) | {"seed": seed, "replicates": replicates}
     header = {key: value for key, value in document.items() if key not in SCENARIO_PARTS}
-    return design(Experiment.model_validate(header), document)
+    return design(experiment_model().model_validate(header), document)
 
 
 def orders(made: list[Trial]) -> list[list[tuple[str, ...]]]:
@@ -78,5 +78,5 @@ def test_an_experiment_without_factors_has_one_treatment() -> None:
         DEMO.replace('{ factor = "loss" }', '"0 %"').replace('{ factor = "http_version" }', '"2"')
     )
     header = {"schema": 1, "name": "one", "question": "?", "replicates": 3, "seed": 1}
-    made = design(Experiment.model_validate(header), document)
+    made = design(experiment_model().model_validate(header), document)
     assert [trial.levels for trial in made] == [{}, {}, {}]

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from httpbed.experiment.check import AS_DRAWN, LATENESS, PROTOCOL
 from httpbed.experiment.document import SCENARIO_PARTS
-from httpbed.experiment.experiment import Experiment
+from httpbed.experiment.experiment import experiment_model
 from httpbed.experiment.metric import METRICS
 from httpbed.store.results import CHECK_FIELDS, OBSERVATION_FIELDS, TRIAL_FIELDS, Results
 
@@ -82,7 +82,7 @@ def campaign(
     """Make the results of a campaign; ``ends`` returns how each trial ends."""
     document = tomllib.loads(text)
     header = {key: part for key, part in document.items() if key not in SCENARIO_PARTS}
-    experiment = Experiment.model_validate(header)
+    experiment = experiment_model().model_validate(header)
     tables = _Tables(list(experiment.factors))
     planned = 0
     for block in range(1, experiment.blocks + 1):

@@ -44,7 +44,8 @@ def claims_of_each(
 
 
 def _own(results: Results) -> Sequence[StatedClaim]:
-    return results.stated_experiment.claims
+    claims: Sequence[StatedClaim] = results.stated_experiment.claims
+    return claims
 
 
 def _claims(results: Results, file: Path | None) -> Sequence[StatedClaim]:
@@ -58,8 +59,8 @@ def _claims(results: Results, file: Path | None) -> Sequence[StatedClaim]:
         if not experiment.claims:
             remedy = "write [[claim]] tables in a file and name it with --experiment"
             raise ConfigError([Mistake(str(results.directory), "has no claims", remedy)])
-        return experiment.claims
-    stated = _read(file).claims
+        return _own(results)
+    stated: Sequence[StatedClaim] = _read(file).claims
     if not stated:
         raise ConfigError([Mistake(str(file), "has no claims", "write [[claim]] tables in it")])
     design = judging.design_of(results.stated_experiment)

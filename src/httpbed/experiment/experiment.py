@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import Annotated, Literal
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, WithJsonSchema, create_model
 
-from httpbed.addons.claims.stated import StatedClaim
-from httpbed.addons.figures.stated import FactorNames, StatedFigure
 from httpbed.base import spellings
 from httpbed.base.clock import Clock
 from httpbed.base.units import Seconds
@@ -18,6 +17,8 @@ from httpbed.experiment.factorial import Exclusion, FactorName, Group, LevelText
 from httpbed.experiment.metric import METRICS
 from httpbed.experiment.replication import NumberOfBlocks, Replicates
 from httpbed.experiment.scenario import Scenario
+from httpbed.experiment.selection import FactorNames
+from httpbed.experiment.stated_tables import stated_tables
 
 SHORTEST_TIME_LIMIT_S = 600.0
 LONGEST_TIME_LIMIT_S = 86_400.0
@@ -89,13 +90,12 @@ class Experiment(Value):
     """Treatments that the design leaves out."""
     scales: dict[ScaleName, Scale] = Field(default_factory=dict)
     """How much of the design ``httpbed run --scale`` runs."""
-    figures: list[StatedFigure] = Field(default_factory=list, alias="figure", max_length=100)
-    """Figures that the report draws. They change nothing that runs."""
     report: ReportOptions = ReportOptions()
     """What the report shows first."""
-    claims: list[StatedClaim] = Field(default_factory=list, alias="claim", max_length=1000)
-    """What the experiment's results should show, with the values that support it. Claims change
-    nothing that runs."""
+
+    if TYPE_CHECKING:  # the tables of addons, by the names of their fields
+
+        def __getattr__(self, name: str) -> Any: ...
 
     def time_limit_s(self, scenario: Scenario) -> float:
         """Return the seconds after which a trial of this scenario has timed out."""
@@ -168,3 +168,21 @@ class Experiment(Value):
             name: [level for level in levels if level in used[name]]
             for name, levels in self.factors.items()
         }
+
+
+@cache
+def experiment_model() -> type[Experiment]:
+    """Return the model of an experiment file, with the tables that installed addons read."""
+    fields: dict[str, Any] = {
+        one.field: (
+            list[one.model],  # type: ignore[name-defined]
+            Field(
+                default_factory=list,
+                alias=one.name,
+                max_length=one.most,
+                description=one.meaning,
+            ),
+        )
+        for one in stated_tables()
+    }
+    return create_model("Experiment", __base__=Experiment, **fields)

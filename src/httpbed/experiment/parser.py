@@ -7,22 +7,16 @@ factor's level, where the author can correct it.
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import functools
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from httpbed.addons.claims import checking
-from httpbed.addons.claims.cell_builder import ClaimDesign
-from httpbed.addons.claims.stated import StatedClaim
-from httpbed.addons.figures import checking as figure_checking
-from httpbed.addons.figures.stated import StatedFigure
 from httpbed.base.errors import Mistake
 from httpbed.base.value import Value
 from httpbed.experiment import (
@@ -35,14 +29,12 @@ from httpbed.experiment import (
 from httpbed.experiment import document as documents
 from httpbed.experiment.alternatives import is_form
 from httpbed.experiment.document import SCENARIO_PARTS, ExperimentDocument, KeyPath
-from httpbed.experiment.experiment import Experiment
+from httpbed.experiment.experiment import Experiment, experiment_model
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.scenario_reader import ScenarioReader
 from httpbed.experiment.schema import experiment_schema
-from httpbed.experiment.treatment import treatment_key
+from httpbed.experiment.stated_tables import StatedTable, StatedTables, stated_tables
 from httpbed.experiment.workload_kinds import NO_SUCH_KIND
-
-Table = TypeVar("Table", bound=Value)
 
 WHOLE_FILE = "experiment file"
 """Place of a mistake that lies in no table."""
@@ -99,7 +91,10 @@ def read_stored(text: str) -> ParsedExperiment:
 
 
 def _of_valid(document: ExperimentDocument) -> ParsedExperiment:
-    experiment, mistakes = _header(document)
+    unread = unread_tables(document)
+    experiment, mistakes = _header(
+        {name: document[name] for name in document if name not in unread}
+    )
     if experiment:
         design = factorial_mistakes.readable(document, experiment.factors)
         if design.most() > design_size.MOST_TREATMENTS:
@@ -132,12 +127,11 @@ def _checked(document: ExperimentDocument) -> ParsedExperiment:
     treatments: tuple[dict[str, str], ...] = ()
     if design.most() <= design_size.MOST_TREATMENTS:
         treatments = design.treatments()
-        # Figures and claims select among treatments, which unreadable factors would distinguish.
-        whole = () if unreadable else treatments
-        mistakes += _figure_mistakes(document, factors, whole)
         mistakes += factorial_mistakes.mistakes(design, treatments)
         mistakes += _scenario_mistakes(document, experiment, treatments)
-        mistakes += _claim_mistakes(document, factors, whole)
+        if treatments and not unreadable:  # tables select among treatments, which those would tell
+            for table in stated_tables():
+                mistakes += _table_mistakes(document, table, factors, treatments)
     return ParsedExperiment(document, experiment, tuple(dict.fromkeys(mistakes)), treatments)
 
 
@@ -180,32 +174,40 @@ def _origin(
         path, first = ("factors", name, key, *path[len(reference) :]), first or reference
 
 
-def _figure_mistakes(
+def _table_mistakes(
     document: Mapping[str, Any],
+    stated: StatedTable,
     factors: Mapping[str, list[str]],
-    treatments: tuple[dict[str, str], ...],
+    treatments: Sequence[Mapping[str, str]],
 ) -> Iterator[Mistake]:
-    """Check the figures that can be read, whatever else is wrong with the file."""
-    if not treatments:
+    """Check an addon's tables that can be read, whatever else is wrong with the file.
+
+    ``_header`` has the mistakes of the others.
+    """
+    tables = document.get(stated.name)
+    readable, unread = dict[int, Value](), list[str]()
+    for index, table in enumerate(tables if isinstance(tables, list) else ()):
+        try:
+            readable[index] = stated.model.model_validate(table)
+        except ValidationError:
+            unread += [str(table.get("id"))] if isinstance(table, Mapping) else []
+    if not readable:
         return
-    figures = dict(_readable(document, "figure", StatedFigure))
-    for table, problem in figure_checking.problems(figures, factors, treatments):
-        path = (*table, *problem.at)
+    for place, problem in stated.problems(StatedTables(readable, unread, factors, treatments)):
+        path = (*place, *problem.at)
         yield Mistake(format_path(path), problem.reason, problem.remedy, path=path)
 
 
-def _readable(
-    document: Mapping[str, Any], key: str, kind: type[Table]
-) -> Iterator[tuple[int, Table]]:
-    """Yield tables without mistakes of their own, by index; ``_header`` has the others'."""
-    for index, table in enumerate(_tables(document, key)):
-        with contextlib.suppress(ValidationError):
-            yield index, kind.model_validate(table)
+def unread_tables(document: Mapping[str, Any]) -> list[str]:
+    """Name the tables of a valid experiment file that no installed addon reads, sorted."""
+    known = {info.alias or name for name, info in experiment_model().model_fields.items()}
+    others = document.keys() - known - set(SCENARIO_PARTS)
+    return sorted(name for name in others if _is_table(document[name]))
 
 
-def _tables(document: Mapping[str, Any], key: str) -> Sequence[Any]:
-    tables = document.get(key)
-    return tables if isinstance(tables, list) else ()
+def _is_table(value: Any) -> bool:
+    tables = value if isinstance(value, list) else [value]
+    return bool(tables) and all(isinstance(one, Mapping) for one in tables)
 
 
 def format_path(path: KeyPath) -> str:
@@ -218,7 +220,7 @@ def format_path(path: KeyPath) -> str:
 def _header(document: Mapping[str, Any]) -> tuple[Experiment | None, tuple[Mistake, ...]]:
     header = {key: value for key, value in document.items() if key not in SCENARIO_PARTS}
     try:
-        return Experiment.model_validate(header), ()
+        return experiment_model().model_validate(header), ()
     except ValidationError as error:
         return None, tuple(_mistake(document, detail, {}) for detail in error.errors())
 
@@ -266,26 +268,6 @@ def _factor_mistakes(
     for name in stated:
         if stated[name] in ([], {}):
             yield Mistake(f"factors.{name}", "has no level", "list at least one")
-
-
-def _claim_mistakes(
-    document: Mapping[str, Any],
-    factors: Mapping[str, list[str]],
-    treatments: Sequence[Mapping[str, str]],
-) -> Iterator[Mistake]:
-    """Check the claims that can be read, whatever else is wrong with the file."""
-    claims = dict(_readable(document, "claim", StatedClaim))
-    if not claims or not treatments:
-        return
-    design = ClaimDesign(factors, frozenset(map(treatment_key, treatments)))
-    unread = [
-        str(table.get("id"))
-        for index, table in enumerate(_tables(document, "claim"))
-        if index not in claims and isinstance(table, Mapping)
-    ]
-    for place, problem in checking.problems(claims, design, unread):
-        path = (*place, *problem.at)
-        yield Mistake(format_path(path), problem.reason, problem.remedy, path=path)
 
 
 def _scenario_mistakes(
@@ -371,6 +353,8 @@ def _mistake(
         reason = "is not a key of this table" if is_misplaced else "unknown key"
         close = difflib.get_close_matches(key, _known_keys(), n=1, cutoff=_SIMILAR)
         remedy = f"did you mean {close[0]!r}?" if close and not is_misplaced else "delete it"
+        if len(detail["loc"]) == 1 and not (close or is_misplaced) and _is_table(detail["input"]):
+            reason, remedy = "no installed addon reads this table", "delete it, or add the addon"
     elif detail["type"] == "missing":
         reason, remedy = "is missing", "add it"
     elif detail["type"] == "literal_error":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from httpbed.experiment.experiment import Experiment
+from httpbed.experiment.experiment import experiment_model
 from httpbed.experiment.field_docstrings import DocumentedSchema
 from httpbed.experiment.scenario import Scenario
 
@@ -19,7 +19,7 @@ REFERENCE = {
 
 def experiment_schema() -> dict[str, Any]:
     """Return the schema, in which every value of a scenario may be a reference to a factor."""
-    header = Experiment.model_json_schema(schema_generator=DocumentedSchema)
+    header = experiment_model().model_json_schema(schema_generator=DocumentedSchema)
     scenario = Scenario.model_json_schema(schema_generator=DocumentedSchema)
     definitions = {
         **header.pop("$defs", {}),

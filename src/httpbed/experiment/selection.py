@@ -31,6 +31,10 @@ LevelOrLevels = Annotated[
     list[LevelText], Field(min_length=1), BeforeValidator(as_list), OneOrSeveral()
 ]
 """One level of a factor, or several."""
+FactorNames = Annotated[
+    list[FactorName], Field(max_length=6), BeforeValidator(as_list), OneOrSeveral()
+]
+"""One factor, or several."""
 Selection = dict[FactorName, LevelOrLevels]
 """Levels of some factors."""
 

@@ -25,5 +25,6 @@ ADDON = Addon(
     ),
     provides={
         "report sections": ("httpbed.addons.claims.claims_section_report:SECTION",),
+        "tables of the experiment file": ("httpbed.addons.claims.claim_table:TABLE",),
     },
 )

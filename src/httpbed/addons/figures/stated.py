@@ -10,14 +10,10 @@ from httpbed.base import spellings
 from httpbed.base.value import Value
 from httpbed.experiment.factorial import FactorName, LevelText
 from httpbed.experiment.metric import METRICS
-from httpbed.experiment.selection import OneOrSeveral, Selection, as_list
+from httpbed.experiment.selection import FactorNames, OneOrSeveral, Selection, as_list
 
 FigureKind = Literal["bars", "lines", "grid", "cdf", "spans"]
 Statistic = Literal["mean", "median", "ratio of medians"]
-FactorNames = Annotated[
-    list[FactorName], Field(max_length=6), BeforeValidator(as_list), OneOrSeveral()
-]
-"""One factor, or several."""
 Selections = Annotated[list[Selection], BeforeValidator(as_list), OneOrSeveral()]
 """One table of levels, or several."""
 
