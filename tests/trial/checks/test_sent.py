@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
+from httpbed.experiment.check import FRAMES
+from httpbed.experiment.trial import Check
+from httpbed.trial.checks import bed, sent
 from httpbed.trial.evidence import AttemptEvidence
 from planted import broken, ending
-from recorded import H2_LOSS, checks, recorded_evidence
+from recorded import H2_LOSS, checks, judged_attempt, recorded_evidence
 
 NOTHING = {
     "stray_frames": 0,
@@ -31,21 +34,21 @@ MISUSE: dict[str, dict[str, int]] = {
 }
 
 
-def sending(side: int, sent: dict[str, int], **more: Any) -> AttemptEvidence:
+def sending(side: int, other: dict[str, int], **more: Any) -> AttemptEvidence:
     """Return an attempt in which one side also sent this."""
     observed = recorded_evidence(H2_LOSS)
     link: Any = copy.deepcopy(dict(observed.link)) | more
     for one in link["directions"]:
         one |= {"sent": NOTHING, "receive_drops": 0}
-    link["directions"][side]["sent"] = NOTHING | sent
+    link["directions"][side]["sent"] = NOTHING | other
     return replace(observed, link=link)
 
 
 @pytest.mark.parametrize("side", [CLIENT, SERVER])
-@pytest.mark.parametrize("sent", MISUSE.values(), ids=MISUSE)
-def test_misuse_is_the_senders_failure(sent: dict[str, int], side: int) -> None:
+@pytest.mark.parametrize("other", MISUSE.values(), ids=MISUSE)
+def test_misuse_is_the_senders_failure(other: dict[str, int], side: int) -> None:
     """Also if it broke a check of the bed: no attempt more."""
-    observed = sending(side, sent, **LOST_BY_BED)
+    observed = sending(side, other, **LOST_BY_BED)
     host = ("client", "server")[side]
     assert broken(observed) == {f"packets sent, {host}"}
     assert ending(observed).kind == "failed"
@@ -74,6 +77,24 @@ def test_a_connection_outside_the_experiment_is_its_openers_failure() -> None:
     reversed_ = hop | {"client": hop["server"], "server": hop["client"]}
     observed.link["connections"].append(reversed_)
     assert broken(observed) == {"packets sent, server"}
+
+
+@pytest.mark.parametrize("field", sent.ASTRAY)
+def test_a_frame_is_judged_once(field: str) -> None:
+    """The bed answers for those alone that no host with programs sent."""
+    observed = sending(CLIENT, {field: 2}, **{field: 2})
+    assert frames(observed).measured == 0
+    more = replace(observed, link={**observed.link, field: 3})
+    assert (frames(more).passed, frames(more).measured) == (False, 1)
+
+
+def frames(observed: AttemptEvidence) -> Check:
+    """Return the bed's check of frames, also where a part's packets excuse the bed."""
+    judged = judged_attempt(observed, H2_LOSS)
+    (check,) = [
+        one for one in bed.checks(judged.planned, judged.catalog, observed) if one.check == FRAMES.id
+    ]
+    return check
 
 
 def test_a_result_without_these_counts_has_no_such_check() -> None:

@@ -24,7 +24,7 @@ from httpbed.experiment.check import (
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Check
 from httpbed.programs.catalog import Catalog
-from httpbed.trial.checks import kernel
+from httpbed.trial.checks import kernel, sent
 from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.hops import HopPath, NetworkHop
 from httpbed.trial.plan import TrialPlan
@@ -54,7 +54,7 @@ def checks(planned: TrialPlan, catalog: Catalog, evidence: AttemptEvidence) -> I
         if not net.shaped:  # otherwise the emulator sends nothing
             yield _lateness(evidence.link)
         yield _backend(net, evidence.link)
-        yield _frames(evidence.link)
+        yield _frames(planned, evidence.link)
         yield _receive_drops(evidence.link)
         yield _pressure(evidence) if planned.trial.clock == "real" else _no_pressure()
         for hop in hops:
@@ -113,15 +113,11 @@ def _us(nanoseconds: int | None) -> int:
     return round((nanoseconds or 0) / 1e3)
 
 
-def _frames(link: Any) -> Check:
-    names = (
-        "oversize_frames",
-        "unstamped_frames",
-        "send_failures",
-        "stray_frames",
-        "malformed_packets",
-    )
-    counts = {name: link[name] for name in names}
+def _frames(planned: TrialPlan, link: Any) -> Check:
+    """Judge the frames for which no host with programs answers."""
+    names = ("oversize_frames", "unstamped_frames", "send_failures", *sent.ASTRAY)
+    of_programs = sent.astray(planned, link)
+    counts = {name: link[name] - of_programs[name] for name in names}
     figure = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items())
     total = sum(counts.values())
     return FRAMES.result(passed=total == 0, figure=figure, limit="none of each", measured=total)

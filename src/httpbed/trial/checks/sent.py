@@ -2,7 +2,8 @@
 
 A program may send what it likes. What it sends must not decide whether an attempt counts: one
 packet to an address that no host has would void an attempt that the program dislikes, and the next
-might be better. So the host that sent it answers for it, and the bed is not judged then.
+might be better. So the host that sent it answers for it, and the bed is not judged then. The bed
+answers for frames that no host with programs sent (:func:`astray`).
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from httpbed.trial.plan import TrialPlan
 MOST_FOREIGN_BYTES = 1 << 16
 """A kernel's own packets are far less: ICMP errors are limited to one per second and receiver
 (icmp(7)), at most 576 bytes each, and a join of a group is some 50 bytes."""
-MOST_FLOWS = 1 << 13
-"""As many as the emulator follows (``crates/wire/src/table.rs``). A page load has some dozens."""
+ASTRAY = ("stray_frames", "malformed_packets")
+"""Fields of frames that are no packets."""
 FLOOD_PACKETS = 20_000
 """A congestion control loses less than half of its packets in a full queue, for some round trips
 at the most. A program that lost more than half of so many packets has none."""
@@ -37,12 +38,13 @@ def checks(planned: TrialPlan, evidence: AttemptEvidence) -> Iterator[Check]:
         return
     foreign = _foreign(planned, evidence)
     most_flows = max(one["sent"]["flows"] for one in directions) if _crowded(directions) else None
-    for host in sorted(set(planned.scenario.hosts.values())):
-        wrong: list[str] = []
-        for number, one in enumerate(directions):
-            if planned.network.ends[number // 2][number % 2].host == host:
-                link = planned.network.topology.links[number // 2].name
-                wrong += _wrong(one, foreign[link, host], most_flows)
+    for host in _hosts(planned):
+        wrong = [
+            what
+            for one in directions
+            if one["from"] == host
+            for what in _wrong(one, foreign[one["link"], host], most_flows)
+        ]
         figure = "; ".join(wrong) or "nothing beside the experiment's connections"
         yield SENT.result(
             where=host,
@@ -50,6 +52,19 @@ def checks(planned: TrialPlan, evidence: AttemptEvidence) -> Iterator[Check]:
             figure=figure,
             limit=f"at most {units.format_size(MOST_FOREIGN_BYTES)} beside its connections",
         )
+
+
+def astray(planned: TrialPlan, link: Table) -> Counter[str]:
+    """Count the frames that hosts with programs sent and that are no packets, by their field."""
+    directions = [one for one in link["directions"] if one["from"] in _hosts(planned)]
+    return Counter(
+        {field: sum(one.get("sent", {}).get(field, 0) for one in directions) for field in ASTRAY}
+    )
+
+
+def _hosts(planned: TrialPlan) -> Sequence[str]:
+    """Name the hosts with programs."""
+    return sorted(set(planned.scenario.hosts.values()))
 
 
 def _crowded(directions: Sequence[Table]) -> bool:
@@ -67,7 +82,7 @@ def _wrong(direction: Table, foreign: int, most_flows: int | None) -> Iterator[s
     if (size := sent["other_bytes"] + foreign) > MOST_FOREIGN_BYTES:
         yield f"{units.format_size(size)} that belong to no connection of the experiment"
     if sent["flows"] == most_flows:
-        yield f"more than {MOST_FLOWS} connections"
+        yield f"{sent['flows']} connections, and more than the emulator follows"
     came = packets["in"] + direction["receive_drops"]
     refused = packets.get("queue_dropped", 0) + direction["receive_drops"]
     if came >= FLOOD_PACKETS and refused > came / 2:
