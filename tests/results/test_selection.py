@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 
@@ -92,6 +93,22 @@ def test_chance_refuses_at_most_at_the_stated_rate() -> None:
     assert found <= stats.binom.isf(1e-4, runs, selection.ERROR_RATE)
 
 
+def test_the_probability_is_that_of_all_orders_of_the_blocks() -> None:
+    """Of every way to place the trials of sets that differ in size and in disturbance."""
+    disturbed = [(2, 1), (3, 2), (4, 1), (3, 3)]
+    places = [range(trials) for trials, _ in disturbed]
+    draws = [
+        sum(place < repeated for place, (_, repeated) in zip(order, disturbed, strict=True))
+        for order in itertools.product(*places)
+    ]
+    for held in itertools.product([False, True], repeat=len(disturbed)):
+        own = [
+            selection._Part(*one, is_repeated=has) for one, has in zip(disturbed, held, strict=True)
+        ]
+        expected = sum(draw >= sum(held) for draw in draws) / len(draws)
+        assert selection._p_value(own) == pytest.approx(expected)
+
+
 def test_where_programs_do_not_vary_each_treatment_is_an_arm() -> None:
     """A program may dislike one network."""
     text = campaigns.VERSIONS.replace("http_version = { factor", "x = { factor").replace(
@@ -154,9 +171,9 @@ def test_a_program_gains_nothing_by_attempts_that_are_never_valid() -> None:
 
 def test_more_repeated_trials_are_never_less_suspicious() -> None:
     """The probability falls with each further trial of the arm."""
-    division = [selection._Division(3, 1, 1, 0)] * 6
+    part = selection._Part(3, 1, is_repeated=False)
     ps = [
-        selection._p_value([*[one._replace(own_repeated=1) for one in division[:k]], *division[k:]])
+        selection._p_value([part._replace(is_repeated=number < k) for number in range(6)])
         for k in range(7)
     ]
     assert ps[0] == pytest.approx(1.0)

@@ -7,12 +7,18 @@ displease it so selects its results. A machine that is disturbed hits all progra
 
 An **arm** is a combination of levels of the factors that choose programs (``roles``,
 ``competitors``). Trials of one block that differ in nothing but their arm are a **set**: they ask
-the same of the same machine at about the same time. If what makes attempts invalid takes no notice
-of the program, each division of the trials with an invalid attempt among the arms of a set is
-equally likely (the hypergeometric distribution), and sets are independent. So the number of an
-arm's trials with an invalid attempt has an exact distribution, given the number in each set (as in
-Mantel and Haenszel 1959). A trial counts once, however often it was repeated: the attempts at one
-trial follow each other and meet the same disturbance.
+the same of the same machine at about the same time. An arm has one trial in a set. A trial counts
+once, however often it was repeated: the attempts at one trial follow each other and meet the same
+disturbance.
+
+If what makes attempts invalid takes no notice of the program, each trial of a set is equally likely
+to be among its *k* of *m* that have an invalid attempt, so an arm's is with probability *k/m*. Sets
+are independent because the order of each block is drawn at random: whatever times of a block were
+disturbed, the draw decides which arm of each set ran then. So the number of an arm's trials with an
+invalid attempt, given *k* of each set, is a sum of independent Bernoulli variables with known
+probabilities (as in Mantel and Haenszel 1959), and its distribution is exact. Where trials run side
+by side, those that need much of the machine start later in their block, so the draw does not decide
+alone. A disturbance of a block's end then falls on such programs in several sets at a time.
 
 An arm is **selected** if so many trials as it has, or more, have a probability of at most 5 %
 divided by the number of arms (Bonferroni), and if its share exceeds that of the others in the same
@@ -27,11 +33,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
 
 from httpbed.experiment.document import program_factors
 from httpbed.experiment.treatment import TreatmentKey, treatment_key
@@ -59,13 +63,15 @@ class SelectedArm:
     treatments: frozenset[TreatmentKey]
 
 
-class _Division(NamedTuple):
-    """The trials of a set, and how many of them an arm has."""
+class _Part(NamedTuple):
+    """An arm's trial in a set of two or more trials."""
 
     trials: int
+    """Of the set, this one included."""
     repeated: int
-    own_trials: int
-    own_repeated: int
+    """How many of them have an invalid attempt."""
+    is_repeated: bool
+    """Whether the arm's trial is one of them."""
 
 
 def selected_arms(results: Results) -> tuple[SelectedArm, ...]:
@@ -76,17 +82,16 @@ def selected_arms(results: Results) -> tuple[SelectedArm, ...]:
     if len({_part(key, names, chosen) for _, key in repeated}) < 2:  # noqa: PLR2004 - one arm
         chosen = [*names]
     rest = [name for name in names if name not in chosen]
-    sets: dict[tuple[int, TreatmentKey], dict[TreatmentKey, list[bool]]] = {}
+    sets: dict[tuple[int, TreatmentKey], dict[TreatmentKey, bool]] = {}
     treatments = defaultdict[TreatmentKey, set[TreatmentKey]](set)
     for (block, key), is_repeated in repeated.items():
         arm = _part(key, names, chosen)
-        own = sets.setdefault((block, _part(key, names, rest)), {}).setdefault(arm, [])
-        own.append(is_repeated)
+        sets.setdefault((block, _part(key, names, rest)), {})[arm] = is_repeated
         treatments[arm].add(key)
-    divisions = _divisions(sets.values())
+    parts = _parts(sets.values())
     found = (
-        _selected(dict(zip(chosen, arm, strict=True)), own, treatments[arm], len(divisions))
-        for arm, own in divisions.items()
+        _selected(dict(zip(chosen, arm, strict=True)), own, treatments[arm], len(parts))
+        for arm, own in parts.items()
     )
     return tuple(one for one in found if one)
 
@@ -104,46 +109,32 @@ def _part(key: TreatmentKey, names: Sequence[str], chosen: Sequence[str]) -> Tre
     return tuple(level for name, level in zip(names, key, strict=True) if name in chosen)
 
 
-def _divisions(
-    sets: Iterable[Mapping[TreatmentKey, Sequence[bool]]],
-) -> dict[TreatmentKey, list[_Division]]:
+def _parts(sets: Iterable[Mapping[TreatmentKey, bool]]) -> dict[TreatmentKey, list[_Part]]:
     """Return each arm's part of the sets in which it has others beside it."""
-    found = defaultdict[TreatmentKey, list[_Division]](list)
+    found = defaultdict[TreatmentKey, list[_Part]](list)
     for one in sets:
-        trials, repeated = sum(map(len, one.values())), sum(map(sum, one.values()))
-        for arm, own in one.items() if len(one) > 1 else ():
-            found[arm].append(_Division(trials, repeated, len(own), sum(own)))
+        for arm, is_repeated in one.items() if len(one) > 1 else ():
+            found[arm].append(_Part(len(one), sum(one.values()), is_repeated))
     return found
 
 
 def _selected(
-    levels: Mapping[str, str],
-    own: Sequence[_Division],
-    treatments: Iterable[TreatmentKey],
-    arms: int,
+    levels: Mapping[str, str], own: Sequence[_Part], treatments: Iterable[TreatmentKey], arms: int
 ) -> SelectedArm | None:
-    repeated, trials = sum(one.own_repeated for one in own), sum(one.own_trials for one in own)
-    others = float(
-        np.mean([(one.repeated - one.own_repeated) / (one.trials - one.own_trials) for one in own])
-    )
-    if repeated / trials - others < LEAST_EXCESS or _p_value(own) * arms > ERROR_RATE:
+    repeated = sum(one.is_repeated for one in own)
+    others = float(np.mean([(one.repeated - one.is_repeated) / (one.trials - 1) for one in own]))
+    if repeated / len(own) - others < LEAST_EXCESS or _p_value(own) * arms > ERROR_RATE:
         return None
-    return SelectedArm(levels, repeated, trials, others, frozenset(treatments))
+    return SelectedArm(levels, repeated, len(own), others, frozenset(treatments))
 
 
-def _p_value(own: Sequence[_Division]) -> float:
+def _p_value(own: Sequence[_Part]) -> float:
     """Return the probability of so many repeated trials of an arm, or more."""
-    open_ = [one for one in own if 0 < one.repeated < one.trials]  # others say nothing
     chances = np.ones(1)
-    for one in open_:
-        chances = np.convolve(chances, _chances(one.trials, one.repeated, one.own_trials))
-    return float(chances[sum(one.own_repeated for one in open_) :].sum())
-
-
-@lru_cache(1024)
-def _chances(trials: int, repeated: int, own: int) -> Floats:
-    """Return the probabilities of 0 to ``own`` repeated trials among an arm's in a set."""
-    return np.asarray(stats.hypergeom.pmf(np.arange(own + 1), trials, repeated, own), dtype=float)
+    for one in own:
+        share = one.repeated / one.trials
+        chances = np.convolve(chances, [1 - share, share])
+    return float(chances[sum(one.is_repeated for one in own) :].sum())
 
 
 def in_words(arm: SelectedArm) -> str:

@@ -92,7 +92,9 @@ def frames(observed: AttemptEvidence) -> Check:
     """Return the bed's check of frames, also where a part's packets excuse the bed."""
     judged = judged_attempt(observed, H2_LOSS)
     (check,) = [
-        one for one in bed.checks(judged.planned, judged.catalog, observed) if one.check == FRAMES.id
+        one
+        for one in bed.checks(judged.planned, judged.catalog, observed)
+        if one.check == FRAMES.id
     ]
     return check
 
