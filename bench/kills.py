@@ -12,6 +12,7 @@ were. At the end the campaign's trials are read, and no value may be impossible.
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import random
 import signal
@@ -20,6 +21,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests/support"))
@@ -38,6 +40,7 @@ def main() -> int:
     words = _arguments()
     draw = random.Random(words.seed)  # noqa: S311 - which process and when, not a secret
     killed, wrong = Counter[str](), list[str]()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
     began = time.monotonic()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder = Path(name)
@@ -61,7 +64,7 @@ def _round(folder: Path, draw: random.Random, killed: Counter[str], jobs: str) -
     directory = folder / "campaign"
     before = finished(directory)
     seen = list[Sandbox]()
-    with Run(folder / "experiment.toml", directory, jobs=jobs) as run:
+    with ExitStack() as held, Run(folder / "experiment.toml", directory, jobs=jobs) as run:
         while True:
             sandbox = run.await_victim("init", {one.pids["outer"] for one in seen})
             if sandbox is None and seen:  # what asks programs for their versions is no trial
@@ -69,6 +72,7 @@ def _round(folder: Path, draw: random.Random, killed: Counter[str], jobs: str) -
             if sandbox is None:
                 return [f"the run ended by itself:\n{run.log[-2000:]}"]
             seen.append(sandbox)
+            _hold(sandbox, held)
             time.sleep(draw.uniform(0, 0.25))
             family = [
                 *process_tree.descendants(run.pid),
@@ -82,10 +86,17 @@ def _round(folder: Path, draw: random.Random, killed: Counter[str], jobs: str) -
             killed[victim.name] += 1
             if victim.name == "orchestrator":
                 break
-    left = [process_tree.holders(one.namespaces) for one in seen if not _is_gone(one)]
+        left = [process_tree.holders(one.namespaces) for one in seen if not _is_gone(one)]
     after = finished(directory)
     changed = [name for name, when in before.items() if after.get(name) != when]
     return [f"left: {what}" for what in left] + [f"changed: {name}" for name in changed]
+
+
+def _hold(sandbox: Sandbox, held: ExitStack) -> None:
+    """Hold a sandbox's namespaces: no other sandbox of this machine gets their numbers."""
+    for pid, name in itertools.product(sandbox.pids.values(), process_tree.NAMESPACES):
+        with suppress(OSError):
+            held.callback(os.close, os.open(f"/proc/{pid}/ns/{name}", os.O_RDONLY))
 
 
 def _is_gone(sandbox: Sandbox) -> bool:

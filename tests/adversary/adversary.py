@@ -1,6 +1,6 @@
 """A program under test that attacks the bed, then does its work as a client or as a server.
 
-    python3 adversary.py ATTACK client ADDRESS NAME CA PATH=FILE
+    python3 adversary.py ATTACK client HTTP_VERSION ADDRESS NAME CA PATH=FILE ...
     python3 adversary.py ATTACK server CERTIFICATE KEY CONTENT
 
 Every attack is bounded in count and time.
@@ -11,66 +11,70 @@ from __future__ import annotations
 import http.server
 import json
 import os
-import re
 import socket
 import ssl
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import attacks
+import http1
+import http2
 import misuse
+import pairs
 import sending
 import traffic
 
 
-def client(attack: str, address: str, name: str, authority: str, request: str) -> None:
-    """Fetch a file over HTTP/1.1, and report it as httpbed's own clients do."""
-    haste = traffic.HASTES.get(attack, traffic.patient)
-    path, _, file = request.partition("=")
+def client(
+    attack: str, version: str, address: str, name: str, authority: str, *requests: str
+) -> None:
+    """Fetch files over one connection, and report them as httpbed's own clients do."""
+    haste = {**traffic.HASTES, **pairs.HASTES}.get(attack, traffic.patient)
+    read = pairs.READERS.get(attack, lambda: pairs.whole)()
+    paths, files = zip(*(request.split("=") for request in requests), strict=True)
     context = ssl.create_default_context(cafile=authority)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.set_alpn_protocols(["h2" if version == "2" else "http/1.1"])
+    source = traffic.source(attack, address)
     began = time.monotonic()
     with (
-        socket.create_connection((address, 443)) as plain,
+        socket.create_connection((address, 443), None, source) as plain,
         context.wrap_socket(plain, server_hostname=name) as connection,
     ):
-        version, cipher = connection.version(), connection.cipher()
-        asked = f"GET {path} HTTP/1.1\r\nHost: {name}\r\nConnection: close\r\n\r\n"
-        connection.sendall(asked.encode())
-        answer = b""
-        haste(connection, 0)
-        for chunk in chunks(connection):
-            answer += chunk
-            haste(connection, len(answer))
-    head, _, body = answer.partition(b"\r\n\r\n")
-    Path(file).write_bytes(body)
-    told = {
-        "http_version": "1.1",
-        "status": int(re.split(rb"\s", head, maxsplit=2)[1]),
-        "body_bytes": len(body),
-        "tls_version": version,
-        "cipher": cipher[0] if cipher else "",
-        "resumed": False,
-        "path": path,
-        "began_s": 0.0,
-        "ended_s": time.monotonic() - began,
-    }
-    print(json.dumps(told), flush=True)
+        used, cipher = connection.version(), connection.cipher()
+        connection.settimeout(pairs.PATIENCE_S.get(attack))
+        answers = (http2 if version == "2" else http1).fetch(connection, name, paths, haste)
+    for path, file, (status, sent) in zip(paths, files, answers, strict=True):
+        body = read(sent)
+        Path(file).write_bytes(body)
+        told = {
+            "http_version": version,
+            "status": status,
+            "body_bytes": len(body),
+            "tls_version": used,
+            "cipher": cipher[0] if cipher else "",
+            "resumed": False,
+            "path": path,
+            "began_s": 0.0,
+            "ended_s": time.monotonic() - began,
+        }
+        print(json.dumps(told), flush=True)
 
 
-def chunks(connection: ssl.SSLSocket) -> Iterator[bytes]:
-    """Read a connection to its end."""
-    while chunk := connection.recv(65536):
-        yield chunk
-
-
-def server(certificate: str, key: str, content: str) -> None:
+def server(attack: str, certificate: str, key: str, content: str) -> None:
     """Serve the files over HTTP/1.1."""
 
     class Handler(http.server.SimpleHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            if not (answer := pairs.ANSWERS.get(attack)):
+                return super().do_GET()
+            self.log_request()
+            body = Path(content + self.path).read_bytes()
+            self.close_connection = True
+            return answer(self.wfile, body, self.client_address[0])
 
         def log_request(self, *_: object) -> None:
             length = os.path.getsize(content + self.path)
@@ -97,11 +101,11 @@ def main() -> None:
     elif attack in misuse.MISUSE:
         misuse.MISUSE[attack]()
     elif attack in traffic.SENDERS:
-        traffic.SENDERS[attack](words[0])
+        traffic.SENDERS[attack](words[1])
     if role == "client":
         client(attack, *words)
     else:
-        server(*words)
+        server(attack, *words)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ client's own side before the answer has arrived.
 
 from __future__ import annotations
 
+import fcntl
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ SOL_UDP, SO_TXTIME, SCM_TXTIME = 17, 61, 61
 CLOCK_MONOTONIC = 1
 MPTCP, UDPLITE, SCTP, DCCP = 262, 136, 132, 33
 DCCP_KIND = 6
+SIOCGIFADDR, SIZEOF_IFREQ = 0x8915, 40
 SERVER_PORTS = range(1, 65536)
 
 
@@ -47,6 +49,23 @@ def finish(connection: socket.socket) -> None:
 HASTES: dict[str, Callable[[socket.socket, int], None]] = {
     haste.__name__: haste for haste in (half_close, half_close_midway)
 }
+
+
+def source(attack: str, server: str) -> tuple[str, int] | None:
+    """Return the address to connect from: with ``other_link`` that of the other access link."""
+    if attack != "other_link":
+        return None
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+        own = [address(udp, name) for _, name in socket.if_nameindex() if name != "lo"]
+        udp.connect((server, 9))
+        preferred = udp.getsockname()[0]
+    return next(one for one in own if one != preferred), 0
+
+
+def address(udp: socket.socket, interface: str) -> str:
+    """Return an interface's address."""
+    name = interface.encode().ljust(SIZEOF_IFREQ, b"\0")
+    return socket.inet_ntoa(fcntl.ioctl(udp, SIOCGIFADDR, name)[20:24])
 
 
 def neighbour(server: str) -> None:

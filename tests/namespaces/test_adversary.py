@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from burning import BURNT_S, ORPHANS
-from hostile import attacked
+from hostile import attacked, least_s
 from httpbed.programs import recipe
 from httpbed.trial import parts
 from real_runs import check, values
@@ -28,16 +27,6 @@ REFUSED = (
 )
 """Attacks that reach for something: the kernel refuses each way of them."""
 RESTARTED = 'retry = "restart"\nknobs = {{ attack = "{attack}" }}'
-RATE_BIT_S, DELAY_S = 10e6, 0.005
-PROXIED = {
-    "way": ("client", "proxy", "server"),
-    "roles": 'proxies = [{ implementation = "haproxy", http_version = "1.1" }]',
-}
-
-
-def least_s(size: int) -> float:
-    """Return what a file of this size takes at least on the link."""
-    return size * 8 / RATE_BIT_S + 2 * DELAY_S
 
 
 @pytest.fixture(autouse=True)
@@ -57,49 +46,6 @@ def test_an_attack_on_the_bed_is_refused(tmp_path: Path, attack: str, role: str)
     assert found.succeeded() == []
     assert (found.outcome, found.attempts) == ("completed", 1)
     assert values(found.record)["request_time"] >= least_s(100_000)
-
-
-@pytest.mark.parametrize(
-    ("haste", "size", "more"),
-    [
-        ("half_close", 10**6, {}),
-        ("half_close", 20_000, {}),
-        ("half_close", 10**6, {"loss": "4 %"}),
-        ("half_close_midway", 10**6, {}),
-        ("half_close", 300_000, PROXIED),
-    ],
-)
-def test_a_client_that_closes_its_side_early_gains_no_time(
-    tmp_path: Path, haste: str, size: int, more: dict[str, Any]
-) -> None:
-    """Caddy answers after the client's FIN; the request lasts until the answer has arrived."""
-    found = attacked(tmp_path, haste, **{"server": "caddy", "size": f"{size} B", **more})
-    if found.outcome == "completed":
-        assert values(found.record)["request_time"] >= least_s(size)
-    else:  # a proxy may take the FIN for the client's end
-        assert more == PROXIED
-        assert (found.outcome.partition(":")[0], found.attempts) == ("failed", 1)
-
-
-@pytest.mark.parametrize("server", ["nginx", "caddy"])
-@pytest.mark.parametrize("silent_from", [0, 9000])
-def test_a_quic_client_that_falls_silent_gains_no_time(
-    tmp_path: Path, server: str, silent_from: int
-) -> None:
-    """A handshake and a request take two round trips, whether or not the client acknowledges."""
-    found = attacked(
-        tmp_path,
-        "none",
-        client="silent-quic",
-        versions=("3",),
-        server=server,
-        congestion_control={"nginx": "cubic", "caddy": "reno"}[server],
-        size="10 kB",
-        delay="50 ms",
-        on_client=f'knobs = {{ silent_from = "{silent_from}" }}',
-    )
-    assert found.outcome == "completed"
-    assert values(found.record)["request_time"] >= 4 * 0.05 + 10_000 * 8 / RATE_BIT_S
 
 
 @pytest.mark.parametrize("attack", ["neighbour", "flows", "flood", "fragments"])

@@ -71,9 +71,11 @@ def namespaces(pid: int) -> frozenset[str]:
 
 
 def holders(of: frozenset[str]) -> dict[str, list[str]]:
-    """Return the processes that hold one of these namespaces, as members or by an open file."""
+    """Return the other processes that hold one of these namespaces, or have it open."""
     found: dict[str, list[str]] = {}
     for process in _processes():
+        if process.pid == os.getpid():
+            continue
         places = [f"/proc/{process.pid}/ns/{name}" for name in NAMESPACES]
         with contextlib.suppress(OSError):
             places += [

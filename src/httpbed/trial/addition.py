@@ -69,6 +69,14 @@ class AddedEvidence:
         """Return when the client's links had no address."""
         return {}
 
+    def taken(self, link: str) -> int | None:
+        """Return the bytes of IP packets that a link delivered to an address that it lost.
+
+        None if it lost none, or if that is not known.
+        """
+        del link
+        return None
+
     def moves(self) -> int | None:
         """Return how often the client's network changed; None if it could not."""
         return None

@@ -94,6 +94,11 @@ class AttemptEvidence:
         """Return when a link had no address, in ns since the emulator's start."""
         return [span for one in self.added.values() for span in one.absent().get(link, ())]
 
+    def most_taken(self, link: str, unknown: int) -> int:
+        """Return the bytes that a link delivered while it had an address, if it lost one."""
+        taken = (one.taken(link) for one in self.added.values())
+        return min((size for size in taken if size is not None), default=unknown)
+
     @property
     def client(self) -> Exit | None:
         """How the client ended; None if it did not start."""

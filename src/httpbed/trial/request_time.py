@@ -9,10 +9,15 @@ repetition, which was under way when the client closed. It is one if
 * the client had received the length of the bodies by then, and
 * the server sent no large datagram after it had heard from the client for the last time: a client
   that ends without a word is not believed, because its server repeats what it did not acknowledge.
+
+A client that hands over loses an address. What a link then delivers to that address is no part of
+its bodies, but shows that the answer had not ended before: it lasted until the address was gone, at
+least.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -51,7 +56,10 @@ def received(hops: Sequence[NetworkHop], evidence: AttemptEvidence) -> int:
     """
     connections = [one for hop in hops for one in hop.near(evidence.connections)]
     if all("answer_bytes" in one for one in connections):
-        return sum(int(one["answer_bytes"]) for one in connections)
+        sizes = Counter[str]()
+        for one in connections:
+            sizes[one["link"]] += int(one["answer_bytes"])
+        return sum(min(size, evidence.most_taken(link, size)) for link, size in sizes.items())
     sides = {path.downstream for hop in hops for path in hop.paths}
     return sum(int(evidence.link["directions"][one]["bytes"]["delivered"]) for one in sides)
 
@@ -63,10 +71,9 @@ def _closed_ns(connection: Connection) -> int:
 def _answered_ns(connection: Connection, evidence: AttemptEvidence, *, is_whole: bool) -> int:
     """Return when the answer had arrived; results of older emulators do not tell."""
     at_ns = connection.get("answer_last_ns")
-    is_repetition = is_whole and connection["protocol"] == "udp"
-    if at_ns is None or is_repetition or _is_to_nobody(connection["link"], at_ns, evidence):
+    if at_ns is None or (is_whole and connection["protocol"] == "udp"):
         return 0
-    return int(at_ns)
+    return _taken_ns(connection["link"], int(at_ns), evidence)
 
 
 def _is_whole(hop: NetworkHop, evidence: AttemptEvidence, size: int) -> bool:
@@ -89,7 +96,9 @@ def _went_on(connection: Connection) -> bool:
     return heard_ns is not None and large_ns is not None and large_ns > heard_ns
 
 
-def _is_to_nobody(link: str, at_ns: int, evidence: AttemptEvidence) -> bool:
-    """Whether the client's address on a link was gone, so that nobody got a delivery."""
-    since_ns = at_ns - evidence.link["started_ns"]
-    return any(gone_ns <= since_ns <= back_ns for gone_ns, back_ns in evidence.absences(link))
+def _taken_ns(link: str, at_ns: int, evidence: AttemptEvidence) -> int:
+    """Return when the client can have taken a delivery last: before its address was gone."""
+    started_ns = int(evidence.link["started_ns"])
+    spans = evidence.absences(link)
+    inside = (gone for gone, back in spans if gone <= at_ns - started_ns <= back)
+    return next((started_ns + gone_ns for gone_ns in inside), at_ns)

@@ -104,6 +104,11 @@ class HandoverEvidence(AddedEvidence):
         """Return when the client's links had no address."""
         return self.absences
 
+    def taken(self, link: str) -> int | None:
+        """Return what a link delivered while it had an address; None if it never lost it."""
+        bins = self.deliveries.get(link)
+        return sum(bins.values()) if bins and self.absences.get(link) else None
+
     def moves(self) -> int:
         """Return how many hand-overs took place."""
         return len(self.changes)
