@@ -140,9 +140,9 @@ def test_a_pair_that_sends_less_than_the_bodies_has_failed(
 
 def test_a_pair_that_sends_the_body_as_farewells_gains_no_time(tmp_path: Path) -> None:
     """Records of a farewell's size are an answer if there are many."""
-    found = attacked(tmp_path, "small_records", "pair")
+    found = attacked(tmp_path, "small_records", "pair", size="500 kB")
     assert found.outcome == "completed"
-    assert gained_nothing(found, least_s(100_000))
+    assert gained_nothing(found, least_s(500_000))
 
 
 def test_what_comes_for_an_address_that_is_gone_is_no_body(tmp_path: Path) -> None:
