@@ -22,7 +22,7 @@ import statistics
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -30,7 +30,7 @@ from typing import Self
 
 from httpbed.addons.audit import judgement
 from httpbed.addons.audit.judgement import AuditedTreatment
-from httpbed.bed.machine import backend
+from httpbed.bed.machine import backend, pressure
 from httpbed.campaign import parallelism, preparation
 from httpbed.campaign import run as campaign_run
 from httpbed.campaign.parallelism import ONE, Parallelism
@@ -266,9 +266,7 @@ def _row(name: str, found: Measured) -> str:
 
 def available_mb() -> float:
     """Return the memory that programs may still use."""
-    lines = Path("/proc/meminfo").read_text().splitlines()
-    values: Iterator[str] = (line.split()[1] for line in lines if line.startswith("MemAvailable"))
-    return int(next(values)) * 1024 / 1e6
+    return pressure.available_bytes() / 1e6
 
 
 if __name__ == "__main__":

@@ -53,6 +53,18 @@ def test_of_attempts_that_need_more_than_there_is_one_runs() -> None:
     assert asyncio.run(run()) == 1
 
 
+def test_without_memory_for_another_attempt_one_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each starts when the one before has ended."""
+    monkeypatch.setattr(pressure, "available_bytes", lambda: admission.LEAST_AVAILABLE_BYTES - 1)
+
+    async def run() -> int:
+        admitted = Admission(ADAPTED)
+        await ended(admitted, 0.0, cpus=0.2)
+        return await most_at_once(admitted, [LIGHT] * 5)
+
+    assert asyncio.run(run()) == 1
+
+
 def test_an_attempt_that_needs_much_runs_beside_some_that_need_little() -> None:
     """It does not wait until the last of them has ended."""
 

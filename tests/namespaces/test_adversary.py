@@ -7,6 +7,7 @@ without one of the layers of the sandbox (docs/concepts/isolation.md).
 from __future__ import annotations
 
 import json
+import resource
 from pathlib import Path
 
 import pytest
@@ -114,13 +115,21 @@ def test_room_without_a_name_is_bounded_and_returned(tmp_path: Path, attack: str
 
 
 def test_the_cpu_time_of_orphans_is_that_of_their_part(tmp_path: Path) -> None:
-    """Neither the program's own time lacks it, nor the trial's beside that of others."""
+    """It is in the program's own time, in the trial's, and in that of httpbed's descendants."""
+    before_s = of_children_s()
     found = attacked(tmp_path, "orphans")
     evidence = json.loads((found.artifacts / "evidence.json").read_text())
     burnt_s = ORPHANS * BURNT_S
     assert evidence["exits"]["client"]["cpu_s"] >= burnt_s
     # The last reading of the watch is a twentieth of its length before its end, at most.
     assert evidence["pressure"]["ran_s"] >= 0.7 * burnt_s
+    assert of_children_s() - before_s >= burnt_s
+
+
+def of_children_s() -> float:
+    """Return the CPU time that the kernel counts for this process's ended descendants."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def test_a_server_cannot_choose_another_congestion_control(tmp_path: Path) -> None:

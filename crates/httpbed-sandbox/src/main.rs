@@ -139,6 +139,9 @@ fn run() -> Result<ExitCode, Failure> {
             Event::Ready.send();
             let leftover = input.buffer().to_vec();
             session::serve(&leftover, io::stdin().as_fd(), around, parts).step("serve requests")?;
+            // When a first process ends, the kernel discards the CPU time of what it kills then. The caller's own
+            // account has what is waited for here.
+            children::end_all();
             Ok(ExitCode::SUCCESS)
         }
     }

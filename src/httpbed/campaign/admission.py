@@ -17,6 +17,10 @@ the others, and does not exceed the tolerance of one under way. So where downloa
 are mixed and the machine is full, many downloads of a block run before its page loads. The next
 block waits until all attempts of a block have started.
 
+What programs write is memory of this machine, too (``docs/concepts/isolation.md``). Most write
+little of what they may, so their bounds are not added up: an attempt starts beside others if the
+memory that is available then has room for the most that one attempt's programs may write.
+
 A mean does not show that a set-up needs a whole CPU. So attempts start one after the other, with
 the time of a set-up between them. A mean does not show either that a page load needs all CPUs while
 the browser starts and lays out, and nearly none while it waits for the network. So a sensitive
@@ -64,6 +68,9 @@ LOOK_S = 0.2
 MOST_WAIT_S = 1.0
 """Longest wait for idle CPUs, about as long as a set-up or judging takes; no other attempt starts
 meanwhile."""
+LEAST_AVAILABLE_BYTES = 5 * 2**28
+"""More than the files of a client and a server may take in memory (1.13 GiB without bodies):
+a part's folder has 64 MiB, its other files 512 MiB."""
 SETUP_S = 0.1
 """CPU time of an attempt's set-up."""
 
@@ -210,7 +217,10 @@ class Admission:
             return first
         if len(self._running) >= self.parallelism.most:
             return None
-        return self._first_that_fits(first.block) if self._adapts else first
+        if not self._adapts:
+            return first
+        has_room = pressure.available_bytes() >= LEAST_AVAILABLE_BYTES
+        return self._first_that_fits(first.block) if has_room else None
 
     def _first_that_fits(self, block: int) -> _Waiting | None:
         others, demands = self._demanded(), self._demands

@@ -60,6 +60,13 @@ def _seconds(line: list[str], column: int) -> float:
     return int(line[column]) / os.sysconf("SC_CLK_TCK")
 
 
+def available_bytes() -> int:
+    """Return the memory that programs may still use without swapping (proc(5), MemAvailable)."""
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    kib = next(line.split()[1] for line in lines if line.startswith("MemAvailable:"))
+    return int(kib) * 1024
+
+
 def killed_for_memory() -> int:
     """Return the number of out-of-memory kills since boot; 0 before Linux 4.13."""
     try:
