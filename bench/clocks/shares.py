@@ -6,6 +6,9 @@ curl fetches a file from nginx at 10 Mbit/s. Each guest has a processor of its o
 runs, so that the seconds of a phase are those of this machine's CPU. The phases are those of
 ``trial.json``, with what comes before and after them. The memory is what the machine lacks at the
 most while the guest runs; the page cache does not count.
+
+Time in a guest passes only when all its programs wait. So a phase in which one waits has the work
+of the others: ``ping`` has the start of the server, which began in ``network``.
 """
 
 from __future__ import annotations
