@@ -23,11 +23,11 @@ from pathlib import Path
 
 from bench.clocks.grid import Stack
 
+from httpbed.base.clock import NS
+from httpbed.bed.machine import backend
 from httpbed.campaign import parallelism, preparation, run
 from httpbed.campaign.run import OpenRun
-from httpbed.experiment.clock import NS
 from httpbed.experiment.trial import Record
-from httpbed.host import backend
 from httpbed.programs import catalog as catalogs
 from httpbed.trial import evidence, request_time
 from httpbed.trial.evidence import AttemptEvidence

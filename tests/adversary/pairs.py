@@ -9,7 +9,7 @@ from __future__ import annotations
 import socket
 import zlib
 from collections.abc import Callable, Iterator
-from typing import BinaryIO
+from io import BufferedIOBase
 
 import traffic
 
@@ -18,7 +18,7 @@ DATAGRAM_BYTES = 1000
 SMALL_RECORD_BYTES = 100
 SILENCE_S = 1.0
 LATE_BYTES, LATE_S = 10_000, 1.0
-Answer = Callable[[BinaryIO, bytes, str], None]
+Answer = Callable[[BufferedIOBase, bytes, str], None]
 """Writes an answer with a body to a client, whose address is the last argument."""
 
 
@@ -32,27 +32,27 @@ def parts(body: bytes, size: int) -> Iterator[bytes]:
     return (body[begin : begin + size] for begin in range(0, len(body), size))
 
 
-def compressed(to: BinaryIO, body: bytes, address: str) -> None:
+def compressed(to: BufferedIOBase, body: bytes, address: str) -> None:
     """Send a third of the bytes, from which the client makes the file."""
     del address
     small = zlib.compress(body)
     to.write(head(len(small)) + small)
 
 
-def padded(to: BinaryIO, body: bytes, address: str) -> None:
+def padded(to: BufferedIOBase, body: bytes, address: str) -> None:
     """Send these, and make up the length with what the client need not wait for."""
     del address
     to.write(head(len(body)) + zlib.compress(body).ljust(len(body), b"."))
 
 
-def small_records(to: BinaryIO, body: bytes, address: str) -> None:
+def small_records(to: BufferedIOBase, body: bytes, address: str) -> None:
     """Send the body in TLS records that each look like a farewell."""
     del address
     to.write(head(len(body)))
     to.writelines(parts(body, SMALL_RECORD_BYTES))
 
 
-def aside(to: BinaryIO, body: bytes, address: str) -> None:
+def aside(to: BufferedIOBase, body: bytes, address: str) -> None:
     """Send the body in datagrams to another port."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
         for datagram in parts(body, DATAGRAM_BYTES):

@@ -11,6 +11,7 @@ import pytest
 from httpbed.trial import request_time
 from httpbed.trial.evidence import AttemptEvidence
 from recorded import HANDED_OVER, planned, recorded_evidence
+from recorded_handover import own
 
 (HOP,) = planned(HANDED_OVER).hops
 LEFT = "wifi"
@@ -23,20 +24,19 @@ def lost(at_ms: int, gone_ms: int, answer_bytes: int = 0) -> AttemptEvidence:
     Both times are since the emulator's start.
     """
     observed = recorded_evidence(HANDED_OVER)
-    assert observed.handover is not None
     link: Any = copy.deepcopy(dict(observed.link))
     for one in link["connections"]:
-        own = one["link"] == LEFT
+        left = one["link"] == LEFT
         one |= {
-            "client_close_ns": one["client_first_ns"] + 30 * MS if own else None,
+            "client_close_ns": one["client_first_ns"] + 30 * MS if left else None,
             "client_last_ns": one["client_first_ns"] + 30 * MS,
-            "answer_last_ns": link["started_ns"] + at_ms * MS if own else None,
-            "answer_bytes": answer_bytes if own else 0,
+            "answer_last_ns": link["started_ns"] + at_ms * MS if left else None,
+            "answer_bytes": answer_bytes if left else 0,
             "protocol": "tcp",
         }
     absences = {LEFT: [(gone_ms * MS, 10**18)]}
-    handover = replace(observed.handover, absences=absences)
-    return replace(observed, link=link, handover=handover)
+    lacking = replace(own(observed), absences=absences)
+    return replace(observed, link=link).with_added(lacking)
 
 
 def ended_ms(observed: AttemptEvidence) -> float:
@@ -53,6 +53,6 @@ def test_an_answer_lasts_until_the_address_is_gone() -> None:
 
 def test_what_comes_after_the_address_is_gone_is_no_body() -> None:
     """The link's deliveries until then bound what the client received."""
-    taken = sum(lost(900, 900).deliveries[LEFT].values())
+    taken = sum(own(lost(900, 900)).deliveries[LEFT].values())
     assert request_time.received([HOP], lost(900, 900, 10**7)) == taken
     assert request_time.received([HOP], lost(900, 900, 1000)) == 1000

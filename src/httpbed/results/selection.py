@@ -39,7 +39,6 @@ import numpy as np
 
 from httpbed.experiment.document import program_factors
 from httpbed.experiment.treatment import TreatmentKey, treatment_key
-from httpbed.results.sample import Floats
 from httpbed.store.results import Results
 
 ERROR_RATE = 0.05
