@@ -120,9 +120,9 @@ def test_a_pair_over_quic_that_sends_bodies_in_silence_has_failed(tmp_path: Path
         congestion_control="reno",
         on_client='knobs = { silent_from = "50000" }',
     )
-    assert found.attempts == 1
-    assert check(found.record, "body as served").passed
-    assert check(found.record, BODIES).passed is False
+    kind = found.outcome.partition(":")[0]  # a server that hears nothing may stop before the end
+    assert (kind in {"failed", "timed out"}, found.attempts) == (True, 1), found.outcome
+    assert check(found.record, BODIES).passed is not True
 
 
 @pytest.mark.parametrize(
