@@ -166,8 +166,10 @@ def _timed(campaign: OpenRun, record: Record) -> Timed | None:
     if ended is None or not ended.clean or (stored or size) < size:
         return None
     answered_s = request_time.seconds(hop, read, size)
-    kind = record.attempt.outcome.kind
-    return answered_s and Timed(_closed_s(hop, read), answered_s, is_valid=kind != "invalid")
+    if answered_s is None:
+        return None
+    is_valid = record.attempt.outcome.kind != "invalid"
+    return Timed(_closed_s(hop, read), answered_s, is_valid=is_valid)
 
 
 def _closed_s(hop: NetworkHop, read: AttemptEvidence) -> float:
