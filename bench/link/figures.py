@@ -162,6 +162,6 @@ def _short(value: float) -> str:
     """Write four significant digits without an exponent."""
     if value == 0:
         return "0"
-    if abs(value) >= 1000:  # noqa: PLR2004 - no decimals where four digits stand before the point
+    if abs(value) >= 1000:  # no decimals where four digits stand before the point
         return f"{value:.0f}"
-    return f"{value:.4g}" if abs(value) >= 1e-3 else f"{value:.6f}"  # noqa: PLR2004
+    return f"{value:.4g}" if abs(value) >= 1e-3 else f"{value:.6f}"

@@ -119,7 +119,7 @@ class Handover(Value):
     def _links_mistakes(self) -> Iterator[str]:
         if len(set(self.links)) != len(self.links):
             yield "links names a link twice; name each link once"
-        if len(self.links) < 2 and self.kind not in _STAYS:  # noqa: PLR2004 - the next one
+        if len(self.links) < 2 and self.kind not in _STAYS:  # the next one
             yield f"{self.kind!r} needs a second link; name it in links"
 
     def _time_mistakes(self) -> Iterator[str]:

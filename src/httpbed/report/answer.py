@@ -189,7 +189,7 @@ def _nothing_settled(
     sizes = sorted({ratio.n for _, _, ratio in compared})
     n = " .. ".join(dict.fromkeys(map(str, (sizes[0], sizes[-1]))))
     what = f"paired ratio of {title(findings.metric)} to {base_in_sentence(findings)}"
-    all_of_them = "both" if len(compared) == 2 else f"all {len(compared)}"  # noqa: PLR2004
+    all_of_them = "both" if len(compared) == 2 else f"all {len(compared)}"
     why = "within noise" if sizes[-1] >= LEAST_BLOCKS else f"open: {FEW_BLOCKS} settle nothing"
     why = "of a single block, without an interval" if sizes == [1] else why
     return Sentence(

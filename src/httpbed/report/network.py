@@ -174,7 +174,7 @@ def _on_link(document: Document, factor: str) -> str:
         for path, name in references(document.get("topology", {}))
         if name == factor and path[0] == "links"
     }
-    if len(all_links) < 2 or len(found) != 1:  # noqa: PLR2004 - a single link needs no name
+    if len(all_links) < 2 or len(found) != 1:  # a single link needs no name
         return ""
     (index,) = found
     text = all_links[index] if isinstance(index, int) else {}

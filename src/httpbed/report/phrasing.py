@@ -119,9 +119,9 @@ def mark(value: Bounded) -> str:
 
 def ratio_number(value: float) -> str:
     """Write a ratio with two decimals, or with two significant digits where it is tiny."""
-    if value >= 100:  # noqa: PLR2004 - three digits tell enough
+    if value >= 100:  # three digits tell enough
         return f"{value:.0f}"
-    return f"{value:.2f}" if value >= 0.095 else f"{value:.2g}"  # noqa: PLR2004
+    return f"{value:.2f}" if value >= 0.095 else f"{value:.2g}"
 
 
 def ratio_text(value: Bounded) -> str:

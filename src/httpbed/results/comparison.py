@@ -107,7 +107,7 @@ def compare(sample: Sample, base: Sample) -> Ratio | None:
 
 def ratio_interval(ratio: LogRatio) -> Interval | None:
     """Return the interval of the pseudo-median of paired ratios; None for a single pair."""
-    if ratio.at_bound.n < 2:  # noqa: PLR2004 - one pair has no spread
+    if ratio.at_bound.n < 2:  # one pair has no spread
         return None
     side = max((1 - CONFIDENCE) / 2, ratio.least_p)
     return Interval(
@@ -140,7 +140,7 @@ def blocks_to_settle(ratios: Floats) -> int | None:
     than two pairs, which have no spread.
     """
     logs = np.log(ratios)
-    if logs.size < 2:  # noqa: PLR2004 - one pair has no spread
+    if logs.size < 2:  # one pair has no spread
         return None
     quantile = float(stats.norm.ppf((1 + CONFIDENCE) / 2))
     width = quantile * EFFICIENCY * float(logs.std(ddof=1))

@@ -72,7 +72,7 @@ def estimate(sample: Sample) -> Estimate | None:
 def median_interval(at_bound: Floats, far: Floats | None = None) -> Interval | None:
     """Interval of the median by order statistics; ``far`` as ``Sample.far`` gives it."""
     n = at_bound.size
-    if n < 2:  # noqa: PLR2004 - one value has no spread
+    if n < 2:  # one value has no spread
         return None
     far = at_bound if far is None else far
     rank, coverage = ranks(n)

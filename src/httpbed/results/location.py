@@ -203,7 +203,7 @@ def centre(values: Floats) -> OrderStatistics:
     Signed ranks take rare large values for a shift of the centre. So many values settle all by
     their signs.
     """
-    is_skewed = values.size > 2 and abs(_skewness(values)) > SKEWED  # noqa: PLR2004
+    is_skewed = values.size > 2 and abs(_skewness(values)) > SKEWED
     return median(values) if is_skewed or values.size > MOST_PAIRED else pseudo_median(values)
 
 
@@ -264,7 +264,7 @@ class Student:
 def mean(values: Floats) -> Student:
     """Return the location of the mean of independent, normally distributed values."""
     n, value = values.size, float(values.mean())
-    if n < 2:  # noqa: PLR2004 - one value has no spread
+    if n < 2:  # one value has no spread
         raise NoIntervalError("one block has no spread")
     error = float(values.std(ddof=1) / np.sqrt(n))
     if error <= abs(value) * 1e-12:

@@ -78,7 +78,7 @@ def selected_arms(results: Results) -> tuple[SelectedArm, ...]:
     names = tuple(results.experiment.factors)
     chosen = [name for name in program_factors(results.document) if name in names]
     repeated = _repeated(results, names)
-    if len({_part(key, names, chosen) for _, key in repeated}) < 2:  # noqa: PLR2004 - one arm
+    if len({_part(key, names, chosen) for _, key in repeated}) < 2:  # one arm
         chosen = [*names]
     rest = [name for name in names if name not in chosen]
     sets: dict[tuple[int, TreatmentKey], dict[TreatmentKey, bool]] = {}

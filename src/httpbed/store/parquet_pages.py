@@ -157,7 +157,7 @@ class _Reader:
         for place in range(_LONGEST_VARINT):
             one = self._byte()
             number |= (one & 127) << (7 * place)
-            if one < 128:  # noqa: PLR2004 - the highest bit says that more bytes follow
+            if one < 128:  # the highest bit says that more bytes follow
                 return number
         raise PageError("a header has a number of too many digits")
 

@@ -151,7 +151,7 @@ def standing(conditions: Iterable[tuple[str, Mapping[str, Any]]]) -> Standing:
 
 def _short(value: object) -> str:
     text = str(value)
-    return f"{text[:12]}…" if len(text) > 40 else text  # noqa: PLR2004 - a digest
+    return f"{text[:12]}…" if len(text) > 40 else text  # a digest
 
 
 def _machine_id() -> str:

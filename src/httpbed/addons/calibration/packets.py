@@ -225,7 +225,7 @@ class Duplication:
         """Compare by number."""
         passage = evidence.passages[self.direction]
         numbers, times = np.unique(passage.number[passage.number >= 0], return_counts=True)
-        twice = numbers[times == 2].tolist()  # noqa: PLR2004 - twice
+        twice = numbers[times == 2].tolist()  # twice
         drawn = _drawn(evidence, self.direction, "duplication", self.probability)
         drawn -= _drawn(evidence, self.direction, "loss", self.lost)
         sent = max(1, len(numbers))

@@ -14,4 +14,4 @@ ABOUT_S: Mapping[Scale, int] = {"smoke": 55, "standard": 100, "full": 400}
 def about(scale: Scale) -> str:
     """Return how long a scale takes, in words."""
     seconds = ABOUT_S[scale]
-    return f"{seconds} s" if seconds <= 120 else f"{round(seconds / 60)} min"  # noqa: PLR2004
+    return f"{seconds} s" if seconds <= 120 else f"{round(seconds / 60)} min"

@@ -199,7 +199,7 @@ def _chances(ends: Floats, centres: Floats, spread: Floats, degrees: Floats) -> 
 
 def _number(chances: Floats, rho: float) -> Floats:
     """Return the distribution of the number of cells inside."""
-    if rho < 1e-3:  # noqa: PLR2004 - as good as none
+    if rho < 1e-3:  # as good as none
         return np.asarray(_poisson_binomial(chances[None])[0])
     at, weights = np.polynomial.hermite_e.hermegauss(NODES)
     centre = stats.norm.ppf(np.clip(chances, CERTAIN, 1 - CERTAIN))

@@ -108,7 +108,7 @@ def _machines_of_sources(manifest: Mapping[str, Any]) -> dict[int, str]:
     """Return a name for the machine of each block of an archive of runs on several machines."""
     hosts = _hosts_of_sources(manifest)
     known = list(dict.fromkeys(map(_key, hosts.values())))
-    if len(known) < 2:  # noqa: PLR2004 - a single machine needs no name
+    if len(known) < 2:  # a single machine needs no name
         return {}
     return {block: f"machine {known.index(_key(host)) + 1}" for block, host in hosts.items()}
 

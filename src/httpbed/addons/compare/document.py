@@ -294,7 +294,7 @@ def _crossings(
 ) -> Iterator[tuple[str, dict[str, list[str]]]]:
     """Yield the groups of combinations that run with the same algorithms, if there are several."""
     by_algorithms = boxes(offered)
-    if len(by_algorithms) < 2:  # noqa: PLR2004 - all combinations are one group
+    if len(by_algorithms) < 2:  # all combinations are one group
         return
     for runs, same in by_algorithms.items():
         title = "fixed by the program" if runs == (FIXED,) else f"chosen: {', '.join(runs)}"
@@ -329,4 +329,5 @@ def _base(
 def _number(text: str) -> str | int:
     """Read a count; another text stays as it is, and loading the experiment refuses it."""
     digits = text.removeprefix("-")
-    return int(text) if digits.isascii() and digits.isdigit() and len(digits) < 20 else text  # noqa: PLR2004 - TOML's own bound
+    # TOML's own bound
+    return int(text) if digits.isascii() and digits.isdigit() and len(digits) < 20 else text

@@ -114,7 +114,7 @@ def _delivery(transfers: Transfers) -> Iterator[Plot]:
     figure = VisibleFigure(figsize=(WIDTH_IN, 2.4), layout="constrained")
     axes = figure.subplots()
     times, total = delivery.delivered(starts[0].flight)
-    part = total <= 2e6  # noqa: PLR2004 - short transfers: the first 2 MB
+    part = total <= 2e6  # short transfers: the first 2 MB
     axes.step(
         times[part] + starts[0].flight.request_delay_s,
         total[part] / 1e3,

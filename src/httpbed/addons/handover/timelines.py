@@ -116,7 +116,7 @@ def _curve(rows: Sequence[DeliveryBin], origin: float) -> Curve:
 def thinned(curve: Curve, tolerance_bytes: float, most: int) -> Curve:
     """Leave out the corners that change the line least; ``most`` is at least 2."""
     x, y = curve.times_s, curve.total_bytes
-    if x.size <= 2:  # noqa: PLR2004 - both ends
+    if x.size <= 2:  # both ends
         return curve
     kept = [0, x.size - 1]
     waiting = [_farthest(x, y, 0, x.size - 1)]

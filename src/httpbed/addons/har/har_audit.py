@@ -246,7 +246,7 @@ def _cache(archived: ArchivedLoad, claimed: str | None) -> AuditResult:
 
 def _failures(pairs: Pairs) -> AuditResult:
     failed = [entry for _, entry in pairs if entry.failed]
-    refused = [entry for _, entry in pairs if entry.status >= 400]  # noqa: PLR2004 - RFC 9110, 15
+    refused = [entry for _, entry in pairs if entry.status >= 400]  # RFC 9110, 15
     reasons = Counter(entry.failed for entry in failed)
     why = "".join(f"; {reason}: {count}" for reason, count in reasons.most_common(MOST_PLACES))
     text = f"{len(failed)} without a response, {len(refused)} with an error, of {len(pairs)}{why}"

@@ -251,7 +251,8 @@ def _http_version(form: EntryForm) -> str:
 def _is_from_cache(form: EntryForm) -> bool:
     if form.from_cache or form.response.from_disk_cache:
         return True
-    return bool(form.cache.get("beforeRequest")) and form.response.status != 304  # noqa: PLR2004 - not modified: it was asked for
+    # not modified: it was asked for
+    return bool(form.cache.get("beforeRequest")) and form.response.status != 304
 
 
 def _wire_bytes(form: EntryForm) -> int | None:

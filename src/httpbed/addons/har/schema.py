@@ -73,7 +73,7 @@ def _bytes(value: object) -> int | None:
 
 def _status(value: object) -> int:
     number = _number(value or 0)
-    if number != int(number) or abs(number) > 999:  # noqa: PLR2004 - RFC 9110, 15
+    if number != int(number) or abs(number) > 999:  # RFC 9110, 15
         raise ValueError(f"{number:g} is not a status code")
     return max(0, int(number))
 

@@ -186,11 +186,11 @@ def _version(request: PageRequest) -> str:
 
 def _body_size(request: PageRequest) -> int:
     """Return the body's length on the wire; browsers report it only together with the head's."""
-    if request.from_cache or request.status == 304:  # noqa: PLR2004 - RFC 9110: not modified
+    if request.from_cache or request.status == 304:  # RFC 9110: not modified
         return 0
     fields = {name.lower(): value for name, value in request.response_headers}
     length = fields.get("content-length", "")
-    if length.isascii() and length.isdecimal() and len(length) <= 15:  # noqa: PLR2004 - a petabyte
+    if length.isascii() and length.isdecimal() and len(length) <= 15:  # a petabyte
         return int(length)
     return UNKNOWN if "content-encoding" in fields else request.body_bytes
 

@@ -50,7 +50,7 @@ def _steal(stat: str) -> float | None:
     first = stat.partition("\n")[0].split()
     times = [int(word) for word in first[1:9]]  # the rest is included in the first two
     whole = sum(times)
-    return times[7] / whole if len(times) == 8 and whole > 0 else None  # noqa: PLR2004
+    return times[7] / whole if len(times) == 8 and whole > 0 else None
 
 
 def _container() -> str | None:

@@ -71,7 +71,7 @@ def read_trace(content: bytes) -> TraceFacts:
     _refuse_lines(
         (number, f"{_shown(line)} is later than {LATEST_MS} ms")
         for number, line in enumerate(lines, start=1)
-        if len(line.lstrip(b"0")) > 10 or int(line) > LATEST_MS  # noqa: PLR2004 - digits of 2^32
+        if len(line.lstrip(b"0")) > 10 or int(line) > LATEST_MS  # digits of 2^32
     )
     return _trace(lines)
 

@@ -153,7 +153,7 @@ def _model(table: Table) -> GilbertElliott | None:
 def _mean(model: GilbertElliott) -> str:
     """Write the mean loss with two digits, or to a tenth of a percent from 10 % on."""
     percent = 100 * model.mean
-    digits = 1 - math.floor(math.log10(percent)) if 0 < percent < 10 else 1  # noqa: PLR2004
+    digits = 1 - math.floor(math.log10(percent)) if 0 < percent < 10 else 1
     return f"{percent:.{digits}f}".rstrip("0").rstrip(".") + " %"
 
 

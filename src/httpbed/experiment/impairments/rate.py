@@ -75,7 +75,7 @@ class Trace(Value):
 
 
 def _pair(value: object) -> object:
-    if isinstance(value, (list, tuple)) and len(value) == 2:  # noqa: PLR2004 - a pair
+    if isinstance(value, (list, tuple)) and len(value) == 2:  # a pair
         return tuple(value)
     raise ValueError('a step is a pair of a time and a rate, such as ["5 s", "2 Mbit/s"]')
 
@@ -226,7 +226,7 @@ def _words(table: Table) -> str:
         return f"cellular rate of {mean} on average"
     steps = table.get("steps", [])
     return ", then ".join(f"{bit_s} from {at}" for at, bit_s in steps[:3]) + (
-        ", ..." if len(steps) > 3 else ""  # noqa: PLR2004 - more is no sentence
+        ", ..." if len(steps) > 3 else ""  # more is no sentence
     )
 
 

@@ -174,7 +174,8 @@ def _take(
 def _whole(data: Mapping[str, Any], key: str, otherwise: int) -> int:
     """Return an integer, which a log may write as text; below 2**63."""
     value = data.get(key)
-    if isinstance(value, str) and len(value) <= 18 and value.isascii() and value.isdecimal():  # noqa: PLR2004 - of 64 bits
+    # of 64 bits
+    if isinstance(value, str) and len(value) <= 18 and value.isascii() and value.isdecimal():
         return int(value)
     is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
     return value if is_count and isinstance(value, int) else otherwise

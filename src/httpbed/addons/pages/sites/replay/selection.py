@@ -123,7 +123,7 @@ def _reason_against(entry: HarEntry) -> str:
     """Return why an entry is not replayed; empty if it is."""
     kinds = {
         _NO_HTTP: not entry.is_http,
-        "WebSockets": "websocket" in entry.kind.lower() or entry.status == 101,  # noqa: PLR2004
+        "WebSockets": "websocket" in entry.kind.lower() or entry.status == 101,
         _CACHED: entry.from_cache,
         "failed": bool(entry.failed) or entry.status == 0,
         "not a final response, or a proxy's": entry.status < LEAST_STATUS

@@ -48,7 +48,8 @@ def _without_head(entry: HarEntry, wire: int) -> Size:
 def content_length(entry: HarEntry) -> int | None:
     """Return the content length of the response's header."""
     length = header(entry, "content-length").strip()
-    return int(length) if length.isascii() and length.isdigit() and len(length) < 16 else None  # noqa: PLR2004 - digits
+    # digits
+    return int(length) if length.isascii() and length.isdigit() and len(length) < 16 else None
 
 
 def header(entry: HarEntry, name: str) -> str:
