@@ -1,6 +1,6 @@
 # The verbs of httpbed: people and CI use these, and nothing else. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help prepare demo test test-virtual check types rust-lints rust-tests quiche-tests build calibrate bench bench-link bench-quiche bench-replay bench-speed-index bench-kills bench-campaign bench-side-by-side bench-virtual bench-exactness bench-truth bench-guest bench-request-time bench-claims reproduce docs
+.PHONY: help prepare demo quick test test-slow test-virtual check lint types rust-lints rust-tests rust-quick quiche build calibrate bench bench-link bench-quiche bench-replay bench-speed-index bench-kills bench-campaign bench-side-by-side bench-virtual bench-exactness bench-truth bench-guest bench-request-time bench-claims reproduce docs
 MAKEFLAGS += --no-print-directory
 # cargo would look for make's job server, which make gives to other makes only.
 unexport MAKEFLAGS MFLAGS
@@ -18,36 +18,52 @@ prepare:  ## set everything up; every other verb does it first
 demo: prepare  ## compare HTTP/1.1, HTTP/2 and HTTP/3 on two links, and show the report
 	@httpbed demo
 
-check: prepare  ## lint, formatting, types, layers, budgets
+quick: .venv/synced  ## lint, and the tests nearest to what changed, on src/ itself; BASE=main
+	@ruff check --quiet . && ruff format --quiet --check .
+	@git diff --quiet $(or $(BASE),HEAD) -- crates || $(MAKE) prepare rust-quick
+	@tests=$$(python setup/affected_tests.py $(BASE)) && test -n "$$tests" || exit; \
+	PYTHONPATH=src exec python -m pytest --quiet --numprocesses 2 --dist loadfile \
+	    -m "not (namespaces or toolbox or alone or slow)" -o filterwarnings=error $$tests
+
+.venv/synced:
+	@$(MAKE) prepare
+
+rust-quick:
+	cargo test --quiet --locked --workspace
+
+check: prepare  ## lint, formatting, types, layers
+	@$(MAKE) --jobs 2 --output-sync types rust-lints lint
+
+lint:
 	ruff check .
 	ruff format --check .
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync types rust-lints
 	lint-imports
 	cargo fmt --all --check
 	cargo fmt --manifest-path crates/httpbed-quiche/Cargo.toml --check
-	PYTHONPATH=src python setup/quiche.py check
-	python -m pytest --quiet tests/test_budgets.py
 
-# mypy uses one core, and so do the Rust tests while the longest of them runs.
 types:
 	mypy
 
 rust-lints:
 	cargo clippy --quiet --locked --workspace --all-targets -- --deny warnings
 
+# Root runs the emulator's tests in namespaces once more, as the user nobody.
 rust-tests:
 	setup/cargo-test --workspace
+	@[ "$$(id -u)" != 0 ] || exec setup/as-nobody sh -c \
+	    'exec "$$(ls -t ../target/*/debug/deps/namespace-* | grep -v "[.]d$$" | head -1)" --quiet'
 
-quiche-tests:
+quiche:
+	PYTHONPATH=src python setup/quiche.py check
 	PYTHONPATH=src python setup/quiche.py test
 
-test: check  ## check, then every test once; root runs them as the user nobody
-	setup/cargo-test --workspace --no-run
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync rust-tests quiche-tests
+test: prepare  ## check and every test but the slow ones, side by side; root runs tests as nobody
 	@httpbed toolbox build >/dev/null
-	@if [ "$$(id -u)" != 0 ]; then exec setup/run-tests; fi; \
-	setup/run-tests as_root tests/namespaces && \
-	setup/as-nobody sh -euc '"$$EMULATOR_TEST" --quiet; setup/run-tests'
+	@python setup/run_tests.py
+
+test-slow: prepare  ## the tests marked slow, as every night
+	@httpbed toolbox build >/dev/null
+	@python setup/run_tests.py slow
 
 test-virtual: prepare  ## build the kernel of guests, and run the tests of virtual time in them
 	@httpbed toolbox kernel >/dev/null

@@ -9,7 +9,6 @@ import importlib
 import json
 import pkgutil
 import re
-import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -30,6 +29,7 @@ from httpbed.experiment import profiles
 from httpbed.experiment.check import CHECKS
 from httpbed.experiment.check_descriptor import CheckDescriptor
 from httpbed.experiment.metric import METRICS, Metric
+from httpbed.experiment.schema import experiment_schema
 from httpbed.report import network
 
 REFERENCE = Path(__file__).resolve().parent / "reference"
@@ -38,13 +38,9 @@ EVIDENCE = REFERENCE.parent / "concepts/evidence.md"
 
 
 def main() -> None:
-    """Write the pages."""
+    """Write the reference, which is not in git, and the passages of other pages."""
+    write_reference()
     EVIDENCE.write_text(with_checks(EVIDENCE.read_text()))
-    REFERENCE.mkdir(exist_ok=True)
-    (REFERENCE / "commands.md").write_text(commands())
-    (REFERENCE / "profiles.md").write_text(networks())
-    (REFERENCE / "corpus.md").write_text(corpus_pages())
-    (REFERENCE / "metrics.md").write_text(metrics())
     published = results_archives.read()
     (REFERENCE.parent / "results.md").write_text(results_page.page(published))
     readme_results.README.write_text(
@@ -54,10 +50,23 @@ def main() -> None:
         guide.write_text(printed.page(guide.read_text()))
     pages_figure.write(corpus.read().sites, REFERENCE.parent / "corpus.svg")
     (EVIDENCE.parent / "planted-faults.md").write_text(planted_page.page())
-    (REFERENCE / "programs.md").write_text(programs_page.page())
-    schema = subprocess.run(["httpbed", "schema"], check=True, capture_output=True, text=True)
-    (REFERENCE / "experiment.schema.json").write_text(schema.stdout)
-    (REFERENCE / "experiment.md").write_text(experiment_page.page(json.loads(schema.stdout)))
+
+
+def write_reference() -> None:
+    """Write the pages that say only what the code says."""
+    schema = experiment_schema()
+    pages = {
+        "commands.md": commands(),
+        "corpus.md": corpus_pages(),
+        "experiment.md": experiment_page.page(schema),
+        "experiment.schema.json": json.dumps(schema, indent=1) + "\n",
+        "metrics.md": metrics(),
+        "profiles.md": networks(),
+        "programs.md": programs_page.page(),
+    }
+    REFERENCE.mkdir(exist_ok=True)
+    for name, text in pages.items():
+        (REFERENCE / name).write_text(text)
 
 
 def commands() -> str:

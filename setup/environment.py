@@ -21,15 +21,17 @@ def ensure(checkout: Path) -> None:
     """Make .venv from the running interpreter, with exactly the locked packages.
 
     Two files in it record progress: ``made`` names the interpreter, ``synced`` the digest of the
-    lock file.
+    lock file. It is relocatable, because `setup/as-nobody` mounts it elsewhere.
     """
     venv, lock = checkout / ".venv", checkout / "requirements.lock"
-    interpreter = f"{Path(sys.executable).resolve()} {sys.version}"
+    interpreter = f"{Path(sys.executable).resolve()} {sys.version}, relocatable"
     if _read(venv / "made") != interpreter:
         with progress.step("making the Python environment in .venv", "15 s"):
             shutil.rmtree(venv, ignore_errors=True)
             _make(venv)
             _install_uv(venv, lock.read_text())
+            with (venv / "pyvenv.cfg").open("a") as settings_of_venv:
+                settings_of_venv.write("relocatable = true\n")  # uv writes scripts accordingly
             (venv / "made").write_text(interpreter)
     wanted = hashlib.sha256(lock.read_bytes()).hexdigest()
     if _read(venv / "synced") != wanted:

@@ -1,0 +1,152 @@
+"""Runs checks and tests side by side, so that no core waits: what `make test` does.
+
+    python setup/run_tests.py [slow]
+
+Most tests with namespaces wait for their links while lints, types, Rust and the pure tests compute.
+Tests marked `alone` measure times, so they run first and with nothing beside them. Root runs the
+tests as the user nobody, and those marked `as_root` as root, too. With `slow`, only the tests of
+that mark run, which `make test` leaves out.
+
+Each job reports its wall time and the CPU time of all its processes. The last line counts the
+tests as pytest does. Standard library only.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+CORES = len(os.sched_getaffinity(0))
+IS_ROOT = os.geteuid() == 0
+COUNTED = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed)\b")
+CLOSING = re.compile(r"^\d+ (?:passed|failed|skipped|deselected|error).* in [\d.]+s", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A command line that may run beside others."""
+
+    name: str
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Running:
+    """A job that has been started, and the file that takes its output."""
+
+    job: Job
+    output: IO[str]
+    since: float
+
+
+def main(words: list[str]) -> int:
+    """Run the jobs; return the exit code."""
+    began = time.monotonic()
+    first, beside = slow_jobs() if words == ["slow"] else jobs()
+    counts = Counter[str]()
+    failed = [*run(first, 1, counts), *run(beside, CORES + 1, counts)]
+    if failed:
+        print(f"failed: {', '.join(failed)}")
+    known = ", ".join(f"{number} {word}" for word, number in sorted(counts.items()))
+    print(f"{known} in {time.monotonic() - began:.2f}s", flush=True)
+    return 1 if failed else 0
+
+
+def jobs() -> tuple[list[Job], list[Job]]:
+    """Return what runs first and alone, and what runs side by side, the longest first."""
+    linked = files_with_namespaces()
+    alone = [pytest("alone", "alone and not slow", *linked)]
+    beside = [
+        pytest("namespaces", "namespaces and not alone and not slow", *spread(3), *linked),
+        pytest("pure", "not namespaces and not alone and not slow", "tests"),
+        *(Job(name, ("make", name)) for name in ("types", "rust-lints", "rust-tests")),
+    ]
+    if IS_ROOT:
+        marks = "as_root and namespaces and not slow"
+        as_root = ("python", "-m", "pytest", *SETTINGS, "-m", marks, *spread(2), *linked)
+        beside.insert(3, Job("as root", as_root))
+    beside += [Job(name, ("make", name)) for name in ("quiche", "lint")]
+    return alone, beside
+
+
+def slow_jobs() -> tuple[list[Job], list[Job]]:
+    """Return the tests marked `slow`, those first that measure times."""
+    linked = files_with_namespaces()
+    alone = [pytest("slow, alone", "slow and alone", *linked)]
+    return alone, [pytest("slow", "slow and not alone", *spread(CORES + 2), "tests")]
+
+
+SETTINGS = ("--quiet", "-p", "no:cacheprovider")
+
+
+def pytest(name: str, marks: str, *words: str) -> Job:
+    """Return a job of tests that root runs as the user nobody."""
+    user = ("setup/as-nobody",) if IS_ROOT else ()
+    return Job(name, (*user, "python", "-m", "pytest", *SETTINGS, "-m", marks, *words))
+
+
+def spread(processes: int) -> tuple[str, ...]:
+    """Return pytest's options for tests side by side, each file's in one process."""
+    return ("--numprocesses", str(processes), "--dist", "loadscope", "--no-loadscope-reorder")
+
+
+def files_with_namespaces() -> list[str]:
+    """Return the files with tests in namespaces: collecting all others takes each process 15 s."""
+    paths = sorted((CHECKOUT / "tests").rglob("test_*.py"))
+    named = [path for path in paths if "mark.namespaces" in path.read_text()]
+    return [str(path.relative_to(CHECKOUT)) for path in named if "virtual" not in path.parts]
+
+
+def run(waiting: list[Job], slots: int, counts: Counter[str]) -> list[str]:
+    """Run jobs in this order, several at a time; return the names of those that failed."""
+    running: dict[int, Running] = {}
+    failed: list[str] = []
+    queue = list(waiting)
+    while queue or running:
+        while queue and len(running) < slots:
+            process, started = start(queue.pop(0))
+            running[process] = started
+        process, status, used = os.wait4(-1, 0)
+        ended = running.pop(process)
+        if not report(ended, status, used.ru_utime + used.ru_stime, counts):
+            failed.append(ended.job.name)
+    return failed
+
+
+def start(job: Job) -> tuple[int, Running]:
+    """Start a job; return its process."""
+    print(f"tests: {job.name} started", flush=True)
+    output = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 - until the job ends
+    kept = {key: text for key, text in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    process = subprocess.Popen(
+        job.words, cwd=CHECKOUT, env=kept, stdout=output, stderr=subprocess.STDOUT
+    )
+    return process.pid, Running(job, output, time.monotonic())
+
+
+def report(ended: Running, status: int, cpu_s: float, counts: Counter[str]) -> bool:
+    """Print a job's output and costs, and count its tests; return whether it succeeded."""
+    ended.output.seek(0)
+    text = ended.output.read()
+    ended.output.close()
+    for line in CLOSING.finditer(text):
+        counts.update({word: int(number) for number, word in COUNTED.findall(line[0])})
+    code = os.waitstatus_to_exitcode(status)
+    result = f"failed with code {code}" if code else "passed"
+    wall_s = time.monotonic() - ended.since
+    print(text, end="")
+    print(f"tests: {ended.job.name} {result} in {wall_s:.0f} s, {cpu_s:.0f} s of CPU", flush=True)
+    return code == 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
