@@ -146,6 +146,7 @@ def test_the_lines_of_the_guides_that_compare_are_accepted(
             assert result.exit_code == 0, result.output
 
 
+@pytest.mark.slow
 def test_what_lines_on_published_archives_print_is_what_the_guides_show() -> None:
     """`make docs` runs these lines."""
     pages = {guide: guide.read_text() for guide in GUIDES.glob("*.md")}
@@ -155,6 +156,7 @@ def test_what_lines_on_published_archives_print_is_what_the_guides_show() -> Non
         assert printed.page(text) == text, guide.name
 
 
+@pytest.mark.slow
 def test_the_query_of_the_dataset_guide_prints_what_it_shows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -203,6 +205,7 @@ SHIPPED = re.compile(
 )
 
 
+@pytest.mark.slow
 def test_the_claims_guide_has_the_trials_that_claims_need() -> None:
     """Of each experiment with claims: at the standard scale, also for claims, and without scale."""
     rows = SHIPPED.findall((GUIDES / "claims.md").read_text())

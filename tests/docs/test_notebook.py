@@ -93,6 +93,7 @@ def test_the_notebook_is_one_by_the_rules_of_its_format() -> None:
         assert cell.get("execution_count") is None
 
 
+@pytest.mark.slow
 def test_the_notebook_draws_the_results(
     run: Run, results: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,13 +11,9 @@ import pytest
 import readme_results
 import results_archives
 
+pytestmark = pytest.mark.slow
+
 TEXT = readme_results.README.read_text()
-
-
-@pytest.fixture(scope="module")
-def published() -> list[results_archives.PublishedExperiment]:
-    """Read the archives and verdicts in ``results/``."""
-    return results_archives.read()
 
 
 def test_the_verdicts_are_counted_as_in_the_archives(

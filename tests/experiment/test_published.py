@@ -16,6 +16,8 @@ from httpbed.campaign import preparation
 from httpbed.experiment.factorial import ScaleName, Treatment
 from httpbed.programs import catalog as catalogs
 
+pytestmark = pytest.mark.slow
+
 FOLDER = Path(__file__).parents[2] / "experiments"
 CLAIMS = {
     "liu2024": [f"L-{number}" for number in range(1, 43)],

@@ -99,6 +99,7 @@ def test_each_shipped_experiment_loads_and_states_its_duration(path: Path) -> No
     assert planned_s(path, None) > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", get_args(ScaleName))
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: str(path.relative_to(FOLDER)))
 def test_each_scale_of_a_study_fits_its_time(path: Path, scale: ScaleName) -> None:
@@ -108,6 +109,7 @@ def test_each_scale_of_a_study_fits_its_time(path: Path, scale: ScaleName) -> No
     assert planned_s(path, scale) < longest_s
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: str(path.relative_to(FOLDER)))
 def test_the_header_of_a_study_states_the_duration_of_each_scale(path: Path) -> None:
     """As ``httpbed plan`` estimates it, to a fifth or a minute."""
@@ -120,6 +122,7 @@ def test_the_header_of_a_study_states_the_duration_of_each_scale(path: Path) -> 
         assert number * unit_s == expected, scale
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: str(path.relative_to(FOLDER)))
 def test_the_paper_scale_runs_every_cell_of_each_claim(path: Path) -> None:
     """As stated, without arms: no claim of a study stays open because a cell was left out."""

@@ -24,6 +24,8 @@ from httpbed.experiment.metric import METRICS
 from httpbed.report.figures import Plot
 from httpbed.store.results import Results
 
+pytestmark = pytest.mark.slow
+
 STUDIES = Path(__file__).resolve().parents[2] / "experiments"
 FILES = sorted(file for file in STUDIES.glob("*/*.toml") if file.parent.name != "examples")
 ITEMS = {"/": (0.0, 0.4), "/a.css": (0.5, 0.3), "/b.js": (0.6, 0.9)}

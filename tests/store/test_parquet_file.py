@@ -31,6 +31,7 @@ def texts(count: int, length: int) -> pa.Table:
     return pa.table({"a": pa.DictionaryArray.from_arrays(same, pa.array(["x" * length]))})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "file", sorted(RESULTS.glob("*/*/*.parquet")), ids=lambda one: str(one.relative_to(RESULTS))
 )

@@ -46,6 +46,7 @@ def located(rho: float, noise: float, blocks: int) -> list[location.Student]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("blocks", [5, 8, 20])
 @pytest.mark.parametrize(("noise", "side"), [(SMALL, 0.04), (LARGE, 0.06)])
 @pytest.mark.parametrize("edge", [0.0, 0.5])
@@ -59,6 +60,7 @@ def test_wrong_verdicts_are_as_rare_as_stated(
     assert sum(one.high(SIDE) < math.atanh(edge) for one in found) <= most
 
 
+@pytest.mark.slow
 def test_true_correlations_are_found_despite_noise() -> None:
     """Correlations of single blocks would be 0.48 in place of 0.9."""
     found = located(0.9, LARGE, 8)

@@ -16,6 +16,7 @@ FALSE_ALARM = 1e-4
 EVERY_CASE = [*ONE_CELL, *SEVERAL]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("planted", EVERY_CASE, ids=[one.says for one in EVERY_CASE])
 def test_verdicts_on_planted_campaigns_keep_their_rates(planted: Planted) -> None:
     """Both errors: a wrong verdict, and a true effect that is not found."""

@@ -1,0 +1,24 @@
+"""The published archives, read once."""
+
+from __future__ import annotations
+
+import pytest
+
+import results_archives
+from results_archives import PUBLISHED, PublishedExperiment
+
+FOLDERS = sorted(file.parent for file in PUBLISHED.glob("*/*/manifest.json"))
+
+
+@pytest.fixture(scope="session")
+def published() -> list[PublishedExperiment]:
+    """Read the archives and verdicts in ``results/``."""
+    return results_archives.read()
+
+
+@pytest.fixture(params=FOLDERS, ids=lambda folder: f"{folder.parent.name}/{folder.name}")
+def one(
+    request: pytest.FixtureRequest, published: list[PublishedExperiment]
+) -> PublishedExperiment:
+    """Return each published experiment in turn."""
+    return next(one for one in published if one.folder == request.param)
