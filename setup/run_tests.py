@@ -65,15 +65,15 @@ def jobs() -> tuple[list[Job], list[Job]]:
     """Return what runs first and alone, and what runs side by side, the longest first."""
     linked = files_with_namespaces()
     alone = [pytest("alone", "alone and not slow", *linked)]
+    if IS_ROOT:
+        alone.append(as_root("alone as root", "alone", *linked))
     beside = [
         pytest("namespaces", "namespaces and not alone and not slow", *spread(3), *linked),
         pytest("pure", "not namespaces and not alone and not slow", "tests"),
         *(Job(name, ("make", name)) for name in ("types", "rust-lints", "rust-tests")),
     ]
     if IS_ROOT:
-        marks = "as_root and namespaces and not slow"
-        as_root = ("python", "-m", "pytest", *SETTINGS, "-m", marks, *spread(2), *linked)
-        beside.insert(3, Job("as root", as_root))
+        beside.insert(3, as_root("as root", "not alone", *spread(2), *linked))
     beside += [Job(name, ("make", name)) for name in ("quiche", "lint")]
     return alone, beside
 
@@ -92,6 +92,12 @@ def pytest(name: str, marks: str, *words: str) -> Job:
     """Return a job of tests that root runs as the user nobody."""
     user = ("setup/as-nobody",) if IS_ROOT else ()
     return Job(name, (*user, "python", "-m", "pytest", *SETTINGS, "-m", marks, *words))
+
+
+def as_root(name: str, marks: str, *words: str) -> Job:
+    """Return a job of those tests that differ by user, as root."""
+    marks = f"as_root and {marks} and not slow"
+    return Job(name, ("python", "-m", "pytest", *SETTINGS, "-m", marks, *words))
 
 
 def spread(processes: int) -> tuple[str, ...]:

@@ -154,6 +154,7 @@ def test_a_shaper_that_does_nothing_is_caught(tmp_path: Path) -> None:
     assert {"rate up", "rate down"} <= found
 
 
+@pytest.mark.slow
 def test_a_bucket_far_larger_than_a_packet_is_caught(tmp_path: Path) -> None:
     """A bucket of 64 KiB has nearly the right mean rate and the wrong burst."""
 
@@ -210,6 +211,7 @@ def test_another_loss_of_the_same_share_is_caught(tmp_path: Path) -> None:
     assert "loss down, packets amiss" not in found
 
 
+@pytest.mark.slow
 def test_a_queue_of_another_length_is_caught(tmp_path: Path) -> None:
     """One additional packet is detected."""
 
@@ -221,6 +223,7 @@ def test_a_queue_of_another_length_is_caught(tmp_path: Path) -> None:
     assert "packets of a burst up" in found
 
 
+@pytest.mark.slow
 def test_a_policer_at_another_rate_is_caught(sound: Sound, tmp_path: Path) -> None:
     """At a rate 5 % too high, the policer passes packets that it should drop."""
     assert not exact(sound(POLICER)), sound(POLICER)
@@ -233,6 +236,7 @@ def test_a_policer_at_another_rate_is_caught(sound: Sound, tmp_path: Path) -> No
     assert "packets that the policer passes down, amiss" in found
 
 
+@pytest.mark.slow
 def test_other_bytes_counted_are_caught(tmp_path: Path) -> None:
     """The Ethernet header is 0.9 % of a full packet."""
 
@@ -253,6 +257,7 @@ def postpone(config: dict[str, Any]) -> None:
         entry["at_ns"] += LATE_NS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cell", "finding"),
     [
@@ -271,6 +276,7 @@ def test_a_change_that_is_late_is_caught(
     assert finding in caught(cell, tmp_path, configured(postpone))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cell", [*link_changes.events()], ids=lambda cell: cell.name)
 def test_an_event_that_changes_nothing_is_caught(sound: Sound, tmp_path: Path, cell: Cell) -> None:
     """All packets arrive although the event should stop them."""
@@ -282,6 +288,7 @@ def test_an_event_that_changes_nothing_is_caught(sound: Sound, tmp_path: Path, c
     assert "packets past the event up" in caught(cell, tmp_path, configured(forget))
 
 
+@pytest.mark.slow
 def test_impairments_that_disturb_each_other_are_caught(sound: Sound, tmp_path: Path) -> None:
     """Duplicates that are drawn after the losses were removed are other duplicates."""
     cell = list(other_cells.together())[1]
@@ -296,6 +303,7 @@ def test_impairments_that_disturb_each_other_are_caught(sound: Sound, tmp_path: 
     assert "loss up, packets amiss" not in found
 
 
+@pytest.mark.slow
 def test_another_sample_of_a_jitter_table_is_caught(tmp_path: Path) -> None:
     """Another key draws other delays from the same table."""
     cell = other_cells.jitter_table()
@@ -307,6 +315,7 @@ def test_another_sample_of_a_jitter_table_is_caught(tmp_path: Path) -> None:
     assert finding in caught(cell, tmp_path, configured(exchange))
 
 
+@pytest.mark.slow
 def test_a_delay_that_a_rate_has_put_aside_is_caught(tmp_path: Path) -> None:
     """Packets keep their distances and arrive a tenth of a second too early."""
 
@@ -321,6 +330,7 @@ def test_a_delay_that_a_rate_has_put_aside_is_caught(tmp_path: Path) -> None:
 DATAGRAMS, STREAM = rebinding.rebindings()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cell", "finding"),
     [
@@ -346,6 +356,7 @@ def test_a_rebinding_that_was_not_ordered_is_caught(
 CELLS = {cell.name: cell for cell in disciplines.disciplines()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "planted", "finding"),
     [

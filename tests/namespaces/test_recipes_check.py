@@ -46,6 +46,7 @@ def covering(several: list[Pairing]) -> list[Pairing]:
     return chosen
 
 
+@pytest.mark.slow
 @pytest.mark.alone  # a busy machine answers Chromium so late that it opens a second connection
 def test_every_installed_program_does_what_its_recipe_declares(tmp_path: Path) -> None:
     """Each role and HTTP version once, 1 kB and 1 MB by digest, versions and refusals."""

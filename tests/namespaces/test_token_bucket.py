@@ -84,6 +84,7 @@ def test_the_published_bucket_takes_what_the_kernels_takes(tmp_path: Path) -> No
     assert ours == kernels == published == list(range(22 + 24))
 
 
+@pytest.mark.slow
 def test_the_latency_alone_is_another_network(tmp_path: Path) -> None:
     """4375 bytes hold two packets, so another limit than tbf's is detected."""
     kernels, found = taken(tmp_path, "tbf", with_limit(4375))
