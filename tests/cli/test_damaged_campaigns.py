@@ -10,7 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -140,12 +140,23 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
 }
 
 
+FEW_DAMAGES = ("cut off", "a link to itself", "a pipe", "missing")
+
+
+def damages_of(names: Sequence[str]) -> list[tuple[str, str]]:
+    """Return every damage of the first file, and one of each kind of the others."""
+    first, *others = names
+    return [
+        *((first, damage) for damage in DAMAGES),
+        *((name, damage) for name in others for damage in FEW_DAMAGES),
+    ]
+
+
 READABLE = {"5", "a list", "nothing", "zeros", "deep", "no UTF-8", "cut off", "missing"}
 """Damages after which a file can still be read to its end, or is absent."""
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
-@pytest.mark.parametrize("name", OWN)
+@pytest.mark.parametrize(("name", "damage"), damages_of(OWN))
 def test_a_campaign_whose_own_file_is_damaged_is_refused(
     httpbed: Command, campaign: Path, name: str, damage: str
 ) -> None:
@@ -166,8 +177,7 @@ def test_a_campaign_whose_own_file_is_damaged_is_refused(
         _resumed(campaign)
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
-@pytest.mark.parametrize("name", OF_AN_ATTEMPT)
+@pytest.mark.parametrize(("name", "damage"), damages_of(OF_AN_ATTEMPT))
 def test_a_damaged_attempt_is_named_and_counts_as_missing(
     httpbed: Command, campaign: Path, name: str, damage: str
 ) -> None:
@@ -205,8 +215,7 @@ def _resumed(folder: Path) -> None:
         stored_campaigns.keep(campaign, *(stored_campaigns.record(*one) for one in work))
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
-@pytest.mark.parametrize("name", CACHED)
+@pytest.mark.parametrize(("name", "damage"), damages_of(CACHED))
 def test_a_damaged_cache_is_made_again(
     httpbed: Command, campaign: Path, name: str, damage: str
 ) -> None:
@@ -228,8 +237,7 @@ def test_a_damaged_artifact_is_found_by_verify(
     assert f"{file.parents[1].relative_to(campaign)}: artifacts/evidence.json " in out
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
-@pytest.mark.parametrize("name", ["runs.jsonl", "lock"])
+@pytest.mark.parametrize(("name", "damage"), damages_of(["runs.jsonl", "lock"]))
 def test_other_damaged_files_are_ignored_or_named(
     httpbed: Command, campaign: Path, name: str, damage: str
 ) -> None:

@@ -1,4 +1,4 @@
-"""The exact messages of frequent mistakes: the place, the reason and the remedy, in one line."""
+"""Messages that no transcript of a mistake has: suggestions, and outputs that stay."""
 
 from __future__ import annotations
 
@@ -9,69 +9,6 @@ import pytest
 
 import stored_campaigns
 from command_line import Command
-
-
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        (
-            ["validate", "nothing.toml"],
-            "nothing.toml: cannot be read: No such file or directory; name an experiment file",
-        ),
-        (
-            ["validate", "own.toml"],
-            "own.toml: is not a TOML file: byte 6 is not UTF-8; name an experiment file",
-        ),
-        (
-            ["recipes", "--recipes", "nothing"],
-            (
-                "nothing: is not a folder; give --recipes a folder with a file NAME.toml for each"
-                " recipe"
-            ),
-        ),
-        (["compare", ""], "CLIENT: one of its values is empty; put single commas between values"),
-        (["link", "--delay", "-5ms", "true"], "--delay: '-5 ms' is negative; use 0 or more"),
-        (["link", "--up-loss=-4%", "true"], "--up-loss: '-4 %' is negative; use 0 or more"),
-        (
-            ["link", "--discipline", "red", "true"],
-            "--discipline: must be 'droptail', 'codel', 'fq_codel' or 'pie', not 'red'",
-        ),
-        (
-            ["link", "--seed", "-1", "true"],
-            (
-                "--seed: '-1' is not a whole number from 0 on with at most 32 digits; write for"
-                " example 7"
-            ),
-        ),
-        (
-            ["validate", "quote.toml"],
-            (
-                "quote.toml: is not valid TOML: a text has no closing quote (at line 2, column 13):"
-                ' name = "loss'
-            ),
-        ),
-        (["profiles", "4g-uss"], "NAME: '4g-uss' is not a profile; did you mean 4g-us or 3g-us?"),
-        (
-            ["compare", "crul:h2"],
-            "CLIENT crul:h2: no recipe 'crul'; did you mean 'curl'?",
-        ),
-        (["link", "--change", "--state", "off"], "--state: must be 'up' or 'down', not 'off'"),
-    ],
-    ids=lambda one: " ".join(one) if isinstance(one, list) else None,
-)
-def test_a_mistake_is_one_line_and_exit_code_two(
-    httpbed: Command,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    words: list[str],
-    line: str,
-) -> None:
-    """Each line names the place and the reason, and the remedy if the reason does not imply it."""
-    monkeypatch.chdir(tmp_path)
-    Path("own.toml").write_bytes(b"name =\xff\n")
-    Path("quote.toml").write_text('schema = 1\nname = "loss\n')
-    code, _, stderr = httpbed(*words)
-    assert (code, stderr) == (2, f"httpbed: {line}\n")
 
 
 @pytest.mark.parametrize(
@@ -221,14 +158,6 @@ def test_a_command_that_does_not_exist_is_named(
     assert ("before -- stand options" in stderr) == hint
 
 
-def test_a_link_that_is_isolated_and_not_is_a_mistake(httpbed: Command) -> None:
-    """Neither of two contradicting options wins silently; other mistakes are reported too."""
-    code, _, stderr = httpbed("link", "--isolated", "--seed", "x", "--outside", "true")
-    assert code == 2
-    assert "--isolated: contradicts --outside; omit one of the two" in stderr
-    assert "--seed" in stderr
-
-
 EXPORTED = "a CSV file that httpbed exported"
 
 
@@ -262,16 +191,6 @@ def test_an_export_replaces_an_earlier_one_of_its_format(
     for _ in range(2):
         assert httpbed("export", campaign, option, "-o", file)[0] == 0
     assert httpbed("export", campaign, "-o", file)[0] == 2
-
-
-def test_all_mistakes_in_a_base_are_reported_at_once(httpbed: Command, tmp_path: Path) -> None:
-    """A factor has one level in the base."""
-    bases = ("--base", "2", "--base", "loss=0 %", "--base", "loss=2 %")
-    code, _, stderr = httpbed("report", tmp_path, *bases)
-    form = "'2' does not have the form FACTOR=LEVEL; write for example http_version=2"
-    twice = "'loss' is given twice; give it once"
-    assert code == 2
-    assert stderr.splitlines() == [f"httpbed: --base: {one}" for one in (form, twice)]
 
 
 def test_a_mistake_in_an_environment_variable_names_it(

@@ -18,59 +18,21 @@ def said_of(**table: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    ("table", "text"),
+    ("table", "facts"),
     [
-        (
-            {"kind": "address deleted", "sockets": "destroyed"},
-            (
-                "after 2 MB the address of wifi is deleted and its TCP sockets are destroyed;"
-                " cellular is up all along"
-            ),
-        ),
-        (
-            {"kind": "address deleted", "gap": "200 ms"},
-            (
-                "after 2 MB the address of wifi is deleted and its TCP sockets are kept;"
-                " cellular has no address until 200 ms later"
-            ),
-        ),
-        (
-            {"kind": "make before break", "overlap": "1 s", "when": {"at": "2 s"}},
-            (
-                "at 2 s cellular gets its address and is preferred to wifi; the old address is"
-                " deleted 1 s later"
-            ),
-        ),
-        (
-            {"kind": "route"},
-            (
-                "after 2 MB cellular is preferred to wifi, and nothing is deleted;"
-                " cellular is up all along"
-            ),
-        ),
-        (
-            {"kind": "blackhole", "when": {"every": "5 s"}},
-            (
-                "every 5 s the link in use drops everything in both directions, without notice to"
-                " the client; cellular is up all along (wifi -> cellular -> wifi)"
-            ),
-        ),
-        (
-            {"kind": "NAT rebinding", "links": ["wifi"]},
-            (
-                "after 2 MB a NAT at the far end of wifi forgets: what the client sends then has"
-                " another source port"
-            ),
-        ),
-        (
-            {"kind": "none", "when": None},
-            "the client stays on wifi; cellular is up all along",
-        ),
+        ({"kind": "address deleted", "sockets": "destroyed"}, ["2 MB", "wifi", "destroyed"]),
+        ({"kind": "address deleted", "gap": "200 ms"}, ["2 MB", "kept", "200 ms"]),
+        ({"kind": "make before break", "overlap": "1 s", "when": {"at": "2 s"}}, ["2 s", "1 s"]),
+        ({"kind": "route"}, ["2 MB", "cellular", "nothing is deleted"]),
+        ({"kind": "blackhole", "when": {"every": "5 s"}}, ["5 s", "wifi -> cellular -> wifi"]),
+        ({"kind": "NAT rebinding", "links": ["wifi"]}, ["2 MB", "NAT", "port"]),
+        ({"kind": "none", "when": None}, ["stays on wifi"]),
     ],
 )
-def test_each_kind_is_a_sentence(table: dict[str, Any], text: str) -> None:
-    """The sentence names the event, its links, its time, and the links that stay up."""
-    assert said_of(**table) == text
+def test_each_kind_is_a_sentence(table: dict[str, Any], facts: list[str]) -> None:
+    """It names the event, its links and its time."""
+    sentence = said_of(**table)
+    assert all(fact in sentence for fact in facts), sentence
 
 
 def test_factors_in_a_hand_over_are_listed_with_their_levels() -> None:
