@@ -21,8 +21,8 @@ from httpbed.programs import catalog as catalogs
 from httpbed.results.duration import expected_s
 
 FOLDER = Path(__file__).parents[2] / "experiments"
-FILES = sorted(FOLDER.rglob("*.toml"))
-STUDIES = [path for path in FILES if path.parent.name != "examples"]
+EXAMPLES = sorted(FOLDER.glob("examples/*.toml"))
+STUDIES = [path for path in sorted(FOLDER.rglob("*.toml")) if path.parent.name != "examples"]
 LONGEST_S = {"smoke": 10 * 60, "standard": 140 * 60}
 """Sequential times: minutes, and about two hours. Trials may run side by side."""
 LONGEST_OF_18_SITES_S = {"smoke": 10 * 60, "standard": 220 * 60}
@@ -93,7 +93,11 @@ def planned_s(path: Path, scale: ScaleName | None) -> float:
     return loaded.experiment.blocks * sum(each_s)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(FOLDER)))
+@pytest.mark.parametrize(
+    "path",
+    [*EXAMPLES, *(pytest.param(path, marks=pytest.mark.slow) for path in STUDIES)],
+    ids=lambda path: str(path.relative_to(FOLDER)),
+)
 def test_each_shipped_experiment_loads_and_states_its_duration(path: Path) -> None:
     """It loads with the shipped recipes: every role, version, congestion control and workload."""
     assert planned_s(path, None) > 0
@@ -134,6 +138,7 @@ def test_the_paper_scale_runs_every_cell_of_each_claim(path: Path) -> None:
     assert complete == [one.id for one in stated]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("path", "cells", "replicates"), PAPERS)
 def test_the_paper_scale_has_the_papers_cells_and_runs(
     path: str, cells: int, replicates: int
@@ -158,6 +163,7 @@ def _is_the_papers(path: str, treatment: Mapping[str, str]) -> bool:
     return all(treatment.get(name) in levels for name, levels in ITS_LEVELS[path].items())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("study", ["single-stream", "multi-stream"])
 def test_liu_2024_has_the_runs_paths_and_conditions_of_the_paper(study: str) -> None:
     """Ten runs; both paths of the paper for each client in each condition."""

@@ -176,6 +176,7 @@ def planted(file: str, ratio: Mapping[str, float]) -> Results:
 SMALL_WIN = {"100 B": 1.4, "1 kB": 1.1, "10 kB": 0.9, "100 kB": 0.6}
 
 
+@pytest.mark.slow
 def test_the_claims_of_biswal_and_gnawali_come_out_on_published_results() -> None:
     """Similar ratios over the campus network; 3.2 on synthetic pages, 1.6 on sites."""
     grid = planted("grid.toml", SMALL_WIN)

@@ -113,6 +113,7 @@ FORMS: Mapping[str, tuple[Quantity, Plant, float, tuple[float, float]]] = {
 """Quantity, what plants it, an edge, and values clearly below and above it."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("blocks", "side"), [(5, 1 / 32), (6, 0.025), (20, 0.025)])
 @pytest.mark.parametrize("form", FORMS)
 def test_wrong_verdicts_are_as_rare_as_stated(form: str, blocks: int, side: float) -> None:

@@ -103,6 +103,7 @@ STUDIES = [
 Published = Callable[[Levels], dict[str, float]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("file", "published", "open_claims", "_"), STUDIES)
 def test_a_campaign_as_published_reproduces_every_claim(
     file: str, published: Published, open_claims: set[str], _: set[str]
@@ -113,6 +114,7 @@ def test_a_campaign_as_published_reproduces_every_claim(
     assert not_reproduced(file, published, blocks) == open_claims
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("file", "published", "_", "open_claims"), STUDIES)
 def test_what_claims_need_suffices_to_reproduce_them(
     file: str, published: Published, _: set[str], open_claims: set[str]
