@@ -44,6 +44,8 @@ class Running:
     """A job that has been started, and the file that takes its output."""
 
     job: Job
+    process: subprocess.Popen[bytes]
+    """Kept, because subprocess reaps those that nobody keeps."""
     output: IO[str]
     since: float
 
@@ -119,8 +121,8 @@ def run(waiting: list[Job], slots: int, counts: Counter[str]) -> list[str]:
     queue = list(waiting)
     while queue or running:
         while queue and len(running) < slots:
-            process, started = start(queue.pop(0))
-            running[process] = started
+            started = start(queue.pop(0))
+            running[started.process.pid] = started
         process, status, used = os.wait4(-1, 0)
         ended = running.pop(process)
         if not report(ended, status, used.ru_utime + used.ru_stime, counts):
@@ -128,15 +130,15 @@ def run(waiting: list[Job], slots: int, counts: Counter[str]) -> list[str]:
     return failed
 
 
-def start(job: Job) -> tuple[int, Running]:
-    """Start a job; return its process."""
+def start(job: Job) -> Running:
+    """Start a job."""
     print(f"tests: {job.name} started", flush=True)
     output = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 - until the job ends
     kept = {key: text for key, text in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     process = subprocess.Popen(
         job.words, cwd=CHECKOUT, env=kept, stdout=output, stderr=subprocess.STDOUT
     )
-    return process.pid, Running(job, output, time.monotonic())
+    return Running(job, process, output, time.monotonic())
 
 
 def report(ended: Running, status: int, cpu_s: float, counts: Counter[str]) -> bool:
@@ -146,7 +148,7 @@ def report(ended: Running, status: int, cpu_s: float, counts: Counter[str]) -> b
     ended.output.close()
     for line in CLOSING.finditer(text):
         counts.update({word: int(number) for number, word in COUNTED.findall(line[0])})
-    code = os.waitstatus_to_exitcode(status)
+    code = ended.process.returncode = os.waitstatus_to_exitcode(status)
     result = f"failed with code {code}" if code else "passed"
     wall_s = time.monotonic() - ended.since
     print(text, end="")
