@@ -147,7 +147,7 @@ def _key(figure: VisibleFigure, grid: Any, shown: Map) -> None:
 
 def _columns(panels: int) -> int:
     """Three in a row, or two where that leaves no hole."""
-    return min(panels, COLUMNS - 1 if panels == 4 else COLUMNS)  # noqa: PLR2004
+    return min(panels, COLUMNS - 1 if panels == 4 else COLUMNS)
 
 
 def _wrapped(name: str, letters: int = TITLE_LETTERS) -> str:
@@ -171,7 +171,7 @@ def _panel(axes: Axes, shown: Map, name: str, cells: Cells) -> None:
                 name_marks(cell, [_words(row, column, ratio)])
                 words = ratio_number(ratio.value.value)
                 words = f"({words})" if ratio.judgement == "open" else words
-                ink = LIGHT if _strength(ratio.value.value) > 0.72 else DARK  # noqa: PLR2004
+                ink = LIGHT if _strength(ratio.value.value) > 0.72 else DARK
                 axes.text(x, y, words, ha="center", va="center", fontsize=8, color=ink)
     axes.set(xlim=(-0.5, len(horizontal) - 0.5), ylim=(-0.5, len(vertical) - 0.5))
     axes.set_xticks(range(len(horizontal)), horizontal)
