@@ -7,7 +7,7 @@ import pytest
 import results_archives
 from results_archives import PUBLISHED, PublishedExperiment
 
-FOLDERS = sorted(file.parent for file in PUBLISHED.glob("*/*/manifest.json"))
+FOLDERS = sorted(file.parent for file in PUBLISHED.glob("**/manifest.json"))
 
 
 @pytest.fixture(scope="session")
@@ -16,7 +16,7 @@ def published() -> list[PublishedExperiment]:
     return results_archives.read()
 
 
-@pytest.fixture(params=FOLDERS, ids=lambda folder: f"{folder.parent.name}/{folder.name}")
+@pytest.fixture(params=FOLDERS, ids=lambda folder: str(folder.relative_to(PUBLISHED)))
 def one(
     request: pytest.FixtureRequest, published: list[PublishedExperiment]
 ) -> PublishedExperiment:

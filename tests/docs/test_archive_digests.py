@@ -10,10 +10,11 @@ import results_archives
 from results_archives import PublishedExperiment
 from results_campaigns import SUMS
 
+pytestmark = pytest.mark.slow
+
 PAGE = (results_archives.ROOT / "docs/results.md").read_text()
 
 
-@pytest.mark.parametrize("one", results_archives.read(), ids=lambda one: one.place)
 def test_the_digests_are_those_of_every_file(one: PublishedExperiment) -> None:
     """Of the archive, the verdicts, the report and the figures."""
     lines = [line.partition("  ") for line in (one.folder / SUMS).read_text().splitlines()]

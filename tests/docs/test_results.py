@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-import results_archives
 import results_page
 from httpbed.addons.claims.claims_section_report import SHAPES
 from httpbed.addons.claims.coverage import coverage
 from results_archives import PAPERS, ROOT, PublishedExperiment, place, whole
 from results_clocks import claims_of
 
+pytestmark = pytest.mark.slow
+
 CLAIMS = {"liu2024": 42, "biswal2016": 18, "zhang2023": 5, "ranjan2019": 6}
 """The papers' own numbers of claims."""
 NO_BREAK = "\N{NO-BREAK SPACE}"
-FOUND = results_archives.read()
 PAGE = (ROOT / "docs/results.md").read_text()
 
 
@@ -30,16 +30,17 @@ def by_name(one: PublishedExperiment) -> str:
     return one.place
 
 
-def test_each_claim_of_the_papers_counts_once() -> None:
+def test_each_claim_of_the_papers_counts_once(
+    published: list[PublishedExperiment],
+) -> None:
     """Neither its parts nor its further readings count, and no claim is dropped."""
-    found = whole(claims_of(FOUND))
+    found = whole(claims_of(published))
     counted = Counter(claim["id"].partition("-")[0] for claim in found)
     assert counted == {study[0].upper(): number for study, number in CLAIMS.items()}
     assert len({claim["id"] for claim in found}) == len(found)
     assert f"of the {sum(CLAIMS.values())} claims" in PAGE
 
 
-@pytest.mark.parametrize("one", FOUND, ids=by_name)
 def test_no_part_of_a_claim_counts(one: PublishedExperiment) -> None:
     """Those that an experiment lists under all_of or any_of."""
     file = ROOT / "experiments" / one.study / f"{one.folder.name}.toml"
@@ -51,7 +52,6 @@ def test_no_part_of_a_claim_counts(one: PublishedExperiment) -> None:
     assert not parts & counted
 
 
-@pytest.mark.parametrize("one", FOUND, ids=by_name)
 def test_a_reduced_campaign_is_not_called_by_its_scale_alone(one: PublishedExperiment) -> None:
     """Its row says that it ran only what claims need, and how much of the paper that is."""
     link = re.escape(f"results/{by_name(one)}/report.html")
@@ -65,24 +65,27 @@ def test_a_reduced_campaign_is_not_called_by_its_scale_alone(one: PublishedExper
     assert f"{found.cells} of {found.of_cells}" in row
 
 
-def test_what_was_run_after_a_verdict_is_said() -> None:
+def test_what_was_run_after_a_verdict_is_said(
+    published: list[PublishedExperiment],
+) -> None:
     """The blocks of Liu's pages that its scale does not have."""
-    (pages,) = [one for one in FOUND if by_name(one) == "liu2024/pages"]
+    (pages,) = [one for one in published if by_name(one) == "liu2024/pages"]
     blocks = {row["block"] for row in pages.results.last_attempts}
     assert max(blocks) == 7 or results_page.EXTENDED not in PAGE
     assert "Nothing was run again" not in PAGE
 
 
-def test_the_certificates_are_those_of_the_manifests() -> None:
+def test_the_certificates_are_those_of_the_manifests(
+    published: list[PublishedExperiment],
+) -> None:
     """No campaign is said to cite a certificate that it lacks, nor a failed one to have passed."""
-    cited = [one.results.manifest.get("link_certificate") for one in FOUND]
+    cited = [one.results.manifest.get("link_certificate") for one in published]
     passed = sum(bool(one and one["passed"]) for one in cited)
     found = re.search(r"(\d+) of (\d+) campaigns cite .*?; (\d+) of these passed", PAGE)
     assert found is not None
     assert [int(one) for one in found.groups()] == [sum(map(bool, cited)), len(cited), passed]
 
 
-@pytest.mark.parametrize("one", FOUND, ids=by_name)
 def test_a_report_shows_the_verdicts_that_are_published(one: PublishedExperiment) -> None:
     """Each claim of claims.json, and no report of an earlier judgement."""
     report = (one.folder / "report.html").read_text()
@@ -96,7 +99,6 @@ def test_a_report_shows_the_verdicts_that_are_published(one: PublishedExperiment
     assert {name: shown.get(name) for name in counted} == dict(counted)
 
 
-@pytest.mark.parametrize("one", FOUND, ids=by_name)
 def test_a_figure_named_after_one_of_the_paper_has_the_papers_conditions(
     one: PublishedExperiment,
 ) -> None:
@@ -110,7 +112,6 @@ def test_a_figure_named_after_one_of_the_paper_has_the_papers_conditions(
             assert "queues" in figure.title
 
 
-@pytest.mark.parametrize("one", FOUND, ids=by_name)
 def test_the_pictures_are_those_of_the_report(one: PublishedExperiment) -> None:
     """None is left of an earlier judgement."""
     report = (one.folder / "report.html").read_text()
@@ -137,30 +138,36 @@ def test_the_tables_have_the_papers_order() -> None:
         assert ids == sorted(ids, key=lambda one: place({"id": one}))
 
 
-def test_every_row_with_an_estimate_shows_its_effect() -> None:
+def test_every_row_with_an_estimate_shows_its_effect(
+    published: list[PublishedExperiment],
+) -> None:
     """Not only how many cells are as claimed: what they measured."""
-    for claim in (claim for one in FOUND for claim in one.claims):
+    for claim in (claim for one in published for claim in one.claims):
         if claim["cells"] and claim["verdict"] != "not run":
             assert not re.search(r"\d+ of \d+ cells", claim["effect"]), claim["id"]
-    for claims in (one.claims for one in FOUND):
+    for claims in (one.claims for one in published):
         effects = {claim["id"]: claim["effect"] for claim in claims}
         for claim in claims:
             assert all(effects[part] in claim["effect"] for part in claim["parts"])
 
 
-def test_the_matrix_has_a_sign_for_each_claim() -> None:
+def test_the_matrix_has_a_sign_for_each_claim(
+    published: list[PublishedExperiment],
+) -> None:
     """With the sign of its verdict."""
     rows = PAGE[: PAGE.index("bold: in every control arm")].splitlines()
     signs = "\n".join(row for row in rows if row.startswith("|"))
-    for claim in whole(claims_of(FOUND)):
+    for claim in whole(claims_of(published)):
         shape, number = SHAPES[claim["verdict"]], claim["id"].partition("-")[2]
         sign = f"{re.escape(shape)}{NO_BREAK}{number}"
         assert re.search(rf"{sign}\b", signs), claim["id"]
 
 
-def test_the_page_names_what_is_needed_to_cite_and_to_repeat() -> None:
+def test_the_page_names_what_is_needed_to_cite_and_to_repeat(
+    published: list[PublishedExperiment],
+) -> None:
     """Seeds, commands, jobs, the processor, programs with versions, and reasons."""
-    for one in FOUND:
+    for one in published:
         manifest = one.results.manifest
         assert manifest["command"] in PAGE
         assert manifest["host"]["cpu"] in PAGE
@@ -170,15 +177,19 @@ def test_the_page_names_what_is_needed_to_cite_and_to_repeat() -> None:
     assert "CPU pressure" in PAGE
 
 
-def test_one_round_trip_time_fits_the_values_between_two_readings() -> None:
+def test_one_round_trip_time_fits_the_values_between_two_readings(
+    published: list[PublishedExperiment],
+) -> None:
     """A remark says so of four claims: time is taken for a power of the round-trip time."""
-    claims = {claim["id"]: claim for one in FOUND if one.place == one.name for claim in one.claims}
+    claims = {
+        claim["id"]: claim for one in published if one.place == one.name for claim in one.claims
+    }
     fitting = []
-    for name, published in (("L-7", 15), ("L-8", 106), ("L-26", 56.7), ("L-27", 6.6)):
+    for name, stated in (("L-7", 15), ("L-8", 106), ("L-26", 56.7), ("L-27", 6.6)):
         (reading,) = [one for one in claims[name]["arms"] if one["kind"] == "reading"]
         one_way, round_trip = map(_seconds, (claims[name], reading))
         power = math.log2(one_way / round_trip)
-        fitting.append(50 * (published / round_trip) ** (1 / power))
+        fitting.append(50 * (stated / round_trip) ** (1 / power))
     assert [round(min(fitting)), round(max(fitting))] == [72, 87]
 
 

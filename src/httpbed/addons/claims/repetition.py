@@ -284,15 +284,15 @@ def squeezed(variances: Floats, degrees: Floats) -> tuple[Floats, Floats]:
 
 def _inverse_trigamma(value: float) -> float:
     """Solve trigamma(x) = value by Newton's method (Smyth 2004, appendix)."""
-    if value > 1e7:  # noqa: PLR2004 - the asymptotes of both ends
+    if value > 1e7:  # the asymptotes of both ends
         return 1 / math.sqrt(value)
-    if value < 1e-6:  # noqa: PLR2004
+    if value < 1e-6:
         return 1 / value
     x = 0.5 + 1 / value
     for _ in range(50):
         trigamma = float(special.polygamma(1, x))
         step = trigamma * (1 - trigamma / value) / float(special.polygamma(2, x))
         x += step
-        if -step / x < 1e-8:  # noqa: PLR2004 - converged
+        if -step / x < 1e-8:  # converged
             break
     return x
