@@ -19,7 +19,7 @@ demo: prepare  ## compare HTTP/1.1, HTTP/2 and HTTP/3 on two links, and show the
 	@httpbed demo
 
 quick: .venv/bin/httpbed-sandbox  ## lint, and the tests nearest to what changed, on src/ itself; BASE=main
-	@ruff check --quiet . && ruff format --quiet --check . && lint-imports >/dev/null
+	@ruff check --quiet . && ruff format --quiet --check . && PYTHONPATH=src lint-imports >/dev/null
 	@git diff --quiet $(or $(BASE),HEAD) -- crates || $(MAKE) prepare rust-quick
 	@tests=$$(python setup/affected_tests.py $(BASE)) || exit; \
 	if [ "$$tests" ]; then PYTHONPATH=src exec python -m pytest --quiet --numprocesses 2 \
