@@ -220,7 +220,7 @@ impl Link {
     }
 }
 
-const LONGEST_INTERFACE_NAME: usize = libc::IFNAMSIZ - 1;
+const LONGEST_INTERFACE_NAME: usize = nix::libc::IFNAMSIZ - 1;
 const INTERFACE_NAME: &str = "use 1 to 15 bytes without space, /, : or %";
 
 /// What the kernel takes as a name (`dev_valid_name`), less the `%` that makes it choose a number.

@@ -30,6 +30,8 @@ use std::os::fd::AsFd;
 use std::process;
 
 use link_model::{Distribution, Nanos};
+use nix::sys::prctl;
+use nix::sys::signal::Signal;
 
 use crate::backend::{self, Port};
 use crate::changes::ChangeReport;
@@ -42,10 +44,11 @@ use crate::report::{Counters, Event, Lateness, Machine, Peers, Report};
 use crate::spin::Spin;
 use crate::stamps::arrival;
 use crate::sys::batch::{FRAMES, Intake, Outgoing, Received};
-use crate::sys::poll::{Patience, Poll};
-use crate::sys::process as own;
-use crate::sys::timer::ClockWatch;
-use crate::usage::Usage;
+use crate::sys::poll::{ClockWatch, Patience, Poll};
+use crate::usage::{self, Usage};
+
+/// How late the kernel may wake this process for a due time; usually it is 50 us.
+const TIMER_SLACK_NS: u64 = 1;
 
 /// After more frames than these, the clock is read again. Handling one takes about a microsecond.
 const FEW_FRAMES: usize = 8;
@@ -94,8 +97,8 @@ impl<'a> Runner<'a> {
     /// # Errors
     /// When the machine refuses something; the message says what.
     pub fn open(config: &'a Config, emulator: Emulator) -> Result<Self, String> {
-        own::die_with_parent().map_err(naming("PR_SET_PDEATHSIG"))?;
-        own::wake_precisely().map_err(naming("PR_SET_TIMERSLACK"))?;
+        prctl::set_pdeathsig(Signal::SIGKILL).map_err(naming("PR_SET_PDEATHSIG"))?;
+        prctl::set_timerslack(TIMER_SLACK_NS).map_err(naming("PR_SET_TIMERSLACK"))?;
         let ports = backend::open(config)?;
         let stdin = io::stdin().as_fd().try_clone_to_owned().map_err(naming("stdin"))?;
         Self::new(config, emulator, ports, stdin.into(), Clock::start(Box::new(Kernel)))
@@ -323,7 +326,7 @@ impl<'a> Runner<'a> {
         self.emulator.finish().map_err(|error| error.to_string())?;
         let usage = Usage::now();
         let machine = Machine {
-            scheduling: own::scheduling_class(),
+            scheduling: usage::scheduling_class(),
             clock: backend::clock_text(self.config.backend),
             origin_ns: self.clock.monotonic(0),
             started_ns: self.emulator.started().unwrap_or(stopped),
@@ -391,9 +394,9 @@ pub fn emit(event: &Event<'_>) -> Result<(), String> {
 }
 
 /// Puts the name of what failed before the reason.
-pub fn naming(what: &str) -> impl Fn(io::Error) -> String {
+pub fn naming<E: Into<io::Error>>(what: &str) -> impl Fn(E) -> String {
     let what = what.to_owned();
-    move |error| format!("{what}: {error}")
+    move |error| format!("{what}: {}", error.into())
 }
 
 #[cfg(test)]

@@ -1,10 +1,26 @@
-//! Converts the kernel's receive stamps from the realtime clock to the monotonic clock.
+//! The kernel's clocks in nanoseconds, and receive stamps converted from the realtime to the monotonic clock.
 //!
 //! A reading of the one clock between two of the other encloses their difference, and the intersection of all such
 //! intervals narrows it. An empty intersection means that the realtime clock was set, and the measurement starts
 //! again. `httpbed-link` does the same in its own code, because these times check it.
 
-use crate::sys::time;
+use nix::sys::time::{TimeSpec, TimeValLike};
+use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
+
+/// `CLOCK_MONOTONIC`, which all network namespaces of a machine share.
+pub fn monotonic() -> i64 {
+    read(ClockId::CLOCK_MONOTONIC)
+}
+
+/// Sleeps until a time of `CLOCK_MONOTONIC`; a signal may end it earlier.
+pub fn sleep_until(time: i64) {
+    let time = TimeSpec::nanoseconds(time);
+    let _ = clock_nanosleep(ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::TIMER_ABSTIME, &time);
+}
+
+fn read(clock: ClockId) -> i64 {
+    clock_gettime(clock).map_or(0, |time| time.num_nanoseconds())
+}
 
 /// Where the difference between realtime and monotonic clock must lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,9 +41,9 @@ impl Offset {
 
     /// Measures the difference between both clocks; call it now and then.
     pub fn track(&mut self) {
-        let before = time::monotonic();
-        let realtime = time::realtime();
-        self.observe(before, realtime, time::monotonic());
+        let before = monotonic();
+        let realtime = read(ClockId::CLOCK_REALTIME);
+        self.observe(before, realtime, monotonic());
     }
 
     /// The monotonic time of a realtime stamp.

@@ -5,8 +5,8 @@ use std::io::{self, BufWriter, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
+use crate::clock;
 use crate::plan::Fetching;
-use crate::sys::time;
 
 /// Time between two samples.
 const SAMPLE_NS: i64 = 1_000_000;
@@ -24,7 +24,7 @@ pub fn fetch(plan: &Fetching) -> io::Result<u64> {
     stream.set_read_timeout(Some(PATIENCE))?;
     let mut out = BufWriter::new(File::create(&plan.out)?);
     let mut buffer = vec![0; BUFFER_BYTES];
-    let (began, mut sampled, mut total) = (time::monotonic(), 0, 0_u64);
+    let (began, mut sampled, mut total) = (clock::monotonic(), 0, 0_u64);
     while sampled < began + plan.for_ns {
         let count = match stream.read(&mut buffer) {
             Err(error) if plan.until_reset && error.kind() == io::ErrorKind::ConnectionReset => break,
@@ -34,7 +34,7 @@ pub fn fetch(plan: &Fetching) -> io::Result<u64> {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         total += count as u64;
-        let now = time::monotonic();
+        let now = clock::monotonic();
         if now >= sampled + SAMPLE_NS {
             sampled = now;
             out.write_all(&now.to_le_bytes())?;

@@ -13,6 +13,7 @@
 //! when something fails at run time. `names` says that it is ready by going to the background.
 
 mod clock;
+mod datagrams;
 mod fetch;
 mod names;
 mod payload;
@@ -20,7 +21,6 @@ mod plan;
 mod receive;
 mod send;
 mod serve;
-mod sys;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -28,6 +28,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 use std::process::ExitCode;
 
+use nix::sys::prctl;
+use nix::sys::signal::Signal;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -85,7 +87,7 @@ fn main() -> ExitCode {
 }
 
 fn run(words: &[OsString]) -> Result<(), Failure> {
-    sys::process::die_with_parent()?;
+    prctl::set_pdeathsig(Signal::SIGKILL).map_err(io::Error::from)?;
     let words: Vec<&str> = words.iter().map(|word| word.to_str().unwrap_or("\u{fffd}")).collect();
     match words[..] {
         ["serve"] => serve(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
@@ -136,8 +138,8 @@ fn names(network: &Path, pairs: &[&str]) -> Result<(), Failure> {
     let pairs =
         pairs.iter().map(|pair| names::pair(pair)).collect::<Result<Vec<_>, _>>().map_err(Failure::Usage)?;
     let relays =
-        sys::network::within(network, || pairs.into_iter().map(Relay::bind).collect::<io::Result<Vec<_>>>())?;
-    sys::network::go_on_in_background()?;
+        names::within(network, || pairs.into_iter().map(Relay::bind).collect::<io::Result<Vec<_>>>())?;
+    names::go_on_in_background()?;
     names::relay(relays);
     Ok(())
 }

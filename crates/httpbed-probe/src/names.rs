@@ -5,17 +5,22 @@
 //! 4.2.1 and 4.2.2) and stores nothing. Each query leaves from another source port (RFC 5452, section 9.2). A lost
 //! query is repeated by the client.
 
+use std::fs::File;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use nix::sched::{CloneFlags, setns};
+use nix::unistd::{ForkResult, fork};
+
 /// Longer than any client waits for a resolver.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Queries, and likewise connections, under way at each address; further ones are dropped.
-const MOST: usize = 256;
+const MAX_QUERIES: usize = 256;
 /// The largest datagram.
 const DATAGRAM_BYTES: usize = 64 << 10;
 /// RFC 1035, section 4.1.1: the header, and in it the bit of an answer and the code of a failed server.
@@ -52,6 +57,33 @@ impl Relay {
         let naming = |error: io::Error| io::Error::new(error.kind(), format!("{at}: {error}"));
         let datagrams = UdpSocket::bind(at).map_err(naming)?;
         Ok(Self { datagrams, streams: TcpListener::bind(at).map_err(naming)?, resolver })
+    }
+}
+
+/// Runs `make` in the network namespace that is mounted at `path`; this thread stays in its own.
+///
+/// # Errors
+/// When the namespace cannot be entered, or the error of `make`.
+pub fn within<T: Send>(path: &Path, make: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    let namespace = File::open(path)?;
+    let enter = || {
+        // The call concerns the new thread only.
+        setns(namespace, CloneFlags::CLONE_NEWNET)?;
+        make()
+    };
+    thread::scope(|scope| scope.spawn(enter).join())
+        .unwrap_or_else(|_| Err(io::Error::other("the thread in the namespace panicked")))
+}
+
+/// Goes on in a child process; this process exits with 0, which tells its parent that all is ready.
+///
+/// # Errors
+/// When the kernel refuses another process.
+pub fn go_on_in_background() -> io::Result<()> {
+    // SAFETY: this process has one thread now, so the child has the whole state.
+    match unsafe { fork() }? {
+        ForkResult::Child => Ok(()),
+        ForkResult::Parent { .. } => std::process::exit(0),
     }
 }
 
@@ -93,7 +125,7 @@ fn relay_streams(listener: &TcpListener, resolver: SocketAddr) {
 
 /// Does `work` in another thread, if there is a place for it.
 fn one_more(places: &Arc<AtomicUsize>, work: impl FnOnce() + Send + 'static) {
-    if places.fetch_add(1, Ordering::Relaxed) >= MOST {
+    if places.fetch_add(1, Ordering::Relaxed) >= MAX_QUERIES {
         places.fetch_sub(1, Ordering::Relaxed);
         return;
     }

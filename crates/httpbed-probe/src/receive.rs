@@ -10,13 +10,15 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::net::{Ipv4Addr, UdpSocket};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
-use crate::clock::Offset;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use crate::clock::{self, Offset};
+use crate::datagrams::{self, Received, Receiver};
 use crate::payload::{self, Header, Reading};
 use crate::plan::{HEADERS_BYTES, Receiving};
-use crate::sys::datagrams::{self, Received, Receiver};
-use crate::sys::{poll, time};
 
 /// The pattern differs from what was sent.
 pub const DAMAGED: u16 = 1;
@@ -75,9 +77,7 @@ impl Flow {
     pub fn run(mut self, mut orders: impl Read + AsFd) -> io::Result<Took> {
         let mut receiver = Receiver::new();
         loop {
-            let mut files: Vec<_> = self.sockets.iter().map(AsFd::as_fd).collect();
-            files.push(orders.as_fd());
-            let ready = poll::readable(&files)?;
+            let ready = readable(self.sockets.iter().map(AsFd::as_fd).chain([orders.as_fd()]))?;
             self.offset.track();
             let is_over = ready.last().is_some_and(|is_readable| *is_readable);
             for place in (0..self.sockets.len()).filter(|place| is_over || ready[*place]) {
@@ -123,7 +123,7 @@ impl Record {
         };
         let (arrived, unstamped) = match received.stamp {
             Some(stamp) => (offset.monotonic(stamp), 0),
-            None => (time::monotonic(), UNSTAMPED),
+            None => (clock::monotonic(), UNSTAMPED),
         };
         let bytes = u32::try_from(received.payload.len() + HEADERS_BYTES).unwrap_or(u32::MAX);
         let flags = damage | unstamped | if received.congestion { CONGESTION } else { 0 };
@@ -140,6 +140,16 @@ impl Record {
         written[30..32].copy_from_slice(&self.port.to_le_bytes());
         written
     }
+}
+
+/// Which of `files` can be read, once one can or its other end is gone.
+fn readable<'a>(files: impl Iterator<Item = BorrowedFd<'a>>) -> io::Result<Vec<bool>> {
+    let mut polled: Vec<PollFd<'_>> = files.map(|file| PollFd::new(file, PollFlags::POLLIN)).collect();
+    match poll(&mut polled, PollTimeout::NONE) {
+        Ok(_) | Err(Errno::EINTR) => {}
+        Err(error) => return Err(error.into()),
+    }
+    Ok(polled.iter().map(|file| file.revents().is_none_or(|events| !events.is_empty())).collect())
 }
 
 fn open(port: u16) -> io::Result<UdpSocket> {

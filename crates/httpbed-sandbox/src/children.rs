@@ -2,18 +2,11 @@
 
 use std::time::Duration;
 
+use nix::libc;
+use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// Collect an ended process; with the option 0, wait for it while there is any.
-pub fn collect(options: i32) -> Option<(Pid, i32, libc::rusage)> {
-    let mut status = 0;
-    // SAFETY: an all-zero rusage is a valid value, and both pointers live through the call.
-    let (pid, usage) = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        (libc::wait4(-1, &raw mut status, options, &raw mut usage), usage)
-    };
-    (pid > 0).then(|| (Pid::from_raw(pid), status, usage))
-}
+use crate::kernel_calls::wait4;
 
 /// CPU time of an ended process, and of those for which it had waited.
 pub fn cpu_time(usage: &libc::rusage) -> Duration {
@@ -25,15 +18,15 @@ pub fn cpu_time(usage: &libc::rusage) -> Duration {
 
 /// Kill every process of this PID namespace except this one, its first.
 pub fn kill_all() {
-    // SAFETY: -1 means every process that this one may signal and can see, except itself.
-    unsafe { libc::kill(-1, libc::SIGKILL) };
+    // -1 means every process that this one may signal and can see, except itself.
+    let _ = kill(Pid::from_raw(-1), Signal::SIGKILL);
 }
 
 /// Kill all others and wait for their end; return the CPU time of those that this process had to wait for.
 pub fn end_all() -> Duration {
     kill_all();
     let mut total = Duration::ZERO;
-    while let Some((_, _, usage)) = collect(0) {
+    while let Some((_, _, usage)) = wait4(0) {
         total += cpu_time(&usage);
     }
     total

@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use caps::CapSet;
+use nix::libc;
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
     apply_filter,

@@ -26,8 +26,10 @@ use std::fs;
 use std::io;
 use std::time::{Duration, Instant};
 
+use nix::unistd::{SysconfVar, sysconf};
 use serde::Serialize;
 
+use crate::kernel_calls::is_niced;
 use crate::memory::processes;
 
 /// Shortest and longest time between two readings. A reading takes some ten microseconds for each task.
@@ -223,9 +225,8 @@ fn ticks_of(stat: &str) -> u64 {
 }
 
 fn ns_per_tick() -> u64 {
-    // SAFETY: takes a number only.
-    let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
-    1_000_000_000 / u64::try_from(per_second).unwrap_or(100).max(1)
+    let per_second = sysconf(SysconfVar::CLK_TCK).ok().flatten();
+    1_000_000_000 / per_second.and_then(|count| u64::try_from(count).ok()).unwrap_or(100).max(1)
 }
 
 /// The time since boot in which all CPUs together were not idle; 0 if it is unknown.
@@ -243,11 +244,6 @@ fn busy_ns() -> u64 {
     let places: &[usize] = if is_niced() { &[0, 1, 2, 5, 6, 7] } else { &[0, 2, 5, 6, 7] };
     let busy: u64 = places.iter().filter_map(|place| ticks.get(*place)).sum();
     busy * ns_per_tick()
-}
-
-fn is_niced() -> bool {
-    // SAFETY: takes numbers only; 0 is this process.
-    unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) > 0 }
 }
 
 #[cfg(test)]

@@ -27,10 +27,8 @@
 //! the root of httpbed's own programs. The root filesystem `/` is then the host's, whose programs serve as well as
 //! the toolbox's.
 
-use std::ffi::CString;
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::{self, Component, Path, PathBuf};
 
@@ -40,6 +38,7 @@ use nix::sched::{CloneFlags, unshare};
 use nix::sys::stat::Mode;
 use nix::unistd::{chdir, fchdir, pivot_root};
 
+use crate::kernel_calls::make_read_only;
 use crate::protocol::{Config, Part, Shell};
 use crate::{Failure, Step};
 
@@ -298,25 +297,6 @@ fn make_place(from: &Path, to: &Path) -> io::Result<()> {
 fn bind_over(from: &Path, to: &Path, read_only: bool) -> io::Result<()> {
     mount(Some(from), to, NOTHING, MsFlags::MS_BIND | MsFlags::MS_REC, NOTHING)?;
     if read_only { make_read_only(to) } else { Ok(()) }
-}
-
-/// Make a mount and all mounts below it read-only; devices remain usable.
-pub fn make_read_only(path: &Path) -> io::Result<()> {
-    let path = CString::new(path.as_os_str().as_bytes())?;
-    // SAFETY: an all-zero mount_attr changes nothing, and path and attributes live through the call.
-    let done = unsafe {
-        let mut attributes: libc::mount_attr = std::mem::zeroed();
-        attributes.attr_set = libc::MOUNT_ATTR_RDONLY;
-        libc::syscall(
-            libc::SYS_mount_setattr,
-            libc::AT_FDCWD,
-            path.as_ptr(),
-            libc::AT_RECURSIVE,
-            &raw const attributes,
-            size_of::<libc::mount_attr>(),
-        )
-    };
-    if done == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 fn tmpfs(path: &Path, bytes: u64) -> io::Result<()> {

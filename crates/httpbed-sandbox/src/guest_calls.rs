@@ -8,6 +8,7 @@
 use std::io;
 use std::mem::offset_of;
 
+use nix::libc;
 use seccompiler::{BpfProgram, sock_filter};
 
 /// Of these, the first are those of the guest's processes.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, setns, unshare};
@@ -11,7 +12,7 @@ use nix::sched::{CloneFlags, setns, unshare};
 use crate::{Failure, Step};
 
 /// The namespaces of the hosts, by name.
-pub type Hosts = BTreeMap<String, File>;
+pub type Hosts = BTreeMap<String, Arc<File>>;
 
 const OWN_NETWORK: &str = "/proc/self/ns/net";
 const NO_PATH: Option<&Path> = None;
@@ -36,7 +37,8 @@ pub fn create(wanted: &BTreeMap<String, BTreeMap<String, String>>, base: &Path) 
     for (name, sysctls) in wanted {
         unshare(CloneFlags::CLONE_NEWNET).step(format!("unshare the network of host {name}"))?;
         set_sysctls(sysctls)?;
-        hosts.insert(name.clone(), name_namespace(&names.join(name)).step(format!("name host {name}"))?);
+        let file = name_namespace(&names.join(name)).step(format!("name host {name}"))?;
+        hosts.insert(name.clone(), Arc::new(file));
     }
     setns(&own, CloneFlags::CLONE_NEWNET).step("return to the sandbox's network")?;
     Ok(hosts)

@@ -35,6 +35,7 @@ mod filesystem;
 #[cfg(target_arch = "x86_64")]
 mod guest_calls;
 mod hosts;
+mod kernel_calls;
 mod limits;
 mod lines;
 mod memory;
@@ -54,11 +55,12 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::ExitCode;
 
+use nix::libc;
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::SigSet;
 use nix::sys::stat::{Mode, umask};
 use nix::sys::wait::{WaitStatus, waitpid};
-use nix::unistd::{ForkResult, fork, sethostname};
+use nix::unistd::{ForkResult, sethostname};
 
 use namespaces::User;
 use outside::Outside;
@@ -111,7 +113,8 @@ fn run() -> Result<ExitCode, Failure> {
     namespaces::die_with_parent().step("PR_SET_PDEATHSIG")?;
     let mut input = BufReader::new(io::stdin());
     let mut config = read_config(&mut input)?;
-    close_on_exec().step("close descriptors")?;
+    // What the caller left open is for no program.
+    kernel_calls::close_range(libc::CLOSE_RANGE_CLOEXEC).step("close descriptors")?;
     if config.shell.is_none() {
         forget_the_caller();
         config = as_an_ordinary_user(config)?;
@@ -122,8 +125,7 @@ fn run() -> Result<ExitCode, Failure> {
     let user = namespaces::enter(network).step("unshare namespaces")?;
     // Gaining capabilities in the new user namespace cleared this setting.
     namespaces::die_with_parent().step("PR_SET_PDEATHSIG")?;
-    // SAFETY: this process has a single thread.
-    match unsafe { fork() }.step("fork")? {
+    match kernel_calls::fork().step("fork")? {
         ForkResult::Parent { child } => {
             drop(stdio);
             Event::Init { pid: child.as_raw() }.send();
@@ -147,24 +149,12 @@ fn run() -> Result<ExitCode, Failure> {
     }
 }
 
-/// Close what the caller left open, so that no program inherits it.
-fn close_on_exec() -> io::Result<()> {
-    // SAFETY: takes numbers only.
-    match unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) } {
-        -1 => Err(io::Error::last_os_error()),
-        _ => Ok(()),
-    }
-}
-
 /// Start a new session keyring and set the file mode mask; a command of the user keeps both.
 fn forget_the_caller() {
     umask(Mode::S_IWGRP | Mode::S_IWOTH);
     // A kernel without keyrings has none to leave. If the caller is out of its quota of keys, the filter of system
     // calls still keeps programs from them.
-    // SAFETY: takes a number and a null pointer.
-    unsafe {
-        libc::syscall(libc::SYS_keyctl, libc::KEYCTL_JOIN_SESSION_KEYRING, std::ptr::null::<libc::c_char>())
-    };
+    kernel_calls::join_new_keyring();
 }
 
 /// Become an ordinary user if the host's root starts the sandbox, which the orchestrator says.

@@ -12,9 +12,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use nix::fcntl::OFlag;
-use nix::unistd::{ForkResult, Pid, fork, pipe2, setpgid};
+use nix::unistd::{ForkResult, Pid, pipe2, setpgid};
 use serde::{Deserialize, Serialize};
 
+use crate::kernel_calls::fork;
 use crate::namespaces::die_with_parent;
 
 /// The process that waits outside.
@@ -34,8 +35,7 @@ impl Outside {
     /// Leave a process behind in the network of this process.
     pub fn leave_behind() -> io::Result<Self> {
         let (input, orders) = pipe2(OFlag::O_CLOEXEC)?;
-        // SAFETY: this process has a single thread.
-        match unsafe { fork() }? {
+        match fork()? {
             ForkResult::Parent { child } => Ok(Self { pid: child, orders: orders.into() }),
             ForkResult::Child => {
                 drop(orders);

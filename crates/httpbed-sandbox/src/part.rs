@@ -20,7 +20,7 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
@@ -28,12 +28,13 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, setns};
 use nix::sys::prctl;
 use nix::sys::signal::SigSet;
-use nix::unistd::{Pid, chdir, pipe2, pivot_root};
+use nix::unistd::{Pid, chdir, dup2_stdin, dup2_stdout, pipe2, pivot_root};
 use serde::Deserialize;
 
 use crate::confinement::Confinement;
-use crate::filesystem::{make_read_only, part_folder};
+use crate::filesystem::part_folder;
 use crate::hosts::Hosts;
+use crate::kernel_calls::{close_range, fork_into, make_read_only};
 use crate::limits;
 use crate::lines::{complete_lines, read_some};
 use crate::namespaces::{User, die_with_parent};
@@ -175,18 +176,6 @@ fn make(name: &str, part: &Part, context: &PartContext) -> Result<PartHandle, Fa
     })
 }
 
-/// Fork a child into new namespaces; returns `None` in the child, the first process of its PID namespace.
-fn fork_into(namespaces: CloneFlags) -> io::Result<Option<Pid>> {
-    let flags = libc::c_long::from(namespaces.bits()) | libc::c_long::from(libc::SIGCHLD);
-    // SAFETY: without a separate stack the child continues as after fork(2); this process has one thread.
-    let pid = unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) };
-    match i32::try_from(pid).map_err(io::Error::other)? {
-        -1 => Err(io::Error::last_os_error()),
-        0 => Ok(None),
-        pid => Ok(Some(Pid::from_raw(pid))),
-    }
-}
-
 /// Run the part's first process until the end of the trial.
 fn become_part(name: &str, part: &Part, context: &PartContext, input: &OwnedFd, output: &OwnedFd) -> ! {
     match enter(name, part, context, input, output) {
@@ -208,7 +197,7 @@ fn enter(
     output: &OwnedFd,
 ) -> Result<Surroundings, Failure> {
     die_with_parent().step("PR_SET_PDEATHSIG")?;
-    take_pipes(input, output).step("take the pipes of a part")?;
+    dup2_stdin(input).and_then(|()| dup2_stdout(output)).step("take the pipes of a part")?;
     if let Some(host) = part.host.as_deref() {
         let network =
             context.hosts.get(host).ok_or_else(|| io::Error::other("no such host")).step("find a host")?;
@@ -217,7 +206,8 @@ fn enter(
     see_own_root(&part_folder(context.base, name).join("root"), part)
         .step(format!("make the filesystem of part {name}"))?;
     limits::offer_to_the_kernel().step("write oom_score_adj")?;
-    close_all_but_pipes().step("close descriptors")?;
+    // The owners of these descriptors are never dropped: this process ends by exit.
+    close_range(0).step("close descriptors")?;
     // From here on no process of the part owns its /proc/1.
     prctl::set_dumpable(false).step("PR_SET_DUMPABLE")?;
     Ok(Surroundings {
@@ -234,16 +224,6 @@ fn enter(
 
 fn confinement(part: &Part) -> io::Result<Confinement> {
     if part.guest { Confinement::of_a_guest() } else { Confinement::new() }
-}
-
-fn take_pipes(input: &OwnedFd, output: &OwnedFd) -> io::Result<()> {
-    for (pipe, number) in [(input, 0), (output, 1)] {
-        // SAFETY: both numbers are this process's standard streams, which no Rust object owns.
-        if unsafe { libc::dup2(pipe.as_raw_fd(), number) } == -1 {
-            return Err(io::Error::last_os_error());
-        }
-    }
-    Ok(())
 }
 
 /// Exchange the sandbox's root for the part's; the sandbox's mounts are then gone.
@@ -266,12 +246,4 @@ fn see_own_root(root: &Path, part: &Part) -> io::Result<()> {
     pivot_root(".", ".")?;
     umount2(".", MntFlags::MNT_DETACH)?;
     Ok(chdir("/")?)
-}
-
-fn close_all_but_pipes() -> io::Result<()> {
-    // SAFETY: the objects that own these descriptors are never dropped: this process ends by exit.
-    match unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) } {
-        -1 => Err(io::Error::last_os_error()),
-        _ => Ok(()),
-    }
 }

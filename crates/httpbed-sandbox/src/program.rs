@@ -2,10 +2,10 @@
 
 use std::fs::File;
 use std::io::{self, Seek, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::process::CommandExt;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Arc;
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sched::{CloneFlags, CpuSet, sched_setaffinity, setns};
@@ -15,6 +15,7 @@ use nix::unistd::{Pid, chdir, chroot, setpgid};
 use crate::confinement::Confinement;
 use crate::filesystem::{root_folder, show_resolv_conf};
 use crate::hosts::Hosts;
+use crate::kernel_calls::before_exec;
 use crate::limits::Limits;
 use crate::namespaces::{User, become_user, die_with_parent};
 use crate::outside::Outside;
@@ -90,15 +91,12 @@ fn start_inside(program: &Program, around: &Surroundings) -> io::Result<Started>
             die_with_parent()?;
             confinement.apply()
         };
-        // SAFETY: between fork and exec only system calls are made, and this process has one thread.
-        unsafe { command.pre_exec(become_subject) };
+        before_exec(&mut command, become_subject);
         return Ok(command.spawn()?.into());
     }
     let network = network(program, &around.hosts)?;
     let root = program.root.as_deref().map_or(around.base.clone(), |name| root_folder(&around.base, name));
-    let confine = move || confine(network, &root, limits);
-    // SAFETY: between fork and exec only system calls are made, and this process has one thread.
-    unsafe { command.pre_exec(confine) };
+    before_exec(&mut command, move || confine(network.as_deref(), &root, limits));
     Ok(command.spawn()?.into())
 }
 
@@ -120,13 +118,12 @@ fn start_command(program: &Program, around: &mut Surroundings) -> io::Result<Sta
     let (user, base) = (around.user, around.base.clone());
     let leave = move || {
         show_resolv_conf(&base)?;
-        if let Some(network) = network {
+        if let Some(network) = &network {
             setns(network, CloneFlags::CLONE_NEWNET)?;
         }
         become_user(user)
     };
-    // SAFETY: this process has one thread, so the parent's state is complete in the child.
-    unsafe { command.pre_exec(leave) };
+    before_exec(&mut command, leave);
     Ok(command.spawn()?.into())
 }
 
@@ -141,19 +138,17 @@ fn command_line(program: &Program, mask: SigSet) -> io::Result<Command> {
     let (name, arguments) = program.argv.split_first().ok_or_else(|| io::Error::other("argv is empty"))?;
     let mut command = Command::new(name);
     command.args(arguments);
-    // SAFETY: the system call concerns this thread only, and the child has no other.
-    unsafe { command.pre_exec(move || Ok(mask.thread_set_mask()?)) };
+    before_exec(&mut command, move || Ok(mask.thread_set_mask()?));
     Ok(command)
 }
 
-fn network(program: &Program, hosts: &Hosts) -> io::Result<Option<BorrowedFd<'static>>> {
+fn network(program: &Program, hosts: &Hosts) -> io::Result<Option<Arc<File>>> {
     let Some(name) = &program.host else { return Ok(None) };
     let file = hosts.get(name).ok_or_else(|| io::Error::other(format!("no host {name}")))?;
-    // SAFETY: the hosts' files stay open as long as the sandbox lives.
-    Ok(Some(unsafe { BorrowedFd::borrow_raw(file.as_fd().as_raw_fd()) }))
+    Ok(Some(Arc::clone(file)))
 }
 
-fn confine(network: Option<BorrowedFd>, root: &Path, limits: Limits) -> io::Result<()> {
+fn confine(network: Option<&File>, root: &Path, limits: Limits) -> io::Result<()> {
     // Keys at a terminal are for a command of the user, never for the link.
     setpgid(Pid::from_raw(0), Pid::from_raw(0))?;
     if let Some(network) = network {

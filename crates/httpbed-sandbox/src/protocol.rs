@@ -301,7 +301,7 @@ impl Event {
         Self::Exited {
             id,
             status: None,
-            signal: Some(libc::SIGKILL),
+            signal: Some(nix::libc::SIGKILL),
             timed_out: false,
             wall_s: 0.0,
             cpu_s: 0.0,

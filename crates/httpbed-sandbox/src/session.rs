@@ -8,6 +8,7 @@ use std::process::{ChildStdin, ChildStdout};
 use std::time::{Duration, Instant};
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -16,6 +17,7 @@ use sha2::{Digest, Sha256};
 
 use crate::children;
 use crate::cpu_watch::{self, CpuWatch};
+use crate::kernel_calls::wait4;
 use crate::lines::{MOST_LINE_BYTES, complete_lines, read_some};
 use crate::memory;
 use crate::part::PartHandle;
@@ -276,7 +278,7 @@ impl Session {
 
     /// Collect every ended process. Programs are reported; the CPU time of orphans is added to theirs.
     fn reap(&mut self) {
-        while let Some((pid, status, usage)) = children::collect(libc::WNOHANG) {
+        while let Some((pid, status, usage)) = wait4(libc::WNOHANG) {
             self.part_ended(pid);
             let ended = self.programs.iter().find(|(_, program)| program.pid == pid);
             let Some(id) = ended.map(|(id, _)| *id) else {

@@ -16,6 +16,8 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
+use nix::libc;
+
 use super::{Port, explained};
 use crate::sys::batch::{FRAMES, Intake, Outgoing, Received};
 use crate::sys::tap::{DEVICE, Tap};

@@ -55,7 +55,7 @@ impl<'a> Traces<'a> {
 pub fn read_file(path: &Path) -> Result<Vec<u8>, String> {
     let words = |error: std::io::Error| error.to_string();
     // Non-blocking, because opening a named pipe would wait for a writer.
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(words)?;
+    let file = OpenOptions::new().read(true).custom_flags(nix::libc::O_NONBLOCK).open(path).map_err(words)?;
     let metadata = file.metadata().map_err(words)?;
     if !metadata.is_file() {
         return Err("not a regular file".to_owned());

@@ -1,16 +1,20 @@
 //! Frames in batches, and their buffers.
 
-use std::io::{self, Read};
-use std::mem;
+use std::array;
+use std::io::{self, IoSlice, Read};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-use super::time;
+use nix::errno::Errno;
+use nix::sys::socket::{MsgFlags, MultiHeaders, sendmmsg};
+use nix::time::ClockId;
+
+use crate::clock;
 
 /// Frames per call. Each costs about a microsecond, so a batch delays nothing for long.
 pub const FRAMES: usize = 64;
 
 /// How many buffers are kept for reuse after a burst.
-const MOST_SPARE: usize = 4096;
+const MAX_SPARE: usize = 4096;
 
 /// A received frame.
 pub struct Received {
@@ -49,7 +53,7 @@ impl Intake {
 
     /// Takes a frame's buffer back for reuse.
     pub fn recycle(&mut self, mut buffer: Vec<u8>) {
-        if self.spare.len() < MOST_SPARE {
+        if self.spare.len() < MAX_SPARE {
             buffer.clear();
             self.spare.push(buffer);
         }
@@ -70,7 +74,7 @@ impl Intake {
         match file.read(&mut frame) {
             Ok(length) => {
                 frame.truncate(length);
-                let stamp = Stamp::Reading(time::monotonic());
+                let stamp = Stamp::Reading(clock::read(ClockId::CLOCK_MONOTONIC));
                 into.push(Received { frame, length, stamp, finished: true, leaving: false });
                 Ok(true)
             }
@@ -87,61 +91,42 @@ impl Intake {
 }
 
 /// Structures for sending, for reuse.
-pub struct Outgoing {
-    vectors: Vec<libc::iovec>,
-    headers: Vec<libc::mmsghdr>,
-}
+pub struct Outgoing(MultiHeaders<()>);
 
 impl Outgoing {
-    /// For up to [`FRAMES`] frames at once without allocation.
+    /// For up to [`FRAMES`] frames a call.
     pub fn new() -> Self {
-        Self { vectors: Vec::with_capacity(FRAMES), headers: Vec::with_capacity(FRAMES) }
+        Self(MultiHeaders::preallocate(FRAMES, None))
     }
 
     /// Sends frames in order; returns how many the kernel rejected.
     pub fn send(&mut self, socket: BorrowedFd<'_>, frames: &[Vec<u8>]) -> u64 {
-        let vector = |frame: &Vec<u8>| libc::iovec {
-            iov_base: frame.as_ptr().cast_mut().cast(),
-            iov_len: frame.len(),
-        };
-        self.vectors.clear();
-        self.vectors.extend(frames.iter().map(vector));
-        self.headers.clear();
-        self.headers.extend(self.vectors.iter_mut().map(header_of));
-        let mut refused = 0;
-        let mut rest = &mut self.headers[..];
+        let mut rejected = 0;
+        let mut rest = frames;
         while !rest.is_empty() {
-            let length = u32::try_from(rest.len()).unwrap_or(u32::MAX);
-            // SAFETY: every header points to a vector, every vector to a frame, all alive; sending only reads.
-            let count =
-                unsafe { libc::sendmmsg(socket.as_raw_fd(), rest.as_mut_ptr(), length, libc::MSG_DONTWAIT) };
-            let taken = match usize::try_from(count) {
-                Ok(count) => count,
-                Err(_) if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => continue,
+            let slices: [_; FRAMES] =
+                array::from_fn(|place| [IoSlice::new(rest.get(place).map_or(&[], Vec::as_slice))]);
+            let batch = &slices[..rest.len().min(FRAMES)];
+            let (addresses, flags) = ([None; FRAMES], MsgFlags::MSG_DONTWAIT);
+            let taken = match sendmmsg(socket.as_raw_fd(), &mut self.0, batch, addresses, [], flags) {
+                Ok(sent) => sent.count(),
+                Err(Errno::EINTR) => continue,
                 Err(_) => 0,
             };
-            rest = &mut rest[taken..];
+            rest = &rest[taken..];
             // The call stops at the first frame that the kernel rejects; it may accept the next ones.
             if taken == 0 {
-                refused += 1;
-                rest = &mut rest[1..];
+                rejected += 1;
+                rest = &rest[1..];
             }
         }
-        refused
+        rejected
     }
 }
 
-fn header_of(vector: &mut libc::iovec) -> libc::mmsghdr {
-    // SAFETY: all-zero bytes are a valid `mmsghdr`: null pointers with lengths of 0.
-    let mut header: libc::mmsghdr = unsafe { mem::zeroed() };
-    header.msg_hdr.msg_iov = vector;
-    header.msg_hdr.msg_iovlen = 1;
-    header
-}
-
 fn none_or_error(error: io::Error) -> io::Result<()> {
-    match error.raw_os_error() {
-        Some(libc::EAGAIN | libc::EINTR) => Ok(()),
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(()),
         _ => Err(error),
     }
 }

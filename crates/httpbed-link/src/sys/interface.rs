@@ -1,71 +1,51 @@
-//! Network interfaces of this network namespace, by name.
+//! Requests about network interfaces of this network namespace, by name.
 
-use std::ffi::CString;
 use std::io;
-use std::mem;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::ptr;
 
-use super::check;
-
-/// The kernel's index of an interface.
-pub fn index(name: &str) -> io::Result<libc::c_int> {
-    let name = CString::new(name)?;
-    // SAFETY: `name` ends with a zero byte and lives through the call.
-    let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
-    if index == 0 {
-        return Err(io::Error::last_os_error());
-    }
-    libc::c_int::try_from(index).map_err(io::Error::other)
-}
+use nix::errno::Errno;
+use nix::libc::{self, __c_anonymous_ifr_ifru as Value, Ioctl, ifreq};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
 /// The longest packet that an interface takes, in bytes; `socket` is any.
-pub fn mtu(socket: BorrowedFd<'_>, name: &str) -> io::Result<libc::c_int> {
-    let mut request = request(name)?;
-    ask(socket, libc::SIOCGIFMTU as libc::Ioctl, &mut request)?;
+pub fn mtu(socket: BorrowedFd<'_>, name: &str) -> io::Result<i32> {
+    let answer = ask(socket, libc::SIOCGIFMTU as Ioctl, name, Value { ifru_mtu: 0 })?;
     // SAFETY: the kernel has filled in this member of the union.
-    Ok(unsafe { request.ifr_ifru.ifru_mtu })
+    Ok(unsafe { answer.ifru_mtu })
 }
 
 /// Sets the longest packet that an interface takes, in bytes.
-pub fn set_mtu(name: &str, mtu: libc::c_int) -> io::Result<()> {
-    set(name, libc::SIOCSIFMTU as libc::Ioctl, mtu)
+pub fn set_mtu(name: &str, mtu: i32) -> io::Result<()> {
+    set(libc::SIOCSIFMTU as Ioctl, name, Value { ifru_mtu: mtu })
 }
 
 /// Sets how many packets may wait in an interface until they are sent.
-pub fn set_queue_length(name: &str, packets: libc::c_int) -> io::Result<()> {
-    set(name, libc::SIOCSIFTXQLEN as libc::Ioctl, packets)
-}
-
-fn set(name: &str, what: libc::Ioctl, value: libc::c_int) -> io::Result<()> {
-    let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC;
-    // SAFETY: no memory is involved.
-    let fd = check(unsafe { libc::socket(libc::AF_INET, kind, 0) })?;
-    // SAFETY: the kernel has just returned this descriptor, and nothing else owns it.
-    let socket = unsafe { OwnedFd::from_raw_fd(fd) };
-    let mut request = request(name)?;
+pub fn set_queue_length(name: &str, packets: i32) -> io::Result<()> {
     // All plain numbers are at the same place of the union.
-    request.ifr_ifru.ifru_mtu = value;
-    let file = std::os::fd::AsFd::as_fd(&socket);
-    ask(file, what, &mut request)
+    set(libc::SIOCSIFTXQLEN as Ioctl, name, Value { ifru_mtu: packets })
 }
 
-/// A request about the interface of this name.
-pub fn request(name: &str) -> io::Result<libc::ifreq> {
-    // SAFETY: all-zero bytes are a valid `ifreq`.
-    let mut request: libc::ifreq = unsafe { mem::zeroed() };
-    let bytes = CString::new(name)?;
-    let bytes = bytes.as_bytes_with_nul();
-    if bytes.len() > request.ifr_name.len() {
-        return Err(io::Error::from_raw_os_error(libc::ENAMETOOLONG));
-    }
-    for (place, byte) in request.ifr_name.iter_mut().zip(bytes) {
-        *place = libc::c_char::from_ne_bytes([*byte]);
-    }
-    Ok(request)
+/// Makes the file of the tun driver that of a new interface.
+pub fn create(tun: BorrowedFd<'_>, name: &str, flags: i16) -> io::Result<()> {
+    ask(tun, libc::TUNSETIFF, name, Value { ifru_flags: flags }).map(drop)
 }
 
-/// Makes an interface request to the kernel.
-pub fn ask(file: BorrowedFd<'_>, what: libc::Ioctl, request: &mut libc::ifreq) -> io::Result<()> {
+fn set(what: Ioctl, name: &str, value: Value) -> io::Result<()> {
+    let any = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
+    ask(any.as_fd(), what, name, value).map(drop)
+}
+
+/// Makes a request to the kernel; returns its answer.
+fn ask(file: BorrowedFd<'_>, what: Ioctl, name: &str, value: Value) -> io::Result<Value> {
+    let mut request = ifreq { ifr_name: [0; libc::IFNAMSIZ], ifr_ifru: value };
+    if name.len() >= request.ifr_name.len() {
+        return Err(Errno::ENAMETOOLONG.into());
+    }
+    for (place, byte) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *place = libc::c_char::from_ne_bytes([byte]);
+    }
     // SAFETY: `request` has the type that all requests used here read and write, and lives through the call.
-    check(unsafe { libc::ioctl(file.as_raw_fd(), what, std::ptr::from_mut(request)) }).map(drop)
+    Errno::result(unsafe { libc::ioctl(file.as_raw_fd(), what, ptr::from_mut(&mut request)) })?;
+    Ok(request.ifr_ifru)
 }

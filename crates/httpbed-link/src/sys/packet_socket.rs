@@ -1,16 +1,30 @@
 //! `AF_PACKET` sockets: whole Ethernet frames of one interface, with kernel stamps.
 
 use std::io;
-use std::mem;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::mem::size_of;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use linux_calls::socket::{enlarge, set};
+use nix::libc;
+use nix::net::if_::if_nametoindex;
+use nix::sys::socket::sockopt::{ReceiveTimestampns, SndBuf, SndBufForce, SocketError};
+use nix::sys::socket::{
+    AddressFamily, LinkAddr, SockFlag, SockType, SockaddrLike, bind, getsockopt, setsockopt, socket,
+};
+use nix::{getsockopt_impl, setsockopt_impl, sockopt_impl};
 
 use super::receive_ring::{ReceiveRing, RingFrame};
-use super::{check, interface, size_of_u32};
 
 /// What the send buffer should hold: far more than one batch.
-const BUFFER_BYTES: libc::c_int = 16 << 20;
+const BUFFER_BYTES: usize = 16 << 20;
+
+sockopt_impl!(
+    /// Whether frames that the interface sends stay unseen.
+    IgnoreOutgoing, SetOnly, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, bool
+);
+sockopt_impl!(
+    /// Frames received and frames lost since the last reading.
+    Statistics, GetOnly, libc::SOL_PACKET, libc::PACKET_STATISTICS, libc::tpacket_stats
+);
 
 /// A socket that sees every frame an interface receives, and on request those that it sends.
 pub struct PacketSocket {
@@ -22,23 +36,20 @@ impl PacketSocket {
     /// Opens the socket of an interface of this network namespace, with at least `slots` slots for frames of up to
     /// `frame_bytes`, including sent frames if `sees_leaving`.
     pub fn open(name: &str, slots: usize, frame_bytes: usize, sees_leaving: bool) -> io::Result<Self> {
-        let index = interface::index(name)?;
+        let index = if_nametoindex(name)?;
         // Protocol 0 now, and the real one with the address: a socket opened with ETH_P_ALL is first attached to
         // all interfaces, and moving it takes 11 to 42 ms, until every CPU has passed by.
-        let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-        // SAFETY: no memory is involved.
-        let fd = check(unsafe { libc::socket(libc::AF_PACKET, kind, 0) })?;
-        // SAFETY: the kernel has just returned this descriptor, and nothing else owns it.
-        let socket = unsafe { OwnedFd::from_raw_fd(fd) };
-        let ring = ReceiveRing::share(socket.as_fd(), slots, frame_bytes)?;
-        let opened = Self { socket, ring };
+        let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+        let socket = socket(AddressFamily::Packet, SockType::Raw, flags, None)?;
+        let ring = ReceiveRing::share(&socket, slots, frame_bytes)?;
         // If any socket asks for stamps, the kernel stamps frames before they wait for a CPU, except TCP segments:
         // see `receive_ring`.
-        set(&opened, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
-        set(&opened, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, libc::c_int::from(!sees_leaving))?;
-        enlarge(&opened, [libc::SO_SNDBUFFORCE, libc::SO_SNDBUF], BUFFER_BYTES)?;
-        opened.bind(index)?;
-        Ok(opened)
+        setsockopt(&socket, ReceiveTimestampns, &true)?;
+        setsockopt(&socket, IgnoreOutgoing, &!sees_leaving)?;
+        setsockopt(&socket, SndBufForce, &BUFFER_BYTES)
+            .or_else(|_| setsockopt(&socket, SndBuf, &BUFFER_BYTES))?;
+        bind(socket.as_raw_fd(), &address(index)?)?;
+        Ok(Self { socket, ring })
     }
 
     /// Passes at most `most` waiting frames to `show`, in order.
@@ -49,41 +60,15 @@ impl PacketSocket {
         if self.ring.read(most, show) > 0 {
             return Ok(());
         }
-        match self.take_error()? {
+        match getsockopt(&self.socket, SocketError)? {
             0 | libc::ENETDOWN => Ok(()),
             error => Err(io::Error::from_raw_os_error(error)),
         }
     }
 
-    /// Returns and clears the pending error's number; 0 if there is none.
-    fn take_error(&self) -> io::Result<libc::c_int> {
-        self.get(libc::SOL_SOCKET, libc::SO_ERROR, 0)
-    }
-
     /// Frames lost because no slot was free, since the last call.
     pub fn take_drops(&self) -> io::Result<u64> {
-        let none = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
-        let statistics = self.get(libc::SOL_PACKET, libc::PACKET_STATISTICS, none)?;
-        Ok(u64::from(statistics.tp_drops))
-    }
-
-    fn bind(&self, index: libc::c_int) -> io::Result<()> {
-        // SAFETY: all-zero bytes are a valid `sockaddr_ll`.
-        let mut address: libc::sockaddr_ll = unsafe { mem::zeroed() };
-        address.sll_family = u16::try_from(libc::AF_PACKET).unwrap_or_default();
-        address.sll_protocol = u16::try_from(libc::ETH_P_ALL).unwrap_or_default().to_be();
-        address.sll_ifindex = index;
-        let length = size_of_u32::<libc::sockaddr_ll>();
-        // SAFETY: `address` lives through the call and is `length` bytes long.
-        check(unsafe { libc::bind(self.socket.as_raw_fd(), (&raw const address).cast(), length) }).map(drop)
-    }
-
-    /// Reads an option into `value`, a plain integer or a structure of such.
-    fn get<T: Copy>(&self, level: libc::c_int, option: libc::c_int, mut value: T) -> io::Result<T> {
-        let (socket, mut length) = (self.socket.as_raw_fd(), size_of_u32::<T>());
-        // SAFETY: the kernel writes at most `length` bytes, the size of `value`, and integers may be anything.
-        check(unsafe { libc::getsockopt(socket, level, option, (&raw mut value).cast(), &raw mut length) })?;
-        Ok(value)
+        Ok(u64::from(getsockopt(&self.socket, Statistics)?.tp_drops))
     }
 }
 
@@ -91,4 +76,21 @@ impl AsFd for PacketSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
+}
+
+/// All protocols of an interface.
+fn address(index: u32) -> io::Result<LinkAddr> {
+    let address = libc::sockaddr_ll {
+        sll_family: u16::try_from(libc::AF_PACKET).unwrap_or_default(),
+        sll_protocol: u16::try_from(libc::ETH_P_ALL).unwrap_or_default().to_be(),
+        sll_ifindex: i32::try_from(index).map_err(io::Error::other)?,
+        sll_hatype: 0,
+        sll_pkttype: 0,
+        sll_halen: 0,
+        sll_addr: [0; 8],
+    };
+    let length = u32::try_from(size_of::<libc::sockaddr_ll>()).map_err(io::Error::other)?;
+    // SAFETY: `address` is an initialized address of this family and of this length, and is copied.
+    unsafe { LinkAddr::from_raw((&raw const address).cast(), Some(length)) }
+        .ok_or_else(|| io::ErrorKind::InvalidInput.into())
 }

@@ -14,15 +14,20 @@
 //! interrupt waits for its CPU. A status bit (`TP_STATUS_TS_SOFTWARE`) says which of the two it is; only TCP
 //! segments have the later one.
 
+use std::ffi::c_void;
 use std::io;
 use std::marker::PhantomData;
+use std::mem::offset_of;
 use std::num::NonZeroUsize;
-use std::os::fd::{AsRawFd, BorrowedFd};
-use std::ptr::{self, NonNull};
+use std::os::fd::OwnedFd;
+use std::ptr::NonNull;
 use std::slice;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::{check, size_of_u32};
+use nix::libc;
+use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
+use nix::sys::socket::setsockopt;
+use nix::{setsockopt_impl, sockopt_impl};
 
 /// The kernel allocates a block in one piece; it holds whole slots.
 const BLOCK_BYTES: usize = 64 << 10;
@@ -32,6 +37,18 @@ const OVERHEAD_BYTES: usize = 128;
 
 /// Offset of the frame's address in a slot: the header, rounded up (`TPACKET_ALIGN`).
 const ADDRESS_OFFSET: usize = size_of::<libc::tpacket2_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT);
+
+/// Every slot begins with its status.
+const STATUS_BYTES: usize = size_of::<AtomicU32>();
+
+sockopt_impl!(
+    /// The layout of a slot.
+    Version, SetOnly, libc::SOL_PACKET, libc::PACKET_VERSION, libc::c_int
+);
+sockopt_impl!(
+    /// The size of the ring; the socket's memory can then be mapped.
+    RxRing, SetOnly, libc::SOL_PACKET, libc::PACKET_RX_RING, libc::tpacket_req
+);
 
 /// A frame that the kernel has put into its slot.
 pub struct RingFrame<'a> {
@@ -49,7 +66,7 @@ pub struct RingFrame<'a> {
 
 /// The ring of one socket.
 pub struct ReceiveRing {
-    memory: NonNull<u8>,
+    memory: NonNull<c_void>,
     bytes: NonZeroUsize,
     slot_bytes: usize,
     per_block: usize,
@@ -63,20 +80,16 @@ unsafe impl Send for ReceiveRing {}
 impl ReceiveRing {
     /// Shares at least `slots` slots for frames of up to `frame_bytes` with the kernel. Call it before binding the
     /// socket.
-    pub fn share(socket: BorrowedFd<'_>, slots: usize, frame_bytes: usize) -> io::Result<Self> {
+    pub fn share(socket: &OwnedFd, slots: usize, frame_bytes: usize) -> io::Result<Self> {
         let slot_bytes =
             (frame_bytes + OVERHEAD_BYTES).next_multiple_of(libc::TPACKET_ALIGNMENT).min(BLOCK_BYTES);
         let per_block = BLOCK_BYTES / slot_bytes;
         let blocks = slots.div_ceil(per_block).max(1);
         request(socket, blocks, slot_bytes, blocks * per_block)?;
         let bytes = NonZeroUsize::new(blocks * BLOCK_BYTES).ok_or(io::ErrorKind::InvalidInput)?;
-        let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
+        let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
         // SAFETY: a new mapping, wherever the kernel puts it, touches no memory that exists.
-        let memory = unsafe { libc::mmap(ptr::null_mut(), bytes.get(), access, kind, socket.as_raw_fd(), 0) };
-        if memory == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let memory = NonNull::new(memory.cast()).ok_or(io::ErrorKind::InvalidData)?;
+        let memory = unsafe { mmap(None, bytes, access, MapFlags::MAP_SHARED, socket, 0) }?;
         Ok(Self { memory, bytes, slot_bytes, per_block, slots: blocks * per_block, next: 0 })
     }
 
@@ -88,7 +101,7 @@ impl ReceiveRing {
             if status & libc::TP_STATUS_USER == 0 {
                 return count;
             }
-            show(slot.frame(status));
+            show(frame(slot.bytes(), status));
             slot.status().store(libc::TP_STATUS_KERNEL, Ordering::Release);
             self.next = (self.next + 1) % self.slots;
         }
@@ -98,21 +111,22 @@ impl ReceiveRing {
     const fn slot(&self) -> Slot<'_> {
         let (block, place) = (self.next / self.per_block, self.next % self.per_block);
         // SAFETY: `next` is below `slots`, so the mapping has this block, and the block this slot.
-        let start = unsafe { self.memory.add(block * BLOCK_BYTES + place * self.slot_bytes) };
-        Slot { start, mapping: PhantomData }
+        let start = unsafe { self.memory.byte_add(block * BLOCK_BYTES + place * self.slot_bytes) };
+        Slot { start, bytes: self.slot_bytes, mapping: PhantomData }
     }
 }
 
 impl Drop for ReceiveRing {
     fn drop(&mut self) {
         // SAFETY: slots are used within `read` only, so none is left.
-        unsafe { libc::munmap(self.memory.as_ptr().cast(), self.bytes.get()) };
+        let _ = unsafe { munmap(self.memory, self.bytes.get()) };
     }
 }
 
 /// One slot, while it is being read.
 struct Slot<'a> {
-    start: NonNull<u8>,
+    start: NonNull<c_void>,
+    bytes: usize,
     mapping: PhantomData<&'a ReceiveRing>,
 }
 
@@ -122,41 +136,44 @@ impl<'a> Slot<'a> {
         unsafe { AtomicU32::from_ptr(self.start.cast().as_ptr()) }
     }
 
-    /// The frame, if the kernel has passed the slot on.
-    fn frame(&self, status: u32) -> RingFrame<'a> {
-        let header = self.start.cast::<libc::tpacket2_hdr>().as_ptr();
-        // SAFETY: the slot begins with the header, aligned; while the program owns the slot, the kernel writes none
-        // of these fields. No reference to the whole header exists, because the status is shared.
-        let (begin, kept, length, seconds, nanoseconds) = unsafe {
-            (
-                (&raw const (*header).tp_mac).read(),
-                (&raw const (*header).tp_snaplen).read(),
-                (&raw const (*header).tp_len).read(),
-                (&raw const (*header).tp_sec).read(),
-                (&raw const (*header).tp_nsec).read(),
+    /// All bytes after the status, if the kernel has passed the slot on.
+    const fn bytes(&self) -> &'a [u8] {
+        // SAFETY: the mapping has the whole slot; while the program owns it, the kernel writes nothing there.
+        unsafe {
+            slice::from_raw_parts(
+                self.start.byte_add(STATUS_BYTES).cast().as_ptr(),
+                self.bytes - STATUS_BYTES,
             )
-        };
-        // SAFETY: the kernel put so many bytes at that place of the slot.
-        let frame = unsafe { slice::from_raw_parts(self.start.as_ptr().add(begin.into()), kept as usize) };
-        RingFrame {
-            frame,
-            length: length as usize,
-            stamp: i64::from(seconds) * 1_000_000_000 + i64::from(nanoseconds),
-            finished: status & libc::TP_STATUS_CSUMNOTREADY == 0,
-            leaving: self.address().sll_pkttype == libc::PACKET_OUTGOING,
         }
-    }
-
-    /// The address of the frame, after the header; valid once the kernel has passed the slot on.
-    const fn address(&self) -> &libc::sockaddr_ll {
-        // SAFETY: the kernel puts it there in every slot, aligned to TPACKET_ALIGNMENT.
-        unsafe { self.start.add(ADDRESS_OFFSET).cast().as_ref() }
     }
 }
 
-fn request(socket: BorrowedFd<'_>, blocks: usize, slot_bytes: usize, slots: usize) -> io::Result<()> {
-    let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
-    set(socket, libc::PACKET_VERSION, &version)?;
+/// The frame in a slot, whose bytes begin after the status.
+fn frame(slot: &[u8], status: u32) -> RingFrame<'_> {
+    let begin = u16::from_ne_bytes(field(slot, offset_of!(libc::tpacket2_hdr, tp_mac)));
+    let number = |offset| u32::from_ne_bytes(field(slot, offset));
+    let kept = number(offset_of!(libc::tpacket2_hdr, tp_snaplen));
+    let begin = usize::from(begin) - STATUS_BYTES;
+    let packet_type = field::<1>(slot, ADDRESS_OFFSET + offset_of!(libc::sockaddr_ll, sll_pkttype));
+    RingFrame {
+        frame: &slot[begin..][..kept as usize],
+        length: number(offset_of!(libc::tpacket2_hdr, tp_len)) as usize,
+        stamp: i64::from(number(offset_of!(libc::tpacket2_hdr, tp_sec))) * 1_000_000_000
+            + i64::from(number(offset_of!(libc::tpacket2_hdr, tp_nsec))),
+        finished: status & libc::TP_STATUS_CSUMNOTREADY == 0,
+        leaving: packet_type == [libc::PACKET_OUTGOING],
+    }
+}
+
+/// The bytes of a field, by its offset in a slot.
+fn field<const BYTES: usize>(slot: &[u8], offset: usize) -> [u8; BYTES] {
+    let mut bytes = [0; BYTES];
+    bytes.copy_from_slice(&slot[offset - STATUS_BYTES..][..BYTES]);
+    bytes
+}
+
+fn request(socket: &OwnedFd, blocks: usize, slot_bytes: usize, slots: usize) -> io::Result<()> {
+    setsockopt(socket, Version, &(libc::tpacket_versions::TPACKET_V2 as libc::c_int))?;
     let number = |value: usize| libc::c_uint::try_from(value).map_err(io::Error::other);
     let request = libc::tpacket_req {
         tp_block_size: number(BLOCK_BYTES)?,
@@ -164,12 +181,5 @@ fn request(socket: BorrowedFd<'_>, blocks: usize, slot_bytes: usize, slots: usiz
         tp_frame_size: number(slot_bytes)?,
         tp_frame_nr: number(slots)?,
     };
-    set(socket, libc::PACKET_RX_RING, &request)
-}
-
-fn set<T>(socket: BorrowedFd<'_>, option: libc::c_int, value: &T) -> io::Result<()> {
-    let (fd, length) = (socket.as_raw_fd(), size_of_u32::<T>());
-    // SAFETY: `value` lives through the call and is `length` bytes long.
-    check(unsafe { libc::setsockopt(fd, libc::SOL_PACKET, option, ptr::from_ref(value).cast(), length) })
-        .map(drop)
+    Ok(setsockopt(socket, RxRing, &request)?)
 }

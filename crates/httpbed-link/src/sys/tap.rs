@@ -6,6 +6,8 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
+use nix::libc;
+
 use super::interface;
 
 /// The file that creates interfaces.
@@ -30,11 +32,9 @@ impl Tap {
     /// Creates an interface in this network namespace, for packets of up to `mtu` bytes. It disappears when the
     /// file is closed, also after a move to another namespace.
     pub fn create(&self, name: &str, mtu: libc::c_int) -> io::Result<()> {
-        let mut request = interface::request(name)?;
         // Frames as on the wire, without the driver's own header, and never an interface that exists already.
         let flags = libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_TUN_EXCL;
-        request.ifr_ifru.ifru_flags = libc::c_short::from_ne_bytes(low_bytes(flags));
-        interface::ask(self.as_fd(), libc::TUNSETIFF, &mut request)?;
+        interface::create(self.as_fd(), name, i16::from_ne_bytes(low_bytes(flags)))?;
         interface::set_mtu(name, mtu)?;
         // Only the machine's root may use this call. For others the limit is 500 packets unless `ip link set
         // txqueuelen` raises it, which uses another call.
