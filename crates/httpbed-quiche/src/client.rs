@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rustix::io::Errno;
+use nix::errno::Errno;
 
 use crate::command::Get;
 use crate::failure::{Code, Failure};
@@ -171,9 +171,9 @@ fn flush(fetch: &mut Fetch, machine: &Machine) -> io::Result<()> {
 /// this machine also counts as loss, because its address or route may come back; a refusal by the server does not.
 fn lost(fetch: &Fetch, error: io::Error) -> io::Result<()> {
     let is_without_way = matches!(
-        Errno::from_io_error(&error),
+        error.raw_os_error().map(Errno::from_raw),
         // The kernel reports a missing address as an invalid argument.
-        Some(Errno::NETUNREACH | Errno::NETDOWN | Errno::ADDRNOTAVAIL | Errno::INVAL)
+        Some(Errno::ENETUNREACH | Errno::ENETDOWN | Errno::EADDRNOTAVAIL | Errno::EINVAL)
     );
     if fetch.is_established() || is_without_way { Ok(()) } else { Err(error) }
 }
@@ -231,12 +231,6 @@ fn unwritable(path: &Path, error: &io::Error) -> Failure {
     Failure::new(Code::Write, format!("{}: {error}", path.display()))
 }
 
-/// Seconds, in the report's precision.
-pub fn seconds(time: Duration) -> f64 {
-    // Clock and scheduler are precise to microseconds.
-    (time.as_secs_f64() * 1e6).round() / 1e6
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -246,14 +240,14 @@ mod tests {
     fn before_the_handshake_only_a_refusal_ends_the_connection() {
         let identity = Identity::new();
         let mut fetch = fetch(connect(&mut identity.client(), NAME), &["/a"], 1, 1);
-        for error in [Errno::NETUNREACH, Errno::NETDOWN, Errno::ADDRNOTAVAIL, Errno::INVAL] {
+        for error in [Errno::ENETUNREACH, Errno::ENETDOWN, Errno::EADDRNOTAVAIL, Errno::EINVAL] {
             assert!(lost(&fetch, error.into()).is_ok(), "{error}");
         }
-        for error in [Errno::CONNREFUSED, Errno::HOSTUNREACH] {
+        for error in [Errno::ECONNREFUSED, Errno::EHOSTUNREACH] {
             assert!(lost(&fetch, error.into()).is_err(), "{error}");
         }
         let mut server = Server::new(&mut identity.server(), [("/a", Answer::Body(vec![1]))]);
         run(&mut fetch, &mut server);
-        assert!(lost(&fetch, Errno::CONNREFUSED.into()).is_ok());
+        assert!(lost(&fetch, Errno::ECONNREFUSED.into()).is_ok());
     }
 }

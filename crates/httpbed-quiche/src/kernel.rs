@@ -15,11 +15,10 @@
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use rustix::io::Errno;
-use rustix::net::netlink::SocketAddrNetlink;
-use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType};
+use nix::errno::Errno;
+use nix::sys::socket::{AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockType, bind, recv, socket};
 
 use crate::migration::Sight;
 
@@ -28,7 +27,7 @@ const GROUPS: u32 = group(1) | group(5) | group(7) | group(8) | group(9) | group
 /// A longer message is truncated, which does not matter.
 const MESSAGE_BYTES: usize = 4096;
 /// How many messages are drained at once; more come in the next turn, after the sockets' datagrams.
-const MOST_MESSAGES: usize = 10_000;
+const MAX_MESSAGES: usize = 10_000;
 
 const fn group(number: u32) -> u32 {
     1 << (number - 1)
@@ -45,10 +44,10 @@ impl Kernel {
     /// # Errors
     /// When the kernel does not let this process listen.
     pub fn watch() -> io::Result<Self> {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         // Protocol 0 of this family is NETLINK_ROUTE.
-        let socket = rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?;
-        rustix::net::bind(&socket, &SocketAddrNetlink::new(0, GROUPS))?;
+        let socket = socket(AddressFamily::Netlink, SockType::Raw, flags, None)?;
+        bind(socket.as_raw_fd(), &NetlinkAddr::new(0, GROUPS))?;
         Ok(Self { socket })
     }
 
@@ -61,9 +60,9 @@ impl Kernel {
     pub fn has_changed(&self) -> bool {
         let mut message = [0; MESSAGE_BYTES];
         let mut changed = false;
-        for _ in 0..MOST_MESSAGES {
-            match rustix::net::recv(&self.socket, &mut message, RecvFlags::empty()) {
-                Ok(_) | Err(Errno::NOBUFS) => changed = true,
+        for _ in 0..MAX_MESSAGES {
+            match recv(self.socket.as_raw_fd(), &mut message, MsgFlags::empty()) {
+                Ok(_) | Err(Errno::ENOBUFS) => changed = true,
                 Err(_) => break,
             }
         }

@@ -44,7 +44,7 @@ use crate::migration::{Kind, Leave, Migration, Policy, Sight, Step};
 /// How long to wait for the rest of a change before a new path is probed.
 const SETTLING: Duration = Duration::from_millis(10);
 /// The most paths that quiche knows at once: `active_connection_id_limit`.
-const MOST_PATHS: usize = 8;
+const MAX_PATHS: usize = 8;
 
 /// The client's sockets.
 pub trait Sockets {
@@ -301,7 +301,7 @@ impl Mover {
         if !self.fresh.contains(&name) {
             return Ok((name, self.socket(name)));
         }
-        if quic.available_dcids() > 0 && quic.path_stats().count() < MOST_PATHS {
+        if quic.available_dcids() > 0 && quic.path_stats().count() < MAX_PATHS {
             let added = sockets.add(self.remote)?;
             return Ok((added, added));
         }

@@ -14,9 +14,13 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::socket::setsockopt;
+use nix::sys::socket::sockopt::RcvBuf;
+use nix::sys::time::TimeSpec;
+use nix::{libc, setsockopt_impl, sockopt_impl};
 use quiche::{RecvInfo, SendInfo};
-use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::net::sockopt::{self, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
 
 use crate::kernel;
 use crate::mover::Sockets;
@@ -27,6 +31,15 @@ const BUFFER_BYTES: usize = 65_535;
 const BATCH_DATAGRAMS: usize = 128;
 /// Requested size of a socket's buffer; the machine's limit may make it smaller.
 const SOCKET_BYTES: usize = 4 << 20;
+
+sockopt_impl!(
+    /// What a socket does with ICMP messages about a path's MTU.
+    Ipv4MtuDiscovery, SetOnly, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::c_int
+);
+sockopt_impl!(
+    /// The same for IPv6.
+    Ipv6MtuDiscovery, SetOnly, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::c_int
+);
 
 /// A local socket.
 struct End {
@@ -98,15 +111,14 @@ impl Paths {
     pub fn wait(&self, other: Option<BorrowedFd<'_>>, most: Option<Duration>) -> io::Result<Woken> {
         let sockets = self.ends.iter().map(|end| end.socket.as_fd());
         let mut files: Vec<PollFd<'_>> =
-            sockets.chain(other).map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN)).collect();
-        let most = most.and_then(|time| Timespec::try_from(time).ok());
-        match rustix::event::poll(&mut files, most.as_ref()) {
+            sockets.chain(other).map(|file| PollFd::new(file, PollFlags::POLLIN)).collect();
+        match ppoll(&mut files, most.map(TimeSpec::from), None) {
             Ok(_) => {}
-            Err(rustix::io::Errno::INTR) => return Ok(Woken::default()),
+            Err(Errno::EINTR) => return Ok(Woken::default()),
             Err(error) => return Err(error.into()),
         }
         let (ends, other) = files.split_at(self.ends.len());
-        let woken = |files: &[PollFd<'_>]| files.iter().any(|file| !file.revents().is_empty());
+        let woken = |files: &[PollFd<'_>]| files.iter().any(|file| file.any() != Some(false));
         Ok(Woken { received: woken(ends), other: woken(other) })
     }
 }
@@ -148,13 +160,13 @@ impl End {
         socket.connect(remote)?;
         let local = socket.local_addr()?;
         socket.set_nonblocking(true)?;
-        sockopt::set_socket_recv_buffer_size(&socket, SOCKET_BYTES)?;
+        setsockopt(&socket, RcvBuf, &SOCKET_BYTES)?;
         // RFC 9000 section 14: no fragments. A router's ICMP message about its MTU is ignored, because anyone could
         // send it.
         if remote.is_ipv4() {
-            sockopt::set_ip_mtu_discover(&socket, Ipv4PathMtuDiscovery::PROBE)?;
+            setsockopt(&socket, Ipv4MtuDiscovery, &libc::IP_PMTUDISC_PROBE)?;
         } else {
-            sockopt::set_ipv6_mtu_discover(&socket, Ipv6PathMtuDiscovery::PROBE)?;
+            setsockopt(&socket, Ipv6MtuDiscovery, &libc::IPV6_PMTUDISC_PROBE)?;
         }
         Ok(Self { socket, local, remote })
     }

@@ -4,10 +4,9 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use rustix::time::{ClockId, clock_gettime};
+use nix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
-use crate::client::seconds;
 use crate::failure::{Code, Failure};
 use crate::fetch::Fetch;
 use crate::migration::Migration;
@@ -124,10 +123,15 @@ impl Moves {
     }
 }
 
+/// Seconds, in the report's precision.
+pub fn seconds(time: Duration) -> f64 {
+    // Clock and scheduler are precise to microseconds.
+    (time.as_secs_f64() * 1e6).round() / 1e6
+}
+
 /// The value of `CLOCK_MONOTONIC` at an earlier instant, which `Instant` does not expose.
 fn clock(then: Instant) -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    let now = Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0));
+    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(Duration::ZERO, Duration::from);
     u64::try_from(now.saturating_sub(then.elapsed()).as_nanos()).unwrap_or(u64::MAX)
 }
 

@@ -19,9 +19,11 @@ use std::path::Path;
 use std::time::Instant;
 
 use boring::ssl::{SslContextBuilder, SslFiletype, SslMethod};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
 use quiche::RecvInfo;
 use quinn_udp::{BATCH_SIZE, RecvMeta, UdpSocketState};
-use rustix::event::{PollFd, PollFlags, Timespec};
 use serde_json::json;
 
 use crate::command::Serve;
@@ -121,11 +123,10 @@ fn serve(
 
 fn wait(outlet: &Outlet, due: Option<Instant>) -> io::Result<bool> {
     let most = due.map(|due| due.saturating_duration_since(Instant::now()));
-    let most = most.and_then(|time| Timespec::try_from(time).ok());
-    let mut file = [PollFd::from_borrowed_fd(outlet.socket.as_fd(), PollFlags::IN)];
-    match rustix::event::poll(&mut file, most.as_ref()) {
+    let mut file = [PollFd::new(outlet.socket.as_fd(), PollFlags::POLLIN)];
+    match ppoll(&mut file, most.map(TimeSpec::from), None) {
         Ok(count) => Ok(count > 0),
-        Err(rustix::io::Errno::INTR) => Ok(false),
+        Err(Errno::EINTR) => Ok(false),
         Err(error) => Err(error.into()),
     }
 }

@@ -28,7 +28,7 @@ pub const CLIENT: &str = "192.0.2.1:1000";
 /// The server's address.
 pub const SERVER: &str = "192.0.2.2:443";
 /// More exchanges of datagrams than any test needs.
-const MOST_EXCHANGES: usize = 2000;
+const MAX_EXCHANGES: usize = 2000;
 
 /// A key, and a certificate that is its own authority.
 pub struct Identity {
@@ -147,7 +147,7 @@ pub fn run_with(
     mut turn: impl FnMut(&mut Connection, Duration) -> IpAddr,
 ) {
     let mut alive = address(CLIENT).ip();
-    for exchange in 0..MOST_EXCHANGES {
+    for exchange in 0..MAX_EXCHANGES {
         let now = Duration::from_millis(exchange as u64);
         let requests = ask(fetch, server, alive, now);
         if fetch.is_over() {
@@ -163,7 +163,7 @@ pub fn run_with(
         fetch.advance(now);
         alive = turn(fetch.quic(), now);
     }
-    panic!("not over after {MOST_EXCHANGES} exchanges");
+    panic!("not over after {MAX_EXCHANGES} exchanges");
 }
 
 fn ask(fetch: &mut Fetch, server: &mut Server, alive: IpAddr, now: Duration) -> bool {

@@ -12,8 +12,8 @@ use crate::failure::{Code, Failure};
 /// headers, and some room for tunnels.
 const PAYLOAD_BYTES: usize = 1350;
 /// The largest datagram that is accepted.
-const MOST_BYTES: usize = 65_527;
-const MOST_STREAMS: u64 = 1000;
+const MAX_BYTES: usize = 65_527;
+const MAX_STREAMS: u64 = 1000;
 /// Limits for the other side's control and QPACK streams (RFC 9114 section 6.2).
 const CONTROL_STREAMS: u64 = 16;
 const CONTROL_BYTES: u64 = 1 << 20;
@@ -104,7 +104,7 @@ impl Transport {
         config.set_cc_algorithm(self.congestion_control.into());
         config.set_initial_congestion_window_packets(self.initial_window);
         config.set_max_idle_timeout(u64::try_from(self.idle.as_millis()).unwrap_or(u64::MAX));
-        config.set_max_recv_udp_payload_size(MOST_BYTES);
+        config.set_max_recv_udp_payload_size(MAX_BYTES);
         config.set_max_send_udp_payload_size(PAYLOAD_BYTES);
         self.open_windows(&mut config);
         config.set_disable_active_migration(!self.migration);
@@ -119,7 +119,7 @@ impl Transport {
         config.set_initial_max_stream_data_bidi_remote(self.max_stream_data);
         config.set_max_stream_window(self.max_stream_window.max(self.max_stream_data));
         config.set_initial_max_stream_data_uni(CONTROL_BYTES);
-        config.set_initial_max_streams_bidi(MOST_STREAMS);
+        config.set_initial_max_streams_bidi(MAX_STREAMS);
         config.set_initial_max_streams_uni(CONTROL_STREAMS);
     }
 }

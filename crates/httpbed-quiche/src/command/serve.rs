@@ -12,7 +12,7 @@ use crate::transport::Transport;
 const HELP: &str = include_str!("serve.txt");
 /// Limit of a client's paths, by their connection IDs: quiche receives nothing from further addresses, and a NAT
 /// may create one every few seconds.
-const MOST_PATHS: u64 = 64;
+const MAX_PATHS: u64 = 64;
 
 /// What to serve, and how.
 #[derive(Debug, PartialEq)]
@@ -41,7 +41,7 @@ pub(super) fn read(parser: &mut Parser, mistakes: &mut Mistakes) -> Result<Comma
         listen: (Ipv4Addr::UNSPECIFIED, 443).into(),
         access_log: None,
         early_data: true,
-        transport: Transport { connection_ids: MOST_PATHS, ..Transport::default() },
+        transport: Transport { connection_ids: MAX_PATHS, ..Transport::default() },
     };
     while let Some(argument) = parser.next()? {
         let name = match argument {

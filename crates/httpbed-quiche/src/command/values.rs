@@ -33,7 +33,7 @@ pub fn count(parser: &mut Parser) -> Result<usize, String> {
 /// A size such as `65536`, `64k` or `16M`.
 pub fn bytes(parser: &mut Parser) -> Result<u64, String> {
     /// The largest integer that QUIC can write (RFC 9000 section 16).
-    const MOST: u64 = (1 << 62) - 1;
+    const MAX: u64 = (1 << 62) - 1;
     let word = text(parser)?;
     let (digits, shift) = match word.as_bytes().last() {
         Some(b'k' | b'K') => (&word[..word.len() - 1], 10),
@@ -42,7 +42,7 @@ pub fn bytes(parser: &mut Parser) -> Result<u64, String> {
         _ => (word.as_str(), 0),
     };
     let size = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift));
-    size.filter(|size| (1..=MOST).contains(size))
+    size.filter(|size| (1..=MAX).contains(size))
         .ok_or_else(|| format!("{word:?} is not a size such as 65536, 64k or 16M"))
 }
 

@@ -30,7 +30,7 @@ use std::time::Duration;
 
 use quiche::{Connection, PathStats};
 
-use super::{MOST_PATHS, Mover, Sockets, stats};
+use super::{MAX_PATHS, Mover, Sockets, stats};
 
 /// How long to wait for the answer of a server that sends data on the new path; then the data count as an answer.
 pub(super) const GRACE: Duration = Duration::from_secs(1);
@@ -53,7 +53,7 @@ const FACTOR: u64 = 3;
 /// An allowance too small for a challenge and a response, which are padded to 1200 bytes each.
 const LITTLE_BYTES: u64 = 2400;
 /// Limit of moves without a change of the network.
-const MOST_RENEWALS: u32 = 3;
+const MAX_RENEWALS: u32 = 3;
 
 /// Packets received on a path until a challenge on it can have been answered, and when that is.
 #[derive(Clone, Copy, Debug)]
@@ -192,8 +192,8 @@ impl Mover {
     pub(super) fn renew(&mut self, quic: &mut Connection, sockets: &mut impl Sockets, now: Duration) {
         self.unvalidated = None;
         self.renewals += 1;
-        let is_possible = quic.available_dcids() > 0 && quic.path_stats().count() < MOST_PATHS;
-        if !is_possible || self.renewals > MOST_RENEWALS {
+        let is_possible = quic.available_dcids() > 0 && quic.path_stats().count() < MAX_PATHS;
+        if !is_possible || self.renewals > MAX_RENEWALS {
             return;
         }
         // Without a route, the kernel's next message decides.

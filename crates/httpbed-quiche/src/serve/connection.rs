@@ -14,10 +14,11 @@ use super::files::{Found, Root};
 use super::log::{Entry, Log};
 use super::outgoing::{Outgoing, Outlet};
 use super::salvage::Salvage;
-use super::table::ID_BYTES;
-use crate::client::seconds;
+use crate::report::seconds;
 use crate::tls;
 
+/// Length of the connection IDs that this server issues.
+pub const ID_BYTES: usize = 16;
 /// The largest piece read from a file at once.
 const PIECE_BYTES: usize = 16 << 10;
 /// `H3_INTERNAL_ERROR` (RFC 9114 section 8.1).

@@ -26,9 +26,9 @@ use super::outgoing::Outlet;
 /// The largest datagram that is sent.
 const DATAGRAM_BYTES: usize = 1500;
 /// Packets for each path that is left; all four are lost once in a million times at 3 % loss.
-const MOST_PINGS: usize = 4;
+const MAX_PINGS: usize = 4;
 /// The least time between them, if the new path's round trip is unknown or very short.
-const LEAST_PAUSE: Duration = Duration::from_millis(10);
+const MIN_PAUSE: Duration = Duration::from_millis(10);
 
 /// The server's address and the client's.
 type Path = (SocketAddr, SocketAddr);
@@ -72,9 +72,9 @@ impl Salvage {
 
     /// Sends a packet of each path that was left to the client's address; returns how long to wait for the effect.
     fn send(&mut self, quic: &mut Connection, outlet: &Outlet) -> Duration {
-        let Some(now) = quic.path_stats().find(|path| path.active) else { return LEAST_PAUSE };
+        let Some(now) = quic.path_stats().find(|path| path.active) else { return MIN_PAUSE };
         self.left.spend(|path| ping(quic, outlet, path, name(&now)));
-        (2 * now.rtt).max(LEAST_PAUSE)
+        (2 * now.rtt).max(MIN_PAUSE)
     }
 }
 
@@ -87,7 +87,7 @@ impl Left {
         for (path, sent) in others {
             if *sent > self.settled.get(path).copied().unwrap_or(0) {
                 self.pings.retain(|(known, _)| known != path);
-                self.pings.push((*path, MOST_PINGS));
+                self.pings.push((*path, MAX_PINGS));
             }
         }
     }
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_path_that_is_left_gets_exactly_four_packets() {
-        let expected: HashMap<_, _> = (0..20).map(|port| (path(port), MOST_PINGS)).collect();
+        let expected: HashMap<_, _> = (0..20).map(|port| (path(port), MAX_PINGS)).collect();
         assert_eq!(pings(20), expected);
     }
 
@@ -162,13 +162,13 @@ mod tests {
     fn a_path_that_was_used_again_gets_its_packets_again() {
         let mut left = Left::default();
         left.moved(&[(path(1), 10), (path(2), 0)]);
-        assert_eq!(left.pings, [(path(1), MOST_PINGS)], "nothing was sent on the other");
+        assert_eq!(left.pings, [(path(1), MAX_PINGS)], "nothing was sent on the other");
         left.spend(|_| None);
-        assert_eq!(left.pings, [(path(1), MOST_PINGS)], "none could be written");
+        assert_eq!(left.pings, [(path(1), MAX_PINGS)], "none could be written");
         left.moved(&[(path(2), 30)]);
-        assert_eq!(left.pings, [(path(2), MOST_PINGS)], "the client is back on the first");
+        assert_eq!(left.pings, [(path(2), MAX_PINGS)], "the client is back on the first");
         left.spend(|_| Some(31));
         left.moved(&[(path(1), 20), (path(2), 31)]);
-        assert_eq!(left.pings, [(path(2), MOST_PINGS - 1), (path(1), MOST_PINGS)]);
+        assert_eq!(left.pings, [(path(2), MAX_PINGS - 1), (path(1), MAX_PINGS)]);
     }
 }

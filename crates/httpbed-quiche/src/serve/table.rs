@@ -6,13 +6,10 @@ use std::time::Instant;
 
 use quiche::{ConnectionId, Header, RecvInfo, Type};
 
-use super::connection::Connection;
+use super::connection::{Connection, ID_BYTES};
 use super::files::Root;
 use super::log::Log;
 use super::outgoing::Outlet;
-
-/// Length of the connection IDs that this server issues.
-pub const ID_BYTES: usize = 16;
 
 /// All connections; a connection's number is never used again.
 pub struct Table {
