@@ -4,7 +4,6 @@ mod changes;
 mod connections;
 mod observer;
 mod sent;
-mod translation;
 
 use std::collections::VecDeque;
 use std::io;

@@ -39,7 +39,7 @@
 //! errors included. They pass unchanged. An error quotes a translated packet. While ports are preserved it is
 //! right; after a rebinding the client finds no socket for it and ignores it.
 //!
-//! **Bounded.** Beyond [`MOST_MAPPINGS`] mappings, forgotten ones included, the oldest is removed: its flow gets
+//! **Bounded.** Beyond [`MAX_MAPPINGS`] mappings, forgotten ones included, the oldest is removed: its flow gets
 //! another port with its next packet.
 
 use std::collections::{HashMap, VecDeque};
@@ -49,7 +49,7 @@ use wire::{End, Endpoint, Frame, set_port};
 
 /// More than a download, or a thousand one after the other, ever needs, and only half of [`PORTS`], so a free port
 /// always exists.
-const MOST_MAPPINGS: usize = 16_384;
+const MAX_MAPPINGS: usize = 16_384;
 
 /// Ports given after a rebinding. They are below those that Linux gives its own programs (32768 and up), so that a
 /// reader of a capture can tell them apart.
@@ -142,7 +142,7 @@ impl Nat {
         self.outward.insert(client, Mapping { port, made });
         self.inward.insert(outside, Mapping { port: client.port, made });
         self.order.push_back(outside);
-        if self.order.len() > MOST_MAPPINGS {
+        if self.order.len() > MAX_MAPPINGS {
             self.drop_oldest();
         }
         port

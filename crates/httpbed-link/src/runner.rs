@@ -47,9 +47,6 @@ use crate::sys::batch::{FRAMES, Intake, Outgoing, Received};
 use crate::sys::poll::{ClockWatch, Patience, Poll};
 use crate::usage::{self, Usage};
 
-/// How late the kernel may wake this process for a due time; usually it is 50 us.
-const TIMER_SLACK_NS: u64 = 1;
-
 /// After more frames than these, the clock is read again. Handling one takes about a microsecond.
 const FEW_FRAMES: usize = 8;
 
@@ -98,7 +95,7 @@ impl<'a> Runner<'a> {
     /// When the machine refuses something; the message says what.
     pub fn open(config: &'a Config, emulator: Emulator) -> Result<Self, String> {
         prctl::set_pdeathsig(Signal::SIGKILL).map_err(naming("PR_SET_PDEATHSIG"))?;
-        prctl::set_timerslack(TIMER_SLACK_NS).map_err(naming("PR_SET_TIMERSLACK"))?;
+        prctl::set_timerslack(1).map_err(naming("PR_SET_TIMERSLACK"))?;
         let ports = backend::open(config)?;
         let stdin = io::stdin().as_fd().try_clone_to_owned().map_err(naming("stdin"))?;
         Self::new(config, emulator, ports, stdin.into(), Clock::start(Box::new(Kernel)))
@@ -346,9 +343,9 @@ impl<'a> Runner<'a> {
 
     /// Reads what arrived before the end; bounded, because a host may continue to send.
     fn drain(&mut self) -> Result<(), String> {
-        const MOST_BATCHES: usize = 1000;
+        const MAX_BATCHES: usize = 1000;
         for interface in 0..self.ports.len() {
-            for _ in 0..MOST_BATCHES {
+            for _ in 0..MAX_BATCHES {
                 self.read(interface)?;
                 if self.accept(interface, self.clock.now()) < FRAMES {
                     break;

@@ -20,7 +20,7 @@
 use link_model::Nanos;
 
 /// The most credit that a long sleep earns: little compared with the second to which the limit applies.
-const MOST_CREDIT: Nanos = 5_000_000;
+const MAX_CREDIT: Nanos = 5_000_000;
 
 /// The balance of polling and sleeping.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub struct Spin {
 impl Spin {
     /// Polls for at most `longest` before a due time of any of `links`.
     pub const fn new(longest: Nanos, links: usize) -> Self {
-        Self { longest, price: if links == 0 { 1 } else { links as Nanos }, credit: MOST_CREDIT }
+        Self { longest, price: if links == 0 { 1 } else { links as Nanos }, credit: MAX_CREDIT }
     }
 
     /// How long before a due time to wake up.
@@ -44,7 +44,7 @@ impl Spin {
 
     /// Adds time spent asleep.
     pub fn slept(&mut self, time: Nanos) {
-        self.credit = self.credit.saturating_add(time).min(MOST_CREDIT);
+        self.credit = self.credit.saturating_add(time).min(MAX_CREDIT);
     }
 
     /// Subtracts time spent polling in vain.
@@ -58,7 +58,7 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    use super::{MOST_CREDIT, Spin};
+    use super::{MAX_CREDIT, Spin};
 
     const LONGEST: u64 = 150_000;
 
@@ -88,7 +88,7 @@ mod tests {
                     spin.looked(time);
                     looked += time;
                 }
-                prop_assert!(links * looked <= slept + MOST_CREDIT);
+                prop_assert!(links * looked <= slept + MAX_CREDIT);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! A file written by a separate thread, so that a slow disk does not delay the loop.
 //!
-//! The thread takes full buffers and returns them empty. If [`MOST_WAITING`] buffers wait, the loop waits for the
+//! The thread takes full buffers and returns them empty. If [`MAX_WAITING`] buffers wait, the loop waits for the
 //! thread: the file is evidence and must be complete, and the wait appears as lateness. The thread starts before
 //! the process can have a real-time class, so it does not compete with the loop.
 
@@ -12,7 +12,7 @@ use std::thread;
 const BUFFER_BYTES: usize = 64 << 10;
 
 /// 64 MiB: half a second of 1 Gbit/s as a capture.
-const MOST_WAITING: usize = 1024;
+const MAX_WAITING: usize = 1024;
 
 /// A file being written. [`Write::flush`] waits until all is written.
 pub struct Spool {
@@ -42,7 +42,7 @@ impl Spool {
         while let Ok(answer) = self.written.try_recv() {
             self.take(answer)?;
         }
-        while self.waiting >= MOST_WAITING {
+        while self.waiting >= MAX_WAITING {
             self.wait()?;
         }
         let empty = self.empty.pop().unwrap_or_else(|| Vec::with_capacity(BUFFER_BYTES));

@@ -11,8 +11,8 @@ use crate::payload::HEADER_BYTES;
 
 /// IPv4 and UDP headers (RFC 791, RFC 768): sizes in plans are those of IP packets.
 pub const HEADERS_BYTES: usize = 28;
-const MOST_BYTES: usize = 9000;
-const MOST_PACKETS: usize = 20_000_000;
+const MAX_BYTES: usize = 9000;
+const MAX_PACKETS: usize = 20_000_000;
 
 /// A flow of datagrams to send.
 #[derive(Debug, Deserialize)]
@@ -97,16 +97,16 @@ impl Sending {
         let least = HEADERS_BYTES + HEADER_BYTES;
         let mut mistakes = Vec::new();
         for (place, train) in self.trains.iter().enumerate() {
-            if !(least..=MOST_BYTES).contains(&train.bytes) {
+            if !(least..=MAX_BYTES).contains(&train.bytes) {
                 let bytes = train.bytes;
-                mistakes.push(format!("trains[{place}].bytes: {bytes} is outside {least} to {MOST_BYTES}"));
+                mistakes.push(format!("trains[{place}].bytes: {bytes} is outside {least} to {MAX_BYTES}"));
             }
             if train.gap_ns < 0 {
                 mistakes.push(format!("trains[{place}].gap_ns: {} is negative", train.gap_ns));
             }
         }
-        if self.packets() > MOST_PACKETS {
-            mistakes.push(format!("trains: more than {MOST_PACKETS} packets"));
+        if self.packets() > MAX_PACKETS {
+            mistakes.push(format!("trains: more than {MAX_PACKETS} packets"));
         }
         if !(1..=64).contains(&self.segments) {
             mistakes.push(format!("segments: {} is outside 1 to 64", self.segments));

@@ -28,19 +28,21 @@
 //! the toolbox's.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, IoSlice};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::symlink;
 use std::path::{self, Component, Path, PathBuf};
 
 use nix::fcntl::{OFlag, open};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
+use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 use nix::sys::stat::Mode;
 use nix::unistd::{chdir, fchdir, pivot_root};
 
+use crate::failure::{Failure, Step};
 use crate::kernel_calls::make_read_only;
 use crate::protocol::{Config, Part, Shell};
-use crate::{Failure, Step};
 
 const NOTHING: Option<&str> = None;
 /// The devices of the host that every program sees.
@@ -65,7 +67,7 @@ const USERS: [(&str, &str); 2] = [
 const BYTES_PER_FILE: u64 = 16384;
 /// Most files and folders in a part's folder, with the folder itself: programs write a few logs, a page load some 100
 /// pictures.
-const MOST_NAMES: u64 = 4096 + 1;
+const MAX_NAMES: u64 = 4096 + 1;
 
 /// Build the filesystem and make it this process's root; return its path afterwards.
 pub fn build(config: &Config) -> Result<PathBuf, Failure> {
@@ -307,7 +309,7 @@ fn tmpfs(path: &Path, bytes: u64) -> io::Result<()> {
 /// Make a folder for what a part writes. The kernel counts a link as a file, too.
 fn part_files(path: &Path, bytes: u64) -> io::Result<()> {
     fs::create_dir_all(path)?;
-    let options = format!("size={bytes},nr_inodes={MOST_NAMES},mode=0755");
+    let options = format!("size={bytes},nr_inodes={MAX_NAMES},mode=0755");
     Ok(mount(Some("tmpfs"), path, Some("tmpfs"), nosuid(), Some(options.as_str()))?)
 }
 
@@ -319,6 +321,22 @@ fn enter(top: &Path) -> io::Result<()> {
     pivot_root(top, &top.join("old"))?;
     chdir("/")?;
     umount2("/old", MntFlags::MNT_DETACH)?;
+    Ok(())
+}
+
+/// Send a descriptor of the sandbox's root over an inherited socket, and close the socket.
+///
+/// A path through `/proc/PID/root` would need the right to trace the sandbox's first process, which an ordinary user
+/// has only of a process that others of the same user may trace, too, and which root may lack in a container. The
+/// descriptor is sent before any program runs. What it leads to outlives the sandbox's processes while it is open: the
+/// orchestrator reads what parts left when nothing can change it any more.
+pub fn send_root(folder: &Path, socket: RawFd) -> io::Result<()> {
+    // SAFETY: the orchestrator passed this descriptor for this purpose, and nothing else owns it.
+    let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+    let folder = File::open(folder)?;
+    let descriptors = [folder.as_raw_fd()];
+    let rights = [ControlMessage::ScmRights(&descriptors)];
+    sendmsg::<()>(socket.as_raw_fd(), &[IoSlice::new(b"/")], &rights, MsgFlags::empty(), None)?;
     Ok(())
 }
 

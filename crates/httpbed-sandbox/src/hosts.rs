@@ -9,7 +9,7 @@ use std::sync::Arc;
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, setns, unshare};
 
-use crate::{Failure, Step};
+use crate::failure::{Failure, Step};
 
 /// The namespaces of the hosts, by name.
 pub type Hosts = BTreeMap<String, Arc<File>>;

@@ -1,4 +1,5 @@
-//! Calls of the kernel that nix does not have, or that are safe only because this process has a single thread.
+//! Calls of the kernel that nix does not have, or that are safe only because this process has a single thread; and what
+//! a first process does with the processes of its namespace.
 
 use std::ffi::{CString, c_char, c_long, c_uint};
 use std::io;
@@ -8,10 +9,12 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 use std::ptr;
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::libc;
 use nix::sched::CloneFlags;
+use nix::sys::signal::{Signal, kill};
 use nix::unistd::{ForkResult, Pid};
 
 /// Continue in two processes.
@@ -83,4 +86,28 @@ pub fn make_read_only(path: &Path) -> io::Result<()> {
 pub fn is_niced() -> bool {
     // SAFETY: takes numbers only; 0 is this process.
     unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) > 0 }
+}
+
+/// CPU time of an ended process, and of those for which it had waited.
+pub fn cpu_time(usage: &libc::rusage) -> Duration {
+    let time = |time: libc::timeval| {
+        Duration::from_secs(time.tv_sec.unsigned_abs()) + Duration::from_micros(time.tv_usec.unsigned_abs())
+    };
+    time(usage.ru_utime) + time(usage.ru_stime)
+}
+
+/// Kill every process of this PID namespace except this one, its first.
+pub fn kill_all() {
+    // -1 means every process that this one may signal and can see, except itself.
+    let _ = kill(Pid::from_raw(-1), Signal::SIGKILL);
+}
+
+/// Kill all others and wait for their end; return the CPU time of those that this process had to wait for.
+pub fn end_all() -> Duration {
+    kill_all();
+    let mut total = Duration::ZERO;
+    while let Some((_, _, usage)) = wait4(0) {
+        total += cpu_time(&usage);
+    }
+    total
 }

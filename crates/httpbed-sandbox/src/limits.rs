@@ -25,7 +25,7 @@ const PID_MAX: &str = "sys/kernel/pid_max";
 /// The first kernel in which each PID namespace has its own limit; before, there is one for the whole machine.
 const OWN_PID_MAX: (u32, u32) = (6, 14);
 /// The kernel accepts no lower value.
-const LEAST_PID_MAX: u32 = 301;
+const MIN_PID_MAX: u32 = 301;
 /// Open files of one process: the same for root and others, and more than any program of the toolbox needs.
 const OPEN_FILES: u64 = 16384;
 /// The kernel's preference for ending it when memory is short, from -1000 to 1000.
@@ -71,7 +71,7 @@ impl Limits {
 /// Limit the processes of the PID namespace whose `/proc` this is.
 pub fn bound_processes(proc: &Path, most: u32) -> io::Result<()> {
     if has_own_pid_max() {
-        fs::write(proc.join(PID_MAX), most.max(LEAST_PID_MAX).to_string())?;
+        fs::write(proc.join(PID_MAX), most.max(MIN_PID_MAX).to_string())?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 
 const READ_BYTES: usize = 16384;
 /// Longest line of a program; the orchestrator reads no longer one.
-pub const MOST_LINE_BYTES: usize = 64 << 20;
+pub const MAX_LINE_BYTES: usize = 64 << 20;
 
 /// Take the complete lines from a buffer, without empty ones.
 pub fn complete_lines(buffer: &mut Vec<u8>) -> Vec<Vec<u8>> {

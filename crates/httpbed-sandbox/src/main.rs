@@ -28,9 +28,9 @@
 //! filesystem stays, the command keeps its user, environment, folder and terminal, and processes may stay in the
 //! host's network to connect the sandbox with it.
 
-mod children;
 mod confinement;
 mod cpu_watch;
+mod failure;
 mod filesystem;
 #[cfg(target_arch = "x86_64")]
 mod guest_calls;
@@ -45,7 +45,6 @@ mod part;
 mod ports;
 mod program;
 mod protocol;
-mod root;
 mod session;
 mod terminal;
 mod unprivileged;
@@ -62,6 +61,7 @@ use nix::sys::stat::{Mode, umask};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, sethostname};
 
+use failure::{Failure, Step};
 use namespaces::User;
 use outside::Outside;
 use program::Surroundings;
@@ -70,28 +70,6 @@ use protocol::{Config, Event};
 /// What a trial's programs see as the machine's name: one that every resolver knows, on every machine.
 const HOSTNAME: &str = "localhost";
 
-/// An error, and the step of the set-up in which it occurred.
-#[derive(Debug)]
-pub struct Failure {
-    step: String,
-    cause: io::Error,
-}
-
-/// Names the step in which an error occurred.
-pub trait Step<T> {
-    /// Attach the name of the step to the error.
-    ///
-    /// # Errors
-    /// The error itself.
-    fn step(self, name: impl Into<String>) -> Result<T, Failure>;
-}
-
-impl<T, E: Into<io::Error>> Step<T> for Result<T, E> {
-    fn step(self, name: impl Into<String>) -> Result<T, Failure> {
-        self.map_err(|cause| Failure { step: name.into(), cause: cause.into() })
-    }
-}
-
 fn main() -> ExitCode {
     match run() {
         Ok(code) => code,
@@ -99,13 +77,6 @@ fn main() -> ExitCode {
             failure.report();
             ExitCode::FAILURE
         }
-    }
-}
-
-impl Failure {
-    fn report(self) {
-        let errno = self.cause.raw_os_error();
-        Event::Error { step: self.step, message: self.cause.to_string(), errno }.send();
     }
 }
 
@@ -135,8 +106,9 @@ fn run() -> Result<ExitCode, Failure> {
             namespaces::die_with_parent().step("PR_SET_PDEATHSIG")?;
             let outside = leave_behind(left)?;
             let around = settle(&config, user, stdio, outside)?;
-            root::send(&around.base, config.root_to).step("send the sandbox's root")?;
-            let context = part::PartContext { base: &around.base, hosts: &around.hosts, user };
+            filesystem::send_root(&around.base, config.root_to).step("send the sandbox's root")?;
+            let context =
+                part::PartContext { base: &around.base, hosts: &around.hosts, user, serve: serve_part };
             let parts = part::make_all(config.parts.iter(), &context)?;
             Event::Ready.send();
             let leftover = input.buffer().to_vec();
@@ -147,6 +119,11 @@ fn run() -> Result<ExitCode, Failure> {
             Ok(ExitCode::SUCCESS)
         }
     }
+}
+
+/// Serve a part's requests. However this ends, the sandbox's first process reports that the part's programs were killed.
+fn serve_part(around: Surroundings) {
+    let _ = session::serve(&[], io::stdin().as_fd(), around, Vec::new());
 }
 
 /// Start a new session keyring and set the file mode mask; a command of the user keeps both.

@@ -32,6 +32,7 @@ use nix::unistd::{Pid, chdir, dup2_stdin, dup2_stdout, pipe2, pivot_root};
 use serde::Deserialize;
 
 use crate::confinement::Confinement;
+use crate::failure::{Failure, Step};
 use crate::filesystem::part_folder;
 use crate::hosts::Hosts;
 use crate::kernel_calls::{close_range, fork_into, make_read_only};
@@ -40,8 +41,6 @@ use crate::lines::{complete_lines, read_some};
 use crate::namespaces::{User, die_with_parent};
 use crate::program::Surroundings;
 use crate::protocol::{Event, Part};
-use crate::session::serve;
-use crate::{Failure, Step};
 
 /// Limits for System V objects, which exist without a process: 64 MiB of shared memory, 128 sets of semaphores, 32
 /// queues.
@@ -144,6 +143,8 @@ pub struct PartContext<'a> {
     pub hosts: &'a Hosts,
     /// The user that started the sandbox.
     pub user: User,
+    /// What a part's first process does until the end of the trial.
+    pub serve: fn(Surroundings),
 }
 
 /// Create all parts side by side; all are ready on return.
@@ -182,8 +183,7 @@ fn become_part(name: &str, part: &Part, context: &PartContext, input: &OwnedFd, 
         Err(failure) => failure.report(),
         Ok(around) => {
             Event::Ready.send();
-            // However this ends, the sandbox's first process reports that the part's programs were killed.
-            let _ = serve(&[], io::stdin().as_fd(), around, Vec::new());
+            (context.serve)(around);
         }
     }
     std::process::exit(1);

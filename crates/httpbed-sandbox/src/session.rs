@@ -15,10 +15,9 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
 use sha2::{Digest, Sha256};
 
-use crate::children;
 use crate::cpu_watch::{self, CpuWatch};
-use crate::kernel_calls::wait4;
-use crate::lines::{MOST_LINE_BYTES, complete_lines, read_some};
+use crate::kernel_calls::{cpu_time, end_all, kill_all, wait4};
+use crate::lines::{MAX_LINE_BYTES, complete_lines, read_some};
 use crate::memory;
 use crate::part::PartHandle;
 use crate::ports::PortWatch;
@@ -258,7 +257,7 @@ impl Session {
         // The pipe does not block: a grandchild may hold it open without writing.
         let before = program.partial_line.len();
         let read = read_some(stdout.as_fd(), &mut program.partial_line);
-        let too_long = program.partial_line.len() > MOST_LINE_BYTES;
+        let too_long = program.partial_line.len() > MAX_LINE_BYTES;
         if matches!(read, Ok(0)) || too_long {
             program.stdout = None;
         }
@@ -283,16 +282,16 @@ impl Session {
             let ended = self.programs.iter().find(|(_, program)| program.pid == pid);
             let Some(id) = ended.map(|(id, _)| *id) else {
                 if self.around.confinement.is_some() {
-                    self.orphans += children::cpu_time(&usage);
+                    self.orphans += cpu_time(&usage);
                 }
                 continue;
             };
             while self.forward_lines(id) {}
             let Some(program) = self.programs.remove(&id) else { continue };
             if self.around.confinement.is_some() && self.programs.is_empty() {
-                self.orphans += children::end_all();
+                self.orphans += end_all();
             }
-            let cpu = children::cpu_time(&usage) + std::mem::take(&mut self.orphans);
+            let cpu = cpu_time(&usage) + std::mem::take(&mut self.orphans);
             report_end(id, &program, status, cpu, usage.ru_maxrss);
         }
     }
@@ -323,7 +322,7 @@ impl Session {
         for program in self.programs.values_mut() {
             program.ended_for = Some(reason.clone());
         }
-        children::kill_all();
+        kill_all();
     }
 
     fn enforce_deadlines(&mut self) {

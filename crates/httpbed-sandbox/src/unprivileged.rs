@@ -20,10 +20,10 @@ use nix::sys::prctl;
 use nix::sys::stat::{Mode, SFlag, mknod};
 use nix::unistd::{Gid, Uid, chdir, pivot_root, setgroups, setresgid, setresuid};
 
+use crate::failure::{Failure, Step};
 use crate::filesystem::{DEVICES, OF_THE_HOST, TUN, beneath};
 use crate::namespaces::die_with_parent;
 use crate::protocol::Config;
-use crate::{Failure, Step};
 
 const NOTHING: Option<&str> = None;
 /// Bit of a file's mode: everyone may read it.

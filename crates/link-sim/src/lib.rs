@@ -71,8 +71,8 @@ impl<'a> Simulation<'a> {
 
     /// Lets every node act until none has anything more to send; returns the earliest time for which one waits.
     fn settle(&mut self) -> Option<Nanos> {
-        const MOST_ROUNDS: usize = 1_000_000;
-        for _ in 0..MOST_ROUNDS {
+        const MAX_ROUNDS: usize = 1_000_000;
+        for _ in 0..MAX_ROUNDS {
             let mut sent = false;
             let mut earliest: Option<Nanos> = None;
             for place in 0..self.nodes.len() {

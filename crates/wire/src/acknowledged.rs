@@ -4,7 +4,7 @@
 //! what was delivered to that side. If it does, the bytes came by another path than the observed link. The observer
 //! sees a segment when it arrives at the link; the link reports when it was delivered.
 
-use crate::sequence::distance;
+use crate::stream::distance;
 use crate::transport::Segment;
 
 /// What the delivery of a packet will prove; keep it with the packet until then.

@@ -18,18 +18,20 @@
 //!
 //! Copies that the link makes are no deliveries of new bytes, nor are packets that it damaged: their checksum is wrong.
 
-use crate::connection::Nanos;
 use crate::quic;
 use crate::stream::Stream;
 use crate::tls::LongRecords;
 use crate::transport::Segment;
+
+/// Nanoseconds on the observer's clock.
+pub type Nanos = u64;
 
 /// The most payload of a server that may follow a client's end without being part of the answer.
 pub const FAREWELL_BYTES: u64 = 128;
 
 /// What no datagram of QUIC can use for a body, beside the connection ID: a byte of header, one of the packet number,
 /// two of a STREAM frame (RFC 9000, 19.8), and the tag of the AEAD.
-const LEAST_OVERHEAD: u64 = 20;
+const MIN_OVERHEAD: u64 = 20;
 
 /// The answer on one connection.
 #[derive(Clone, Debug, Default)]
@@ -109,7 +111,7 @@ impl Answer {
 
     /// Records that a datagram of the server was delivered at `at`.
     pub fn deliver_datagram(&mut self, at: Nanos, bytes: u32, is_long: bool) {
-        let usable = u64::from(bytes).saturating_sub(LEAST_OVERHEAD + self.id_bytes.unwrap_or(0));
+        let usable = u64::from(bytes).saturating_sub(MIN_OVERHEAD + self.id_bytes.unwrap_or(0));
         self.delivered += usable;
         self.in_short += if is_long { 0 } else { usable };
         if u64::from(bytes) > FAREWELL_BYTES {

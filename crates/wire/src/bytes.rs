@@ -1,4 +1,4 @@
-//! Big-endian numbers at an offset that may lie outside.
+//! Big-endian numbers at an offset that may lie outside, and the Internet checksum over them.
 
 pub fn u8_at(bytes: &[u8], offset: usize) -> Option<u8> {
     bytes.get(offset).copied()
@@ -21,4 +21,16 @@ pub fn put_u16(bytes: &mut [u8], offset: usize, value: u16) {
 
 pub fn array_at<const N: usize>(bytes: &[u8], offset: usize) -> Option<[u8; N]> {
     bytes.get(offset..)?.first_chunk().copied()
+}
+
+/// The checksum after a change of one word that it covers (RFC 1624, equation 3: `HC' = ~(~HC + ~m + m')` in one's
+/// complement arithmetic). A wrong checksum stays wrong by the same amount.
+pub const fn mended(checksum: u16, before: u16, after: u16) -> u16 {
+    if before == after {
+        return checksum;
+    }
+    let sum = !checksum as u32 + !before as u32 + after as u32;
+    let folded = (sum & 0xFFFF) + (sum >> 16);
+    let [_, _, high, low] = (folded + (folded >> 16)).to_be_bytes();
+    !u16::from_be_bytes([high, low])
 }

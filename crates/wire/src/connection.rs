@@ -3,14 +3,11 @@
 use std::net::SocketAddr;
 
 use crate::acknowledged::{self, Deliveries, Load};
-use crate::answer::Answer;
+use crate::answer::{Answer, Nanos};
 use crate::quic::{self, Opening, ShortHeaderWatch};
-use crate::sequence::SequenceTracker;
+use crate::stream::SequenceTracker;
 use crate::tls::FinishedWatch;
 use crate::transport::{Datagram, Segment, Transport};
-
-/// Nanoseconds on the observer's clock.
-pub type Nanos = u64;
 
 /// The transport of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,13 +41,13 @@ pub struct Side {
 /// The sizes of the first datagrams, which include those of path validation (RFC 9000, 8.2).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FirstSizes {
-    sizes: [u16; Self::MOST],
+    sizes: [u16; Self::MAX],
     count: usize,
 }
 
 impl FirstSizes {
     /// How many sizes are kept.
-    pub const MOST: usize = 4;
+    pub const MAX: usize = 4;
 
     /// The known sizes, in the order of arrival.
     #[must_use]

@@ -2,8 +2,7 @@
 
 use std::net::IpAddr;
 
-use crate::bytes::{put_u16, u16_at};
-use crate::checksum::mended;
+use crate::bytes::{mended, put_u16, u16_at};
 use crate::connection::Protocol;
 use crate::frame::{Frame, Packet};
 use crate::transport::Transport;

@@ -1,4 +1,4 @@
-//! Which bytes of a TCP stream were delivered for the first time.
+//! One side of a TCP connection: the bytes that were sent again, and those that were delivered for the first time.
 
 /// The delivered bytes of one side, by position: sequence numbers counted on beyond 2^32.
 #[derive(Clone, Debug, Default)]
@@ -10,7 +10,7 @@ pub struct Stream {
 }
 
 /// The most gaps that are kept. A window of 6 MB with every second segment lost has fewer.
-const MOST_GAPS: usize = 2048;
+const MAX_GAPS: usize = 2048;
 
 impl Stream {
     /// Records that `bytes` from number `first` on were delivered; returns how many of them are new.
@@ -37,7 +37,7 @@ impl Stream {
     fn close_gaps(&mut self) -> u64 {
         let mut closed = 0;
         while let (Some(next), Some(&(begin, end))) = (self.next, self.beyond.first()) {
-            if begin > next && self.beyond.len() <= MOST_GAPS {
+            if begin > next && self.beyond.len() <= MAX_GAPS {
                 break;
             }
             closed += begin.saturating_sub(next);
@@ -57,4 +57,36 @@ fn position(near: u64, sequence: u32) -> u64 {
     } else {
         near.saturating_sub(u64::from(low.wrapping_sub(sequence)))
     }
+}
+
+/// Follows the highest sequence number of one side, in 32-bit arithmetic that wraps (RFC 9293, 3.4).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SequenceTracker {
+    /// One above the highest sequence number sent; `None` before the first segment.
+    next: Option<u32>,
+    retransmitted_bytes: u64,
+}
+
+impl SequenceTracker {
+    /// Records `length` bytes of payload whose first has number `sequence`; those below the highest number sent so
+    /// far are retransmissions.
+    pub fn observe(&mut self, sequence: u32, length: u32) {
+        let next = *self.next.get_or_insert(sequence);
+        let known = distance(sequence, next).min(length);
+        self.retransmitted_bytes += u64::from(known);
+        if known < length || distance(next, sequence) > 0 {
+            self.next = Some(sequence.wrapping_add(length));
+        }
+    }
+
+    /// Retransmitted payload bytes.
+    pub const fn retransmitted_bytes(&self) -> u64 {
+        self.retransmitted_bytes
+    }
+}
+
+/// How far `to` is ahead of `from`; 0 if it is not.
+pub const fn distance(from: u32, to: u32) -> u32 {
+    let ahead = to.wrapping_sub(from);
+    if ahead < 1 << 31 { ahead } else { 0 }
 }

@@ -4,7 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 
 use crate::acknowledged::Delivery;
-use crate::connection::{Connection, Nanos, Protocol};
+use crate::answer::Nanos;
+use crate::connection::{Connection, Protocol};
 use crate::frame::Packet;
 use crate::ports::End;
 use crate::quic::Opening;
@@ -22,7 +23,7 @@ pub struct ConnectionTable {
 
 /// The most connections that are followed. A browser's load has some dozens. A program that opens more makes neither
 /// the table nor the result larger, which then has 7 MB.
-pub const MOST_CONNECTIONS: usize = 1 << 13;
+pub const MAX_CONNECTIONS: usize = 1 << 13;
 
 /// What a packet shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,7 +46,7 @@ pub enum Place {
     Known(usize),
     /// To a connection that it opens.
     New(usize),
-    /// To a connection beyond [`MOST_CONNECTIONS`], which is not followed.
+    /// To a connection beyond [`MAX_CONNECTIONS`], which is not followed.
     Beyond,
 }
 
@@ -152,7 +153,7 @@ impl ConnectionTable {
                 return Place::Known(place);
             }
         }
-        if self.connections.len() >= MOST_CONNECTIONS {
+        if self.connections.len() >= MAX_CONNECTIONS {
             return Place::Beyond;
         }
         let place = self.connections.len();

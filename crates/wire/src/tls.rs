@@ -14,7 +14,7 @@
 //! Early data (0-RTT) is in records of the same type. Only time distinguishes it: a record that leaves before the
 //! server's first packet cannot be a Finished.
 
-use crate::sequence::distance;
+use crate::stream::distance;
 
 const HEADER_BYTES: usize = 5;
 const APPLICATION_DATA: u8 = 23;

@@ -8,7 +8,7 @@ use build::{ACK, FIN, RST, SYN, quic_long, quic_short, tcp_from_client, tcp_from
 use build::{udp_from_client, udp_from_server};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use wire::{Answer, Connection, ConnectionTable, Delivery, Frame, MOST_CONNECTIONS, Place};
+use wire::{Answer, Connection, ConnectionTable, Delivery, Frame, MAX_CONNECTIONS, Place};
 
 #[derive(Default)]
 struct Line {
@@ -149,12 +149,12 @@ fn the_table_is_bounded() {
         let Frame::Ip(packet) = Frame::parse(&frame) else { panic!("a packet") };
         line.table.observe(0, 0, &packet).place
     };
-    for number in 0..MOST_CONNECTIONS {
+    for number in 0..MAX_CONNECTIONS {
         assert_eq!(place(&mut line, number), Place::New(number));
     }
-    assert_eq!(place(&mut line, MOST_CONNECTIONS), Place::Beyond);
+    assert_eq!(place(&mut line, MAX_CONNECTIONS), Place::Beyond);
     assert_eq!(place(&mut line, 0), Place::Known(0));
-    assert_eq!(line.table.connections().len(), MOST_CONNECTIONS);
+    assert_eq!(line.table.connections().len(), MAX_CONNECTIONS);
 }
 
 proptest! {

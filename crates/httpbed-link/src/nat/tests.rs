@@ -3,7 +3,7 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 use wire::{Endpoint, Frame, Packet};
 
-use super::{End, MOST_MAPPINGS, Nat, PORTS};
+use super::{End, MAX_MAPPINGS, Nat, PORTS};
 
 const CLIENT: [u8; 4] = [10, 0, 0, 1];
 const SERVER: [u8; 4] = [10, 0, 0, 2];
@@ -114,7 +114,7 @@ fn frames_without_ports_pass_unchanged() {
 fn beyond_the_limit_the_oldest_mapping_is_removed() {
     let mut nat = Nat::new();
     rebind(&mut nat, 0);
-    let most = u16::try_from(MOST_MAPPINGS).expect("16 bits");
+    let most = u16::try_from(MAX_MAPPINGS).expect("16 bits");
     let first = outside(&mut nat, 1, 40_000);
     for port in 0..most - 1 {
         outside(&mut nat, 1, port);
@@ -124,7 +124,7 @@ fn beyond_the_limit_the_oldest_mapping_is_removed() {
     assert_eq!(inside(&nat, first), None);
     assert_eq!(
         (nat.inward.len(), nat.outward.len(), nat.order.len()),
-        (MOST_MAPPINGS, MOST_MAPPINGS, MOST_MAPPINGS)
+        (MAX_MAPPINGS, MAX_MAPPINGS, MAX_MAPPINGS)
     );
     let again = outside(&mut nat, 1, 40_000);
     assert_eq!(inside(&nat, again), Some(40_000));
