@@ -27,6 +27,7 @@ from httpbed.base.clock import NS
 from httpbed.bed.machine import backend
 from httpbed.campaign import parallelism, preparation, run
 from httpbed.campaign.run import OpenRun
+from httpbed.campaign.settings import RunSettings
 from httpbed.experiment.trial import Record
 from httpbed.programs import catalog as catalogs
 from httpbed.trial import evidence, request_time
@@ -142,7 +143,7 @@ def _opened(words: argparse.Namespace, *, is_proxied: bool) -> AbstractContextMa
     )
     catalog = catalogs.load()
     loaded = preparation.load(text, catalog)
-    options = run.RunOptions(backend.choose(None), "make bench-request-time")
+    options = RunSettings(backend.choose(None), "make bench-request-time")
     ready = run.prepare(loaded, catalog, options, say=_say)
     directory = words.folder / hosts[1]
     directory.parent.mkdir(parents=True, exist_ok=True)

@@ -27,6 +27,7 @@ from httpbed.base.clock import Clock
 from httpbed.campaign import preparation, run
 from httpbed.campaign.parallelism import ONE
 from httpbed.campaign.progress import AttemptProgress
+from httpbed.campaign.settings import RunSettings
 from httpbed.experiment.kept import LINK_RESULT
 from httpbed.experiment.trial import Record
 from httpbed.programs import catalog as catalogs
@@ -121,7 +122,7 @@ def _run(text: str, clock: Clock, directory: Path) -> list[Timed]:
     """Run an experiment one trial at a time; return the trials by block."""
     catalog = catalogs.load()
     loaded = preparation.load(text, catalog, clock=clock)
-    ready = run.prepare(loaded, catalog, run.RunOptions("af_packet", "bench"), say=_say)
+    ready = run.prepare(loaded, catalog, RunSettings("af_packet", "bench"), say=_say)
     with run.opened(ready, directory, jobs=ONE, say=_say) as campaign_run:
         costs = Costs()
         campaign_run.finish(tell=costs.note, retries=0)

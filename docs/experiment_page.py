@@ -10,7 +10,7 @@ Schema = dict[str, Any]
 
 INTRODUCTION = (
     "Written by `make docs` from the models that read the file. Editors complete and check the same"
-    " keys by the [JSON Schema](experiment.schema.json), which `httpbed schema` prints."
+    " keys by the [JSON Schema](experiment.schema.json), which `httpbed validate --schema` prints."
     " [Links](../concepts/links.md) explains the keys of a link. Most values may also be"
     ' `{ factor = "NAME" }`: each treatment then has one of the factor\'s levels there.'
 )

@@ -5,9 +5,7 @@ The commands' page comes from the commands themselves, the experiment's schema f
 
 from __future__ import annotations
 
-import importlib
 import json
-import pkgutil
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -22,9 +20,10 @@ import programs_page
 import readme_results
 import results_archives
 import results_page
-from httpbed import cli
 from httpbed.addons.pages.report import pages_figure
 from httpbed.addons.pages.sites import content_types, corpus
+from httpbed.cli.verb import command_of
+from httpbed.cli.verb_table import verbs
 from httpbed.experiment import profiles
 from httpbed.experiment.check import CHECKS
 from httpbed.experiment.check_descriptor import CheckDescriptor
@@ -72,10 +71,8 @@ def write_reference() -> None:
 def commands() -> str:
     """Gather every command's help into one page."""
     sections = ["# Commands", "Written by `make docs` from the commands themselves."]
-    for module in pkgutil.iter_modules(cli.__path__):
-        found = getattr(importlib.import_module(f"httpbed.cli.{module.name}"), "command", None)
-        if isinstance(found, click.Command):
-            sections += help_of(found, ["httpbed", found.name or module.name])
+    for name, registered in sorted(verbs().items()):
+        sections += help_of(command_of(registered), ["httpbed", name])
     return "\n\n".join(sections) + "\n"
 
 
@@ -220,8 +217,9 @@ def help_of(command: click.Command, words: list[str]) -> Iterator[str]:
     yield f"## {name}"
     yield f"```text\n{command.get_help(context)}\n```"
     if isinstance(command, click.Group):
-        for below in command.commands.values():
-            yield from help_of(below, [*words, below.name or ""])
+        for name in command.list_commands(context):
+            if below := command.get_command(context, name):
+                yield from help_of(below, [*words, name])
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ every attempt. `make test` runs them. [What every trial proves](evidence.md) exp
 OPEN = """## What no check catches
 
 No check catches a client that is slower than the link. Its time is its own, and so a result. The
-report shows the goodput beside the link's rate. `httpbed audit` tests whether trials side by
+report shows the goodput beside the link's rate. `httpbed doctor audit` tests whether trials side by
 side disturb each other.
 
 TCP metrics of an earlier trial need no check. The kernel keeps them for each network namespace, and

@@ -52,7 +52,7 @@ def publish(campaign: Path) -> None:
         if campaign == place:
             shutil.copytree(campaign, made, ignore=shutil.ignore_patterns("figures"))
         else:
-            _httpbed("merge", campaign, "-o", made)
+            _httpbed("export", "--archive", campaign, "-o", made)
         claims = judged(made, experiment, place.parent)
         (made / "claims.json").write_text(json.dumps({"claims": claims}, indent=1) + "\n")
         beside = [word for one in referred(experiment, place.parent) for word in ("--with", one)]

@@ -17,6 +17,7 @@ from httpbed.bed.machine import backend
 from httpbed.campaign import run
 from httpbed.campaign.parallelism import ONE
 from httpbed.campaign.preparation import load
+from httpbed.campaign.settings import RunSettings
 from httpbed.programs import catalog as catalogs
 from httpbed.store import campaign as campaigns
 
@@ -48,7 +49,7 @@ def resume(ready: run.Prepared, directory: Path, pending: int) -> None:
 
 def _prepared(file: Path) -> run.Prepared:
     catalog = catalogs.load()
-    options = run.RunOptions(backend=backend.choose(None), command="httpbed run large.toml")
+    options = RunSettings(backend=backend.choose(None), command="httpbed run large.toml")
     return run.prepare(load(file.read_text(), catalog), catalog, options, say=print)
 
 

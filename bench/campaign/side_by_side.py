@@ -35,7 +35,7 @@ from httpbed.campaign import parallelism, preparation
 from httpbed.campaign import run as campaign_run
 from httpbed.campaign.parallelism import ONE, Parallelism
 from httpbed.campaign.progress import AttemptProgress
-from httpbed.campaign.run import RunOptions
+from httpbed.campaign.settings import RunSettings
 from httpbed.programs import catalog as catalogs
 from httpbed.programs.catalog import Catalog
 from httpbed.results import sample
@@ -235,7 +235,7 @@ class Ran:
 
 def _run(kind: Kind, catalog: Catalog, folder: Path, trials: int, jobs: Parallelism) -> Ran:
     loaded = preparation.load(kind.text(), catalog, replicates=trials)
-    options = RunOptions(backend.choose(None), "make bench-side-by-side")
+    options = RunSettings(backend.choose(None), "make bench-side-by-side")
     ready = campaign_run.prepare(loaded, catalog, options, say=_silent)
     ends_s: dict[bool, list[float]] = {True: [], False: []}
 

@@ -33,6 +33,7 @@ from httpbed.bed.machine import backend
 from httpbed.bed.machine.backend import Backend
 from httpbed.campaign import parallelism, preparation, run
 from httpbed.campaign.run import OpenRun
+from httpbed.campaign.settings import RunSettings
 from httpbed.programs import catalog as catalogs
 
 FOLDER = Path("build/clocks")
@@ -80,7 +81,7 @@ def _campaign(folder: Path, layout: str, clock: Clock, stack: ExitStack) -> Open
     catalog = catalogs.load()
     loaded = preparation.load(grid.experiment(layout), catalog, clock=clock)
     chosen: Backend = backend.choose(None) if clock == "real" else "af_packet"
-    ready = run.prepare(loaded, catalog, run.RunOptions(chosen, "make bench-truth"), say=_say)
+    ready = run.prepare(loaded, catalog, RunSettings(chosen, "make bench-truth"), say=_say)
     directory = judged.directory(folder, layout, clock)
     jobs = parallelism.adapted()
     return OpenCampaign(

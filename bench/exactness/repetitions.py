@@ -16,7 +16,8 @@ from bench.virtual_time import burning
 
 from httpbed.campaign import preparation, run
 from httpbed.campaign.parallelism import ONE, Parallelism
-from httpbed.campaign.run import Prepared, RunOptions
+from httpbed.campaign.run import Prepared
+from httpbed.campaign.settings import RunSettings
 from httpbed.programs.catalog import Catalog
 
 TWO = Parallelism(2)
@@ -40,7 +41,7 @@ def measured(family: Family, catalog: Catalog, folder: Path, say: Say) -> Iterat
 def prepared(family: Family, catalog: Catalog, say: Say) -> Prepared:
     """Prepare all that a family's trials need."""
     loaded = preparation.load(tomlkit.dumps(dict(family.document)), catalog)
-    return run.prepare(loaded, catalog, RunOptions("af_packet", "bench"), say=say)
+    return run.prepare(loaded, catalog, RunSettings("af_packet", "bench"), say=say)
 
 
 def run_once(ready: Prepared, directory: Path, jobs: Parallelism, say: Say) -> dict[str, Evidence]:

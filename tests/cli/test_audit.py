@@ -1,4 +1,4 @@
-"""Mistakes on the command line of ``httpbed audit``."""
+"""Mistakes on the command line of ``httpbed doctor audit``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def test_every_mistake_is_named_before_anything_runs(
     """An existing folder stays as it is."""
     monkeypatch.chdir(tmp_path)
     Path("kept").mkdir()
-    code, _, stderr = httpbed("audit", "--scale", "smoke", "-o", "kept")
+    code, _, stderr = httpbed("doctor", "audit", "--scale", "smoke", "-o", "kept")
     assert (code, stderr.splitlines()) == (
         2,
         [
@@ -32,7 +32,7 @@ def test_a_folder_that_cannot_be_made_is_named(
     """Its parent is a file."""
     monkeypatch.chdir(tmp_path)
     Path("file").write_text("mine")
-    code, _, stderr = httpbed("audit", "-o", "file/new")
+    code, _, stderr = httpbed("doctor", "audit", "-o", "file/new")
     assert (code, stderr) == (
         2,
         "httpbed: -o file/new: file is not a folder; name another folder\n",

@@ -365,23 +365,23 @@ def test_a_gate_refuses_what_it_cannot_compare(httpbed: Command, tmp_path: Path)
     assert (found[0], "the unit is missing" in found[2]) == (2, True)
 
 
-@pytest.mark.parametrize("verb", ["claims", "gate", "merge"])
+@pytest.mark.parametrize("verb", ["claims", "gate", "export"])
 def test_every_folder_that_is_no_campaign_is_named(
     httpbed: Command, tmp_path: Path, verb: str
 ) -> None:
     """Both mistakes at once."""
-    options = ("-o", tmp_path / "archive") if verb == "merge" else ()
+    options = ("--archive", "-o", tmp_path / "archive") if verb == "export" else ()
     code, _, err = httpbed(verb, tmp_path / "a", tmp_path / "b", *options)
     assert code == 2
     assert [f"{tmp_path / name}: is not a campaign" in err for name in "ab"] == [True, True]
 
 
-@pytest.mark.parametrize("verb", ["claims", "gate", "merge"])
+@pytest.mark.parametrize("verb", ["claims", "gate", "export"])
 def test_a_campaign_is_named_once(
     httpbed: Command, campaign: Path, tmp_path: Path, verb: str
 ) -> None:
     """A campaign beside itself is no further evidence."""
-    options = ("-o", tmp_path / "archive") if verb == "merge" else ()
+    options = ("--archive", "-o", tmp_path / "archive") if verb == "export" else ()
     code, _, err = httpbed(verb, campaign, campaign, *options)
     assert (code, "is named twice; name each campaign once" in err) == (2, True)
     assert not (tmp_path / "archive").exists()

@@ -18,7 +18,7 @@ from command_line import Command
         ("httpbed report --metric request", ["plain,request_time"]),
         ("httpbed pages ma", ["plain,make"]),
         ("httpbed pages make ranjan-small-m", ["plain,ranjan-small-many"]),
-        ("httpbed profiles 4g", ["plain,4g-us"]),
+        ("httpbed recipes profiles 4g", ["plain,4g-us"]),
         ("httpbed link --profile lt", ["plain,lte"]),
         ("httpbed recipes check cur", ["plain,curl"]),
         ("httpbed toolbox build hap", ["plain,haproxy"]),

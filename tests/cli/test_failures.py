@@ -319,7 +319,7 @@ def test_all_mistakes_of_a_har_file_are_reported_at_once(
         ("validate", "{named}"),
         ("plan", "{named}"),
         ("run", "{named}", "-o", "{nothing}"),
-        ("import", "har", "{named}"),
+        ("pages", "import", "{named}"),
         ("recipes", "list", "--recipes", "{folder}"),
     ],
     ids=lambda words: words[0],

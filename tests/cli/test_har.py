@@ -66,7 +66,7 @@ def _names(index: int) -> str:
 
 def test_import_prints_metrics_and_the_audit(httpbed: Command, har: Path) -> None:
     """Without a claim, nothing is contradicted."""
-    code, out, err = httpbed("import", "har", har)
+    code, out, err = httpbed("pages", "import", har)
     assert (code, err) == (0, "")
     lines = [" ".join(line.split()) for line in out.splitlines()]
     assert lines[0] == f"{har}, page_1: https://server.httpbed.test/?q=a%20b"
@@ -79,18 +79,18 @@ def test_import_prints_metrics_and_the_audit(httpbed: Command, har: Path) -> Non
 
 def test_a_contradicted_claim_exits_with_code_one(httpbed: Command, har: Path) -> None:
     """The output names the entries that contradict it."""
-    code, out, _ = httpbed("import", "har", har, "--claim", "http_version=3", "--json")
+    code, out, _ = httpbed("pages", "import", har, "--claim", "http_version=3", "--json")
     assert code == 1
     (one,) = json.loads(out)
     protocol = next(finding for finding in one["audit"] if finding["about"] == "protocol")
     assert (protocol["verdict"], protocol["entries"]) == ("contradicted", [0, 1, 4])
-    assert httpbed("import", "har", har, "--claim", "http_version=2")[0] == 0
+    assert httpbed("pages", "import", har, "--claim", "http_version=2")[0] == 0
 
 
 def test_import_writes_observations_as_a_table(httpbed: Command, har: Path, tmp_path: Path) -> None:
     """A column for each claim lets users combine files of several conditions."""
     said = ["--claim", "http_version=2", "--claim", "rate=10 Mbit/s", "-o", tmp_path / "out"]
-    assert httpbed("import", "har", har, *said)[0] == 0
+    assert httpbed("pages", "import", har, *said)[0] == 0
     rows = list(csv.DictReader((tmp_path / "out/observations.csv").read_text().splitlines()))
     columns = ["file", "page", "url", "product", "visit", "http_version", "rate"]
     assert list(rows[0]) == [*columns, "metric", "item", "value", "unit", "source"]
@@ -98,7 +98,7 @@ def test_import_writes_observations_as_a_table(httpbed: Command, har: Path, tmp_
     assert (loaded["value"], loaded["unit"], loaded["rate"]) == ("0.112", "s", "10 Mbit/s")
     (audit,) = json.loads((tmp_path / "out/audit.json").read_text())
     assert audit["claims"] == {"http_version": "2", "rate": "10 Mbit/s"}
-    httpbed("import", "har", har, "--format", "parquet", "-o", tmp_path / "out")
+    httpbed("pages", "import", har, "--format", "parquet", "-o", tmp_path / "out")
     assert pq.read_table(tmp_path / "out/observations.parquet").num_rows == len(rows)
 
 
@@ -114,7 +114,7 @@ def test_hostile_names_and_texts_of_a_har_file_are_safe_in_a_table(
     hostile = tmp_path / os.fsdecode(b"\xff\x1b.har")
     hostile.write_text(json.dumps(said))
     output = tmp_path / "out"
-    code, out, _ = httpbed("import", "har", hostile, "-o", output, "--format", kind)
+    code, out, _ = httpbed("pages", "import", hostile, "-o", output, "--format", kind)
     assert code == 0
     assert visible_lines(out) == out
     if kind == "csv":
@@ -135,7 +135,7 @@ def test_bytes_are_left_out_if_only_some_responses_have_them(
     for responses, metrics in (([told, told], {"page_bytes"}), ([told, {"status": 200}], set())):
         entries = [archives.entry(response=one, timings={"wait": 1}) for one in responses]
         file.write_bytes(archives.as_bytes(archives.har(*entries, pages=[archives.page()])))
-        (one,) = json.loads(httpbed("import", "har", file, "--json")[1])
+        (one,) = json.loads(httpbed("pages", "import", file, "--json")[1])
         seen = {observation["metric"] for observation in one["observations"]}
         assert seen & {"page_bytes"} == metrics
         assert "page_load_time" in seen
@@ -146,7 +146,7 @@ def test_mistakes_of_every_file_are_reported(httpbed: Command, har: Path, tmp_pa
     torn, empty = tmp_path / "torn.har", tmp_path / "empty.har"
     torn.write_bytes(har.read_bytes()[:500])
     empty.write_bytes(archives.as_bytes(archives.har()))
-    code, out, err = httpbed("import", "har", har, torn, empty, tmp_path / "no.har", tmp_path)
+    code, out, err = httpbed("pages", "import", har, torn, empty, tmp_path / "no.har", tmp_path)
     assert (code, out) == (2, "")
     assert "torn.har: is truncated at line 1, column" in err
     assert "empty.har: has no entry" in err
@@ -157,10 +157,12 @@ def test_mistakes_of_every_file_are_reported(httpbed: Command, har: Path, tmp_pa
 def test_unknown_claims_are_rejected_with_the_known_ones(httpbed: Command, har: Path) -> None:
     """Each message names the option and the remedy."""
     said = ["--claim", "speed=fast", "--claim", "rtt"]
-    code, _, err = httpbed("import", "har", har, *said)
+    code, _, err = httpbed("pages", "import", har, *said)
     assert (code, err.count("--claim")) == (2, 2)
     assert "write NAME=VALUE; NAME is one of http_version, rate, rtt, visit" in err
-    code, _, err = httpbed("import", "har", har, "--claim", "rate=10", "--claim", "http_version=4")
+    code, _, err = httpbed(
+        "pages", "import", har, "--claim", "rate=10", "--claim", "http_version=4"
+    )
     assert code == 2
     assert "--claim rate: the unit is missing" in err
     assert "--claim http_version: '4' is unknown; choose from 1.1, 2, 3" in err
@@ -174,7 +176,7 @@ def test_texts_of_a_har_file_are_printed_as_escapes(httpbed: Command, tmp_path: 
     )
     file = tmp_path / "hostile.har"
     file.write_bytes(archives.as_bytes(archives.har(entry)))
-    _, out, err = httpbed("import", "har", file)
+    _, out, err = httpbed("pages", "import", file)
     assert "\x1b" not in out + err
     assert r"\x1b[2J<script>" in out
 

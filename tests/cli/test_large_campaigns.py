@@ -14,8 +14,9 @@ from click.testing import CliRunner
 
 import stored_campaigns
 import synthesised_campaigns
+from httpbed.addons.live import status_verb as status
 from httpbed.campaign import executor
-from httpbed.cli import plan, status
+from httpbed.cli import plan
 from httpbed.experiment.trial import Trial
 from httpbed.store import attempts, finished, query, tables, verification
 from httpbed.store import campaign as campaigns

@@ -74,7 +74,7 @@ def test_an_output_never_replaces_a_campaign_s_own_file(
     [
         (("export", "--format", "parquet"), "other/trials.parquet"),
         (("export", "--dataset"), "other"),
-        (("merge",), "other/trials/inner"),
+        (("export", "--archive"), "other/trials/inner"),
         (("report",), "other/manifest.json"),
     ],
 )
@@ -84,7 +84,7 @@ def test_an_output_replaces_nothing_of_another_campaign(
     """An archive has no attempts from which its tables could be made again."""
     campaign, other = tmp_path / "campaign", tmp_path / "other"
     stored_campaigns.make(campaign, [stored_campaigns.record(stored_campaigns.loaded().trials[0])])
-    assert httpbed("merge", campaign, "-o", other)[0] == 0
+    assert httpbed("export", "--archive", campaign, "-o", other)[0] == 0
     before = {path: path.read_bytes() for path in other.iterdir() if path.is_file()}
     code, _, stderr = httpbed(verb[0], campaign, *verb[1:], "-o", tmp_path / output)
     assert code == 2

@@ -56,7 +56,7 @@ def test_mirror_rejects_a_source_that_is_neither_url_nor_folder(
     httpbed: Command, tmp_path: Path
 ) -> None:
     """Only http and https URLs are accepted."""
-    code, _, err = httpbed("mirror", "ftp://page.test/", "-o", tmp_path / "mine")
+    code, _, err = httpbed("pages", "mirror", "ftp://page.test/", "-o", tmp_path / "mine")
     assert code == 2
     assert "neither a folder nor a URL" in err
 
@@ -64,7 +64,7 @@ def test_mirror_rejects_a_source_that_is_neither_url_nor_folder(
 def test_mirror_never_overwrites_a_folder(httpbed: Command, tmp_path: Path) -> None:
     """An existing folder is rejected, whatever it contains."""
     (tmp_path / "kept").write_text("")
-    code, _, err = httpbed("mirror", tmp_path, "-o", tmp_path)
+    code, _, err = httpbed("pages", "mirror", tmp_path, "-o", tmp_path)
     assert code == 2
     assert "exists already" in err
     assert (tmp_path / "kept").exists()

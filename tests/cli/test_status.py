@@ -6,14 +6,16 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import stored_campaigns
 from command_line import Command
-from httpbed.addons.live import serve_option, watch
+from httpbed.addons.live import serve_option, terminal, watch
 from httpbed.addons.live.live_view import LiveView
 from httpbed.cli.progress import Reporter
 from httpbed.store import campaign as campaigns
@@ -109,13 +111,27 @@ def test_a_port_in_use_is_a_mistake_beside_others(httpbed: Command, tmp_path: Pa
         assert (code, f"port {port} is in use" in err) == (2, True)
 
 
+@dataclass
+class Shown:
+    """Keeps what is shown."""
+
+    statuses: list[Mapping[str, Any]]
+    is_live: bool = True
+    rows: int = 20
+
+    def show_status(self, status: Mapping[str, Any], lines: object) -> None:
+        """Keep a status."""
+        assert lines
+        self.statuses.append(status)
+
+
 def test_the_process_beside_a_run_tells_what_changes(folder: Path) -> None:
     """It shows each status, at idle priority, and ends after the run."""
-    shown: list[dict[str, object]] = []
+    shown: list[Mapping[str, Any]] = []
     text, manifest = stored_campaigns.SMALL, stored_campaigns.manifest()
     with LiveView(0) as view:
         with campaigns.opened(folder, text, TRIALS, manifest) as campaign:
-            view.start(folder, shown.append)
+            view.start(folder, Shown(shown))
             assert view._process is not None
             assert os.sched_getscheduler(view._process.pid) == os.SCHED_IDLE
             stored_campaigns.keep(campaign, stored_campaigns.record(TRIALS[4]))
@@ -135,7 +151,7 @@ def test_a_process_that_loses_its_run_ends_by_itself(folder: Path) -> None:
 def test_no_view_starts_no_process(folder: Path) -> None:
     """Without terminal and page, nothing is taken from the trials."""
     with LiveView(None) as view:
-        view.start(folder, None)
+        view.start(folder, Shown([], is_live=False))
         assert view._process is None
 
 
@@ -149,7 +165,8 @@ def test_a_terminal_shows_the_status_below_the_bar(
     monkeypatch.setenv("TTY_COMPATIBLE", "1")
     with Reporter(9, {}) as reporter:
         assert reporter.is_live
-        reporter.show_status({**watch.once(folder), "left_s": 60.0})
+        status = {**watch.once(folder), "left_s": 60.0}
+        reporter.show_status(status, terminal.beside_a_run(status, reporter.rows))
     out = capfd.readouterr().err
     assert "about 60 s left" in out
     assert "2 completed, 1 failed; 1 invalid attempt kept aside" in out

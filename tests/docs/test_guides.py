@@ -19,7 +19,7 @@ from httpbed.addons.claims import claim_trials
 from httpbed.addons.claims.stated import OtherCells, RankTrend, StatedClaim
 from httpbed.addons.compare import compare_verb as compare
 from httpbed.addons.pages.page import PageLoad, RecordedPage
-from httpbed.cli import merge
+from httpbed.cli import export
 from httpbed.cli.main import cli
 from httpbed.experiment import parser, workload_kinds
 from httpbed.experiment.document import scenario_document
@@ -233,6 +233,6 @@ def test_two_machines_are_joined_as_the_guide_shows(
         trials = stored_campaigns.loaded(part).trials
         stored_campaigns.make(Path(machine), [stored_campaigns.record(one) for one in trials], part)
     *_, shown = blocks("many-machines.md", "text")
-    (line,) = [one for one in blocks("many-machines.md", "sh") if "merge" in one]
-    ran = CliRunner().invoke(merge.command, shlex.split(line)[2:])
+    (line,) = [one for one in blocks("many-machines.md", "sh") if "--archive" in one]
+    ran = CliRunner().invoke(export.command, shlex.split(line)[2:])
     assert (ran.exit_code, ran.output) == (0, shown)

@@ -1,4 +1,4 @@
-"""``httpbed audit`` with real trials."""
+"""``httpbed doctor audit`` with real trials."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_three_runs_are_compared(tmp_path: Path) -> None:
     """Each has all trials; what the machine's load does to the verdict is not certain."""
     file, kept = tmp_path / "small.toml", tmp_path / "kept"
     file.write_text(SMALL.text())
-    done = httpbed("audit", file, "--jobs", "2", "-o", kept, "--json")
+    done = httpbed("doctor", "audit", file, "--jobs", "2", "-o", kept, "--json")
     said = json.loads(done.stdout)
     assert done.returncode == (0 if said["passed"] else 1), done.stderr
     assert [one["n"] for one in said["treatments"]] == [5]

@@ -13,8 +13,9 @@ import pytest
 import cluster_processes
 import separate_machines
 from families import until
-from httpbed.addons.cluster import certificates, machine_log
+from httpbed.addons.cluster import certificates
 from httpbed.store import campaign as campaigns
+from httpbed.store import machine_log
 from orchestrator import Run
 from real_runs import CLI_S, SmallExperiment, completed, httpbed
 

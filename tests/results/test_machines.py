@@ -9,10 +9,11 @@ import pyarrow as pa
 import pytest
 
 import campaigns
-from httpbed.addons.cluster import machine_log, machines
+from httpbed.addons.cluster import machines
 from httpbed.addons.cluster import machines_report as sentences
 from httpbed.report.document import ReportInput, Table
 from httpbed.results.findings import find
+from httpbed.store import machine_log
 from httpbed.store.results import Results
 
 TEXT = campaigns.VERSIONS.replace("replicates = 5", "replicates = 14")
@@ -113,7 +114,7 @@ SAME = {str(block): block for block in range(1, 6)}
 
 @pytest.mark.parametrize("sources", [TWO, [{**TWO[0], "sources": TWO, "blocks": SAME}]])
 def test_an_archive_of_two_machines_tells_them_apart(sources: list[dict[str, Any]]) -> None:
-    """``httpbed merge`` keeps the facts of each source's machine, also those of an archive."""
+    """It keeps the facts of each source's machine, also those of an archive."""
     results = campaigns.campaign(lambda _, block: float(block), manifest={"sources": sources})
     one, two = machines.shares(results, find(results))
     assert (one.name, one.blocks, one.host["cpu"]) == ("machine 1", (1, 2), "fast")

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 import stored_campaigns
-from httpbed.addons.live.growing import GrowingCampaign
 from httpbed.base.errors import ConfigError
 from httpbed.store import attempts, layout, query, tables
 from httpbed.store import campaign as campaigns
 from httpbed.store.attempts import AttemptFiles
+from httpbed.store.growing import GrowingCampaign
 
 TRIALS = stored_campaigns.loaded().trials
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from httpbed.addons.cluster import machine_log
-from httpbed.store import layout
+from httpbed.store import layout, machine_log
 
 
 def test_lines_are_read_back_in_order(tmp_path: Path) -> None:

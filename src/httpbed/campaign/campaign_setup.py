@@ -6,21 +6,19 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-from httpbed.addons.pages import campaign_sites as pages
-from httpbed.addons.virtual import capability as guests
-from httpbed.addons.virtual import guest_kernel
-from httpbed.addons.virtual.guest_kernel import GuestKernel
 from httpbed.base.clock import Clock
 from httpbed.base.errors import HostError
 from httpbed.bed.machine import doctor
 from httpbed.bed.network.kernel import KINDS
 from httpbed.bed.toolbox.toolbox import Root
+from httpbed.campaign.addition import additions, clock
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.experiment.roles import DEFAULT_CONTROL
 from httpbed.programs.catalog import Catalog
 from httpbed.trial import content, link_files, program_roots, tls_certificates
-from httpbed.trial.addition import additions
+from httpbed.trial.addition import additions as trial_additions
 from httpbed.trial.plan import CampaignSetup, PlanOptions
 
 Say = Callable[[str], None]
@@ -56,41 +54,43 @@ def make_setup(
         HostError: The toolbox cannot be built, or the kernel lacks the backend or a congestion
             control.
     """
-    origins = loaded.recorded_origins()
+    origins, is_real = loaded.recorded_origins(), loaded.experiment.clock == "real"
     names = loaded.implementations()
     workloads = loaded.workloads()
-    own = {name: root for one in additions() for name, root in one.roots(workloads).items()}
+    own = {name: root for one in trial_additions() for name, root in one.roots(workloads).items()}
     installed = program_roots.ensure(catalog, names, say=say, own=own)
     _require_congestion(loaded, installed.tools)
-    seed = loaded.experiment.seed
     return CampaignSetup(
         catalog=catalog,
         programs=installed,
         certificates=_certificates(loaded.experiment.clock, origins),
-        contents=content.ensure_all(seed, workloads),
-        sites=loaded.sites or pages.ensure_all(workloads, seed, loaded.folder, say),
+        contents=content.ensure_all(loaded.experiment.seed, workloads),
+        sites=loaded.sites or _sites(loaded, say),
         options=plan_options(options or PlanOptions(), installed.tools),
         files=link_files.kept(loaded.files),
-        kernel=_kernel(say) if loaded.experiment.clock == "virtual" else None,
+        kernel=None if is_real else clock(loaded.experiment.clock).kernel(say),
     )
 
 
 def _require_congestion(loaded: LoadedExperiment, tools: Root) -> None:
     """Check that the kernel of the trials, this machine's or a guest's, has the controls."""
-    if loaded.experiment.clock == "virtual":
-        guest_kernel.require_congestion(loaded.tcp_controls())
+    if loaded.experiment.clock != "real":
+        clock(loaded.experiment.clock).require_congestion(loaded.tcp_controls())
     elif others := loaded.tcp_controls() - {DEFAULT_CONTROL}:
         doctor.require_congestion(others, tools)
 
 
-def _kernel(say: Say) -> GuestKernel:
-    kernel = guest_kernel.ensure(say)
-    guests.require(kernel)
-    return kernel
+def _sites(loaded: LoadedExperiment, say: Say) -> dict[str, Any]:
+    workloads, seed = loaded.workloads(), loaded.experiment.seed
+    return {
+        key: site
+        for one in additions()
+        for key, site in one.sites(workloads, seed, loaded.folder, say).items()
+    }
 
 
-def _certificates(clock: Clock, origins: Collection[str]) -> Path:
+def _certificates(of_trials: Clock, origins: Collection[str]) -> Path:
     """Return certificates that are valid by the clock of the trials."""
-    if clock == "virtual":
+    if of_trials == "virtual":
         return tls_certificates.ensure_for_guests(origins)
     return tls_certificates.ensure(datetime.now(UTC), origins)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from httpbed.addons.virtual import guest_kernel
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.machine.backend import Backend, require_ip
 from httpbed.bed.network import kernel
 from httpbed.bed.network.kernel import UnsupportedKey
+from httpbed.campaign.addition import clock
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.experiment import parser
 from httpbed.experiment.document import fill, level_values
@@ -25,8 +25,8 @@ def require(loaded: LoadedExperiment, backend: Backend) -> None:
         ConfigError: With every place in every treatment; or the trials are in virtual time.
         HostError: The kernel does not support the IP version, or the processor has no guests.
     """
-    if loaded.experiment.clock == "virtual":
-        _require_guests(backend)
+    if loaded.experiment.clock != "real":
+        clock(loaded.experiment.clock).refuse(backend)
         return
     for version in sorted({scenario.topology.ip_version for scenario in loaded.scenarios()}):
         require_ip(version)
@@ -35,15 +35,6 @@ def require(loaded: LoadedExperiment, backend: Backend) -> None:
     found = [*_mistakes(loaded, "tbf" if backend == "tbf" else "netem")]
     if found:
         raise ConfigError(dict.fromkeys(found))
-
-
-def _require_guests(backend: Backend) -> None:
-    """Refuse another processor, and the disciplines of the guest's kernel: they were not tested."""
-    guest_kernel.require_processor()
-    if backend in kernel.KINDS:
-        reason = f"{backend} is not supported in virtual time"
-        remedy = "run without --link-backend, or with --clock real"
-        raise ConfigError([Mistake("--link-backend", reason, remedy)])
 
 
 def _mistakes(loaded: LoadedExperiment, kind: kernel.Kind) -> Iterator[Mistake]:

@@ -13,8 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from httpbed.addons.virtual import outside
 from httpbed.base.errors import BedError
+from httpbed.campaign.addition import clock
 from httpbed.campaign.admission import Admission
 from httpbed.campaign.interruption import Interruption
 from httpbed.campaign.progress import AttemptProgress
@@ -227,7 +227,8 @@ def _judge(
 ) -> Callable[[], Record]:
     """Return how an attempt is judged that left its evidence in ``artifacts``."""
     judge = partial(verdict.judge, this, planned, setup, artifacts, phases_s)
-    return partial(outside.judged, judge) if this.trial.clock == "virtual" else judge
+    of_trial = this.trial.clock
+    return judge if of_trial == "real" else partial(clock(of_trial).judged, judge)
 
 
 async def _made(
@@ -253,8 +254,8 @@ async def _carried_out(
     artifacts: Path,
     report_demand: ReportDemand | None,
 ) -> Mapping[str, float]:
-    if planned.trial.clock == "virtual":
-        return await outside.run(planned, setup, artifacts)
+    if planned.trial.clock != "real":
+        return await clock(planned.trial.clock).run(planned, setup, artifacts)
     sandbox = isolation.sandbox_spec(setup, planned, artifacts)
     phases = await runner.run(sandbox, planned.attempt, artifacts, report_demand)
     return phases.seconds

@@ -8,16 +8,15 @@ from datetime import UTC, datetime
 from importlib import metadata, resources
 from typing import Any
 
-from httpbed.addons.virtual import guest_kernel
-from httpbed.addons.virtual.guest_kernel import GuestKernel
 from httpbed.base import file_digest
 from httpbed.bed.machine import facts
-from httpbed.bed.machine.places import RANDOM_DEVICE
 from httpbed.bed.sandbox.binaries import LINK, SANDBOX, executable
 from httpbed.bed.toolbox import identity
 from httpbed.bed.toolbox.identity import ProgramIdentity
 from httpbed.campaign import program_versions
+from httpbed.campaign.addition import additions, clock
 from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.campaign.settings import RunSettings
 from httpbed.store.layout import MANIFEST_SCHEMA
 from httpbed.trial.plan import CampaignSetup
 
@@ -27,7 +26,9 @@ TOOLS_USED = {"ip": "iproute2", "ss": "iproute2", "ethtool": "ethtool", "ping": 
 """Tools that set up and inspect the network, and their packages."""
 
 
-def manifest(loaded: LoadedExperiment, setup: CampaignSetup, *, command: str) -> dict[str, Any]:
+def manifest(
+    loaded: LoadedExperiment, setup: CampaignSetup, settings: RunSettings
+) -> dict[str, Any]:
     """Return the manifest of a campaign."""
     recipes = {name: setup.catalog[name] for name in loaded.implementations()}
     tools = setup.programs.tools
@@ -49,13 +50,14 @@ def manifest(loaded: LoadedExperiment, setup: CampaignSetup, *, command: str) ->
         for name, program in identities.items()
     ]
     programs += [_own(name) for name in (LINK, SANDBOX)]
-    programs += [_kernel(setup.kernel)] if setup.kernel else []
-    return {
+    if setup.kernel:
+        programs.append(clock(loaded.experiment.clock).program(setup.kernel))
+    made = {
         "schema": MANIFEST_SCHEMA,
         "httpbed": metadata.version("httpbed"),
         **_commit(),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": command,
+        "command": settings.command,
         "seed": loaded.experiment.seed,
         "link": _link(setup),
         "clock": loaded.experiment.clock,
@@ -67,7 +69,15 @@ def manifest(loaded: LoadedExperiment, setup: CampaignSetup, *, command: str) ->
             {"name": one.site.name, "source": one.site.source, "sha256": one.site.digest}
             for one in setup.sites.values()
         ],
+        "scale": loaded.scale,
+        "for_claims": loaded.for_claims is not None,
+        "replicates": loaded.replicates,
+        "until": loaded.stopping.until if loaded.stopping else None,
+        **settings.sources,
     }
+    for one in additions():
+        one.describe(made, loaded, setup.catalog, settings)
+    return made
 
 
 def _commit() -> dict[str, str]:
@@ -99,17 +109,6 @@ def _program(
 def _packages(program: ProgramIdentity) -> dict[str, Any]:
     index = {"index": program.index, "index_expired": program.index_expired}
     return {"packages": dict(program.packages), **index}
-
-
-def _kernel(kernel: GuestKernel) -> dict[str, Any]:
-    """Identify the kernel of guests, and the library that their programs load."""
-    return {
-        "name": guest_kernel.NAME,
-        "version": kernel.version,
-        "path": guest_kernel.NAME,
-        "sha256": kernel.sha256,
-        "libraries": {RANDOM_DEVICE: file_digest.sha256(kernel.random_device)},
-    }
 
 
 def _own(name: str) -> dict[str, Any]:

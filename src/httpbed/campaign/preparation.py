@@ -8,17 +8,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from httpbed.addons.claims import claim_trials
-from httpbed.addons.claims.claim_trials import ClaimTrials
-from httpbed.addons.pages import campaign_sites as pages
-from httpbed.addons.pages.page import PageLoad, RecordedPage
-from httpbed.addons.pages.sites.catalog import CachedSite
 from httpbed.base.clock import Clock
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.network.link_file import LinkFile
+from httpbed.campaign.addition import NeededTrials, additions
 from httpbed.experiment import design_size, parser, replication
 from httpbed.experiment.design import design
 from httpbed.experiment.document import SCENARIO_PARTS, fill, level_values
@@ -48,9 +45,9 @@ class LoadedExperiment:
     """The files that the experiment names, by digest."""
     folder: Path = Path()
     """The folder to which file names in it are relative."""
-    sites: Mapping[str, CachedSite] = field(default_factory=dict)
+    sites: Mapping[str, Any] = field(default_factory=dict)
     """The sites of all its pages by key, if they need not be looked up or generated."""
-    for_claims: ClaimTrials | None = None
+    for_claims: NeededTrials | None = None
     """What the claims need; None for a design that does not depend on them."""
     replicates: int | None = None
     """The number of blocks that replaces the file's own; None: the file's own."""
@@ -81,9 +78,8 @@ class LoadedExperiment:
 
     def recorded_origins(self) -> list[str]:
         """Return every origin of replayed sites, sorted."""
-        pages = [one.page for one in self.workloads() if isinstance(one, PageLoad)]
-        recorded = [page for page in pages if isinstance(page, RecordedPage)]
-        return sorted({name for page in recorded for name in page.origins or ()})
+        workloads = self.workloads()
+        return sorted({name for one in additions() for name in one.origins(workloads)})
 
     def tcp_controls(self) -> set[str]:
         """Return the congestion controls that the kernel must provide."""
@@ -115,23 +111,23 @@ def load(  # noqa: PLR0913 - the last two are keywords
     Raises:
         ConfigError: With every mistake in it and in its files, or if it has no such scale.
     """
-    read, files, loaded = parser.read(text), LinkFiles(folder), pages.Pages(folder)
+    read, files = parser.read(text), LinkFiles(folder)
+    named = [one for addition in additions() if (one := addition.files(folder))]
+    of_named = [mistake for one in named for mistake in one.mistakes(read)]
     roles = _role_mistakes(read, catalog)
-    every_mistake = (*read.mistakes, *files.mistakes(read), *loaded.mistakes(read), *roles)
-    mistakes = tuple(dict.fromkeys(every_mistake))
+    mistakes = tuple(dict.fromkeys((*read.mistakes, *files.mistakes(read), *of_named, *roles)))
     if mistakes or read.experiment is None:
         raise ConfigError(mistakes)
     whole = _with_replicates(read.experiment, replicates).with_clock(clock)
     experiment = _at(whole, scale)
-    needed = claim_trials.of(whole, experiment) if for_claims else None
+    needed = _needed(whole, experiment) if for_claims else None
     if needed:
         experiment = needed.reduced(experiment)
-    trials = design(
-        experiment,
-        read.document,
-        lambda document: loaded.completed(files.completed(document)),
-        needed.blocks if needed else None,
-    )
+
+    def completed(document: dict[str, Any]) -> dict[str, Any]:
+        return reduce(lambda table, one: one.completed(table), named, files.completed(document))
+
+    trials = design(experiment, read.document, completed, needed.blocks if needed else None)
     return LoadedExperiment(
         text,
         experiment,
@@ -144,6 +140,13 @@ def load(  # noqa: PLR0913 - the last two are keywords
         replicates=replicates,
         stopping=_stopping(experiment, until, is_fixed=for_claims),
     )
+
+
+def _needed(whole: Experiment, at_scale: Experiment) -> NeededTrials:
+    for one in additions():
+        if needed := one.needed(whole, at_scale):
+            return needed
+    raise ConfigError([Mistake("--for-claims", "this httpbed judges no claims", "omit it")])
 
 
 def _stopping(experiment: Experiment, until: str | None, *, is_fixed: bool) -> Replicates | None:

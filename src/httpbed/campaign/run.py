@@ -2,7 +2,7 @@
 
 ::
 
-    ready = run.prepare(loaded, catalog, options, say=say)
+    ready = run.prepare(loaded, catalog, settings, say=say)
     with run.opened(ready, directory, jobs=jobs, say=say) as work:
         work.finish(tell=tell)
         ... read work.campaign ...
@@ -22,13 +22,13 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from httpbed.bed.machine.backend import Backend
 from httpbed.campaign import campaign_setup, executor, growth_lines, manifest, stopping
+from httpbed.campaign.addition import Say, Tell
 from httpbed.campaign.admission import Admission
 from httpbed.campaign.executor import MOST_RETRIES, Work
 from httpbed.campaign.parallelism import Parallelism
 from httpbed.campaign.preparation import LoadedExperiment
-from httpbed.campaign.progress import AttemptProgress
+from httpbed.campaign.settings import RunSettings
 from httpbed.campaign.stopping import Stopping
 from httpbed.experiment.trial import Attempt
 from httpbed.programs.catalog import Catalog
@@ -36,26 +36,10 @@ from httpbed.store import campaign as campaigns
 from httpbed.store import damage, growth, layout
 from httpbed.store.campaign import Campaign
 from httpbed.store.first_files import FirstFiles
-from httpbed.trial.plan import CampaignSetup, PlanOptions
+from httpbed.trial.plan import CampaignSetup
 
-Say = Callable[[str], None]
-Tell = Callable[[AttemptProgress], None]
 MOST_EARLIER = 1000
 """Attempts that show what the next ones need."""
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """What a campaign runs on, and what its trials keep."""
-
-    backend: Backend
-    """How packets cross the link."""
-    command: str
-    """The command line that started it, for the manifest."""
-    keep: frozenset[str] = frozenset()
-    """The kinds of :data:`~httpbed.experiment.kept.KINDS` that trials keep."""
-    packet_log: bool = False
-    """Whether trials keep the emulator's packet log."""
 
 
 @dataclass
@@ -155,16 +139,15 @@ class OpenRun:
 
 
 def prepare(
-    loaded: LoadedExperiment, catalog: Catalog, options: RunOptions, *, say: Say
+    loaded: LoadedExperiment, catalog: Catalog, settings: RunSettings, *, say: Say
 ) -> Prepared:
     """Build or find programs, contents and certificates, and write the manifest.
 
     Raises:
         HostError: This machine cannot run the experiment.
     """
-    chosen = PlanOptions(keep=options.keep, log=options.packet_log, backend=options.backend)
-    setup = campaign_setup.make_setup(loaded, catalog, chosen, say=say)
-    return Prepared(loaded, setup, manifest.manifest(loaded, setup, command=options.command))
+    setup = campaign_setup.make_setup(loaded, catalog, settings.of_trials(), say=say)
+    return Prepared(loaded, setup, manifest.manifest(loaded, setup, settings))
 
 
 def timed(

@@ -9,8 +9,8 @@ import click
 
 from httpbed.bed.machine import backend
 from httpbed.campaign import preparation
-from httpbed.campaign.parallelism import ONE
-from httpbed.cli import experiment_argument, run
+from httpbed.cli import run
+from httpbed.cli.options import json_option
 from httpbed.cli.verb import verb
 from httpbed.programs import catalog as catalogs
 
@@ -25,7 +25,7 @@ from httpbed.programs import catalog as catalogs
     metavar="DIR",
     help="The campaign's folder.",
 )
-@experiment_argument.json_option
+@json_option
 @click.pass_context
 def command(context: click.Context, *, output: Path, as_json: bool) -> None:
     """Compare HTTP versions and congestion controls in a minute.
@@ -37,5 +37,5 @@ def command(context: click.Context, *, output: Path, as_json: bool) -> None:
     text = (resources.files("httpbed.cli") / "demo.toml").read_text(encoding="utf-8")
     catalog = catalogs.load()
     loaded = preparation.load(text, catalog)
-    options = run.RunFlags(jobs=ONE, keep=frozenset(), backend=backend.choose(None))
-    context.exit(run.carry_out(loaded, catalog, output, options, as_json=as_json))
+    chosen = run.settings(backend.choose(None))
+    context.exit(run.carry_out(loaded, catalog, output, chosen, as_json=as_json))

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from httpbed.cli.checked_path import CAMPAIGN
-from httpbed.cli.json_option import json_option
-from httpbed.cli.one_of import OneOf
+from httpbed.base.errors import ConfigError, Mistake, visible
+from httpbed.cli.echo import echo
+from httpbed.cli.options import CAMPAIGN, OneOf, json_option
 from httpbed.cli.verb import verb
 from httpbed.experiment.metric import METRICS
+
+if TYPE_CHECKING:  # slow, and not for --help
+    from httpbed.experiment.differences import Difference
+    from httpbed.store.results import Results
 
 
 @verb("diff")
@@ -31,6 +37,40 @@ def command(*, one: Path, other: Path, metric: str | None, as_json: bool) -> Non
     Blocks in which both ran the same trial met the same losses and are compared in pairs. The exit
     code is 0 whatever the result; httpbed gate fails on a regression.
     """
-    from httpbed.cli.bodies import diff as body  # noqa: PLC0415 - not for --help
+    from httpbed.cli import campaign_folders
+    from httpbed.report import campaign_comparison as comparison_text
+    from httpbed.report import terminal
+    from httpbed.results import campaign_comparison, findings
 
-    body.run(one=one, other=other, metric=metric, as_json=as_json)
+    old, new = campaign_folders.read([one, other])
+    name = metric or findings.default_metric(new)
+    found = campaign_comparison.compare(old, new, name)
+    if not found:
+        reason = f"shares no treatment with {one}"
+        remedy = "compare campaigns whose factors have levels in common"
+        raise ConfigError([Mistake(str(other), reason, remedy)])
+    changed = comparison_text.changes(old, new, _settings(old, new))
+    alone = campaign_comparison.only_in(old, new), campaign_comparison.only_in(new, old)
+    if as_json:
+        echo(json.dumps(comparison_text.values(found, changed, name, alone), indent=1))
+        return
+    echo(f"A  {visible(str(one))}\nB  {visible(str(other))}")
+    for difference in changed:
+        echo(f"   {visible(str(difference))}")
+    comparison_text.show(found, name, terminal.console())
+    echo(comparison_text.sentence(found))
+    clocks = [each.manifest.get("clock", "real") for each in (old, new)]
+    for note in comparison_text.notes(found, alone, clocks):
+        echo(f"note: {note}", err=True)
+
+
+def _settings(old: Results, new: Results) -> list[Difference]:
+    """List the settings of the experiments that differ."""
+    from httpbed.experiment import differences
+    from httpbed.store import campaign as campaigns
+
+    before, now = (
+        differences.Version(one.document, campaigns.open_existing(one.directory).design())
+        for one in (old, new)
+    )
+    return differences.differences(before, now, frozenset())

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import click
 
-from httpbed.addons.virtual import capability as guests
-from httpbed.addons.virtual import guest_kernel
 from httpbed.base.errors import HostError
 from httpbed.bed.machine import doctor, facts
 from httpbed.bed.sandbox import binaries
 from httpbed.bed.toolbox import passt, toolbox
+from httpbed.campaign.addition import CLOCKS
 from httpbed.cli.echo import echo
-from httpbed.cli.verb import verb
+from httpbed.cli.options import json_option
+from httpbed.cli.verb import verb_group
 from httpbed.experiment.machine import MachineFacts
 from httpbed.programs import catalog
 from httpbed.trial import program_roots
@@ -25,8 +25,8 @@ _UNABLE = 3
 _MARKS = {True: "ok  ", None: "less", False: "NO  "}
 
 
-@verb("doctor")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@verb_group("doctor", invoke_without_command=True)
+@json_option
 @click.pass_context
 def command(context: click.Context, *, as_json: bool) -> None:
     """Test what this machine can do, point by point; nothing is assumed.
@@ -34,6 +34,8 @@ def command(context: click.Context, *, as_json: bool) -> None:
     Use it when a run refuses to start, and on every new machine. Trials can run without a point
     marked "less". They cannot run without one marked "NO"; the exit code is then 3.
     """
+    if context.invoked_subcommand is not None:
+        return
     machine = facts.gather()
     points = [
         *doctor.examine(
@@ -46,7 +48,7 @@ def command(context: click.Context, *, as_json: bool) -> None:
             },
             pasta=passt.find(),
         ),
-        guests.test(guest_kernel.find()),
+        *(clock.test() for clock in CLOCKS.provided()),
     ]
     if as_json:
         values = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Iterator, Sequence
 
 import click
 
@@ -27,3 +28,11 @@ def say(line: str) -> None:
 def command_line() -> str:
     """Return the command line of this process, as a manifest keeps it."""
     return shlex.join(["httpbed", *sys.argv[1:]])
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield rows as lines with aligned columns."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        words = (word.ljust(width) for word, width in zip(row, widths, strict=True))
+        yield ("  " + "  ".join(words)).rstrip()

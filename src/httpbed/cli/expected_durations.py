@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from httpbed.addons.virtual import guest_cost
 from httpbed.base import units
 from httpbed.campaign import parallelism
+from httpbed.campaign.addition import TrialClock
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.experiment.roles import ClientRole, Transport
 from httpbed.experiment.treatment import treatment_key
@@ -18,7 +18,7 @@ from httpbed.results import duration
 
 A_YEAR_S = 365 * 86_400.0
 SLOWER = 1.5
-"""A guest that takes so many times as long as real time is called slower: both are estimates."""
+"""A clock that takes so many times as long as real time is called slower: both are estimates."""
 
 
 @dataclass(frozen=True)
@@ -29,14 +29,10 @@ class ExpectedTreatment:
     blocks: int
     real_s: float
     """Seconds of a trial in real time."""
-    guest_s: float
-    """CPU seconds of a trial in virtual time."""
-
-    @property
-    def is_slower_in_guests(self) -> bool:
-        """Whether virtual time is slower than real time, by more than a guest's boot."""
-        longer_s = self.guest_s - self.real_s
-        return self.guest_s > SLOWER * self.real_s and longer_s > guest_cost.COST.boot_s
+    share: float
+    """Of the transfer that happens within the time limit."""
+    in_browser: bool
+    """Whether its client is a browser."""
 
 
 def expected(loaded: LoadedExperiment, catalog: Catalog) -> list[ExpectedTreatment]:
@@ -53,9 +49,8 @@ def expected(loaded: LoadedExperiment, catalog: Catalog) -> list[ExpectedTreatme
         whole_s = duration.expected_s(scenario, control, notices)
         limit_s = loaded.experiment.time_limit_s(scenario)
         in_browser = catalog[scenario.roles.client.implementation].is_browser
-        guest_s = guest_cost.cpu_s(scenario, min(1.0, limit_s / whole_s), in_browser=in_browser)
-        count = blocks[treatment_key(first.levels)]
-        return ExpectedTreatment(first, count, min(whole_s, limit_s), guest_s)
+        count, share = blocks[treatment_key(first.levels)], min(1.0, limit_s / whole_s)
+        return ExpectedTreatment(first, count, min(whole_s, limit_s), share, in_browser)
 
     blocks = Counter(treatment_key(one.levels) for one in loaded.trials)
     return [treatment(one) for one in loaded.trials if one.block == 1]
@@ -66,20 +61,29 @@ def real(found: Iterable[ExpectedTreatment]) -> str:
     return about(sum(one.blocks * one.real_s for one in found))
 
 
-def virtual(found: list[ExpectedTreatment]) -> Iterator[str]:
-    """Write the duration of all trials in virtual time, and where that is the slower clock."""
-    cpu_s, cpus = sum(one.blocks * one.guest_s for one in found), parallelism.cpus()
+def by(clock: TrialClock, found: list[ExpectedTreatment]) -> Iterator[str]:
+    """Write the duration by another clock, and where that is slower than real time."""
+    took = [
+        (one, clock.cpu_s(one.first.scenario(), one.share, in_browser=one.in_browser))
+        for one in found
+    ]
+    cpu_s, cpus = sum(one.blocks * trial_s for one, trial_s in took), parallelism.cpus()
     side_by_side = f", {about(cpu_s / cpus)} on {cpus} CPUs" if cpus > 1 else ""
-    yield f"in virtual time (--clock virtual): {about(cpu_s)} of one CPU{side_by_side}"
-    if slower := [one for one in found if one.is_slower_in_guests]:
-        worst = max(slower, key=lambda one: one.guest_s / one.real_s)
+    yield f"in {clock.name} time (--clock {clock.name}): {about(cpu_s)} of one CPU{side_by_side}"
+    slower = [
+        (one, trial_s)
+        for one, trial_s in took
+        if trial_s > SLOWER * one.real_s and trial_s - one.real_s > clock.start_s
+    ]
+    if slower:
+        worst, trial_s = max(slower, key=lambda pair: pair[1] / pair[0].real_s)
         levels = ", ".join(f"{name}={level}" for name, level in worst.first.levels.items())
         such = f" ({levels})" if levels else ""
         longest = units.format_long_duration
         yield (
-            f"note: virtual time is slower than real time for {len(slower)} of {len(found)}"
+            f"note: {clock.name} time is slower than real time for {len(slower)} of {len(found)}"
             f" treatments: a guest has one CPU for all programs and packets; at worst{such} a trial"
-            f" takes {longest(worst.guest_s)} of CPU in place of {longest(worst.real_s)}"
+            f" takes {longest(trial_s)} of CPU in place of {longest(worst.real_s)}"
         )
 
 

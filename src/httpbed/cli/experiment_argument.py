@@ -12,16 +12,14 @@ import click
 
 from httpbed.base import user_file
 from httpbed.base.clock import Clock
-from httpbed.base.errors import ConfigError, Mistake
+from httpbed.base.errors import ConfigError, Mistake, RejectedValueError
 from httpbed.base.user_file import NotAFileError
 from httpbed.bed.machine.backend import Backend
-from httpbed.campaign import keeping, preparation
+from httpbed.campaign import keeping, parallelism, preparation
+from httpbed.campaign.parallelism import Parallelism
 from httpbed.campaign.preparation import LoadedExperiment
-from httpbed.cli.checked_path import CheckedPath
 from httpbed.cli.echo import echo
-from httpbed.cli.json_option import json_option as json_option  # noqa: PLC0414 - for verbs with a file
-from httpbed.cli.one_of import OneOf, suggestion
-from httpbed.cli.whole_number import WholeNumber
+from httpbed.cli.options import CheckedPath, OneOf, WholeNumber, suggestion
 from httpbed.experiment import buckets, kept, replication
 from httpbed.experiment.factorial import ScaleName
 from httpbed.experiment.parser import WHOLE_FILE
@@ -30,7 +28,7 @@ from httpbed.programs.catalog import Catalog, second_build
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 
-MOST_BYTES = 16 * 2**20
+MAX_BYTES = 16 * 2**20
 """Largest experiment file: enough for a million samples of jitter."""
 
 
@@ -208,6 +206,41 @@ link_backend_option = click.option(
     " emulator, with packet sockets if this machine has them.",
 )
 
+AUTO = "auto"
+MAX_JOBS = 64
+
+
+class JobsType(click.ParamType[Parallelism]):
+    """A number of trials, or ``auto``."""
+
+    name = "N|auto"
+
+    def convert(
+        self, value: str | Parallelism, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Parallelism:
+        """Return the parallelism; reject any other word."""
+        del param, ctx
+        if isinstance(value, Parallelism):
+            return value
+        if value == AUTO:
+            return parallelism.adapted()
+        if not value.isdecimal() or not 1 <= int(value) <= MAX_JOBS:
+            reason = f"{value!r} is neither a number from 1 to {MAX_JOBS} nor {AUTO}"
+            raise RejectedValueError(reason)
+        return Parallelism(int(value))
+
+
+def jobs_option(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declare the option with its help; the default is as many as do not disturb each other."""
+    return click.option(
+        "--jobs",
+        type=JobsType(),
+        metavar=JobsType.name,
+        default=AUTO,
+        show_default=True,
+        help=text,
+    )
+
 
 def notes(loaded: LoadedExperiment) -> list[str]:
     """List conditions that have no effect although they are no mistake, each with the remedy.
@@ -310,16 +343,16 @@ def load(
 
 
 def text(file: Path) -> str:
-    """Return a file's text, up to ``MOST_BYTES``; also of a pipe, such as ``<(...)``.
+    """Return a file's text, up to ``MAX_BYTES``; also of a pipe, such as ``<(...)``.
 
     Raises:
         ConfigError: It is no file, too large, or not UTF-8.
     """
     try:
-        content = user_file.read(file, MOST_BYTES)
-        if len(content) <= MOST_BYTES:
+        content = user_file.read(file, MAX_BYTES)
+        if len(content) <= MAX_BYTES:
             return content.decode()
-        reason = f"has more than {MOST_BYTES} bytes: too large for an experiment file"
+        reason = f"has more than {MAX_BYTES} bytes: too large for an experiment file"
     except NotAFileError as error:
         reason = str(error)
     except UnicodeDecodeError as error:

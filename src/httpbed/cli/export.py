@@ -1,45 +1,66 @@
-"""``httpbed export``: observations as one table, trials as a dataset, or page loads as files."""
+"""``httpbed export``: campaigns as a table, as an archive, or in the form of an addon."""
 
 from __future__ import annotations
 
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from httpbed.cli import export_kinds
-from httpbed.cli.checked_path import CAMPAIGN
-from httpbed.cli.one_of import OneOf
+from httpbed.base.errors import ConfigError, Mistake
+from httpbed.cli.echo import echo
+from httpbed.cli.exports import EXPORTS, TABLES, Export
+from httpbed.cli.options import CAMPAIGN, OneOf
 from httpbed.cli.verb import verb
+
+if TYPE_CHECKING:  # slow, and not for --help
+    from httpbed.store.archive import Merged
+    from httpbed.store.results import Results
+
+
+def _further_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that choose what addons write."""
+    provided = EXPORTS.provided()
+    for one in provided:
+        if not one.formats:
+            function = click.option(one.given, is_flag=True, help=one.help)(function)
+    formats = [name for one in provided for name in one.formats]
+    words = "".join(f" {one.help}" for one in provided if one.formats)
+    return click.option(
+        "--format",
+        "kind",
+        type=OneOf([*TABLES, *formats]),
+        help=f"csv, parquet: a table.{words}  [default: csv]",
+    )(function)
 
 
 @verb("export")
 @click.argument("directories", metavar="DIR...", nargs=-1, required=True, type=CAMPAIGN)
 @click.option(
-    "--dataset",
+    "--archive",
     is_flag=True,
-    help="Write one row per trial of all DIRs into the folder of -o, with a data dictionary.",
+    help="Write the tables of all DIRs, without artifacts, as one small campaign into the folder of"
+    " -o.",
 )
-@click.option(
-    "--format",
-    "kind",
-    type=OneOf([*export_kinds.TABLES, *export_kinds.LOADS]),
-    help="csv, parquet: a table. har: each page load as HAR 1.2. cdp-json: its requests as in"
-    " CDP.  [default: csv]",
-)
+@_further_options
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    help="Write the table to this file; a dataset or page loads, into this folder.",
+    help="Write the table to this file; everything else, into this folder.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON lines.")
 def command(
     *,
     directories: tuple[Path, ...],
-    dataset: bool,
+    archive: bool,
     kind: str | None,
     output: Path | None,
     as_json: bool,
+    **chosen: bool,
 ) -> None:
     """Print the campaign in DIR as a table with one row per observation.
 
@@ -56,9 +77,128 @@ def command(
     one or more campaigns: network, workload, programs, machine, outcome, metrics and checks.
     datapackage.json describes every column, CITATION.txt says how to cite them.
 
+    With --archive, the folder of -o becomes a campaign without artifacts: to publish one in a few
+    hundred kilobytes, or to make one campaign of runs on several days or machines. httpbed report,
+    claims, gate, export and status read it like any campaign; no run continues it, so keep the
+    campaigns. They are of one experiment, scale and set of programs; machines and seeds may differ.
+    Each block comes from one campaign, so comparisons within blocks stay within one machine.
+
     With --format har or cdp-json, each page load becomes a file in the folder of -o,
     BLOCK-TRIAL.har or BLOCK-TRIAL.json.
     """
-    from httpbed.cli.bodies import export as body  # noqa: PLC0415 - not for --help
+    if archive:
+        others = {"--format": kind, **{f"--{name}": on for name, on in chosen.items()}}
+        _archive(directories, _archive_folder(others, output), as_json=as_json)
+        return
+    for one in EXPORTS.provided():
+        if chosen.get(one.name) or kind in one.formats:
+            _added(one, directories, kind, output, as_json=as_json)
+            return
+    _table(directories, kind, output, as_json=as_json)
 
-    body.run(directories=directories, dataset=dataset, kind=kind, output=output, as_json=as_json)
+
+def _table(
+    directories: tuple[Path, ...], kind: str | None, output: Path | None, *, as_json: bool
+) -> None:
+    from httpbed.base import whole_file
+    from httpbed.cli import output_file, table_files
+    from httpbed.store import query
+
+    (results,) = _read([_only(directories)])
+    table, form = query.tidy(results), table_files.JSON if as_json else kind or "csv"
+    if output is None:
+        table_files.write(table, sys.stdout.buffer, form)
+        return
+    output_file.require(output, table_files.FILES[form])
+    whole_file.write(output, table_files.content(table, form))
+
+
+def _read(directories: Sequence[Path]) -> list[Results]:
+    from httpbed.cli import campaign_folders
+
+    campaigns = campaign_folders.read(directories)
+    campaign_folders.note_damage(campaigns)
+    return campaigns
+
+
+def _only(directories: tuple[Path, ...]) -> Path:
+    if len(directories) > 1:
+        reason = f"{len(directories)} campaigns do not fit into one table of observations"
+        raise ConfigError([Mistake("DIR", reason, "name one, or add --dataset -o FOLDER")])
+    return directories[0]
+
+
+def _added(
+    one: Export,
+    directories: tuple[Path, ...],
+    kind: str | None,
+    output: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Write campaigns in the form of an addon."""
+    given = f"--format {kind}" if one.formats else one.given
+    mistakes = []
+    if kind and not one.formats:
+        mistakes.append(Mistake(f"--format {kind}", f"{given} always writes {one.what}", "omit it"))
+    if as_json:
+        mistakes.append(
+            Mistake("--json", f"prints a table, but {given} writes {one.what}", "omit it")
+        )
+    if output is None:
+        reason = f"is missing: {given} writes {one.what} into a folder"
+        mistakes.append(Mistake("-o", reason, "add -o FOLDER"))
+    if mistakes or output is None:
+        raise ConfigError(mistakes)
+    campaigns = _read(directories if one.takes_several else [_only(directories)])
+    from httpbed.cli import output_file
+
+    output_file.require_folder(output)
+    for line in one.write(campaigns, kind or "", output):
+        echo(line, err=True)
+
+
+def _archive_folder(others: Mapping[str, object], output: Path | None) -> Path:
+    mistakes = [
+        Mistake(name, "--archive writes a campaign", "omit it") for name, on in others.items() if on
+    ]
+    if output is None:
+        reason = "is missing: --archive writes a campaign into a folder"
+        mistakes.append(Mistake("-o", reason, "add -o FOLDER, new or empty"))
+    if mistakes or output is None:
+        raise ConfigError(mistakes)
+    return output
+
+
+def _archive(directories: tuple[Path, ...], output: Path, *, as_json: bool) -> None:
+    from httpbed.cli import campaign_folders
+    from httpbed.report.phrasing import listed
+    from httpbed.store import archive
+
+    if twice := campaign_folders.named_twice(directories):
+        raise ConfigError(twice)
+    merged = archive.merge(directories, output)
+    if as_json:
+        echo(json.dumps(_archive_values(merged, output)))
+        return
+    echo(
+        f"{output}: {merged.finished} of {len(merged.design)} trials in"
+        f" {len(merged.blocks)} block{'s' * (len(merged.blocks) != 1)}"
+    )
+    for directory in directories:
+        own = [str(ours) for ours, (one, _) in merged.blocks.items() if one.place == str(directory)]
+        blocks = f"block{'s' * (len(own) != 1)} {listed(own)}" if own else "nothing"
+        echo(f"  {directory}: {blocks}")
+
+
+def _archive_values(merged: Merged, output: Path) -> dict[str, object]:
+    return {
+        "schema": 1,
+        "archive": str(output),
+        "planned": len(merged.design),
+        "finished": merged.finished,
+        "blocks": {
+            str(ours): {"campaign": one.place, "block": theirs}
+            for ours, (one, theirs) in merged.blocks.items()
+        },
+    }

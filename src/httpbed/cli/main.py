@@ -7,8 +7,11 @@ import os
 import resource
 import signal
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 
 import click
 
@@ -17,17 +20,19 @@ from httpbed.base.errors import BedError, ConfigError, HostError
 from httpbed.bed.machine import unprivileged
 from httpbed.cli import library_settings
 from httpbed.cli.echo import echo
-from httpbed.cli.signals import Termination
 from httpbed.cli.verb_table import Verbs
 
 STDERR = 2
 """The last of the descriptors that every program expects to be open."""
 EXIT_USAGE, EXIT_HOST, EXIT_PIPE = 2, 3, 141
+EXIT_SIGNALLED = 128
+"""Base of the exit code; the signal's number is added, as in shells."""
+_HANDLED = (signal.SIGTERM, signal.SIGHUP)
 NOT_WRITABLE = 0o022
 """Group and others cannot write our files, whatever the user's umask is."""
 OUT_OF_MEMORY = ("failed to map segment", "can't start new thread")
 """Messages of the dynamic loader and of threads when memory runs out."""
-LEAST_MEMORY_BYTES = 2**30
+MIN_MEMORY_BYTES = 2**30
 """Least address space: with less, OpenBLAS ends the process or hangs."""
 WRONG_PATHS = frozenset(
     {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG}
@@ -134,7 +139,7 @@ def _require_memory() -> None:
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit == resource.RLIM_INFINITY:
         return
-    if limit < LEAST_MEMORY_BYTES:
+    if limit < MIN_MEMORY_BYTES:
         raise MemoryError
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # each thread would reserve 32 MB
 
@@ -202,3 +207,50 @@ def _concerns_cache(error: OSError) -> bool:
 
 def _complain(text: str) -> None:
     echo(f"httpbed: {text}", err=True)
+
+
+@dataclass
+class Termination:
+    """A request to end this process, by a signal.
+
+    SIGTERM and SIGHUP end a verb in order, as SIGINT does, with a message and an exit code. Service
+    managers, batch systems and closed terminals send them. By default Python ends at once: without
+    a message, and without restoring locks and the terminal.
+    """
+
+    received: signal.Signals | None = None
+    """SIGTERM or SIGHUP; None before either came."""
+
+    @contextmanager
+    def handled(self) -> Iterator[None]:
+        """Handle SIGTERM and SIGHUP, unless the parent process ignores them, as nohup does."""
+        handled = [one for one in _HANDLED if signal.getsignal(one) == signal.SIG_DFL]
+        for number in handled:
+            signal.signal(number, self._end)
+        try:
+            yield
+        finally:
+            for number in handled:
+                signal.signal(number, signal.SIG_DFL)
+
+    @property
+    def exit_code(self) -> int:
+        """130 after SIGINT, 143 after SIGTERM, 129 after SIGHUP."""
+        return EXIT_SIGNALLED + (self.received or signal.SIGINT)
+
+    def __str__(self) -> str:
+        return f"ended by {self.received.name}" if self.received else "interrupted"
+
+    def _end(self, number: int, frame: FrameType | None) -> None:
+        """Do what SIGINT does at present: while asyncio runs, it cancels its main task.
+
+        The handler gets the signal's own number, because a run that goes on after its first SIGINT
+        must not go on after SIGTERM. A background job of a shell ignores SIGINT; then raise
+        KeyboardInterrupt.
+        """
+        self.received = signal.Signals(number)
+        interrupt = signal.getsignal(signal.SIGINT)
+        if callable(interrupt):
+            interrupt(number, frame)
+        else:
+            raise KeyboardInterrupt

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import click
 
-from httpbed.addons.claims.claim_trials import ClaimTrials
 from httpbed.base.clock import Clock
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.machine import backend
 from httpbed.bed.network.commands import NO_NEIGHBOUR_DISCOVERY
 from httpbed.bed.toolbox import toolbox
 from httpbed.campaign import campaign_setup, capability
+from httpbed.campaign.addition import CLOCKS, NeededTrials
 from httpbed.campaign.preparation import LoadedExperiment
-from httpbed.cli import expected_durations, experiment_argument
+from httpbed.cli import expected_durations, experiment_argument, options
 from httpbed.cli.echo import echo
 from httpbed.cli.verb import verb
 from httpbed.experiment.factorial import ScaleName
@@ -43,7 +43,7 @@ Planner = Callable[[Trial], TrialPlan]
 @experiment_argument.link_backend_option
 @click.option("--trial", "wanted", metavar="ID", help="Show only this trial.")
 @experiment_argument.recipes_option
-@experiment_argument.json_option
+@options.json_option
 def command(
     *,
     file: Path,
@@ -154,7 +154,8 @@ def _durations(loaded: LoadedExperiment, catalog: Catalog) -> Iterator[str]:
     """Write how long the design takes by each clock."""
     found = expected_durations.expected(loaded, catalog)
     yield f"{_counts(loaded)}; {expected_durations.real(found)} one after another, roughly"
-    yield from expected_durations.virtual(found)
+    for clock in CLOCKS.provided():
+        yield from expected_durations.by(clock, found)
 
 
 def _counts(loaded: LoadedExperiment) -> str:
@@ -181,7 +182,7 @@ def _publication(loaded: LoadedExperiment) -> Iterator[str]:
 
 
 def _saving(
-    loaded: LoadedExperiment, needed: ClaimTrials, whole: LoadedExperiment, catalog: Catalog
+    loaded: LoadedExperiment, needed: NeededTrials, whole: LoadedExperiment, catalog: Catalog
 ) -> Iterator[str]:
     """Say what the claims do not need, and which of them stay open."""
     at = f"scale {loaded.scale}" if loaded.scale else "the whole design"

@@ -2,22 +2,92 @@
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from types import TracebackType
+from typing import Any, Self
 
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+from rich.console import RenderableType
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn
 
-from httpbed.addons.live import terminal
 from httpbed.base import units
 from httpbed.campaign.progress import AttemptProgress, Pace, RunProgress
 from httpbed.cli.echo import echo
-from httpbed.cli.progress_bar import LiveBar
+from httpbed.report.terminal import Console
 
 MOST_SILENCE_S = 60.0
 """Longest time without a line where there is no terminal."""
 ROWS_OF_BAR = 3
 """Rows of a terminal that the status leaves to the bar and to the line above it."""
+REDRAWS_PER_S = 1
+"""Drawing takes milliseconds of CPU time, which trials and calibrations should not miss."""
+
+
+class _Bar(Progress):
+    """A bar with further lines below it."""
+
+    below: RenderableType = ""
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        """Yield the bar, then the lines."""
+        yield from super().get_renderables()
+        yield self.below
+
+
+class LiveBar:
+    """One bar on stderr; use it, or a subclass, as a context manager."""
+
+    def __init__(
+        self, *columns: ProgressColumn, description: str, total: int, **fields: Any
+    ) -> None:
+        self._bar = _Bar(
+            *columns,
+            console=Console(stderr=True),
+            transient=True,
+            refresh_per_second=REDRAWS_PER_S,
+        )
+        self._task = self._bar.add_task(description, total=total, **fields)
+        self.is_live = sys.stderr.isatty()
+
+    def __enter__(self) -> Self:
+        if self.is_live:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.is_live:
+            self._bar.stop()
+
+    def advance(self) -> None:
+        """Count one more step."""
+        self._bar.advance(self._task)
+
+    def show(self, completed: int, description: str) -> None:
+        """Show the number of completed steps and the current one."""
+        self._bar.update(self._task, completed=completed, description=description)
+
+    def write(self, **fields: Any) -> None:
+        """Show these texts in the columns that name them."""
+        self._bar.update(self._task, **fields)
+
+    def put_below(self, lines: RenderableType) -> None:
+        """Show lines below the bar, instead of those that are there."""
+        self._bar.below = lines
+
+    @property
+    def height(self) -> int:
+        """Rows of the terminal."""
+        return self._bar.console.height
+
+    def print(self, text: str) -> None:
+        """Print a line above the bar."""
+        self._bar.console.print(text, markup=False, highlight=False)
 
 
 class Reporter(LiveBar):
@@ -61,11 +131,16 @@ class Reporter(LiveBar):
             self._printed = now
             self._print_line(_line(how_far))
 
-    def show_status(self, status: Mapping[str, Any]) -> None:
-        """Show how the campaign's trials ended and its estimates so far, below the bar."""
+    def show_status(self, status: Mapping[str, Any], lines: RenderableType) -> None:
+        """Show how much time a status says is left, and its lines below the bar."""
         self._has_status = True
         self.write(left=_left(status["left_s"]))
-        self.put_below(terminal.beside_a_run(status, self.height - ROWS_OF_BAR))
+        self.put_below(lines)
+
+    @property
+    def rows(self) -> int:
+        """Rows of the terminal that are free for a status."""
+        return self.height - ROWS_OF_BAR
 
     def _print_line(self, text: str) -> None:
         if self.is_live:

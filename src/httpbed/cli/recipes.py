@@ -1,28 +1,21 @@
-"""``httpbed recipes``: list the programs that can take a role, and check their recipes."""
+"""``httpbed recipes``: list the programs and the networks that an experiment can name."""
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
-from httpbed.addons.interop import pairings, table
-from httpbed.addons.interop import session as checking
-from httpbed.addons.interop.pairings import Pairing
-from httpbed.addons.interop.session import InteropResult, PairingResult
-from httpbed.base.errors import HostError
-from httpbed.bed.machine import scratch
-from httpbed.cli import completion, output_file
-from httpbed.cli.echo import echo, say
-from httpbed.cli.experiment_argument import catalog, json_option, recipes_option
+from httpbed.base.errors import ConfigError, Mistake, RejectedValueError
+from httpbed.cli import options
+from httpbed.cli.echo import aligned, echo
+from httpbed.cli.experiment_argument import catalog, recipes_option
+from httpbed.cli.options import json_option
 from httpbed.cli.verb import verb_group
-from httpbed.cli.whole_number import WholeNumber
-from httpbed.programs import catalog as catalogs
-from httpbed.programs import user_program
+from httpbed.experiment import profiles
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.recipe import Recipe
 from httpbed.trial import program_roots
@@ -33,7 +26,7 @@ from httpbed.trial import program_roots
 @json_option
 @click.pass_context
 def command(context: click.Context, *, recipe_folders: tuple[Path, ...], as_json: bool) -> None:
-    """List the implementations that an experiment can name, or check them.
+    """List the implementations that an experiment can name, or its networks, or check programs.
 
     Use it to see the names for `implementation = "..."`, and to check your own recipe.
     """
@@ -56,7 +49,7 @@ def _list(known: Catalog, *, as_json: bool) -> None:
         return
     rows = [["implementation", "roles", "HTTP", "upstream", "installed", "from"]]
     rows += [_row(recipe) for recipe in recipes]
-    for line in table.aligned(rows):
+    for line in aligned(rows):
         echo(line)
 
 
@@ -81,94 +74,47 @@ def _row(recipe: Recipe) -> list[str]:
     ]
 
 
-@command.command("check")
-@click.argument(
-    "names", nargs=-1, metavar="[IMPLEMENTATION]...", shell_complete=completion.programs
-)
-@click.option(
-    "--full",
-    is_flag=True,
-    help="Every client with every server in every version, direct and through every proxy; default:"
-    " each declared ability once.",
-)
-@click.option(
-    "--jobs", type=WholeNumber(1, 64), default=1, show_default=True, help="Trials side by side."
-)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Keep every trial's files, to see why one failed.",
-)
-@recipes_option
+@command.command("profiles")
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=options.complete_profiles)
 @json_option
-@click.pass_context
-def check(
-    context: click.Context,
-    *,
-    names: tuple[str, ...],
-    full: bool,
-    jobs: int,
-    output: Path | None,
-    recipe_folders: tuple[Path, ...],
-    as_json: bool,
-) -> None:
-    """Run installed programs in every role and HTTP version that their recipes declare.
+def show_profiles(*, names: tuple[str, ...], as_json: bool) -> None:
+    """List the networks that links can name, with their figures and sources.
 
-    Use it after writing a recipe, with your own build (--program), and after an upgrade. Do so
-    before a campaign: a recipe that declares too much costs you its trials.
-
-    Each program reports its version, and downloads 1 kB and 1 MB, compared by digest, with the most
-    versatile installed counterpart. Each client must refuse an untrusted certificate, or else
-    report a missing file. With names, only combinations with these programs run. httpbed toolbox
-    build installs missing programs.
-
-    Exit codes: 0 all passed; 1 one failed, or a declared ability has no installed counterpart; 2
-    usage, or your own program cannot be run; 3 nothing is installed.
+    Use it to choose a `profile = "..."` for a link of an experiment, or a --profile of httpbed
+    link. With a NAME, it also says how the figures follow from the source.
     """
-    output_file.require_new_folder("-o", output)
-    known = catalog(recipe_folders)
-    catalogs.require(known, names)
-    user_program.require(known[name] for name in names)
-    found, absent = checking.here(known)
-    chosen = pairings.every(found) if full else pairings.few(found)
-    wanted = [one for one in chosen if not names or one.members() & set(names)]
-    absent = {name: why for name, why in absent.items() if not names or name in names}
-    if not wanted:
-        reasons = "; ".join(f"{name}: {why}" for name, why in absent.items())
-        remedy = f"httpbed toolbox build {' '.join(names)}".strip()
-        reason = f"nothing can be checked ({reasons or 'no counterpart is installed'})"
-        raise HostError(reason, remedy)
-    result = asyncio.run(_result(known, wanted, names, absent, jobs=jobs, output=output))
+    known = profiles.all_profiles()
+    chosen = {name: known[name] for name in _existing(names)} or known
     if as_json:
-        echo(json.dumps(table.as_json(result), indent=1))
-    else:
-        echo("\n".join(table.lines(result)))
-    context.exit(0 if result.passed else 1)
+        values = {name: one.model_dump() for name, one in chosen.items()}
+        echo(json.dumps({"schema": 1, "profiles": values}, indent=1))
+        return
+    for name, one in chosen.items():
+        echo(f"{name}: {one.title}")
+        echo(f"    {_link_words(one.link)}")
+        echo(f"    {one.kind}: {one.source}")
+        if names:
+            echo(f"    {one.taken}")
 
 
-async def _result(
-    known: Catalog,
-    wanted: Sequence[Pairing],
-    names: Collection[str],
-    absent: dict[str, str],
-    *,
-    jobs: int,
-    output: Path | None,
-) -> InteropResult:
-    installed, _ = checking.here(known)
-    recipes = [one for one in installed if not names or one.name in names]
-    setup = checking.make_setup(known, installed, say=say)
-    programs = await checking.programs(setup, recipes)
-    with scratch.temporary("recipes") as own:
-        folder = output or own
-        results = await checking.run_pairings(setup, wanted, folder, jobs=jobs, tell=_report)
-        tests = checking.refusal_tests(recipes, wanted)
-        refusals = await checking.run_refusals(setup, tests, folder, jobs=jobs)
-    unchecked = sorted(pairings.promises(recipes) - pairings.checked(wanted))
-    return InteropResult(programs, results, refusals, tuple(unchecked), absent)
+def _existing(names: Iterable[str]) -> list[str]:
+    mistakes, existing = [], []
+    for name in names:
+        try:
+            existing.append(profiles.known(name))
+        except RejectedValueError as error:
+            mistakes.append(Mistake("NAME", error.reason, error.remedy))
+    if mistakes:
+        raise ConfigError(mistakes)
+    return existing
 
 
-def _report(result: PairingResult) -> None:
-    say(f"{result.pairing.title()}: {table.verdict(result)}")
+def _link_words(link: Mapping[str, Any]) -> str:
+    """Return a link in one line: its keys with their values, directions in parentheses."""
+    parts = []
+    for key, value in link.items():
+        if isinstance(value, Mapping):
+            parts.append(f"{key} ({_link_words(value)})")
+        else:
+            parts.append(f"{key} {value}")
+    return ", ".join(parts)

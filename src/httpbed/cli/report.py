@@ -7,25 +7,25 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from httpbed.addons.conformance import sender_records
 from httpbed.base.errors import ConfigError, Mistake, visible
 from httpbed.cli import output_file
-from httpbed.cli.checked_path import CAMPAIGN
 from httpbed.cli.echo import echo
-from httpbed.cli.json_option import json_option
-from httpbed.cli.one_of import OneOf
+from httpbed.cli.options import CAMPAIGN, OneOf, json_option
 from httpbed.cli.verb import verb
 from httpbed.experiment.metric import METRICS
 from httpbed.store import damage
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # slow, and not for --help
+    from httpbed.experiment.experiment import Experiment
+    from httpbed.experiment.stated_tables import StatedTable
     from httpbed.store.results import Results
 
 FORMATS = ("text", "markdown", "json")
+
 _NOT_WRITABLE = {errno.EACCES, errno.EROFS}
 
 
@@ -111,7 +111,7 @@ def command(
     Use --trial to examine one trial: BLOCK/TRIAL is its folder below trials/.
     """
     # Statistics and plotting take a second to import, and --help needs neither.
-    from httpbed.store import query  # noqa: PLC0415
+    from httpbed.store import query
 
     chosen = {
         "-o": output,
@@ -139,11 +139,75 @@ def command(
 def _completed(results: Results, file: Path | None, beside: Sequence[Results]) -> Results:
     """Return a campaign with the tables of a file, and what else is known today."""
     if file is not None:
-        from httpbed.cli import later_tables  # noqa: PLC0415
+        results = _with_tables_of(results, file)
+    return replace(results, beside=tuple(beside))
 
-        results = later_tables.with_tables_of(results, file)
-    manifest = sender_records.refreshed(results.manifest)
-    return replace(results, manifest=manifest, beside=tuple(beside))
+
+def read_stated(file: Path) -> Experiment:
+    """Read the experiment in a file.
+
+    Raises:
+        ConfigError: With every mistake.
+    """
+    from httpbed.cli import experiment_argument
+    from httpbed.experiment import parser
+
+    read = parser.read_valid(experiment_argument.text(file))
+    if read.experiment is None:
+        raise ConfigError(read.mistakes)
+    return read.experiment
+
+
+def require_fit(table: StatedTable, stated: Sequence[Any], results: Results, file: Path) -> None:
+    """Check that the tables of a file fit a campaign.
+
+    Raises:
+        ConfigError: With everything that does not.
+    """
+    from httpbed.experiment import parser
+    from httpbed.experiment.stated_tables import StatedTables
+
+    whole = results.stated_experiment
+    numbered = dict(enumerate(stated))
+    known = StatedTables(numbered, (), whole.factors, list(whole.treatments()))
+    mistakes = [
+        Mistake(
+            f"{file}, against {results.directory}: {parser.format_path((*at, *one.at))}",
+            one.reason,
+            one.remedy,
+        )
+        for at, one in table.problems(known)
+    ]
+    if mistakes:
+        raise ConfigError(mistakes)
+
+
+def _with_tables_of(results: Results, file: Path) -> Results:
+    """Return a campaign's results with the tables of a file in place of its own.
+
+    The file's citation and scales come with them, because claims and figures are a publication's.
+
+    Raises:
+        ConfigError: The file has none, or they do not fit the campaign's design.
+    """
+    from httpbed.experiment.stated_tables import stated_tables
+
+    stated, whole = read_stated(file), results.stated_experiment
+    given = {one: tables for one in stated_tables() if (tables := getattr(stated, one.field))}
+    if not given:
+        remedy = "write [[figure]] or [[claim]] tables in it"
+        raise ConfigError([Mistake(str(file), "declares no figure and no claim", remedy)])
+    for one, tables in given.items():
+        require_fit(one, tables, results, file)
+    changes: dict[str, Any] = {one.field: tables for one, tables in given.items()}
+    changes["citation"] = stated.citation or whole.citation
+    return replace(
+        results,
+        experiment=results.experiment.model_copy(update=changes),
+        whole_experiment=whole.model_copy(
+            update={**changes, "scales": {**whole.scales, **stated.scales}}
+        ),
+    )
 
 
 def _whole(
@@ -156,9 +220,9 @@ def _whole(
     every_trial: bool,
 ) -> None:
     """Print the results of a campaign and, except as Markdown, write its HTML report."""
-    from httpbed.report import publish  # noqa: PLC0415
-    from httpbed.report.summary import summary  # noqa: PLC0415
-    from httpbed.results.findings import find  # noqa: PLC0415
+    from httpbed.report import publish
+    from httpbed.report.summary import summary
+    from httpbed.results.findings import find
 
     findings = find(results, metric, base)
     if form == "markdown":
@@ -202,7 +266,7 @@ def _require_compatible(
 
 
 def _one_trial(results: Results, trial: str, *, as_json: bool) -> None:
-    from httpbed.report import one_trial, terminal  # noqa: PLC0415
+    from httpbed.report import one_trial, terminal
 
     for line in damage.lines(results.damaged, results.directory):
         echo(f"note: {line}", err=True)

@@ -3,41 +3,39 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from httpbed.addons.calibration import link_certificate
-from httpbed.addons.cluster.certificates import Scheduler
-from httpbed.addons.cluster.cluster_option import (
-    certificates_option,
-    cluster_option,
-    require_cluster,
-    without_tls_option,
-)
-from httpbed.addons.conformance import sender_records as records
-from httpbed.addons.live.serve_option import serve_option
 from httpbed.base.clock import Clock
 from httpbed.bed.machine import backend
 from httpbed.bed.machine.backend import Backend
 from httpbed.campaign import capability
+from httpbed.campaign.addition import additions, executor
 from httpbed.campaign.parallelism import Parallelism
 from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.campaign.settings import RunSettings
 from httpbed.cli import experiment_argument, output_file
 from httpbed.cli.echo import command_line, echo, say
-from httpbed.cli.jobs import jobs_option
+from httpbed.cli.experiment_argument import jobs_option
+from httpbed.cli.options import json_option
 from httpbed.cli.verb import verb
 from httpbed.experiment.factorial import ScaleName
 from httpbed.programs.catalog import Catalog
 from httpbed.store import kept_files
-from httpbed.store.layout import CLUSTER
 
 if TYPE_CHECKING:  # statistics, which a run begins without
-    from httpbed.addons.live.live_view import LiveView
-    from httpbed.campaign.run import Prepared
     from httpbed.results.sample import Tally
+
+
+def _added_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of addons, in the order of the addons' names."""
+    for option in reversed([option for one in additions() for option in one.options()]):
+        function = option(function)
+    return function
 
 
 @verb("run")
@@ -60,22 +58,15 @@ if TYPE_CHECKING:  # statistics, which a run begins without
     " reject disturbed attempts, which are repeated. In virtual time, auto is one for each CPU."
     " With --cluster: on each machine."
 )
-@cluster_option
-@certificates_option
-@without_tls_option
-@serve_option
 @experiment_argument.keep_option
-@click.option(
-    "--strict",
-    is_flag=True,
-    help="Reject links that this machine's certificate does not cover; see httpbed calibrate.",
-)
+@_added_options
 @experiment_argument.link_backend_option
 @experiment_argument.recipes_option
-@experiment_argument.json_option
+@json_option
 @click.pass_context
 def command(
     context: click.Context,
+    /,
     *,
     file: Path,
     scale: ScaleName | None,
@@ -85,15 +76,11 @@ def command(
     clock: Clock | None,
     output: Path | None,
     jobs: Parallelism,
-    cluster: str | None,
-    certificates: Path | None,
-    without_tls: bool,
-    port: int | None,
     keep: frozenset[str],
-    strict: bool,
     link_backend: str | None,
     recipe_folders: tuple[Path, ...],
     as_json: bool,
+    **added: Any,
 ) -> None:
     """Run the experiment in FILE and print the report.
 
@@ -113,110 +100,64 @@ def command(
         until=until,
         clock=clock,
     )
-    scheduler = require_cluster(loaded.experiment.clock, cluster, certificates, without_tls)
     words = [loaded.experiment.name, scale, "for-claims" if for_claims else None]
     directory = output or Path("-".join(filter(None, words)))
-    options = RunFlags(jobs, keep, backend.choose(link_backend), scheduler, strict, port)
-    capability.require(loaded, options.backend)
-    experiment_argument.print_gaps(loaded, catalog, keep)
-    if strict and not cluster:  # else the workers' certificates count
-        link_certificate.require(link_certificate.standing(loaded, options.backend))
-    context.exit(carry_out(loaded, catalog, directory, options, as_json=as_json))
+    chosen = settings(backend.choose(link_backend), jobs=jobs, keep=keep, added=added)
+    context.exit(carry_out(loaded, catalog, directory, chosen, as_json=as_json))
 
 
-@dataclass(frozen=True)
-class RunFlags:
-    """The options of a run."""
-
-    jobs: Parallelism
-    """Trials side by side."""
-    keep: frozenset[str]
-    """The kinds of :data:`~httpbed.experiment.kept.KINDS` that trials keep."""
-    backend: Backend
-    """How packets cross the link."""
-    cluster: Scheduler | None = None
-    """The scheduler of a cluster; None: this machine runs the trials."""
-    strict: bool = False
-    """Whether a certificate has to cover the links."""
-    port: int | None = None
-    """The port of the live page; 0: a free one; None: no page."""
+def settings(chosen: Backend, **more: Any) -> RunSettings:
+    """Return the settings of a run of this command line."""
+    sources = experiment_argument.program_sources()
+    return RunSettings(chosen, command_line(), sources=sources, **more)
 
 
 def carry_out(
     loaded: LoadedExperiment,
     catalog: Catalog,
     directory: Path,
-    options: RunFlags,
+    chosen: RunSettings,
     *,
     as_json: bool,
 ) -> int:
     """Run the unfinished trials of a campaign, print its report, and return the exit code."""
     # What runs trials takes half of the time to import, and --help and mistakes need none of it.
-    from httpbed.addons.conformance import senders  # noqa: PLC0415
-    from httpbed.addons.live.live_view import LiveView  # noqa: PLC0415
-    from httpbed.campaign import run as campaign_run  # noqa: PLC0415
+    from httpbed.campaign import run as campaign_run
+    from httpbed.cli.progress import Reporter
 
-    run_options = campaign_run.RunOptions(
-        backend=options.backend, command=command_line(), keep=options.keep
-    )
+    for one in additions():
+        one.refuse(loaded, chosen)
+    capability.require(loaded, chosen.backend)
+    experiment_argument.print_gaps(loaded, catalog, chosen.keep)
     campaign_run.require_place(loaded, directory)
     output_file.require_report(directory)
-    ready = campaign_run.prepare(loaded, catalog, run_options, say=say)
-    ready.manifest["scale"] = loaded.scale
-    ready.manifest["for_claims"] = loaded.for_claims is not None
-    ready.manifest["replicates"] = loaded.replicates
-    ready.manifest["until"] = loaded.stopping.until if loaded.stopping else None
-    ready.manifest |= experiment_argument.program_sources()
-    _note_machine(ready.manifest, loaded, options)
-    ready.manifest["senders"] = senders.standings(loaded.scenarios(), catalog, ready.manifest)
-    with LiveView(options.port) as view:
-        _run_trials(ready, directory, options, view)
-        for line in kept_files.lines(directory, options.keep):
+    ready = campaign_run.prepare(loaded, catalog, chosen, say=say)
+    elsewhere = executor(chosen)
+    with ExitStack() as beside:
+        views = [beside.enter_context(one.view(chosen)) for one in additions()]
+        with (
+            campaign_run.opened(ready, directory, jobs=chosen.jobs, say=say) as run,
+            Reporter(len(run.pending), run.pending_per_block()) as reporter,
+        ):
+            for view in views if run.pending else ():
+                view.start(directory, reporter)
+            if elsewhere:
+                elsewhere(run, loaded, chosen, reporter.report)
+            else:
+                run.finish(tell=reporter.report)
+        for line in kept_files.lines(directory, chosen.keep):
             say(line)
         return _report(directory, as_json=as_json)
 
 
-def _run_trials(ready: Prepared, directory: Path, options: RunFlags, view: LiveView) -> None:
-    from httpbed.campaign import run as campaign_run  # noqa: PLC0415 - as above
-    from httpbed.cli.progress import Reporter  # noqa: PLC0415
-
-    if options.cluster:
-        from httpbed.addons.cluster import cluster_run  # noqa: PLC0415
-
-    with (
-        campaign_run.opened(ready, directory, jobs=options.jobs, say=say) as run,
-        Reporter(len(run.pending), run.pending_per_block()) as reporter,
-    ):
-        if run.pending:
-            view.start(directory, reporter.show_status if reporter.is_live else None)
-        if options.cluster:
-            cluster_run.finish(run, ready.loaded, options, options.cluster, tell=reporter.report)
-        else:
-            run.finish(tell=reporter.report)
-
-
-def _note_machine(manifest: dict[str, Any], loaded: LoadedExperiment, options: RunFlags) -> None:
-    """Cite this machine's link certificate; or say that the machines of a cluster run the trials.
-
-    Those have certificates of their own, and this machine measures nothing.
-    """
-    if options.cluster:
-        manifest[CLUSTER] = True
-        del manifest["host"]
-        return
-    standing = link_certificate.standing(loaded, options.backend)
-    manifest["link_certificate"] = standing.as_json()
-
-
 def _report(directory: Path, *, as_json: bool) -> int:
     # Statistics and plotting take seconds to import, and the trials need neither.
-    from httpbed.report import publish  # noqa: PLC0415
-    from httpbed.report.summary import summary  # noqa: PLC0415
-    from httpbed.results.findings import find  # noqa: PLC0415
-    from httpbed.store import query  # noqa: PLC0415
+    from httpbed.report import publish
+    from httpbed.report.summary import summary
+    from httpbed.results.findings import find
+    from httpbed.store import query
 
     results = query.read(directory)
-    results = replace(results, manifest=records.refreshed(results.manifest))
     findings = find(results)
     document = publish.document(results, findings)
     path = publish.save(document, results.directory)

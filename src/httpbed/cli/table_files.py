@@ -27,10 +27,10 @@ FILES = {
 }
 """What ``httpbed export`` writes, by kind."""
 IMPORTED = {
-    "csv": Kind("a CSV file that httpbed imported", re.compile(rb'"file","page",')),
+    "csv": Kind("a CSV file that httpbed pages imported", re.compile(rb'"file","page",')),
     "parquet": FILES["parquet"],
 }
-"""What ``httpbed import`` writes, by kind."""
+"""What ``httpbed pages import`` writes, by kind."""
 
 ROWS_AT_ONCE = 10_000
 """Rows that are Python objects at the same time, which take ten times their memory."""

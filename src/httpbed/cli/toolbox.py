@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 
 import click
 
-from httpbed.addons.virtual import guest_kernel
-from httpbed.addons.virtual.guest_kernel import GuestKernel
 from httpbed.base.errors import ConfigError, HostError, Mistake
 from httpbed.bed.toolbox import package_index, pypi, toolbox
 from httpbed.bed.toolbox.toolbox import Contents, Root
-from httpbed.cli import completion
+from httpbed.cli import options
 from httpbed.cli.echo import echo, say
-from httpbed.cli.experiment_argument import catalog, json_option, recipes_option
+from httpbed.cli.experiment_argument import catalog, recipes_option
+from httpbed.cli.options import json_option
 from httpbed.cli.verb import verb_group
 from httpbed.programs import catalog as catalogs
 from httpbed.programs.catalog import Catalog
 from httpbed.trial import program_roots
 
 _names = click.argument(
-    "names", nargs=-1, metavar="[IMPLEMENTATION]...", shell_complete=completion.programs
+    "names", nargs=-1, metavar="[IMPLEMENTATION]...", shell_complete=options.complete_programs
 )
-_expired_option = click.option(
+expired_option = click.option(
     package_index.OPTION,
     "accept_expired",
     is_flag=True,
@@ -59,7 +57,7 @@ def show(*, as_json: bool) -> None:
 @command.command()
 @_names
 @recipes_option
-@_expired_option
+@expired_option
 @json_option
 def build(
     *,
@@ -89,25 +87,6 @@ def build(
             say(f"{name} is {built}")
     if failures and (names or not roots):
         raise SystemExit(_UNABLE)
-
-
-@command.command()
-@_expired_option
-@json_option
-def kernel(*, accept_expired: bool, as_json: bool) -> None:
-    """Build the kernel of guests, which trials in virtual time run in, and print its path.
-
-    It is compiled from Debian's sources: about 10 minutes of one CPU and 4 GB of disk, once. An
-    interrupted build goes on where it stopped.
-    """
-    if accept_expired and guest_kernel.find() is None:
-        toolbox.ensure(guest_kernel.TOOLS, say=say, accept_expired=True)
-    built = guest_kernel.ensure(say)
-    echo(json.dumps({"schema": 1, **_kernel_as_json(built)}, indent=2) if as_json else built.path)
-
-
-def _kernel_as_json(built: GuestKernel) -> dict[str, object]:
-    return {**asdict(built), "path": str(built.path)}
 
 
 @command.command()

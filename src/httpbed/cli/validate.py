@@ -3,25 +3,60 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 
-from httpbed.addons.claims import checking
-from httpbed.addons.claims.cell_builder import ClaimDesign
+from httpbed.base.addon import Seam
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.cli import experiment_argument
 from httpbed.cli.echo import echo
+from httpbed.cli.options import json_option
 from httpbed.cli.verb import verb
 from httpbed.experiment import parser
+from httpbed.experiment.document import KeyPath
 from httpbed.experiment.experiment import Experiment
-from httpbed.experiment.treatment import treatment_key
+from httpbed.experiment.table_problem import TableProblem
+
+
+@dataclass(frozen=True)
+class FileCheck:
+    """What an addon says of the tables of an experiment file, beyond their mistakes."""
+
+    name: str
+    """Of the tables, in the plural."""
+    problems: Callable[
+        [Experiment, Mapping[str, Experiment]], Iterable[tuple[KeyPath, TableProblem]]
+    ]
+    """Finds what is wrong in what they say of other experiments, by the names of these."""
+    complete: Callable[[Experiment], Mapping[str, int]]
+    """Counts the tables (``all``), and those of which each scale runs everything."""
+
+
+FILE_CHECKS = Seam("checks of experiment files", FileCheck)
+
+
+def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from httpbed.experiment.schema import experiment_schema
+
+        echo(json.dumps(experiment_schema(), indent=1))
+        context.exit()
 
 
 @verb("validate")
 @experiment_argument.file_argument
+@click.option(
+    "--schema",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_schema,
+    help="Print the JSON Schema of experiment files instead, with which editors complete them.",
+)
 @click.option(
     "--with",
     "others",
@@ -31,7 +66,7 @@ from httpbed.experiment.treatment import treatment_key
     help="Check claims about this experiment too, which they name as another experiment.",
 )
 @experiment_argument.recipes_option
-@experiment_argument.json_option
+@json_option
 @click.pass_context
 def command(
     context: click.Context,
@@ -54,15 +89,16 @@ def command(
         context.exit(2)
     design = loaded.experiment
     scales = {name: design.at_scale(name).trials() for name in design.scales}
-    claims = _claims(design)
+    checks = FILE_CHECKS.provided()
+    complete = {one.name: dict(one.complete(design)) for one in checks}
     if as_json:
         notes = experiment_argument.notes(loaded)
         values = {"valid": True, "trials": len(loaded.trials), "scales": scales, "notes": notes}
-        echo(json.dumps({**values, "claims": claims}))
+        echo(json.dumps({**values, **complete}))
     else:
         at_scales = [f"{trials} at scale {name}" for name, trials in scales.items()]
         trials = f"{len(loaded.trials)} trial{'s' * (len(loaded.trials) != 1)}"
-        words = [trials, *at_scales, *_in_words(claims)]
+        words = [trials, *at_scales, *_in_words(complete)]
         echo(f"{file}: no mistakes; {', '.join(words)}")
         experiment_argument.print_notes(loaded)
 
@@ -75,26 +111,25 @@ def _load(
     Raises:
         ConfigError: With every mistake, in any of the files.
     """
-    designs, mistakes = _designs(others)
+    known, mistakes = _experiments(others)
     try:
         loaded, _ = experiment_argument.load(file, recipe_folders)
     except ConfigError as error:
         raise ConfigError([*error.mistakes, *mistakes]) from None
     if not mistakes:
-        claims = dict(enumerate(loaded.experiment.claims))
-        whole = replace(_design(loaded.experiment), others=designs)
         mistakes = [
             Mistake(parser.format_path((*at, *one.at)), one.reason, one.remedy)
-            for at, one in checking.problems(claims, whole)
+            for check in FILE_CHECKS.provided()
+            for at, one in check.problems(loaded.experiment, known)
         ]
     if mistakes:
         raise ConfigError(mistakes)
     return loaded
 
 
-def _designs(files: tuple[Path, ...]) -> tuple[dict[str, ClaimDesign], list[Mistake]]:
-    """Return the designs of the experiments in some files by their names, and every mistake."""
-    designs, mistakes = dict[str, ClaimDesign](), list[Mistake]()
+def _experiments(files: tuple[Path, ...]) -> tuple[dict[str, Experiment], list[Mistake]]:
+    """Return the experiments in some files by their names, and every mistake."""
+    experiments, mistakes = dict[str, Experiment](), list[Mistake]()
     for path in files:
         try:
             read = parser.read(experiment_argument.text(path))
@@ -104,35 +139,15 @@ def _designs(files: tuple[Path, ...]) -> tuple[dict[str, ClaimDesign], list[Mist
         if read.experiment is None or read.mistakes:
             mistakes += (replace(one, place=f"{path}: {one.place}") for one in read.mistakes)
         else:
-            designs[read.experiment.name] = _design(read.experiment)
-    return designs, mistakes
+            experiments[read.experiment.name] = read.experiment
+    return experiments, mistakes
 
 
-def _claims(experiment: Experiment) -> dict[str, int]:
-    """Count the claims, and those of which each scale runs all treatments; empty without claims."""
-    if not experiment.claims:
-        return {}
-    whole = _design(experiment)
-    counts = {"all": len(experiment.claims)}
-    for name in experiment.scales:
-        available = _keys(experiment.at_scale(name))
-        counts[name] = len(checking.complete(experiment.claims, whole, available))
-    return counts
-
-
-def _design(experiment: Experiment) -> ClaimDesign:
-    return ClaimDesign(experiment.factors, _keys(experiment))
-
-
-def _keys(experiment: Experiment) -> frozenset[tuple[str, ...]]:
-    return frozenset(map(treatment_key, experiment.treatments()))
-
-
-def _in_words(claims: dict[str, int]) -> list[str]:
-    if not claims:
-        return []
-    scales = [
-        f"{count} complete at scale {name}" for name, count in claims.items() if name != "all"
-    ]
-    stated = claims["all"]
-    return [f"{stated} claim{'s' * (stated != 1)}", *scales]
+def _in_words(complete: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
+    for name, counts in complete.items():
+        if counts:
+            stated = counts["all"]
+            yield f"{stated} {name if stated != 1 else name.removesuffix('s')}"
+            for scale, count in counts.items():
+                if scale != "all":
+                    yield f"{count} complete at scale {scale}"

@@ -6,6 +6,7 @@ and each mistake becomes one line with its place, the reason and the remedy.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,10 @@ import click
 from click.core import ParameterSource, iter_params_for_processing
 from click.exceptions import NoArgsIsHelpError, NoSuchCommand, NoSuchOption
 
+from httpbed.base.addon import Verb as RegisteredVerb
+from httpbed.base.addon import addons
 from httpbed.base.errors import ConfigError, Mistake, RejectedValueError
-from httpbed.cli.checked_path import CheckedPath
-from httpbed.cli.one_of import suggestion
+from httpbed.cli.options import CheckedPath, suggestion
 
 
 class Verb(click.Command):
@@ -35,9 +37,23 @@ class Verb(click.Command):
 
 
 class VerbGroup(click.Group):
-    """A verb that has verbs of its own."""
+    """A verb that has verbs of its own, and those that addons register as ``"VERB WORD"``."""
 
     command_class = Verb
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the verbs below this one."""
+        return sorted([*super().list_commands(ctx), *self._of_addons()])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a verb below this one."""
+        added = self._of_addons().get(cmd_name)
+        return command_of(added) if added else super().get_command(ctx, cmd_name)
+
+    def _of_addons(self) -> dict[str, RegisteredVerb]:
+        start = f"{self.name} "
+        known = [one for addon in addons().values() for one in addon.verbs]
+        return {one.name.removeprefix(start): one for one in known if one.name.startswith(start)}
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the words after the verb, up to the verb below it."""
@@ -56,6 +72,13 @@ class VerbGroup(click.Group):
             return super().resolve_command(ctx, args)
         except NoSuchCommand:
             raise ConfigError([no_verb(ctx, args[0], self.list_commands(ctx))]) from None
+
+
+def command_of(registered: RegisteredVerb) -> click.Command:
+    """Import a verb's module and return its command."""
+    command = importlib.import_module(registered.module).command
+    assert isinstance(command, click.Command)  # noqa: S101 - the module of a verb has one
+    return command
 
 
 def verb(name: str, **settings: Any) -> Callable[[Callable[..., Any]], Verb]:

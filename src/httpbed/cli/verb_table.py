@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from functools import cache
 from typing import get_args
@@ -11,30 +10,24 @@ import click
 
 from httpbed.base.addon import Group, Verb, addons, refuse_duplicates
 from httpbed.base.errors import ConfigError, Mistake
-from httpbed.cli.verb import VerbGroup, no_verb
+from httpbed.cli.verb import VerbGroup, command_of, no_verb
 
 CORE_VERBS = (
     Verb("demo", "Compare HTTP versions and congestion controls in a minute.", "run", "demo"),
     Verb("run", "Run an experiment, or resume its campaign.", "run", "run"),
     Verb("plan", "Show what a run would do, without doing it.", "run", "plan"),
-    Verb("validate", "List all mistakes in an experiment file.", "run", "validate"),
-    Verb("schema", "Print the JSON Schema of an experiment file.", "run", "schema"),
-    Verb("status", "Show how far a campaign is.", "read", "status"),
     Verb(
-        "report",
-        "Print a campaign's results; write its HTML report and figures.",
-        "read",
-        "report",
+        "validate", "List all mistakes in an experiment file; print its schema.", "run", "validate"
+    ),
+    Verb(
+        "report", "Print a campaign's results; write its HTML report and figures.", "read", "report"
     ),
     Verb("diff", "Compare two campaigns, treatment by treatment.", "read", "diff"),
     Verb(
         "export",
-        "Write campaigns as a table, as a dataset with dictionary, or as HAR files.",
+        "Write campaigns as a table, a dataset, an archive or HAR files.",
         "read",
         "export",
-    ),
-    Verb(
-        "merge", "Write campaigns without their artifacts, as one small archive.", "read", "merge"
     ),
     Verb("verify", "Compare every file of a campaign with its digest.", "judge", "verify"),
     Verb("doctor", "Test what this machine can do, point by point.", "set up", "doctor"),
@@ -43,20 +36,20 @@ CORE_VERBS = (
     ),
     Verb(
         "recipes",
-        "List the programs that an experiment can name, or check them.",
+        "List the programs and networks that an experiment can name; check programs.",
         "set up",
         "recipes",
-    ),
-    Verb(
-        "profiles",
-        "List the networks that links can name, with their sources.",
-        "set up",
-        "profiles",
     ),
 )
 GONE: Mapping[str, str] = {
     "advise": "use httpbed export --dataset, and the query in docs/guides/dataset.md",
-    "capacity": "use httpbed audit",
+    "capacity": "use httpbed doctor audit",
+    "audit": "use httpbed doctor audit",
+    "import": "use httpbed pages import FILE.har",
+    "merge": "use httpbed export --archive -o ARCHIVE",
+    "mirror": "use httpbed pages mirror",
+    "profiles": "use httpbed recipes profiles",
+    "schema": "use httpbed validate --schema",
 }
 """Verbs of earlier versions, and what to use instead."""
 HEADINGS: Mapping[Group, str] = {
@@ -72,7 +65,9 @@ HEADINGS: Mapping[Group, str] = {
 def verbs() -> Mapping[str, Verb]:
     """Return the verbs of the core and of the addons by name: group by group."""
     core = [Verb(v.name, v.purpose, v.group, f"httpbed.cli.{v.module}") for v in CORE_VERBS]
-    known = core + [verb for addon in addons().values() for verb in addon.verbs]
+    known = core + [
+        one for addon in addons().values() for one in addon.verbs if " " not in one.name
+    ]
     refuse_duplicates("verbs", [verb.name for verb in known])
     return {verb.name: verb for group in get_args(Group) for verb in known if verb.group == group}
 
@@ -88,10 +83,7 @@ class Verbs(VerbGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a verb's module and return its command."""
         del ctx
-        if cmd_name not in verbs():
-            return None
-        command = importlib.import_module(verbs()[cmd_name].module).command
-        return command if isinstance(command, click.Command) else None
+        return command_of(verbs()[cmd_name]) if cmd_name in verbs() else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from httpbed.base.errors import ConfigError, Mistake, visible
-from httpbed.cli.checked_path import CAMPAIGN
-from httpbed.cli.json_option import json_option
+from httpbed.cli.options import CAMPAIGN, json_option
 from httpbed.cli.verb import verb
 from httpbed.store import campaign as campaigns
 from httpbed.store import damage
@@ -49,7 +48,7 @@ def command(
     Exit codes: 0 all files match; 1 some differ, or the signature is bad or, with --signers, none
     of theirs; 2 DIR is not a campaign; 3 ssh-keygen is needed and missing.
     """
-    from httpbed.store import verification  # noqa: PLC0415 - pyarrow: not for --help
+    from httpbed.store import verification
 
     campaign = campaigns.open_existing(directory)
     result = verification.verify(campaign)
@@ -65,13 +64,13 @@ def command(
 
 def _signature(campaign: Campaign, signers: Path | None) -> Signature | None:
     """Check an archive's signature; None for a campaign, whose attempts no signature covers."""
-    from httpbed.store import signature  # noqa: PLC0415 - a part of verification
+    from httpbed.store import signature
 
     if campaign.is_archive:
         return signature.check(campaign, signers)
     if signers:
         reason = "is a campaign with its attempts, which no signature covers"
-        remedy = "make an archive with httpbed merge, and sign that"
+        remedy = "make an archive with httpbed export --archive, and sign that"
         raise ConfigError([Mistake(str(campaign.directory), reason, remedy)])
     return None
 

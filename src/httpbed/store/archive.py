@@ -23,12 +23,18 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from httpbed.addons.cluster import machine_log
-from httpbed.addons.conformance import sender_records
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.experiment.trial import Trial
 from httpbed.store import campaign as campaigns
-from httpbed.store import campaign_folder, design_mistakes, experiment_file, resume, tables
+from httpbed.store import (
+    campaign_folder,
+    design_mistakes,
+    experiment_file,
+    machine_log,
+    manifest_form,
+    resume,
+    tables,
+)
 from httpbed.store.campaign import Campaign
 from httpbed.store.layout import INDEX, MACHINE_LINES, RUNS, SOURCES
 from httpbed.store.tables import TABLES, CampaignTables
@@ -101,7 +107,7 @@ def merge(directories: Sequence[Path], output: Path) -> Merged:
     provenance = [_provenance(source, merged) for source in sources]
     generation = max(resume.generation(source.manifest) for source in sources)
     grown = {"generation": generation} if generation > 1 else {}
-    manifest = sender_records.refreshed(sources[0].manifest)
+    manifest = manifest_form.refreshed(sources[0].manifest)
     lines = [line for source in sources for line in _machine_lines(source, merged)]
     machines = {MACHINE_LINES: lines} if lines else {}
     public = _public({**manifest, **grown, SOURCES: provenance, **machines})

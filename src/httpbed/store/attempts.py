@@ -11,17 +11,17 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
-from httpbed.addons.handover import handover_files
-from httpbed.addons.handover.handover_files import HANDOVERS
 from httpbed.base import digests, durable_files, untrusted_files
 from httpbed.base.digests import DifferentError, FileDigest
 from httpbed.experiment.check import CHECK_BY_ID
+from httpbed.experiment.handover import HandoverEvent
 from httpbed.experiment.metric import METRICS, Observation
 from httpbed.experiment.trial import Attempt, Record, Trial
 from httpbed.store import layout
@@ -29,6 +29,8 @@ from httpbed.store.damage import Damage
 
 TRIAL = "trial.json"
 OBSERVATIONS = "observations.jsonl"
+HANDOVERS = "handovers.json"
+"""A :class:`~httpbed.experiment.handover.HandoverEvent` for each hand-over."""
 ARTIFACTS = "artifacts"
 _FILES = TypeAdapter(dict[str, FileDigest])
 _READ = (TRIAL, OBSERVATIONS, HANDOVERS)
@@ -44,7 +46,7 @@ def write(record: Record, folder: Path) -> None:
     lines = [_observation_line(observation) for observation in record.observations]
     own = {OBSERVATIONS: "".join(lines)}
     if record.handovers is not None:
-        own[HANDOVERS] = handover_files.events_text(record.handovers)
+        own[HANDOVERS] = events_text(record.handovers)
     for name, text in own.items():
         durable_files.write(folder / name, text.encode())
     files = {name: digests.of_bytes(text.encode()) for name, text in own.items()}
@@ -219,7 +221,7 @@ def _record(files: AttemptFiles, written: TrialDocument) -> Record:
     return Record(
         attempt=written.attempt,
         observations=_observations(files.contents[OBSERVATIONS], written.observation_count),
-        handovers=None if events is None else handover_files.read_events(events.decode()),
+        handovers=None if events is None else read_events(events.decode()),
     )
 
 
@@ -268,3 +270,25 @@ def strangers(directory: Path, place: str) -> list[str]:
     if ARTIFACTS in names and not digests.is_folder(directory / place / ARTIFACTS):
         reasons.append(f"{ARTIFACTS} is not a folder")
     return reasons
+
+
+def events_text(events: Iterable[HandoverEvent]) -> str:
+    """Return the text of :data:`HANDOVERS`."""
+    return json.dumps([one.model_dump(by_alias=True) for one in events], indent=1) + "\n"
+
+
+def read_events(text: str) -> list[HandoverEvent]:
+    """Parse :data:`HANDOVERS`; invalid events are left out."""
+    try:
+        events = json.loads(text or "[]")
+    except (ValueError, RecursionError):
+        return []
+    return list(_handovers(events if isinstance(events, list) else []))
+
+
+def _handovers(items: Iterable[Any]) -> Iterator[HandoverEvent]:
+    for one in items:
+        try:
+            yield HandoverEvent.model_validate(one)
+        except ValidationError:
+            continue

@@ -10,13 +10,19 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from httpbed.addons.cluster import machine_log
 from httpbed.experiment.document import narrowed
 from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.treatment import treatment_key
 from httpbed.experiment.trial import Trial
 from httpbed.store import campaign as campaigns
-from httpbed.store import design_mistakes, experiment_file, resume, tables
+from httpbed.store import (
+    design_mistakes,
+    experiment_file,
+    machine_log,
+    manifest_form,
+    resume,
+    tables,
+)
 from httpbed.store.artifacts import Artifacts
 from httpbed.store.campaign import Campaign
 from httpbed.store.layout import MACHINE_LINES
@@ -47,7 +53,9 @@ def read(directory: Path) -> Results:
         directory=directory,
         experiment=experiment,
         document=narrowed(document, factors),
-        manifest=manifest | {"jobs": _jobs(campaign)} | _machines(campaign),
+        manifest=manifest_form.refreshed(manifest)
+        | {"jobs": _jobs(campaign)}
+        | _machines(campaign),
         planned=len(design),
         scenarios={treatment_key(trial.levels, factors): trial.document for trial in design},
         blocks=Counter(treatment_key(trial.levels, factors) for trial in design),

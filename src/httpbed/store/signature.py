@@ -52,7 +52,7 @@ def check(campaign: Campaign, signers: Path | None = None) -> Signature:
     except untrusted_files.UnreadableError as error:
         return Signature("bad", reason=error.reason)
     if INDEX not in campaign.files():
-        reason = f"{MANIFEST} does not cover the tables; httpbed merge makes an archive that does"
+        reason = f"{MANIFEST} does not cover the tables; that of httpbed export --archive does"
         return Signature("bad", reason=reason)
     signed = untrusted_files.data(real / MANIFEST, most=untrusted_files.OWN_BYTES)
     with tempfile.TemporaryDirectory(prefix="httpbed-") as folder:

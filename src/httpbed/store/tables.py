@@ -119,7 +119,7 @@ def compact(campaign: Campaign, wanted: Sequence[str] = tuple(TABLES)) -> Campai
         return _tables_alone(campaign, wanted)
     if os.path.lexists(real / INDEX) and not os.path.lexists(real / layout.TRIALS):
         reason = f"has tables, but no {layout.TRIALS}/, without which its tables prove nothing"
-        remedy = f"restore {layout.TRIALS}/ from a copy; httpbed merge makes an archive of tables"
+        remedy = f"restore {layout.TRIALS}/ from a copy; httpbed export --archive keeps the tables"
         raise ConfigError([Mistake(str(campaign.directory), reason, remedy)])
     factors = factors_of(campaign)
     made_from = {"columns": columns_digest(factors), "design": _design_digest(campaign)}

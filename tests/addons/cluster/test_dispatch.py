@@ -16,7 +16,7 @@ import pytest
 
 import stored_campaigns
 from cluster_workers import CODE, RefusedError, Run, ScriptedCluster, completed, worker
-from httpbed.addons.cluster import attempt_archive, machine_log
+from httpbed.addons.cluster import attempt_archive
 from httpbed.addons.cluster.dispatch import MOST_LOSSES, Dispatch, Order, finishing
 from httpbed.addons.cluster.messages import BlockRequest, RunSelection
 from httpbed.addons.cluster.returned_blocks import ReturnedBlocks
@@ -27,7 +27,7 @@ from httpbed.campaign.executor import Work
 from httpbed.campaign.progress import AttemptProgress
 from httpbed.experiment.trial import Record, Trial
 from httpbed.store import campaign as campaigns
-from httpbed.store import finished, verification
+from httpbed.store import finished, machine_log, verification
 from httpbed.store.campaign import Campaign
 
 TRIALS = stored_campaigns.loaded().trials

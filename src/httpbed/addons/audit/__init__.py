@@ -1,4 +1,4 @@
-"""``httpbed audit``: whether trials side by side give the numbers of trials one at a time.
+"""``httpbed doctor audit``: whether trials side by side give the numbers of trials one at a time.
 
 Not here: what makes a single attempt invalid (``trial/checks``). Start at ``session``.
 """
@@ -10,7 +10,7 @@ from httpbed.base.addon import Addon, Verb
 ADDON = Addon(
     verbs=(
         Verb(
-            "audit",
+            "doctor audit",
             "Test whether trials side by side give the numbers of trials one at a time.",
             "look inside",
             "httpbed.addons.audit.audit_verb",

@@ -1,4 +1,4 @@
-"""What ``httpbed audit`` does."""
+"""What ``httpbed doctor audit`` does."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.machine import backend, scratch
 from httpbed.campaign import capability, preparation
 from httpbed.campaign.parallelism import Parallelism
-from httpbed.campaign.run import RunOptions
+from httpbed.campaign.settings import RunSettings
 from httpbed.cli import experiment_argument, output_file
 from httpbed.cli.echo import command_line, echo, say
-from httpbed.cli.jobs import AUTO
+from httpbed.cli.experiment_argument import AUTO
 from httpbed.cli.progress import Reporter
 from httpbed.experiment.factorial import ScaleName
 
@@ -35,9 +35,9 @@ def run(
     """Test whether trials side by side give the numbers of trials one at a time."""
     _require(file, scale, output)
     # Statistics take a second to import; mistakes are reported without them.
-    from httpbed.addons.audit import audit_report as report  # noqa: PLC0415
-    from httpbed.addons.audit import session  # noqa: PLC0415
-    from httpbed.report import terminal  # noqa: PLC0415
+    from httpbed.addons.audit import audit_report as report
+    from httpbed.addons.audit import session
+    from httpbed.report import terminal
 
     catalog = experiment_argument.catalog(recipe_folders)
     if file is None:
@@ -47,7 +47,7 @@ def run(
     if loaded.experiment.clock == "virtual":
         reason = "cannot be audited: in virtual time trials do not disturb each other"
         raise ConfigError([Mistake("clock", reason, "audit an experiment with the real clock")])
-    options = RunOptions(backend.choose(link_backend), command_line())
+    options = RunSettings(backend.choose(link_backend), command_line())
     capability.require(loaded, options.backend)
     controls = frozenset[str]() if file else session.CONTROLS
     audited = session.AuditedExperiment(loaded, catalog, jobs, options, controls)

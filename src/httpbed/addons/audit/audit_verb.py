@@ -1,4 +1,4 @@
-"""``httpbed audit``: whether trials side by side give the numbers of trials one at a time."""
+"""``httpbed doctor audit``: do trials side by side give the numbers of trials one at a time?"""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import click
 
 from httpbed.campaign.parallelism import Parallelism
 from httpbed.cli import experiment_argument
-from httpbed.cli.jobs import jobs_option
+from httpbed.cli.experiment_argument import jobs_option
+from httpbed.cli.options import json_option
 from httpbed.cli.verb import verb
 from httpbed.experiment.factorial import ScaleName
 
@@ -26,7 +27,7 @@ from httpbed.experiment.factorial import ScaleName
 )
 @experiment_argument.link_backend_option
 @experiment_argument.recipes_option
-@experiment_argument.json_option
+@json_option
 @click.pass_context
 def command(
     context: click.Context,
@@ -50,7 +51,7 @@ def command(
     Exit codes: 0 side by side is as good as one at a time; 1 it is not, or nothing is settled; 2
     usage; 3 this machine cannot.
     """
-    from httpbed.addons.audit import audit_body as body  # noqa: PLC0415 - not for --help
+    from httpbed.addons.audit import audit_body as body
 
     body.run(
         context,

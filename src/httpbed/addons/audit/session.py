@@ -14,7 +14,7 @@ from httpbed.campaign import run as campaign_run
 from httpbed.campaign.parallelism import ONE, Parallelism
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.campaign.progress import AttemptProgress
-from httpbed.campaign.run import RunOptions
+from httpbed.campaign.settings import RunSettings
 from httpbed.programs.catalog import Catalog
 from httpbed.results import sample
 from httpbed.store import query
@@ -41,7 +41,7 @@ class AuditedExperiment:
     loaded: LoadedExperiment
     catalog: Catalog
     jobs: Parallelism
-    options: RunOptions
+    options: RunSettings
     controls: frozenset[str]
     """Ids of claims that must be reproduced side by side."""
 

@@ -9,6 +9,9 @@ from __future__ import annotations
 from httpbed.base.addon import Addon, Verb
 
 ADDON = Addon(
+    provides={
+        "additions to campaigns": ("httpbed.addons.calibration.link_certificate:ADDITION",),
+    },
     verbs=(
         Verb(
             "calibrate",

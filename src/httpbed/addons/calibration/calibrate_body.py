@@ -26,8 +26,8 @@ from httpbed.bed.machine import backend
 from httpbed.bed.toolbox import toolbox
 from httpbed.cli import output_file
 from httpbed.cli.echo import echo
-from httpbed.cli.one_of import suggestion
-from httpbed.cli.progress_bar import LiveBar
+from httpbed.cli.options import suggestion
+from httpbed.cli.progress import LiveBar
 from httpbed.report.terminal import Console
 
 SEED = 3

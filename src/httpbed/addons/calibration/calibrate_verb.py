@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from httpbed.addons.calibration.scale import SCALES, Scale, about
-from httpbed.cli.one_of import OneOf
+from httpbed.cli.options import OneOf
 from httpbed.cli.verb import verb
 
 

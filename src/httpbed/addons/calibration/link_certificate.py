@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
+
+import click
 
 from httpbed.addons.calibration import certificate, envelope
 from httpbed.addons.calibration.certificate import COMMAND, Standing
@@ -12,9 +15,12 @@ from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.machine.backend import Backend
 from httpbed.bed.network.files import Facts
 from httpbed.bed.network.plan import plan
+from httpbed.campaign.addition import CampaignAddition, Option, executor
 from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.campaign.settings import RunSettings
 from httpbed.experiment.impairments.rate import Cellular, Trace
 from httpbed.experiment.scenario import Scenario
+from httpbed.programs.catalog import Catalog
 
 VIRTUAL = Standing(None, ("no link certificate covers virtual time",))
 """Of every experiment in virtual time: calibration measures links in real time."""
@@ -59,3 +65,35 @@ def require(standing: Standing) -> None:
         remedy = "run without --strict, or with --clock real"
     if standing.reasons:
         raise ConfigError(Mistake("--strict", reason, remedy) for reason in standing.reasons)
+
+
+@dataclass(frozen=True)
+class CertificateAddition(CampaignAddition):
+    """Every campaign cites the link certificate of the machine that runs its trials."""
+
+    name: str = "calibration"
+
+    def options(self) -> tuple[Option, ...]:
+        """Return the option ``--strict``."""
+        text = "Reject links that this machine's certificate does not cover; see httpbed calibrate."
+        return (click.option("--strict", is_flag=True, help=text),)
+
+    def refuse(self, loaded: LoadedExperiment, settings: RunSettings) -> None:
+        """Refuse links that no certificate covers, if the user wants it so."""
+        if settings.added.get("strict") and executor(settings) is None:
+            require(standing(loaded, settings.backend))
+
+    def describe(
+        self,
+        manifest: dict[str, Any],
+        loaded: LoadedExperiment,
+        catalog: Catalog,
+        settings: RunSettings,
+    ) -> None:
+        """Cite the certificate, unless trials run elsewhere: those machines have their own."""
+        del catalog
+        if executor(settings) is None:
+            manifest["link_certificate"] = standing(loaded, settings.backend).as_json()
+
+
+ADDITION = CertificateAddition()

@@ -15,28 +15,12 @@ from httpbed.addons.claims.cell_builder import ClaimDesign, treatments
 from httpbed.addons.claims.compiled import CompiledClaim
 from httpbed.addons.claims.stated import StatedClaim
 from httpbed.base.errors import ConfigError, Mistake
+from httpbed.campaign.addition import CampaignAddition, NeededTrials
 from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.treatment import TreatmentKey, treatment_key
 
 
-@dataclass(frozen=True)
-class ClaimTrials:
-    """What the claims of an experiment need."""
-
-    blocks: Mapping[TreatmentKey, int]
-    """Number of blocks by treatment."""
-    left_out: tuple[str, ...]
-    """Claims that the scale completes neither as stated nor in an arm."""
-    short: Mapping[str, int]
-    """Claims that more blocks than the experiment has could settle, with their number."""
-
-    def reduced(self, experiment: Experiment) -> Experiment:
-        """Return the experiment with these treatments only."""
-        chosen = [one for one in experiment.treatments() if treatment_key(one) in self.blocks]
-        return experiment.reduced_to(chosen, max(self.blocks.values()))
-
-
-def of(whole: Experiment, at_scale: Experiment) -> ClaimTrials:
+def of(whole: Experiment, at_scale: Experiment) -> NeededTrials:
     """Return what the claims of an experiment need of the treatments of one of its scales.
 
     Blocks above those of the whole experiment do not exist.
@@ -53,7 +37,7 @@ def of(whole: Experiment, at_scale: Experiment) -> ClaimTrials:
         raise ConfigError([Mistake("--for-claims", reason, remedy)])
     wanted = [*_wanted(whole, run)]
     short = sorted((one for one in wanted if one.blocks > whole.blocks), key=lambda one: one.blocks)
-    return ClaimTrials(
+    return NeededTrials(
         blocks=_blocks(wanted, whole.blocks),
         left_out=tuple(sorted(_ids(every) - _ids(run))),
         short={one.claim: one.blocks for one in short},
@@ -130,3 +114,17 @@ def _of(name: str, stated: StatedClaim, design: ClaimDesign) -> NeededTreatments
     return NeededTreatments(
         claim, name, frozenset[TreatmentKey]().union(*map(treatments, quantities))
     )
+
+
+@dataclass(frozen=True)
+class ClaimsAddition(CampaignAddition):
+    """The option ``--for-claims``."""
+
+    name: str = "claims"
+
+    def needed(self, whole: Experiment, at_scale: Experiment) -> NeededTrials:
+        """Return the trials that the claims of an experiment need."""
+        return of(whole, at_scale)
+
+
+ADDITION = ClaimsAddition()

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import click
 
-from httpbed.cli.checked_path import CAMPAIGN
 from httpbed.cli.echo import echo
-from httpbed.cli.json_option import json_option
+from httpbed.cli.options import CAMPAIGN, json_option
 from httpbed.cli.verb import verb
 
 
@@ -36,18 +34,14 @@ def command(*, directories: tuple[Path, ...], file: Path | None, as_json: bool) 
     """
     # Reading and judging take half a second to import, which --help need not wait for.
     from httpbed.addons.claims import claims_report as claims  # noqa: PLC0415
-    from httpbed.addons.claims import judging  # noqa: PLC0415
-    from httpbed.addons.conformance import sender_records  # noqa: PLC0415
-    from httpbed.cli import campaign_folders, later_tables  # noqa: PLC0415
+    from httpbed.addons.claims import judging, later_claims  # noqa: PLC0415
+    from httpbed.cli import campaign_folders  # noqa: PLC0415
     from httpbed.report import terminal  # noqa: PLC0415
 
-    campaigns = [
-        replace(one, manifest=sender_records.refreshed(one.manifest))
-        for one in campaign_folders.read(directories)
-    ]
+    campaigns = campaign_folders.read(directories)
     found = [
         (results, judging.judge(results, stated, others), others)
-        for results, stated in later_tables.claims_of_each(campaigns, file)
+        for results, stated in later_claims.claims_of_each(campaigns, file)
         for others in [[one for one in campaigns if one is not results]]
     ]
     if as_json:

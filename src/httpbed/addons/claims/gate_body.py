@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from httpbed.addons.claims import judging, regression
 from httpbed.addons.claims.gate_verb import MARGIN
 from httpbed.addons.claims.judging import JudgedClaim
 from httpbed.addons.claims.regression import GateVerdict, TreatmentChange
-from httpbed.addons.conformance import sender_records
 from httpbed.base import units
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.cli import campaign_folders
@@ -40,7 +38,6 @@ def run(
 ) -> None:
     """Compare the campaign in DIR with a BASELINE campaign, and exit with 1 on a regression."""
     old, now = campaign_folders.read((baseline, campaign))
-    now = replace(now, manifest=sender_records.refreshed(now.manifest))
     _require_shared_treatments(old, now)
     judged = judging.judge(now) if _stated(now) else ()
     metric_name = metric or findings.default_metric(now)

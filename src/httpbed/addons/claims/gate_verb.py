@@ -7,9 +7,7 @@ from pathlib import Path
 import click
 
 from httpbed.base import units
-from httpbed.cli.checked_path import CAMPAIGN
-from httpbed.cli.json_option import json_option
-from httpbed.cli.one_of import OneOf
+from httpbed.cli.options import CAMPAIGN, OneOf, json_option
 from httpbed.cli.verb import verb
 from httpbed.experiment.metric import METRICS
 

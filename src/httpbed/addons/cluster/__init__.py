@@ -28,6 +28,7 @@ ADDON = Addon(
         ),
     ),
     provides={
+        "additions to campaigns": ("httpbed.addons.cluster.cluster_run:ADDITION",),
         "report sections": ("httpbed.addons.cluster.machines_report:SECTION",),
         "report notes": ("httpbed.addons.cluster.machines_report:NOTES",),
     },

@@ -32,7 +32,8 @@ from httpbed.campaign.admission import Admission
 from httpbed.campaign.executor import Work
 from httpbed.campaign.parallelism import Parallelism
 from httpbed.campaign.preparation import LoadedExperiment, load
-from httpbed.campaign.run import Prepared, RunOptions
+from httpbed.campaign.run import Prepared
+from httpbed.campaign.settings import RunSettings
 from httpbed.programs import catalog as catalogs
 from httpbed.store import campaign as campaigns
 from httpbed.store import layout, resume
@@ -72,7 +73,7 @@ def run(request: BlockRequest, folder: Path, slots: int) -> BlockEnd:
         return BlockEnd(kind="refused", reason=_reason(error))
     try:
         jobs = parallel(request.selection.jobs, slots)
-        campaign = _executed(ready, work, folder / "campaign", jobs, request.selection.wait_s)
+        campaign = _executed(ready, work, folder / "campaign", jobs)
         found = [packed(campaign.directory, place, folder) for place in _places(campaign)]
     except (ConfigError, HostError, OSError) as error:
         return BlockEnd(kind="failed", reason=_reason(error))
@@ -100,7 +101,7 @@ def prepared(request: BlockRequest) -> tuple[Prepared, list[Work]]:
     )
     work = wanted(request, loaded)
     capability.require(loaded, chosen.backend)
-    options = RunOptions(chosen.backend, chosen.command, frozenset(chosen.keep))
+    options = RunSettings(chosen.backend, chosen.command, frozenset(chosen.keep))
     ready = campaign_run.prepare(loaded, catalog, options, say=_say)
     require_same_programs(request.manifest, ready.manifest)
     standing = link_certificate.standing(loaded, chosen.backend)
@@ -161,9 +162,7 @@ def parallel(jobs: int | None, slots: int) -> Parallelism:
     return parallelism.adapted(processes=slots) if jobs is None else Parallelism(jobs)
 
 
-def _executed(
-    ready: Prepared, work: list[Work], directory: Path, jobs: Parallelism, wait_s: float
-) -> Campaign:
+def _executed(ready: Prepared, work: list[Work], directory: Path, jobs: Parallelism) -> Campaign:
     design = [trial for trial, _ in work]
     files = {key: file.path for key, file in ready.setup.files.items()}
     text = ready.loaded.text
@@ -176,7 +175,6 @@ def _executed(
             admission=Admission(jobs),
             tell=lambda _: None,
             say=_say,
-            wait_s=wait_s,
         )
         asyncio.run(running)
         return campaign

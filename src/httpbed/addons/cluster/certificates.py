@@ -65,7 +65,7 @@ def make(folder: Path, now: datetime) -> datetime:
     Raises:
         ConfigError: The folder exists, or cannot be made.
     """
-    from httpbed.trial import tls_signing  # noqa: PLC0415 - see above
+    from httpbed.trial import tls_signing
 
     until = now + VALID
     made = tls_signing.member((now - timedelta(days=1), until))
@@ -92,7 +92,7 @@ def require(folder: Path, now: datetime) -> None:
     Raises:
         HostError: It has none, others can read or change it, or it is not valid.
     """
-    from httpbed.trial import tls_signing  # noqa: PLC0415 - see above
+    from httpbed.trial import tls_signing
 
     if not folder.exists():
         raise HostError(f"{folder} has no certificates of a cluster", _MAKE)

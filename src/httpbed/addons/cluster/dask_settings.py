@@ -26,7 +26,7 @@ def apply(scheduler: Scheduler | None = None) -> None:
             "distributed.admin.tick.limit": "1h",
         }
     )
-    import distributed  # noqa: PLC0415, F401 - sets up loggers, which follow
+    import distributed  # noqa: F401 - sets up loggers, which follow
 
     for name in [one for one in logging.root.manager.loggerDict if one.startswith("distributed")]:
         logging.getLogger(name).setLevel(logging.CRITICAL)

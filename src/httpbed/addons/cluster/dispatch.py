@@ -25,7 +25,6 @@ from typing import Any, BinaryIO, Protocol
 from httpbed.addons.cluster import attempt_archive
 from httpbed.addons.cluster import workers as fitness
 from httpbed.addons.cluster.block_queue import BlockQueue, PendingBlock
-from httpbed.addons.cluster.machine_log import LOST, RETURNED
 from httpbed.addons.cluster.messages import (
     BlockEnd,
     BlockRequest,
@@ -43,6 +42,7 @@ from httpbed.campaign.interruption import Interruption
 from httpbed.campaign.progress import AttemptProgress
 from httpbed.campaign.stopping import Stopping
 from httpbed.experiment.trial import Attempt, Trial
+from httpbed.store.machine_log import LOST, RETURNED
 from httpbed.trial.verdict import AttemptId
 
 MOST_LOSSES = 3

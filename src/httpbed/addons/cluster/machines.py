@@ -15,12 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from httpbed.addons.cluster import machine_log
 from httpbed.results.comparison import EQUAL_MARGIN
 from httpbed.results.estimate import Interval, median_interval
 from httpbed.results.findings import Findings
 from httpbed.results.sample import Sample
-from httpbed.store import resume, sources
+from httpbed.store import machine_log, resume, sources
 from httpbed.store.layout import MACHINE_LINES, SOURCES
 from httpbed.store.results import Results
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from httpbed.addons.cluster import machine_log, machines
+from httpbed.addons.cluster import machines
 from httpbed.addons.cluster.machines import MachineShare
 from httpbed.report.document import (
     NoteMaker,
@@ -17,6 +17,7 @@ from httpbed.report.document import (
 from httpbed.report.phrasing import DASH, listed, ratio_interval, ratio_number, title
 from httpbed.report.remark import few
 from httpbed.results.findings import Findings
+from httpbed.store import machine_log
 from httpbed.store.layout import MACHINE_LINES
 from httpbed.store.results import Results
 

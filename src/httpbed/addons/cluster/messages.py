@@ -89,7 +89,6 @@ class RunSelection(Value):
     """Whether the machine's certificate has to cover the links."""
     jobs: int | None = None
     """Trials of a block side by side; None: as many as the machine carries."""
-    wait_s: float = 0.0
     command: str = ""
 
 

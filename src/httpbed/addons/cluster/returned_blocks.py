@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from httpbed.addons.cluster import attempt_archive, machine_log
+from httpbed.addons.cluster import attempt_archive
 from httpbed.addons.cluster.messages import BlockEnd, PackedAttempt
 from httpbed.addons.cluster.workers import ConnectedWorker, UselessError
 from httpbed.campaign.executor import MOST_RETRIES, Work
 from httpbed.experiment.trial import Attempt, Record, Trial
-from httpbed.store import attempts, finished, layout
+from httpbed.store import attempts, finished, layout, machine_log
 from httpbed.store.campaign import Campaign
 from httpbed.store.damage import Damage
 from httpbed.trial import verdict

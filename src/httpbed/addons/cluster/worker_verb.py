@@ -17,8 +17,8 @@ from httpbed.addons.cluster.cluster_option import (
     without_tls_option,
 )
 from httpbed.base.errors import ConfigError, Mistake
+from httpbed.cli.options import WholeNumber
 from httpbed.cli.verb import verb
-from httpbed.cli.whole_number import WholeNumber
 
 MOST_SLOTS = 64
 
@@ -80,12 +80,12 @@ def command(
         reason = "is missing" if address is None else "is not for --init"
         raise ConfigError([Mistake(SchedulerAddress.name, reason, remedy)])
     require_dask()
-    from httpbed.addons.cluster import worker_body as body  # noqa: PLC0415 - not for --help
+    from httpbed.addons.cluster import worker_body as body
 
     if address is None:
         body.make_certificates((certificates or default_folder()).absolute())
         return
-    from httpbed.addons.cluster.worker_service import WorkerOptions  # noqa: PLC0415 - as above
+    from httpbed.addons.cluster.worker_service import WorkerOptions
 
     there = scheduler(address, certificates, without_tls)
     body.run(WorkerOptions(there, name, slots, host), as_json=as_json)

@@ -13,15 +13,11 @@ from httpbed.addons.compare.options import OPTIONS, CommandLine
 from httpbed.base.clock import Clock
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.machine import backend
-from httpbed.campaign import capability
 from httpbed.campaign.parallelism import Parallelism
-from httpbed.campaign.preparation import LoadedExperiment
-from httpbed.cli import completion, experiment_argument, run
+from httpbed.cli import experiment_argument, options, run
 from httpbed.cli.echo import echo
-from httpbed.cli.jobs import jobs_option
-from httpbed.cli.run import RunFlags
+from httpbed.cli.experiment_argument import jobs_option
 from httpbed.cli.verb import verb
-from httpbed.programs.catalog import Catalog
 
 
 def _options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -36,7 +32,7 @@ def _options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @verb("compare")
 @click.argument(
-    "clients", nargs=-1, required=True, metavar="CLIENT...", shell_complete=completion.clients
+    "clients", nargs=-1, required=True, metavar="CLIENT...", shell_complete=options.complete_clients
 )
 @_options
 @click.option(
@@ -63,7 +59,7 @@ def _options(function: Callable[..., Any]) -> Callable[..., Any]:
 @experiment_argument.against_option
 @click.option("--dry-run", is_flag=True, help="Print the experiment file and run nothing.")
 @experiment_argument.recipes_option
-@experiment_argument.json_option
+@options.json_option
 @click.pass_context
 def command(
     context: click.Context,
@@ -107,24 +103,12 @@ def command(
     loaded = compared.loaded
     for one in compared.skipped:
         echo(f"not run: {one}", err=True)
-    experiment_argument.print_gaps(loaded, catalog, keep)
     if dry_run:
+        experiment_argument.print_gaps(loaded, catalog, keep)
         echo(loaded.text, nl=False)
         return
-    options = RunFlags(jobs=jobs, keep=keep, backend=backend.choose(None))
-    context.exit(_carry_out(loaded, catalog, output, options, as_json=as_json))
-
-
-def _carry_out(
-    loaded: LoadedExperiment,
-    catalog: Catalog,
-    output: Path | None,
-    options: RunFlags,
-    *,
-    as_json: bool,
-) -> int:
-    capability.require(loaded, options.backend)
+    chosen = run.settings(backend.choose(None), jobs=jobs, keep=keep)
     directory = output or Path(loaded.experiment.name)
-    code = run.carry_out(loaded, catalog, directory, options, as_json=as_json)
+    code = run.carry_out(loaded, catalog, directory, chosen, as_json=as_json)
     echo(f"experiment file: {directory / 'experiment.toml'}", err=True)
-    return code
+    context.exit(code)

@@ -18,6 +18,8 @@ ADDON = Addon(
         ),
     ),
     provides={
+        "additions to campaigns": ("httpbed.addons.conformance.senders:ADDITION",),
+        "records of manifests": ("httpbed.addons.conformance.sender_records:RECORDS",),
         "report notes": (
             "httpbed.addons.conformance.senders_report:FAILED",
             "httpbed.addons.conformance.senders_report:UNTESTED",

@@ -24,13 +24,12 @@ from httpbed.base.clock import Clock
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.machine import backend, scratch
 from httpbed.campaign.preparation import LoadedExperiment
-from httpbed.campaign.run import RunOptions
-from httpbed.cli import completion, experiment_argument
+from httpbed.campaign.settings import RunSettings
+from httpbed.cli import experiment_argument, options
 from httpbed.cli.echo import command_line, echo, say
-from httpbed.cli.one_of import OneOf
+from httpbed.cli.options import OneOf, WholeNumber
 from httpbed.cli.progress import Reporter
 from httpbed.cli.verb import verb
-from httpbed.cli.whole_number import WholeNumber
 from httpbed.experiment.roles import HttpVersion
 from httpbed.programs.catalog import Catalog
 from httpbed.store import campaign as campaigns
@@ -44,7 +43,7 @@ RECORD = "conformance.json"
 
 
 @verb("conformance")
-@click.argument("implementation", required=False, shell_complete=completion.programs)
+@click.argument("implementation", required=False, shell_complete=options.complete_programs)
 @click.option(
     "--campaign",
     type=click.Path(path_type=Path),
@@ -102,7 +101,7 @@ RECORD = "conformance.json"
     help="Keep the evidence: a campaign with every packet's times and fate, an HTML report, JSON.",
 )
 @experiment_argument.recipes_option
-@experiment_argument.json_option
+@options.json_option
 @click.pass_context
 def command(
     context: click.Context,
@@ -262,7 +261,7 @@ def _compete(senders: list[Sender], catalog: Catalog, options: ConformanceOption
             loaded,
             folder,
             catalog=catalog,
-            options=RunOptions(backend.choose(None), command_line(), packet_log=True),
+            options=RunSettings(backend.choose(None), command_line(), packet_log=True),
             tell=reporter.report,
             say=say,
         )

@@ -16,6 +16,7 @@ from typing import Any
 from httpbed.addons.conformance.sender import SCALES, SCHEMA, Scale, SenderKey
 from httpbed.base import atomic_record as records
 from httpbed.base import folders
+from httpbed.store.manifest_form import ManifestRecords
 
 
 def folder() -> Path:
@@ -77,3 +78,6 @@ def refreshed(manifest: Mapping[str, Any]) -> dict[str, Any]:
 def _refreshed(sender: Mapping[str, Any]) -> dict[str, Any]:
     now = standing(SenderKey.from_json(sender["sender"]))
     return {**sender, **now} if now["passed"] is not None else dict(sender)
+
+
+RECORDS = ManifestRecords("senders", "senders", refreshed)

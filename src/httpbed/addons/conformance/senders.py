@@ -5,11 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from httpbed.addons.conformance import sender_records
 from httpbed.addons.conformance.sender import SenderKey
 from httpbed.addons.virtual import guest_kernel
+from httpbed.campaign.addition import CampaignAddition
+from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.campaign.settings import RunSettings
 from httpbed.experiment.roles import HttpVersion, Role, Transport, transport_below
 from httpbed.experiment.scenario import Scenario
 from httpbed.programs.catalog import Catalog
@@ -73,3 +77,24 @@ def standings(
             testable = recipe.name not in ends
             details[one] = {"set": dict(role.knobs), "chosen": chosen, "testable": testable}
     return [sender_records.standing(one) | known for one, known in details.items()]
+
+
+@dataclass(frozen=True)
+class SendersAddition(CampaignAddition):
+    """Every campaign says how each of its senders did in its conformance test."""
+
+    name: str = "conformance"
+
+    def describe(
+        self,
+        manifest: dict[str, Any],
+        loaded: LoadedExperiment,
+        catalog: Catalog,
+        settings: RunSettings,
+    ) -> None:
+        """List the campaign's senders."""
+        del settings
+        manifest["senders"] = standings(loaded.scenarios(), catalog, manifest)
+
+
+ADDITION = SendersAddition()

@@ -40,7 +40,7 @@ from httpbed.campaign import run as campaign_run
 from httpbed.campaign.parallelism import ONE, Parallelism
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.campaign.progress import AttemptProgress
-from httpbed.campaign.run import RunOptions
+from httpbed.campaign.settings import RunSettings
 from httpbed.experiment import check
 from httpbed.experiment.trial import Attempt, Check
 from httpbed.programs.catalog import Catalog
@@ -108,7 +108,7 @@ def run(test: ConformanceTest, folder: Path, *, tell: Tell, say: Say) -> Judgeme
         HostError: This machine cannot run the test.
     """
     campaign_run.require_place(test.loaded, folder)
-    options = RunOptions(test.backend, test.command, packet_log=True)
+    options = RunSettings(test.backend, test.command, packet_log=True)
     ready = campaign_run.prepare(test.loaded, test.catalog, options, say=say)
     with campaign_run.opened(ready, folder, jobs=Parallelism(test.jobs), say=say) as work:
         work.finish(tell=tell, retries=RETRIES)
@@ -182,7 +182,7 @@ def compete(  # noqa: PLR0913 - all but the first three are keywords
     folder: Path,
     *,
     catalog: Catalog,
-    options: RunOptions,
+    options: RunSettings,
     tell: Tell,
     say: Say,
 ) -> Competition:

@@ -8,4 +8,8 @@ from __future__ import annotations
 
 from httpbed.base.addon import Addon
 
-ADDON = Addon()
+ADDON = Addon(
+    provides={
+        "exports": ("httpbed.addons.dataset.dataset_export:EXPORT",),
+    },
+)

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from httpbed.addons.cluster import machine_log
 from httpbed.addons.dataset.column import Cell, Cells, DatasetColumn, described, place, plain
 from httpbed.experiment.check import CHECK_BY_ID
 from httpbed.experiment.experiment import Experiment
@@ -15,7 +14,7 @@ from httpbed.experiment.impairments.descriptor import FeatureKind
 from httpbed.experiment.machine import MachineFacts
 from httpbed.experiment.metric import METRICS
 from httpbed.experiment.trial import Attempt, Outcome, Trial
-from httpbed.store import sources
+from httpbed.store import machine_log, sources
 from httpbed.store.layout import MACHINE_LINES
 
 MANIFEST, TRIAL = "manifest", "trial record"

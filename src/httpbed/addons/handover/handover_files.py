@@ -1,26 +1,22 @@
-"""The files of an attempt with hand-overs: deliveries and events.
+"""The deliveries of an attempt with hand-overs.
 
 ``deliveries.tsv`` contains the IP bytes that each of the client's links delivered in each
 millisecond since the emulator's start (columns ``bin``, ``link``, ``bytes``; without empty bins).
 Its first line has the time of the client's first packet. It also counts packets to an interface
-without an address, which the kernel drops; :func:`received` leaves them out. ``handovers.json``
-has a :class:`~httpbed.experiment.handover.HandoverEvent` for each hand-over.
+without an address, which the kernel drops; :func:`received` leaves them out.
+``handovers.json`` is the store's (:mod:`httpbed.store.attempts`).
 """
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
-
-from pydantic import ValidationError
+from typing import NamedTuple
 
 from httpbed.experiment.handover import HandoverEvent
 
 DELIVERIES = "deliveries.tsv"
-HANDOVERS = "handovers.json"
 BIN_S = 1e-3
 _COLUMNS = ("bin", "link", "bytes")
 _ORIGIN = "# origin_ms: "
@@ -98,25 +94,3 @@ def absences(
             back = float("inf") if one.back_s is None else origin + one.back_s / BIN_S
             found.setdefault(one.left, []).append((origin + one.gone_s / BIN_S, back))
     return {link: sorted(spans) for link, spans in found.items()}
-
-
-def events_text(events: Iterable[HandoverEvent]) -> str:
-    """Return the text of :data:`HANDOVERS`."""
-    return json.dumps([one.model_dump(by_alias=True) for one in events], indent=1) + "\n"
-
-
-def read_events(text: str) -> list[HandoverEvent]:
-    """Parse :data:`HANDOVERS`; invalid events are left out."""
-    try:
-        events = json.loads(text or "[]")
-    except (ValueError, RecursionError):
-        return []
-    return list(_events(events if isinstance(events, list) else []))
-
-
-def _events(items: Iterable[Any]) -> Iterator[HandoverEvent]:
-    for one in items:
-        try:
-            yield HandoverEvent.model_validate(one)
-        except ValidationError:
-            continue

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from httpbed.addons.handover import handover_files
-from httpbed.addons.handover.handover_files import HANDOVERS
 from httpbed.experiment.handover import MIGRATED, OVER_BEFORE, HandoverEvent, HandoverKind
 from httpbed.experiment.metric import METRICS
 from httpbed.experiment.roles import Retry
@@ -18,6 +16,7 @@ from httpbed.results.estimate import Estimate, estimate
 from httpbed.results.findings import Extension, Findings, Row
 from httpbed.results.sample import by_treatment, of_trials, samples, scenario
 from httpbed.store import artifacts, layout
+from httpbed.store.attempts import HANDOVERS, read_events
 from httpbed.store.results import Results
 
 TABLED = tuple(metric for metric in METRICS.values() if metric.handover_column)
@@ -142,7 +141,7 @@ def _total(
 def of_attempt(results: Results, row: Mapping[str, Any]) -> tuple[HandoverEvent, ...]:
     """Read one attempt's hand-overs."""
     left = layout.artifacts(results.directory, row["block"], row["trial"], row["attempt"])
-    return tuple(handover_files.read_events(artifacts.text(left.parent / HANDOVERS)))
+    return tuple(read_events(artifacts.text(left.parent / HANDOVERS)))
 
 
 def has_handovers(findings: Findings) -> bool:

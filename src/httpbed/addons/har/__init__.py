@@ -9,9 +9,12 @@ from __future__ import annotations
 from httpbed.base.addon import Addon, Verb
 
 ADDON = Addon(
+    provides={
+        "exports": ("httpbed.addons.har.import_verb:EXPORT",),
+    },
     verbs=(
         Verb(
-            "import",
+            "pages import",
             "Turn HAR files into observations, and audit claims on them.",
             "read",
             "httpbed.addons.har.import_verb",

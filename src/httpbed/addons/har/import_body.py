@@ -1,4 +1,4 @@
-"""What ``httpbed import`` does."""
+"""What ``httpbed pages import`` does."""
 
 from __future__ import annotations
 

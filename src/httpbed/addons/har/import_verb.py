@@ -1,29 +1,40 @@
-"""``httpbed import``: turn measurements of other tools into observations."""
+"""``httpbed pages import``: turn measurements of other tools into observations."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from httpbed.cli import export_kinds
-from httpbed.cli.json_option import json_option
-from httpbed.cli.one_of import OneOf
-from httpbed.cli.verb import verb_group
+from httpbed.cli.exports import TABLES, Export
+from httpbed.cli.options import OneOf, json_option
+from httpbed.cli.verb import verb
+
+if TYPE_CHECKING:  # slow, and not for --help
+    from httpbed.store.results import Results
 
 AUDIT, OBSERVATIONS = "audit.json", "observations"
 
 
-@verb_group("import")
-def command() -> None:
-    """Turn measurements of other tools into observations.
+def _write(campaigns: Sequence[Results], kind: str, folder: Path) -> Iterator[str]:
+    from httpbed.addons.har import loads_export
 
-    Use it to compare published or own measurements with a campaign's, and to test whether their
-    labels are true.
-    """
+    (results,) = campaigns
+    yield from loads_export.write(results, kind, folder)
 
 
-@command.command("har")
+EXPORT = Export(
+    name="loads",
+    help="har: each page load as HAR 1.2. cdp-json: its requests as in CDP.",
+    what="a file per page load",
+    formats=("har", "cdp-json"),
+    write=_write,
+)
+
+
+@verb("import")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--claim",
@@ -43,14 +54,14 @@ def command() -> None:
 @click.option(
     "--format",
     "kind",
-    type=OneOf(export_kinds.TABLES),
+    type=OneOf(TABLES),
     default="csv",
     show_default=True,
     help=f"Format of the {OBSERVATIONS}.",
 )
 @json_option
 @click.pass_context
-def har(
+def command(
     context: click.Context,
     *,
     files: tuple[Path, ...],
@@ -61,12 +72,14 @@ def har(
 ) -> None:
     """Read HAR FILES of any tool; print the page metrics and the audit of each load.
 
-    Use it on files of Chrome, Firefox, WebPageTest, chrome-har-capturer or httpbed. For each claim
-    the audit reports whether a file supports it, contradicts it, or allows no verdict. It checks
-    HTTP versions, responses faster than a round trip, periods above the rate, and cache hits.
+    Use it to compare published or own measurements with a campaign's, and to test whether their
+    labels are true, on files of Chrome, Firefox, WebPageTest, chrome-har-capturer or httpbed. For
+    each claim the audit reports whether a file supports it, contradicts it, or allows no
+    verdict. It checks HTTP versions, responses faster than a round trip, periods above the
+    rate, and cache hits.
 
     Exit codes: 0 nothing is contradicted; 1 something is; 2 usage, or a file with mistakes.
     """
-    from httpbed.addons.har import import_body as body  # noqa: PLC0415 - not for --help
+    from httpbed.addons.har import import_body as body
 
     body.run(context, files=files, claims=claims, output=output, kind=kind, as_json=as_json)

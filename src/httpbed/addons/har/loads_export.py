@@ -19,11 +19,11 @@ from httpbed.base import untrusted_files, whole_file
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.base.user_file import Kind
 from httpbed.cli import output_file
-from httpbed.cli.export_kinds import CDP_JSON, HAR
 from httpbed.results import attempts
 from httpbed.store import layout
 from httpbed.store.results import Results
 
+HAR, CDP_JSON = "har", "cdp-json"
 LOAD, NET_LOG = "load.json", "net-log.json"
 _KINDS = {
     HAR: Kind(

@@ -6,6 +6,15 @@ Start at ``pairings``, then ``session``, which runs them; ``table`` writes the r
 
 from __future__ import annotations
 
-from httpbed.base.addon import Addon
+from httpbed.base.addon import Addon, Verb
 
-ADDON = Addon()
+ADDON = Addon(
+    verbs=(
+        Verb(
+            "recipes check",
+            "Run programs in every role and HTTP version that their recipes declare.",
+            "set up",
+            "httpbed.addons.interop.check_verb",
+        ),
+    ),
+)

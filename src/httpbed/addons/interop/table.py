@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from httpbed.cli.echo import aligned
+
 if TYPE_CHECKING:  # it imports what runs trials, and lists of programs need none of it
     from httpbed.addons.interop.session import CheckedProgram, InteropResult, PairingResult
 
@@ -110,14 +112,6 @@ def _matrix(results: Sequence[PairingResult]) -> Iterator[str]:
         for client in clients
     ]
     yield from aligned([["client", "HTTP", *servers], *rows])
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield rows as lines with aligned columns."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        words = (word.ljust(width) for word, width in zip(row, widths, strict=True))
-        yield ("  " + "  ".join(words)).rstrip()
 
 
 def _failures(result: InteropResult) -> Iterator[str]:

@@ -10,8 +10,7 @@ import click
 from httpbed.addons.link import options
 from httpbed.base.clock import Clock
 from httpbed.bed.machine.backend import Backend
-from httpbed.cli import completion
-from httpbed.cli.one_of import OneOf
+from httpbed.cli.options import OneOf, complete_profiles
 from httpbed.cli.verb import verb
 from httpbed.experiment.impairments.registry import OPTIONS
 
@@ -49,7 +48,7 @@ def _impairments(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--profile",
     metavar="NAME",
-    shell_complete=completion.profiles,
+    shell_complete=complete_profiles,
     help="A known network; options override it.",
 )
 @click.option(

@@ -1,11 +1,18 @@
 """A campaign under way: its status as a document, on a terminal, and on a local page.
 
-Not here: what a status says (``analysis/status``) and the process beside a run (``cli/watcher``).
+Not here: what a status says (``analysis/status``).
 Start at ``watch``, which yields documents; ``terminal`` and ``server`` show them.
 """
 
 from __future__ import annotations
 
-from httpbed.base.addon import Addon
+from httpbed.base.addon import Addon, Verb
 
-ADDON = Addon()
+ADDON = Addon(
+    provides={
+        "additions to campaigns": ("httpbed.addons.live.live_view:ADDITION",),
+    },
+    verbs=(
+        Verb("status", "Show how far a campaign is.", "read", "httpbed.addons.live.status_verb"),
+    ),
+)

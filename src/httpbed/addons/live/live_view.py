@@ -8,12 +8,15 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
 from httpbed.addons.live import serve_option
 from httpbed.bed.machine import idle
+from httpbed.campaign.addition import CampaignAddition, Display, Option, View
+from httpbed.campaign.settings import RunSettings
 from httpbed.cli.echo import say
 
 Show = Callable[[dict[str, Any]], None]
@@ -21,7 +24,7 @@ ENDS_S = 30.0
 """How long the process may take, after the run, to serve the last status and to end."""
 
 
-class LiveView:
+class LiveView(View):
     """The process beside a run; a context manager that waits for its end.
 
     Enter it before the campaign is opened: the process ends after the campaign is closed.
@@ -34,8 +37,14 @@ class LiveView:
         self._process: subprocess.Popen[str] | None = None
         self._reader: threading.Thread | None = None
 
-    def start(self, directory: Path, show: Show | None) -> None:
+    def start(self, directory: Path, display: Display) -> None:
         """Start to read an open campaign, if a terminal or a page shows it."""
+        from httpbed.addons.live import terminal
+
+        def show_it(status: dict[str, Any]) -> None:
+            display.show_status(status, terminal.beside_a_run(status, display.rows))
+
+        show: Show | None = show_it if display.is_live else None
         if show is None and self._listening is None:
             return
         if self._listening is not None:
@@ -98,3 +107,21 @@ def _pass_on(lines: IO[str], show: Show) -> None:
         for line in lines:
             if line.endswith("\n"):  # else the process was killed within it
                 show(json.loads(line))
+
+
+@dataclass(frozen=True)
+class LiveAddition(CampaignAddition):
+    """A run shows its status while it lasts: on the terminal, and with ``--serve`` on a page."""
+
+    name: str = "live"
+
+    def options(self) -> tuple[Option, ...]:
+        """Return the option ``--serve``."""
+        return (serve_option.serve_option,)
+
+    def view(self, settings: RunSettings) -> LiveView:
+        """Return the process beside the run."""
+        return LiveView(settings.added.get("port"))
+
+
+ADDITION = LiveAddition()

@@ -17,11 +17,11 @@ from typing import Any
 
 from httpbed.addons.live import server
 from httpbed.addons.live.document import document
-from httpbed.addons.live.growing import GrowingCampaign
 from httpbed.base.errors import ConfigError
 from httpbed.results import status
 from httpbed.results.findings import default_metric
 from httpbed.store import campaign_lock
+from httpbed.store.growing import GrowingCampaign
 
 SHARE = 0.01
 """Of a core, at most."""

@@ -29,7 +29,7 @@ def main(directory: str, descriptor: str = "") -> None:
     library_settings.apply()
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Imported at idle priority: statistics take a second of CPU time.
-    from httpbed.addons.live import watch  # noqa: PLC0415
+    from httpbed.addons.live import watch
 
     listening = socket.socket(fileno=int(descriptor)) if descriptor else None
     watch.follow(Path(directory), _tell, listening, os.environ.get(VARIABLE, ""))

@@ -17,7 +17,7 @@ ADDON = Addon(
             "httpbed.addons.pages.pages_verb",
         ),
         Verb(
-            "mirror",
+            "pages mirror",
             "Make your own page self-contained, so that experiments can load it.",
             "set up",
             "httpbed.addons.pages.mirror_verb",
@@ -25,6 +25,7 @@ ADDON = Addon(
     ),
     provides={
         "kinds of workload": ("httpbed.addons.pages.page:PageLoad",),
+        "additions to campaigns": ("httpbed.addons.pages.campaign_addition:ADDITION",),
         "additions to trials": ("httpbed.addons.pages.page_addition:ADDITION",),
         "findings": ("httpbed.addons.pages.page_metrics:EXTENSION",),
         "report sections": ("httpbed.addons.pages.report.section:SECTION",),

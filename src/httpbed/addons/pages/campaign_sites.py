@@ -20,6 +20,7 @@ from httpbed.addons.pages.sites import catalog
 from httpbed.addons.pages.sites.catalog import CachedSite
 from httpbed.addons.pages.sites.maker import Outline, Say
 from httpbed.base.errors import ConfigError, Mistake
+from httpbed.campaign.addition import NamedFiles
 from httpbed.experiment import parser
 from httpbed.experiment.document import replaced, scenario_document
 from httpbed.experiment.parser import ParsedExperiment
@@ -29,7 +30,7 @@ from httpbed.experiment.workload_kinds import parse as workload_of
 Path_ = tuple[str | int, ...]
 
 
-class Pages:
+class Pages(NamedFiles):
     """The pages of one experiment; each is read once."""
 
     def __init__(self, folder: Path) -> None:

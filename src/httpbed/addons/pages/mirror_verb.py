@@ -1,4 +1,4 @@
-"""``httpbed mirror``: make a user's page self-contained."""
+"""``httpbed pages mirror``: make a user's page self-contained."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import click
 
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.cli.echo import echo, say
-from httpbed.cli.experiment_argument import catalog, json_option, recipes_option
+from httpbed.cli.experiment_argument import catalog, recipes_option
+from httpbed.cli.options import WholeNumber, json_option
 from httpbed.cli.verb import verb
-from httpbed.cli.whole_number import WholeNumber
 
 
 @verb("mirror")

@@ -110,7 +110,7 @@ class SyntheticPage(KnownPage):
 
 
 class FolderPage(KnownPage):
-    """The user's own page, made self-contained by ``httpbed mirror``."""
+    """The user's own page, made self-contained by ``httpbed pages mirror``."""
 
     folder: str = Field(min_length=1)
     """The page's folder, relative to the experiment file."""

@@ -9,18 +9,24 @@ from typing import Any
 
 import click
 
-from httpbed.addons.interop import table
 from httpbed.addons.pages.page import NamedPage
 from httpbed.addons.pages.sites import catalog as sites
 from httpbed.addons.pages.sites import corpus
 from httpbed.base import folders
 from httpbed.base.errors import ConfigError, HostError, Mistake
-from httpbed.cli import completion, output_file
-from httpbed.cli.echo import echo, say
-from httpbed.cli.experiment_argument import catalog, json_option, recipes_option
+from httpbed.cli import options, output_file
+from httpbed.cli.echo import aligned, echo, say
+from httpbed.cli.experiment_argument import catalog, recipes_option
+from httpbed.cli.options import json_option
 from httpbed.cli.verb import verb_group
 
-_names = click.argument("names", nargs=-1, metavar="[PAGE]...", shell_complete=completion.pages)
+
+def _complete(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
+    del context, parameter
+    return options.beginning(sites.names(), typed)
+
+
+_names = click.argument("names", nargs=-1, metavar="[PAGE]...", shell_complete=_complete)
 _UNABLE, _WRONG = 3, 1
 _SEED = 1
 """Seed of generated pages; pages of the corpus are the same for every seed."""
@@ -49,7 +55,7 @@ def command(context: click.Context, *, plot: Path | None, as_json: bool) -> None
         )
         return
     rows = [["page", "requests", "kB", "from", "groups"]]
-    for line in table.aligned(rows + [_row(name) for name in sites.names()]):
+    for line in aligned(rows + [_row(name) for name in sites.names()]):
         echo(line)
 
 

@@ -199,7 +199,7 @@ def read(folder: Path) -> Site:
             raise ConfigError([Mistake(place, "is too large for a site's list")])
         site = Site.model_validate_json((folder / SITE_FILE).read_bytes())
     except OSError as error:
-        remedy = "make the folder with httpbed mirror"
+        remedy = "make the folder with httpbed pages mirror"
         raise ConfigError([Mistake(place, f"cannot be read: {error.strerror}", remedy)]) from None
     except ValidationError as error:
         wrong = [

@@ -1,30 +1,52 @@
-"""What ``httpbed status`` does."""
+"""``httpbed status``: show how far a campaign is."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from rich.live import Live
-from rich.text import Text
+import click
 
-from httpbed.addons.live import serve_option, server, terminal, watch
-from httpbed.addons.live.terminal import Document
+from httpbed.addons.live import serve_option
 from httpbed.base.errors import ConfigError, Mistake
-from httpbed.bed.machine import idle
-from httpbed.cli.campaign_folders import named_twice
 from httpbed.cli.echo import echo, say
-from httpbed.report.terminal import Console, console, show
-from httpbed.store import campaign_lock
+from httpbed.cli.options import CAMPAIGN, json_option
+from httpbed.cli.verb import verb
 
+if TYPE_CHECKING:  # slow, and not for --help
+    from httpbed.report.terminal import Console
+
+Document = Mapping[str, Any]
 LINE_EVERY_S = 60.0
 """Between two lines of a watch that is not on a terminal."""
 
 
-def run(*, directories: Sequence[Path], watches: bool, port: int | None, as_json: bool) -> None:
-    """Show how far campaigns are, once, during a run, or on a page."""
+@verb("status")
+@click.argument("directories", metavar="DIR...", type=CAMPAIGN, nargs=-1, required=True)
+@click.option(
+    "--watch", "watches", is_flag=True, help="Show it again after each change, until the run ends."
+)
+@serve_option.serve_option
+@json_option
+def command(
+    *, directories: tuple[Path, ...], watches: bool, port: int | None, as_json: bool
+) -> None:
+    """Show how far campaigns are, why trials failed, and the estimates so far.
+
+    Use it during a run, from another terminal, or to see whether a campaign is complete. It names
+    attempts whose trial.json, observations or hand-overs differ from their digests; they count as
+    missing. During a run it works at idle priority. With --watch it uses at most 1 % of a core, and
+    --json prints a line for each change.
+    """
+    from httpbed.addons.live import watch
+    from httpbed.bed.machine import idle
+    from httpbed.cli.campaign_folders import named_twice
+    from httpbed.report.terminal import console
+    from httpbed.store import campaign_lock
+
     if any(map(campaign_lock.is_held, directories)):
         idle.become_idle()
     mistakes = [*named_twice(directories)]
@@ -45,6 +67,8 @@ def run(*, directories: Sequence[Path], watches: bool, port: int | None, as_json
 
 def _read(directories: Sequence[Path], mistakes: list[Mistake]) -> list[Document]:
     """Read every campaign; raise ConfigError with the mistakes of all."""
+    from httpbed.addons.live import watch
+
     found = list[Document]()
     for directory in dict.fromkeys(directories):
         try:
@@ -61,6 +85,8 @@ def _show(documents: Sequence[Document], *, as_json: bool) -> None:
         for one in documents:
             echo(json.dumps(one))
         return
+    from httpbed.report.terminal import console
+
     for number, one in enumerate(documents):
         if number:
             echo()
@@ -69,12 +95,21 @@ def _show(documents: Sequence[Document], *, as_json: bool) -> None:
 
 def _print(document: Document, out: Console) -> None:
     """Print a status; its first line is one line in a pipe, for scripts."""
+    from rich.text import Text
+
+    from httpbed.addons.live import terminal
+    from httpbed.report.terminal import show
+
     out.print(Text(terminal.heading(document)), soft_wrap=not out.is_terminal)
     show(out, [terminal.details(document)])
 
 
 def _serve(directory: Path, port: int, *, as_json: bool) -> None:
     """Serve the page until the user interrupts it, whatever runs begin and end."""
+    from httpbed.addons.live import server, watch
+    from httpbed.bed.machine import idle
+    from httpbed.store import campaign_lock
+
     listening, secret = serve_option.listen(port), serve_option.new_secret()
     with server.serving(listening, secret) as serving:
         say(f"live: {serve_option.address(listening, secret)}")
@@ -90,6 +125,11 @@ def _serve(directory: Path, port: int, *, as_json: bool) -> None:
 
 def _watch(directory: Path, out: Console) -> None:
     """Show the status again after each change; off a terminal, a line at most every minute."""
+    from rich.live import Live
+    from rich.text import Text
+
+    from httpbed.addons.live import terminal, watch
+
     last: Document = {}
     printed_s = -LINE_EVERY_S
     with Live(console=out, auto_refresh=False, transient=True) as live:

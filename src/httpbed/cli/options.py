@@ -1,0 +1,138 @@
+"""Options, types of values and completions that verbs share; nothing here imports slow libraries.
+
+Options about an experiment are in :mod:`httpbed.cli.experiment_argument`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from httpbed.base.errors import ConfigError, Mistake, RejectedValueError
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
+_FEW = 8
+"""So many words are listed when none is similar."""
+_VERY_SIMILAR = 0.75
+"""Two words are suggested if both are as similar as this; else the most similar one."""
+
+
+class OneOf(click.Choice[str]):
+    """One of the known words."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the word; reject an unknown one with similar words, or the first few."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            words = list(map(str, self.choices))
+            remedy = suggestion(str(value), words) or _first(words)
+            raise RejectedValueError(f"{value!r} is unknown", remedy) from None
+
+
+def _first(words: Sequence[str]) -> str:
+    rest = " ..." if len(words) > _FEW else ""
+    return f"known: {', '.join(words[:_FEW])}{rest}"
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """Return the question whether a similar known word is meant; empty if none is similar."""
+    words = list(known)
+    close = difflib.get_close_matches(word, words, 2, _VERY_SIMILAR)
+    close = close or difflib.get_close_matches(word, words, 1)
+    return f"did you mean {' or '.join(close)}?" if close else ""
+
+
+class WholeNumber(click.IntRange):
+    """A whole number from ``least`` to ``most``; errors say what is accepted."""
+
+    name = "N"
+
+    def __init__(self, least: int, most: int) -> None:
+        super().__init__(least, most)
+        self._accepted = f"write a whole number from {least} to {most}"
+        self._bounds = (least, most)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the number; reject anything else."""
+        del param, ctx
+        least, most = self._bounds
+        try:
+            number = int(value)
+        except ValueError:
+            raise RejectedValueError(f"{value!r} is not a whole number", self._accepted) from None
+        if number < least:
+            raise RejectedValueError(f"{number} is below {least}", self._accepted)
+        if number > most:
+            raise RejectedValueError(f"{number} is above {most}", self._accepted)
+        return number
+
+
+Check = Callable[[Path, click.Context], object]
+"""Reads the path; raises ConfigError."""
+
+
+class CheckedPath(click.Path):
+    """A path that a verb reads."""
+
+    def __init__(self, check: Check) -> None:
+        super().__init__(path_type=Path)
+        self._check = check
+
+    def mistakes(self, path: Path, context: click.Context) -> Sequence[Mistake]:
+        """Return what is wrong with what the path leads to."""
+        try:
+            self._check(path, context)
+        except ConfigError as error:
+            return error.mistakes
+        return ()
+
+
+def _open(path: Path, context: click.Context) -> None:
+    from httpbed.store import campaign
+
+    del context
+    campaign.open_existing(path).design()
+
+
+CAMPAIGN = CheckedPath(_open)
+"""A campaign's folder."""
+
+
+# Completion of names in a shell. Each function returns the known names that begin with what is
+# typed, and imports what it needs when a shell asks: once for each press of the tab key.
+
+
+def complete_profiles(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
+    """Return names of networks."""
+    del context, parameter
+    from httpbed.experiment import profiles as known
+
+    return beginning(known.all_profiles(), typed)
+
+
+def complete_programs(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
+    """Return names of implementations."""
+    del context, parameter
+    from httpbed.programs import catalog
+
+    return beginning(catalog.load().recipes, typed)
+
+
+def complete_clients(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
+    """Return clients with each of their HTTP versions, such as ``curl:h3``."""
+    del context, parameter
+    from httpbed.programs import catalog
+
+    recipes = [one for one in catalog.load().recipes.values() if "client" in one.roles]
+    words = [f"{one.name}:h{version[0]}" for one in recipes for version in one.http_versions]
+    return beginning(words, typed)
+
+
+def beginning(names: Iterable[str], typed: str) -> list[str]:
+    """Return the names that begin with what is typed, in order."""
+    return sorted(name for name in names if name.startswith(typed))
