@@ -16,7 +16,8 @@ from typing import Any
 
 from bench.speed_index import traces
 
-from httpbed.addons.pages.load import screenshots, speed_index
+from httpbed.addons.pages.load import (speed_index)
+from httpbed.addons.pages.load import speed_index
 from httpbed.addons.pages.load.speed_index import ProgressPoint
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -29,7 +30,7 @@ MOST_APART = 0.01
 def ours(file: Path) -> tuple[ProgressPoint, ...]:
     """Return the visual progress of a recorded trace."""
     return speed_index.visual_progress(
-        (at_s, speed_index.histogram(screenshots.pixels(picture)))
+        (at_s, speed_index.histogram(speed_index.pixels(picture)))
         for at_s, picture in traces.pictures(file)
     )
 

@@ -16,7 +16,7 @@ import pytest
 import archives
 import stored_campaigns
 from command_line import Command
-from httpbed.addons.har import loads, parser, writer
+from httpbed.addons.pages.har import loads, parser, writer
 from httpbed.addons.pages.load import driver_output as pages_reading
 from httpbed.addons.pages.load import net_log
 from httpbed.base.errors import visible_lines

@@ -31,7 +31,7 @@ def loader() -> BrowserLoader:
 
 def _mirrored(page: str, har: Path, loader: BrowserLoader) -> tuple[MirroredPage, list[str]]:
     said: list[str] = []
-    recorder = Recorder(catalog(), SHELL, 20, said.append)
+    recorder = Recorder(catalog(), SHELL, 60, said.append)
     return url.mirror(page, har, recorder, loader), said
 
 

@@ -12,10 +12,10 @@ import pytest
 
 import replays
 from hars import CDN, MAIN, MIXED, ODD, STATS, Said, har
-from httpbed.addons.har import parser, writer
-from httpbed.addons.har.entries import HarDocument, HarEntry
+from httpbed.addons.pages.har import parser, writer
+from httpbed.addons.pages.har.entries import HarDocument, HarEntry
 from httpbed.addons.pages.load import driver_output as loads
-from httpbed.addons.pages.sites.replay import selection, sizes
+from httpbed.addons.pages.sites.replay import bodies, selection
 from httpbed.experiment.trial import Record
 from real_runs import check
 
@@ -55,7 +55,7 @@ def exported(folder: Path) -> HarDocument:
 
 def told(entries: Iterable[HarEntry]) -> Counter[tuple[str, int, int]]:
     """Say of each entry what was asked, and status and length of the answer."""
-    return Counter((one.url, one.status, sizes.body_size(one).bytes) for one in entries)
+    return Counter((one.url, one.status, bodies.body_size(one).bytes) for one in entries)
 
 
 def recorded_order(entries: Sequence[HarEntry]) -> list[str]:
@@ -67,7 +67,7 @@ def test_three_origins_over_all_versions(tmp_path: Path) -> None:
     """Browser and nginx report the recorded status, headers, length, delay and order."""
     made = replays.stage(tmp_path, MIXED)
     recording = selection.choose(parser.read(har(MIXED).encode()), "site.har")
-    round_trips = sizes.round_trips_s([*recording.requests])
+    round_trips = bodies.round_trips_s([*recording.requests])
     for record in made.results(tmp_path / "campaign"):
         assert record.attempt.outcome.kind == "completed", record.attempt.outcome
         folder = artifacts(tmp_path / "campaign", record)
@@ -81,11 +81,11 @@ def test_three_origins_over_all_versions(tmp_path: Path) -> None:
         statuses = [one.status for one in again.entries if one.path == "/t?e=1"]
         assert statuses == [204, 500]
         for one in recording.requests:
-            least = sizes.delay_s(one.entry, round_trips[one.host])
+            least = bodies.delay_s(one.entry, round_trips[one.host])
             waits = [two.timings.wait for two in again.entries if two.url == one.entry.url]
             assert all(wait is not None and wait >= least for wait in waits), one.path
         style = next(one for one in again.entries if one.path == "/a.css")
-        assert sizes.header(style, "x-one") == "1"
+        assert bodies.header(style, "x-one") == "1"
         assert style.body_bytes == 840
         for name in ("recorded delays", "lengths of the bodies", "recorded order"):
             assert check(record, name).passed

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from httpbed.addons.har import writer
+from httpbed.addons.pages.har import writer
 from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
 from httpbed.addons.pages.report import phases, section, waterfall
 

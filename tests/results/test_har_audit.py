@@ -11,11 +11,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import archives
-from httpbed.addons.har import har_audit, har_throughput, loads, parser
-from httpbed.addons.har.har_audit import AuditResult, Claims
-from httpbed.addons.har.har_throughput import Transfer
+from httpbed.addons.pages.har import har_audit, loads, parser
+from httpbed.addons.pages.har.har_audit import AuditResult, Claims, Transfer
 
-DIALECTS = Path(__file__).parents[1] / "addons/har/dialects"
+DIALECTS = Path(__file__).parents[1] / "addons/pages/har/dialects"
 RTT = Claims(rtt_s=0.040)
 
 
@@ -154,12 +153,12 @@ def test_what_a_link_carried_never_contradicts_its_rate(
     asked: list[tuple[float, float, int]], rate_bit_s: int
 ) -> None:
     """Responses queue behind each other on a link; together they are more than one burst."""
-    assume(sum(size for *_, size in asked) > har_throughput.ALLOWANCE_BYTES)
+    assume(sum(size for *_, size in asked) > har_audit.ALLOWANCE_BYTES)
     free, transfers = 0.0, []
     for start, _, size in sorted(asked):
         free = max(free, start) + size * 8 / rate_bit_s
         transfers.append(Transfer(start, free, size, 0))
-    found = har_throughput.beyond_a_burst(transfers)
+    found = har_audit.beyond_a_burst(transfers)
     assert found is not None
     assert found.bit_s <= rate_bit_s
 
@@ -167,7 +166,7 @@ def test_what_a_link_carried_never_contradicts_its_rate(
 def test_the_fastest_stretch_is_found_among_slow_ones() -> None:
     """Wherever it is; nothing else is counted in."""
     slow = [Transfer(at, at + 1, 1000, 0) for at in np.arange(0, 20, 0.5)]
-    fastest = har_throughput.fastest([*slow, Transfer(7.1, 7.2, 500_000, 3)])
+    fastest = har_audit.fastest([*slow, Transfer(7.1, 7.2, 500_000, 3)])
     assert fastest is not None
     assert (fastest.entries, fastest.bytes) == ((3,), 500_000)
     assert fastest.seconds == pytest.approx(0.1)

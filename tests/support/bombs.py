@@ -48,7 +48,7 @@ def _driver_output(file: Path) -> Any:
 
 
 def _har(file: Path) -> Any:
-    from httpbed.addons.har import parser  # noqa: PLC0415 - as above
+    from httpbed.addons.pages.har import parser  # noqa: PLC0415 - as above
     from httpbed.base.errors import ConfigError  # noqa: PLC0415 - as above
 
     try:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from httpbed.addons.har import parser
-from httpbed.addons.har.entries import HarDocument
+from httpbed.addons.pages.har import parser
+from httpbed.addons.pages.har.entries import HarDocument
 
 _BEGAN = datetime(2026, 1, 31, 12, tzinfo=UTC)
 PAGE = "page_1"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.addons.handover import handover_checks as handover
-from httpbed.addons.pages import replay_checks as replay
+from httpbed.addons.pages import page_checks as replay
 from httpbed.experiment.check import HANDOVER_PROMPT, LATENESS, PRESSURE, RECORDED_DELAYS
 from httpbed.trial.checks import bed
 

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from httpbed.addons.pages import replay_checks as replay
+from httpbed.addons.pages import page_checks as replay
 from httpbed.addons.pages import replay_plan as replay_origin
 from httpbed.addons.pages.replay_plan import ReplayLogEntry
 from httpbed.addons.pages.sites.site import RecordedAnswer, Resource, Site
@@ -54,7 +54,7 @@ def passed(
     """Return the checks that pass."""
     found = [
         replay.punctual(SITE, replayed, ""),
-        *replay.checks(SITE, logged, replayed, ""),
+        *replay.replay_checks(SITE, logged, replayed, ""),
     ]
     return {one.name: bool(one.passed) for one in found}
 

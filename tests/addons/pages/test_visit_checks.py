@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from httpbed.addons.pages import visit_checks
+from httpbed.addons.pages import page_checks
 from httpbed.addons.pages.page import PageLoad
 from httpbed.experiment.trial import Check
 from httpbed.experiment.workload import PageVisit
@@ -65,7 +65,7 @@ def checks(
     chain = Chain(load(visit), chain.roles, chain.hops)
     told = ProgramReport(requests=measured, before=before)
     found = replace(recorded_evidence(H3_CLEAN), reports={"client": told, "server": told})
-    return list(visit_checks.checks(chain, load(visit), LISTED, found))
+    return list(page_checks.visit_checks(chain, load(visit), LISTED, found))
 
 
 @pytest.mark.parametrize("visit", RIGHT)
@@ -111,10 +111,10 @@ def test_a_connection_that_no_log_reports_is_not_observed() -> None:
         recorded_evidence(H3_CLEAN), reports={"client": told, "server": ProgramReport()}
     )
     silent = replace(found, silent=frozenset({"server"}))
-    before, *others = visit_checks.checks(chain, load("resumed"), LISTED, silent)
+    before, *others = page_checks.visit_checks(chain, load("resumed"), LISTED, silent)
     assert before.passed is True
     assert [check.passed for check in others] == [None, None]
-    owed = visit_checks.checks(chain, load("resumed"), LISTED, found)
+    owed = page_checks.visit_checks(chain, load("resumed"), LISTED, found)
     assert [one.name for one in owed if one.passed is False] == ["document in the log"]
 
 

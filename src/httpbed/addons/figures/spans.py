@@ -10,7 +10,7 @@ from matplotlib.patches import Patch
 
 from httpbed.addons.figures import panels
 from httpbed.addons.figures.placed import Levels, PlacedFigure
-from httpbed.addons.pages.item_spans import ItemSpan
+from httpbed.addons.pages.item_samples import ItemSpan
 from httpbed.report.phrasing import NumberFormat, number_format
 from httpbed.report.svg import QUIET
 from httpbed.report.visible_figure import VisibleFigure

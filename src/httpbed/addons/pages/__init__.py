@@ -1,6 +1,6 @@
 """The web as values: page loads (``load``), HTTP archives (``har``), pages to load (``sites``).
 
-Not here: running browsers and servers (``trial``, ``programs``), drawing loads (``report/pages``).
+Not here: the browser's driver and the servers' programs (``programs``).
 Start at ``load/browser_load`` for what a page load is, at ``sites/catalog`` for what can be loaded.
 """
 
@@ -22,8 +22,15 @@ ADDON = Addon(
             "set up",
             "httpbed.addons.pages.mirror_verb",
         ),
+        Verb(
+            "pages import",
+            "Turn HAR files into observations, and audit claims on them.",
+            "read",
+            "httpbed.addons.pages.har.import_verb",
+        ),
     ),
     provides={
+        "exports": ("httpbed.addons.pages.har.import_verb:EXPORT",),
         "kinds of workload": ("httpbed.addons.pages.page:PageLoad",),
         "additions to campaigns": ("httpbed.addons.pages.campaign_addition:ADDITION",),
         "additions to trials": ("httpbed.addons.pages.page_addition:ADDITION",),

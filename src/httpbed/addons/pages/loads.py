@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from httpbed.addons.pages.load import driver_output, speed_index
 from httpbed.addons.pages.load.browser_load import BrowserLoad
-from httpbed.addons.pages.load.screenshots import PictureError
-from httpbed.addons.pages.load.speed_index import Band, ProgressPoint
+from httpbed.addons.pages.load.speed_index import Band, PictureError, ProgressPoint
 from httpbed.addons.pages.page import PageLoad
 from httpbed.experiment.treatment import TreatmentKey
 from httpbed.results.sample import samples, scenario

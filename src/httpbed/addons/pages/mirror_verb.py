@@ -82,7 +82,7 @@ def command(
     server and its requests are recorded. A page with external requests, or requests for missing
     files, is rejected with the list of them.
     """
-    from httpbed.addons.pages.mirror import folder, loader, recorder, url  # noqa: PLC0415 - not for --help
+    from httpbed.addons.pages.mirror import folder, loader, recorder, url  # not for --help
 
     is_url = source.startswith(("http://", "https://"))
     if not is_url and not Path(source).is_dir():

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from httpbed.addons.pages import page_checks, replay_checks, replay_plan, visit_checks
+from httpbed.addons.pages import page_checks, replay_plan
 from httpbed.addons.pages.page import PageLoad, RecordedPage
 from httpbed.addons.pages.replay_plan import ReplayLogEntry
 from httpbed.addons.pages.sites.site import FILES, Site
@@ -56,7 +56,7 @@ class PlannedLoads(AttemptAddition):
         self, supervisor: Supervisor, artifacts: Path
     ) -> AbstractAsyncContextManager[RunningAddition]:
         """Return what starts and ends the programs, and serves drivers."""
-        from httpbed.addons.pages import replay_run  # noqa: PLC0415 - it runs
+        from httpbed.addons.pages import replay_run  # it runs
 
         del artifacts
         return replay_run.running_loads(supervisor, self.origins, self.drivers)
@@ -85,15 +85,15 @@ class PageJudgement(AddedJudgement):
             return
         site: Site = self.attempt.setup.sites[load.key].site
         yield from page_checks.checks(chain, load, site, evidence, where)
-        yield from visit_checks.checks(chain, load, site.requests(), evidence, where)
+        yield from page_checks.visit_checks(chain, load, site.requests(), evidence, where)
         if not site.recorded:
             return
         replays = evidence.of(ReplayEvidence)
         by_server = replays.replayed if replays else {}
         replayed = [entry for name in chain.servers for entry in by_server.get(name, ())]
         logged = [one for name in chain.servers for one in evidence.reports[name].requests]
-        yield replay_checks.punctual(site, replayed, where)
-        yield from replay_checks.checks(site, logged, replayed, where)
+        yield page_checks.punctual(site, replayed, where)
+        yield from page_checks.replay_checks(site, logged, replayed, where)
 
     def check_of_connections(self, chain: Chain, count: int, where: str) -> Check | None:
         """Check that a browser opened no more connections than one of its protocol does."""

@@ -2,28 +2,48 @@
 
 The site lists the requests of a cold load. Browser and server log list the requests that were made,
 and must agree. A later visit may request less, because the browser's cache has some resources.
+
+Checks of the state in which a page load began: prior visit, connection, resumption, cache.
+
+The browser's options are no evidence. The server's log says whether the document's connection
+already existed, was resumed or carried early data. The browser reports its earlier requests and its
+cache. Only the document's connection is judged: over HTTP/1.1 a browser opens further ones, of
+which it resumes as many as it has tickets (RFC 8446, section 4.6.1).
+
+Checks of a recorded site: delay, length and order of its responses.
+
+httpbed's own program behind the server reports when it gave each response, so its delays are the
+bed's. What the server sent is the subject's.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 
-from httpbed.addons.pages import visit_checks as visit
 from httpbed.addons.pages.page import PageLoad
+from httpbed.addons.pages.replay_plan import ReplayLogEntry
 from httpbed.addons.pages.sites.site import Site
 from httpbed.experiment.check import (
     AGREEMENT,
+    CACHED,
     CONNECTION_COUNT,
+    DOCUMENT_CONNECTION,
+    DOCUMENT_LOGGED,
     NOT_KNOWN,
     PAGE_BYTES,
     PAGE_REQUESTS,
+    PRIOR_VISIT,
+    RECORDED_DELAYS,
+    RECORDED_LENGTHS,
+    RECORDED_ORDER,
+    RESUMPTION,
     SITE,
     STATUS,
 )
 from httpbed.experiment.trial import Check
-from httpbed.programs.protocol import LoggedRequest
+from httpbed.programs.protocol import LoggedRequest, ProgramReport
 from httpbed.trial import request_logs
 from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.hops import Chain
@@ -67,7 +87,7 @@ def connections(chain: Chain, load: PageLoad, count: int, of: str) -> Check:
     origins = len(load.page.origins or [""])
     each = H1_CONNECTIONS if chain.hops[0].http_version == "1.1" else 1
     most = each * POOLS * origins
-    most += visit.connections_before(load, origins, most)
+    most += connections_before(load, origins, most)
     figure = f"{count}, by the packets"
     limit = f"at most {most}"
     return CONNECTION_COUNT.result(
@@ -178,3 +198,179 @@ def _some(what: str, of: Counter[HostAndPath] | Counter[str]) -> str:
     names = [one if isinstance(one, str) else one[1] for one in list(of)[:MOST_NAMED]]
     more = ", ..." if len(of) > MOST_NAMED else ""
     return f"; {of.total()} {what}: {', '.join(names)}{more}"
+
+
+DISCOVERED_FROM = "2"
+"""The HTTP version of the visit in which a browser discovers HTTP/3."""
+NOT_REPORTED = "not observed: no log reports it"
+
+
+def visit_checks(
+    chain: Chain, load: PageLoad, listed: int, evidence: AttemptEvidence, of: str = ""
+) -> Iterator[Check]:
+    """Check a browser's visit.
+
+    ``listed`` is the number of requests of a cold load; ``of`` names the client where there are
+    several.
+    """
+    browser, log = evidence.reports[chain.client], evidence.reports[chain.responders[0]]
+    yield _before(chain, load, browser, log, of)
+    if not browser.requests:
+        return
+    document = _document(browser, log)
+    if document is None and chain.responders[0] not in evidence.silent:
+        yield DOCUMENT_LOGGED.result(where=of, passed=False, figure="none", limit="1")
+    yield _connection(load, document, log, of)
+    yield _resumption(load, document, of)
+    if load.visit == "repeat view":
+        yield _cache(listed, browser.requests, of)
+
+
+def connections_before(load: PageLoad, origins: int, most: int) -> int:
+    """Return how many connections the prior visit may add to those of the page.
+
+    ``most`` is how many a cold load may open. A browser that discovers HTTP/3 may open a TCP
+    connection beside each QUIC connection and use the faster one.
+    """
+    if load.visit == "cold":
+        return 0
+    if load.visit == "repeat view":
+        return most
+    return origins + (most if load.visit == "discovery" else 0)
+
+
+def _before(
+    chain: Chain, load: PageLoad, browser: ProgramReport, log: ProgramReport, of: str
+) -> Check:
+    """Check the HTTP version of the prior visit in the browser's report and in the log."""
+    expected = DISCOVERED_FROM if chain.discovers else chain.hops[0].http_version
+    reported = [one for one in (browser.before, log.before) if one]
+    figure = request_logs.versions_in_words(browser.before or log.before) or "none"
+    if load.visit == "cold":
+        return PRIOR_VISIT.result(where=of, passed=not reported, figure=figure, limit="none")
+    passed = bool(browser.before) and all(_all_in(expected, one) for one in reported)
+    return PRIOR_VISIT.result(where=of, passed=passed, figure=figure, limit=f"HTTP/{expected}")
+
+
+def _all_in(version: str, requests: Sequence[LoggedRequest]) -> bool:
+    return all(one.http_version == version for one in requests)
+
+
+def _document(browser: ProgramReport, log: ProgramReport) -> LoggedRequest | None:
+    """Return the first request's entry in the log; None where the log has no paths."""
+    first = browser.requests[0]
+    named = (one for one in log.requests if one.path == first.path)
+    return next((one for one in named if one.authority in {"", first.authority}), None)
+
+
+def _connection(
+    load: PageLoad, document: LoggedRequest | None, log: ProgramReport, of: str
+) -> Check:
+    """Check whether the document came over a connection of the prior visit."""
+    is_warm = load.visit == "warm connection"
+    limit = "the earlier one" if is_warm else "a new one"
+    if document is None or not document.connection:
+        return DOCUMENT_CONNECTION.result(where=of, passed=None, figure=NOT_REPORTED, limit=limit)
+    was_there = document.connection in {one.connection for one in log.before}
+    figure = "the earlier one, by the log" if was_there else "a new one, by the log"
+    passed = was_there == is_warm
+    return DOCUMENT_CONNECTION.result(where=of, passed=passed, figure=figure, limit=limit)
+
+
+def _resumption(load: PageLoad, document: LoggedRequest | None, of: str) -> Check:
+    """Check what the document's handshake resumed; a cold load must resume nothing."""
+    expected = load.resumes
+    if document is None or (document.resumed is None and document.early_data is None):
+        return RESUMPTION.result(where=of, passed=None, figure=NOT_REPORTED, limit=expected)
+    used = (bool(document.resumed), bool(document.early_data))
+    observed = "early data" if used[1] else "resumed" if used[0] else "none"
+    figure = f"{observed}, by the log of the document"
+    passed = observed == expected
+    return RESUMPTION.result(where=of, passed=passed, figure=figure, limit=expected)
+
+
+def _cache(listed: int, requests: Sequence[LoggedRequest], of: str) -> Check:
+    """Check that the browser took some resources from its cache."""
+    had = max(0, listed - len(requests))
+    figure = f"{had} of {listed} resources"
+    return CACHED.result(where=of, passed=had > 0, figure=figure, limit="some", measured=had)
+
+
+EARLY_S = 0.002
+"""Scripts wait whole milliseconds, and recorded times are rounded."""
+
+
+def punctual(site: Site, replayed: Sequence[ReplayLogEntry], of: str) -> Check:
+    """Check that each response was delayed as long as recorded, or little longer."""
+    late = [
+        (one.begun_ns - one.requested_ns) / 1e9 - answer.delay_s
+        for one in replayed
+        if one.answer is not None
+        and one.answer >= 0
+        and (answer := site.resources[one.answer].answer)
+    ]
+    figure = f"{len(late)} responses"
+    if late:
+        figure += f", late by {max(late) * 1e3:.1f} ms at most"
+    passed = all(0 <= one <= RECORDED_DELAYS.limit for one in late)
+    limit = f"at most {RECORDED_DELAYS.limit * 1e3:.0f} ms late"
+    latest = max(late, default=None)
+    return RECORDED_DELAYS.result(
+        where=of, passed=passed, figure=figure, limit=limit, measured=latest
+    )
+
+
+def replay_checks(
+    site: Site, logged: Sequence[LoggedRequest], replayed: Sequence[ReplayLogEntry], of: str
+) -> Iterator[Check]:
+    """Check the responses that a server sent for a recorded site."""
+    if any(one.body_bytes is not None for one in logged):
+        yield _lengths(site, logged, of)
+    if site.skeleton:
+        yield _order(site, replayed, of)
+
+
+def _lengths(site: Site, logged: Sequence[LoggedRequest], of: str) -> Check:
+    """Check that each body has its recorded length on the wire."""
+    has_names = any(one.authority for one in logged)
+    recorded = Counter(
+        (site.origins[one.origin] if has_names else "", one.path, one.answer.status, one.bytes)
+        for one in site.resources
+        if one.answer
+    )
+    sent = Counter((one.authority, one.path, one.status, one.body_bytes or 0) for one in logged)
+    known = set(recorded)
+    wrong = [one for one in sent if one not in known]
+    right = sum(sent[one] for one in sent if one in known)
+    figure = f"{right} of {sent.total()} as recorded"
+    if wrong:
+        _, path, status, length = wrong[0]
+        figure += f"; {length} bytes with status {status} of {path}"
+    return RECORDED_LENGTHS.result(
+        where=of, passed=not wrong, figure=figure, limit="as recorded", measured=right
+    )
+
+
+def _order(site: Site, replayed: Sequence[ReplayLogEntry], of: str) -> Check:
+    """Check that no resource was requested before the recorded response that led to it."""
+    # Of a repeated response, the first one led to the requests that followed.
+    times = {one.answer: one for one in reversed(replayed) if one.answer is not None}
+    early, led = [], 0
+    for one in replayed:
+        answer = (
+            site.resources[one.answer].answer
+            if one.answer is not None and one.answer >= 0
+            else None
+        )
+        cause = times.get(answer.after) if answer and answer.after is not None else None
+        if answer is None or cause is None:
+            continue
+        led += 1
+        # Only the time of the response's head is known exactly; its end comes later.
+        if (one.requested_ns - cause.begun_ns) / 1e9 < answer.wait_s - EARLY_S:
+            early.append(one.path)
+    figure = f"{led - len(early)} of {led} after what led to them"
+    figure += f"; too early: {', '.join(early[:3])}" if early else ""
+    return RECORDED_ORDER.result(
+        where=of, passed=not early, figure=figure, limit="all", measured=led - len(early)
+    )

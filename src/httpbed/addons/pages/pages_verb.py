@@ -46,7 +46,7 @@ def command(context: click.Context, *, plot: Path | None, as_json: bool) -> None
         return
     if plot is not None:
         output_file.require_figure("--plot", plot)
-        from httpbed.addons.pages.report import pages_figure  # noqa: PLC0415 - plotting takes a second to import
+        from httpbed.addons.pages.report import pages_figure  # plotting takes a second to import
 
         pages_figure.write(corpus.read().sites, plot)
     if as_json:
@@ -111,7 +111,7 @@ def check(
     Use it with your own browser or a new one. The exit code is 1 if any page makes more or fewer
     requests than listed.
     """
-    from httpbed.addons.pages.mirror import loader  # noqa: PLC0415 - a list needs no trials
+    from httpbed.addons.pages.mirror import loader  # a list needs no trials
 
     chosen, known = _chosen(names, every=every), catalog(recipe_folders)
     loader.require(known, browser=browser, server=server)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from httpbed.addons.pages.load import driver_output, observations, screenshots
+from httpbed.addons.pages.load import driver_output, observations, speed_index
 from httpbed.addons.pages.load.browser_load import BrowserLoad
 from recorded import FOLDER
 
@@ -318,8 +318,8 @@ def test_no_link_and_no_pipe_is_followed(tmp_path: Path) -> None:
     lines = [json.dumps({"ts": 99e6, "file": name}) for name in names]
     (inside / "frames.jsonl").write_text("\n".join(lines))
     (frame,) = driver_output.read(inside).frames
-    with pytest.raises(screenshots.PictureError):
-        screenshots.read(frame.file)
+    with pytest.raises(speed_index.PictureError):
+        speed_index.read(frame.file)
 
 
 @given(

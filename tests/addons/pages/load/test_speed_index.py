@@ -14,10 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from httpbed.addons.pages.load import screenshots, speed_index
+from httpbed.addons.pages.load import speed_index
 from httpbed.addons.pages.load.browser_load import Frame
-from httpbed.addons.pages.load.screenshots import PictureError
-from httpbed.addons.pages.load.speed_index import Histogram, ProgressPoint
+from httpbed.addons.pages.load.speed_index import Histogram, PictureError, ProgressPoint
 
 TRACES = sorted(bench.RECORDED.glob("*.json.xz"))
 SPEEDLINE = json.loads(bench.FIGURES.read_text())["figures"]
@@ -34,7 +33,7 @@ def picture(colour: str, size: tuple[int, int] = (64, 48), form: str = "JPEG") -
 
 def counted(colour: str) -> Histogram:
     """Return the histogram of a picture of one colour."""
-    return speed_index.histogram(screenshots.pixels(picture(colour)))
+    return speed_index.histogram(speed_index.pixels(picture(colour)))
 
 
 def halves(share: float) -> Histogram:
@@ -130,7 +129,7 @@ def test_the_colours_of_a_picture_are_counted() -> None:
 @pytest.mark.parametrize("size", [(1, 1), (1, 9), (7, 5), (333, 17)])
 def test_decoding_keeps_the_size_of_a_picture(size: tuple[int, int]) -> None:
     """Colour has half the points, rounded up."""
-    result = screenshots.pixels(picture("#336699", size))
+    result = speed_index.pixels(picture("#336699", size))
     assert result.shape == (size[1], size[0], 3)
     assert np.abs(result.astype(int) - (0x33, 0x66, 0x99)).max() <= 3
 
@@ -139,7 +138,7 @@ def test_grey_pictures_are_read() -> None:
     """They have no colour channels to halve."""
     written = io.BytesIO()
     Image.new("L", (20, 10), 77).save(written, "JPEG")
-    assert screenshots.pixels(written.getvalue()).tolist() == [[[77] * 3] * 20] * 10
+    assert speed_index.pixels(written.getvalue()).tolist() == [[[77] * 3] * 20] * 10
 
 
 @pytest.mark.parametrize(
@@ -149,14 +148,14 @@ def test_grey_pictures_are_read() -> None:
 def test_other_files_than_jpegs_are_refused(damaged: bytes) -> None:
     """An incomplete picture and another format are rejected as well."""
     with pytest.raises(PictureError):
-        screenshots.pixels(damaged)
+        speed_index.pixels(damaged)
 
 
 def test_a_too_large_picture_is_refused() -> None:
     """Its header decides; it is never decoded."""
     vast = picture("red").replace(bytes([0, 48, 0, 64]), bytes([255, 255, 255, 255]))
     with pytest.raises(PictureError, match="pixels"):
-        screenshots.pixels(vast)
+        speed_index.pixels(vast)
 
 
 @given(st.binary(max_size=60), st.integers(0, 600))
@@ -165,7 +164,7 @@ def test_damage_never_raises_anything_else(rubbish: bytes, at: int) -> None:
     whole = picture("red", (30, 20))
     damaged = whole[:at] + rubbish + whole[at + len(rubbish) :]
     try:
-        screenshots.pixels(damaged)
+        speed_index.pixels(damaged)
     except PictureError:
         return
 

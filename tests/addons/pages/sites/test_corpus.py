@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from httpbed.addons.pages.page import NamedPage
-from httpbed.addons.pages.sites import corpus, corpus_maker
+from httpbed.addons.pages.sites import corpus
 from httpbed.addons.pages.sites import site as sites
 from httpbed.addons.pages.sites.corpus import CorpusPage
 from httpbed.base.errors import HostError
@@ -48,7 +48,7 @@ TREE = Held(
 
 def _requested(entry: CorpusPage, into: Path) -> dict[str, int]:
     (into / "files/0").mkdir(parents=True)
-    site = corpus_maker.build("x", entry, ALL.packages["gentelella"], TREE, into)
+    site = corpus.build("x", entry, ALL.packages["gentelella"], TREE, into)
     sites.write(site, into)
     assert sites.read(into) == site
     return {one.path: one.requested for one in site.resources}
@@ -81,7 +81,7 @@ def test_the_source_of_a_site_lists_its_changes(tmp_path: Path) -> None:
     """Package, version and each change."""
     (tmp_path / "files/0").mkdir(parents=True)
     entry = CorpusPage(package="x", entry="/d/index.html", images=(0, 2))
-    site = corpus_maker.build("x", entry, ALL.packages["gentelella"], TREE, tmp_path)
+    site = corpus.build("x", entry, ALL.packages["gentelella"], TREE, tmp_path)
     assert site.source == (
         "npm gentelella 1.4.0; /d/index.html: other host: https://x.test/x.js;"
         " of 3 images 1 to 2 are kept"
@@ -91,7 +91,7 @@ def test_the_source_of_a_site_lists_its_changes(tmp_path: Path) -> None:
 def test_a_package_without_the_page_is_an_error(tmp_path: Path) -> None:
     """The error names package and version."""
     with pytest.raises(HostError, match=r"site x changed: npm gentelella 1\.4\.0 has no /gone"):
-        corpus_maker.build(
+        corpus.build(
             "x", CorpusPage(package="x", entry="/gone"), ALL.packages["gentelella"], TREE, tmp_path
         )
 
@@ -125,4 +125,4 @@ def test_a_package_with_other_content_is_refused(
     (tmp_path / "packages/startbootstrap-agency-7.0.12.tgz").write_bytes(b"another")
     page = NamedPage(name="startbootstrap-agency")
     with pytest.raises(HostError, match=r"has the SHA-256 .*, not bc49"):
-        corpus_maker.make(page, 1, tmp_path, tmp_path / "into", print)
+        corpus.make(page, 1, tmp_path, tmp_path / "into", print)

@@ -13,8 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from httpbed.addons.pages.load import lenient_json
-from httpbed.addons.pages.load.browser_load import PageRequest
-from httpbed.addons.pages.load.http_versions import version_of
+from httpbed.addons.pages.load.browser_load import PageRequest, version_of
 from httpbed.addons.pages.load.lenient_json import JsonObject
 
 MOST_REQUESTS = 5000

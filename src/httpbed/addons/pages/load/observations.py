@@ -80,8 +80,8 @@ def _observed(values: Mapping[str, float | None], item: str = "") -> Iterator[Ob
 
 def _speed_index(load: BrowserLoad) -> float | None:
     # Reading recipes needs parsers' names only, and numpy takes 0.2 s to import.
-    from httpbed.addons.pages.load import speed_index  # noqa: PLC0415
-    from httpbed.addons.pages.load.screenshots import PictureError  # noqa: PLC0415
+    from httpbed.addons.pages.load import speed_index
+    from httpbed.addons.pages.load.speed_index import PictureError
 
     with suppress(PictureError):
         if progress := speed_index.of_load(load):

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from httpbed.addons.har import writer
+from httpbed.addons.pages.har import writer
 from httpbed.addons.pages.load.browser_load import BrowserLoad
 from httpbed.addons.pages.mirror.loader import BrowserLoader
 from httpbed.addons.pages.mirror.recorder import PageRecording, Recorder, as_json, record

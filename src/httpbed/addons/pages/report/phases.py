@@ -9,7 +9,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from httpbed.addons.pages.load.browser_load import PageRequest
-from httpbed.addons.pages.load.phases import phases as whole
+from httpbed.addons.pages.load.timing import phases as whole
 from httpbed.base.errors import visible
 from httpbed.report.phrasing import shortened
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from PIL import Image
 
-from httpbed.addons.pages.load import screenshots
+from httpbed.addons.pages.load import speed_index
 from httpbed.addons.pages.load.browser_load import BrowserLoad, Frame
-from httpbed.addons.pages.load.screenshots import PictureError
+from httpbed.addons.pages.load.speed_index import PictureError
 
 JPEG_QUALITY = 78
 LEAST_SHAPE, MOST_SHAPE = 0.4, 2.2
@@ -101,6 +101,6 @@ def _small(file: Path, size: tuple[int, int]) -> Image.Image | None:
 
 def _decoded(file: Path) -> Image.Image | None:
     try:
-        return Image.fromarray(screenshots.pixels(screenshots.read(file)))
+        return Image.fromarray(speed_index.pixels(speed_index.read(file)))
     except PictureError:
         return None

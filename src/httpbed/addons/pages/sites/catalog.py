@@ -19,7 +19,7 @@ from httpbed.addons.pages.sites.site import Site
 from httpbed.base import folders, modification_time
 from httpbed.base.errors import ConfigError, Mistake
 
-NAMED_PAGES = ("corpus_maker", "generated.biswal", "generated.ranjan", "generated.zhang")
+NAMED_PAGES = ("corpus", "generated.biswal", "generated.ranjan", "generated.zhang")
 """Makers of the pages that experiments load by name; no two makers share a name.
 
 A maker is a module of this package, imported for the first page that it may make: makers import

@@ -12,7 +12,7 @@ from hars import CDN, MAIN, MIXED, Said, har
 from httpbed.addons.pages.page import RecordedPage
 from httpbed.addons.pages.sites import site as sites
 from httpbed.addons.pages.sites.replay import har_site
-from httpbed.addons.pages.sites.replay.skeleton import PLAN_PATH
+from httpbed.addons.pages.sites.replay.order import PLAN_PATH
 from httpbed.addons.pages.sites.site import Site
 from httpbed.base.errors import ConfigError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hars import CDN, MAIN, MIXED, STATS, Said, read
-from httpbed.addons.pages.sites.replay import order, selection, sizes, skeleton
+from httpbed.addons.pages.sites.replay import bodies, order, selection
 from httpbed.addons.pages.sites.replay.order import Trigger
 
 PAGE = Said(f"{MAIN}/", 0, 100, wait=40, kind="document", mime="text/html", size=3000)
@@ -51,7 +51,7 @@ def test_a_redirects_target_follows_it() -> None:
     """The browser follows redirects; other requests wait for the end of the chain."""
     result = triggers(*MIXED)
     assert result[5] == Trigger(4, "end", 0.0)
-    text = skeleton.script(selection.choose(read(MIXED), "x"), result)
+    text = order.script(selection.choose(read(MIXED), "x"), result)
     assert "/new.png" not in text
     assert text.count("/t?e=1") == 2
     assert "</" not in text
@@ -68,11 +68,11 @@ def test_round_trips_and_delays_are_separated() -> None:
         Said(f"{STATS}/c", 3, wait=70),
     ])  # fmt: skip
     requested = selection.choose(entries, "x").requests
-    result = sizes.round_trips_s(requested)
+    result = bodies.round_trips_s(requested)
     assert result == pytest.approx({"cdn.page.test": 0.025})
-    assert sizes.delay_s(requested[1].entry, 0.025) == 0.025
-    assert sizes.delay_s(requested[2].entry, 0.025) == 0.0
-    assert sizes.delay_s(requested[3].entry, 0.0) == 0.07
+    assert bodies.delay_s(requested[1].entry, 0.025) == 0.025
+    assert bodies.delay_s(requested[2].entry, 0.025) == 0.0
+    assert bodies.delay_s(requested[3].entry, 0.0) == 0.07
 
 
 def test_a_body_has_its_length_on_the_wire() -> None:
@@ -85,7 +85,7 @@ def test_a_body_has_its_length_on_the_wire() -> None:
         Said("https://a.test/5", size=None, status=204, headers={"content-length": "9"}),
         Said("https://a.test/6", size=0, response={"content": {"size": 5, "mimeType": ""}}),
     ]
-    result = [sizes.body_size(one) for one in read(reported).entries]
+    result = [bodies.body_size(one) for one in read(reported).entries]
     assert [one.bytes for one in result][:3] == [700, 800, 900]
     assert 950 < result[3].bytes < 1000
     assert not result[3].is_exact

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from hars import MAIN, MIXED, Said, read
-from httpbed.addons.pages.sites.replay import selection, urls
-from httpbed.addons.pages.sites.replay.urls import RENAMED, WrongUrlError
+from httpbed.addons.pages.sites.replay import selection
+from httpbed.addons.pages.sites.replay.selection import RENAMED, WrongUrlError
 from httpbed.base.errors import ConfigError, Mistake
 
 PAGE = Said(f"{MAIN}/", kind="document", mime="text/html", size=3000)
@@ -132,14 +132,14 @@ def test_too_many_origins_are_a_mistake() -> None:
 )
 def test_origins_have_names_that_a_browser_looks_up(url: str, host: str) -> None:
     """Addresses, ports and names that browsers resolve themselves get new names."""
-    assert urls.place(url)[0] == host
+    assert selection.place(url)[0] == host
 
 
 @pytest.mark.parametrize("url", ["https://a..test/", "https://a;b.test/", "https://-a.test/"])
 def test_an_invalid_host_name_is_a_mistake(url: str) -> None:
     """They cannot be in a server's configuration."""
     with pytest.raises(WrongUrlError):
-        urls.place(url)
+        selection.place(url)
 
 
 @pytest.mark.parametrize(
@@ -158,4 +158,4 @@ def test_an_invalid_host_name_is_a_mistake(url: str) -> None:
 )
 def test_paths_are_written_as_browsers_write_them(path: str, written: str) -> None:
     """The server must know what the browser requests."""
-    assert urls.place(f"https://a.test{path}")[1] == written
+    assert selection.place(f"https://a.test{path}")[1] == written

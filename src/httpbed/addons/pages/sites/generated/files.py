@@ -63,7 +63,7 @@ class Random:
 
     def __init__(self, *names: int) -> None:
         """Start the stream with these names."""
-        import numpy as np  # noqa: PLC0415 - slow to import, and checking an experiment draws none
+        import numpy as np  # slow to import, and checking an experiment draws none
 
         self._generator = np.random.PCG64(np.random.SeedSequence(names))
 

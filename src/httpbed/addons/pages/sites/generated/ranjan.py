@@ -166,9 +166,7 @@ img { width: 100%; aspect-ratio: 4 / 3; }
 
 
 def _font(family: str, seed: int) -> GeneratedFile:
-    from httpbed.addons.pages.sites.generated import fonts  # noqa: PLC0415 - a quarter of a second, and most are made
-
-    return fonts.font(f"/font/{family.lower()}.ttf", seed, family, _CHARACTERS)
+    return images.font(f"/font/{family.lower()}.ttf", seed, family, _CHARACTERS)
 
 
 def _scripts(seed: int, size: int) -> Iterator[GeneratedFile]:

@@ -17,24 +17,14 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urljoin, urlsplit
 
-from httpbed.addons.har import parser
+from httpbed.addons.pages.har import parser
 from httpbed.addons.pages.page import RecordedPage
 from httpbed.addons.pages.sites.maker import ICON_PATH, Outline, Say
-from httpbed.addons.pages.sites.replay import (
-    bodies,
-    headers,
-    order,
-    selection,
-    sizes,
-    skeleton,
-    urls,
-)
-from httpbed.addons.pages.sites.replay.bodies import Body
+from httpbed.addons.pages.sites.replay import bodies, headers, order, selection
+from httpbed.addons.pages.sites.replay.bodies import Body, Size
 from httpbed.addons.pages.sites.replay.headers import Fields
-from httpbed.addons.pages.sites.replay.order import Trigger
+from httpbed.addons.pages.sites.replay.order import PLAN_PATH, Trigger
 from httpbed.addons.pages.sites.replay.selection import SelectedRequest, Selection
-from httpbed.addons.pages.sites.replay.sizes import Size
-from httpbed.addons.pages.sites.replay.skeleton import PLAN_PATH
 from httpbed.addons.pages.sites.site import FILES, MOST_BYTES, RecordedAnswer, Resource, Site
 from httpbed.base.errors import ConfigError, Mistake
 
@@ -68,7 +58,7 @@ class ReplayedHar:
     @cached_property
     def sizes(self) -> list[Size]:
         """Length of each body."""
-        return [sizes.body_size(one.entry) for one in self.selected.requests]
+        return [bodies.body_size(one.entry) for one in self.selected.requests]
 
     @cached_property
     def triggers(self) -> list[Trigger]:
@@ -78,7 +68,7 @@ class ReplayedHar:
     @cached_property
     def round_trips_s(self) -> Mapping[str, float]:
         """Round-trip time of each host, if the file shows it."""
-        return sizes.round_trips_s(self.selected.requests)
+        return bodies.round_trips_s(self.selected.requests)
 
     @cached_property
     def hosts(self) -> list[str]:
@@ -184,7 +174,7 @@ def _short(name: str) -> str:
 
 
 def _kind(one: SelectedRequest) -> str:
-    content_type = one.entry.mime_type or sizes.header(one.entry, "content-type")
+    content_type = one.entry.mime_type or bodies.header(one.entry, "content-type")
     return content_type.lower() if content_type != "x-unknown" else ""
 
 
@@ -210,7 +200,7 @@ def _responses(read: ReplayedHar, changes: list[str]) -> tuple[list[ReplayedResp
 
 def _encoded(one: SelectedRequest, length: int) -> Body:
     """Encode the recorded body to the recorded length, or return a filler."""
-    coding = sizes.header(one.entry, "content-encoding")
+    coding = bodies.header(one.entry, "content-encoding")
     if one.entry.body is not None and length:
         exact = bodies.exact(one.entry.body, _kind(one), coding, length)
         if exact is not None:
@@ -229,7 +219,7 @@ def _one(read: ReplayedHar, number: int, body: Body, *, of_skeleton: bool) -> Re
     fields = headers.answered(one.entry, location=location, of_skeleton=of_skeleton)
     if one.entry.method.upper() != "HEAD" and body.length:
         fields = headers.with_field(fields, "content-encoding", body.coding or None)
-    delay_s = sizes.delay_s(one.entry, read.round_trips_s.get(one.host, 0.0))
+    delay_s = bodies.delay_s(one.entry, read.round_trips_s.get(one.host, 0.0))
     return ReplayedResponse(one, body, fields, delay_s, read.triggers[number], _kind(one))
 
 
@@ -237,7 +227,7 @@ def _location(selected: Selection, number: int) -> str:
     """Return a redirect's target: as recorded, if that leads to the replayed place."""
     one = selected.requests[number]
     target = next(other for other in selected.requests if other.follows == number)
-    written = sizes.header(one.entry, "location")
+    written = bodies.header(one.entry, "location")
     absolute = f"https://{target.host}{target.path}"
     return written if urljoin(f"https://{one.host}{one.path}", written) == absolute else absolute
 
@@ -249,8 +239,8 @@ def _with_skeleton(
     number = read.selected.document
     document = sent[number]
     length = document.body.length
-    text = skeleton.script(read.selected, read.triggers)
-    inside, outside = skeleton.inline(text), skeleton.outside()
+    text = order.script(read.selected, read.triggers)
+    inside, outside = order.inline(text), order.outside()
     body = bodies.padded(inside, length) or bodies.exact(inside, "", "br", length)
     if body is None:
         body = bodies.padded(outside, length) or Body(outside, len(outside))
@@ -284,12 +274,12 @@ def _deviations(read: ReplayedHar, sent: Sequence[ReplayedResponse]) -> Iterator
         yield f"{unsure} lengths on the wire are unknown and approximated"
     recoded = sum(
         bool(one.body.coding)
-        and one.body.coding != sizes.header(one.request.entry, "content-encoding")
+        and one.body.coding != bodies.header(one.request.entry, "content-encoding")
         for one in sent
     )
     if recoded:
         yield f"{recoded} bodies have another coding, to reach their lengths"
-    renamed = [host for host in read.hosts if host.endswith(f".{urls.RENAMED}")]
+    renamed = [host for host in read.hosts if host.endswith(f".{selection.RENAMED}")]
     if renamed:
         yield f"{len(renamed)} origins have other names: {', '.join(renamed[:5])}"
     if any(one.host not in read.round_trips_s for one in read.selected.requests):

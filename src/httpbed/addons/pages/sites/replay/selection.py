@@ -2,22 +2,114 @@
 
 Dropped entries are counted by reason. Entries that cannot be replayed as recorded are mistakes, and
 all mistakes are reported at once.
+
+Host name and path under which a recorded request is replayed.
+
+Browsers normalise a URL before they request it (URL Standard, 4.4). A recorded URL may be written
+otherwise, so it is normalised in the same way: the server must know what the browser requests.
 """
 
 from __future__ import annotations
 
+import ipaddress
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from urllib.parse import urljoin
+from urllib.parse import quote, unquote, urljoin, urlsplit
 
-from httpbed.addons.har.entries import HarDocument, HarEntry
-from httpbed.addons.har.parser import first_mistakes
-from httpbed.addons.pages.page import MOST_ORIGINS
-from httpbed.addons.pages.sites.replay import headers, urls
-from httpbed.addons.pages.sites.replay.urls import WrongUrlError
-from httpbed.addons.pages.sites.site import MOST_S
+from httpbed.addons.pages.har.entries import HarDocument, HarEntry
+from httpbed.addons.pages.har.parser import first_mistakes
+from httpbed.addons.pages.page import MOST_ORIGINS, OriginName
+from httpbed.addons.pages.sites.replay import headers
+from httpbed.addons.pages.sites.site import MOST_PATH, MOST_S
 from httpbed.base.errors import ConfigError, Mistake
+from httpbed.base.value import Value
+
+RENAMED = "replayed.httpbed.test"
+"""Suffix for the names of origins that a browser would not look up."""
+_HAS_DOT_SEGMENT = re.compile(r"(^|/)(\.|%2e){1,2}(/|$)", re.IGNORECASE)
+_OWN_RESOLUTION = ("localhost", "onion", "invalid")
+"""Names that browsers resolve themselves, or never."""
+_LEFT_IN_PATHS = "/:@!$&'()*+,;=-._~%[]"
+_LEFT_IN_QUERIES = "/?:@!$&()*+,;=-._~%[]|^\\`{}"
+
+
+class WrongUrlError(ValueError):
+    """A URL that cannot be replayed; the message says why."""
+
+
+class _Name(Value):
+    name: OriginName
+
+
+def place(url: str) -> tuple[str, str]:
+    """Return host name, and path with query, of a URL on port 443.
+
+    Raises:
+        WrongUrlError: No browser would request it, or no server could answer.
+    """
+    split = urlsplit(re.sub(r"[\t\r\n]", "", url.strip()))
+    return host(split.scheme, split.hostname or "", split.port), path(split.path, split.query)
+
+
+def host(scheme: str, name: str, port: int | None) -> str:
+    """Return the name under which an origin is replayed, its own if a browser would look it up.
+
+    Raises:
+        WrongUrlError: It is not a host name.
+    """
+    name = name.rstrip(".").lower()
+    changed = _without_address(name)
+    if port not in (None, 80 if scheme.lower() == "http" else 443):
+        changed = f"port-{port}.{changed}"
+    if "." not in changed or changed.rsplit(".", 1)[1] in _OWN_RESOLUTION:
+        changed = f"{changed}.{RENAMED}"
+    try:
+        ascii_name = changed if changed.isascii() else changed.encode("idna").decode()
+        return _Name(name=ascii_name).name
+    except ValueError:
+        raise WrongUrlError(f"{name!r} is not a host name") from None
+
+
+def _without_address(name: str) -> str:
+    try:
+        address = ipaddress.ip_address(name)
+    except ValueError:
+        return name
+    digits = re.sub(r"[^0-9a-f]+", "-", str(address)).strip("-")
+    return f"address-{digits}.{RENAMED}"
+
+
+def path(written: str, query: str) -> str:
+    """Return path and query as browsers write them.
+
+    Raises:
+        WrongUrlError: The path is too long, or has a zero byte, which no server accepts.
+    """
+    normal = quote((written or "/").replace("\\", "/"), safe=_LEFT_IN_PATHS)
+    if _HAS_DOT_SEGMENT.search(normal):
+        normal = _without_dots(normal.split("/")[1:])
+    if "%00" in normal or "\0" in unquote(normal):
+        raise WrongUrlError("has a zero byte in its path")
+    whole = normal + (f"?{quote(query, safe=_LEFT_IN_QUERIES)}" if query else "")
+    if len(whole) > MOST_PATH:
+        raise WrongUrlError(f"is longer than {MOST_PATH} bytes")
+    return whole
+
+
+def _without_dots(segments: Sequence[str]) -> str:
+    kept: list[str] = []
+    for number, segment in enumerate(segments, start=1):
+        plain = segment.lower().replace("%2e", ".")
+        if plain == "..":
+            kept = kept[:-1]
+        if plain not in (".", ".."):
+            kept.append(segment)
+        elif number == len(segments):
+            kept.append("")
+    return "/" + "/".join(kept)
+
 
 METHODS = frozenset({"GET", "HEAD", "POST"})
 """Methods that a page may use on any origin without a preflight (Fetch Standard,
@@ -78,12 +170,12 @@ def choose(document: HarDocument, name: str) -> Selection:
         if reason := _reason_against(entry):
             dropped.append((entry, reason))
             continue
-        place = f"{name}: log.entries[{entry.index}]"
-        mistakes += _mistakes(entry, place)
+        at = f"{name}: log.entries[{entry.index}]"
+        mistakes += _mistakes(entry, at)
         try:
-            requests.append(SelectedRequest(entry, *urls.place(entry.url)))
+            requests.append(SelectedRequest(entry, *place(entry.url)))
         except WrongUrlError as error:
-            mistakes.append(Mistake(f"{place}.request.url", str(error), "delete the entry"))
+            mistakes.append(Mistake(f"{at}.request.url", str(error), "delete the entry"))
     mistakes += _mistakes_of_all(requests, name)
     if mistakes:
         raise ConfigError(first_mistakes(mistakes, name))
@@ -104,7 +196,7 @@ def _unanswered(
 
 def _target(entry: HarEntry) -> tuple[str, str] | None:
     try:
-        return urls.place(entry.url)
+        return place(entry.url)
     except WrongUrlError:
         return None
 
@@ -192,7 +284,7 @@ def _leads_to(one: SelectedRequest) -> tuple[str, str] | None:
     location = fields.get("location") or one.entry.redirected_to
     try:
         url = urljoin(one.entry.url, location) if location else ""
-        return urls.place(url) if url.lower().startswith(("http:", "https:")) else None
+        return place(url) if url.lower().startswith(("http:", "https:")) else None
     except ValueError:
         return None
 

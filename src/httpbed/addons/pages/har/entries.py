@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from httpbed.addons.har.schema import TimingsForm
+from httpbed.addons.pages.har.schema import TimingsForm
 
 Fields = tuple[tuple[str, str], ...]
 """Names and values, in order."""

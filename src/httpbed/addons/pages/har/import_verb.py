@@ -19,7 +19,7 @@ AUDIT, OBSERVATIONS = "audit.json", "observations"
 
 
 def _write(campaigns: Sequence[Results], kind: str, folder: Path) -> Iterator[str]:
-    from httpbed.addons.har import loads_export
+    from httpbed.addons.pages.har import loads_export
 
     (results,) = campaigns
     yield from loads_export.write(results, kind, folder)
@@ -80,6 +80,6 @@ def command(
 
     Exit codes: 0 nothing is contradicted; 1 something is; 2 usage, or a file with mistakes.
     """
-    from httpbed.addons.har import import_body as body
+    from httpbed.addons.pages.har import har_import as body
 
     body.run(context, files=files, claims=claims, output=output, kind=kind, as_json=as_json)

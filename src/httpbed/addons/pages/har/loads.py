@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from httpbed.addons.har.entries import HarDocument, HarEntry, HarPage
+from httpbed.addons.pages.har.entries import HarDocument, HarEntry, HarPage
 from httpbed.addons.pages.load.browser_load import BrowserLoad, Ending, PageRequest
 
 ERROR = 400

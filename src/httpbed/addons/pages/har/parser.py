@@ -14,9 +14,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from httpbed.addons.har.entries import Fields, HarDocument, HarEntry, HarPage, Timings
-from httpbed.addons.har.schema import ArchiveForm, EntryForm, HeaderForm, LogForm, PageForm
-from httpbed.addons.pages.load.http_versions import version_of
+from httpbed.addons.pages.har.entries import Fields, HarDocument, HarEntry, HarPage, Timings
+from httpbed.addons.pages.har.schema import ArchiveForm, EntryForm, HeaderForm, LogForm, PageForm
+from httpbed.addons.pages.load.browser_load import version_of
 from httpbed.base import untrusted_json, user_file
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.base.untrusted_files import UnreadableError

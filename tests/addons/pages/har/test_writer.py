@@ -16,7 +16,7 @@ from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT6
 
 import archives
-from httpbed.addons.har import loads, parser, writer
+from httpbed.addons.pages.har import loads, parser, writer
 from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
 
 HERE = Path(__file__).parent

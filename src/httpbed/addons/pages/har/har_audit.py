@@ -11,6 +11,13 @@ is
 
 Times in a HAR file come from a browser under load and are rounded; each comparison allows a
 millisecond.
+
+The fastest stretch of a load, from the times of requests and responses in a HAR file.
+
+All bytes of a response arrive between its request and its end. So a window contains at least the
+bytes of all responses that were requested and ended within it, however they shared the link. A
+token bucket passes a burst faster than its rate, and a browser's clock is coarse: both are allowed
+for before a rate is certain.
 """
 
 from __future__ import annotations
@@ -20,12 +27,80 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from httpbed.addons.har import har_throughput
-from httpbed.addons.har.entries import HarEntry
-from httpbed.addons.har.har_throughput import ALLOWANCE_BYTES, CLOCK_S
-from httpbed.addons.har.loads import ArchivedLoad
+import numpy as np
+
+from httpbed.addons.pages.har.entries import HarEntry
+from httpbed.addons.pages.har.loads import ArchivedLoad
 from httpbed.addons.pages.load.browser_load import PageRequest
 from httpbed.base import units
+
+ALLOWANCE_BYTES = 2**16
+"""Bytes of a burst: twice the bucket of common set-ups (32 kB)."""
+FEWEST_BYTES = 4 * ALLOWANCE_BYTES
+"""Bytes in a window whose rate is reported; with fewer, bursts and slow start dominate."""
+CLOCK_S = 0.001
+MOST_TRANSFERS = 5000
+"""The largest transfers are examined; all pairs of their times are windows."""
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """A response's transfer: seconds since the navigation, and bytes as sent."""
+
+    start_s: float
+    end_s: float
+    bytes: int
+    entry: int
+    """Its place in the file."""
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A window of time, and the bytes that certainly arrived within it."""
+
+    start_s: float
+    end_s: float
+    bytes: int
+    bit_s: float
+    """The rate that it takes; of :func:`beyond_a_burst`, a burst left out."""
+    entries: tuple[int, ...]
+
+    @property
+    def seconds(self) -> float:
+        """How long it is."""
+        return self.end_s - self.start_s
+
+
+def fastest(transfers: Sequence[Transfer]) -> Stretch | None:
+    """Return the window with the highest rate; None where none has :data:`FEWEST_BYTES`."""
+    return _best(transfers, fewest=FEWEST_BYTES, burst=0)
+
+
+def beyond_a_burst(transfers: Sequence[Transfer]) -> Stretch | None:
+    """Return the window that takes the highest rate even if a burst came at once."""
+    return _best(transfers, fewest=ALLOWANCE_BYTES + 1, burst=ALLOWANCE_BYTES)
+
+
+def _best(transfers: Sequence[Transfer], *, fewest: int, burst: int) -> Stretch | None:
+    largest = sorted(transfers, key=lambda one: one.bytes, reverse=True)[:MOST_TRANSFERS]
+    by_end = sorted(largest, key=lambda one: one.end_s)
+    starts = np.array([one.start_s for one in by_end])
+    ends = np.array([one.end_s for one in by_end])
+    sizes = np.array([one.bytes for one in by_end], dtype=float)
+    best = (0.0, 0.0, 0.0)
+    for start in np.unique(starts):
+        total = np.cumsum(np.where(starts >= start, sizes, 0.0))
+        is_window = (ends >= start) & (total >= fewest)
+        rate = np.where(is_window, (total - burst) / (ends - start + CLOCK_S), 0.0)
+        at = int(rate.argmax())
+        best = max(best, (float(rate[at]) * 8, float(start), float(ends[at])))
+    bit_s, start_s, end_s = best
+    if not bit_s:
+        return None
+    within = [one for one in by_end if one.start_s >= start_s and one.end_s <= end_s]
+    total_bytes = sum(one.bytes for one in within)
+    return Stretch(start_s, end_s, total_bytes, bit_s, tuple(one.entry for one in within))
+
 
 Verdict = Literal["supported", "contradicted", "undecided", "not claimed"]
 """``not claimed``: there is no claim on it."""
@@ -197,37 +272,37 @@ def _round_trips(about: str, done: str, lengths: Lengths, rtt_s: float) -> Audit
 
 def _rate(answered: Pairs, claimed: int | None) -> AuditResult:
     transfers = list(_transfers(answered))
-    certain = har_throughput.beyond_a_burst(transfers)
+    certain = beyond_a_burst(transfers)
     if claimed is not None and certain is not None and certain.bit_s > claimed:
         beyond = f"{units.format_size(ALLOWANCE_BYTES, 2)} of it a burst, the rest takes"
         more = f"more than {units.format_rate(claimed)}"
         text = f"{_stretch(certain)}: {beyond} {_rate_of(certain)}, {more}"
         return AuditResult("rate", "contradicted", text, certain.entries[:MOST_PLACES])
-    fastest = har_throughput.fastest(transfers)
+    full = fastest(transfers)
     otherwise: Verdict = "not claimed" if claimed is None else "undecided"
-    if fastest is None:
-        least = units.format_size(har_throughput.FEWEST_BYTES, units.SHORT_DIGITS)
+    if full is None:
+        least = units.format_size(FEWEST_BYTES, units.SHORT_DIGITS)
         return AuditResult("rate", otherwise, f"no stretch has {least} with their times")
-    is_full = claimed is not None and fastest.bit_s >= _FULL_SHARE * claimed
-    text = f"{_stretch(fastest)}: {_rate_of(fastest)}"
+    is_full = claimed is not None and full.bit_s >= _FULL_SHARE * claimed
+    text = f"{_stretch(full)}: {_rate_of(full)}"
     return AuditResult("rate", "supported" if is_full else otherwise, text)
 
 
-def _stretch(found: har_throughput.Stretch) -> str:
+def _stretch(found: Stretch) -> str:
     return f"{units.format_size(found.bytes, units.SHORT_DIGITS)} came in {_time(found.seconds)}"
 
 
-def _rate_of(found: har_throughput.Stretch) -> str:
+def _rate_of(found: Stretch) -> str:
     return units.format_rate(found.bit_s, units.SHORT_DIGITS)
 
 
-def _transfers(answered: Pairs) -> Iterator[har_throughput.Transfer]:
+def _transfers(answered: Pairs) -> Iterator[Transfer]:
     """Yield lower bounds of what crossed the link: bytes as sent, with start and end."""
     for request, entry in answered:
         size = entry.wire_bytes if entry.wire_bytes is not None else entry.sent_body_bytes
         start, end = request.send_start_s, request.ended_s
         if size and start is not None and end is not None and end >= start:
-            yield har_throughput.Transfer(start, end, size, entry.index)
+            yield Transfer(start, end, size, entry.index)
 
 
 def _cache(archived: ArchivedLoad, claimed: str | None) -> AuditResult:

@@ -22,10 +22,15 @@ from importlib.metadata import version
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from httpbed.addons.pages.load.browser_load import BrowserLoad, Headers, PageRequest
-from httpbed.addons.pages.load.http_versions import name_of, version_of
+from httpbed.addons.pages.load.browser_load import (
+    BrowserLoad,
+    Headers,
+    PageRequest,
+    name_of,
+    version_of,
+)
 from httpbed.addons.pages.load.net_log import NetLog
-from httpbed.addons.pages.load.phases import begun_s, phases
+from httpbed.addons.pages.load.timing import begun_s, phases
 
 PAGE = "page_1"
 UNKNOWN = -1

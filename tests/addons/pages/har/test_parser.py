@@ -12,17 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import archives
-from httpbed.addons.har import loads, parser
-from httpbed.addons.har.entries import HarDocument, HarEntry, Origin
-from httpbed.addons.har.loads import ArchivedLoad
-from httpbed.addons.har.schema import EntryForm
+from httpbed.addons.pages.har import loads, parser
+from httpbed.addons.pages.har.entries import HarDocument, HarEntry, Origin
+from httpbed.addons.pages.har.loads import ArchivedLoad
+from httpbed.addons.pages.har.schema import EntryForm
 from httpbed.addons.pages.load import driver_output as loads_reading
 from httpbed.addons.pages.load import observations
 from httpbed.base.errors import ConfigError
 
 NO_DATE = "must be a date and time, such as '2026-01-31T12:00:00.000Z'"
 DIALECTS = Path(__file__).parent / "dialects"
-RECORDED = Path(__file__).parents[2] / "recorded/chromium-headless-shell-156.0.8078.79"
+RECORDED = Path(__file__).parents[3] / "recorded/chromium-headless-shell-156.0.8078.79"
 
 
 def read(stated: Any) -> HarDocument:
