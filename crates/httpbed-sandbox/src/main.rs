@@ -115,7 +115,7 @@ fn run() -> Result<ExitCode, Failure> {
             session::serve(&leftover, io::stdin().as_fd(), around, parts).step("serve requests")?;
             // When a first process ends, the kernel discards the CPU time of what it kills then. The caller's own
             // account has what is waited for here.
-            children::end_all();
+            kernel_calls::end_all();
             Ok(ExitCode::SUCCESS)
         }
     }
