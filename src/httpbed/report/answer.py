@@ -21,7 +21,7 @@ from httpbed.report.phrasing import (
     treatment_in_sentence,
 )
 from httpbed.report.sentence import Sentence
-from httpbed.results.comparison import EQUAL_MARGIN, LEAST_BLOCKS, Ratio
+from httpbed.results.comparison import EQUAL_MARGIN, MIN_BLOCKS, Ratio
 from httpbed.results.estimate import CONFIDENCE
 from httpbed.results.findings import Condition, Findings, Row
 
@@ -163,7 +163,7 @@ def _reservation(ratio: Ratio, *, is_exact: bool) -> str:
         return ""
     if ratio.interval is None:
         return " in a single block" if is_exact else " in a single block, which may be noise"
-    if ratio.n < LEAST_BLOCKS:
+    if ratio.n < MIN_BLOCKS:
         return f", {by_rule(ratio)}"
     return ", which the blocks do not settle" if is_exact else ", which is within noise"
 
@@ -189,8 +189,8 @@ def _nothing_settled(
     sizes = sorted({ratio.n for _, _, ratio in compared})
     n = " .. ".join(dict.fromkeys(map(str, (sizes[0], sizes[-1]))))
     what = f"paired ratio of {title(findings.metric)} to {base_in_sentence(findings)}"
-    all_of_them = "both" if len(compared) == 2 else f"all {len(compared)}"
-    why = "within noise" if sizes[-1] >= LEAST_BLOCKS else f"open: {FEW_BLOCKS} settle nothing"
+    all_of_them = "both" if len(compared) == 2 else f"all {len(compared)}"  # noqa: PLR2004
+    why = "within noise" if sizes[-1] >= MIN_BLOCKS else f"open: {FEW_BLOCKS} settle nothing"
     why = "of a single block, without an interval" if sizes == [1] else why
     return Sentence(
         f"Nothing is settled at n = {n}: {all_of_them} comparisons are {why}."

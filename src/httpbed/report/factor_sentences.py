@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from httpbed.report.phrasing import listed, percent, ratio_text, sentence_case, title
 from httpbed.report.sentence import Sentence
-from httpbed.results.comparison import EQUAL_MARGIN, Judgement, Ratio
+from httpbed.results.comparison import EQUAL_MARGIN, Ratio
 from httpbed.results.effects import FactorEffect, LevelEffect
 from httpbed.results.estimate import CONFIDENCE
+from httpbed.results.log_ratio import Standing
 
 MOST_LEVELS = 4
 """Of a factor, that a sentence describes one by one."""
@@ -131,7 +132,7 @@ def _undirected(ratios: Sequence[Ratio]) -> list[str]:
 def _by_direction(metric: str, effect: FactorEffect) -> Iterator[str]:
     """Name the levels by what they did, each with its ratio: each has one cell."""
     less, more = less_and_more(metric)
-    words: dict[Judgement, str] = {"less": less, "more": more, "equal": f"were {EQUAL}"}
+    words: dict[Standing, str] = {"less": less, "more": more, "equal": f"were {EQUAL}"}
     for judgement, verb in words.items():
         if some := [one for one in effect.levels if one.ratios[0].judgement == judgement]:
             was = verb.replace("were", "was") if len(some) == 1 else verb

@@ -22,9 +22,10 @@ from httpbed.report.phrasing import (
     title,
     treatment,
 )
-from httpbed.results.comparison import EQUAL_MARGIN, Judgement, Ratio
+from httpbed.results.comparison import EQUAL_MARGIN, Ratio
 from httpbed.results.estimate import CONFIDENCE
 from httpbed.results.findings import Findings, Row
+from httpbed.results.log_ratio import Standing
 
 MOST_ROWS = 12
 """Of a matrix whose rows the experiment does not choose."""
@@ -32,7 +33,7 @@ MOST_COLUMNS = 8
 """Likewise."""
 MOST_PAGES = 6
 """Matrices that are shown unfolded."""
-SHAPES: Mapping[Judgement, str] = {"less": "▼", "more": "▲", "equal": "=", "open": "○"}
+SHAPES: Mapping[Standing, str] = {"less": "▼", "more": "▲", "equal": "=", "open": "○"}
 Levels = tuple[str, ...]
 Ranks = Mapping[str, Mapping[str, int]]
 """The place of each level among those of its factor."""
@@ -104,7 +105,7 @@ def matrix(findings: Findings, options: ReportOptions) -> Matrix:
     pages = list(_pages(findings, axes))
     rule = f"{FEW_BLOCKS} settle nothing"
     why = [rule if word.startswith("n <") else "within noise" for word in sorted(_why(findings))]
-    meanings: dict[Judgement, str] = {
+    meanings: dict[Standing, str] = {
         "less": "less",
         "more": "more",
         "equal": f"no difference: within {percent(EQUAL_MARGIN)}",

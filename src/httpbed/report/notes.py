@@ -23,7 +23,7 @@ from httpbed.report.phrasing import (
 )
 from httpbed.report.remark import Remark, few, in_one_line
 from httpbed.results import block_times, selection, stopping
-from httpbed.results.comparison import LEAST_BLOCKS, Ratio
+from httpbed.results.comparison import MIN_BLOCKS, Ratio
 from httpbed.results.estimate import CONFIDENCE, LEAST_VALUES
 from httpbed.results.findings import FAIRNESS, Findings, Row
 from httpbed.results.sample import Tally
@@ -253,18 +253,18 @@ def _unshared(findings: Findings, document: Mapping[str, Any]) -> Iterator[str]:
 def _blocks(findings: Findings, document: Mapping[str, Any]) -> Iterator[str]:
     """Say in one note what the number of blocks leaves open, and how many would do."""
     compared = [(c, row, row.ratio) for c, row in findings.rows() if row.ratio]
-    few_blocks = [ratio for _, _, ratio in compared if ratio.n < LEAST_BLOCKS]
+    few_blocks = [ratio for _, _, ratio in compared if ratio.n < MIN_BLOCKS]
     noisy = [
         (f"{ratio_text(ratio.value)} of {named(findings, document, c, row)}", ratio)
         for c, row, ratio in compared
-        if ratio.judgement == "open" and ratio.n >= LEAST_BLOCKS
+        if ratio.judgement == "open" and ratio.n >= MIN_BLOCKS
     ]
     texts, wanted = [], []
     if few_blocks:
         subject, verb = _counted(len(few_blocks), len(compared))
         sizes = " or ".join(map(str, sorted({ratio.n for ratio in few_blocks})))
         texts.append(f"{subject} {verb} not settled: n = {sizes}, and {FEW_BLOCKS} settle nothing")
-        wanted.append(LEAST_BLOCKS)
+        wanted.append(MIN_BLOCKS)
     if noisy:
         subject, verb = _counted(len(noisy), len(compared))
         places = "; ".join(few([what for what, _ in noisy], "comparisons"))
@@ -298,7 +298,7 @@ def _short_intervals(findings: Findings, wanted: list[int]) -> Iterator[str]:
 
 def _remedy(ratios: list[Ratio], wanted: list[int]) -> str:
     """Say how many blocks would settle these comparisons, or are wanted otherwise."""
-    needed = [ratio.blocks_to_settle or LEAST_BLOCKS for ratio in ratios]
+    needed = [ratio.blocks_to_settle or MIN_BLOCKS for ratio in ratios]
     within_reach = [blocks for blocks in needed if blocks <= HOPELESS_BLOCKS]
     if needed and not within_reach:
         which = "it" if len(ratios) == 1 else "any of them"

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from httpbed.base import units
 from httpbed.experiment.metric import METRICS, Form
-from httpbed.results.comparison import LEAST_BLOCKS, Ratio
+from httpbed.results.comparison import MIN_BLOCKS, Ratio
 from httpbed.results.estimate import CONFIDENCE, Interval
 from httpbed.results.findings import Findings, Row
 from httpbed.results.sample import Bounded
 
 DASH = "\N{EN DASH}"
-FEW_BLOCKS = f"fewer than {LEAST_BLOCKS} blocks"
+FEW_BLOCKS = f"fewer than {MIN_BLOCKS} blocks"
 
 # For each unit of a metric: the smallest magnitude for which a prefix is used, its factor, name.
 _PREFIXES: Mapping[str, tuple[tuple[float, float, str], ...]] = {
@@ -149,7 +149,7 @@ def ratio_brackets(interval: Interval | None) -> str:
 
 def open_word(ratio: Ratio) -> str:
     """Return why a comparison is open: noise, or too few blocks for any judgement."""
-    return "noise" if ratio.n >= LEAST_BLOCKS else f"n < {LEAST_BLOCKS}"
+    return "noise" if ratio.n >= MIN_BLOCKS else f"n < {MIN_BLOCKS}"
 
 
 def by_rule(ratio: Ratio) -> str:

@@ -57,49 +57,43 @@ class TreatmentDifference:
     tallies: tuple[Tally, Tally]
 
 
-@dataclass(frozen=True)
-class _Evidence:
-    """What the values of both campaigns say about the ratio."""
-
-    ratio: LogRatio
-    pairs: int
-    blocks: tuple[int, int]
-
-    def p_value(self) -> float:
-        """Return the two-sided p-value of no change."""
-        return min(1.0, 2 * min(self.ratio.p_above(0.0), self.ratio.p_below(0.0)))
-
-    def interval(self) -> tuple[float, float, float]:
-        """Return both ends of the log ratio's interval, and its coverage."""
-        side = max(ERROR_RATE / 2, self.ratio.least_p)
-        coverage = max(0.0, min(CONFIDENCE, 1 - 2 * side))
-        return self.ratio.low(side), self.ratio.high(side), coverage
-
-
 def compare(old: Results, new: Results, metric: str) -> tuple[TreatmentDifference, ...]:
     """Compare each treatment that both campaigns hold."""
-    before = {_levels(one): one for one in samples.samples(old, metric).values()}
-    both = [
-        (before[_levels(one)], one)
-        for one in samples.samples(new, metric).values()
-        if _levels(one) in before
-    ]
+    both = matched(old, new, metric)
     same = same_blocks(old, new)
-    return of_samples(both, [same.get(_levels(one), ()) for one, _ in both])
+    return of_samples(both, [same.get(levels_of(one), ()) for one, _ in both])
+
+
+def matched(old: Results, new: Results, metric: str) -> list[tuple[Sample, Sample]]:
+    """Return the samples of each treatment that both campaigns hold."""
+    before = {levels_of(one): one for one in samples.samples(old, metric).values()}
+    return [
+        (before[levels_of(one)], one)
+        for one in samples.samples(new, metric).values()
+        if levels_of(one) in before
+    ]
 
 
 def of_samples(
     both: Sequence[tuple[Sample, Sample]], same: Sequence[Sequence[int]]
 ) -> tuple[TreatmentDifference, ...]:
     """Compare pairs of samples, of which each has these blocks with the same trials."""
-    found = [_evidence(*pair, blocks) for pair, blocks in zip(both, same, strict=True)]
-    raw = [one.p_value() if one else math.nan for one in found]
-    raw += [_p_completion(one.tally, other.tally) for one, other in both]
+    found = [
+        log_ratio.of_campaigns(new, old, blocks)
+        for (old, new), blocks in zip(both, same, strict=True)
+    ]
+    raw = [_p_value(ratio) if ratio else math.nan for ratio, _ in found]
+    raw += [_p_completion(old.tally, new.tally) for old, new in both]
     certain = [bool(one) for one in false_discovery.significant(raw, ERROR_RATE)]
     return tuple(
-        _difference(one, other, evidence, (certain[index], certain[len(both) + index]))
-        for index, ((one, other), evidence) in enumerate(zip(both, found, strict=True))
+        _difference(old, new, located, (certain[index], certain[len(both) + index]))
+        for index, ((old, new), located) in enumerate(zip(both, found, strict=True))
     )
+
+
+def _p_value(ratio: LogRatio) -> float:
+    """Return the two-sided p-value of no change."""
+    return min(1.0, 2 * min(ratio.p_above(0.0), ratio.p_below(0.0)))
 
 
 def only_in(one: Results, other: Results) -> int:
@@ -108,7 +102,8 @@ def only_in(one: Results, other: Results) -> int:
     return sum(frozenset(levels.items()) not in known for levels in one.experiment.treatments())
 
 
-def _levels(sample: Sample) -> Levels:
+def levels_of(sample: Sample) -> Levels:
+    """Return a sample's treatment."""
     return frozenset(sample.levels.items())
 
 
@@ -131,29 +126,6 @@ def same_blocks(old: Results, new: Results) -> Mapping[Levels, Sequence[int]]:
     }
 
 
-def _evidence(old: Sample, new: Sample, same: Sequence[int]) -> _Evidence | None:
-    """Return what the values say about the ratio; None without values, or with a zero."""
-    if any(value <= 0 for one in (old, new) for value in one.at_bound().values()):
-        return None
-    return _paired(old, new, same) if same else _unpaired(old, new)
-
-
-def _paired(old: Sample, new: Sample, same: Sequence[int]) -> _Evidence | None:
-    known = old.at_bound().keys() & new.at_bound().keys()
-    both_open = old.censored.keys() & new.censored.keys()
-    blocks = [block for block in same if block in known and block not in both_open]
-    if not blocks:
-        return None
-    ratio = log_ratio.of_pairs(new, old, blocks)
-    return _Evidence(ratio, len(blocks), (len(blocks), len(blocks)))
-
-
-def _unpaired(old: Sample, new: Sample) -> _Evidence | None:
-    if not old.n or not new.n:
-        return None
-    return _Evidence(log_ratio.of_samples(new, old), 0, (old.n, new.n))
-
-
 def _p_completion(old: Tally, new: Tally) -> float:
     """Return the p-value of equal completion; nan if all trials of both completed."""
     table = [[one.completed, one.not_completed] for one in (old, new)]
@@ -163,21 +135,22 @@ def _p_completion(old: Tally, new: Tally) -> float:
 
 
 def _difference(
-    old: Sample, new: Sample, evidence: _Evidence | None, certain: tuple[bool, bool]
+    old: Sample, new: Sample, located: tuple[LogRatio | None, int], certain: tuple[bool, bool]
 ) -> TreatmentDifference:
+    ratio, pairs = located
     changed, completes = certain
     shares = [one.tally.completed / max(1, one.tally.ended) for one in (old, new)]
-    low, high, coverage = evidence.interval() if evidence else (-math.inf, math.inf, 0.0)
-    value = evidence.ratio.value if evidence else math.nan
+    low, high, coverage = _interval(ratio) if ratio else (-math.inf, math.inf, 0.0)
+    value = ratio.value if ratio else math.nan
     return TreatmentDifference(
         levels=new.levels,
-        pairs=evidence.pairs if evidence else 0,
-        blocks=evidence.blocks if evidence else (old.n, new.n),
+        pairs=pairs,
+        blocks=(pairs, pairs) if pairs else (old.n, new.n),
         ratio=math.exp(value),
         low=math.exp(low),
         high=math.exp(high) if high < math.inf else math.inf,
         coverage=coverage,
-        change=_change(value, low, high, coverage, changed=changed),
+        change=_change(ratio, changed=changed),
         completes=("less often" if shares[1] < shares[0] else "more often")
         if completes
         else "alike",
@@ -185,9 +158,15 @@ def _difference(
     )
 
 
-def _change(value: float, low: float, high: float, coverage: float, *, changed: bool) -> Change:
+def _interval(ratio: LogRatio) -> tuple[float, float, float]:
+    """Return both ends of the log ratio's interval, and its coverage."""
+    side = ratio.side(ERROR_RATE)
+    return ratio.low(side), ratio.high(side), max(0.0, min(CONFIDENCE, 1 - 2 * side))
+
+
+def _change(ratio: LogRatio | None, *, changed: bool) -> Change:
+    if ratio is None:
+        return "open"
     if changed:
-        return "lower" if value < 0 else "higher"
-    edge = math.log1p(EQUAL_MARGIN)
-    settled = math.isclose(coverage, CONFIDENCE) and -edge <= low and high <= edge
-    return "equal" if settled else "open"
+        return "lower" if ratio.value < 0 else "higher"
+    return "equal" if ratio.is_within(EQUAL_MARGIN, ERROR_RATE / 2) else "open"

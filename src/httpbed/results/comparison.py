@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from scipy import stats
@@ -24,16 +23,12 @@ from scipy import stats
 from httpbed.experiment.metric import Side
 from httpbed.results import location, log_ratio
 from httpbed.results.estimate import CONFIDENCE, Interval
-from httpbed.results.log_ratio import LogRatio
+from httpbed.results.log_ratio import LogRatio, Standing
 from httpbed.results.sample import Bounded, Floats, Sample, between
-
-Judgement = Literal["less", "more", "equal", "open"]
-"""``equal``: the whole interval lies within the margin of 1. ``less``, ``more``: it excludes 1.
-``open``: neither; the difference is within the noise."""
 
 EQUAL_MARGIN = 0.01
 """Treatments that certainly differ by less than this share count as equal."""
-LEAST_BLOCKS = 5
+MIN_BLOCKS = 5
 """Below this number of pairs every judgement is open."""
 EFFICIENCY = math.sqrt(math.pi / 3)
 """Standard error of the pseudo-median over that of the mean, for normal data."""
@@ -68,7 +63,7 @@ class Ratio:
     """Number of blocks with a ratio over 1."""
     undefined: int
     """Number of shared blocks without a ratio: both timed out, or the base is zero."""
-    judgement: Judgement
+    judgement: Standing
     blocks_to_settle: int | None
     """About how many blocks would settle an open judgement; None if settled, or of one pair."""
     differences: Differences | None
@@ -89,13 +84,12 @@ def compare(sample: Sample, base: Sample) -> Ratio | None:
         return None
     ratio = log_ratio.of_pairs(sample, base, pairs)
     ratios = _ratios(sample, base, pairs)
-    interval = ratio_interval(ratio)
-    judgement = judge(interval, len(pairs))
+    judgement = judge(ratio, len(pairs))
     return Ratio(
         n=len(pairs),
         value=between(*(math.exp(one.value) for one in ratio)),
         of_medians=_of_medians(sample, base, pairs),
-        interval=interval,
+        interval=ratio_interval(ratio),
         below=int(np.sum(ratios < 1)),
         above=int(np.sum(ratios > 1)),
         undefined=len(shared) - len(pairs),
@@ -105,31 +99,21 @@ def compare(sample: Sample, base: Sample) -> Ratio | None:
     )
 
 
+def judge(ratio: LogRatio, n: int) -> Standing:
+    """Return what the ratio of n pairs settles."""
+    return ratio.standing(EQUAL_MARGIN, ratio.side(1 - CONFIDENCE)) if n >= MIN_BLOCKS else "open"
+
+
 def ratio_interval(ratio: LogRatio) -> Interval | None:
     """Return the interval of the pseudo-median of paired ratios; None for a single pair."""
     if ratio.at_bound.n < 2:  # one pair has no spread
         return None
-    side = max((1 - CONFIDENCE) / 2, ratio.least_p)
+    side = ratio.side(1 - CONFIDENCE)
     return Interval(
         low=_end([one.low(side) for one in ratio], "<"),
         high=_end([one.high(side) for one in ratio], ">"),
         coverage=min(CONFIDENCE, 1 - 2 * side),
     )
-
-
-def judge(interval: Interval | None, n: int) -> Judgement:
-    """Return what an interval of ratios settles."""
-    if interval is None or n < LEAST_BLOCKS:
-        return "open"
-    low, high = interval.low, interval.high
-    reliable = not low.beyond and not high.beyond
-    if reliable and low.value >= 1 - EQUAL_MARGIN and high.value <= 1 + EQUAL_MARGIN:
-        return "equal"
-    if high.value < 1 and high.beyond != ">":
-        return "less"
-    if low.value > 1 and low.beyond != "<":
-        return "more"
-    return "open"
 
 
 def blocks_to_settle(ratios: Floats) -> int | None:
@@ -146,7 +130,7 @@ def blocks_to_settle(ratios: Floats) -> int | None:
     width = quantile * EFFICIENCY * float(logs.std(ddof=1))
     effect = abs(location.centre(logs).value)
     gap = max(effect, math.log1p(EQUAL_MARGIN) - effect)
-    return max(LEAST_BLOCKS, logs.size + 1, math.ceil((width / gap) ** 2))
+    return max(MIN_BLOCKS, logs.size + 1, math.ceil((width / gap) ** 2))
 
 
 def _defined(sample: Sample, base: Sample, block: int) -> bool:

@@ -1,17 +1,20 @@
-"""The logarithm of the ratio of two samples, in which censored values are only bounds.
+"""Two samples compared: the logarithm of their ratio, and what it settles with a margin and an error.
+
+Reports, ``diff``, ``gate`` and ``audit`` ask this module. Each has its own margin and its own word
+for a result.
 
 A trial that timed out took longer than its limit: its value lies anywhere beyond a bound. So each
-ratio lies between the lowest and the highest one that the bounds permit. The location of the ratio
-rises with every ratio. So it lies between the location of the lowest ratios and that of the
-highest, and what both say is certain: evidence that the ratio is above something is that of the
-lowest ratios, evidence that it is below is that of the highest.
+ratio lies between the lowest and the highest one that the bounds permit. A larger value in any
+block can only raise the estimate. So the estimate is bracketed: every block's lowest possible ratio
+gives a lower bound, and its highest an upper bound. "Above c" is tested with the lowest ratios and
+"below c" with the highest, which is conservative.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -24,6 +27,11 @@ _FAR_LOG = math.log(FAR) / 4
 
 Located = Callable[[Mapping[int, float], Mapping[int, float]], OrderStatistics]
 """Locates the log ratio of two samples' values by block."""
+
+
+Standing = Literal["less", "more", "equal", "open"]
+"""``equal``: the whole interval lies within the margin of 1. ``less``, ``more``: it excludes 1.
+``open``: neither; the difference is within the noise."""
 
 
 class LogRatio(NamedTuple):
@@ -62,6 +70,28 @@ class LogRatio(NamedTuple):
         """The smallest p-value that the number of values permits."""
         return self.lowest.least_p
 
+    def side(self, error: float) -> float:
+        """Return the probability beyond each end of an interval that misses with ``error``.
+
+        It is larger where the number of values does not permit so small an error.
+        """
+        return max(error / 2, self.least_p)
+
+    def is_within(self, margin: float, side: float) -> bool:
+        """Whether both ends of an interval lie within a margin of 1: two one-sided tests."""
+        near = math.log1p(-margin), math.log1p(margin)
+        return near[0] <= self.low(side) and self.high(side) <= near[1]
+
+    def direction(self, side: float, margin: float = 0.0) -> Literal["less", "more", "open"]:
+        """Return on which side of 1, or of a margin of it, a whole interval lies."""
+        if self.high(side) < math.log1p(-margin):
+            return "less"
+        return "more" if self.low(side) > math.log1p(margin) else "open"
+
+    def standing(self, margin: float, side: float) -> Standing:
+        """Return what an interval settles about the difference of both samples."""
+        return "equal" if self.is_within(margin, side) else self.direction(side)
+
 
 def of_ratios(ratios: Floats) -> LogRatio:
     """Locate ratios that are known, by signed ranks."""
@@ -91,6 +121,24 @@ def of_samples(sample: Sample, base: Sample) -> LogRatio:
         return location.shift(np.log([*values.values()]), np.log([*to.values()]))
 
     return _log_ratio(sample, base, located)
+
+
+def of_campaigns(sample: Sample, base: Sample, same: Sequence[int]) -> tuple[LogRatio | None, int]:
+    """Locate the ratio of samples of two campaigns, which ran the same trial in some blocks.
+
+    These blocks are compared in pairs; without any, all values by ranks.
+
+    Returns:
+        The ratio, or None without values or with one that is not positive; the number of pairs.
+    """
+    values, to = sample.at_bound(), base.at_bound()
+    if not values or not to or min(*values.values(), *to.values()) <= 0:
+        return None, 0
+    if not same:
+        return of_samples(sample, base), 0
+    known = values.keys() & to.keys() - (sample.censored.keys() & base.censored.keys())
+    pairs = [block for block in same if block in known]
+    return (of_pairs(sample, base, pairs) if pairs else None), len(pairs)
 
 
 def _log_ratio(sample: Sample, base: Sample, located: Located) -> LogRatio:

@@ -11,10 +11,9 @@ import pytest
 from campaigns import VERSIONS, Ending, Ends, campaign
 from httpbed.addons.audit import audit_report as report
 from httpbed.addons.audit import judgement, session
-from httpbed.addons.audit.judgement import Audit
+from httpbed.addons.audit.judgement import MARGIN, Audit
 from httpbed.experiment.treatment import TreatmentKey
 from httpbed.report.terminal import console
-from httpbed.results import equivalence
 from httpbed.results.sample import Floats, Sample, Tally
 from httpbed.store.results import Results
 
@@ -123,8 +122,7 @@ def test_disturbances_are_called_so_by_chance_as_rarely_as_stated() -> None:
             (str(cell),): by_block(np.ones(10)) for cell in range(6)
         }
         beside: dict[TreatmentKey, Sample] = {
-            (str(cell),): by_block((1 + equivalence.MARGIN) * np.exp(noise[cell]))
-            for cell in range(6)
+            (str(cell),): by_block((1 + MARGIN) * np.exp(noise[cell])) for cell in range(6)
         }
         found = judgement.treatments(beside, alone, beside)
         alarms += any(one.verdict == "disturbed" for one in found)

@@ -27,8 +27,7 @@ from scipy import stats
 
 from httpbed.experiment.metric import METRICS
 from httpbed.results import campaign_comparison, false_discovery, log_ratio
-from httpbed.results import sample as samples
-from httpbed.results.campaign_comparison import Levels
+from httpbed.results.campaign_comparison import Levels, levels_of
 from httpbed.results.log_ratio import LogRatio
 from httpbed.results.sample import Sample, Tally
 from httpbed.store.results import Results
@@ -70,8 +69,8 @@ class _Tests:
     """Of the hypothesis that it completes as often as before."""
     fine: float
     """Of the hypothesis that it is worse by the margin or more."""
-    pairs: Sequence[int]
-    """Blocks that are pairs; empty in real time."""
+    pairs: int
+    """Number of blocks that are pairs; 0 in real time."""
 
 
 def compare(
@@ -85,14 +84,9 @@ def compare(
         metric: A metric of which one direction is better.
         margin: A share: by how much a treatment may be worse; inf compares only completion.
     """
-    old = {_levels(one): one for one in samples.samples(baseline, metric).values()}
-    pairs = [
-        (old[_levels(one)], one)
-        for one in samples.samples(campaign, metric).values()
-        if _levels(one) in old
-    ]
+    pairs = campaign_comparison.matched(baseline, campaign, metric)
     paired = _paired_blocks(baseline, campaign)
-    tests = [_tests(one, now, margin, paired.get(_levels(now), ())) for one, now in pairs]
+    tests = [_tests(one, now, margin, paired.get(levels_of(now), ())) for one, now in pairs]
     return tuple(_judged(pairs, tests, margin))
 
 
@@ -118,31 +112,16 @@ def _paired_blocks(old: Results, now: Results) -> Mapping[Levels, Sequence[int]]
     return campaign_comparison.same_blocks(old, now) if is_virtual else {}
 
 
-def _levels(sample: Sample) -> Levels:
-    return frozenset(sample.levels.items())
-
-
-def _tests(old: Sample, now: Sample, margin: float, pairs: Sequence[int]) -> _Tests:
-    pairs = [one for one in pairs if one in old.at_bound() and one in now.at_bound()]
+def _tests(old: Sample, now: Sample, margin: float, same: Sequence[int]) -> _Tests:
     table = [[one.tally.completed, one.tally.not_completed] for one in (old, now)]
     fails_more = float(stats.fisher_exact(np.array(table), alternative="greater")[1])
-    ratio = _log_ratio(old, now, pairs)
+    ratio, pairs = log_ratio.of_campaigns(now, old, same)
     if ratio is None:
         return _Tests(None, worse=1.0, fails_more=fails_more, fine=1.0, pairs=pairs)
     edge = math.log1p(margin)
     if METRICS[old.metric].better == "lower":
         return _Tests(ratio, ratio.p_above(edge), fails_more, ratio.p_below(edge), pairs)
     return _Tests(ratio, ratio.p_below(-edge), fails_more, ratio.p_above(-edge), pairs)
-
-
-def _log_ratio(old: Sample, now: Sample, pairs: Sequence[int]) -> LogRatio | None:
-    """Locate the log ratio, within the pairs if there are any; None without positive values."""
-    values = (*old.at_bound().values(), *now.at_bound().values())
-    if not old.n or not now.n or min(values) <= 0:
-        return None
-    if pairs:
-        return log_ratio.of_pairs(now, old, pairs)
-    return log_ratio.of_samples(now, old)
 
 
 def _judged(
@@ -188,7 +167,7 @@ def _change(
         blocks=(old.n, now.n),
         baseline=old.tally,
         now=now.tally,
-        pairs=len(test.pairs),
+        pairs=test.pairs,
     )
     slower, fails_more = is_worse
     if not slower and not fails_more:
@@ -199,11 +178,11 @@ def _change(
     return replace(change, verdict="regression", reason=" and ".join(reasons))
 
 
-def _identical(old: Sample, now: Sample, pairs: Sequence[int]) -> str:
+def _identical(old: Sample, now: Sample, pairs: int) -> str:
     """Say that both have the same value in every block; empty if they have not."""
     if not pairs or old.at_bound() != now.at_bound() or old.censored or now.censored:
         return ""
-    blocks = f"all {len(pairs)} blocks" if len(pairs) > 1 else "the only block"
+    blocks = f"all {pairs} blocks" if pairs > 1 else "the only block"
     return f"identical in {blocks}"
 
 

@@ -7,13 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from httpbed.results import equivalence
+from httpbed.addons.audit.judgement import ERROR, judged
 from httpbed.results.sample import Floats
 
 
-def logs(ratio: float, noise: float, pairs: int = 10) -> Floats:
-    """Return logarithms around a ratio, with normal noise of this deviation."""
-    return math.log(ratio) + noise * np.random.default_rng(1).standard_normal(pairs)
+def ratios(ratio: float, noise: float, pairs: int = 10) -> Floats:
+    """Return ratios around one, with normal noise of this deviation of their logarithms."""
+    return ratio * np.exp(noise * np.random.default_rng(1).standard_normal(pairs))
 
 
 @pytest.mark.parametrize(
@@ -22,33 +22,31 @@ def logs(ratio: float, noise: float, pairs: int = 10) -> Floats:
         (1.0, 0.005, "same"),
         (1.0, 0.2, "open"),
         (1.02, 0.005, "open"),
-        (1.1, 0.005, "different"),
-        (0.9, 0.005, "different"),
+        (1.1, 0.005, "disturbed"),
+        (0.9, 0.005, "disturbed"),
         (0.9, 0.2, "open"),
     ],
 )
 def test_the_interval_gives_the_verdict(ratio: float, noise: float, verdict: str) -> None:
     """Same inside the margin, different outside, and open where noise hides it."""
-    found = equivalence.of_logs(logs(ratio, noise))
-    assert found.verdict == verdict
-    assert found.low <= found.ratio <= found.high
+    middle, low, high, found = judged(ratios(ratio, noise), ERROR)
+    assert found == verdict
+    assert low <= middle <= high
 
 
 def test_pairs_without_any_difference_are_the_same() -> None:
     """Virtual time may give the very same number."""
-    found = equivalence.of_logs(np.zeros(10))
-    assert (found.ratio, found.low, found.high, found.verdict) == (1.0, 1.0, 1.0, "same")
+    assert judged(np.ones(10), ERROR) == (1.0, 1.0, 1.0, "same")
 
 
 @pytest.mark.parametrize("pairs", [0, 1, 4])
 def test_too_few_pairs_settle_nothing(pairs: int) -> None:
     """Four pairs of one direction come by chance in one case of sixteen."""
-    found = equivalence.of_logs(np.full(pairs, math.log(2)))
-    assert (found.low, found.high, found.verdict) == (0.0, math.inf, "open")
+    assert judged(np.full(pairs, 2.0), ERROR)[1:] == (0.0, math.inf, "open")
 
 
 def test_a_smaller_error_calls_fewer_ratios_different() -> None:
     """Ten pairs give no p-value below 0.001."""
-    clear = logs(1.1, 0.005)
-    assert equivalence.of_logs(clear).verdict == "different"
-    assert equivalence.of_logs(clear, different_error=0.001).verdict == "open"
+    clear = ratios(1.1, 0.005)
+    assert judged(clear, ERROR)[3] == "disturbed"
+    assert judged(clear, 0.001)[3] == "open"
