@@ -5,7 +5,7 @@
 A pair is a treatment and a block with a request time by both clocks; a group has the pairs with the
 same levels of the named factors. Each row has the pseudo-median of the pairs' ratios (virtual over
 real) with its 90 % interval, and the verdict of two one-sided tests within 2 %
-(:mod:`httpbed.results.equivalence`). ``outcomes`` counts the pairs that completed by one clock
+(:mod:`httpbed.results.log_ratio`). ``outcomes`` counts the pairs that completed by one clock
 only.
 """
 
@@ -17,10 +17,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
-
 from httpbed.experiment.treatment import TreatmentKey, treatment_key
-from httpbed.results import equivalence, sample
+from httpbed.results import log_ratio, sample
 from httpbed.results.sample import Sample
 from httpbed.store import query
 
@@ -45,7 +43,7 @@ class Group:
 
     def cells(self) -> tuple[str, ...]:
         """Return the group's cells of the table."""
-        found = equivalence.of_logs(np.log(self.ratios))
+        found = log_ratio.equivalence(np.array(self.ratios))
         interval = f"{found.low:.3f} .. {found.high:.3f}"
         only = [f"{n} {clock}" for clock, n in self._only() if n]
         return (str(found.n), f"{found.ratio:.3f}", interval, found.verdict, ", ".join(only))

@@ -14,8 +14,8 @@ from bench.clocks.costs import Cost
 from bench.clocks.grid import Cell
 
 from httpbed.base.clock import Clock
-from httpbed.results import equivalence, sample
-from httpbed.results.equivalence import Equivalence
+from httpbed.results import log_ratio, sample
+from httpbed.results.log_ratio import Equivalence
 from httpbed.results.sample import Floats, Sample
 from httpbed.store import query
 
@@ -93,7 +93,7 @@ def _row(cell: Cell, found: Samples) -> Row | None:
         blocks=blocks,
         real=values[0],
         virtual=values[1],
-        found=equivalence.of_logs(np.log(values[1] / values[0])),
+        found=log_ratio.equivalence(values[1] / values[0]),
         without={"real": _without(real), "virtual": _without(virtual)},
     )
 
@@ -103,7 +103,7 @@ def _without(one: Sample) -> int:
 
 
 def _differs(row: Row) -> bool:
-    return abs(math.log(row.found.ratio)) > math.log1p(equivalence.MARGIN)
+    return abs(math.log(row.found.ratio)) > math.log1p(log_ratio.EQUIVALENCE_MARGIN)
 
 
 def _line(row: Row, spent: Sequence[Cost]) -> str:

@@ -9,7 +9,7 @@ between two cells; an interrupt ends it when the trials under way have ended.
 
 The first table has, for each cell, the medians of the request time by both clocks, the
 pseudo-median of the pairs' ratios (virtual over real, the same seed) with its 90 % interval, and
-the verdict of two one-sided tests within 2 % (:mod:`httpbed.results.equivalence`). CPU and wall
+the verdict of two one-sided tests within 2 % (:mod:`httpbed.results.log_ratio`). CPU and wall
 seconds are those of a trial; trials that run at a time share the wall seconds. The second table
 shows in which part of the transfer the clocks differ, for each cell whose ratio lies more than 2 %
 from 1.

@@ -14,7 +14,7 @@ from httpbed.report import treatments
 from httpbed.report.answer import answer
 from httpbed.report.figures import NAME_POINTS, plots, spread
 from httpbed.report.phrasing import base_name
-from httpbed.report.summary import summary
+from httpbed.report.publish import summary
 from httpbed.results.findings import Findings, find
 
 

@@ -10,7 +10,7 @@ import pytest
 from campaigns import VERSIONS, campaign
 from httpbed.report.answer import answer
 from httpbed.report.phrasing import signed
-from httpbed.report.summary import summary
+from httpbed.report.publish import summary
 from httpbed.results.findings import find
 
 VIRTUAL = {"clock": "virtual"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from campaigns import VERSIONS, campaign
-from httpbed.report.factor_sentences import sentences
+from httpbed.report.answer import sentences
 from httpbed.results.findings import find
 
 MANY = VERSIONS.replace('["0 %", "2 %"]', str([f"{index} %" for index in range(20)])).replace(

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from handover_campaigns import MIGRATION
-from httpbed.report import access, network
+from httpbed.report import network, roles
 
 
 def said_of(**table: Any) -> str:
     """Say a hand-over between two links."""
     links = {"links": ["wifi", "cellular"], "when": {"delivered": "2 MB"}}
-    return access.line({"handover": {**links, **table}})
+    return roles.handover_line({"handover": {**links, **table}})
 
 
 @pytest.mark.parametrize(
@@ -46,10 +46,10 @@ def test_factors_in_a_hand_over_are_listed_with_their_levels() -> None:
         "handover": handover,
         "factors": {"kind": ["route", "blackhole"], "after": ["1 MB", "2 MB"]},
     }
-    first, second = access.line(document).split(" | after")
+    first, second = roles.handover_line(document).split(" | after")
     assert first.startswith("after 1 MB")
     assert second.endswith("cellular is up all along")
-    assert access.line({}) == ""
+    assert roles.handover_line({}) == ""
 
 
 def test_equal_links_are_described_once_by_their_names() -> None:

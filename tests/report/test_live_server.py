@@ -17,6 +17,7 @@ from families import until
 from httpbed.addons.live import serve_option, server
 from httpbed.addons.live.server import StatusServer
 from httpbed.base.errors import ConfigError
+from httpbed.report import templating
 
 WORD = "a-secret"
 STATUS = {"question": "<script>alert(1)</script>\x1b\u202e", "ended": 1}
@@ -237,6 +238,7 @@ def test_only_this_machine_can_connect(listening: socket.socket) -> None:
 
 def test_the_own_files_hold_nothing_that_would_end_their_element() -> None:
     """They are put into the page as they are."""
-    folder = Path(server.__file__).parents[1] / "templates"
-    for name in ("live.js", "live.css", "style.css"):
-        assert "</" not in (folder / name).read_text()
+    folder = Path(server.__file__).parent / "templates"
+    style = Path(templating.__file__).parent / "templates" / "style.css"
+    for file in (folder / "live.js", folder / "live.css", style):
+        assert "</" not in file.read_text()

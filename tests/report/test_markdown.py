@@ -13,7 +13,7 @@ from markdown_it.token import Token
 from campaigns import VERSIONS, Ending, campaign
 from httpbed.base.errors import visible
 from httpbed.report import publish
-from httpbed.report.markdown_text import JOINER, escaped, table
+from httpbed.report.markdown import JOINER, escaped, table
 from httpbed.report.phrasing import DASH
 from httpbed.results.findings import find
 from httpbed.store.results import Results

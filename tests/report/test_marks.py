@@ -8,7 +8,7 @@ import matplotlib as mpl
 import pytest
 
 from httpbed.report.figures import STYLE, Plot
-from httpbed.report.visible_figure import MAX_NAMED, VisibleFigure, name_marks, name_points
+from httpbed.report.svg import MAX_NAMED, VisibleFigure, name_marks, name_points
 
 SVG = "{http://www.w3.org/2000/svg}"
 EVIL = "</title><script>alert(1)</script>\x1b[2J"

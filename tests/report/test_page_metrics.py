@@ -10,7 +10,7 @@ import reports
 from campaigns import Ending, campaign
 from httpbed.addons.pages.report import metrics_table, section
 from httpbed.report.document import Cell, ReportInput, Table
-from httpbed.report.summary import summary
+from httpbed.report.publish import summary
 from httpbed.results.findings import find
 from page_campaigns import PAGES
 

@@ -26,10 +26,10 @@ from httpbed.addons.pages.report import (
     section,
     thumbnails,
 )
-from httpbed.addons.pages.report.pictured import PhotoPlot
+from httpbed.addons.pages.report.filmstrip import PhotoPlot
 from httpbed.report import one_trial, roles, terminal
 from httpbed.report.document import ReportInput
-from httpbed.report.summary import summary
+from httpbed.report.publish import summary
 from httpbed.results.findings import Findings, find
 from httpbed.store.results import Results
 from page_campaigns import GRID, PAGES, RECORDED, page_campaign

@@ -10,7 +10,7 @@ import pytest
 
 from httpbed.addons.pages.har import writer
 from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
-from httpbed.addons.pages.report import phases, section, waterfall
+from httpbed.addons.pages.report import section, waterfall
 
 EVIL = "<script>alert('$x_1$')</script>"
 FULL = PageRequest(
@@ -37,7 +37,7 @@ FULL = PageRequest(
 
 def test_a_request_is_cut_into_phases() -> None:
     """Each until the next begins, without holes."""
-    found = [(one.kind, one.begin_s, one.end_s) for one in phases.bars(FULL)]
+    found = [(one.kind, one.begin_s, one.end_s) for one in waterfall.bars(FULL)]
     assert found == [
         ("queue", 0.1, 0.16),
         ("connect", 0.16, 0.32),
@@ -57,7 +57,7 @@ def test_a_waterfall_and_a_har_tell_the_same_phases() -> None:
         "connect": texts["dns"] + texts["connect"],
         **{name: texts[name] for name in ("send", "wait", "receive")},
     }
-    drawn = {one.kind: 1000 * (one.end_s - one.begin_s) for one in phases.bars(FULL)}
+    drawn = {one.kind: 1000 * (one.end_s - one.begin_s) for one in waterfall.bars(FULL)}
     assert drawn == pytest.approx(of_har)
 
 
@@ -79,7 +79,7 @@ def test_a_waterfall_and_a_har_tell_the_same_phases() -> None:
 )
 def test_times_that_are_missing_or_run_backwards(change: dict[str, Any], kinds: list[str]) -> None:
     """What is not told is no phase, and none has a negative length."""
-    found = phases.bars(replace(FULL, **change))
+    found = waterfall.bars(replace(FULL, **change))
     assert [one.kind for one in found] == kinds
     assert all(one.end_s > one.begin_s for one in found)
 
@@ -97,8 +97,8 @@ def test_times_that_are_missing_or_run_backwards(change: dict[str, Any], kinds: 
 )
 def test_names_of_resources(url: str, named: str) -> None:
     """The end of the path, bounded, with nothing that a terminal or a reader would obey."""
-    found = phases.short_name(PageRequest("1", url))
-    assert len(found) <= phases.MOST_NAME
+    found = waterfall.short_name(PageRequest("1", url))
+    assert len(found) <= waterfall.MOST_NAME
     assert found.startswith(named[:12])
 
 
@@ -112,7 +112,7 @@ def test_resources_of_one_name_are_told_apart_by_their_paths() -> None:
         "https://a.test/app.js",
         "https://a.test/app.js",
     ]
-    assert phases.short_names([PageRequest(str(n), url) for n, url in enumerate(urls)]) == [
+    assert waterfall.short_names([PageRequest(str(n), url) for n, url in enumerate(urls)]) == [
         "a.test",
         "en/logo.svg",
         "a.test/img/de/logo.svg",

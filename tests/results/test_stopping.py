@@ -10,7 +10,7 @@ import pytest
 
 from httpbed.experiment import replication
 from httpbed.experiment.replication import Replicates
-from httpbed.results import log_ratio, stopping
+from httpbed.results import estimate, log_ratio
 from httpbed.results.comparison import ratio_interval
 from httpbed.results.estimate import median_interval
 from httpbed.results.sample import Floats, Sample, Tally
@@ -40,19 +40,19 @@ def sample(values: Sequence[float], late: Sequence[float] = ()) -> Sample:
 )
 def test_a_treatment_stops_at_a_narrow_interval(values: list[float], *, expected: bool) -> None:
     """Of 95 %, and no wider on either side than the share, on average."""
-    assert stopping.is_settled(sample(values), RULE) is expected
+    assert estimate.is_settled(sample(values), RULE) is expected
 
 
 def test_the_fewest_blocks_run_in_any_case() -> None:
     """However narrow the interval is."""
     rule = Replicates(min=8, max=30, until="ci 5 %")
-    assert not stopping.is_settled(sample([1.0] * 7), rule)
-    assert stopping.is_settled(sample([1.0] * 8), rule)
+    assert not estimate.is_settled(sample([1.0] * 7), rule)
+    assert estimate.is_settled(sample([1.0] * 8), rule)
 
 
 def test_an_end_that_a_time_out_leaves_open_does_not_stop() -> None:
     """The interval has no width then."""
-    assert not stopping.is_settled(sample([1.0] * 6, [1.01] * 4), RULE)
+    assert not estimate.is_settled(sample([1.0] * 6, [1.01] * 4), RULE)
 
 
 @pytest.mark.parametrize("text", ["5 %", "ci", "ci 5", "ci 0 %", "ci 100 %", "sd 5 %"])
@@ -65,7 +65,7 @@ def test_a_width_that_is_none_is_a_mistake(text: str) -> None:
 def stops_at(values: Floats) -> int:
     """Return after how many blocks a treatment stops."""
     return next(
-        (n for n in range(RULE.min, RULE.max) if stopping.is_settled(sample([*values[:n]]), RULE)),
+        (n for n in range(RULE.min, RULE.max) if estimate.is_settled(sample([*values[:n]]), RULE)),
         RULE.max,
     )
 
@@ -88,5 +88,5 @@ def test_stopping_costs_the_coverage_of_intervals_and_not_that_of_comparisons(
         assert ratio
         differ += not ratio.low.value <= 1 <= ratio.high.value
     tolerance = 2 * (0.07 * 0.93 / REPEATS) ** 0.5  # two standard errors
-    assert missed / REPEATS < stopping.MISSED + tolerance
+    assert missed / REPEATS < estimate.MISSED + tolerance
     assert differ / REPEATS < 0.05 + tolerance

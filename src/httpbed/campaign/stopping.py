@@ -31,12 +31,12 @@ class Stopping:
 
     def _judged(self) -> frozenset[TreatmentKey]:
         # Statistics take time to import, and runs without such a rule do not need them.
-        from httpbed.results import sample, stopping  # noqa: PLC0415
+        from httpbed.results import estimate, sample  # noqa: PLC0415
         from httpbed.results.findings import default_metric  # noqa: PLC0415
 
         results = self._campaign.results
         found = sample.samples(results, default_metric(results))
-        return frozenset(key for key, one in found.items() if stopping.is_settled(one, self.rule))
+        return frozenset(key for key, one in found.items() if estimate.is_settled(one, self.rule))
 
     def needs(self, trial: Trial) -> bool:
         """Whether a trial that did not run is needed."""

@@ -221,7 +221,7 @@ def _whole(
 ) -> None:
     """Print the results of a campaign and, except as Markdown, write its HTML report."""
     from httpbed.report import publish
-    from httpbed.report.summary import summary
+    from httpbed.report.publish import summary
     from httpbed.results.findings import find
 
     findings = find(results, metric, base)

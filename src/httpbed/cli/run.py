@@ -153,7 +153,7 @@ def carry_out(
 def _report(directory: Path, *, as_json: bool) -> int:
     # Statistics and plotting take seconds to import, and the trials need neither.
     from httpbed.report import publish
-    from httpbed.report.summary import summary
+    from httpbed.report.publish import summary
     from httpbed.results.findings import find
     from httpbed.store import query
 

@@ -35,8 +35,7 @@ from httpbed.report.phrasing import (
     treatment,
 )
 from httpbed.report.series import colours
-from httpbed.report.svg import INK, QUIET
-from httpbed.report.visible_figure import VisibleFigure, name_marks
+from httpbed.report.svg import INK, QUIET, VisibleFigure, name_marks
 from httpbed.results.findings import Condition, Findings, Row
 from httpbed.results.sample import at_even_ranks
 

@@ -11,9 +11,8 @@ from httpbed.experiment.document import factor_references, is_reference
 from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.impairments.queue import QUEUE_LIMIT
 from httpbed.experiment.impairments.registry import BY_FIELD
-from httpbed.report import access, network
-from httpbed.report.changes import changes
-from httpbed.report.network import Document
+from httpbed.report import network, roles
+from httpbed.report.network import Document, changes
 from httpbed.report.phrasing import title
 
 Path = tuple[str | int, ...]
@@ -72,7 +71,7 @@ def _meaning(document: Document, path: Path, value: Any) -> str:
     if name == "profile" and isinstance(value, str):
         return _profile(document, path, value)
     if path == ("handover",) and isinstance(value, Mapping):
-        return access.sentence(document, value)
+        return roles.handover_sentence(document, value)
     words = (
         _texts(document, value) if name in DIRECTIONS else _impairment(document, path, name, value)
     )

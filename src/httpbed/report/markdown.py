@@ -1,11 +1,16 @@
-"""The report as Markdown, for a pull request or the repository of a paper."""
+"""The report as Markdown, for a pull request or the repository of a paper.
+
+Names of levels, and reasons of programs, come from users and servers. In a pull request they must
+not become tables, links, HTML, mathematics, or mentions of people and issues.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 
+from httpbed.base.errors import visible
 from httpbed.report.document import Cell, Column, Table
-from httpbed.report.markdown_text import escaped, table
 from httpbed.report.sections import Document
 
 MAX_ROWS = 10
@@ -62,3 +67,37 @@ def _list(title: str, texts: Iterable[str]) -> Iterator[str]:
             yield f"{title}:"
             yield ""
         yield f"- {escaped(text)}"
+
+
+JOINER = "\N{WORD JOINER}"
+"""Ends a mention after its sign: GitHub looks for mentions in the text that is rendered."""
+_MARKUP = re.compile(r"[\\`*_~|$]|\A\[|\](?=[(\[:])|(?<=\])\[")
+"""Brackets only where they could be a link, so that intervals stay readable."""
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": f"&#64;{JOINER}", "#": f"&#35;{JOINER}"}
+_ENTITY = re.compile("[&<>@#]")
+_ADDRESS = re.compile(r":(?=//)|(?<=\bwww)\.", re.IGNORECASE)
+"""What makes an address out of plain text (GFM, section 6.9)."""
+_LIST = re.compile(r"\A(\d*)([-+.)])(?=\s|\Z)")
+"""What would begin a list at the start of a line."""
+
+
+def escaped(text: str) -> str:
+    """Return a text that Markdown shows as it is, in one line."""
+    text = _MARKUP.sub(r"\\\g<0>", visible(text).strip())
+    text = _ENTITY.sub(lambda sign: _ENTITIES[sign[0]], text)
+    text = _ADDRESS.sub(lambda sign: f"&#{ord(sign[0])};", text)
+    return _LIST.sub(r"\1\\\2", text)
+
+
+def table(
+    headers: Sequence[str], right: Sequence[bool], rows: Iterable[Sequence[str]]
+) -> Iterable[str]:
+    """Yield the lines of a table whose texts are Markdown already; ``right`` aligns columns."""
+    yield _row(headers)
+    yield _row(["---:" if one else "---" for one in right])
+    for cells in rows:
+        yield _row(cells)
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"

@@ -14,15 +14,17 @@ from httpbed.report.document import NOTES, NoteMaker, ReportInput
 from httpbed.report.manifest import uncovered
 from httpbed.report.phrasing import (
     FEW_BLOCKS,
+    Remark,
     base_in_sentence,
     bits_per_second,
     duration,
+    few,
+    in_one_line,
     percent,
     ratio_text,
     title,
 )
-from httpbed.report.remark import Remark, few, in_one_line
-from httpbed.results import block_times, selection, stopping
+from httpbed.results import attempts, estimate, selection
 from httpbed.results.comparison import MIN_BLOCKS, Ratio
 from httpbed.results.estimate import CONFIDENCE, LEAST_VALUES
 from httpbed.results.findings import FAIRNESS, Findings, Row
@@ -71,7 +73,7 @@ def _pauses(results: Results) -> Iterator[str]:
 
     In virtual time that state does not matter.
     """
-    if results.manifest.get("clock") != "virtual" and (pauses := block_times.pauses_s(results)):
+    if results.manifest.get("clock") != "virtual" and (pauses := attempts.pauses_s(results)):
         blocks = ", ".join(few([str(block) for block in pauses], "blocks"))
         longest = units.format_long_duration(max(pauses.values()))
         yield (
@@ -85,7 +87,7 @@ def _stopped(manifest: Mapping[str, Any]) -> Iterator[str]:
     if until := manifest.get("until"):
         yield (
             f"each treatment ran until its interval was narrow ({until}): such intervals miss the"
-            f" true median in up to {percent(stopping.MISSED)} of cases, not in 5 %; comparisons"
+            f" true median in up to {percent(estimate.MISSED)} of cases, not in 5 %; comparisons"
             " keep their error rate"
         )
 

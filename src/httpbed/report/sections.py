@@ -8,18 +8,8 @@ from typing import Any
 
 from httpbed.experiment.check import LATENESS
 from httpbed.experiment.metric import METRICS
-from httpbed.report import (
-    access,
-    levels,
-    manifest,
-    matrix,
-    network,
-    notes,
-    roles,
-    templating,
-    treatments,
-)
-from httpbed.report.answer import answer, every_comparison, sums_up
+from httpbed.report import levels, manifest, matrix, network, notes, roles, templating, treatments
+from httpbed.report.answer import Sentence, answer, every_comparison, sums_up
 from httpbed.report.document import (
     MAX_LISTED,
     SECTIONS,
@@ -50,7 +40,6 @@ from httpbed.report.phrasing import (
     title,
     treatment,
 )
-from httpbed.report.sentence import Sentence
 from httpbed.results.evidence import CheckSummary
 from httpbed.results.findings import Condition, Findings, Row
 from httpbed.store.results import Results
@@ -121,7 +110,7 @@ def _heading(results: Results) -> Iterator[tuple[str, str]]:
     for line in filter(None, [manifest.archived_tables(results)]):
         yield "tables", line
     yield from (("link", line) for line in network.sentences(text))
-    yield from (("hand-over", line) for line in [access.line(text)] if line)
+    yield from (("hand-over", line) for line in [roles.handover_line(text)] if line)
     yield from (("levels", levels.line(legend)) for legend in levels.legends(text))
     yield from (("competes", line) for line in roles.competitors(text))
     yield from (("left out", line) for line in levels.left_out(results.experiment))
@@ -206,7 +195,7 @@ def _conditions(results: Results, findings: Findings) -> Iterator[tuple[str, str
         if own := "; ".join(str(role) for role in host.roles):
             yield f"host {host.name}", own
     yield from (("link", line) for line in network.sentences(text, MAX_CHANGES))
-    yield from (("hand-over", line) for line in [access.line(text)] if line)
+    yield from (("hand-over", line) for line in [roles.handover_line(text)] if line)
     yield "workload", roles.workload(text)
     yield from (("competitor", line) for line in roles.competitors(text))
 

@@ -11,8 +11,7 @@ from typing import Literal
 from matplotlib.lines import Line2D
 from matplotlib.typing import LineStyleType
 
-from httpbed.report.svg import PALETTE
-from httpbed.report.visible_figure import VisibleFigure
+from httpbed.report.svg import PALETTE, VisibleFigure
 
 SINCE = "time since the client's first packet (s)"
 Dashes = Literal["-"] | tuple[float, tuple[float, ...]]

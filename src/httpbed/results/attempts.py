@@ -1,8 +1,15 @@
-"""The attempts that count, and which of them are typical of their treatment."""
+"""The attempts that count, which of them are typical, and pauses between those of a block.
+
+Comparisons are made within a block because its trials share the state of the machine. A pause of an
+hour or more, because a run broke off or a block grew, weakens that.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -35,3 +42,22 @@ def typical(
 
 def _value(row: AttemptRow, values: Mapping[tuple[str, int], float]) -> float | None:
     return values.get((row["trial"], row["attempt"]))
+
+
+LEAST_PAUSE_S = 3600.0
+
+
+def pauses_s(results: Results) -> dict[int, float]:
+    """Return the longest pause between trials of a block, of each block that has a long one."""
+    times = defaultdict[int, list[tuple[datetime, datetime]]](list)
+    for row in results.last_attempts:
+        if row["outcome"] != "invalid":
+            began = datetime.fromisoformat(row["started"])
+            times[row["block"]].append((began, began + timedelta(seconds=row["wall_s"])))
+    found = {block: _longest_s(sorted(spans)) for block, spans in sorted(times.items())}
+    return {block: pause for block, pause in found.items() if pause >= LEAST_PAUSE_S}
+
+
+def _longest_s(spans: list[tuple[datetime, datetime]]) -> float:
+    pauses = (after[0] - before[1] for before, after in pairwise(spans))
+    return max((pause.total_seconds() for pause in pauses), default=0.0)

@@ -19,9 +19,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from httpbed.results import false_discovery, log_ratio
+from httpbed.results import log_ratio
 from httpbed.results import sample as samples
 from httpbed.results.comparison import EQUAL_MARGIN
 from httpbed.results.estimate import CONFIDENCE
@@ -84,7 +85,7 @@ def of_samples(
     ]
     raw = [_p_value(ratio) if ratio else math.nan for ratio, _ in found]
     raw += [_p_completion(old.tally, new.tally) for old, new in both]
-    certain = [bool(one) for one in false_discovery.significant(raw, ERROR_RATE)]
+    certain = [bool(one) for one in significant(raw, ERROR_RATE)]
     return tuple(
         _difference(old, new, located, (certain[index], certain[len(both) + index]))
         for index, ((old, new), located) in enumerate(zip(both, found, strict=True))
@@ -170,3 +171,16 @@ def _change(ratio: LogRatio | None, *, changed: bool) -> Change:
     if changed:
         return "lower" if ratio.value < 0 else "higher"
     return "equal" if ratio.is_within(EQUAL_MARGIN, ERROR_RATE / 2) else "open"
+
+
+def significant(p_values: ArrayLike, rate: float) -> NDArray[np.bool_]:
+    """Return which p-values are significant together; nan stands for a test without data.
+
+    If no effect is real, the probability that any is called significant is ``rate`` at most.
+    """
+    values = np.asarray(p_values, dtype=float)
+    counted = ~np.isnan(values)
+    found = np.zeros(values.shape, dtype=np.bool_)
+    if counted.any():
+        found[counted] = stats.false_discovery_control(values[counted]) <= rate
+    return found

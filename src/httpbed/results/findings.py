@@ -22,9 +22,8 @@ from httpbed.experiment.document import network_factors
 from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.metric import METRICS
 from httpbed.experiment.treatment import TreatmentKey, treatment_key
-from httpbed.results import effects, selection
-from httpbed.results.comparison import Ratio, compare
-from httpbed.results.effects import FactorEffect
+from httpbed.results import comparison, selection
+from httpbed.results.comparison import FactorEffect, Ratio, compare
 from httpbed.results.estimate import Estimate, estimate
 from httpbed.results.evidence import CheckSummary, InvalidAttempt, check_summaries, invalid_attempts
 from httpbed.results.sample import Bounded, Sample, Tally, samples, scenario
@@ -106,7 +105,7 @@ class Findings:
     @cached_property
     def effects(self) -> tuple[FactorEffect, ...]:
         """What each factor with several levels did."""
-        return effects.of_factors([row.sample for _, row in self.rows()], self.base)
+        return comparison.of_factors([row.sample for _, row in self.rows()], self.base)
 
     def first(self, most: int) -> Findings:
         """Return the same findings of the first treatments only."""

@@ -1,4 +1,4 @@
-"""Two samples compared: the logarithm of their ratio, and what it settles with a margin and an error.
+"""Two samples compared: the logarithm of their ratio, with a margin and an error.
 
 Reports, ``diff``, ``gate`` and ``audit`` ask this module. Each has its own margin and its own word
 for a result.
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -29,6 +30,8 @@ Located = Callable[[Mapping[int, float], Mapping[int, float]], OrderStatistics]
 """Locates the log ratio of two samples' values by block."""
 
 
+EQUIVALENCE_MARGIN, EQUIVALENCE_ERROR = 0.02, 0.05
+"""Of :func:`equivalence`: its margin, and the probability of a wrong ``same``."""
 Standing = Literal["less", "more", "equal", "open"]
 """``equal``: the whole interval lies within the margin of 1. ``less``, ``more``: it excludes 1.
 ``open``: neither; the difference is within the noise."""
@@ -147,3 +150,37 @@ def _log_ratio(sample: Sample, base: Sample, located: Located) -> LogRatio:
         return LogRatio(at_bound, at_bound, at_bound)
     lowest = located(sample.lowest(), base.highest())
     return LogRatio(lowest, at_bound, located(sample.highest(), base.lowest()))
+
+
+@dataclass(frozen=True)
+class Equivalence:
+    """The ratio of paired values, and whether it is 1 within a margin."""
+
+    n: int
+    """Number of pairs."""
+    ratio: float
+    """Pseudo-median of the pairs' ratios; nan without a pair."""
+    low: float
+    high: float
+    """The 90 % interval of the ratio; open (0, inf) if there are too few pairs."""
+    verdict: Literal["same", "different", "open"]
+
+
+def equivalence(ratios: Floats, different_error: float = EQUIVALENCE_ERROR) -> Equivalence:
+    """Judge whether ratios are 1 within 2 %.
+
+    ``same``: the 90 % interval lies within the margin, by two one-sided tests at 5 % (Schuirmann
+    1987). ``different``: the interval lies outside the margin; ``different_error`` is the
+    probability of a wrong ``different``.
+    """
+    if not ratios.size:
+        return Equivalence(0, math.nan, 0.0, math.inf, "open")
+    ratio = of_ratios(ratios)
+    low, high = ratio.low(EQUIVALENCE_ERROR), ratio.high(EQUIVALENCE_ERROR)
+    verdict: Literal["same", "different", "open"] = "open"
+    if ratio.is_within(EQUIVALENCE_MARGIN, EQUIVALENCE_ERROR):
+        verdict = "same"
+    elif ratio.direction(different_error / 2, EQUIVALENCE_MARGIN) != "open":
+        verdict = "different"
+    ends = math.exp(ratio.value), math.exp(low), math.exp(high)
+    return Equivalence(int(ratios.size), *ends, verdict)

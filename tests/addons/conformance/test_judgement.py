@@ -27,7 +27,7 @@ from httpbed.addons.conformance.networks import networks
 from httpbed.addons.conformance.sender import SenderKey
 from httpbed.addons.conformance.shipped_sender import Sender
 from httpbed.report import terminal
-from httpbed.report.remark import in_one_line
+from httpbed.report.phrasing import in_one_line
 from ideal_sender import Ideal
 
 NASTY = "<script>alert(1)</script>"

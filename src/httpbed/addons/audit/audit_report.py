@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from rich.table import Table
 from rich.text import Text
 
-from httpbed.addons.audit.judgement import MARGIN, Audit, AuditedTreatment, Verdict
+from httpbed.addons.audit.judgement import Audit, AuditedTreatment, Verdict
 from httpbed.experiment.experiment import Experiment
 from httpbed.report import phrasing
 from httpbed.report.terminal import Console
+from httpbed.results.log_ratio import EQUIVALENCE_MARGIN as MARGIN
 from httpbed.results.sample import Bounded
 
 KEY_WIDTH = 9

@@ -27,16 +27,16 @@ import numpy as np
 from scipy import stats
 
 from httpbed.experiment.treatment import TreatmentKey
-from httpbed.results import comparison, log_ratio
+from httpbed.results import comparison
+from httpbed.results.log_ratio import EQUIVALENCE_ERROR as ERROR
+from httpbed.results.log_ratio import EQUIVALENCE_MARGIN as MARGIN
+from httpbed.results.log_ratio import equivalence
 from httpbed.results.sample import Floats, Sample
 
 Verdict = Literal["same", "disturbed", "open"]
 ClaimVerdicts = Mapping[str, tuple[str, str]]
 """By a claim's id: its verdict one at a time, and side by side."""
 
-MARGIN = 0.02
-ERROR = 0.05
-"""Probability of a wrong ``same``, and of any wrong ``disturbed``."""
 NULL_ERROR = 0.01
 """Probability that the null control fails by chance."""
 OPPOSITE = {"reproduced": "contradicted", "contradicted": "reproduced"}
@@ -168,33 +168,18 @@ def _treatment(first: Sample, alone: Sample, second: Sample, each: float) -> Aud
     beside = np.sqrt(_values(first, blocks) * _values(second, blocks))
     base = _values(alone, blocks)
     known = (base > 0) & (beside > 0)
-    ratio, low, high, verdict = judged(beside[known] / base[known], each)
+    found = equivalence(beside[known] / base[known], each)
     return AuditedTreatment(
         levels=alone.levels,
-        n=int(known.sum()),
+        n=found.n,
         alone=float(np.median([*alone.observed.values()])) if alone.observed else math.nan,
-        ratio=ratio,
-        low=low,
-        high=high,
+        ratio=found.ratio,
+        low=found.low,
+        high=found.high,
         lost=len(set(alone.observed) - set(blocks)),
-        verdict=verdict,
+        verdict="disturbed" if found.verdict == "different" else found.verdict,
         differs_from_itself=_differ(second, first),
     )
-
-
-def judged(ratios: Floats, error: float) -> tuple[float, float, float, Verdict]:
-    """Return a treatment's ratio, its 90 % interval and its verdict.
-
-    ``error`` is the probability of a wrong ``disturbed``.
-    """
-    if not ratios.size:
-        return math.nan, 0.0, math.inf, "open"
-    ratio = log_ratio.of_ratios(ratios)
-    low, high = ratio.low(ERROR), ratio.high(ERROR)
-    verdict: Verdict = "same" if ratio.is_within(MARGIN, ERROR) else "open"
-    if ratio.direction(error / 2, MARGIN) != "open":
-        verdict = "disturbed"
-    return math.exp(ratio.value), math.exp(low), math.exp(high), verdict
 
 
 def _differ(sample: Sample, base: Sample) -> bool:

@@ -19,8 +19,7 @@ from httpbed.addons.claims.verdict import VERDICTS, ClaimEstimate, ClaimVerdict
 from httpbed.addons.conformance import senders_report as senders
 from httpbed.base.errors import visible
 from httpbed.report.manifest import certificate, uncovered
-from httpbed.report.phrasing import listed, number_format, treatment
-from httpbed.report.remark import few, in_one_line
+from httpbed.report.phrasing import few, in_one_line, listed, number_format, treatment
 from httpbed.report.terminal import Console
 from httpbed.results.sample import Bounded
 from httpbed.store import damage

@@ -26,7 +26,7 @@ import numpy as np
 from scipy import stats
 
 from httpbed.experiment.metric import METRICS
-from httpbed.results import campaign_comparison, false_discovery, log_ratio
+from httpbed.results import campaign_comparison, log_ratio
 from httpbed.results.campaign_comparison import Levels, levels_of
 from httpbed.results.log_ratio import LogRatio
 from httpbed.results.sample import Sample, Tally
@@ -136,7 +136,7 @@ def _judged(
         )
         for (old, now), test in zip(pairs, tests, strict=True)
     ]
-    rejected = false_discovery.significant(raw, ERROR_RATE)
+    rejected = campaign_comparison.significant(raw, ERROR_RATE)
     return [
         _change(old, now, test, (bool(found[0]), bool(found[1])), margin)
         for (old, now), test, found in zip(pairs, tests, rejected, strict=True)

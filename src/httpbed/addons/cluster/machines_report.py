@@ -14,8 +14,7 @@ from httpbed.report.document import (
     SectionMaker,
     plain_table,
 )
-from httpbed.report.phrasing import DASH, listed, ratio_interval, ratio_number, title
-from httpbed.report.remark import few
+from httpbed.report.phrasing import DASH, few, listed, ratio_interval, ratio_number, title
 from httpbed.results.findings import Findings
 from httpbed.store import machine_log
 from httpbed.store.layout import MACHINE_LINES

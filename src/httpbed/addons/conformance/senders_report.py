@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from httpbed.report.document import NoteMaker, ReportInput
-from httpbed.report.remark import Remark, few, in_one_line
+from httpbed.report.phrasing import Remark, few, in_one_line
 
 OVER = {"tcp": "TCP", "quic": "QUIC"}
 

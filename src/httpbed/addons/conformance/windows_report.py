@@ -13,8 +13,7 @@ from httpbed.addons.conformance import delivery
 from httpbed.addons.conformance.evidence import SenderTransfer, Transfers
 from httpbed.addons.conformance.shipped_sender import BBR, Control
 from httpbed.report.figures import STYLE, WIDTH_IN, Plot
-from httpbed.report.svg import INK, PALETTE, QUIET
-from httpbed.report.visible_figure import VisibleFigure
+from httpbed.report.svg import INK, PALETTE, QUIET, VisibleFigure
 from httpbed.results import throughput_models as models
 
 PANEL_IN = 1.9

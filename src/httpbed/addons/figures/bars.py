@@ -22,8 +22,7 @@ from httpbed.addons.pages.load.speed_index import MODERATE_FROM_S, SLOW_ABOVE_S
 from httpbed.addons.pages.report.metrics_table import BANDS
 from httpbed.report.figures import WIDE_IN
 from httpbed.report.phrasing import NumberFormat, title
-from httpbed.report.svg import INK, QUIET
-from httpbed.report.visible_figure import VisibleFigure, name_marks
+from httpbed.report.svg import INK, QUIET, VisibleFigure, name_marks
 
 GROUP = 0.8
 """Width of a group, where the next group is 1 away."""

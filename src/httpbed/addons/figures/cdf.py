@@ -11,13 +11,12 @@ from matplotlib.lines import Line2D
 from httpbed.addons.figures import captions, panels
 from httpbed.addons.figures.figure_values import Distribution
 from httpbed.addons.figures.placed import Levels, PlacedFigure
-from httpbed.addons.figures.published import parse_published
+from httpbed.addons.figures.stated import parse_published
 from httpbed.base import units
 from httpbed.experiment.selection import selects
 from httpbed.report.phrasing import NumberFormat, title
 from httpbed.report.series import DASHES, Dashes
-from httpbed.report.svg import INK
-from httpbed.report.visible_figure import VisibleFigure, name_points
+from httpbed.report.svg import INK, VisibleFigure, name_points
 
 PANEL_IN, ALONE_IN = 1.6, 2.9
 COLUMNS = 4

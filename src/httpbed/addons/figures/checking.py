@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from httpbed.addons.figures.placed import Factors, PlacedFigure, place
-from httpbed.addons.figures.published import parse_published
-from httpbed.addons.figures.stated import StatedFigure
+from httpbed.addons.figures.stated import StatedFigure, parse_published
 from httpbed.base import units
 from httpbed.base.errors import RejectedValueError
 from httpbed.experiment.document import KeyPath

@@ -31,8 +31,7 @@ from httpbed.report.phrasing import (
     title,
     treatment,
 )
-from httpbed.report.svg import QUIET
-from httpbed.report.visible_figure import VisibleFigure, name_marks
+from httpbed.report.svg import QUIET, VisibleFigure, name_marks
 from httpbed.results.comparison import Ratio
 
 COLUMNS = 3

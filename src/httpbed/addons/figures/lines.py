@@ -19,8 +19,7 @@ from httpbed.experiment.numeric_levels import NumericLevels, numeric_levels
 from httpbed.report.figures import MARKERS, axis_text
 from httpbed.report.phrasing import NumberFormat
 from httpbed.report.series import DASHES
-from httpbed.report.svg import INK
-from httpbed.report.visible_figure import VisibleFigure, name_marks
+from httpbed.report.svg import INK, VisibleFigure, name_marks
 
 PANEL_IN, ALONE_IN = 2.1, 3.1
 CROSS_ROOM = 0.06

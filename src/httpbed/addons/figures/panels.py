@@ -25,13 +25,12 @@ from matplotlib.ticker import (
 
 from httpbed.addons.figures.figure_values import FigureValue
 from httpbed.addons.figures.placed import Levels, PlacedFigure
-from httpbed.addons.figures.published import parse_published
+from httpbed.addons.figures.stated import parse_published
 from httpbed.experiment.selection import selects
 from httpbed.report.figures import WIDE_IN
 from httpbed.report.phrasing import NumberFormat, level, number_format, title, treatment
 from httpbed.report.series import colour_ranks, colours
-from httpbed.report.svg import INK, PALETTE, QUIET
-from httpbed.report.visible_figure import VisibleFigure
+from httpbed.report.svg import INK, PALETTE, QUIET, VisibleFigure
 
 COLUMNS = 3
 TITLE_LETTERS_IN = 13.5

@@ -12,8 +12,7 @@ from httpbed.addons.figures import panels
 from httpbed.addons.figures.placed import Levels, PlacedFigure
 from httpbed.addons.pages.item_samples import ItemSpan
 from httpbed.report.phrasing import NumberFormat, number_format
-from httpbed.report.svg import QUIET
-from httpbed.report.visible_figure import VisibleFigure
+from httpbed.report.svg import QUIET, VisibleFigure
 
 MOST_ROWS = 60
 """Items that a panel shows: those that start first."""

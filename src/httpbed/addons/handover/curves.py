@@ -18,8 +18,7 @@ from httpbed.base import units
 from httpbed.experiment.handover import HandoverEvent
 from httpbed.report.figures import MARKERS, WIDE_IN, WIDTH_IN
 from httpbed.report.series import SINCE, Sign, colours, legend
-from httpbed.report.svg import INK, PALETTE, QUIET
-from httpbed.report.visible_figure import VisibleFigure, name_marks
+from httpbed.report.svg import INK, PALETTE, QUIET, VisibleFigure, name_marks
 
 PANEL_IN, ALONE_IN = 1.9, 2.5
 LINE_IN = 0.2

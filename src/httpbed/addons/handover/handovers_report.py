@@ -21,8 +21,15 @@ from httpbed.experiment.handover import (
 )
 from httpbed.experiment.metric import METRICS, Metric
 from httpbed.report.document import Column, ColumnMaker, NoteMaker, ReportInput
-from httpbed.report.phrasing import DASH, done, mark, number_format, treatment_in_sentence
-from httpbed.report.remark import Remark, in_one_line
+from httpbed.report.phrasing import (
+    DASH,
+    Remark,
+    done,
+    in_one_line,
+    mark,
+    number_format,
+    treatment_in_sentence,
+)
 from httpbed.results.estimate import Estimate
 from httpbed.results.findings import Findings
 from httpbed.results.sample import Bounded

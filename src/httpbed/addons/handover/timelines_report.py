@@ -21,7 +21,7 @@ from httpbed.addons.handover.timelines import Timeline
 from httpbed.base import units
 from httpbed.experiment.document import references, with_nested
 from httpbed.experiment.treatment import TreatmentKey, treatment_key
-from httpbed.report import access, network
+from httpbed.report import network, roles
 from httpbed.report.document import (
     Block,
     Facts,
@@ -237,7 +237,7 @@ def _section(source: ReportInput) -> Section | None:
         row_names(findings, results.document),
         style="tight",
     )
-    blocks: list[Block] = [Facts(tuple(access.facts(results.document))), table, MEANINGS]
+    blocks: list[Block] = [Facts(tuple(roles.handover_facts(results.document))), table, MEANINGS]
     if source.draws:
         blocks += map(Figure, plots(source.findings, results))
     if text := undrawn(findings):

@@ -16,20 +16,79 @@ for programs that report nothing. They count all packets of a link, those of com
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import model_validator
 
-from httpbed.addons.timeline import link_timelines
-from httpbed.addons.timeline.link_timelines import LinkTimeline
+from httpbed.base.value import Value
 from httpbed.experiment import vantage_points
 from httpbed.experiment.kept import LINK_RESULT
 from httpbed.results.sample import BITS, scenario
 from httpbed.store import artifacts, layout
 from httpbed.store.results import Results
+
+
+class LinkTimeline(Value):
+    """One direction of a link; a value for each bin, from the start of the counting on."""
+
+    bin_ns: int
+    sent_bytes: list[int]
+    """Bytes of IP packets that entered the link."""
+    delivered_bytes: list[int]
+    """Bytes of those that left it."""
+    answered_bytes: list[int]
+    """Bytes that are no longer in flight."""
+    dropped_packets: list[int]
+    queue_us: list[int | None]
+    """Mean time in the queue; None where no packet left."""
+    rtt_us: list[int | None]
+    """Mean round-trip time; None where no packet was answered."""
+
+    @model_validator(mode="after")
+    def _has_columns_of_one_length(self) -> LinkTimeline:
+        if len({len(column) for column in vars(self).values() if isinstance(column, list)}) > 1:
+            msg = "its columns differ in length"
+            raise ValueError(msg)
+        return self
+
+
+@dataclass(frozen=True)
+class LinkTimelines:
+    """The timelines of a trial."""
+
+    directions: tuple[LinkTimeline | None, ...]
+    """Two for each link; None for a direction that is not watched."""
+    origin_ns: int
+    """The client's first packet, in ns since the start of the counting."""
+
+    def of(self, link: int, direction: int) -> LinkTimeline | None:
+        """Return the timeline of one direction."""
+        place = 2 * link + direction
+        return self.directions[place] if place < len(self.directions) else None
+
+
+def read_timelines(text: str) -> LinkTimelines | None:
+    """Read the timelines in a result's text; None without any.
+
+    Raises:
+        ValueError: It is no result of the emulator.
+    """
+    result: Any = json.loads(text) if text else {}
+    try:
+        found = [one.get("timeline") for one in result["directions"]]
+        directions = [None if one is None else LinkTimeline.model_validate(one) for one in found]
+        times = [one["client_first_ns"] for one in result["connections"]]
+        first = min((time for time in times if time is not None), default=result["started_ns"])
+        origin_ns = int(first - result["started_ns"])
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ValueError(f"is no result of the emulator: {error}") from None
+    return LinkTimelines(tuple(directions), origin_ns) if any(directions) else None
+
 
 Floats = NDArray[np.float64]
 Column = tuple[LinkTimeline, Sequence[int | None], Sequence[int]]
@@ -90,7 +149,7 @@ def read(results: Results, row: Mapping[str, Any]) -> TimeSeries | None:
     if results.artifacts.altered(row, LINK_RESULT):
         return None
     try:
-        found = link_timelines.read(artifacts.text(folder / LINK_RESULT))
+        found = read_timelines(artifacts.text(folder / LINK_RESULT))
     except ValueError:
         return None
     levels = {name: row[name] for name in results.experiment.factors}

@@ -25,8 +25,7 @@ from httpbed.report.figures import STYLE, WIDTH_IN, Plot, looks
 from httpbed.report.one_trial import TrialPart, TrialView
 from httpbed.report.phrasing import title, treatment
 from httpbed.report.series import DASHES, SINCE, Sign, colour_ranks, legend
-from httpbed.report.svg import PALETTE, QUIET
-from httpbed.report.visible_figure import VisibleFigure, name_points
+from httpbed.report.svg import PALETTE, QUIET, VisibleFigure, name_points
 from httpbed.results import attempts
 from httpbed.results.findings import Condition, Findings, Row
 from httpbed.results.sample import by_treatment, of_trials

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import math
+import re
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from PIL import Image
 
 from httpbed.addons.pages.load.browser_load import BrowserLoad
 from httpbed.addons.pages.report import thumbnails
-from httpbed.report.figures import WIDE_IN
-from httpbed.report.svg import INK, QUIET
-from httpbed.report.visible_figure import VisibleFigure
+from httpbed.report.figures import WIDE_IN, Plot
+from httpbed.report.svg import INK, QUIET, VisibleFigure
 
 MOST_PICTURES = 8
 """In a strip."""
@@ -82,3 +86,23 @@ def _strip(axes: Axes, screen: thumbnails.Screen, moments: Sequence[float], top:
 
 def _text(axes: Axes, at: tuple[float, float], words: str, **style: Any) -> None:
     axes.text(*at, words, va="center", **{"fontsize": 8, "color": INK, **style})
+
+
+_PNG = re.compile(r"data:image/png;base64,\s*([A-Za-z0-9+/=\s]+)")
+
+
+class PhotoPlot(Plot):
+    """A figure whose pictures are small."""
+
+    def svg(self) -> str:
+        """Draw as SVG, with pictures as JPEG."""
+        return self._with_jpeg
+
+    @cached_property
+    def _with_jpeg(self) -> str:
+        return _PNG.sub(lambda found: _as_jpeg(found[1]), super().svg())
+
+
+def _as_jpeg(encoded: str) -> str:
+    png = Image.open(io.BytesIO(base64.b64decode(encoded)), formats=["PNG"])
+    return thumbnails.address(thumbnails.jpeg(png.convert("RGB")), "jpeg")

@@ -12,8 +12,8 @@ from httpbed.addons.pages import loads
 from httpbed.addons.pages.load import speed_index, timing
 from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
 from httpbed.addons.pages.loads import PageTrial
-from httpbed.addons.pages.report import filmstrip, phases, progress, thumbnails, waterfall
-from httpbed.addons.pages.report.pictured import PhotoPlot
+from httpbed.addons.pages.report import filmstrip, progress, thumbnails, waterfall
+from httpbed.addons.pages.report.filmstrip import PhotoPlot
 from httpbed.addons.pages.report.section import waterfall_of
 from httpbed.base import units
 from httpbed.report.figures import STYLE, Plot
@@ -58,7 +58,7 @@ def lines(trial: PageTrial) -> Iterator[tuple[str, str]]:
     yield "times", ", ".join(_times(load)) or "none told"
     yield "requests", "; ".join(_requests(load)) or "none"
     slowest = sorted(timing.fetched(load), key=_took_s, reverse=True)[:SLOWEST]
-    for name, one in zip(phases.short_names(slowest), slowest, strict=True):
+    for name, one in zip(waterfall.short_names(slowest), slowest, strict=True):
         yield "slowest", f"{name}: {', '.join(_spent(one))}"
     failed = [one for one in load.requests if one.failed]
     for one in failed[:MOST_FAILED]:
@@ -104,7 +104,7 @@ def _request(one: PageRequest) -> dict[str, Any]:
         "connection": one.connection,
         "from_cache": one.from_cache,
         "wire_bytes": one.wire_bytes,
-        "phases": [[p.kind, round(p.begin_s, 6), round(p.end_s, 6)] for p in phases.bars(one)],
+        "phases": [[p.kind, round(p.begin_s, 6), round(p.end_s, 6)] for p in waterfall.bars(one)],
     }
 
 
@@ -162,9 +162,9 @@ def _took_s(one: PageRequest) -> float:
 
 def _spent(one: PageRequest) -> Iterator[str]:
     spent: Counter[str] = Counter()
-    for phase in phases.bars(one):
+    for phase in waterfall.bars(one):
         spent[phase.kind] += phase.end_s - phase.begin_s  # type: ignore[assignment]
-    yield from (f"{kind} {brief_duration(spent[kind])}" for kind in phases.KINDS if spent[kind])
+    yield from (f"{kind} {brief_duration(spent[kind])}" for kind in waterfall.KINDS if spent[kind])
 
 
 def _cut(text: str) -> str:

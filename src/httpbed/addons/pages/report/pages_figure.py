@@ -15,8 +15,7 @@ from httpbed.addons.pages.sites.content_types import KINDS
 from httpbed.addons.pages.sites.corpus import CorpusPage
 from httpbed.base import whole_file
 from httpbed.report.figures import ROW_IN, STYLE
-from httpbed.report.svg import INK, PALETTE
-from httpbed.report.visible_figure import VisibleFigure
+from httpbed.report.svg import INK, PALETTE, VisibleFigure
 
 _WIDTH_IN = 9.0
 

@@ -11,8 +11,7 @@ from httpbed.addons.pages import loads
 from httpbed.addons.pages.load.speed_index import ProgressPoint
 from httpbed.report.figures import WIDE_IN
 from httpbed.report.series import DASHES, Dashes, colours
-from httpbed.report.svg import QUIET
-from httpbed.report.visible_figure import VisibleFigure
+from httpbed.report.svg import QUIET, VisibleFigure
 
 HEIGHT_IN = 2.5
 MEDIAN_WIDTH = 1.9

@@ -21,8 +21,7 @@ from httpbed.base.errors import visible
 from httpbed.report.figures import MARKERS, WIDE_IN
 from httpbed.report.phrasing import shortened
 from httpbed.report.series import colours
-from httpbed.report.svg import QUIET
-from httpbed.report.visible_figure import VisibleFigure, name_marks
+from httpbed.report.svg import QUIET, VisibleFigure, name_marks
 
 MOST_RESOURCES = 150
 MOST_NAME = 60

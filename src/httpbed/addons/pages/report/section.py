@@ -27,7 +27,7 @@ from httpbed.addons.pages.report import (
     waterfall,
 )
 from httpbed.addons.pages.report.film import Film
-from httpbed.addons.pages.report.pictured import PhotoPlot
+from httpbed.addons.pages.report.filmstrip import PhotoPlot
 from httpbed.addons.pages.report.scenes import Scene, SceneTreatment
 from httpbed.report import templating
 from httpbed.report.document import (
@@ -42,7 +42,7 @@ from httpbed.report.document import (
 )
 from httpbed.report.figures import STYLE, Plot
 from httpbed.report.sections import MAX_UNFOLDED
-from httpbed.report.visible_figure import VisibleFigure
+from httpbed.report.svg import VisibleFigure
 from httpbed.results.findings import Findings
 from httpbed.store.results import Results
 

@@ -6,23 +6,24 @@ print in black and white tells it, too.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
-from httpbed.addons.pages.report import phases
-from httpbed.addons.pages.report.phases import Kind
+from httpbed.addons.pages.load.timing import phases as whole
 from httpbed.base import units
 from httpbed.base.errors import visible
 from httpbed.report import series
 from httpbed.report.figures import WIDE_IN
 from httpbed.report.phrasing import shortened
-from httpbed.report.svg import INK, PALETTE, QUIET
-from httpbed.report.visible_figure import VisibleFigure, name_marks
+from httpbed.report.svg import INK, PALETTE, QUIET, VisibleFigure, name_marks
 
 MOST_ROWS = 40
 """Requests of a load that are drawn."""
@@ -93,7 +94,7 @@ def bar(kind: Kind, hue: str) -> dict[str, Any]:
 
 
 def _row(axes: Axes, y: int, request: PageRequest, end: float) -> None:
-    found = phases.bars(request)
+    found = bars(request)
     for phase in found:
         width = max(phase.end_s - phase.begin_s, 0.0015 * end)
         (drawn_bar,) = axes.barh(y, width, left=phase.begin_s, **bar(phase.kind, colour(request)))
@@ -127,7 +128,7 @@ def _begin_s(request: PageRequest) -> float | None:
 
 
 def _end_s(load: BrowserLoad, rows: Sequence[PageRequest]) -> float:
-    ends = [phase.end_s for one in rows for phase in phases.bars(one)]
+    ends = [phase.end_s for one in rows for phase in bars(one)]
     return max([*ends, *(at for _, at in milestones(load)), 1e-3])
 
 
@@ -164,7 +165,7 @@ def _milestones(axes: Axes, load: BrowserLoad, end: float) -> None:
 
 
 def _frame(axes: Axes, rows: Sequence[PageRequest], end: float) -> None:
-    names = phases.short_names(rows)
+    names = short_names(rows)
     axes.set_yticks(range(len(rows)), names, fontsize=LETTERS)
     axes.set_ylim(max(4, len(rows)) - 0.4, -0.7)
     letters = max(map(len, map(_note, rows)), default=0)
@@ -193,12 +194,83 @@ def _legend(figure: VisibleFigure, rows: Sequence[PageRequest]) -> None:
 
 
 def _signs(rows: Sequence[PageRequest]) -> Iterator[Patch]:
-    used = {phase.kind for one in rows for phase in phases.bars(one)}
+    used = {phase.kind for one in rows for phase in bars(one)}
     hues = dict.fromkeys((protocol(one), colour(one)) for one in rows if one.is_on_network)
-    for kind in phases.KINDS:
+    for kind in KINDS:
         if kind in used:
             style = bar(kind, CONNECT)
             style.pop("height")
             yield Patch(label=kind, **style)
     for name, hue in hues:
         yield Patch(label=name, facecolor=hue)
+
+
+Kind = Literal["queue", "connect", "send", "wait", "receive"]
+KINDS: tuple[Kind, ...] = ("queue", "connect", "send", "wait", "receive")
+_KINDS: dict[str, Kind] = {
+    "blocked": "queue",
+    "dns": "connect",
+    "connect": "connect",
+    "send": "send",
+    "wait": "wait",
+    "receive": "receive",
+}
+"""The kind of bar of each HAR phase."""
+MOST_NAME = 28
+"""Characters of a resource's name."""
+MOST_PARTS = 8
+"""Parts of a path that a name may have."""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A phase of a request, in seconds since the navigation began."""
+
+    kind: Kind
+    begin_s: float
+    end_s: float
+
+
+def bars(request: PageRequest) -> list[Bar]:
+    """List a request's phases in order, as in a HAR file (:mod:`httpbed.addons.pages.load.timing.phases`).
+
+    ``connect`` includes DNS and TLS; ``queue`` is the wait in the page or for a connection.
+    """
+    found: list[Bar] = []
+    for one in whole(request):
+        kind, begin_s = _KINDS[one.kind], one.begin_s
+        if found and found[-1].kind == kind:
+            begin_s = found.pop().begin_s
+        if one.end_s > begin_s:
+            found.append(Bar(kind, begin_s, one.end_s))
+    return found
+
+
+def short_names(requests: Sequence[PageRequest]) -> list[str]:
+    """Name resources by the ends of their paths, as long as it takes to tell them apart.
+
+    Requests of one URL keep one name.
+    """
+    depths = dict.fromkeys((one.url for one in requests), 1)
+    every = {one.url: one for one in requests}
+    for _ in range(MOST_PARTS):
+        names = {url: short_name(one, depth=depths[url]) for url, one in every.items()}
+        count = Counter(names.values())
+        repeated = [url for url, name in names.items() if count[name] > 1]
+        depths |= {url: depths[url] + 1 for url in repeated}
+    return [names[one.url] for one in requests]
+
+
+def short_name(request: PageRequest, most: int = MOST_NAME, depth: int = 1) -> str:
+    """Name a resource by the last parts of its path; beyond the first of them by its host, too."""
+    try:
+        parts = urlsplit(request.url)
+        host = parts.hostname or request.url
+        path = [host, *(part for part in parts.path.split("/") if part)]
+        text = "/".join(path[-depth:])
+        text += f"?{parts.query}" if parts.query else ""
+    except ValueError:
+        text = request.url
+    if request.url.startswith("data:"):
+        text = "data:"
+    return shortened(visible(text), most)
