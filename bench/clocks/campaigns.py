@@ -17,6 +17,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
 from httpbed.experiment.treatment import TreatmentKey, treatment_key
 from httpbed.results import log_ratio, sample
 from httpbed.results.sample import Sample
