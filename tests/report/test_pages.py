@@ -88,7 +88,7 @@ def test_a_film_shows_both_until_both_are_done(load: BrowserLoad) -> None:
     assert "HTTP/3: as in the end after 0.41 s" in made.alternative
     moving = Image.open(io.BytesIO(made.data))
     assert moving.format == "WEBP"
-    assert 2 <= len(list(ImageSequence.Iterator(moving))) <= film.MOST_PICTURES + 1
+    assert 2 <= len(list(ImageSequence.Iterator(moving))) <= film.MAX_PICTURES + 1
     stills = Image.open(io.BytesIO(made.stills))
     assert moving.size == made.size
     assert stills.size == (made.size[0], 3 * made.size[1] + 2 * film.EDGE)

@@ -98,7 +98,7 @@ def test_times_that_are_missing_or_run_backwards(change: dict[str, Any], kinds: 
 def test_names_of_resources(url: str, named: str) -> None:
     """The end of the path, bounded, with nothing that a terminal or a reader would obey."""
     found = waterfall.short_name(PageRequest("1", url))
-    assert len(found) <= waterfall.MOST_NAME
+    assert len(found) <= waterfall.MAX_NAME
     assert found.startswith(named[:12])
 
 
@@ -136,6 +136,6 @@ def test_a_waterfall_is_bounded_and_counts_what_it_leaves_out() -> None:
     many = tuple(replace(FULL, id=str(n), url=f"https://a.test/{n}.jpg") for n in range(3000))
     of = BrowserLoad(url="https://a.test/", ended="loaded", requests=many)
     plot = section.waterfall_of(of, "w", "many")
-    assert len(waterfall.drawn(of)) == waterfall.MOST_ROWS
+    assert len(waterfall.drawn(of)) == waterfall.MAX_ROWS
     assert "2960 of its 3000 requests are not drawn." in plot.caption
     assert len(plot.svg()) < 200_000

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from httpbed.results.estimate import CONFIDENCE, LEAST_VALUES, estimate, median_interval, ranks
+from httpbed.results.estimate import CONFIDENCE, MIN_VALUES, estimate, median_interval, ranks
 from httpbed.results.sample import Bounded, Sample, Tally
 
 VALUES = st.lists(st.floats(1e-3, 1e4), min_size=1, max_size=40)
@@ -50,7 +50,7 @@ def test_ranks_as_in_the_tables(n: int, rank: int, coverage: float) -> None:
 
 def test_the_least_values_are_the_first_to_reach_the_confidence() -> None:
     """The report recommends this number of blocks."""
-    assert ranks(LEAST_VALUES)[1] >= CONFIDENCE > ranks(LEAST_VALUES - 1)[1]
+    assert ranks(MIN_VALUES)[1] >= CONFIDENCE > ranks(MIN_VALUES - 1)[1]
 
 
 def test_five_values_give_their_range_and_its_coverage() -> None:

@@ -60,7 +60,7 @@ def test_a_long_trial_has_few_bins_of_throughput_and_loses_no_byte(results: Resu
     """The last bin may be longer than the record."""
     found = known(results, one_link(bins=250)).throughput_bit_s
     width = float(found.times_s[1] - found.times_s[0])
-    assert found.values.size <= time_series.MOST_THROUGHPUT_BINS
+    assert found.values.size <= time_series.MAX_THROUGHPUT_BINS
     assert (found.values * width / 8).sum() == pytest.approx(250 * 10_000 - 5000)
 
 

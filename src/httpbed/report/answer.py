@@ -45,7 +45,7 @@ class Sentence:
         return f"{lead}{self.text} ({self.evidence})." if self.evidence else f"{lead}{self.text}."
 
 
-MOST_SENTENCES = 6
+MAX_SENTENCES = 6
 """Of single comparisons; of more, the answer sums up what each factor did."""
 Comparison = tuple[Condition, Row, Ratio]
 
@@ -79,7 +79,7 @@ def answer(
 
 def sums_up(findings: Findings) -> bool:
     """Whether the answer sums up, because there are too many comparisons for a sentence each."""
-    return len(_compared(findings)) > MOST_SENTENCES
+    return len(_compared(findings)) > MAX_SENTENCES
 
 
 def every_comparison(findings: Findings, document: Mapping[str, Any]) -> list[Sentence]:
@@ -209,7 +209,7 @@ def _nothing_settled(
     sizes = sorted({ratio.n for _, _, ratio in compared})
     n = " .. ".join(dict.fromkeys(map(str, (sizes[0], sizes[-1]))))
     what = f"paired ratio of {title(findings.metric)} to {base_in_sentence(findings)}"
-    all_of_them = "both" if len(compared) == 2 else f"all {len(compared)}"  # noqa: PLR2004
+    all_of_them = "both" if len(compared) == 2 else f"all {len(compared)}"
     why = "within noise" if sizes[-1] >= MIN_BLOCKS else f"open: {FEW_BLOCKS} settle nothing"
     why = "of a single block, without an interval" if sizes == [1] else why
     return Sentence(
@@ -252,9 +252,9 @@ def _all_blocks(count: int) -> str:
     return f"all {count} blocks" if count > 1 else "the only block"
 
 
-MOST_LEVELS = 4
+MAX_LEVELS = 4
 """Of a factor, that a sentence describes one by one."""
-MOST_NAMED = 8
+MAX_NAMED = 8
 """Levels that a list names."""
 EQUAL = f"equal to within {percent(EQUAL_MARGIN)}"
 
@@ -323,11 +323,11 @@ def _by_level(metric: str, effect: FactorEffect) -> Iterator[str]:
     """Describe the levels with most settled differences, and count the others."""
     ordered = sorted(effect.levels, key=_weight, reverse=True)
     shown = [one for one in ordered if _differing(one)]
-    if len(effect.levels) <= MOST_LEVELS:
+    if len(effect.levels) <= MAX_LEVELS:
         shown = list(effect.levels)
-    for one in shown[:MOST_LEVELS]:
+    for one in shown[:MAX_LEVELS]:
         yield _level(metric, _text(effect.factor, one.level), one.ratios)
-    if more := shown[MOST_LEVELS:]:
+    if more := shown[MAX_LEVELS:]:
         yield f"{_names(effect, more)} differed in some cells"
     if same := [one for one in ordered if one not in shown]:
         yield f"no difference is settled for {_names(effect, same)}"
@@ -385,7 +385,7 @@ def _by_direction(metric: str, effect: FactorEffect) -> Iterator[str]:
 def _names(effect: FactorEffect, levels: Sequence[LevelEffect], *, ratios: bool = False) -> str:
     names = [
         _text(effect.factor, one.level) + (f" ({extremes(one.ratios)})" if ratios else "")
-        for one in levels[:MOST_NAMED]
+        for one in levels[:MAX_NAMED]
     ]
     left = len(levels) - len(names)
     return listed([*names, f"{left} more"] if left else names)

@@ -27,11 +27,11 @@ from httpbed.results.estimate import CONFIDENCE
 from httpbed.results.findings import Findings, Row
 from httpbed.results.log_ratio import Standing
 
-MOST_ROWS = 12
+MAX_ROWS = 12
 """Of a matrix whose rows the experiment does not choose."""
-MOST_COLUMNS = 8
+MAX_COLUMNS = 8
 """Likewise."""
-MOST_PAGES = 6
+MAX_PAGES = 6
 """Matrices that are shown unfolded."""
 SHAPES: Mapping[Standing, str] = {"less": "▼", "more": "▲", "equal": "=", "open": "○"}
 Levels = tuple[str, ...]
@@ -116,8 +116,8 @@ def matrix(findings: Findings, options: ReportOptions) -> Matrix:
     return Matrix(
         corner=tuple(map(title, axes.rows)),
         across=", ".join(map(title, axes.columns)),
-        pages=tuple(pages[:MOST_PAGES]),
-        folded=tuple(pages[MOST_PAGES:]),
+        pages=tuple(pages[:MAX_PAGES]),
+        folded=tuple(pages[MAX_PAGES:]),
         shapes=tuple((SHAPES[name], text) for name, text in meanings.items() if name in judgements),
         by_chance=_by_chance(compared),
     )
@@ -146,13 +146,13 @@ def choose(findings: Findings, options: ReportOptions) -> Axes:
     columns, rows = named["columns"], named["rows"]
     if not columns and left:
         compared = [name for name in left if name in findings.base] or left[:1]
-        chosen = set(_fitting(findings, compared, named["pages"], MOST_COLUMNS))
+        chosen = set(_fitting(findings, compared, named["pages"], MAX_COLUMNS))
         columns = tuple(name for name in levels if name in chosen)
         left = [name for name in left if name not in chosen]
     if not rows:
-        rows = tuple(_fitting(findings, left, named["pages"], MOST_ROWS))
+        rows = tuple(_fitting(findings, left, named["pages"], MAX_ROWS))
         left = [name for name in left if name not in rows]
-    few = len(_combinations(findings, rows)) <= MOST_COLUMNS < len(_combinations(findings, columns))
+    few = len(_combinations(findings, rows)) <= MAX_COLUMNS < len(_combinations(findings, columns))
     if few and not options.rows and not options.columns:
         rows, columns = columns, rows
     return Axes(rows, columns, (*named["pages"], *left))

@@ -16,7 +16,7 @@ from httpbed.report.phrasing import listed, title
 from httpbed.report.roles import HostedRole
 
 Document = Mapping[str, Any]
-MOST_CHANGES = 6
+MAX_CHANGES = 6
 """Of a link, in a line."""
 
 
@@ -80,7 +80,7 @@ def hosts(document: Document) -> tuple[HostFacts, ...]:
     return tuple(HostFacts(name, tuple(found.get(name, ()))) for name in names)
 
 
-def sentences(document: Document, most_changes: int = MOST_CHANGES) -> list[str]:
+def sentences(document: Document, most_changes: int = MAX_CHANGES) -> list[str]:
     """Describe each link; equal links between the same hosts share a sentence."""
     groups: list[list[LinkFacts]] = []
     for link in links(document):
@@ -93,7 +93,7 @@ def sentences(document: Document, most_changes: int = MOST_CHANGES) -> list[str]
     ]
 
 
-def sentence(facts: LinkFacts, most_changes: int = MOST_CHANGES) -> str:
+def sentence(facts: LinkFacts, most_changes: int = MAX_CHANGES) -> str:
     """Describe a link and its changes in one line."""
     here, there = facts.hosts
     called = f"{facts.name}, " if facts.name else ""

@@ -26,7 +26,7 @@ from httpbed.report.phrasing import (
 )
 from httpbed.results import attempts, estimate, selection
 from httpbed.results.comparison import MIN_BLOCKS, Ratio
-from httpbed.results.estimate import CONFIDENCE, LEAST_VALUES
+from httpbed.results.estimate import CONFIDENCE, MIN_VALUES
 from httpbed.results.findings import FAIRNESS, Findings, Row
 from httpbed.results.sample import Tally
 from httpbed.store.results import Results
@@ -289,13 +289,13 @@ def _short_intervals(findings: Findings, wanted: list[int]) -> Iterator[str]:
     if short := {i.coverage for i in intervals if i and not i.reaches_confidence}:
         covered = " or ".join(percent(share) for share in sorted(short))
         yield (
-            f"with fewer than {LEAST_VALUES} blocks an interval runs from the smallest to the"
+            f"with fewer than {MIN_VALUES} blocks an interval runs from the smallest to the"
             f" largest value and covers {covered}, not {percent(CONFIDENCE)}"
         )
     if any(interval is None for interval in intervals):
         yield "a single value has no interval"
     if short or None in intervals:
-        wanted.append(LEAST_VALUES)
+        wanted.append(MIN_VALUES)
 
 
 def _remedy(ratios: list[Ratio], wanted: list[int]) -> str:

@@ -294,7 +294,7 @@ def shortened(text: str, most: int) -> str:
     return f"{text[:head]}…{text[len(text) - (most - 1 - head) :]}"
 
 
-MOST_OF_A_KIND = 3
+MAX_OF_A_KIND = 3
 """Of more subjects, two are named and the others counted."""
 
 
@@ -324,7 +324,7 @@ def in_one_line(remarks: Iterable[Remark], kind: str) -> Iterator[str]:
 
 def few(names: Sequence[str], kind: str) -> list[str]:
     """Keep the first names, and count the others of the kind."""
-    if len(names) <= MOST_OF_A_KIND:
+    if len(names) <= MAX_OF_A_KIND:
         return list(names)
-    shown = names[: MOST_OF_A_KIND - 1]
+    shown = names[: MAX_OF_A_KIND - 1]
     return [*shown, f"and {len(names) - len(shown)} more {kind}"]

@@ -44,7 +44,7 @@ def _value(row: AttemptRow, values: Mapping[tuple[str, int], float]) -> float | 
     return values.get((row["trial"], row["attempt"]))
 
 
-LEAST_PAUSE_S = 3600.0
+MIN_PAUSE_S = 3600.0
 
 
 def pauses_s(results: Results) -> dict[int, float]:
@@ -55,7 +55,7 @@ def pauses_s(results: Results) -> dict[int, float]:
             began = datetime.fromisoformat(row["started"])
             times[row["block"]].append((began, began + timedelta(seconds=row["wall_s"])))
     found = {block: _longest_s(sorted(spans)) for block, spans in sorted(times.items())}
-    return {block: pause for block, pause in found.items() if pause >= LEAST_PAUSE_S}
+    return {block: pause for block, pause in found.items() if pause >= MIN_PAUSE_S}
 
 
 def _longest_s(spans: list[tuple[datetime, datetime]]) -> float:

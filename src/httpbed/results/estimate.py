@@ -19,7 +19,7 @@ from httpbed.experiment.replication import Replicates
 from httpbed.results.sample import Bounded, Floats, Sample, bounded
 
 CONFIDENCE = 0.95
-LEAST_VALUES = math.ceil(1 - math.log2(1 - CONFIDENCE))
+MIN_VALUES = math.ceil(1 - math.log2(1 - CONFIDENCE))
 """Fewest values whose range covers ``CONFIDENCE``: n values cover 1 - 2^(1-n)."""
 
 

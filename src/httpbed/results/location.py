@@ -37,7 +37,7 @@ SKEWED = 1.0
 from the others it is 1.5, and of ten normal ones it is larger in 9 % of samples."""
 NOISE = 1e-12
 """Relative differences below this one are rounding."""
-MOST_PAIRED = 2_000
+MAX_PAIRED = 2_000
 """Largest sample whose pairs are averaged."""
 
 
@@ -190,8 +190,8 @@ def median(values: Floats) -> OrderStatistics:
 def pseudo_median(values: Floats) -> OrderStatistics:
     """Return the location of the centre of independent, symmetrically distributed values."""
     n = values.size
-    if n > MOST_PAIRED:
-        raise NoIntervalError(f"more than {MOST_PAIRED} blocks")
+    if n > MAX_PAIRED:
+        raise NoIntervalError(f"more than {MAX_PAIRED} blocks")
     one, other = np.triu_indices(n)
     averages = (values[one] + values[other]) / 2
     return OrderStatistics(averages, signed_ranks(n), float(np.median(averages)), n)
@@ -204,7 +204,7 @@ def centre(values: Floats) -> OrderStatistics:
     their signs.
     """
     is_skewed = values.size > 2 and abs(_skewness(values)) > SKEWED
-    return median(values) if is_skewed or values.size > MOST_PAIRED else pseudo_median(values)
+    return median(values) if is_skewed or values.size > MAX_PAIRED else pseudo_median(values)
 
 
 def _skewness(values: Floats) -> float:
@@ -264,7 +264,7 @@ class Student:
 def mean(values: Floats) -> Student:
     """Return the location of the mean of independent, normally distributed values."""
     n, value = values.size, float(values.mean())
-    if n < 2:  # one value has no spread
+    if n < 2:
         raise NoIntervalError("one block has no spread")
     error = float(values.std(ddof=1) / np.sqrt(n))
     if error <= abs(value) * 1e-12:

@@ -43,7 +43,7 @@ from httpbed.store.results import Results
 
 ERROR_RATE = 0.05
 """Probability that a campaign has a selected arm though no program has to do with it, at most."""
-LEAST_EXCESS = 0.1
+MIN_EXCESS = 0.1
 """A smaller share of repeated trials moves no median far."""
 
 
@@ -122,7 +122,7 @@ def _selected(
 ) -> SelectedArm | None:
     repeated = sum(one.is_repeated for one in own)
     others = float(np.mean([(one.repeated - one.is_repeated) / (one.trials - 1) for one in own]))
-    if repeated / len(own) - others < LEAST_EXCESS or _p_value(own) * arms > ERROR_RATE:
+    if repeated / len(own) - others < MIN_EXCESS or _p_value(own) * arms > ERROR_RATE:
         return None
     return SelectedArm(levels, repeated, len(own), others, frozenset(treatments))
 

@@ -25,7 +25,7 @@ from httpbed.store.results import Results
 
 FEW = 2
 """So many attempts give no usual distance between starts."""
-MOST_EVENTS = 8
+MAX_EVENTS = 8
 """How many attempts that started last a status has."""
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 Row = Mapping[str, Any]
@@ -108,7 +108,7 @@ def of(results: Results, metric: str) -> Status:
     rows = sorted(results.trials.to_pylist(), key=itemgetter("started", "attempt"))
     last = results.last_attempts
     spoilt = [row for row in rows if row["outcome"] == "invalid"]
-    events = [_ended(results, row) for row in reversed(rows[-MOST_EVENTS:])]
+    events = [_ended(results, row) for row in reversed(rows[-MAX_EVENTS:])]
     found = samples(results, metric).values()
     return Status(
         directory=results.directory,

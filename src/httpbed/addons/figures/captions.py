@@ -15,7 +15,7 @@ from httpbed.addons.pages.report.metrics_table import MEANING_OF_BANDS
 from httpbed.experiment.metric import METRICS
 from httpbed.report.phrasing import NumberFormat, listed, title, treatment
 
-MOST_LISTED = 60
+MAX_LISTED = 60
 """Values that are read out."""
 
 
@@ -141,8 +141,8 @@ def _published(placed: PlacedFigure) -> str:
 
 def cells(placed: PlacedFigure, values: Sequence[FigureValue], form: NumberFormat) -> str:
     """Tell the values."""
-    texts = [f"{_name(placed, one)}: {form.bounded(one.value)}" for one in values[:MOST_LISTED]]
-    more = len(values) - MOST_LISTED
+    texts = [f"{_name(placed, one)}: {form.bounded(one.value)}" for one in values[:MAX_LISTED]]
+    more = len(values) - MAX_LISTED
     return "; ".join([*texts, *([f"{more} further values"] if more > 0 else [])]) + "."
 
 
@@ -160,7 +160,7 @@ def curves(
     """Tell the median of each distribution."""
     stated = placed.stated
     texts = []
-    for (panel, series), one in list(found.items())[:MOST_LISTED]:
+    for (panel, series), one in list(found.items())[:MAX_LISTED]:
         names = [*stated.panels, *stated.series]
         where = treatment(dict(zip(names, (*panel, *series), strict=True)), names)
         if one.values:

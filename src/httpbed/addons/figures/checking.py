@@ -15,7 +15,7 @@ from httpbed.experiment.numeric_levels import numeric_levels
 from httpbed.experiment.selection import Selection, selects
 from httpbed.experiment.table_problem import TableProblem, TableProblemsError
 
-MOST_SERIES, MOST_PANELS, MOST_ON_AXIS = 7, 60, 60
+MAX_SERIES, MAX_PANELS, MAX_ON_AXIS = 7, 60, 60
 """Colours that readers tell apart, and what a page holds."""
 _EVERY_KIND = {"id", "title", "source", "kind", "metric", "where", "panels", "names"}
 _KEYS: Mapping[str, set[str]] = {
@@ -169,10 +169,10 @@ def _sizes(placed: PlacedFigure) -> Iterator[TableProblem]:
     """Find what no reader could tell apart."""
     stated = placed.stated
     parts: tuple[tuple[str, int, int], ...] = (
-        ("series", len(placed.series), MOST_SERIES),
-        ("panels", len(placed.panels), MOST_PANELS),
-        ("x", len(placed.columns), MOST_ON_AXIS),
-        ("y", len(placed.rows), MOST_ON_AXIS),
+        ("series", len(placed.series), MAX_SERIES),
+        ("panels", len(placed.panels), MAX_PANELS),
+        ("x", len(placed.columns), MAX_ON_AXIS),
+        ("y", len(placed.rows), MAX_ON_AXIS),
     )
     for key, count, most in parts:
         if count > most and getattr(stated, key):

@@ -59,7 +59,7 @@ def _plot(results: Results, stated: StatedFigure, source: FigureSamples) -> Plot
         bars_of_items = item_spans(placed, results)
         _demand(bars_of_items, stated)
         figure, form = spans.draw(placed, bars_of_items)
-        text = captions.of_spans(bars_of_items, spans.MOST_ROWS)
+        text = captions.of_spans(bars_of_items, spans.MAX_ROWS)
         alternative = captions.spans(placed, bars_of_items, form)
     elif stated.kind == "cdf":
         curves, idle = distributions(placed, source), not_run(placed, source)

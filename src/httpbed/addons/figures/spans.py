@@ -14,9 +14,9 @@ from httpbed.addons.pages.item_samples import ItemSpan
 from httpbed.report.phrasing import NumberFormat, number_format
 from httpbed.report.svg import QUIET, VisibleFigure
 
-MOST_ROWS = 60
+MAX_ROWS = 60
 """Items that a panel shows: those that start first."""
-MOST_NAMED = 30
+MAX_NAMED = 30
 """Rows that have room for their names."""
 NAME_LETTERS = 24
 BAR_IN, GAP_IN = 0.1, 0.06
@@ -52,7 +52,7 @@ def rows(found: Spans) -> list[str]:
     first: dict[str, float] = {}
     for one in chain.from_iterable(found.values()):
         first[one.name] = min(one.start, first.get(one.name, one.start))
-    return sorted(first, key=lambda name: (first[name], name))[:MOST_ROWS]
+    return sorted(first, key=lambda name: (first[name], name))[:MAX_ROWS]
 
 
 def _sign(placed: PlacedFigure, levels: Levels) -> Patch:
@@ -84,7 +84,7 @@ def _bars(
 
 
 def _axes(axes: Axes, names: Sequence[str], end: float) -> None:
-    named = len(names) <= MOST_NAMED
+    named = len(names) <= MAX_NAMED
     axes.set_yticks(range(len(names)) if named else [], map(_short, names) if named else [])
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)

@@ -26,12 +26,12 @@ LINE_IN = 0.2
 MB = 1e6
 TOLERANCE = 0.003
 """How far a curve may be from where it belongs, as a share of the figure's height."""
-MOST_CORNERS = 6000
-"""Of all curves of a figure together; each has :data:`LEAST_CORNERS` nevertheless."""
-LEAST_CORNERS, MOST_OF_ONE = 24, 300
-MOST_MARKS = 60
+MAX_CORNERS = 6000
+"""Of all curves of a figure together; each has :data:`MIN_CORNERS` nevertheless."""
+MIN_CORNERS, MAX_OF_ONE = 24, 300
+MAX_MARKS = 60
 """Vertical lines in a panel; more would be a wall."""
-MOST_CLOSE = 3
+MAX_CLOSE = 3
 """Hand-overs of one trial that are drawn once more from close by."""
 RECOVERED_BYTES = 60_000
 """Bytes delivered after a hand-over that end the enlarged view: four initial windows (RFC 9002)."""
@@ -93,7 +93,7 @@ def _columns(panels: int) -> int:
 
 
 def _corners_of_each(lines: int) -> int:
-    return max(LEAST_CORNERS, min(MOST_OF_ONE, MOST_CORNERS // max(1, lines)))
+    return max(MIN_CORNERS, min(MAX_OF_ONE, MAX_CORNERS // max(1, lines)))
 
 
 def _panel(axes: Axes, panel: Panel, names: list[str], *, most: int, tolerance: float) -> None:
@@ -104,7 +104,7 @@ def _panel(axes: Axes, panel: Panel, names: list[str], *, most: int, tolerance: 
         for trial in trials:
             drawn = thinned(trial.curve, tolerance, most)
             _trial(axes, trial, drawn, (hues[name], MARKERS[index % len(MARKERS)]), alone=alone)
-            for event in trial.handovers if len(marks) <= MOST_MARKS else trial.handovers[:1]:
+            for event in trial.handovers if len(marks) <= MAX_MARKS else trial.handovers[:1]:
                 _change(axes, event, hues[name])
     axes.set_title(panel.title, loc="left", fontsize=9, fontweight="bold")
     axes.spines[["top", "right"]].set_visible(False)
@@ -172,12 +172,12 @@ def _label(grid: NDArray[Any], panels: int) -> None:
 
 def one(trial: Timeline) -> VisibleFigure:
     """Draw one trial: the whole of it, then each hand-over enlarged."""
-    close = trial.handovers[:MOST_CLOSE]
+    close = trial.handovers[:MAX_CLOSE]
     heights = [ALONE_IN, *([PANEL_IN] * len(close))]
     figure = VisibleFigure(figsize=(WIDTH_IN, sum(heights) + 0.3), layout="constrained")
     whole, *details = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
     _by_link(whole, trial, trial.curve, 0.0, 1.0)
-    for event in trial.handovers[:MOST_MARKS]:
+    for event in trial.handovers[:MAX_MARKS]:
         _change(whole, event, QUIET)
     _plain(whole)
     _frame(whole, [trial], trial.curve.end_bytes)
@@ -209,7 +209,7 @@ def _by_link(axes: Axes, trial: Timeline, curve: Curve, zero_s: float, unit_s: f
     for name, begin, end in _stays(trial):
         low, high = max(begin, float(curve.times_s[0])), min(end, curve.end_s)
         if low < high:
-            part = thinned(_between(curve, low, high), TOLERANCE * height / 2, MOST_OF_ONE)
+            part = thinned(_between(curve, low, high), TOLERANCE * height / 2, MAX_OF_ONE)
             times = (part.times_s - zero_s) / unit_s
             axes.plot(times, part.total_bytes / MB, color=colours[name], linewidth=1.5)
 

@@ -43,13 +43,13 @@ from httpbed.store.results import Results
 
 Attempts = Mapping[TreatmentKey, list[dict[str, Any]]]
 
-MOST_FIGURES = 12
-MOST_TOGETHER = 4
+MAX_FIGURES = 12
+MAX_TOGETHER = 4
 """Treatments in one panel; more are split by the first of their factors."""
-MOST_PANELS = 8
-MOST_COLOURS = len(PALETTE)
+MAX_PANELS = 8
+MAX_COLOURS = len(PALETTE)
 """Treatments in each of several panels."""
-MOST_LINES = 160
+MAX_LINES = 160
 """Curves of a figure; of each treatment as many replicates are drawn as fit."""
 
 
@@ -66,7 +66,7 @@ def plots(findings: Findings, results: Results) -> list[Plot]:
     if not has_handovers(findings):
         return []
     found = by_treatment(results, attempts.valid(results))
-    drawn = findings.conditions[:MOST_FIGURES]
+    drawn = findings.conditions[:MAX_FIGURES]
     made = [
         _plot(findings, results, condition, number, found)
         for number, condition in enumerate(drawn, start=1)
@@ -76,7 +76,7 @@ def plots(findings: Findings, results: Results) -> list[Plot]:
 
 def undrawn(findings: Findings) -> str:
     """Return how many conditions have no figure; empty where all have one."""
-    rest = len(findings.conditions) - MOST_FIGURES
+    rest = len(findings.conditions) - MAX_FIGURES
     return f"{rest} further conditions are not drawn; the table has all." if rest > 0 else ""
 
 
@@ -117,9 +117,9 @@ def choose(
     groups: dict[str, list[Row]] = {}
     for row in condition.rows:
         groups.setdefault(level(split, row.levels[split]) if split else "", []).append(row)
-    kept = {title: rows[:MOST_COLOURS] for title, rows in list(groups.items())[:MOST_PANELS]}
+    kept = {title: rows[:MAX_COLOURS] for title, rows in list(groups.items())[:MAX_PANELS]}
     rows = [row for group in kept.values() for row in group]
-    lines = max(1, MOST_LINES // max(1, len(rows)))
+    lines = max(1, MAX_LINES // max(1, len(rows)))
     others = _telling(findings, condition, split)
     panels = [
         Panel(
@@ -142,14 +142,14 @@ def _split(findings: Findings, condition: Condition, together: Collection[str]) 
 
     None where treatments are few; those in ``together`` only where there are no others.
     """
-    if len(condition.rows) <= MOST_TOGETHER:
+    if len(condition.rows) <= MAX_TOGETHER:
         return ""
     telling = _telling(findings, condition, "")
     names = sorted(telling, key=lambda name: name in together)
     fullest = {
         name: max(Counter(row.levels[name] for row in condition.rows).values()) for name in names
     }
-    for most in (MOST_TOGETHER, MOST_COLOURS):
+    for most in (MAX_TOGETHER, MAX_COLOURS):
         for name in names:
             if fullest[name] <= most:
                 return name
@@ -175,12 +175,12 @@ def _left_out(groups: Mapping[str, list[Row]], kept: Mapping[str, list[Row]]) ->
         others = _few(list(groups)[len(kept) :])
         yield f"{len(groups) - len(kept)} further panels are not drawn: {others}."
     most = max((len(rows) for rows in groups.values()), default=0)
-    if most > MOST_COLOURS:
-        yield f"Of {most} treatments in a panel the first {MOST_COLOURS} are drawn."
+    if most > MAX_COLOURS:
+        yield f"Of {most} treatments in a panel the first {MAX_COLOURS} are drawn."
 
 
 def _few(names: list[str]) -> str:
-    shown = names[:MOST_PANELS]
+    shown = names[:MAX_PANELS]
     return ", ".join([*shown, *(["…"] if len(names) > len(shown) else [])])
 
 

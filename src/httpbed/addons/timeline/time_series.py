@@ -96,7 +96,7 @@ Column = tuple[LinkTimeline, Sequence[int | None], Sequence[int]]
 
 LONG_GAP_BINS = 12
 """Bins without a packet that end a line; a sender may pause for a round trip without one."""
-MOST_THROUGHPUT_BINS = 64
+MAX_THROUGHPUT_BINS = 64
 """Of a download; shorter bins would show single packets."""
 
 
@@ -181,7 +181,7 @@ def read(results: Results, row: Mapping[str, Any]) -> TimeSeries | None:
 def _throughput(receivers: Sequence[LinkTimeline], origin_s: float) -> Series:
     """Add up the bytes of all links, in bins as long as those of the longest timeline."""
     bin_ns, bins = _grid(receivers)
-    longer = max(1, -(-bins // MOST_THROUGHPUT_BINS))
+    longer = max(1, -(-bins // MAX_THROUGHPUT_BINS))
     bin_ns, bins = bin_ns * longer, -(-bins // longer)
     total = sum(
         (_summed(one, one.delivered_bytes, bin_ns, bins) for one in receivers), np.zeros(bins)

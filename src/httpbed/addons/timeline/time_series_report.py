@@ -33,9 +33,9 @@ from httpbed.store.results import Results
 
 MAX_FIGURES = 6
 MAX_FIGURES_ALL_TRIALS = 24  # with --timeline
-MOST_TOGETHER = 6
+MAX_TOGETHER = 6
 """Treatments in a figure; more are drawn in several figures."""
-MOST_LINES = 40
+MAX_LINES = 40
 """Trials in a figure; of each treatment as many are drawn as fit."""
 PANEL_IN = 1.15
 FEW_DROPS = 40
@@ -95,7 +95,7 @@ def plots(findings: Findings, results: Results, *, every_trial: bool) -> tuple[l
 
 def _split(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
     """Yield treatments in groups that fit into a figure, as equal in size as possible."""
-    figures = -(-len(rows) // MOST_TOGETHER)
+    figures = -(-len(rows) // MAX_TOGETHER)
     for number in range(figures):
         yield rows[number * len(rows) // figures : (number + 1) * len(rows) // figures]
 
@@ -114,7 +114,7 @@ class _Drawn:
     def plot(self, condition: Condition, group: Sequence[Row], number: int) -> Plot | None:
         """Draw some treatments of a condition; None if none of their trials has a record."""
         others = self.findings.others
-        most = MOST_LINES // len(group) if self.every_trial else 1
+        most = MAX_LINES // len(group) if self.every_trial else 1
         every = {treatment(row.levels, others): [*self._trials(row, most)] for row in group}
         found = {name: trials for name, trials in every.items() if trials}
         if not found:

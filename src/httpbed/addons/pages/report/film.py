@@ -21,15 +21,15 @@ from httpbed.addons.pages.report import thumbnails
 from httpbed.addons.pages.report.thumbnails import Screen
 from httpbed.report.phrasing import shortened
 
-MOST_PANES = 3
+MAX_PANES = 3
 PANE_PIXELS = {1: 480, 2: 420, 3: 300}
 """Width of a pane by how many there are."""
-MOST_PICTURES = 100
+MAX_PICTURES = 100
 FASTEST_S = 0.05
 """Least time that a picture stands."""
 HOLD_S = 2.5
 """For how long the last one stands, before the film begins again."""
-MOST_BYTES = 1_200_000
+MAX_BYTES = 1_200_000
 QUALITIES = (70, 45, 20)
 """Of pictures: the first that stays within the bytes; without any there is no film."""
 GROUND, CARD = (0, 0, 0, 0), "#23272c"
@@ -41,7 +41,7 @@ INSET = 6
 """Pixels from a pane's sides to its words."""
 STILLS = (0.0, 0.5, 1.0)
 """Moments of the stills, as shares of the time from the first change on a screen to the last."""
-MOST_NAME = 40
+MAX_NAME = 40
 
 
 @dataclass(frozen=True)
@@ -90,13 +90,13 @@ def make(treatments: Mapping[str, BrowserLoad], name: str, caption: str) -> Film
 
     None where there is nothing to be seen, or no film small enough.
     """
-    shown = list(treatments.items())[:MOST_PANES]
+    shown = list(treatments.items())[:MAX_PANES]
     if not any(load.frames for _, load in shown):
         return None
     width = PANE_PIXELS[len(shown)]
     panes = [_Pane(text, thumbnails.screen(one, width), loads.progress(one)) for text, one in shown]
     end = max(pane.done_s for pane in panes)
-    step = max(FASTEST_S, end / (MOST_PICTURES - 1))
+    step = max(FASTEST_S, end / (MAX_PICTURES - 1))
     moments = [index * step for index in range(int(end / step) + 2)]
     pictures = [_picture(panes, moment) for moment in moments]
     data = _animated(pictures, step)
@@ -128,7 +128,7 @@ def _animated(pictures: list[Image.Image], step_s: float) -> bytes:
             quality=quality,
             method=2,
         )
-        if buffer.tell() <= MOST_BYTES:
+        if buffer.tell() <= MAX_BYTES:
             return buffer.getvalue()
     return b""
 
@@ -166,7 +166,7 @@ def _draw(picture: Image.Image, pane: _Pane, left: int, at_s: float) -> None:
     width, height = pane.screen.size
     bottom = NAME + height
     draw.rectangle((left, 0, left + width - 1, bottom + FOOT - 1), fill=CARD)
-    draw.text((left + INSET, 4), shortened(pane.name, MOST_NAME), INK, font=_font(13, bold=True))
+    draw.text((left + INSET, 4), shortened(pane.name, MAX_NAME), INK, font=_font(13, bold=True))
     picture.paste(pane.screen.at(at_s), (left, NAME))
     draw.rectangle((left, NAME - 1, left + width - 1, bottom), outline=CARD)
     seen = [step.complete for step in pane.steps if step.at_s <= at_s]

@@ -19,7 +19,7 @@ from httpbed.addons.pages.report import thumbnails
 from httpbed.report.figures import WIDE_IN, Plot
 from httpbed.report.svg import INK, QUIET, VisibleFigure
 
-MOST_PICTURES = 8
+MAX_PICTURES = 8
 """In a strip."""
 WIDTH_PIXELS = 150
 """Of each, as it is kept: on a usual screen it is shown somewhat smaller."""
@@ -27,15 +27,15 @@ GAP = 0.05
 """Between pictures, in widths of one."""
 NAME_IN, TIMES_IN, FOOT_IN = 0.26, 0.18, 0.04
 """Heights of a strip's name, of the times above all, and of nothing below."""
-LEAST_PICTURES = 4
+MIN_PICTURES = 4
 _STEPS = (1, 2, 2.5, 5, 10)
 
 
 def times(loads: Sequence[BrowserLoad]) -> list[float]:
     """Choose the times of all strips: regular, round, until all of them look as in the end."""
     last = max((thumbnails.last_change_s(load) for load in loads), default=0.0) or 0.1
-    step = _round_up(last / (MOST_PICTURES - 1))
-    count = max(LEAST_PICTURES, min(MOST_PICTURES, math.ceil(round(last / step, 6)) + 1))
+    step = _round_up(last / (MAX_PICTURES - 1))
+    count = max(MIN_PICTURES, min(MAX_PICTURES, math.ceil(round(last / step, 6)) + 1))
     return [round(index * step, 6) for index in range(count)]
 
 

@@ -22,8 +22,8 @@ from httpbed.report.phrasing import brief_duration, shortened, treatment
 from httpbed.results.attempts import AttemptRow
 from httpbed.store.results import Results
 
-MOST_FAILED = 5
-MOST_TEXT = 200
+MAX_FAILED = 5
+MAX_TEXT = 200
 """Characters of a page's own words that are shown."""
 SLOWEST = 3
 
@@ -61,11 +61,11 @@ def lines(trial: PageTrial) -> Iterator[tuple[str, str]]:
     for name, one in zip(waterfall.short_names(slowest), slowest, strict=True):
         yield "slowest", f"{name}: {', '.join(_spent(one))}"
     failed = [one for one in load.requests if one.failed]
-    for one in failed[:MOST_FAILED]:
+    for one in failed[:MAX_FAILED]:
         yield "failed", f"{_cut(one.url)}: {_cut(one.failed)}"
-    if len(failed) > MOST_FAILED:
-        yield "failed", f"and {len(failed) - MOST_FAILED} more"
-    for kind, message in list(load.dialogs)[:MOST_FAILED]:
+    if len(failed) > MAX_FAILED:
+        yield "failed", f"and {len(failed) - MAX_FAILED} more"
+    for kind, message in list(load.dialogs)[:MAX_FAILED]:
         yield "dialog", f"{_cut(kind)}: {_cut(message)}"
     for note in (*load.notes, *load.remarks):
         yield "note", _cut(note)
@@ -168,7 +168,7 @@ def _spent(one: PageRequest) -> Iterator[str]:
 
 
 def _cut(text: str) -> str:
-    return shortened(text, MOST_TEXT)
+    return shortened(text, MAX_TEXT)
 
 
 def _part(results: Results, row: AttemptRow) -> TrialPart | None:

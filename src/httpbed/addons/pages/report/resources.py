@@ -23,8 +23,8 @@ from httpbed.report.phrasing import shortened
 from httpbed.report.series import colours
 from httpbed.report.svg import QUIET, VisibleFigure, name_marks
 
-MOST_RESOURCES = 150
-MOST_NAME = 60
+MAX_RESOURCES = 150
+MAX_NAME = 60
 """Characters of a resource's path, where readers point at its mark."""
 SPANS_IN, TIMES_IN = 1.9, 1.9
 
@@ -48,9 +48,9 @@ def spans(load: BrowserLoad) -> list[Span]:
         queued = one.queued_s if one.queued_s is not None else one.started_s
         sent, ended = one.send_start_s, one.ended_s
         if queued is not None and sent is not None and ended is not None and not one.failed:
-            name = shortened(visible(one.path), MOST_NAME)
+            name = shortened(visible(one.path), MAX_NAME)
             all_spans.append(Span(queued, sent, ended, name))
-    return sorted(all_spans, key=lambda span: (span.queued_s, span.sent_s))[:MOST_RESOURCES]
+    return sorted(all_spans, key=lambda span: (span.queued_s, span.sent_s))[:MAX_RESOURCES]
 
 
 def draw(loads: Mapping[str, BrowserLoad]) -> VisibleFigure:

@@ -1,6 +1,6 @@
 """Scenes: treatments that differ only in what is compared, with their typical loads.
 
-A campaign may have hundreds of scenes and thousands of loads. At most :data:`MOST_SCENES` are
+A campaign may have hundreds of scenes and thousands of loads. At most :data:`MAX_SCENES` are
 shown, and at most so many loads read: the scenes with the smallest, the largest and the middle
 ratio, and of each treatment the loads whose Speed Index is nearest to the median.
 """
@@ -20,10 +20,10 @@ from httpbed.results.findings import Condition, Findings, Row
 from httpbed.results.sample import by_treatment, of_trials
 from httpbed.store.results import Results
 
-MOST_SCENES = 3
-MOST_TREATMENTS = 4
+MAX_SCENES = 3
+MAX_TREATMENTS = 4
 """Treatments of a scene."""
-MOST_LOADS = 6
+MAX_LOADS = 6
 """Of a treatment, whose pictures are read for the curves of progress."""
 
 Values = Mapping[tuple[str, int], float]
@@ -110,7 +110,7 @@ def _values(rows: Sequence[tuple[Condition, Row]]) -> bool:
 def _few(groups: Mapping[str, Sequence[tuple[Condition, Row]]]) -> list[str]:
     """Choose the extremes and the middle by the ratio that is farthest from 1."""
     keys = list(groups)
-    if len(keys) <= MOST_SCENES:
+    if len(keys) <= MAX_SCENES:
         return keys
     ratios = {key: _ratio(rows) for key, rows in groups.items()}
     known = sorted((ratio, key) for key, ratio in ratios.items() if ratio is not None)
@@ -138,10 +138,10 @@ def _scene(
 ) -> Scene:
     shown = [
         made
-        for _, row in rows[:MOST_TREATMENTS]
+        for _, row in rows[:MAX_TREATMENTS]
         if (made := _treatment(findings, results, row, found, by)) is not None
     ]
-    rest = len(rows) - MOST_TREATMENTS
+    rest = len(rows) - MAX_TREATMENTS
     more = f"{rest} further treatments are not shown." if rest > 0 else ""
     return Scene(_name(findings, rows[0][1]), tuple(shown), more)
 
@@ -179,7 +179,7 @@ def _treatment(
 
 
 def _read(results: Results, rows: Sequence[loads.Row]) -> Iterator[PageTrial]:
-    for row in rows[:MOST_LOADS]:
+    for row in rows[:MAX_LOADS]:
         trial = loads.read(results, row)
         if trial is not None:
             yield trial

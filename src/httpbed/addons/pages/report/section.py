@@ -144,7 +144,7 @@ def _progress(shown: dict[str, SceneTreatment], number: int) -> Iterator[Plot]:
     unknown = sum(not steps for many in all_of.values() for steps in many)
     fewer = [one for one in shown.values() if len(one.trials) < one.of]
     most = max((one.of for one in fewer), default=0)
-    note = f" Of up to {most} loads the {scenes.MOST_LOADS} nearest to the median are drawn."
+    note = f" Of up to {most} loads the {scenes.MAX_LOADS} nearest to the median are drawn."
     note *= bool(fewer)
     note += f" {unknown} loads whose pictures are not all there are left out." if unknown else ""
     yield _plot(

@@ -17,7 +17,7 @@ from httpbed.addons.pages.load.browser_load import BrowserLoad, Frame
 from httpbed.addons.pages.load.speed_index import PictureError
 
 JPEG_QUALITY = 78
-LEAST_SHAPE, MOST_SHAPE = 0.4, 2.2
+MIN_SHAPE, MAX_SHAPE = 0.4, 2.2
 """Height over width of a picture: what is beyond is cut off at its lower end."""
 USUAL_SHAPE = 768 / 1366
 
@@ -54,7 +54,7 @@ def shape(load: BrowserLoad) -> float:
     for frame in reversed(load.frames):
         found = _decoded(frame.file)
         if found is not None:
-            return min(MOST_SHAPE, max(LEAST_SHAPE, found.height / found.width))
+            return min(MAX_SHAPE, max(MIN_SHAPE, found.height / found.width))
     return USUAL_SHAPE
 
 

@@ -25,11 +25,11 @@ from httpbed.report.figures import WIDE_IN
 from httpbed.report.phrasing import shortened
 from httpbed.report.svg import INK, PALETTE, QUIET, VisibleFigure, name_marks
 
-MOST_ROWS = 40
+MAX_ROWS = 40
 """Requests of a load that are drawn."""
 ROW_IN, FRAME_IN = 0.155, 1.0
-MOST_REASON = 26
-MOST_PATH = 120
+MAX_REASON = 26
+MAX_PATH = 120
 """Characters of a resource's path, where readers point at its bar."""
 PROTOCOLS = {version: PALETTE[place] for version, place in series.PROTOCOLS.items()}
 CONNECT = "#6e6e6e"
@@ -58,7 +58,7 @@ def draw(load: BrowserLoad) -> VisibleFigure:
 
 def drawn(load: BrowserLoad) -> list[PageRequest]:
     """Return the requests that are drawn: the first of those with a time."""
-    return [one for one in load.requests if _begin_s(one) is not None][:MOST_ROWS]
+    return [one for one in load.requests if _begin_s(one) is not None][:MAX_ROWS]
 
 
 def left_out(load: BrowserLoad) -> str:
@@ -99,7 +99,7 @@ def _row(axes: Axes, y: int, request: PageRequest, end: float) -> None:
         width = max(phase.end_s - phase.begin_s, 0.0015 * end)
         (drawn_bar,) = axes.barh(y, width, left=phase.begin_s, **bar(phase.kind, colour(request)))
         took = units.format_duration(phase.end_s - phase.begin_s, units.SHORT_DIGITS)
-        name_marks(drawn_bar, [f"{request.path[:MOST_PATH]}: {phase.kind} {took}"])
+        name_marks(drawn_bar, [f"{request.path[:MAX_PATH]}: {phase.kind} {took}"])
     if not found:
         axes.plot([_begin_s(request) or 0.0], [y], "|", color=QUIET, markersize=5)
     axes.annotate(
@@ -115,7 +115,7 @@ def _row(axes: Axes, y: int, request: PageRequest, end: float) -> None:
 
 def _note(request: PageRequest) -> str:
     if request.failed:
-        return shortened(visible(request.failed), MOST_REASON)
+        return shortened(visible(request.failed), MAX_REASON)
     if request.from_cache:
         return "cache"
     size = units.format_size(request.wire_bytes, units.SHORT_DIGITS) if request.wire_bytes else ""
@@ -216,9 +216,9 @@ _KINDS: dict[str, Kind] = {
     "receive": "receive",
 }
 """The kind of bar of each HAR phase."""
-MOST_NAME = 28
+MAX_NAME = 28
 """Characters of a resource's name."""
-MOST_PARTS = 8
+MAX_PARTS = 8
 """Parts of a path that a name may have."""
 
 
@@ -253,7 +253,7 @@ def short_names(requests: Sequence[PageRequest]) -> list[str]:
     """
     depths = dict.fromkeys((one.url for one in requests), 1)
     every = {one.url: one for one in requests}
-    for _ in range(MOST_PARTS):
+    for _ in range(MAX_PARTS):
         names = {url: short_name(one, depth=depths[url]) for url, one in every.items()}
         count = Counter(names.values())
         repeated = [url for url, name in names.items() if count[name] > 1]
@@ -261,7 +261,7 @@ def short_names(requests: Sequence[PageRequest]) -> list[str]:
     return [names[one.url] for one in requests]
 
 
-def short_name(request: PageRequest, most: int = MOST_NAME, depth: int = 1) -> str:
+def short_name(request: PageRequest, most: int = MAX_NAME, depth: int = 1) -> str:
     """Name a resource by the last parts of its path; beyond the first of them by its host, too."""
     try:
         parts = urlsplit(request.url)
