@@ -80,7 +80,7 @@ class Plot:
     """A figure with its words."""
 
     name: str
-    """Of its files, without suffix."""
+    """Name of its files, without suffix."""
     caption: str
     alternative: str
     """What it shows, for those who do not see it."""

@@ -45,9 +45,9 @@ class Estimate:
     n: int
     median: Bounded
     interval: Interval | None
-    """Of the median; None for a single value."""
+    """Interval of the median; None for a single value."""
     mean: float | None
-    """Of the values that are known; None when none is."""
+    """Mean of the values that are known; None when none is."""
     deviation: float | None
     """Sample standard deviation of those; None for fewer than two."""
     left_out: int

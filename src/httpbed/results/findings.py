@@ -77,7 +77,7 @@ class Condition:
     """The treatments that share one network."""
 
     levels: Mapping[str, str]
-    """Of the network factors; empty when the network is not varied."""
+    """Levels of the network factors; empty when the network is not varied."""
     rows: tuple[Row, ...]
 
 
@@ -100,7 +100,7 @@ class Findings:
     selected: tuple[SelectedArm, ...]
     """Programs whose invalid attempts exceed those of the others."""
     clock: Clock
-    """Of the trials; in virtual time a difference is never the machine's."""
+    """The trials' clock; in virtual time a difference is never the machine's."""
 
     @cached_property
     def effects(self) -> tuple[FactorEffect, ...]:
@@ -158,13 +158,11 @@ def find(
     fairness = {name: samples(results, name) for name in FAIRNESS}
     beside = {"goodput": goodputs, **fairness}
     extensions = {one.name: one.of_treatments(results) for one in EXTENSIONS.provided()}
-    rows = [
-        replace(
-            _row(results, chosen, key, by_treatment, beside),
-            extensions={name: own[key] for name, own in extensions.items() if key in own},
-        )
-        for key in by_treatment
-    ]
+    rows = []
+    for key in by_treatment:
+        own = {name: found[key] for name, found in extensions.items() if key in found}
+        row = _row(results, chosen, key, by_treatment, beside)
+        rows.append(replace(row, extensions=own))
     return Findings(
         metric=metric,
         base=chosen,

@@ -52,7 +52,7 @@ class SelectedArm:
     """An arm with more invalid attempts than the others beside it."""
 
     levels: Mapping[str, str]
-    """Of the factors that choose programs; of all factors if none does."""
+    """Levels of the factors that choose programs; of all factors if none does."""
     repeated: int
     """Trials with an invalid attempt."""
     trials: int
@@ -66,7 +66,7 @@ class _Part(NamedTuple):
     """An arm's trial in a set of two or more trials."""
 
     trials: int
-    """Of the set, this one included."""
+    """Number of trials in the set, this one included."""
     repeated: int
     """How many of them have an invalid attempt."""
     is_repeated: bool

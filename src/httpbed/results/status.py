@@ -23,13 +23,12 @@ from httpbed.results.sample import Sample, by_treatment, planned_blocks, samples
 from httpbed.store.damage import Damage
 from httpbed.store.results import Results
 
-FEW = 2
-"""So many attempts give no usual distance between starts."""
+MIN_ATTEMPTS_FOR_TIME_LEFT = 3
 MAX_EVENTS = 8
-"""How many attempts that started last a status has."""
+"""A status lists the attempts that started last."""
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 Row = Mapping[str, Any]
-"""Of the table of trials."""
+"""A row of the table of trials."""
 
 
 @dataclass(frozen=True)
@@ -84,9 +83,9 @@ class Status:
     outcomes: Counter[str]
     """Number of trials by the outcome of their last attempt."""
     invalid: tuple[Reason, ...]
-    """Of invalid attempts, the commonest first."""
+    """Reasons of invalid attempts, the commonest first."""
     failures: tuple[Reason, ...]
-    """Of trials that have an outcome but did not complete, the commonest first."""
+    """Reasons of trials that have an outcome but did not complete, the commonest first."""
     events: tuple[Ended, ...]
     """The attempts that ended last, the latest first."""
     last_invalid: Ended | None
@@ -190,7 +189,7 @@ def time_left_s(
     """
     starts = [datetime.fromisoformat(row["started"]).timestamp() for row in rows]
     usual_s = median(row["wall_s"] for row in rows) if rows else 0.0
-    if len(starts) <= FEW or not usual_s:
+    if len(starts) < MIN_ATTEMPTS_FOR_TIME_LEFT or not usual_s:
         return None
     names = [*factors]
     lengths: dict[TreatmentKey, list[float]] = {}

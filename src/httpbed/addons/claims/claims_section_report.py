@@ -62,7 +62,7 @@ class ClaimsSection:
     """All claims."""
 
     opening: tuple[str, ...]
-    """Of which publication they are, at which scale this campaign ran, and how much of the
+    """From which publication they are, at which scale this campaign ran, and how much of the
     publication's design that is."""
     counted: tuple[tuple[str, str, int], ...]
     """Shape and name of each verdict that occurs, with the number of claims."""

@@ -18,8 +18,8 @@ from httpbed.results import throughput_models as models
 
 PANEL_IN = 1.9
 FAR, FAR_BESIDE_LOSS = 10, 2
-"""A line so many times above the largest window would flatten it; what it does around a loss is
-seen least of all."""
+"""Do not draw a reference line more than 10 times above the largest window, or twice if there was a
+loss: it would squash the curve."""
 NARROW = 4
 """Ratio of largest to smallest value up to which 1, 2 and 5 are too few ticks of a decade."""
 TITLES = {

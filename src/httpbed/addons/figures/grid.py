@@ -62,7 +62,7 @@ class Map:
     """Factors on the axes: of the rows and of the columns."""
     levels: tuple[tuple[str, ...], tuple[str, ...]]
     panels: Mapping[str, Cells]
-    """By what else is the same in a panel."""
+    """One panel for each combination of the remaining factors; the key is its title."""
     heading: str = ""
     """What the figure shows, for readers who have only its file."""
     quantity: str = "ratio"

@@ -33,7 +33,7 @@ MAX_BYTES = 1_200_000
 QUALITIES = (70, 45, 20)
 """Of pictures: the first that stays within the bytes; without any there is no film."""
 GROUND, CARD = (0, 0, 0, 0), "#23272c"
-"""Around panes, and of their frames: a film suits a light page, a dark one and paper."""
+"""Transparent background and the colour of frames: readable on light, dark and paper."""
 INK, SOFT, BAR = "#f4f5f6", "#a9b0b7", "#56b4e9"
 EDGE, NAME, FOOT = 8, 22, 26
 """Pixels between panes, for their names above and for the time below."""
@@ -49,7 +49,7 @@ class Film:
     """A film with its words."""
 
     name: str
-    """Of its file, without suffix."""
+    """Name of its file, without suffix."""
     caption: str
     alternative: str
     data: bytes
