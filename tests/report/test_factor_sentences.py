@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from campaigns import VERSIONS, campaign
-from httpbed.report.answer import sentences
+from httpbed.report.answer import factor_sentences
 from httpbed.results.findings import find
 
 MANY = VERSIONS.replace('["0 %", "2 %"]', str([f"{index} %" for index in range(20)])).replace(
@@ -17,7 +17,7 @@ NOISE = (-0.08, 0.05, 0.0, 0.11, -0.03)
 def texts(ends: object, text: str, metric: str = "request_time") -> list[str]:
     """Return the sentences on a campaign's factors."""
     found = find(campaign(ends, text), metric)  # type: ignore[arg-type]
-    return [str(one) for one in sentences(metric, found.effects)]
+    return [str(one) for one in factor_sentences(metric, found.effects)]
 
 
 def noisy(levels: Mapping[str, str], block: int) -> float:

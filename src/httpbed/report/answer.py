@@ -64,13 +64,13 @@ def answer(
     opening = [Sentence(f"The link: {link}")] if link else []
     if sums_up(findings):
         same = [Sentence(text) for text in _exact_summary(findings)]
-        return [*opening, *same, *sentences(findings.metric, findings.effects)]
+        return [*opening, *same, *factor_sentences(findings.metric, findings.effects)]
     others = [
         one
         for one in findings.effects
         if one.levels and one.factor not in {*findings.base, *findings.network}
     ]
-    beside = sentences(findings.metric, others)
+    beside = factor_sentences(findings.metric, others)
     undecided = [ratio for _, _, ratio in compared if _is_noisy(findings, ratio)]
     if len(compared) > 1 and len(undecided) == len(compared):
         return [*opening, _nothing_settled(findings, document, compared), *beside]
@@ -259,7 +259,7 @@ MAX_NAMED = 8
 EQUAL = f"equal to within {percent(EQUAL_MARGIN)}"
 
 
-def sentences(metric: str, effects: Iterable[FactorEffect]) -> list[Sentence]:
+def factor_sentences(metric: str, effects: Iterable[FactorEffect]) -> list[Sentence]:
     """Describe what each factor did to a metric."""
     return [_sentence(metric, effect) for effect in effects]
 
