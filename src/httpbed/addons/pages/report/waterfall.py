@@ -232,7 +232,7 @@ class Bar:
 
 
 def bars(request: PageRequest) -> list[Bar]:
-    """List a request's phases in order, as in a HAR file (:mod:`httpbed.addons.pages.load.timing.phases`).
+    """List a request's phases in order, as in a HAR file (:func:`timing.phases`).
 
     ``connect`` includes DNS and TLS; ``queue`` is the wait in the page or for a connection.
     """
