@@ -19,8 +19,7 @@ from importlib import resources
 from pathlib import Path
 
 from httpbed.bed.toolbox import toolbox
-from httpbed.programs import catalog
-from httpbed.programs.invocation import PROGRAMS
+from httpbed.programs import added, catalog
 
 SMALL, LARGE = 1000, 10**7
 """Bytes of the bodies that are asked for."""
@@ -45,7 +44,7 @@ def main() -> None:
 def run(folder: Path, port: int, root: Path, rounds: int) -> None:
     """Start the program, and ask it."""
     write(folder, f"127.0.0.1:{port}")
-    with resources.as_file(PROGRAMS.joinpath("replay_origin.py")) as program:
+    with resources.as_file(added.programs()["replay_origin.py"]) as program:
         words = [f"--site={folder}", f"--port={port}", f"--log={folder / 'log'}"]
         process = subprocess.Popen([sys.executable, str(program), *words])
         try:

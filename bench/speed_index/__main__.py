@@ -16,7 +16,6 @@ from typing import Any
 
 from bench.speed_index import traces
 
-from httpbed.addons.pages.load import (speed_index)
 from httpbed.addons.pages.load import speed_index
 from httpbed.addons.pages.load.speed_index import ProgressPoint
 

@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from httpbed.programs import parsers
-from httpbed.programs.parsers import PARSERS, curl, untrusted_values
+from httpbed.programs.parsers import curl, known, untrusted_values
 from httpbed.programs.protocol import ProgramReport
 from recorded import FOLDER
 
 CURL, NGINX = FOLDER / "curl-8.23.0", FOLDER / "nginx-1.30.6"
-every_parser = pytest.mark.parametrize("name", PARSERS)
+every_parser = pytest.mark.parametrize("name", known())
 
 
 REPEATED = (
@@ -126,16 +126,16 @@ def test_another_programs_output_is_a_complaint(name: str, file: Path) -> None:
     """A new version with another format would look like this: no figure is taken from it."""
     for other, left in RECORDED:
         if other != name:
-            parsed = PARSERS[name](left)
+            parsed = known()[name](left)
             assert parsed.complaint, other
             assert not any(request.status == 200 for request in parsed.requests)
-    assert PARSERS[name](file).complaint == ""
+    assert known()[name](file).complaint == ""
 
 
 @every_parser
 def test_a_missing_file_is_a_complaint(name: str, tmp_path: Path) -> None:
     """The program was stopped before it wrote: that is its failure, not an error of httpbed."""
-    parsed = PARSERS[name](tmp_path / "absent")
+    parsed = known()[name](tmp_path / "absent")
     assert bool(parsed.complaint) == (name != "none")
     assert parsed.observations == ()
 
@@ -162,7 +162,7 @@ def test_arbitrary_output_gives_a_report(name: str, tmp_path: Path, left: bytes)
     """Nonsense is the program's failure, and httpbed goes on."""
     file = tmp_path / "left"
     file.write_bytes(left)
-    report, unchecked = parsers.read(name, file), PARSERS[name](file)
+    report, unchecked = parsers.read(name, file), known()[name](file)
     if report != unchecked:
         assert report == ProgramReport(complaint=report.complaint)
         assert report.complaint.startswith("left is unreadable: ")
@@ -188,4 +188,4 @@ def test_damaged_real_output_gives_a_report(
         (tmp_path / source.name).write_bytes(
             whole[:start] + data.draw(st.binary(max_size=10)) + whole[end:]
         )
-    assert isinstance(PARSERS[name](tmp_path / file.name), ProgramReport)
+    assert isinstance(known()[name](tmp_path / file.name), ProgramReport)

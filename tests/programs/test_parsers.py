@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.programs.parsers import PARSERS, access_log, caddy, curl
+from httpbed.programs.parsers import access_log, caddy, curl, known
 from httpbed.programs.protocol import LoggedRequest, MigrationCounts, ProgramReport
 from recorded import FOLDER
 
 CURL, NGINX = FOLDER / "curl-8.23.0", FOLDER / "nginx-1.30.6"
-every_parser = pytest.mark.parametrize("name", PARSERS)
+every_parser = pytest.mark.parametrize("name", known())
 AES_128, AES_256 = "TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384"
 
 
 def read(parser: str, place: str) -> ProgramReport:
     """Read a recorded output."""
-    return PARSERS[parser](FOLDER / place)
+    return known()[parser](FOLDER / place)
 
 
 def metrics(parsed: ProgramReport) -> dict[str, float]:
@@ -195,7 +195,7 @@ def test_gtlsclients_failure_is_a_complaint_although_it_ends_well(
 def test_a_quiet_gtlsclient_reports_nothing(tmp_path: Path) -> None:
     """Its stored files are still compared."""
     (tmp_path / "quiet.txt").touch()
-    assert PARSERS["gtlsclient-log"](tmp_path / "quiet.txt") == ProgramReport()
+    assert known()["gtlsclient-log"](tmp_path / "quiet.txt") == ProgramReport()
 
 
 @pytest.mark.parametrize(("folder", "version"), [("h1", "1.1"), ("h2", "2")])
@@ -265,11 +265,11 @@ def test_a_broken_attempt_of_wget_has_its_length(tmp_path: Path, broken_off: str
     log = tmp_path / "wget.txt"
     begun = "--2026-11-21 21:39:51--  https://server/1000.txt\n  HTTP/1.1 200 OK\n"
     log.write_text(f"{begun}2026-11-21 21:39:53 (2.06 MB/s) - {broken_off}Giving up.\n")
-    parsed = PARSERS["wget-log"](log)
+    parsed = known()["wget-log"](log)
     assert answers(parsed) == [("1.1", 200, 400)]
     assert "at byte 400" in parsed.complaint
     log.write_text(begun)
-    assert answers(PARSERS["wget-log"](log)) == [("1.1", 200, None)]
+    assert answers(known()["wget-log"](log)) == [("1.1", 200, None)]
 
 
 def test_curls_runs_follow_each_other() -> None:
@@ -312,7 +312,7 @@ def test_path_events_of_all_runs_are_read(tmp_path: Path) -> None:
     first = (FOLDER / "aioquic-1.7.2/client-migrated.jsonl").read_text()
     log = tmp_path / "log"
     log.write_text(first + first.replace("36141146419647", "36149146419647"))
-    parsed = PARSERS["requests-json"](log)
+    parsed = known()["requests-json"](log)
     assert len(parsed.path_events) == 12
     assert parsed.path_events[6].at_ns - parsed.path_events[0].at_ns == 8 * 10**9
     assert parsed.migrations == MigrationCounts(tried=2, failed=0)

@@ -9,7 +9,7 @@ import pytest
 from httpbed.bed.network import plan as network
 from httpbed.experiment.scenario import Scenario
 from httpbed.programs import catalog
-from httpbed.programs.parsers import PARSERS
+from httpbed.programs.parsers import known
 from httpbed.trial import parts
 from recorded import FOLDER
 
@@ -33,7 +33,7 @@ READERS = {"caddy-2.11.7": "caddy-json"}
 @pytest.mark.parametrize("name", FLAGS)
 def test_a_broken_response_always_has_a_flag(name: str) -> None:
     """The proxy's own flag shows it or, without one, the response's length."""
-    read = PARSERS[READERS.get(name, "access-log-json")]
+    read = known()[READERS.get(name, "access-log-json")]
     parsed = read(FOLDER / name / "proxy.jsonl").requests
     reported = [(one.http_version, one.status, one.flags) for one in parsed]
     assert reported[:3] == CLEAN
@@ -45,7 +45,7 @@ def test_a_broken_response_always_has_a_flag(name: str) -> None:
 @pytest.mark.parametrize("name", ["envoy-1.40.0", "haproxy-3.2.26", "caddy-2.11.7"])
 def test_the_upstream_version_is_read(name: str) -> None:
     """Nginx does not log it; the upstream server does."""
-    read = PARSERS[READERS.get(name, "access-log-json")]
+    read = known()[READERS.get(name, "access-log-json")]
     parsed = read(FOLDER / name / "proxy.jsonl").requests
     assert [one.upstream_http_version for one in parsed[:3]] == ["2", "2", "2"]
     assert {one.tls_version for one in parsed} == {"TLSv1.3"}
@@ -53,7 +53,7 @@ def test_the_upstream_version_is_read(name: str) -> None:
 
 def test_envoys_log_as_a_server_has_no_failed_attempts() -> None:
     """Envoy's own file server sent files, an empty and a missing one among them."""
-    parsed = PARSERS["access-log-json"](FOLDER / "envoy-1.40.0/server.jsonl").requests
+    parsed = known()["access-log-json"](FOLDER / "envoy-1.40.0/server.jsonl").requests
     reported = [(one.http_version, one.status, one.body_bytes) for one in parsed[:6]]
     assert reported == [(v, 200, size) for v in ("1.1", "2", "3") for size in (0, 10**6)]
     assert parsed[6].status == 404
@@ -62,7 +62,7 @@ def test_envoys_log_as_a_server_has_no_failed_attempts() -> None:
 
 def test_tunnels_are_not_requests(tmp_path: Path) -> None:
     """Tunnels carry encrypted requests; only a refused tunnel is a complaint."""
-    read, opened = PARSERS["connect-udp-json"], FOLDER / "envoy-1.40.0/tunnels.jsonl"
+    read, opened = known()["connect-udp-json"], FOLDER / "envoy-1.40.0/tunnels.jsonl"
     assert read(opened).requests == ()
     assert read(opened).complaint == ""
     refused = tmp_path / "log"

@@ -16,10 +16,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from httpbed.addons.pages.programs.builtin.chromium.cdp import DevToolsClient
+from httpbed.addons.pages.programs.builtin.chromium.flags import SILENT
 from httpbed.bed.toolbox import toolbox
 from httpbed.programs import catalog as catalogs
-from httpbed.programs.builtin.chromium.cdp import DevToolsClient
-from httpbed.programs.builtin.chromium.flags import SILENT
 
 SHELL = "chromium-headless-shell"
 PROGRAM = "/usr/lib/chromium/chromium-headless-shell"

@@ -6,7 +6,6 @@ import difflib
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.toolbox.toolbox import Contents
 from httpbed.experiment import validation_messages
 from httpbed.experiment.parser import format_path
-from httpbed.programs import recipe_checks, user_program
+from httpbed.programs import added, recipe_checks, user_program
 from httpbed.programs.inheritance import LIKE, RecipeSource
 from httpbed.programs.recipe import Recipe, digest_of
 
@@ -119,18 +118,19 @@ def load(folders: Iterable[Path] = ()) -> Catalog:
     Raises:
         ConfigError: With every mistake in every recipe.
     """
-    shipped = resources.files("httpbed.programs") / "recipes"
     known: dict[str, RecipeSource] = {}
     recipes, replaced = dict[str, Recipe](), dict[str, str]()
     mistakes: list[Mistake] = []
-    for folder in (shipped, *folders):
-        sources, wrong = _sources(folder)
+    groups: list[list[Traversable]] = [added.folders("recipes")]
+    groups += [[folder] for folder in folders]
+    for several in groups:
+        sources, wrong = _sources(several)
         mistakes += [*wrong, *_named_twice(sources)]
         for source in sorted(sources, key=lambda one: one.like is not None):
             recipe, wrong = _recipe(source, known)
             mistakes += wrong
             if recipe and recipe.name in recipes:
-                replaced[recipe.name] = str(folder)
+                replaced[recipe.name] = str(several[0])
             if recipe:
                 recipes[recipe.name] = recipe
     if mistakes:
@@ -138,10 +138,10 @@ def load(folders: Iterable[Path] = ()) -> Catalog:
     return Catalog(recipes, replaced)
 
 
-def _sources(folder: Traversable) -> tuple[list[RecipeSource], list[Mistake]]:
-    """Read every recipe of a folder as TOML."""
+def _sources(folders: Iterable[Traversable]) -> tuple[list[RecipeSource], list[Mistake]]:
+    """Read every recipe of some folders as TOML."""
     sources, mistakes = [], []
-    for file in _recipe_files(folder):
+    for folder, file in ((one, file) for one in folders for file in _recipe_files(one)):
         try:
             text = _text(file)
             sources.append(RecipeSource(file.name, Path(str(folder)), text, tomllib.loads(text)))

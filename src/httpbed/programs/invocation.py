@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from importlib import resources
 from pathlib import PurePath
 
 from pydantic import Field
@@ -11,11 +10,10 @@ from pydantic import Field
 from httpbed.base.value import Value
 from httpbed.experiment.kept import ProgramRecord
 from httpbed.experiment.roles import HttpVersion
-from httpbed.programs import template
+from httpbed.programs import added, template
 from httpbed.programs.protocol import Part
 from httpbed.programs.template import Words
 
-PROGRAMS = resources.files("httpbed.programs.builtin")
 LISTS = frozenset({"requests", "upstreams", "origins"})
 """Variables that repeat a template for each request, upstream or origin."""
 
@@ -62,7 +60,7 @@ class Run(Value):
     files: dict[str, str] = Field(default_factory=dict)
     """Files that are written into the part's folder before the start: name -> template."""
     programs: list[str] = Field(default_factory=list)
-    """Programs of :mod:`httpbed.programs.builtin` that are copied into the part's folder.
+    """Programs that come with httpbed (``builtin``) and are copied into the part's folder.
 
     A program of several modules is a folder."""
     stdout: str | None = None
@@ -142,7 +140,7 @@ def _words(value: str | list[str]) -> list[str]:
 
 def _shipped(name: str) -> Iterator[tuple[str, str]]:
     """Yield name and text of each file of a builtin program."""
-    program = PROGRAMS.joinpath(name)
+    program = added.programs()[name]
     if program.is_file():
         yield name, program.read_text("utf-8")
         return

@@ -11,8 +11,8 @@ from typing import get_args
 from httpbed.base.errors import Mistake
 from httpbed.experiment.kept import ProgramRecord
 from httpbed.experiment.workload import DownloadCapability, PageCapability, PageVisit
-from httpbed.programs import parsers, template
-from httpbed.programs.invocation import LISTS, PROGRAMS, Choice, Run
+from httpbed.programs import added, parsers, template
+from httpbed.programs.invocation import LISTS, Choice, Run
 from httpbed.programs.protocol import (
     ORIGIN_VARIABLES,
     REQUEST_VARIABLES,
@@ -87,8 +87,8 @@ def _workload_mistakes(recipe: Recipe) -> Iterator[Mistake]:
 def _parser_mistakes(recipe: Recipe) -> Iterator[Mistake]:
     named = {"parse": recipe.parse_, **{f"parse_as.{k}": v for k, v in recipe.parse_as.items()}}
     for place, parse in named.items():
-        if parse.parser not in parsers.PARSERS:
-            known = ", ".join(sorted(parsers.PARSERS))
+        if parse.parser not in parsers.known():
+            known = ", ".join(sorted(parsers.known()))
             yield Mistake(f"{place}.parser", f"no parser {parse.parser!r}; known: {known}")
 
 
@@ -124,7 +124,7 @@ def _is_command_line(word: str) -> bool:
 
 
 def _programs(run: Run) -> Iterator[Mistake]:
-    known = sorted(file.name for file in PROGRAMS.iterdir() if not file.name.startswith("_"))
+    known = sorted(added.programs())
     for name in sorted(set(run.programs) - set(known)):
         yield Mistake("programs", f"no program {name!r}; known: {', '.join(known)}")
 

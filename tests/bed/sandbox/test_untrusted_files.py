@@ -10,7 +10,7 @@ import pytest
 
 from httpbed.base import untrusted_files
 from httpbed.base.untrusted_files import UnreadableError
-from httpbed.programs.parsers import PARSERS
+from httpbed.programs.parsers import known
 
 TRAPS: dict[str, Callable[[Path], object]] = {
     "pipe": os.mkfifo,
@@ -32,13 +32,13 @@ def test_links_pipes_and_folders_are_not_read_as_files(tmp_path: Path, trap: str
 
 
 @every_trap
-@pytest.mark.parametrize("parser", sorted(set(PARSERS) - {"none"}))
+@pytest.mark.parametrize("parser", sorted(set(known()) - {"none"}))
 def test_parsers_report_links_pipes_and_folders_in_place_of_files(
     tmp_path: Path, trap: str, parser: str
 ) -> None:
     """No parser fails or believes them."""
     TRAPS[trap](tmp_path / "file")
-    report = PARSERS[parser](tmp_path / "file")
+    report = known()[parser](tmp_path / "file")
     assert report.complaint
     assert not report.requests
 

@@ -15,8 +15,8 @@ from httpbed.addons.figures.figure_values import (
     not_run,
 )
 from httpbed.addons.figures.placed import PlacedFigure, place
+from httpbed.addons.figures.spans import item_spans
 from httpbed.addons.figures.stated import StatedFigure
-from httpbed.addons.pages.item_samples import item_spans
 from httpbed.experiment.document import KeyPath
 from httpbed.report.document import Figure, Paragraph, ReportInput, Section, SectionMaker
 from httpbed.report.figures import STYLE, Plot

@@ -30,6 +30,7 @@ ADDON = Addon(
         ),
     ),
     provides={
+        "programs": ("httpbed.addons.pages.programs:PROGRAMS",),
         "exports": ("httpbed.addons.pages.har.import_verb:EXPORT",),
         "kinds of workload": ("httpbed.addons.pages.page:PageLoad",),
         "additions to campaigns": ("httpbed.addons.pages.campaign_addition:ADDITION",),

@@ -1,6 +1,6 @@
-"""A parser for each kind of output that programs leave; recipes name parsers in ``PARSERS``.
+"""A parser for each kind of output that programs leave; recipes name those of :func:`known`.
 
-Not here: parsing for a trial as a whole (``trial/observe``), files of the browser (``web/load``).
+Not here: parsing for a trial as a whole (``trial/observe``), files of the browser (``pages``).
 Start at ``read``; ``untrusted_values`` has the checks that all parsers share.
 """
 
@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 
+from httpbed.base.addon import refuse_duplicates
+from httpbed.programs.added import ADDED_PROGRAMS
 from httpbed.programs.parsers.untrusted_values import UNREADABLE, count, seconds
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
 
@@ -20,29 +22,36 @@ def _of(module: str, function: str = "parse") -> Parser:
     """Return a parser whose module is imported when it first reads a file."""
 
     def parse(file: Path) -> ProgramReport:
-        parser: Parser = getattr(import_module(f"{__name__}.{module}"), function)
+        parser: Parser = getattr(import_module(module, __name__), function)
         return parser(file)
 
     return parse
 
 
 PARSERS: Mapping[str, Parser] = {
-    "access-log-json": _of("access_log"),
-    "caddy-json": _of("caddy"),
-    "chromium-load": _of("chromium"),
-    "connect-udp-json": _of("access_log", "parse_tunnels"),
-    "curl-json": _of("curl"),
-    "gtlsclient-log": _of("gtlsclient"),
-    "h2load-log": _of("h2load"),
+    "access-log-json": _of(".access_log"),
+    "caddy-json": _of(".caddy"),
+    "connect-udp-json": _of(".access_log", "parse_tunnels"),
+    "curl-json": _of(".curl"),
+    "gtlsclient-log": _of(".gtlsclient"),
+    "h2load-log": _of(".h2load"),
     "none": lambda _: ProgramReport(),
-    "quiche-json": _of("quiche"),
-    "requests-json": _of("requests_json"),
-    "wget-log": _of("wget"),
-    "wget2-stats": _of("wget2"),
+    "quiche-json": _of(".quiche"),
+    "requests-json": _of(".requests_json"),
+    "wget-log": _of(".wget"),
+    "wget2-stats": _of(".wget2"),
 }
 """Parser's name in recipes -> function of the recipe's file; a missing file means no output."""
 WITHOUT_REQUESTS = frozenset({"none", "connect-udp-json"})
 """Parsers that never report a request."""
+
+
+def known() -> Mapping[str, Parser]:
+    """Return all parsers, those of addons included."""
+    several = [one.parsers for one in ADDED_PROGRAMS.provided()]
+    refuse_duplicates("parsers", [*PARSERS, *(name for one in several for name in one)])
+    places = {name: place.split(":") for one in several for name, place in one.items()}
+    return {**PARSERS, **{name: _of(*place) for name, place in places.items()}}
 
 
 def read(parser: str, file: Path) -> ProgramReport:
@@ -52,7 +61,7 @@ def read(parser: str, file: Path) -> ProgramReport:
     trial, but never the campaign.
     """
     try:
-        report = PARSERS[parser](file)
+        report = known()[parser](file)
         for request in report.requests:
             _check(request)
         for observation in report.observations:

@@ -1,5 +1,5 @@
 """A HAR file turned into a site whose responses have the recorded heads, lengths and delays.
 
-Not here: reading the HAR file (``web/har``), answers (``programs/builtin/replay_origin``).
+Not here: reading the HAR file (``pages/har``), answers (``pages/programs``).
 Start at ``har_site``; ``selection`` says which entries are replayed and ``order`` says when.
 """

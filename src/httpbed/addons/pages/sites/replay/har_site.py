@@ -30,7 +30,7 @@ from httpbed.base.errors import ConfigError, Mistake
 
 VERSION = "1"
 ANSWERS_FILE = "answers.json"
-"""File beside the origins' folders, for ``programs/builtin/replay_origin``."""
+"""File beside the origins' folders, for ``pages/programs/builtin/replay_origin``."""
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from typing import get_args
 
 import pytest
 
+from httpbed.addons.pages.programs.builtin.chromium import visit as visits
 from httpbed.experiment.workload import PageVisit
-from httpbed.programs.builtin.chromium import visit as visits
 
 URL = "https://a.test/page.html"
 

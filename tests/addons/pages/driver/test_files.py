@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.programs.builtin.chromium import bounded_files
-from httpbed.programs.builtin.chromium.__main__ import LoadDriver, LoadRecord
-from httpbed.programs.builtin.chromium.bounded_files import BoundedLines, TraceFiles
-from httpbed.programs.builtin.chromium.cdp import CommandError, DevToolsClient
-from httpbed.programs.builtin.chromium.load_end import Watch
+from httpbed.addons.pages.programs.builtin.chromium import bounded_files
+from httpbed.addons.pages.programs.builtin.chromium.__main__ import LoadDriver, LoadRecord
+from httpbed.addons.pages.programs.builtin.chromium.bounded_files import BoundedLines, TraceFiles
+from httpbed.addons.pages.programs.builtin.chromium.cdp import CommandError, DevToolsClient
+from httpbed.addons.pages.programs.builtin.chromium.load_end import Watch
 
 PATIENCE_S = float("inf")
 

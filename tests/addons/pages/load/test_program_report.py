@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from httpbed.addons.pages.load import program_report as chromium
 from httpbed.programs import catalog, parsers
-from httpbed.programs.parsers import chromium
 from httpbed.programs.protocol import ProgramReport
 from recorded import FOLDER
 

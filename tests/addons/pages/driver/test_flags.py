@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.programs.builtin.chromium import flags
-from httpbed.programs.builtin.chromium.flags import BrowserOptions
+from httpbed.addons.pages.programs.builtin.chromium import flags
+from httpbed.addons.pages.programs.builtin.chromium.flags import BrowserOptions
 
 WANTED = BrowserOptions(
     program="/usr/lib/chromium/chromium",

@@ -1,0 +1,15 @@
+"""The programs of page loads: recipes of browsers, the browser's driver, the replay of a site.
+
+Not here: reading the driver's files (``pages/load``).
+Start at ``builtin/chromium``.
+"""
+
+from __future__ import annotations
+
+from httpbed.programs.added import AddedPrograms
+
+PROGRAMS = AddedPrograms(
+    name="pages",
+    package=__name__,
+    parsers={"chromium-load": "httpbed.addons.pages.load.program_report:parse"},
+)

@@ -1,0 +1,1 @@
+"""Programs that run inside of a part, in a root filesystem without httpbed."""
