@@ -57,8 +57,11 @@ def _opening(found: Sequence[PublishedExperiment]) -> Iterator[str]:
     yield results_answers.matrix(found)
     yield results_answers.overview(found)
     yield (
-        "A verdict compares the interval of an estimate with the region in which the claim would be"
-        " right ([how](guides/claims.md)). *No difference*: the interval lies within 2 % of none."
+        "A *cell* is one condition, such as a page in a network; a *block* runs each of them once;"
+        " an *arm* is the same claim under a condition that may matter."
+        " A verdict compares the interval of an estimate with the region in which the claim would"
+        " be right ([how](guides/claims.md)). *No difference*: the interval lies within 2 % of"
+        " none."
         " *Open* was measured and not settled, or *refused*: invalid attempts fell on one program"
         " more than on the others, so its results may be"
         " [selected](concepts/evidence.md#selection-by-invalid-attempts); *not run* lacks trials."

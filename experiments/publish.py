@@ -1,11 +1,12 @@
 """Writes finished campaigns of the studies as published results.
 
     python experiments/publish.py reproduced/standard/liu2024/*    # then: make docs
-    python experiments/publish.py results/*/*/         # judge and report what is published again
+    python experiments/publish.py results/*/*/ results/*/*/*/    # judge and report again
 
 For each campaign, ``results/<study>/<experiment>/`` gets the archive of its tables, the verdicts on
-the claims that the experiment file makes today, the report, and the declared figures. A claim that
-refers to another experiment of the study is judged with that one's published campaign.
+the claims that the experiment file makes today, the report, and the declared figures. Campaigns in
+virtual time go to ``results/virtual``, those with another seed to ``results/repeated``. A claim
+that refers to another experiment of the study is judged with that one's published campaign.
 ``results/senders/`` gets the conformance tests of the campaign's senders that were tested here.
 """
 
@@ -29,7 +30,7 @@ from httpbed.addons.conformance.sender import SenderKey
 from httpbed.experiment import parser
 from httpbed.store import query
 
-SUMS = "SHA256SUMS"
+SUMS, MANIFEST = "SHA256SUMS", "manifest.json"
 SENDERS = PUBLISHED / "senders"
 
 
@@ -38,7 +39,8 @@ def main(words: Sequence[str] | None = None) -> int:
     options = argparse.ArgumentParser(prog="publish.py", description=__doc__)
     options.add_argument("campaigns", nargs="+", type=Path)
     for campaign in options.parse_args(words).campaigns:
-        publish(campaign.resolve())
+        if (campaign / MANIFEST).exists():  # results/virtual is no study
+            publish(campaign.resolve())
     return 0
 
 
@@ -63,7 +65,7 @@ def publish(campaign: Path) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copytree(made, place)
     _write_digests(place)
-    publish_senders(json.loads((place / "manifest.json").read_text()))
+    publish_senders(json.loads((place / MANIFEST).read_text()))
     print(f"{place.relative_to(PUBLISHED.parent)}: {_kib(place)} KiB")
 
 

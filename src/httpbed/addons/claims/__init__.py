@@ -1,7 +1,9 @@
-"""Verdicts on claims: values of blocks, intervals, statistics over cells, the verdict rule.
+"""Claims: what they say, and the verdicts on them.
 
-Not here: what a claim says (``experiment.claims``), tables (``report.claims``).
-Start at ``judging``; the statistics are in ``analysis.location`` and ``counting``.
+``stated`` is the table of the experiment file, ``compiled`` makes cells of it, ``blocks`` their
+values, and ``cells`` the statistic of each over the blocks; ``estimation`` is the statistic over
+cells, with ``repetition`` for their number. Start at ``judging``. ``regression`` compares with a
+baseline.
 """
 
 from __future__ import annotations
