@@ -51,7 +51,7 @@ def test_a_driver_is_answered_a_bounded_number_of_times(tmp_path: Path) -> None:
     asks = json.dumps({"transport": "tcp", "ports": [5]})
     for name in ("greedy", "quiet"):
         (tmp_path / name).mkdir()
-    for number in range(2 * disconnection.MOST_TIMES):
+    for number in range(2 * disconnection.MAX_TIMES):
         (tmp_path / f"greedy/disconnect-{number}.json").write_text(asks)
     served = list[ProcessSpec]()
 
@@ -73,7 +73,7 @@ def test_a_driver_is_answered_a_bounded_number_of_times(tmp_path: Path) -> None:
             await asyncio.wait_for(ending, 30 * disconnection.LOOK_S)
 
     asyncio.run(run())
-    assert len(served) == disconnection.MOST_TIMES
+    assert len(served) == disconnection.MAX_TIMES
 
 
 def test_a_request_file_that_is_a_link_is_not_followed(tmp_path: Path) -> None:

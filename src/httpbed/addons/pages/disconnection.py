@@ -21,16 +21,16 @@ from httpbed.bed.sandbox.spec import ProcessSpec
 from httpbed.bed.sandbox.supervisor import RefusalError, Supervisor
 
 LOOK_S = 0.01
-MOST_TIMES = 5
-_MOST_BYTES = 4096
-_MOST_PORTS = 128
+MAX_TIMES = 5
+_MAX_BYTES = 4096
+_MAX_PORTS = 128
 _PORTS = range(1, 2**16)
 
 
 async def end_connections(
     supervisor: Supervisor, clients: Mapping[str, ProcessSpec], ended: asyncio.Event
 ) -> None:
-    """Carry out drivers' requests until the clients have ended, :data:`MOST_TIMES` of each driver.
+    """Carry out drivers' requests until the clients have ended, :data:`MAX_TIMES` of each driver.
 
     Args:
         supervisor: The sandbox.
@@ -38,10 +38,10 @@ async def end_connections(
         ended: Set when the measured client has ended.
     """
     requests = dict.fromkeys(clients, 0)
-    while not ended.is_set() and any(times < MOST_TIMES for times in requests.values()):
+    while not ended.is_set() and any(times < MAX_TIMES for times in requests.values()):
         await asyncio.sleep(LOOK_S)
         for name, number in requests.items():
-            if number == MOST_TIMES:
+            if number == MAX_TIMES:
                 continue
             file, driver = supervisor.folder / name / f"disconnect-{number}.json", clients[name]
             if spec := _command(file, str(driver.host)):
@@ -54,7 +54,7 @@ async def end_connections(
 def _command(file: Path, host: str) -> ProcessSpec | None:
     """Return the command for a request; None where there is none, or an invalid one."""
     try:
-        request = untrusted_json.value(untrusted_files.text(file, most=_MOST_BYTES))
+        request = untrusted_json.value(untrusted_files.text(file, most=_MAX_BYTES))
         return ending(host, request["transport"], request["ports"])
     except (OSError, ValueError, TypeError, KeyError):
         return None
@@ -66,7 +66,7 @@ def ending(host: str, transport: str, ports: list[int]) -> ProcessSpec:
     Raises:
         ValueError: The transport or a port is invalid, or there are too many ports.
     """
-    if transport not in {"tcp", "udp"} or not 0 < len(ports) <= _MOST_PORTS:
+    if transport not in {"tcp", "udp"} or not 0 < len(ports) <= _MAX_PORTS:
         raise ValueError(transport)
     if not all(type(port) is int and port in _PORTS for port in ports):
         raise ValueError(ports)

@@ -23,7 +23,7 @@ OriginName = Annotated[
         max_length=253,
     ),
 ]
-MOST_ORIGINS = 200
+MAX_ORIGINS = 200
 _VISITS: Mapping[PageVisit, PageCapability] = {
     "warm connection": "page: warm connection",
     "repeat view": "page: repeat view",
@@ -34,7 +34,7 @@ _VISITS: Mapping[PageVisit, PageCapability] = {
 _VIEWPORT = re.compile(r"[1-9][0-9]{1,3}x[1-9][0-9]{1,3}")
 SMALLEST_IMAGE, LARGEST_IMAGE = 100, 10**8
 """Bounds of an image of a synthetic page, in bytes."""
-MOST_OBJECTS = 1000
+MAX_OBJECTS = 1000
 HTML_BYTES_EACH = 100
 """Approximate bytes of HTML for each image of a synthetic page."""
 
@@ -69,7 +69,7 @@ class KnownPage(Value):
     """Total length of all bodies of a cold load."""
     entry: str | None = Field(default=None, pattern=spellings.URL_PATH)
     """URL path of the page's document."""
-    origins: list[OriginName] | None = Field(default=None, min_length=1, max_length=MOST_ORIGINS)
+    origins: list[OriginName] | None = Field(default=None, min_length=1, max_length=MAX_ORIGINS)
     """Host names of the page's origins, that of the document first."""
     icon: bool | None = None
     """Whether a load requests ``/favicon.ico``. Default: it does not, because the page names its
@@ -95,7 +95,7 @@ class NamedPage(KnownPage):
 class SyntheticPage(KnownPage):
     """A page of equal images, after Biswal and Gnawali (2016, section 3.2)."""
 
-    objects: Annotated[int, Field(ge=1, le=MOST_OBJECTS, strict=True), BeforeValidator(_count)]
+    objects: Annotated[int, Field(ge=1, le=MAX_OBJECTS, strict=True), BeforeValidator(_count)]
     """Number of images."""
     size: Annotated[Bytes, AfterValidator(_image_size)]
     """Size of each image, from 100 B to 100 MB."""

@@ -51,7 +51,7 @@ from httpbed.trial.request_logs import RequestLog
 
 DIGITS = 12
 """Digits of a digest in a figure."""
-MOST_NAMED = 3
+MAX_NAMED = 3
 """Resources that a figure names; it counts the rest."""
 H1_CONNECTIONS = 6
 """Most connections that a browser opens to an origin over HTTP/1.1."""
@@ -133,7 +133,7 @@ def _statuses(browser: Iterable[LoggedRequest], load: PageLoad, site: Site, of: 
         if one.status not in right.get(_named(one), {HTTPStatus.OK})
         and not (load.visit == "repeat view" and one.status == HTTPStatus.NOT_MODIFIED)
     )
-    first = [f"{status} of {path}" for _, path, status in list(wrong)[:MOST_NAMED]]
+    first = [f"{status} of {path}" for _, path, status in list(wrong)[:MAX_NAMED]]
     figure = f"{wrong.total()} otherwise" + (f": {', '.join(first)}" if first else "")
     limit = "as recorded" if site.recorded else f"{HTTPStatus.OK}"
     return STATUS.result(where=of, passed=not wrong, figure=figure, limit=limit)
@@ -195,8 +195,8 @@ def _some(what: str, of: Counter[HostAndPath] | Counter[str]) -> str:
     """Name the first resources and count all."""
     if not of:
         return ""
-    names = [one if isinstance(one, str) else one[1] for one in list(of)[:MOST_NAMED]]
-    more = ", ..." if len(of) > MOST_NAMED else ""
+    names = [one if isinstance(one, str) else one[1] for one in list(of)[:MAX_NAMED]]
+    more = ", ..." if len(of) > MAX_NAMED else ""
     return f"; {of.total()} {what}: {', '.join(names)}{more}"
 
 

@@ -101,7 +101,7 @@ def test_equal_pictures_share_a_file(tmp_path: Path) -> None:
 def test_too_many_pictures_are_recorded_as_cut(tmp_path: Path) -> None:
     """The browser stops taking pictures while the page may change; the marks are complete."""
     trace = TraceFiles(tmp_path)
-    trace.take([screenshot(number, b"a") for number in range(bounded_files.MOST_PICTURES - 1)])
+    trace.take([screenshot(number, b"a") for number in range(bounded_files.MAX_PICTURES - 1)])
     assert not trace.pictures_cut
     trace.take([screenshot(1000, b"b")])
     assert trace.close() is False
@@ -112,7 +112,7 @@ def test_pictures_end_with_the_first_that_does_not_fit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A later smaller picture would suggest that nothing changed in between."""
-    monkeypatch.setattr(bounded_files, "MOST_PICTURE_BYTES", 20)
+    monkeypatch.setattr(bounded_files, "MAX_PICTURE_BYTES", 20)
     trace = TraceFiles(tmp_path)
     pictures = [b"a" * 9, b"b" * 99, b"c"]
     trace.take([screenshot(number, one) for number, one in enumerate(pictures)])

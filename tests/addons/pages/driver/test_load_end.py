@@ -178,7 +178,7 @@ def test_dialogs_and_windows_are_kept_and_bounded() -> None:
     window = {"type": "page", "openerId": "1", "url": "https://a.test/w"}
     of.take("Target.targetCreated", {"targetInfo": window}, "", 1.0)
     assert of.dialogs[1] == {"type": "window", "message": "https://a.test/w"}
-    assert len(of.dialogs[0]["message"]) == load_end.MOST_WORDS + 3
-    for _ in range(load_end.MOST_DIALOGS):
+    assert len(of.dialogs[0]["message"]) == load_end.MAX_WORDS + 3
+    for _ in range(load_end.MAX_DIALOGS):
         of.take("Page.javascriptDialogOpening", {"type": "alert", "message": ""}, PAGE, 1.0)
-    assert (len(of.dialogs), of.dropped_dialogs) == (load_end.MOST_DIALOGS, 2)
+    assert (len(of.dialogs), of.dropped_dialogs) == (load_end.MAX_DIALOGS, 2)

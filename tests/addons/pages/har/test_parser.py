@@ -104,7 +104,7 @@ def test_another_file_than_a_har_file_is_refused(data: bytes, reported: str) -> 
 
 def test_huge_files_are_refused_before_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """Length and number of entries have limits, which the mistakes name."""
-    monkeypatch.setattr(parser, "MOST_BYTES", 2**20)
+    monkeypatch.setattr(parser, "MAX_BYTES", 2**20)
     reported = "x.har: is longer than 1 MiB; export it without bodies"
     assert mistakes(b" " * (2**20 + 1)) == [reported]
     many = archives.as_bytes({"log": {"entries": [0] * 20_001}})

@@ -199,7 +199,7 @@ def test_without_a_trace_the_lifecycle_event_gives_the_paint(tmp_path: Path) -> 
 
 def test_too_many_requests_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A page may send requests forever."""
-    monkeypatch.setattr("httpbed.addons.pages.load.cdp_requests.MOST_REQUESTS", 10)
+    monkeypatch.setattr("httpbed.addons.pages.load.cdp_requests.MAX_REQUESTS", 10)
     load = left(tmp_path, *(sent(10.0, requestId=f"{number}") for number in range(15)))
     assert len(load.requests) == 10
     assert load.notes == ("5 further requests are dropped",)
@@ -209,7 +209,7 @@ def test_responses_without_requests_displace_no_request(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Any number of responses without requests keeps no request from being read."""
-    monkeypatch.setattr("httpbed.addons.pages.load.cdp_requests.MOST_REQUESTS", 10)
+    monkeypatch.setattr("httpbed.addons.pages.load.cdp_requests.MAX_REQUESTS", 10)
     strays = [
         event("Network.responseReceivedExtraInfo", requestId=f"X{at}", statusCode=200)
         for at in range(20)
@@ -288,7 +288,7 @@ def test_a_load_without_its_last_pictures_has_no_speed_index(tmp_path: Path) -> 
         ('{"schema": 1}', "ended as ''"),
         ('{"schema": 1, "ended": ["loaded"]}', "ended as ''"),
         ('{"schema": 1, "ended": "splendid"}', "ended as 'splendid'"),
-        ("x" * (driver_output.MOST_LOAD_BYTES + 1), "longer than"),
+        ("x" * (driver_output.MAX_LOAD_BYTES + 1), "longer than"),
     ],
 )
 def test_a_folder_without_a_load_is_refused(tmp_path: Path, text: str | None, why: str) -> None:

@@ -46,7 +46,7 @@ def test_cut_names_stay_different() -> None:
     long = f"https://site.test/{'x' * 5000}"
     names = observations.resource_names(requests(f"{long}1", f"{long}2", "https://[nowhere"))
     assert len(set(names)) == 3
-    assert max(map(len, names)) <= observations.MOST_NAME + len(", 2")
+    assert max(map(len, names)) <= observations.MAX_NAME + len(", 2")
 
 
 def test_a_load_that_did_not_end_well_has_no_metric_of_the_page() -> None:

@@ -36,10 +36,10 @@ from httpbed.base import units
 
 ALLOWANCE_BYTES = 2**16
 """Bytes of a burst: twice the bucket of common set-ups (32 kB)."""
-FEWEST_BYTES = 4 * ALLOWANCE_BYTES
+MIN_BYTES = 4 * ALLOWANCE_BYTES
 """Bytes in a window whose rate is reported; with fewer, bursts and slow start dominate."""
 CLOCK_S = 0.001
-MOST_TRANSFERS = 5000
+MAX_TRANSFERS = 5000
 """The largest transfers are examined; all pairs of their times are windows."""
 
 
@@ -72,8 +72,8 @@ class Stretch:
 
 
 def fastest(transfers: Sequence[Transfer]) -> Stretch | None:
-    """Return the window with the highest rate; None where none has :data:`FEWEST_BYTES`."""
-    return _best(transfers, fewest=FEWEST_BYTES, burst=0)
+    """Return the window with the highest rate; None where none has :data:`MIN_BYTES`."""
+    return _best(transfers, fewest=MIN_BYTES, burst=0)
 
 
 def beyond_a_burst(transfers: Sequence[Transfer]) -> Stretch | None:
@@ -82,7 +82,7 @@ def beyond_a_burst(transfers: Sequence[Transfer]) -> Stretch | None:
 
 
 def _best(transfers: Sequence[Transfer], *, fewest: int, burst: int) -> Stretch | None:
-    largest = sorted(transfers, key=lambda one: one.bytes, reverse=True)[:MOST_TRANSFERS]
+    largest = sorted(transfers, key=lambda one: one.bytes, reverse=True)[:MAX_TRANSFERS]
     by_end = sorted(largest, key=lambda one: one.end_s)
     starts = np.array([one.start_s for one in by_end])
     ends = np.array([one.end_s for one in by_end])
@@ -105,7 +105,7 @@ def _best(transfers: Sequence[Transfer], *, fewest: int, burst: int) -> Stretch 
 Verdict = Literal["supported", "contradicted", "undecided", "not claimed"]
 """``not claimed``: there is no claim on it."""
 
-MOST_PLACES = 5
+MAX_PLACES = 5
 """Most entries that a result names as examples."""
 _ADDS_UP_SHARE = 0.01
 _NEAR_SHARE, _NEAR_S = 1.25, 0.010
@@ -277,11 +277,11 @@ def _rate(answered: Pairs, claimed: int | None) -> AuditResult:
         beyond = f"{units.format_size(ALLOWANCE_BYTES, 2)} of it a burst, the rest takes"
         more = f"more than {units.format_rate(claimed)}"
         text = f"{_stretch(certain)}: {beyond} {_rate_of(certain)}, {more}"
-        return AuditResult("rate", "contradicted", text, certain.entries[:MOST_PLACES])
+        return AuditResult("rate", "contradicted", text, certain.entries[:MAX_PLACES])
     full = fastest(transfers)
     otherwise: Verdict = "not claimed" if claimed is None else "undecided"
     if full is None:
-        least = units.format_size(FEWEST_BYTES, units.SHORT_DIGITS)
+        least = units.format_size(MIN_BYTES, units.SHORT_DIGITS)
         return AuditResult("rate", otherwise, f"no stretch has {least} with their times")
     is_full = claimed is not None and full.bit_s >= _FULL_SHARE * claimed
     text = f"{_stretch(full)}: {_rate_of(full)}"
@@ -323,7 +323,7 @@ def _failures(pairs: Pairs) -> AuditResult:
     failed = [entry for _, entry in pairs if entry.failed]
     refused = [entry for _, entry in pairs if entry.status >= 400]  # RFC 9110, 15
     reasons = Counter(entry.failed for entry in failed)
-    why = "".join(f"; {reason}: {count}" for reason, count in reasons.most_common(MOST_PLACES))
+    why = "".join(f"; {reason}: {count}" for reason, count in reasons.most_common(MAX_PLACES))
     text = f"{len(failed)} without a response, {len(refused)} with an error, of {len(pairs)}{why}"
     return _finding("failed requests", "not claimed", text, failed + refused)
 
@@ -359,7 +359,7 @@ def _adds_up(entry: HarEntry) -> bool:
 
 
 def _finding(about: str, verdict: Verdict, text: str, against: Iterable[HarEntry]) -> AuditResult:
-    return AuditResult(about, verdict, text, tuple(one.index for one in against)[:MOST_PLACES])
+    return AuditResult(about, verdict, text, tuple(one.index for one in against)[:MAX_PLACES])
 
 
 def _time(seconds: float) -> str:

@@ -121,7 +121,7 @@ def _in_utf8(file: Path) -> str:
     return str(file).encode(errors="backslashreplace").decode()
 
 
-MOST_LETTERS = 100
+MAX_LETTERS = 100
 """Of a URL or another text of the file's."""
 
 
@@ -173,7 +173,7 @@ def _audit_text(finding: AuditResult) -> str:
     return _shortened(finding.text, 300) + (f" (entries {where})" if where else "")
 
 
-def _shortened(text: str, most: int = MOST_LETTERS) -> str:
+def _shortened(text: str, most: int = MAX_LETTERS) -> str:
     shown = visible(text)
     return shown if len(shown) <= most else f"{shown[: most - 3]}..."
 

@@ -22,10 +22,10 @@ from httpbed.base.errors import ConfigError, Mistake
 from httpbed.base.untrusted_files import UnreadableError
 from httpbed.base.user_file import NotAFileError
 
-MOST_BYTES = 128 * 2**20
+MAX_BYTES = 128 * 2**20
 """Of a HAR file; bodies of 95 MB fit as base64."""
-MOST_ENTRIES = 20_000
-MOST_MISTAKES = 40
+MAX_ENTRIES = 20_000
+MAX_MISTAKES = 40
 """Mistakes that are listed for a file; a last one counts the rest."""
 ROUNDED_S = 0.002
 """Tolerance in seconds of a sum of phases in whole milliseconds."""
@@ -40,14 +40,14 @@ _REASONS = {
 
 
 def read_file(file: Path) -> HarDocument:
-    """Read a HAR file of at most :data:`MOST_BYTES` bytes.
+    """Read a HAR file of at most :data:`MAX_BYTES` bytes.
 
     Raises:
         ConfigError: With every mistake and its place.
         OSError: The file is missing or unreadable.
     """
     try:
-        content = user_file.read(file, MOST_BYTES)
+        content = user_file.read(file, MAX_BYTES)
     except NotAFileError as error:
         raise _refusal(str(file), str(error), "name a HAR file") from None
     return read(content, str(file))
@@ -75,8 +75,8 @@ def read(data: bytes, name: str = "HAR") -> HarDocument:
 
 
 def _parsed(data: bytes, name: str) -> Any:
-    if len(data) > MOST_BYTES:
-        reason = f"is longer than {MOST_BYTES // 2**20} MiB"
+    if len(data) > MAX_BYTES:
+        reason = f"is longer than {MAX_BYTES // 2**20} MiB"
         raise _refusal(name, reason, "export it without bodies")
     try:
         return untrusted_json.value(data.decode("utf-8-sig"))
@@ -99,8 +99,8 @@ def _refusal(name: str, reason: str, remedy: str = "") -> ConfigError:
 
 def _refuse_many(log: Mapping[str, Any], name: str) -> None:
     entries = log.get("entries")
-    if isinstance(entries, list) and len(entries) > MOST_ENTRIES:
-        reason = f"has {len(entries)} entries, more than {MOST_ENTRIES}"
+    if isinstance(entries, list) and len(entries) > MAX_ENTRIES:
+        reason = f"has {len(entries)} entries, more than {MAX_ENTRIES}"
         raise _refusal(name, reason, "export one page at a time")
 
 
@@ -116,9 +116,9 @@ def _mistakes(error: ValidationError, name: str) -> list[Mistake]:
 
 def first_mistakes(mistakes: list[Mistake], name: str) -> list[Mistake]:
     """Return the first mistakes of a HAR file, and one that counts the rest."""
-    more = len(mistakes) - MOST_MISTAKES
+    more = len(mistakes) - MAX_MISTAKES
     rest = [Mistake(name, f"has {more} more mistakes")] if more > 0 else []
-    return mistakes[:MOST_MISTAKES] + rest
+    return mistakes[:MAX_MISTAKES] + rest
 
 
 def _body(form: EntryForm, index: int, name: str) -> bytes | Mistake | None:

@@ -21,9 +21,9 @@ from pydantic import AliasChoices, AliasPath, BaseModel, BeforeValidator, Config
 
 from httpbed.base.errors import RejectedValueError
 
-MOST_MS = 1e9
+MAX_MS = 1e9
 """Eleven days; no load takes that long."""
-MOST_BYTES = 2**50
+MAX_BYTES = 2**50
 _MS = 1e-3
 
 
@@ -57,8 +57,8 @@ def _seconds(value: object) -> float | None:
         return None
     if milliseconds < -1:
         raise RejectedValueError(f"{milliseconds:g} ms is negative", "an unknown time is -1")
-    if milliseconds > MOST_MS:
-        raise ValueError(f"{milliseconds:g} ms is longer than {MOST_MS:g} ms")
+    if milliseconds > MAX_MS:
+        raise ValueError(f"{milliseconds:g} ms is longer than {MAX_MS:g} ms")
     return max(0.0, milliseconds) * _MS
 
 
@@ -66,7 +66,7 @@ def _bytes(value: object) -> int | None:
     if value is None or value == "":
         return None
     number = _number(value)
-    if number > MOST_BYTES:
+    if number > MAX_BYTES:
         raise ValueError(f"{number:g} bytes are too many for a file")
     return int(number) if number >= 0 else None
 

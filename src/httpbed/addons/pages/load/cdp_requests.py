@@ -16,7 +16,7 @@ from httpbed.addons.pages.load import lenient_json
 from httpbed.addons.pages.load.browser_load import PageRequest, version_of
 from httpbed.addons.pages.load.lenient_json import JsonObject
 
-MOST_REQUESTS = 5000
+MAX_REQUESTS = 5000
 MS = 1e-3
 FORBIDDEN = "inspector"
 """Blocked reason of requests that the driver has forbidden."""
@@ -55,7 +55,7 @@ class RequestCollector:
 
     def __init__(self) -> None:
         self.left_out = 0
-        """Number of requests beyond ``MOST_REQUESTS``."""
+        """Number of requests beyond ``MAX_REQUESTS``."""
         self._chains: dict[str, _Chain] = {}
         self._early: dict[str, _Chain] = {}
         """Events of IDs whose request has not been reported, or never is."""
@@ -99,7 +99,7 @@ class RequestCollector:
         """Return the chain of an ID, even if its request is not reported yet."""
         if (known := self._chains.get(key)) is not None:
             return known
-        if key not in self._early and len(self._early) >= MOST_REQUESTS:
+        if key not in self._early and len(self._early) >= MAX_REQUESTS:
             return _Chain()
         return self._early.setdefault(key, _Chain())
 
@@ -117,7 +117,7 @@ class RequestCollector:
             before.has_extra = params.get("redirectHasExtraInfo") is True
             before.wire_bytes = lenient_json.count(led, "encodedDataLength")
             before.ended = lenient_json.number(params, "timestamp")
-        if len(self._order) >= MOST_REQUESTS:
+        if len(self._order) >= MAX_REQUESTS:
             self.left_out += 1
             return
         if key not in self._chains:

@@ -23,12 +23,12 @@ from httpbed.addons.pages.load.lenient_json import JsonObject
 from httpbed.base import untrusted_files, untrusted_json
 
 SCHEMA = 1
-MOST_LOAD_BYTES = 2**22
-MOST_FRAMES = 5000
-MOST_DIALOGS = 100
-MOST_NOTES = 10
+MAX_LOAD_BYTES = 2**22
+MAX_FRAMES = 5000
+MAX_DIALOGS = 100
+MAX_NOTES = 10
 """Number of the driver's own notes."""
-MOST_CALENDAR_S = 2**32
+MAX_CALENDAR_S = 2**32
 """The year 2106; later times are ignored."""
 US, NS = 1e-6, 1e-9
 _PICTURE = re.compile(r"frames/[0-9]{1,8}\.jpg")
@@ -89,7 +89,7 @@ def read(folder: Path) -> BrowserLoad:
 def _driver(folder: Path) -> JsonObject:
     try:
         driver = untrusted_json.value(
-            untrusted_files.text(folder / "load.json", most=MOST_LOAD_BYTES)
+            untrusted_files.text(folder / "load.json", most=MAX_LOAD_BYTES)
         )
     except FileNotFoundError:
         raise LoadError("the browser's driver left no load.json") from None
@@ -138,7 +138,7 @@ class _Events:
         if self.requested_s is None or self.requested_at is None:
             return None
         at = self.requested_at + clock_s - self.requested_s
-        return at if 0 <= at < MOST_CALENDAR_S else None
+        return at if 0 <= at < MAX_CALENDAR_S else None
 
     def _begin(self, session: str, params: JsonObject) -> None:
         if lenient_json.text(params, "type", 40) == "Document":
@@ -212,9 +212,9 @@ def _frames(folder: Path, began_s: float, notes: list[str]) -> tuple[Frame, ...]
         at_us, name = lenient_json.number(record, "ts"), lenient_json.text(record, "file", 40)
         if at_us is not None and at_us * US >= began_s and _PICTURE.fullmatch(name):
             frames.append(Frame(at_us * US - began_s, folder / name))
-    if len(frames) > MOST_FRAMES:
-        notes.append(f"{len(frames) - MOST_FRAMES} pictures are dropped")
-    return tuple(sorted(frames, key=lambda frame: frame.at_s)[:MOST_FRAMES])
+    if len(frames) > MAX_FRAMES:
+        notes.append(f"{len(frames) - MAX_FRAMES} pictures are dropped")
+    return tuple(sorted(frames, key=lambda frame: frame.at_s)[:MAX_FRAMES])
 
 
 def _objects(file: Path, notes: list[str]) -> Iterator[JsonObject]:
@@ -266,11 +266,11 @@ def _remarks(
         yield "the trace is cut off, so there is no Largest Contentful Paint"
     notes = driver.get("notes")
     texts = [one for one in notes if isinstance(one, str)] if isinstance(notes, list) else []
-    yield from (lenient_json.clean(one, 500) for one in texts[:MOST_NOTES])
+    yield from (lenient_json.clean(one, 500) for one in texts[:MAX_NOTES])
 
 
 def _dialogs(driver: JsonObject) -> tuple[tuple[str, str], ...]:
-    dialogs = lenient_json.parts(driver, "dialogs")[:MOST_DIALOGS]
+    dialogs = lenient_json.parts(driver, "dialogs")[:MAX_DIALOGS]
     return tuple(
         (lenient_json.text(one, "type", 40), lenient_json.text(one, "message", 500))
         for one in dialogs

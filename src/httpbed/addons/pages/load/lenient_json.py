@@ -15,10 +15,10 @@ from httpbed.base import untrusted_files
 from httpbed.base.untrusted_files import UnreadableError
 from httpbed.base.untrusted_json import BoundedParser
 
-MOST_TEXT = 8192
+MAX_TEXT = 8192
 """Characters."""
-MOST_HEADERS = 200
-MOST_NUMBER = 1e18
+MAX_HEADERS = 200
+MAX_NUMBER = 1e18
 """Larger numbers count as missing; as nanoseconds this is 30 years."""
 
 JsonObject = Mapping[str, Any]
@@ -55,13 +55,13 @@ def parts(data: JsonObject, name: str) -> list[JsonObject]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
-def text(data: JsonObject, name: str, most: int = MOST_TEXT) -> str:
+def text(data: JsonObject, name: str, most: int = MAX_TEXT) -> str:
     """Return a text within an object, cut to ``most`` characters; empty if missing."""
     value = data.get(name)
     return clean(value, most) if isinstance(value, str) else ""
 
 
-def clean(value: str, most: int = MOST_TEXT) -> str:
+def clean(value: str, most: int = MAX_TEXT) -> str:
     """Cut a text, and replace lone surrogates."""
     return value[:most].encode("utf-8", "replace").decode("utf-8")
 
@@ -72,7 +72,7 @@ def number(data: JsonObject, name: str) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     # compare first: a large integer does not convert to float
-    return float(value) if abs(value) <= MOST_NUMBER and not math.isnan(value) else None
+    return float(value) if abs(value) <= MAX_NUMBER and not math.isnan(value) else None
 
 
 def count(data: JsonObject, name: str) -> int:
@@ -85,6 +85,6 @@ def headers(data: JsonObject, name: str) -> tuple[tuple[str, str], ...]:
     value = [
         (clean(field), clean(value))
         for field, values in part(data, name).items()
-        for value in str(values)[: MOST_TEXT * 2].split("\n")
+        for value in str(values)[: MAX_TEXT * 2].split("\n")
     ]
-    return tuple(value[:MOST_HEADERS])
+    return tuple(value[:MAX_HEADERS])

@@ -22,9 +22,9 @@ from typing import Any
 
 from httpbed.base import untrusted_json
 
-MOST_EVENTS = 2_000_000
+MAX_EVENTS = 2_000_000
 """Events that are read; a load has some hundreds for each request."""
-MOST_SESSIONS = 1000
+MAX_SESSIONS = 1000
 _LINE = re.compile(r"[^\n]+")
 _QUIC, _HTTP2 = "QUIC_SESSION", "HTTP2_SESSION"
 _Params = Mapping[str, Any]
@@ -90,7 +90,7 @@ class NetLog:
     """In order of beginning, as ``http2``."""
     http2: tuple[Http2Session, ...] = ()
     is_truncated: bool = False
-    """Whether its end is missing, or it has more than ``MOST_EVENTS`` events."""
+    """Whether its end is missing, or it has more than ``MAX_EVENTS`` events."""
 
 
 def read(text: str) -> NetLog:
@@ -103,7 +103,7 @@ def read(text: str) -> NetLog:
     sessions: dict[tuple[str, int], _Session] = {}
     ended = False
     for number, event in enumerate(_events(lines)):
-        if event is None or number >= MOST_EVENTS:
+        if event is None or number >= MAX_EVENTS:
             ended = event is None
             break
         _take(event, sources, types, sessions)
@@ -163,7 +163,7 @@ def _take(
     kind, number = sources.get(_whole(about, "type", -1), ""), _whole(about, "id", -1)
     if kind not in (_QUIC, _HTTP2):
         return
-    if (kind, number) not in sessions and len(sessions) >= MOST_SESSIONS:
+    if (kind, number) not in sessions and len(sessions) >= MAX_SESSIONS:
         return
     at_s = _whole(event, "time", 0) / 1e3
     session = sessions.setdefault((kind, number), _Session(at_s))

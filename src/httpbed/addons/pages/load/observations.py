@@ -14,7 +14,7 @@ from httpbed.addons.pages.load import timing
 from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
 from httpbed.experiment.metric import Observation
 
-MOST_NAME = 200
+MAX_NAME = 200
 """Characters of a resource's name."""
 
 _OF_EACH: Mapping[str, Callable[[PageRequest], timing.Interval | None]] = {
@@ -109,7 +109,7 @@ def resource_names(requests: Sequence[PageRequest]) -> list[str]:
     given = []
     for request in requests:
         host, path = request.authority, request.path
-        name = (path if host == own else f"//{host}{path}")[:MOST_NAME]
+        name = (path if host == own else f"//{host}{path}")[:MAX_NAME]
         seen[name] += 1
         given.append(f"{name}, {seen[name]}" if seen[name] > 1 else name)
     return given

@@ -13,7 +13,7 @@ from httpbed.programs.protocol import LoggedRequest, ProgramReport
 DRIVER_OUTPUT = "chromium-output.txt"
 """File with the driver's standard error, as recipes name it."""
 NOT_MODIFIED = 304
-MOST_NAMED = 3
+MAX_NAMED = 3
 """Dialogs or failed requests that a complaint names; further ones are counted."""
 _ENDINGS = {
     "time limit": "the page was still loading at the time limit",
@@ -86,5 +86,5 @@ def _failures(load: BrowserLoad) -> str:
 
 
 def _shortened(items: Sequence[str]) -> str:
-    more = f", ... ({len(items)} in all)" if len(items) > MOST_NAMED else ""
-    return ", ".join(items[:MOST_NAMED]) + more
+    more = f", ... ({len(items)} in all)" if len(items) > MAX_NAMED else ""
+    return ", ".join(items[:MAX_NAMED]) + more

@@ -41,9 +41,9 @@ from PIL import Image, JpegImagePlugin
 from httpbed.addons.pages.load.browser_load import BrowserLoad, Frame
 from httpbed.base import untrusted_files
 
-MOST_BYTES = 2**23
+MAX_BYTES = 2**23
 """Size of one picture."""
-MOST_PIXELS = 2**22
+MAX_PIXELS = 2**22
 """Of one picture; browsers scale theirs to 500 pixels a side."""
 
 Pixels = npt.NDArray[np.uint8]
@@ -66,7 +66,7 @@ def read(file: Path) -> bytes:
         PictureError: It is missing or unreadable.
     """
     try:
-        return untrusted_files.data(file, most=MOST_BYTES)
+        return untrusted_files.data(file, most=MAX_BYTES)
     except (FileNotFoundError, untrusted_files.UnreadableError) as error:
         raise PictureError(f"no picture: {error}") from None
 
@@ -75,7 +75,7 @@ def pixels(picture: bytes) -> Pixels:
     """Decode a JPEG picture, without interpolating its colours.
 
     Raises:
-        PictureError: It is not a JPEG, is damaged, or has more than ``MOST_PIXELS``.
+        PictureError: It is not a JPEG, is damaged, or has more than ``MAX_PIXELS``.
     """
     try:
         image = _opened(picture)
@@ -89,9 +89,9 @@ def pixels(picture: bytes) -> Pixels:
 def _opened(picture: bytes) -> JpegImagePlugin.JpegImageFile:
     with suppress(OSError, SyntaxError, ValueError, Image.DecompressionBombError):
         image = Image.open(io.BytesIO(picture), formats=["JPEG"])
-        if image.width * image.height <= MOST_PIXELS:
+        if image.width * image.height <= MAX_PIXELS:
             return cast("JpegImagePlugin.JpegImageFile", image)
-    raise PictureError(f"no JPEG picture of up to {MOST_PIXELS} pixels")
+    raise PictureError(f"no JPEG picture of up to {MAX_PIXELS} pixels")
 
 
 def _is_halved(image: JpegImagePlugin.JpegImageFile) -> bool:

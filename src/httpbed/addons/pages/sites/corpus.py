@@ -84,7 +84,7 @@ def group(name: str) -> list[str]:
     return [page for page, entry in read().sites.items() if name in entry.groups]
 
 
-MOST_TEXT_BYTES = 2**26
+MAX_TEXT_BYTES = 2**26
 """Larger pages and style sheets are copied without repair."""
 NAMES: Collection[str] = tuple(read().sites)
 
@@ -182,7 +182,7 @@ class _Closure:
     def _repaired(self, path: str, body: bytes) -> repair.Repaired:
         kind = content_types.of(path)
         done = repair.Repaired("")
-        if kind.startswith(("text/html", "text/css")) and len(body) <= MOST_TEXT_BYTES:
+        if kind.startswith(("text/html", "text/css")) and len(body) <= MAX_TEXT_BYTES:
             text = body.decode("utf-8", "surrogateescape")
             finder = repair.SiteLinks(url_path(path), self.files)
             if kind == "text/css":

@@ -97,9 +97,9 @@ def _script(root: Path) -> str:
     return f'exec {shlex.join(["unshare", *user, "--mount", "sh", "-c", cover, "npm"])} "$@"'
 
 
-_MOST_FILES = 200_000
-_MOST_FILE_BYTES = 2**28
-_MOST_FOLDERS = 12
+_MAX_FILES = 200_000
+_MAX_FILE_BYTES = 2**28
+_MAX_FOLDERS = 12
 """Depth of folders in a root: a link may lead to its own folder."""
 
 Say = Callable[[str], None]
@@ -183,7 +183,7 @@ def _archived(file: Path, top: str) -> _Archived:
     with tarfile.open(file) as archive:
         for number, member in enumerate(archive):
             path = PurePosixPath(member.name)
-            if number > _MOST_FILES or member.size > _MOST_FILE_BYTES:
+            if number > _MAX_FILES or member.size > _MAX_FILE_BYTES:
                 raise HostError(
                     f"{file} is too large",
                     "it cannot be the pinned package; delete it from the cache",
@@ -213,11 +213,11 @@ class _Root:
         return self.root / "nowhere" if inside is None else root_files.outside(self.root, inside)
 
     def _walk(self, folder: PurePosixPath, depth: int) -> Iterator[str]:
-        """Yield every file's path, down to ``_MOST_FOLDERS`` folders deep."""
+        """Yield every file's path, down to ``_MAX_FOLDERS`` folders deep."""
         for entry in sorted(self._outside(folder).iterdir()):
             path = folder / entry.name
             real = self._outside(path)
-            if real.is_dir() and depth < _MOST_FOLDERS:
+            if real.is_dir() and depth < _MAX_FOLDERS:
                 yield from self._walk(path, depth + 1)
             elif real.is_file():
                 yield str(path)

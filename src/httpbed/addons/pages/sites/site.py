@@ -17,7 +17,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from pydantic import Field, ValidationError
 
-from httpbed.addons.pages.page import MOST_ORIGINS, OriginName
+from httpbed.addons.pages.page import MAX_ORIGINS, OriginName
 from httpbed.addons.pages.sites import content_types
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.base.value import Value
@@ -32,13 +32,13 @@ RESERVED = ".httpbed"
 """Folder of each origin that belongs to httpbed."""
 PRIOR_BYTES = 1000
 """Size of that file, which visits before the measured one request."""
-MOST_RESOURCES = 20_000
-MOST_BYTES = 2 * 2**30
-MOST_LISTED_BYTES = 64 * 2**20
+MAX_RESOURCES = 20_000
+MAX_BYTES = 2 * 2**30
+MAX_LISTED_BYTES = 64 * 2**20
 """Size of ``site.json``."""
-MOST_S = 3600.0
+MAX_S = 3600.0
 """Longest delay of a response, and longest wait before a request."""
-MOST_PATH = 7900
+MAX_PATH = 7900
 """Bytes of a path with its query; with the host it fits into what is read of a browser's URL."""
 
 
@@ -53,22 +53,22 @@ class RecordedAnswer(Value):
     status: Annotated[int, Field(ge=200, le=599)] = 200
     headers: list[tuple[str, str]] = Field(default_factory=list)
     """In order; the server sets fields of the connection and of the length itself."""
-    delay_s: Annotated[float, Field(ge=0, le=MOST_S)] = 0.0
+    delay_s: Annotated[float, Field(ge=0, le=MAX_S)] = 0.0
     """From the request to the beginning of the response."""
     after: int | None = None
     """Index of the resource whose response caused this request; None for the document."""
     since: Literal["head", "end"] = "end"
     """Whether that response's head or its end caused the request."""
-    wait_s: Annotated[float, Field(ge=0, le=MOST_S)] = 0.0
+    wait_s: Annotated[float, Field(ge=0, le=MAX_S)] = 0.0
     """From then to the request."""
 
 
 class Resource(Value):
     """A response that a server has for a URL."""
 
-    origin: Annotated[int, Field(ge=0, lt=MOST_ORIGINS)]
+    origin: Annotated[int, Field(ge=0, lt=MAX_ORIGINS)]
     """Index of its origin."""
-    path: Annotated[str, Field(pattern=r"^/[^\s#]*$", max_length=MOST_PATH)]
+    path: Annotated[str, Field(pattern=r"^/[^\s#]*$", max_length=MAX_PATH)]
     """Path in the URL; may have a query."""
     file: str
     """Relative to ``files``; the first part is the origin's index."""
@@ -91,12 +91,12 @@ class Site(Value):
     """Origin of the site, and changes to it."""
     entry: Annotated[str, Field(pattern=r"^/[^\s#]*$")]
     """Path of the document, on the first origin."""
-    origins: Annotated[list[OriginName], Field(min_length=1, max_length=MOST_ORIGINS)]
+    origins: Annotated[list[OriginName], Field(min_length=1, max_length=MAX_ORIGINS)]
     recorded: bool = False
     """Whether responses are replayed from a HAR file."""
     skeleton: bool = False
     """Whether a script requests all resources in recorded order, instead of the page itself."""
-    resources: Annotated[list[Resource], Field(min_length=1, max_length=MOST_RESOURCES)]
+    resources: Annotated[list[Resource], Field(min_length=1, max_length=MAX_RESOURCES)]
 
     @property
     def digest(self) -> str:
@@ -195,7 +195,7 @@ def read(folder: Path) -> Site:
     """
     place = str(folder / SITE_FILE)
     try:
-        if (folder / SITE_FILE).stat().st_size > MOST_LISTED_BYTES:
+        if (folder / SITE_FILE).stat().st_size > MAX_LISTED_BYTES:
             raise ConfigError([Mistake(place, "is too large for a site's list")])
         site = Site.model_validate_json((folder / SITE_FILE).read_bytes())
     except OSError as error:
@@ -247,8 +247,8 @@ def _mistakes(site: Site, folder: Path) -> Iterator[Mistake]:
             yield Mistake(f"{place}.file", reason)
     if all(one.path != site.entry or one.origin for one in site.resources):
         yield Mistake(f"{folder / SITE_FILE}: entry", f"{site.entry!r} is not among its resources")
-    if sum(one.bytes for one in site.resources) > MOST_BYTES:
-        yield Mistake(str(folder), f"has more than {MOST_BYTES} bytes")
+    if sum(one.bytes for one in site.resources) > MAX_BYTES:
+        yield Mistake(str(folder), f"has more than {MAX_BYTES} bytes")
 
 
 def _wrong_file(one: Resource, root: Path) -> str:

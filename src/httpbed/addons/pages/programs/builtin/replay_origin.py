@@ -27,7 +27,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any, TextIO
 
-MOST_HEAD_BYTES = 2**18
+MAX_HEAD_BYTES = 2**18
 SLICE_BYTES = 2**18
 """Bytes of a body that are handed to the kernel at once."""
 PRIOR_PATH, PRIOR_FILE = "/.httpbed/prior.txt", "0/.httpbed/prior.txt"
@@ -142,7 +142,7 @@ class ServerConnection(asyncio.Protocol):
             head = bytes(self._received[:end]).decode("latin-1").split("\r\n")
             del self._received[: end + 4]
             self._take(head)
-        elif len(self._received) > MOST_HEAD_BYTES:
+        elif len(self._received) > MAX_HEAD_BYTES:
             self._transport.abort()
 
     def _take(self, lines: list[str]) -> None:

@@ -39,7 +39,7 @@ NAMES: Collection[str] = SITES.keys()
 SCRIPTS, STYLES = 20, 6
 SPREAD = 1.3
 """Standard deviation of the logarithm of an object's size: most objects are small."""
-LEAST_BYTES = 1000
+MIN_BYTES = 1000
 
 _PROGRAM = """addEventListener("DOMContentLoaded", () => {{
 for (let number = {first}; number <= {last}; number++) {{
@@ -88,7 +88,7 @@ def _sizes(name: str) -> list[int]:
     scale = (MEAN_BYTES * SITES[name] - len(_own(name).body)) / sum(quantiles)
     turn = [*NAMES].index(name) * math.sqrt(2)
     order = sorted(range(count), key=lambda at: (turn + at * (math.sqrt(5) - 1) / 2) % 1)
-    return [max(LEAST_BYTES, round(scale * quantiles[rank])) for rank in order]
+    return [max(MIN_BYTES, round(scale * quantiles[rank])) for rank in order]
 
 
 def _own(name: str) -> GeneratedFile:

@@ -19,7 +19,7 @@ from httpbed.addons.pages.page import SyntheticPage
 from httpbed.addons.pages.sites.generated import images
 from httpbed.addons.pages.sites.generated.files import GeneratedFile, document, write_site
 from httpbed.addons.pages.sites.maker import Outline, Say
-from httpbed.addons.pages.sites.site import MOST_BYTES, Site
+from httpbed.addons.pages.sites.site import MAX_BYTES, Site
 from httpbed.base.errors import ConfigError, Mistake
 
 _STYLE = (
@@ -37,8 +37,8 @@ def outline(page: SyntheticPage, _folder: Path) -> Outline:
         ConfigError: It is larger than a site may be.
     """
     weight = page.objects * page.size + len(_document(page).body)
-    if weight > MOST_BYTES:
-        reason = f"{page.objects} images of {page.size} B are more than {MOST_BYTES} bytes"
+    if weight > MAX_BYTES:
+        reason = f"{page.objects} images of {page.size} B are more than {MAX_BYTES} bytes"
         raise ConfigError([Mistake("objects", reason, "use fewer or smaller images")])
     name = f"{page.objects}x{page.size}"
     return Outline(name, images.ENCODER, requests=page.objects + 1, weight=weight)

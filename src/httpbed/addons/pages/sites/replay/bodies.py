@@ -94,7 +94,7 @@ _GIF = bytes.fromhex("47494638396101000100800000000000ffffff2c000000000100010000
 """An image of one pixel."""
 _SVG = b'<svg xmlns="http://www.w3.org/2000/svg"/>'
 _TEXT = re.compile(r"text/|javascript|ecmascript|json|xml|svg")
-_LEAST_FRAME = 8
+_MIN_FRAME = 8
 _REFERRING = re.compile(r"html|css|script|json|xml|svg|wasm|mpegurl|manifest")
 """Kinds of bodies that cause further requests."""
 
@@ -240,8 +240,8 @@ def _zstandard(body: bytes, length: int) -> bytes | None:
         missing = length - len(packed)
         if missing == 0:
             return bytes(packed)
-        if missing >= _LEAST_FRAME:
-            skipped = missing - _LEAST_FRAME
+        if missing >= _MIN_FRAME:
+            skipped = missing - _MIN_FRAME
             head = b"\x50\x2a\x4d\x18" + skipped.to_bytes(4, "little")
             return bytes(packed) + head + bytes(skipped)
     return None

@@ -25,7 +25,7 @@ from httpbed.addons.pages.sites.replay.bodies import Body, Size
 from httpbed.addons.pages.sites.replay.headers import Fields
 from httpbed.addons.pages.sites.replay.order import PLAN_PATH, Trigger
 from httpbed.addons.pages.sites.replay.selection import SelectedRequest, Selection
-from httpbed.addons.pages.sites.site import FILES, MOST_BYTES, RecordedAnswer, Resource, Site
+from httpbed.addons.pages.sites.site import FILES, MAX_BYTES, RecordedAnswer, Resource, Site
 from httpbed.base.errors import ConfigError, Mistake
 
 VERSION = "1"
@@ -134,11 +134,11 @@ def _selected(file: Path, page: RecordedPage) -> ReplayedHar:
     if file.exists() and not file.is_file():  # opening a pipe may wait forever
         raise ConfigError([Mistake(file.name, "is not a file", "name a HAR file")])
     with file.open("rb") as handle:
-        content = handle.read(parser.MOST_BYTES + 1)
+        content = handle.read(parser.MAX_BYTES + 1)
     selected = selection.choose(parser.read(content, file.name), file.name)
     read = ReplayedHar(file.name, selected, hashlib.sha256(content).hexdigest(), page.order)
-    if sum(one.bytes for one in read.sizes) > MOST_BYTES:
-        reason = f"has bodies of more than {MOST_BYTES} bytes in all"
+    if sum(one.bytes for one in read.sizes) > MAX_BYTES:
+        reason = f"has bodies of more than {MAX_BYTES} bytes in all"
         raise ConfigError([Mistake(file.name, reason, "leave some out")])
     if page.order == "its own" and (obstacle := _obstacle(read)):
         raise ConfigError([Mistake(file.name, obstacle, "leave the order out")])

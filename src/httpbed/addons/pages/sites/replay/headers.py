@@ -15,7 +15,7 @@ from httpbed.addons.pages.har.entries import HarEntry
 Fields = list[tuple[str, str]]
 
 PREFIX = "x-recorded-"
-MOST_BYTES = 2**14
+MAX_BYTES = 2**14
 """Of a head; Chromium counts only part of a head in several HTTP/2 frames."""
 _MADE_ANEW = frozenset(
     {

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from httpbed.addons.pages.sites.replay.selection import SelectedRequest, Selection
-from httpbed.addons.pages.sites.site import MOST_S
+from httpbed.addons.pages.sites.site import MAX_S
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def _times(one: SelectedRequest) -> _Times:
 def _trigger(after: int, times: Sequence[_Times], start: float) -> Trigger:
     since: Literal["head", "end"] = "end" if times[after].end <= start else "head"
     begun = times[after].end if since == "end" else times[after].head
-    return Trigger(after, since, round(min(MOST_S, max(0.0, start - begun)), 4))
+    return Trigger(after, since, round(min(MAX_S, max(0.0, start - begun)), 4))
 
 
 def _chain_ends(requests: Sequence[SelectedRequest]) -> list[int]:

@@ -20,9 +20,9 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from httpbed.addons.pages.har.entries import HarDocument, HarEntry
 from httpbed.addons.pages.har.parser import first_mistakes
-from httpbed.addons.pages.page import MOST_ORIGINS, OriginName
+from httpbed.addons.pages.page import MAX_ORIGINS, OriginName
 from httpbed.addons.pages.sites.replay import headers
-from httpbed.addons.pages.sites.site import MOST_PATH, MOST_S
+from httpbed.addons.pages.sites.site import MAX_PATH, MAX_S
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.base.value import Value
 
@@ -93,8 +93,8 @@ def path(written: str, query: str) -> str:
     if "%00" in normal or "\0" in unquote(normal):
         raise WrongUrlError("has a zero byte in its path")
     whole = normal + (f"?{quote(query, safe=_LEFT_IN_QUERIES)}" if query else "")
-    if len(whole) > MOST_PATH:
-        raise WrongUrlError(f"is longer than {MOST_PATH} bytes")
+    if len(whole) > MAX_PATH:
+        raise WrongUrlError(f"is longer than {MAX_PATH} bytes")
     return whole
 
 
@@ -114,7 +114,7 @@ def _without_dots(segments: Sequence[str]) -> str:
 METHODS = frozenset({"GET", "HEAD", "POST"})
 """Methods that a page may use on any origin without a preflight (Fetch Standard,
 CORS-safelisted)."""
-LEAST_STATUS, MOST_STATUS = 200, 599
+MIN_STATUS, MAX_STATUS = 200, 599
 PROXY_AUTHENTICATION = 407
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 WITHOUT_BODY = frozenset({204, 205, 304})
@@ -218,8 +218,8 @@ def _reason_against(entry: HarEntry) -> str:
         "WebSockets": "websocket" in entry.kind.lower() or entry.status == 101,
         _CACHED: entry.from_cache,
         "failed": bool(entry.failed) or entry.status == 0,
-        "not a final response, or a proxy's": entry.status < LEAST_STATUS
-        or entry.status > MOST_STATUS
+        "not a final response, or a proxy's": entry.status < MIN_STATUS
+        or entry.status > MAX_STATUS
         or entry.status == PROXY_AUTHENTICATION,
         f"methods other than {', '.join(sorted(METHODS))}": entry.method.upper() not in METHODS,
     }
@@ -227,22 +227,22 @@ def _reason_against(entry: HarEntry) -> str:
 
 
 def _mistakes(entry: HarEntry, place: str) -> Iterator[Mistake]:
-    if (entry.timings.wait or 0) > MOST_S:
-        reason = f"is longer than {MOST_S:.0f} s"
+    if (entry.timings.wait or 0) > MAX_S:
+        reason = f"is longer than {MAX_S:.0f} s"
         yield Mistake(f"{place}.timings.wait", reason, "delete the entry")
-    if headers.length(entry.response_headers) > headers.MOST_BYTES:
-        reason = f"are longer than {headers.MOST_BYTES} bytes, which is too long to be checked"
+    if headers.length(entry.response_headers) > headers.MAX_BYTES:
+        reason = f"are longer than {headers.MAX_BYTES} bytes, which is too long to be checked"
         yield Mistake(f"{place}.response.headers", reason, "delete the entry")
 
 
 def _mistakes_of_all(requests: Sequence[SelectedRequest], name: str) -> Iterator[Mistake]:
     hosts = {one.host for one in requests}
-    if len(hosts) > MOST_ORIGINS:
-        reason = f"has {len(hosts)} origins, more than {MOST_ORIGINS}"
+    if len(hosts) > MAX_ORIGINS:
+        reason = f"has {len(hosts)} origins, more than {MAX_ORIGINS}"
         yield Mistake(name, reason, "leave some out")
     starts = [one.entry.started_s for one in requests]
-    if requests and max(starts) - min(starts) > MOST_S:
-        reason = f"lasts longer than {MOST_S:.0f} s"
+    if requests and max(starts) - min(starts) > MAX_S:
+        reason = f"lasts longer than {MAX_S:.0f} s"
         yield Mistake(name, reason, "leave out later requests")
 
 

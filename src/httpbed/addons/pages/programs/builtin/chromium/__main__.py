@@ -20,20 +20,20 @@ from typing import Any
 
 from . import sockets
 from . import visit as visits
-from .bounded_files import MOST_EVENT_BYTES, BoundedLines, TraceFiles
+from .bounded_files import MAX_EVENT_BYTES, BoundedLines, TraceFiles
 from .browser import Browser, BrowserEndedError
 from .cdp import CommandError, DevToolsClient, Message
 from .flags import BrowserOptions, arguments, make_profile
-from .load_end import MOST_WORDS, Ending, Watch
+from .load_end import MAX_WORDS, Ending, Watch
 from .recording import BUFFERS, Bodies
 
-MOST_STARTS = 3
+MAX_STARTS = 3
 """Number of browsers started until one answers."""
 QUIT_S = 10.0
 """Time for a browser to end after the command to close."""
 AFTER_S = 10.0
 """Time for all work after a load: collecting its trace and closing the browser."""
-MOST_DUMPS = 5
+MAX_DUMPS = 5
 """How often open connections are listed and ended; one listing misses those opened meanwhile."""
 SESSION_COMMANDS = ("Network.enable", "Page.enable", "Runtime.runIfWaitingForDebugger")
 CATEGORIES = ("blink.user_timing", "disabled-by-default-devtools.screenshot", "rail")
@@ -89,7 +89,7 @@ class LoadDriver:
             visit=options.visit,
             http_version=options.http_version,
         )
-        self.events = BoundedLines(options.folder / "cdp.jsonl", MOST_EVENT_BYTES)
+        self.events = BoundedLines(options.folder / "cdp.jsonl", MAX_EVENT_BYTES)
         self.bodies = Bodies(options.folder) if options.record else None
         self.watch: Watch | None = None
         self.context: dict[str, str] = {}
@@ -151,7 +151,7 @@ class LoadDriver:
             try:
                 return str(self.cdp.call("Browser.getVersion")["product"])
             except CommandError as error:
-                if self.record.starts == MOST_STARTS:
+                if self.record.starts == MAX_STARTS:
                     raise
                 self.record.notes.append(f"start {self.record.starts}: {error}")
             self.browser.end()
@@ -161,7 +161,7 @@ class LoadDriver:
     def _visit_before(self) -> Ending:
         """Make the visit before the measured one, and keep the state that the visit needs."""
         options = self.options
-        events = BoundedLines(options.folder / "cdp-before.jsonl", MOST_EVENT_BYTES)
+        events = BoundedLines(options.folder / "cdp-before.jsonl", MAX_EVENT_BYTES)
         ending = Ending("loaded")
         for url in visits.before(options.visit, options.url, options.names, options.port):
             if ending.kind == "loaded":
@@ -202,7 +202,7 @@ class LoadDriver:
     def _disconnect(self, transport: str) -> None:
         """End the browser's connections until none is left."""
         ended = 0
-        for number in range(MOST_DUMPS):
+        for number in range(MAX_DUMPS):
             ports = sockets.local_ports(transport, self.options.port, self.browser.pids())
             if ended and not ports:
                 return
@@ -335,7 +335,7 @@ class LoadDriver:
             self.record.trace_cut = trace.close() or not is_whole
             self.record.pictures_cut = trace.pictures_cut or not is_whole
         about = self.cdp.call("Target.getTargetInfo", targetId=watch.target)["targetInfo"]
-        self.record.title = str(about["title"])[:MOST_WORDS]
+        self.record.title = str(about["title"])[:MAX_WORDS]
 
     def _await_trace(self, watch: Watch, trace: TraceFiles) -> bool:
         """End the trace and keep its events; return whether the trace is complete."""

@@ -7,13 +7,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-MOST_EVENT_BYTES = 3 * 2**23
+MAX_EVENT_BYTES = 3 * 2**23
 """For all events together; a page of 3000 requests has 15 MB of them."""
-MOST_TRACE_BYTES = 2**23
-MOST_PICTURE_BYTES = 2**23
-MOST_PICTURES = 450
+MAX_TRACE_BYTES = 2**23
+MAX_PICTURE_BYTES = 2**23
+MAX_PICTURES = 450
 """A trace has no more pictures (DevTools' frame recorder): later screens are then unknown."""
-MOST_LINE_BYTES = 2**20
+MAX_LINE_BYTES = 2**20
 _SCREENSHOT = "Screenshot"
 
 
@@ -27,7 +27,7 @@ class BoundedLines:
 
     def write(self, line: bytes) -> None:
         """Add a line if it fits."""
-        if len(line) > MOST_LINE_BYTES or len(line) >= self._room:
+        if len(line) > MAX_LINE_BYTES or len(line) >= self._room:
             self.truncated = True
             return
         self._room -= self._file.write(line + b"\n")
@@ -42,11 +42,11 @@ class TraceFiles:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._events = BoundedLines(folder / "trace.jsonl", MOST_TRACE_BYTES)
-        self._taken = BoundedLines(folder / "frames.jsonl", MOST_TRACE_BYTES)
+        self._events = BoundedLines(folder / "trace.jsonl", MAX_TRACE_BYTES)
+        self._taken = BoundedLines(folder / "frames.jsonl", MAX_TRACE_BYTES)
         self._pictures = 0
         self._different = 0
-        self._room = MOST_PICTURE_BYTES
+        self._room = MAX_PICTURE_BYTES
         self._last = ""
         self.pictures_cut = False
         """Whether pictures were dropped: all after the last one kept."""
@@ -74,7 +74,7 @@ class TraceFiles:
         if self.pictures_cut:
             return
         self._pictures += 1
-        self.pictures_cut = self._pictures == MOST_PICTURES
+        self.pictures_cut = self._pictures == MAX_PICTURES
         if picture != self._last:
             self._different += 1
             self._last = picture

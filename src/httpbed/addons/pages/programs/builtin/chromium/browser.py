@@ -22,8 +22,8 @@ READS, WRITES = 3, 4
 """Descriptors of a browser with --remote-debugging-pipe: it reads commands from the first."""
 FIRST_FREE = 10
 CHUNK_BYTES = 2**20
-MOST_LOG_BYTES = 2**20
-MOST_LAST_BYTES = 500
+MAX_LOG_BYTES = 2**20
+MAX_LAST_BYTES = 500
 """Bytes of the log's end that a reason quotes."""
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -96,7 +96,7 @@ class Browser:
 
     def last_words(self) -> str:
         """Return the last line of its output, after a colon; empty if there is none."""
-        lines = self._last(MOST_LAST_BYTES).decode(errors="replace").split("\n")
+        lines = self._last(MAX_LAST_BYTES).decode(errors="replace").split("\n")
         return next((f": {line}" for line in reversed(lines) if line.strip()), "")
 
     def used_s(self) -> float:
@@ -113,7 +113,7 @@ class Browser:
             os.close(self._from)
             self._used_s = _children_s() - self._before_s
             with self._log.open("ab") as log:
-                log.write(self._last(MOST_LOG_BYTES))
+                log.write(self._last(MAX_LOG_BYTES))
         return self._used_s
 
     def _last(self, most: int) -> bytes:

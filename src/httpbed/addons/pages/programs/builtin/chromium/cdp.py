@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any, Protocol
 
-MOST_MESSAGE_BYTES = 2**27
+MAX_MESSAGE_BYTES = 2**27
 CALL_S = 10.0
 """Time limit for commands that are answered at once."""
 
@@ -110,10 +110,8 @@ class DevToolsClient:
             *whole, last = self._rest.split(b"\0")
             self._rest = bytearray(last)
             self._waiting.extend(Message(bytes(raw), _read(raw)) for raw in whole)
-        elif len(self._rest) > MOST_MESSAGE_BYTES:
-            raise CommandError(
-                f"the browser sent a message of more than {MOST_MESSAGE_BYTES} bytes"
-            )
+        elif len(self._rest) > MAX_MESSAGE_BYTES:
+            raise CommandError(f"the browser sent a message of more than {MAX_MESSAGE_BYTES} bytes")
 
 
 def _read(raw: bytearray) -> dict[str, Any]:

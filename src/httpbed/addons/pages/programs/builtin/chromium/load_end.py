@@ -13,8 +13,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 IDLE_S = 0.5
-MOST_DIALOGS = 100
-MOST_WORDS = 500
+MAX_DIALOGS = 100
+MAX_WORDS = 500
 """Characters of a page's text that are kept."""
 
 
@@ -163,7 +163,7 @@ class Watch:
             self._quiet_since_s = now_s
 
     def _keep_dialog(self, kind: str, message: str) -> None:
-        if len(self.dialogs) < MOST_DIALOGS:
+        if len(self.dialogs) < MAX_DIALOGS:
             self.dialogs.append({"type": kind, "message": _short(message)})
         else:
             self.dropped_dialogs += 1
@@ -184,4 +184,4 @@ def _host(url: str) -> str:
 
 def _short(text: object) -> str:
     words = str(text)
-    return words if len(words) <= MOST_WORDS else f"{words[:MOST_WORDS]}..."
+    return words if len(words) <= MAX_WORDS else f"{words[:MAX_WORDS]}..."

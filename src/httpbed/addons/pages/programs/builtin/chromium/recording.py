@@ -6,7 +6,7 @@ import base64
 import json
 from pathlib import Path
 
-from .bounded_files import MOST_EVENT_BYTES, BoundedLines
+from .bounded_files import MAX_EVENT_BYTES, BoundedLines
 from .cdp import DevToolsClient, Message
 
 MAX_BYTES = 90 * 2**20
@@ -20,7 +20,7 @@ class Bodies:
 
     def __init__(self, folder: Path) -> None:
         self._file = (folder / "bodies.bin").open("wb")
-        self._index = BoundedLines(folder / "bodies.jsonl", MOST_EVENT_BYTES)
+        self._index = BoundedLines(folder / "bodies.jsonl", MAX_EVENT_BYTES)
         self._room = MAX_BYTES
         self._pending: dict[int, str] = {}
         """Number of a command -> the request whose body it asks for."""

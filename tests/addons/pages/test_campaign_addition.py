@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from httpbed.addons.pages import campaign_sites as sites
+from httpbed.addons.pages import campaign_addition as sites
 from httpbed.addons.pages.page import PageLoad
 from httpbed.addons.pages.sites.generated import images
 from httpbed.base.errors import ConfigError
