@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
+import asyncio
 import io
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
 
 import stored_campaigns
 from httpbed.addons.cluster import attempt_archive
+from httpbed.addons.cluster.dispatch import Begins
 from httpbed.addons.cluster.messages import (
     BlockEnd,
     BlockRequest,
@@ -18,7 +19,7 @@ from httpbed.addons.cluster.messages import (
     PackedAttempt,
     WorkerFacts,
 )
-from httpbed.addons.cluster.workers import ConnectedWorker, LostError
+from httpbed.campaign.settings import RunSettings
 from httpbed.experiment.machine import MachineFacts
 from httpbed.experiment.trial import Record, Trial
 from httpbed.store import campaign as campaigns
@@ -39,106 +40,119 @@ HOST = MachineFacts(
     container=None,
     uid=1000,
 )
+ORDER = BlockRequest(
+    key="",
+    topic="topic",
+    code=CODE,
+    block=0,
+    text=stored_campaigns.SMALL,
+    folder="/",
+    scale=None,
+    for_claims=False,
+    replicates=None,
+    settings=RunSettings("af_packet", "httpbed run"),
+    manifest={},
+)
+"""What all requests of a run have in common."""
 
 Run = Callable[[BlockRequest], list[Record]]
 """Returns the records of the attempts that a worker makes; raises what ends the block."""
 
 
-def facts(**changes: Any) -> WorkerFacts:
-    """Return the facts of a good worker, with changes."""
-    good = {
-        "name": "alpha",
-        "registration": "first",
-        "slots": 1,
-        "code": CODE,
-        "host": HOST,
-        "certificate": None,
-    }
-    return WorkerFacts.model_validate(good | changes)
-
-
-def worker(name: str, **changes: Any) -> ConnectedWorker:
-    """Return a connected worker."""
-    own = facts(name=name, registration=f"{name}-1", **changes)
-    return ConnectedWorker(f"tcp://{name}:4000", own, 0.0)
-
-
 def completed(request: BlockRequest, trials: Sequence[Trial]) -> list[Record]:
     """Return a completed attempt at each trial that a request wants."""
     by_id = {trial.id: trial for trial in trials}
-    return [stored_campaigns.record(by_id[one.id], one.number) for one in request.wanted]
+    return [stored_campaigns.record(by_id[name], number) for name, number in request.wanted]
+
+
+class LostError(Exception):
+    """The worker vanishes in the middle of a block."""
+
+
+class RefusedError(Exception):
+    """The worker's machine cannot run the block."""
 
 
 @dataclass
 class ScriptedCluster:
-    """A cluster whose workers do what a test says."""
+    """A cluster whose workers do what a test says; Dask's part is a choice among free ones."""
 
     folder: Path
     """Where workers keep their blocks."""
     runs: dict[str, list[Run]]
     """What each worker does with its blocks in turn, by its name; the last entry stays."""
-    present: list[ConnectedWorker]
+    present: dict[str, int]
+    """How many blocks each worker runs at a time."""
     requests: list[tuple[str, BlockRequest]] = field(default_factory=list)
-    """Every block that was given out, with the worker's name."""
-    forgotten: list[str] = field(default_factory=list)
-    connections: int = 0
+    """Every block that began, with the worker's name."""
     damage: Callable[[bytes], bytes] = lambda content: content
     """What happens to an archive on its way."""
-    outages: list[str] = field(default_factory=list)
-    """What the next looks fail with."""
-    _archives: dict[tuple[str, str, int], bytes] = field(default_factory=dict)
+    clock_offset_s: float = 0.0
+    """Of the workers' clocks."""
+    _begins: Begins = lambda _key, _facts: None
+    _busy: list[str] = field(default_factory=list)
 
-    async def connect(self) -> None:
-        """Count the connection."""
-        self.connections += 1
-
-    async def look(self) -> list[ConnectedWorker]:
+    async def slots(self) -> Mapping[str, int]:
         """Return the workers that are present."""
-        if self.outages:
-            raise LostError(self.outages.pop(0))
-        return list(self.present)
+        return dict(self.present)
 
-    async def run(self, request: BlockRequest, worker: ConnectedWorker) -> BlockEnd:
-        """Do what the script says next."""
-        self.requests.append((worker.name, request))
-        script = self.runs[worker.name]
+    def listen(self, begins: Begins) -> None:
+        """Tell which blocks begin."""
+        self._begins = begins
+
+    async def run(
+        self, request: BlockRequest, on: Collection[str], *, or_others: bool
+    ) -> tuple[BlockEnd, Sequence[bytes]]:
+        """Do what the script of a free worker says next."""
+        names = [*sorted(on), *(name for name in self.present if or_others and name not in on)]
+        name = next(one for one in names if self._busy.count(one) < self.present[one])
+        self._busy.append(name)
+        self.requests.append((name, request))
+        self._begins(request.key, facts(name))
+        await asyncio.sleep(0)
+        try:
+            return await self._end(request, name)
+        finally:
+            self._busy.remove(name)
+
+    async def _end(self, request: BlockRequest, name: str) -> tuple[BlockEnd, Sequence[bytes]]:
+        script = self.runs[name]
         act = script.pop(0) if len(script) > 1 else script[0]
+        now_s = time.time() + self.clock_offset_s
+        end = BlockEnd(
+            kind="returned", worker=name, host=HOST, code=CODE, begun_s=now_s, ended_s=now_s
+        )
         try:
             records = act(request)
         except RefusedError as error:
-            return BlockEnd(kind="refused", reason=str(error))
+            return end.model_copy(update={"kind": "refused", "reason": str(error)}), ()
+        except LostError:
+            self._begins(request.key, facts("another"))  # Dask runs it again
+            await asyncio.Event().wait()
         packed = [self._packed(request, record) for record in records]
-        return BlockEnd(kind="returned", attempts=packed)
+        archives = [archive for about, archive in packed if about.travels]
+        return end.model_copy(update={"attempts": [about for about, _ in packed]}), archives
 
-    def _packed(self, request: BlockRequest, record: Record) -> PackedAttempt:
+    def _packed(self, request: BlockRequest, record: Record) -> tuple[PackedAttempt, bytes]:
         attempt = record.attempt
         campaign = campaigns.Campaign(self.folder / request.key)
         (place,) = stored_campaigns.keep(campaign, record, leave=_leave)
-        archive = io.BytesIO()
-        attempt_archive.pack(place, archive)
-        content = self.damage(archive.getvalue())
-        self._archives[request.key, attempt.id, attempt.number] = content
-        digest = hashlib.sha256(content).hexdigest()
-        return PackedAttempt(
-            trial=attempt.id, number=attempt.number, bytes=len(content), sha256=digest
+        length = attempt_archive.content_bytes(place)
+        about = PackedAttempt(
+            trial=attempt.id,
+            number=attempt.number,
+            bytes=length,
+            travels=length <= attempt_archive.MAX_BYTES,
         )
-
-    async def fetch(
-        self, request: BlockRequest, worker: ConnectedWorker, packed: PackedAttempt, to: BinaryIO
-    ) -> None:
-        """Hand the archive over."""
-        del worker
-        to.write(self._archives[request.key, packed.trial, packed.number])
-        to.seek(0)
-
-    async def forget(self, request: BlockRequest, worker: ConnectedWorker) -> None:
-        """Note that the block may be removed."""
-        del worker
-        self.forgotten.append(request.key)
+        archive = io.BytesIO()
+        if about.travels:
+            attempt_archive.pack(place, archive)
+        return about, self.damage(archive.getvalue())
 
 
-class RefusedError(Exception):
-    """The worker's machine cannot run the block."""
+def facts(name: str) -> WorkerFacts:
+    """Return the facts of a worker."""
+    return WorkerFacts(name=name, slots=1, code=CODE, host=HOST)
 
 
 def _leave(_: Record, artifacts: Path) -> None:

@@ -35,7 +35,7 @@ def _kind(value: object) -> str | None:
         kind = value.get("kind", "download")
     else:
         kind = getattr(value, "kind", None)
-    return f"<{kind}>" if kind in KINDS else None
+    return f"<{kind}>" if isinstance(kind, str) and kind in KINDS else None
 
 
 if TYPE_CHECKING:

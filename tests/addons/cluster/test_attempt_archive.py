@@ -12,7 +12,7 @@ import pytest
 
 import stored_campaigns
 from httpbed.addons.cluster import attempt_archive
-from httpbed.addons.cluster.workers import UselessError
+from httpbed.addons.cluster.attempt_archive import UselessError
 from httpbed.experiment.trial import Record
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 import stored_campaigns
+from cluster_workers import ORDER
 from httpbed.addons.cluster import attempt_archive, block_process
-from httpbed.addons.cluster.messages import BlockRequest, RunSelection, WantedTrial
+from httpbed.addons.cluster.messages import BlockRequest
 from httpbed.base.errors import ConfigError, HostError
 from httpbed.campaign import parallelism
 from httpbed.campaign.admission import Admission
@@ -19,30 +21,22 @@ from httpbed.campaign.parallelism import Parallelism
 LOADED = stored_campaigns.loaded()
 
 
-def request(*wanted: WantedTrial) -> BlockRequest:
+def request(*wanted: tuple[str, int]) -> BlockRequest:
     """Return a request for these trials of block 2."""
-    return BlockRequest(
-        key=f"httpbed-{'0' * 32}",
-        registration="first",
-        block=2,
-        text=stored_campaigns.SMALL,
-        selection=RunSelection(folder="/"),
-        wanted=list(wanted),
-        manifest={},
-    )
+    return replace(ORDER, block=2, wanted=wanted)
 
 
 def test_the_wanted_trials_are_those_of_this_machines_own_design() -> None:
     """They keep their order and the numbers of their next attempts."""
     trials = [LOADED.trials[8], LOADED.trials[6]]
-    asked = request(*(WantedTrial(id=one.id, number=3) for one in trials))
+    asked = request(*((one.id, 3) for one in trials))
     assert block_process.wanted(asked, LOADED) == [(one, 3) for one in trials]
 
 
 def test_a_trial_that_is_another_one_here_is_refused() -> None:
     """A page or a trace with other content gives the trial another identifier."""
     with pytest.raises(ConfigError, match="the experiment has no trial 0123456789ab here"):
-        block_process.wanted(request(WantedTrial(id="0123456789ab", number=1)), LOADED)
+        block_process.wanted(request(("0123456789ab", 1)), LOADED)
 
 
 def test_other_programs_are_refused_with_both_versions() -> None:
@@ -62,10 +56,11 @@ def test_other_programs_are_refused_with_both_versions() -> None:
 def test_slots_share_the_cpus_of_their_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each process of a block believes otherwise that all CPUs are its own."""
     monkeypatch.setattr(parallelism, "cpus", lambda: 6)
-    alone, beside = block_process.parallel(None, 1), block_process.parallel(None, 3)
+    jobs = parallelism.adapted()
+    alone, beside = block_process.parallel(jobs, 1), block_process.parallel(jobs, 3)
     assert (alone.most, beside.most) == (6 * 24, 2 * 24)
     assert Admission(beside).budget == pytest.approx(Admission(alone).budget / 3)
-    assert block_process.parallel(5, 3) == Parallelism(5)
+    assert block_process.parallel(Parallelism(5), 3) == Parallelism(5)
 
 
 def test_an_attempt_that_is_too_large_is_announced_without_an_archive(
@@ -74,14 +69,15 @@ def test_an_attempt_that_is_too_large_is_announced_without_an_archive(
     """The campaign learns its length, and the worker's disk is spared."""
     campaign = stored_campaigns.make(tmp_path / "campaign")
     (folder,) = stored_campaigns.keep(campaign, stored_campaigns.record(LOADED.trials[0]))
-    place = str(folder.relative_to(campaign.directory))
-    whole = block_process.packed(campaign.directory, place, tmp_path)
-    assert (tmp_path / f"{whole.trial}-1.tar").stat().st_size == whole.bytes
-    (tmp_path / f"{whole.trial}-1.tar").unlink()
-    monkeypatch.setattr(attempt_archive, "MOST_BYTES", 50)
-    large = block_process.packed(campaign.directory, place, tmp_path)
-    assert (large.trial, large.number, large.sha256) == (whole.trial, 1, "")
-    assert attempt_archive.too_large(large.bytes)
+    (whole,) = block_process.packed(campaign.directory.resolve(), tmp_path)
+    assert whole.travels
+    archive = tmp_path / block_process.file_name(whole)
+    assert archive.stat().st_size > whole.bytes
+    archive.unlink()
+    monkeypatch.setattr(attempt_archive, "MAX_BYTES", 50)
+    (large,) = block_process.packed(campaign.directory.resolve(), tmp_path)
+    assert (large.trial, large.number, large.travels) == (whole.trial, 1, False)
+    assert folder.is_dir()
     assert not list(tmp_path.glob("*.tar"))
 
 

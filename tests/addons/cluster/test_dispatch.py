@@ -5,22 +5,20 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 import stored_campaigns
-from cluster_workers import CODE, RefusedError, Run, ScriptedCluster, completed, worker
+from cluster_workers import ORDER, LostError, RefusedError, Run, ScriptedCluster, completed
 from httpbed.addons.cluster import attempt_archive
-from httpbed.addons.cluster.dispatch import MOST_LOSSES, Dispatch, Order, finishing
-from httpbed.addons.cluster.messages import BlockRequest, RunSelection
+from httpbed.addons.cluster.dispatch import MAX_LOSSES, Dispatch, clock_offset, finishing
+from httpbed.addons.cluster.messages import BlockEnd, BlockRequest
 from httpbed.addons.cluster.returned_blocks import ReturnedBlocks
-from httpbed.addons.cluster.workers import LostError
 from httpbed.base.errors import HostError
 from httpbed.campaign import executor
 from httpbed.campaign.executor import Work
@@ -40,7 +38,7 @@ def good(request: BlockRequest) -> list[Record]:
 
 def lost(_: BlockRequest) -> list[Record]:
     """Vanish in the middle."""
-    raise LostError("the worker was lost")
+    raise LostError
 
 
 def refusing(_: BlockRequest) -> list[Record]:
@@ -76,10 +74,9 @@ class ScriptedRun:
 
     def dispatch(self) -> None:
         """Run all pending blocks."""
-        order = Order(stored_campaigns.SMALL, RunSelection(folder="/"), {}, CODE)
         dispatch = Dispatch(
             self.cluster,
-            order,
+            ORDER,
             ReturnedBlocks(self.campaign),
             self.told.append,
             self.said.append,
@@ -87,7 +84,7 @@ class ScriptedRun:
             look_s=0.0,
             patience_s=0.0,
         )
-        asyncio.run(dispatch.run(blocks(self.campaign)))
+        asyncio.run(dispatch.run([*blocks(self.campaign)]))
 
     def outcomes(self) -> dict[int, list[tuple[int, str, str | None]]]:
         """Return number, outcome and machine of every attempt of each block's first trial."""
@@ -116,7 +113,7 @@ def blocks(campaign: Campaign) -> Iterator[list[Work]]:
 def running(tmp_path: Path, **scripts: list[Run]) -> Iterator[ScriptedRun]:
     """Open a campaign of two blocks, and a cluster of these workers."""
     (tmp_path / "remote").mkdir()
-    cluster = ScriptedCluster(tmp_path / "remote", scripts, [worker(name) for name in scripts])
+    cluster = ScriptedCluster(tmp_path / "remote", scripts, dict.fromkeys(scripts, 1))
     directory, text = tmp_path / "campaign", stored_campaigns.SMALL
     manifest = stored_campaigns.manifest()
     with campaigns.opened(directory, text, TRIALS, manifest) as campaign:
@@ -128,7 +125,6 @@ def test_each_block_runs_on_one_worker_and_comes_back_whole(tmp_path: Path) -> N
     with running(tmp_path, alpha=[good], beta=[good]) as run:
         run.dispatch()
         assert {name for name, _ in run.cluster.requests} == {"alpha", "beta"}
-        assert len(run.cluster.forgotten) == 2
         verified = verification.verify(run.campaign)
         assert (verified.damaged, verified.without_attempt) == ((), 0)
         machines = {
@@ -154,7 +150,7 @@ def test_a_lost_block_is_an_invalid_attempt_and_runs_again(tmp_path: Path) -> No
             for record in run.campaign.records()
             if record.attempt.outcome.kind == "invalid"
         }
-        assert reasons == {"block 1 was lost: the worker was lost"}
+        assert reasons == {"block 1 was lost: the worker alpha was lost"}
         assert run.endings()[0] == ("alpha", 1, "lost")
         assert [one.retried for one in run.told].count(True) == 6
         assert verification.verify(run.campaign).damaged == ()
@@ -162,7 +158,7 @@ def test_a_lost_block_is_an_invalid_attempt_and_runs_again(tmp_path: Path) -> No
 
 def test_a_block_that_is_lost_too_often_is_given_up(tmp_path: Path) -> None:
     """The other block still runs; the campaign keeps every attempt."""
-    losing = [lost] * (MOST_LOSSES + 1)
+    losing = [lost] * (MAX_LOSSES + 1)
     with running(tmp_path, alpha=[*losing, good]) as run:
         run.dispatch()
         assert [number for number, _, _ in run.outcomes()[1]] == [1, 2, 3, 4]
@@ -193,7 +189,7 @@ def test_without_a_fit_worker_the_run_ends_with_every_reason(tmp_path: Path) -> 
 def test_without_any_worker_the_run_says_that_none_is_connected(tmp_path: Path) -> None:
     """The remedy names the verb."""
     with running(tmp_path) as run:
-        with pytest.raises(HostError, match="none is connected") as caught:
+        with pytest.raises(HostError, match="none was connected") as caught:
             run.dispatch()
         assert "httpbed worker" in caught.value.remedy
 
@@ -207,7 +203,7 @@ def test_a_damaged_archive_is_a_lost_block_of_a_useless_worker(tmp_path: Path) -
         kinds = {kind for rows in run.outcomes().values() for _, kind, _ in rows}
         assert kinds == {"invalid"}
         assert list((run.campaign.directory / "unfinished").iterdir()) == []
-        assert sum("has another SHA-256" in line for line in run.said) == 2
+        assert sum("gets no blocks: it failed in block" in line for line in run.said) == 2
 
 
 def test_a_block_without_one_of_its_trials_is_lost(tmp_path: Path) -> None:
@@ -215,16 +211,6 @@ def test_a_block_without_one_of_its_trials_is_lost(tmp_path: Path) -> None:
     with running(tmp_path, alpha=[lambda request: good(request)[1:]], beta=[good]) as run:
         run.dispatch()
         assert run.outcomes()[1] == [(1, "invalid", "alpha"), (2, "completed", "beta")]
-
-
-def test_after_an_outage_of_the_scheduler_the_run_goes_on(tmp_path: Path) -> None:
-    """It connects again, and says so."""
-    with running(tmp_path, alpha=[good]) as run:
-        run.cluster.outages.append("the scheduler is gone")
-        run.dispatch()
-        assert run.cluster.connections == 2
-        assert "the scheduler is back" in run.said
-        assert {kind for rows in run.outcomes().values() for _, kind, _ in rows} == {"completed"}
 
 
 def test_a_block_goes_on_where_it_began(tmp_path: Path) -> None:
@@ -244,7 +230,7 @@ def test_a_block_goes_on_where_it_began(tmp_path: Path) -> None:
 def test_a_worker_with_two_slots_runs_two_blocks_at_a_time(tmp_path: Path) -> None:
     """Both blocks begin before one has ended."""
     with running(tmp_path, alpha=[good]) as run:
-        run.cluster.present = [worker("alpha", slots=2)]
+        run.cluster.present = {"alpha": 2}
         run.dispatch()
         begun = [line for line in run.said if "begins on alpha" in line]
         assert run.said[: len(begun)] == begun
@@ -261,58 +247,47 @@ def test_a_settled_treatment_gets_no_further_block(tmp_path: Path) -> None:
         assert threading.get_ident() not in run.stopping.looks
 
 
-def test_a_worker_that_does_not_answer_gets_no_blocks(tmp_path: Path) -> None:
-    """A worker that may still answer is not refused yet; both blocks run on a third one."""
-    with running(tmp_path, alpha=[good]) as run:
-        silent = replace(worker("mute"), clock_offset_s=None, unanswered=3)
-        slow = replace(worker("slow"), clock_offset_s=None, unanswered=1)
-        run.cluster.present += [silent, slow]
-        run.dispatch()
-        assert {name for name, _ in run.cluster.requests} == {"alpha"}
-        (line,) = [one for one in run.said if "gets no blocks" in one]
-        assert line == (
-            "worker mute gets no blocks: it did not answer 3 questions for its time; start it again"
-        )
-
-
 def test_an_attempt_that_is_too_large_to_travel_is_invalid(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its worker goes on, and the block does not run again: it would be as large."""
     with running(tmp_path, alpha=[good]) as run:
-        monkeypatch.setattr(attempt_archive, "MOST_BYTES", 9_000)
+        monkeypatch.setattr(attempt_archive, "MAX_BYTES", 0)
         run.dispatch()
         assert run.outcomes() == {block: [(1, "invalid", "alpha")] for block in (1, 2)}
         reasons = {record.attempt.outcome.reason for record in run.campaign.records()}
-        assert all("a worker returns at most" in one and "--keep" in one for one in reasons)
+        assert all("a block returns at most" in one and "--keep" in one for one in reasons)
         assert [one.retried for one in run.told] == [False] * 12
         assert not [one for one in run.said if "gets no blocks" in one]
         assert verification.verify(run.campaign).damaged == ()
 
 
-def test_an_interrupt_ends_the_wait_for_a_scheduler(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Also while a connection is tried, which may take long and fail when it is broken off."""
+def test_a_worker_with_a_wrong_clock_gets_no_further_block(tmp_path: Path) -> None:
+    """Its block is lost: attempts are ordered by their times."""
     with running(tmp_path, alpha=[good]) as run:
-        connect = run.cluster.connect
-
-        async def connect_or_hang() -> None:
-            await connect()
-            if run.cluster.connections > 1:
-                signal.raise_signal(signal.SIGINT)
-                try:
-                    await asyncio.Event().wait()
-                finally:
-                    raise HostError("no scheduler answers", "start one")
-
-        monkeypatch.setattr(run.cluster, "connect", connect_or_hang)
-        run.cluster.outages += ["the scheduler is gone"] * 3
-        with pytest.raises(KeyboardInterrupt):
+        run.cluster.clock_offset_s = -60.0
+        with pytest.raises(HostError, match="clock is .* s behind the campaign's"):
             run.dispatch()
-        assert "interrupted: no block is under way" in run.said
-        assert run.outcomes() == {}
-        assert not [one for one in caplog.records if one.exc_info]
+        assert run.outcomes() == {1: [(1, "invalid", "alpha")]}
+
+
+@pytest.mark.parametrize(
+    ("begun_s", "ended_s", "offset"),
+    [
+        (100.0, 200.0, ""),
+        (95.5, 204.5, ""),
+        (90.0, 190.0, "10 s behind"),
+        (130.0, 230.0, "30 s ahead of"),
+        (180.0, 280.0, "80 s ahead of"),
+    ],
+)
+def test_a_clock_is_wrong_if_its_times_are_not_between_ours(
+    begun_s: float, ended_s: float, offset: str
+) -> None:
+    """A block may wait before it begins, so only its end shows that a clock is ahead."""
+    end = BlockEnd(kind="returned", begun_s=begun_s, ended_s=ended_s)
+    assert (f"its clock is {offset}" if offset else "") in clock_offset(100.0, end, 200.0)
+    assert bool(clock_offset(100.0, end, 200.0)) == bool(offset)
 
 
 @pytest.mark.parametrize(

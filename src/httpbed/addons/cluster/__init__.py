@@ -3,13 +3,12 @@
 ::
 
     httpbed run --cluster                 scheduler          httpbed worker, on each machine
-    dispatch  -> connection  -> task -> (dask scheduler) -> worker -> block_process
-    returned_blocks <- attempt_archive <-- pieces ----------- worker <- ordinary executor
+    dispatch -> run_block(request) -> (dask scheduler) -> worker -> block_process
+    returned_blocks <- end, archives <- (dask) <-------- worker <- ordinary executor
 
-The side of the campaign: ``dispatch`` gives the blocks of a ``block_queue`` to workers,
-``connection`` speaks with the scheduler, ``returned_blocks`` commits what comes back. The side of a
-machine: ``worker`` takes tasks, and starts one ``block_process`` for each block. ``messages`` has
-what both exchange.
+``dispatch`` gives blocks to Dask, ``returned_blocks`` commits what comes back. ``worker`` is the
+side of a machine: it starts one ``block_process`` for each block. ``messages`` has what both
+exchange.
 
 Only this package imports Dask, which is an extra (``httpbed[cluster]``).
 """

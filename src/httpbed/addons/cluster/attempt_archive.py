@@ -17,7 +17,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-from httpbed.addons.cluster.workers import UselessError
 from httpbed.base import digests, untrusted_files
 from httpbed.base.digests import DifferentError, FileDigest
 from httpbed.store import attempts
@@ -25,8 +24,13 @@ from httpbed.store.attempts import ARTIFACTS, TRIAL
 
 OUR_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 """Errors of the disk that is written to, not of the archive."""
-MOST_BYTES = 8 * 2**30
-"""Largest archive: a page load with a packet log and a film has some hundred MB at most."""
+MAX_BYTES = 2**30
+"""Of all files of a block that travel: they are in the memory of worker and campaign. A page load
+with a packet log and a film has some hundred MB at most."""
+
+
+class UselessError(Exception):
+    """What a worker returned is no block; the message says why."""
 
 
 def content_bytes(folder: Path) -> int:
@@ -36,12 +40,10 @@ def content_bytes(folder: Path) -> int:
 
 
 def too_large(length: int) -> str:
-    """Return why an attempt of so many bytes cannot travel; empty if it can."""
-    if length <= MOST_BYTES:
-        return ""
+    """Return why an attempt of so many bytes did not travel."""
     return (
-        f"its files have {length / 2**30:.1f} GiB, and a worker returns at most"
-        f" {MOST_BYTES / 2**30:.0f} GiB of an attempt; keep less (--keep)"
+        f"its files have {length / 2**30:.1f} GiB, and a block returns at most"
+        f" {MAX_BYTES / 2**30:.0f} GiB; keep less (--keep)"
     )
 
 
@@ -50,9 +52,7 @@ def pack(folder: Path, target: BinaryIO) -> None:
     names = [TRIAL, *attempts.listed(untrusted_files.data(folder / TRIAL))]
     with tarfile.open(fileobj=target, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for name in names:
-            with untrusted_files.opened(
-                folder / digests.path(name), MOST_BYTES, top=folder
-            ) as file:
+            with untrusted_files.opened(folder / digests.path(name), MAX_BYTES, top=folder) as file:
                 member = tarfile.TarInfo(name)
                 member.size = os.fstat(file.fileno()).st_size
                 tar.addfile(member, file.buffer)
@@ -92,8 +92,8 @@ def _first(tar: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> dict[
         raise DifferentError(f"it does not begin with {TRIAL}")
     _write(tar, member, folder / TRIAL)
     listed = dict(attempts.listed((folder / TRIAL).read_bytes()))
-    if sum(one.bytes for one in listed.values()) > MOST_BYTES:
-        raise DifferentError(f"its files are longer than {MOST_BYTES} bytes")
+    if sum(one.bytes for one in listed.values()) > MAX_BYTES:
+        raise DifferentError(f"its files are longer than {MAX_BYTES} bytes")
     return listed
 
 

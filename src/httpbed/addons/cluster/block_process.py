@@ -13,21 +13,22 @@ from __future__ import annotations
 
 import asyncio
 import os
+import pickle
 import shutil
 import sys
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from httpbed.addons.calibration import link_certificate
 from httpbed.addons.cluster import attempt_archive
 from httpbed.addons.cluster.messages import BlockEnd, BlockRequest, PackedAttempt
-from httpbed.base import file_digest
 from httpbed.base.errors import ConfigError, HostError, Mistake
 from httpbed.campaign import capability, executor, parallelism
 from httpbed.campaign import run as campaign_run
+from httpbed.campaign.addition import additions
 from httpbed.campaign.admission import Admission
 from httpbed.campaign.executor import Work
 from httpbed.campaign.parallelism import Parallelism
@@ -39,8 +40,8 @@ from httpbed.store import campaign as campaigns
 from httpbed.store import layout, resume
 from httpbed.store.campaign import Campaign
 
-REQUEST = "request.json"
-LEAST_FREE_BYTES = 500_000_000
+REQUEST = "request.pickle"
+MIN_FREE_BYTES = 500_000_000
 """Free disk below which no block begins; ``httpbed doctor`` demands as much for the cache."""
 
 
@@ -51,7 +52,7 @@ def main() -> None:
     """
     threading.Thread(target=_end_with_the_worker, daemon=True).start()
     folder = Path(sys.argv[1])
-    request = BlockRequest.model_validate_json((folder / REQUEST).read_bytes())
+    request = pickle.loads((folder / REQUEST).read_bytes())  # noqa: S301 - the worker wrote it
     end = run(request, folder, slots=int(sys.argv[2]))
     sys.stdout.write(end.model_dump_json() + "\n")
     sys.stdout.flush()
@@ -72,13 +73,13 @@ def run(request: BlockRequest, folder: Path, slots: int) -> BlockEnd:
     except (ConfigError, HostError) as error:
         return BlockEnd(kind="refused", reason=_reason(error))
     try:
-        jobs = parallel(request.selection.jobs, slots)
+        jobs = parallel(request.settings.jobs, slots)
         campaign = _executed(ready, work, folder / "campaign", jobs)
-        found = [packed(campaign.directory, place, folder) for place in _places(campaign)]
+        attempts = packed(campaign.directory.resolve(), folder)
     except (ConfigError, HostError, OSError) as error:
         return BlockEnd(kind="failed", reason=_reason(error))
-    certificate = ready.manifest["link_certificate"]
-    return BlockEnd(kind="returned", attempts=found, certificate=certificate)
+    certificate = ready.manifest.get("link_certificate")
+    return BlockEnd(kind="returned", attempts=attempts, certificate=certificate)
 
 
 def prepared(request: BlockRequest) -> tuple[Prepared, list[Work]]:
@@ -88,26 +89,24 @@ def prepared(request: BlockRequest) -> tuple[Prepared, list[Work]]:
         ConfigError: This machine reads the experiment otherwise, or has other programs.
         HostError: This machine cannot run it.
     """
-    chosen = request.selection
-    catalog = catalogs.load(map(Path, chosen.recipe_folders)).with_programs(chosen.programs)
+    settings = request.settings
+    folders = map(Path, settings.sources["recipe_folders"])
+    catalog = catalogs.load(folders).with_programs(settings.sources["own_programs"])
     loaded = load(
         request.text,
         catalog,
-        Path(chosen.folder),
-        chosen.scale,
-        for_claims=chosen.for_claims,
-        replicates=chosen.replicates,
+        Path(request.folder),
+        request.scale,
+        for_claims=request.for_claims,
+        replicates=request.replicates,
         clock="real",  # whatever the file says: a cluster has no other
     )
     work = wanted(request, loaded)
-    capability.require(loaded, chosen.backend)
-    options = RunSettings(chosen.backend, chosen.command, frozenset(chosen.keep))
-    ready = campaign_run.prepare(loaded, catalog, options, say=_say)
+    for one in additions():
+        one.refuse(loaded, settings)
+    capability.require(loaded, settings.backend)
+    ready = campaign_run.prepare(loaded, catalog, settings, say=_say)
     require_same_programs(request.manifest, ready.manifest)
-    standing = link_certificate.standing(loaded, chosen.backend)
-    if chosen.strict:
-        link_certificate.require(standing)
-    ready.manifest["link_certificate"] = standing.as_json()
     return ready, work
 
 
@@ -120,11 +119,11 @@ def wanted(request: BlockRequest, loaded: LoadedExperiment) -> list[Work]:
         ConfigError: The design here lacks one.
     """
     design = {trial.id: trial for trial in loaded.trials}
-    if absent := [one.id for one in request.wanted if one.id not in design]:
+    if absent := [name for name, _ in request.wanted if name not in design]:
         reason = f"the experiment has no trial {absent[0]} here"
         remedy = "the files and pages that it names have to be the same on every machine"
         raise ConfigError([Mistake(f"block {request.block}", reason, remedy)])
-    return [(design[one.id], one.number) for one in request.wanted]
+    return [(design[name], number) for name, number in request.wanted]
 
 
 def require_same_programs(campaign: Mapping[str, Any], here: Mapping[str, Any]) -> None:
@@ -151,15 +150,15 @@ def require_disk(folder: Path) -> None:
         HostError: It has not; with the remedy.
     """
     free = shutil.disk_usage(folder).free
-    if free < LEAST_FREE_BYTES:
+    if free < MIN_FREE_BYTES:
         reason = f"{folder.parent} has {free / 1e9:.1f} GB of free disk"
-        least = f"{LEAST_FREE_BYTES / 1e9:.1f} GB"
-        raise HostError(reason, f"free some, {least} are needed; or set HTTPBED_CACHE")
+        needed = f"{MIN_FREE_BYTES / 1e9:.1f} GB"
+        raise HostError(reason, f"free some, {needed} are needed; or set HTTPBED_CACHE")
 
 
-def parallel(jobs: int | None, slots: int) -> Parallelism:
-    """Return how many trials run at a time; None: as many as a slot's share of the CPUs carries."""
-    return parallelism.adapted(processes=slots) if jobs is None else Parallelism(jobs)
+def parallel(jobs: Parallelism, slots: int) -> Parallelism:
+    """Return how many trials run at a time: an adapted number is of a slot's share of the CPUs."""
+    return parallelism.adapted(processes=slots) if jobs.adapts else jobs
 
 
 def _executed(ready: Prepared, work: list[Work], directory: Path, jobs: Parallelism) -> Campaign:
@@ -180,30 +179,32 @@ def _executed(ready: Prepared, work: list[Work], directory: Path, jobs: Parallel
         return campaign
 
 
-def _places(campaign: Campaign) -> list[str]:
-    return list(layout.attempts(campaign.directory.resolve()))
+def packed(directory: Path, folder: Path) -> list[PackedAttempt]:
+    """Write the archives of a block's attempts beside its campaign, as far as they may travel."""
+    attempts, left = list[PackedAttempt](), attempt_archive.MAX_BYTES
+    for place in layout.attempts(directory):
+        trial, number = place.split("/")[-2:]
+        length = attempt_archive.content_bytes(directory / place)
+        one = PackedAttempt(trial=trial, number=int(number), bytes=length, travels=length <= left)
+        if one.travels:
+            left -= length
+            with (folder / file_name(one)).open("xb") as target:
+                attempt_archive.pack(directory / place, target)
+        attempts.append(one)
+    return attempts
 
 
-def packed(directory: Path, place: str, folder: Path) -> PackedAttempt:
-    """Write the archive of an attempt beside the campaign, unless it is too large to travel."""
-    trial, number = place.split("/")[-2:]
-    content = attempt_archive.content_bytes(directory / place)
-    if attempt_archive.too_large(content):
-        return PackedAttempt(trial=trial, number=int(number), bytes=content, sha256="")
-    archive = folder / file_name(trial, int(number))
-    with archive.open("xb") as target:
-        attempt_archive.pack(directory / place, target)
-    return PackedAttempt(
-        trial=trial,
-        number=int(number),
-        bytes=archive.stat().st_size,
-        sha256=file_digest.sha256(archive),
-    )
-
-
-def file_name(trial: str, number: int) -> str:
+def file_name(packed: PackedAttempt) -> str:
     """Return the name of an attempt's archive in the block's folder."""
-    return f"{trial}-{number}.tar"
+    return f"{packed.trial}-{packed.number}.tar"
+
+
+def for_workers(settings: RunSettings) -> RunSettings:
+    """Return the settings of a campaign as the machines of its cluster use them."""
+    sources = dict(settings.sources)
+    sources["recipe_folders"] = [str(Path(one).absolute()) for one in sources["recipe_folders"]]
+    added = {name: settings.added.get(name, False) for name in ("strict",)}
+    return replace(settings, sources=sources, added=added)
 
 
 def _say(line: str) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import uuid
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from httpbed.addons.cluster import cluster_option
@@ -57,29 +57,47 @@ class ClusterAddition(CampaignAddition):
             del manifest["host"]
 
 
-def finish(run: OpenRun, loaded: LoadedExperiment, settings: RunSettings, tell: Tell) -> None:
-    """Run the pending trials of an open campaign on the workers of a scheduler."""
-    from httpbed.addons.cluster import execution
-    from httpbed.addons.cluster.messages import RunSelection
+COMPARED = ("programs", "recipes", "sites", "link", "kept")
+"""What of the campaign's manifest has to be the same on the machine of a worker."""
 
-    added, sources = settings.added, settings.sources
+
+def finish(run: OpenRun, loaded: LoadedExperiment, settings: RunSettings, tell: Tell) -> None:
+    """Run the pending trials of an open campaign on the workers of a scheduler.
+
+    Raises:
+        HostError: No scheduler is there, or no worker for too long.
+        KeyboardInterrupt: The user interrupted the run.
+    """
+    from httpbed.addons.cluster import block_process, messages
+    from httpbed.addons.cluster.dispatch import DaskCluster, Dispatch
+    from httpbed.addons.cluster.returned_blocks import ReturnedBlocks
+
+    added, topic = settings.added, f"httpbed-{uuid.uuid4().hex}"
     scheduler = cluster_option.scheduler(
         added["cluster"], added["certificates"], added["without_tls"]
     )
-    selection = RunSelection(
+    manifest = run.content.manifest
+    order = messages.BlockRequest(
+        key="",
+        topic=topic,
+        code=messages.own_code(),
+        block=0,
+        text=run.content.experiment_text,
         folder=str(loaded.folder.absolute()),
         scale=loaded.scale,
         for_claims=loaded.for_claims is not None,
         replicates=loaded.replicates,
-        recipe_folders=[str(Path(one).absolute()) for one in sources["recipe_folders"]],
-        programs=sources["own_programs"],
-        keep=sorted(settings.keep),
-        backend=settings.backend,
-        strict=added.get("strict", False),
-        jobs=None if settings.jobs.adapts else settings.jobs.most,
-        command=settings.command,
+        settings=block_process.for_workers(settings),
+        manifest={name: manifest[name] for name in COMPARED if name in manifest},
     )
-    run.finish_by(lambda: execution.execute(run, scheduler, selection, tell=tell))
+
+    async def execute() -> None:
+        async with DaskCluster(scheduler, topic) as cluster:
+            returned = ReturnedBlocks(run.campaign)
+            dispatch = Dispatch(cluster, order, returned, tell, run.say, run.stopping)
+            await dispatch.run(list(run.blocks()))
+
+    run.finish_by(execute)
 
 
 ADDITION = ClusterAddition()

@@ -1,115 +1,171 @@
-"""Gives the blocks of a campaign to workers, and takes back what they return.
+"""Gives the blocks of a campaign to a scheduler of Dask, and takes back what its workers return.
 
-A block goes to a worker with a free slot, and stays there: its comparisons are within one machine.
-If the worker is lost, every attempt of the block that it had is an invalid one, and the block runs
-again on another worker, up to :data:`MOST_LOSSES` times more. A worker that refuses a block gets no
-further one; that costs no attempt. While no worker can run a block, the campaign waits.
+A block is one task: plan in, archives out. Dask chooses the worker and moves the bytes. Three
+things are the campaign's own, because Dask's way would cost evidence (decision 0044):
 
-With a range of replicates, the treatments are judged by the blocks that have ended whenever one
-has, in a thread: reading and judging would stall the connection. A free slot does not wait for the
-blocks under way, so a treatment may get as many blocks more than it needs as there are other slots.
+- At most as many blocks are submitted as there are slots. So whether a treatment needs a further
+  block is decided when one is free, and after an interrupt no block begins.
+- Dask runs a task again whose worker is gone. The campaign hears that a block begins for a second
+  time, and takes the task back: every attempt that the worker had is an invalid one, and the block
+  is submitted again with the next numbers, up to :data:`MAX_LOSSES` times more.
+- A worker that refuses a block, or returns another one, gets no further block.
+
+With a range of replicates, the treatments are judged by the blocks that have ended, in a thread:
+reading and judging would stall the connection.
 """
 
 from __future__ import annotations
 
 import asyncio
-import tempfile
 import time
 import uuid
-from collections import Counter
-from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, BinaryIO, Protocol
+from typing import Any, Protocol, Self
 
-from httpbed.addons.cluster import attempt_archive
-from httpbed.addons.cluster import workers as fitness
-from httpbed.addons.cluster.block_queue import BlockQueue, PendingBlock
-from httpbed.addons.cluster.messages import (
-    BlockEnd,
-    BlockRequest,
-    CodeIdentity,
-    PackedAttempt,
-    RunSelection,
-    WantedTrial,
-)
-from httpbed.addons.cluster.returned_blocks import ReturnedAttempt, ReturnedBlocks, mismatch
-from httpbed.addons.cluster.workers import ConnectedWorker, LostError, UselessError
+from distributed import Client, Future
+from distributed.client import FutureCancelledError
+from distributed.scheduler import KilledWorker
+
+from httpbed.addons.cluster import worker
+from httpbed.addons.cluster.attempt_archive import UselessError
+from httpbed.addons.cluster.certificates import START, Scheduler
+from httpbed.addons.cluster.messages import RESOURCE, BlockEnd, BlockRequest, WorkerFacts
+from httpbed.addons.cluster.returned_blocks import ReturnedBlocks
 from httpbed.base import units
 from httpbed.base.errors import HostError
+from httpbed.campaign.addition import Say, Tell
 from httpbed.campaign.executor import Work
 from httpbed.campaign.interruption import Interruption
 from httpbed.campaign.progress import AttemptProgress
 from httpbed.campaign.stopping import Stopping
-from httpbed.experiment.trial import Attempt, Trial
+from httpbed.experiment.trial import Attempt
 from httpbed.store.machine_log import LOST, RETURNED
-from httpbed.trial.verdict import AttemptId
 
-MOST_LOSSES = 3
+MAX_LOSSES = 3
 """How often a block runs again in one run after its worker was lost."""
 PATIENCE_S = 600.0
-"""How long a campaign waits for a worker that can run a block, or for a scheduler that vanished."""
+"""How long a campaign waits for a worker that can run a block."""
+CONNECT_S = 10.0
+"""How long the scheduler may take to answer."""
+MAX_CLOCK_OFFSET_S = 5.0
+"""Between the clocks of a worker and of the campaign: attempts are ordered by the time at which
+they started, and a TLS certificate is valid from the time at which it was made."""
 
-Say = Callable[[str], None]
-Tell = Callable[[AttemptProgress], None]
+Begins = Callable[[str, WorkerFacts], None]
+"""Called with a task's key and its worker's facts whenever the task begins."""
 
 
 class Cluster(Protocol):
     """Workers behind a scheduler."""
 
-    async def connect(self) -> None:
-        """Connect, or connect again; raises HostError if the scheduler does not answer."""
+    async def slots(self) -> Mapping[str, int]:
+        """Return how many blocks each worker runs at a time, by its name."""
 
-    async def look(self) -> list[ConnectedWorker]:
-        """Return the workers that are connected now; raises LostError without a scheduler."""
+    async def run(
+        self, request: BlockRequest, on: Collection[str], *, or_others: bool
+    ) -> tuple[BlockEnd, Sequence[bytes]]:
+        """Run a block on one of some workers, ``or_others`` if they are not free."""
 
-    async def run(self, request: BlockRequest, worker: ConnectedWorker) -> BlockEnd:
-        """Run a block and wait for its end; raises LostError if the worker is gone."""
-
-    async def fetch(
-        self, request: BlockRequest, worker: ConnectedWorker, packed: PackedAttempt, to: BinaryIO
-    ) -> None:
-        """Fetch an archive; raises LostError and UselessError."""
-
-    async def forget(self, request: BlockRequest, worker: ConnectedWorker) -> None:
-        """Let the worker remove what the block left."""
+    def listen(self, begins: Begins) -> None:
+        """Tell from now on which blocks begin."""
 
 
-@dataclass(frozen=True)
-class Order:
-    """What all requests of a run have in common."""
+class DaskCluster:
+    """Workers behind a scheduler of Dask, which an asynchronous context connects."""
 
-    text: str
-    selection: RunSelection
-    manifest: dict[str, Any]
-    code: CodeIdentity
+    def __init__(self, scheduler: Scheduler, topic: str) -> None:
+        self._scheduler, self._topic = scheduler, topic
+        self._client: Client
 
-    def request(self, work: Sequence[Work], registration: str) -> BlockRequest:
-        """Return the request for a block."""
-        return BlockRequest(
-            key=f"httpbed-{uuid.uuid4().hex}",
-            registration=registration,
-            block=work[0][0].block,
-            text=self.text,
-            selection=self.selection,
-            wanted=[WantedTrial(id=trial.id, number=number) for trial, number in work],
-            manifest=self.manifest,
+    async def __aenter__(self) -> Self:
+        worker.configure_dask(self._scheduler)
+        self._client = Client(self._scheduler.address, asynchronous=True, timeout=CONNECT_S)
+        try:
+            await self._client
+        except (OSError, TimeoutError, ValueError) as error:
+            await self.__aexit__()
+            reason = f"no scheduler answers at {self._scheduler.address}: {_first_line(error)}"
+            raise HostError(reason, START) from None
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        with suppress(OSError, TimeoutError):
+            await self._client.close(timeout=CONNECT_S)
+
+    def listen(self, begins: Begins) -> None:
+        """Subscribe to what workers tell of beginnings."""
+
+        def note(event: tuple[float, tuple[str, str]]) -> None:
+            key, facts = event[1]
+            begins(key, WorkerFacts.model_validate_json(facts))
+
+        self._client.subscribe_topic(self._topic, note)
+
+    async def slots(self) -> Mapping[str, int]:
+        """Return how many blocks each worker runs at a time, by its name."""
+        scheduler: Any = self._client.scheduler
+        try:
+            about = await asyncio.wait_for(scheduler.identity(n_workers=-1), CONNECT_S)
+        except (OSError, TimeoutError):
+            raise self._gone() from None
+        found = about["workers"].values()
+        return {str(one["name"]): int(one["resources"].get(RESOURCE, 0)) for one in found}
+
+    async def run(
+        self, request: BlockRequest, on: Collection[str], *, or_others: bool
+    ) -> tuple[BlockEnd, Sequence[bytes]]:
+        """Run a block, and wait for its end."""
+        task: Future[Any] = self._client.submit(
+            worker.run_block,
+            request,
+            key=request.key,
+            workers=sorted(on),
+            allow_other_workers=or_others,
+            resources={RESOURCE: 1},
+            pure=False,
         )
+        try:
+            end, archives = await task
+        except (FutureCancelledError, OSError, TimeoutError):
+            raise self._gone() from None
+        except KilledWorker as error:
+            name = str(error.last_worker.name)
+            return BlockEnd(kind="lost", reason=f"the worker {name} was lost", worker=name), ()
+        except Exception as error:  # noqa: BLE001 - what Dask could not do on that worker
+            return BlockEnd(kind="failed", reason=f"{type(error).__name__}: {error}"), ()
+        finally:
+            with suppress(Exception):  # of a scheduler that is gone
+                await task.cancel()
+        return BlockEnd.model_validate_json(end), archives
+
+    def _gone(self) -> HostError:
+        reason = f"the scheduler at {self._scheduler.address} is gone, with the blocks under way"
+        return HostError(reason, "start it again; the same command resumes")
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 @dataclass(frozen=True)
-class GivenBlock:
-    """A block that a worker runs."""
+class PendingBlock:
+    """Pending trials of a block."""
 
-    block: PendingBlock
-    worker: ConnectedWorker
-    request: BlockRequest
-    started: datetime
+    work: Sequence[Work]
+    losses: int = 0
+    """How often it was lost in this run."""
 
-    def attempt(self, trial: str, number: int) -> AttemptId:
-        """Return an attempt at one of its trials."""
-        (wanted,) = (one for one, _ in self.block.work if one.id == trial)
-        return AttemptId(wanted, number, self.started)
+    @property
+    def number(self) -> int:
+        """The block's number."""
+        return self.work[0][0].block
+
+    def again(self) -> PendingBlock:
+        """Return the block after it was lost: with the numbers of its next attempts."""
+        return PendingBlock([(trial, number + 1) for trial, number in self.work], self.losses + 1)
 
 
 @dataclass
@@ -117,7 +173,8 @@ class Dispatch:
     """One run of a campaign's blocks on a cluster."""
 
     cluster: Cluster
-    order: Order
+    order: BlockRequest
+    """What all requests of a run have in common."""
     returned: ReturnedBlocks
     tell: Tell
     say: Say
@@ -126,58 +183,78 @@ class Dispatch:
     look_s: float = 1.0
     """Time between two looks at the workers."""
     patience_s: float = PATIENCE_S
-    _queue: BlockQueue = field(init=False)
-    _running: dict[asyncio.Task[None], ConnectedWorker] = field(default_factory=dict)
-    _present: Collection[str] = ()
-    """Names of the workers that may get blocks."""
+    _pending: list[PendingBlock] = field(default_factory=list)
+    _machines: dict[int, str] = field(default_factory=dict)
+    """The machine on which each block began, in this run or in an earlier one."""
+    _running: set[asyncio.Task[None]] = field(default_factory=set)
+    _begun: dict[str, WorkerFacts] = field(default_factory=dict)
+    """The worker on which each task began, by the task's key."""
+    _again: dict[str, asyncio.Event] = field(default_factory=dict)
+    """Set when a task begins for a second time."""
+    _numbers: dict[str, int] = field(default_factory=dict)
+    """The block of each task."""
     _excluded: dict[str, str] = field(default_factory=dict)
-    """Why workers get no blocks, by their registration."""
-    _idle_since_s: float | None = None
-    """Since when nothing runs although blocks are left."""
+    """Why workers get no blocks, by their names."""
     _is_judged: bool = True
     """Whether the treatments have been judged since the last block ended."""
-    _interrupted: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set by the user's first interrupt."""
+    _is_interrupted: bool = False
 
-    async def run(self, blocks: Iterable[Sequence[Work]]) -> None:
+    async def run(self, blocks: Sequence[Sequence[Work]]) -> None:
         """Run blocks on the cluster's workers, and commit every attempt.
 
         After the user's first interrupt no block begins; those under way are finished.
 
         Raises:
-            HostError: No scheduler or no worker is there for too long.
+            HostError: No scheduler is there, or no worker for too long.
             KeyboardInterrupt: The user interrupted the run, and the blocks under way have ended.
         """
-        await self.cluster.connect()
-        began_on = await asyncio.to_thread(self.returned.began_on)
-        self._queue = BlockQueue(map(PendingBlock, blocks), began_on, self._needs)
+        self._pending = [PendingBlock(one) for one in blocks]
+        self._machines = await asyncio.to_thread(self.returned.began_on)
+        self.cluster.listen(self._begins)
         try:
             with Interruption(self._interrupt).handled():
                 await self._all()
         finally:
-            await _cancelled(self._running)
-        if self._interrupted.is_set():
+            for task in self._running:
+                task.cancel()
+            await asyncio.gather(*self._running, return_exceptions=True)
+        if self._is_interrupted:
             raise KeyboardInterrupt
 
-    def _needs(self, trial: Trial) -> bool:
-        return self.stopping is None or self.stopping.needs(trial)
-
     def _interrupt(self) -> None:
-        self._interrupted.set()
+        self._is_interrupted = True
         self.say(finishing(len(self._running)))
 
+    def _begins(self, key: str, facts: WorkerFacts) -> None:
+        """Note where a task begins; for the second time, it was lost where it began before."""
+        if key not in self._again:
+            return
+        if key in self._begun:
+            self._again[key].set()
+            return
+        self._begun[key] = facts
+        self._machines[self._numbers[key]] = facts.name
+        self.say(f"block {self._numbers[key]} begins on {facts.name}")
+
     async def _all(self) -> None:
+        idle_since_s = time.monotonic()
         while True:
-            free = await self._free_slots()
+            slots = await self.cluster.slots()
+            fit = {name: free for name, free in slots.items() if name not in self._excluded}
             await self._judge()
-            for worker in () if self._interrupted.is_set() else free:
-                block = self._queue.take(worker.name, self._present)
-                if block:
-                    self._begin(block, worker)
-            if not self._running:
-                if self._interrupted.is_set() or self._queue.is_empty():
-                    return
-                self._require_patience()
+            while not self._is_interrupted and len(self._running) < sum(fit.values()):
+                block = self._take()
+                if block is None:
+                    break
+                task = asyncio.ensure_future(self._run_block(block, fit))
+                self._running.add(task)
+            is_over = self._is_interrupted or not any(map(self._needed, self._pending))
+            if is_over and not self._running:
+                return
+            if any(fit.values()):
+                idle_since_s = time.monotonic()
+            elif time.monotonic() - idle_since_s > self.patience_s:
+                raise self._none_is_fit()
             await self._wait()
 
     async def _judge(self) -> None:
@@ -186,48 +263,22 @@ class Dispatch:
             self._is_judged = True
             await asyncio.to_thread(self.stopping.look)
 
-    async def _free_slots(self) -> list[ConnectedWorker]:
-        """Return the worker of each free slot, the first slots of all workers first."""
-        fit = [worker for worker in await self._look() if self._is_fit(worker)]
-        self._present = {worker.name for worker in fit}
-        used = Counter(one.address for one in self._running.values())
-        free = [
-            (slot, worker) for worker in fit for slot in range(used[worker.address], worker.slots)
-        ]
-        return [worker for _, worker in sorted(free, key=lambda one: one[0])]
+    def _needed(self, block: PendingBlock) -> list[Work]:
+        """Return the trials that are needed, among them all that have an invalid attempt.
 
-    async def _look(self) -> list[ConnectedWorker]:
-        """Return the connected workers, after the scheduler has come back if it is gone.
-
-        After an interrupt the scheduler is not waited for: blocks under way are lost with it.
+        The others stay pending: blocks under way may widen the interval of a settled treatment.
         """
-        while True:
-            try:
-                return await self.cluster.look()
-            except LostError as error:
-                if self._interrupted.is_set():
-                    return []
-                await self._reconnect(str(error))
+        rule = self.stopping
+        return [one for one in block.work if rule is None or one[1] > 1 or rule.needs(one[0])]
 
-    def _is_fit(self, worker: ConnectedWorker) -> bool:
-        """Whether a worker may get blocks; say once why not."""
-        if worker.registration in self._excluded or worker.may_answer:
-            return False
-        if reason := fitness.unfit(worker, self.order.code):
-            self._exclude(worker, reason)
-        return not reason
-
-    def _exclude(self, worker: ConnectedWorker, reason: str) -> None:
-        self._excluded[worker.registration] = f"{worker.name} {reason}"
-        self.say(f"worker {worker.name} gets no blocks: it {reason}")
-
-    def _begin(self, block: PendingBlock, worker: ConnectedWorker) -> None:
-        self._idle_since_s = None
-        trials = f"{len(block.work)} trial{'s' * (len(block.work) != 1)}"
-        self.say(f"block {block.number} ({trials}) begins on {worker.name}")
-        request = self.order.request(block.work, worker.registration)
-        given = GivenBlock(block, worker, request, datetime.now(UTC))
-        self._running[asyncio.ensure_future(self._run_block(given))] = worker
+    def _take(self) -> PendingBlock | None:
+        """Return the needed trials of the next block; None without any."""
+        for place, block in enumerate(self._pending):
+            if needed := self._needed(block):
+                rest = [one for one in block.work if one not in needed]
+                self._pending[place : place + 1] = [PendingBlock(rest)] * bool(rest)
+                return PendingBlock(needed, block.losses)
+        return None
 
     async def _wait(self) -> None:
         """Wait for the end of a block, or for the time of the next look; raise its failure."""
@@ -237,117 +288,83 @@ class Dispatch:
         done, _ = await asyncio.wait(
             self._running, timeout=self.look_s, return_when=asyncio.FIRST_COMPLETED
         )
+        self._running -= done
         for task in done:
-            del self._running[task]
             task.result()
 
-    def _require_patience(self) -> None:
-        """Raise HostError if blocks have waited too long for a worker that can run them."""
-        if self._idle_since_s is None:
-            self._idle_since_s = time.monotonic()
-            limit = units.format_long_duration(self.patience_s)
-            self.say(f"no worker is there to run a block: waiting for one, at most {limit}")
-        if time.monotonic() - self._idle_since_s > self.patience_s:
-            why = "; ".join(dict.fromkeys(self._excluded.values())) or "none is connected"
-            remedy = "start httpbed worker on a machine; the same command goes on"
-            raise HostError(f"no worker can run a block: {why}", remedy)
+    def _none_is_fit(self) -> HostError:
+        """Return that blocks have waited too long for a worker that can run them."""
+        waited = units.format_long_duration(self.patience_s)
+        why = "; ".join(self._excluded.values()) or f"none was connected for {waited}"
+        remedy = "start httpbed worker on a machine; the same command goes on"
+        return HostError(f"no worker can run a block: {why}", remedy)
 
-    async def _reconnect(self, reason: str) -> None:
-        """Wait for a scheduler that vanished; blocks under way find out that they are lost.
-
-        The user's interrupt ends the wait.
-        """
-        limit = units.format_long_duration(self.patience_s)
-        self.say(f"{reason}; waiting for it, at most {limit}")
-        end_s = time.monotonic() + self.patience_s
-        while not self._interrupted.is_set():
+    async def _run_block(self, block: PendingBlock, fit: Mapping[str, int]) -> None:
+        key, started, sent_s = f"httpbed-{uuid.uuid4().hex}", datetime.now(UTC), time.time()
+        self._again[key], self._numbers[key] = asyncio.Event(), block.number
+        wanted = tuple((trial.id, number) for trial, number in block.work)
+        request = replace(self.order, key=key, block=block.number, wanted=wanted)
+        began_on = self._machines.get(block.number)
+        on = {began_on} if began_on and began_on in fit and not self._excluded else set(fit)
+        end, archives = await self._ended(request, on, or_others=not self._excluded)
+        if end.kind == "refused":
+            self._exclude(end.worker, f"refused block {block.number}: {end.reason}")
+            self._pending.insert(0, block)
+            return
+        reason = end.reason if end.kind == "lost" else clock_offset(sent_s, end, time.time())
+        attempts: Sequence[Attempt] = ()
+        if not reason:
             try:
-                is_back = await self._unless_interrupted(self.cluster.connect())
-            except HostError:
-                if time.monotonic() > end_s:
-                    raise
-                await self._unless_interrupted(asyncio.sleep(self.look_s))
-            else:
-                if is_back:
-                    self.say("the scheduler is back")
-                return
-
-    async def _unless_interrupted(self, action: Coroutine[Any, Any, None]) -> bool:
-        """Wait for an action, or break it off at the user's interrupt; return whether it ended."""
-        acting = asyncio.ensure_future(action)
-        interrupt = asyncio.ensure_future(self._interrupted.wait())
-        try:
-            await asyncio.wait({acting, interrupt}, return_when=asyncio.FIRST_COMPLETED)
-            if acting.done():
-                acting.result()
-            return acting.done()
-        finally:
-            acting.cancel()
-            interrupt.cancel()
-            # A connection that is broken off may fail; the event loop would print its traceback.
-            await asyncio.gather(acting, interrupt, return_exceptions=True)
-
-    async def _run_block(self, given: GivenBlock) -> None:
-        block, worker, request = given.block, given.worker, given.request
-        try:
-            end = await self.cluster.run(request, worker)
-            if end.kind == "refused":
-                self._exclude(worker, f"refused block {block.number}: {end.reason}")
-                self._queue.put_back(block)
-                return
-            fetched = await self._fetched(given, end)
-        except LostError as error:
-            await self._lose(given, str(error))
+                attempts = await asyncio.to_thread(
+                    self.returned.take, block.work, started, end, archives
+                )
+            except UselessError as error:
+                reason = str(error)
+        if reason:
+            if end.kind != "lost":
+                self._exclude(end.worker, f"failed in block {block.number}: {reason}")
+            await self._lose(block, started, end, reason)
             return
-        except UselessError as error:
-            self._exclude(worker, f"failed in block {block.number}: {error}")
-            await self._lose(given, f"worker {worker.name} failed: {error}")
-            return
-        finally:
-            await self.cluster.forget(request, worker)
-        attempts = await asyncio.to_thread(self.returned.commit, fetched)
-        await asyncio.to_thread(self.returned.note, worker, block.number, RETURNED, end)
+        await asyncio.to_thread(self.returned.note, block.number, RETURNED, end)
         self._is_judged = False
         self._report(attempts, goes_on=False)
 
-    async def _fetched(self, given: GivenBlock, end: BlockEnd) -> list[ReturnedAttempt]:
-        """Fetch and unpack all attempts of a block, or none.
-
-        Raises:
-            LostError: The worker is gone.
-            UselessError: The block failed, or an attempt is missing or damaged.
-        """
-        reason = mismatch(given.block.work, end.attempts)
-        if end.kind == "failed" or reason:
-            raise UselessError(end.reason or reason)
-        fetched = list[ReturnedAttempt]()
+    async def _ended(
+        self, request: BlockRequest, on: Collection[str], *, or_others: bool
+    ) -> tuple[BlockEnd, Sequence[bytes]]:
+        """Return how a block ended: it is lost if it begins for a second time."""
+        running = asyncio.ensure_future(self.cluster.run(request, on, or_others=or_others))
+        again = asyncio.ensure_future(self._again[request.key].wait())
         try:
-            for packed in sorted(end.attempts, key=lambda one: one.number):
-                fetched.append(await self._fetched_attempt(given, packed))
-        except BaseException:
-            self.returned.discard(fetched)
-            raise
-        return fetched
+            await asyncio.wait({running, again}, return_when=asyncio.FIRST_COMPLETED)
+            if running.done():
+                return running.result()
+            first = self._begun[request.key]
+            reason = f"the worker {first.name} was lost"
+            about = {"worker": first.name, "host": first.host, "code": first.code}
+            return BlockEnd(kind="lost", reason=reason).model_copy(update=about), ()
+        finally:
+            running.cancel()
+            again.cancel()
+            await asyncio.gather(running, again, return_exceptions=True)
+            del self._again[request.key]
 
-    async def _fetched_attempt(self, given: GivenBlock, packed: PackedAttempt) -> ReturnedAttempt:
-        """Fetch and unpack an attempt; an attempt that is too large to travel is invalid."""
-        this, name = given.attempt(packed.trial, packed.number), given.worker.name
-        if reason := attempt_archive.too_large(packed.bytes):
-            return await asyncio.to_thread(self.returned.invalid, this, reason, name)
-        with tempfile.TemporaryFile() as archive:
-            await self.cluster.fetch(given.request, given.worker, packed, archive)
-            return await asyncio.to_thread(self.returned.unpack, this, archive, name)
+    def _exclude(self, name: str, reason: str) -> None:
+        if name and name not in self._excluded:
+            self._excluded[name] = f"{name} {reason}"
+            self.say(f"worker {name} gets no blocks: it {reason}")
 
-    async def _lose(self, given: GivenBlock, reason: str) -> None:
+    async def _lose(
+        self, block: PendingBlock, started: datetime, end: BlockEnd, reason: str
+    ) -> None:
         """Commit invalid attempts for a lost block, and let it run again unless it was enough."""
-        block, name = given.block, given.worker.name
         text = f"block {block.number} was lost: {reason}"
-        attempts = [given.attempt(trial.id, number) for trial, number in block.work]
-        lost = await asyncio.to_thread(self.returned.lose, attempts, text, name)
-        await asyncio.to_thread(self.returned.note, given.worker, block.number, LOST, None)
-        goes_on = block.losses < MOST_LOSSES
+        lost = await asyncio.to_thread(self.returned.lose, block.work, started, text, end.worker)
+        await asyncio.to_thread(self.returned.note, block.number, LOST, end)
+        self._machines.pop(block.number, None)
+        goes_on = block.losses < MAX_LOSSES
         if goes_on:
-            self._queue.put_back(block.again())
+            self._pending.insert(0, block.again())
         self._report(lost, goes_on=goes_on)
 
     def _report(self, attempts: Sequence[Attempt], *, goes_on: bool) -> None:
@@ -356,16 +373,18 @@ class Dispatch:
             self.tell(AttemptProgress(attempt, goes_on or attempt.number < last[attempt.id]))
 
 
+def clock_offset(sent_s: float, end: BlockEnd, received_s: float) -> str:
+    """Return that a worker's clock is wrong; empty if its times lie between ours."""
+    behind_s, ahead_s = sent_s - end.begun_s, end.ended_s - received_s
+    offset_s, way = max((behind_s, "behind"), (ahead_s, "ahead of"))
+    if not end.ended_s or offset_s <= MAX_CLOCK_OFFSET_S:
+        return ""
+    return f"its clock is {offset_s:.0f} s {way} the campaign's; set it, such as by NTP"
+
+
 def finishing(under_way: int) -> str:
     """Write what follows a first Ctrl-C."""
     if not under_way:
         return "interrupted: no block is under way"
     blocks, them = ("1 block", "it") if under_way == 1 else (f"{under_way} blocks", "them")
     return f"interrupted: finishing {blocks} under way; Ctrl-C again breaks {them} off"
-
-
-async def _cancelled(running: dict[asyncio.Task[None], ConnectedWorker]) -> None:
-    """Break blocks off, and wait until their tasks have ended."""
-    for task in running:
-        task.cancel()
-    await asyncio.gather(*running, return_exceptions=True)

@@ -1,8 +1,10 @@
-"""What a campaign and its workers exchange, as JSON: requests, ends of blocks, facts of workers."""
+"""What a campaign and its workers exchange: a request for a block, and how the block ended."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib import metadata, resources
 from pathlib import Path
 from typing import Any, Literal
@@ -10,14 +12,12 @@ from typing import Any, Literal
 from pydantic import Field
 
 from httpbed.base.value import Value
-from httpbed.bed.machine.backend import Backend
+from httpbed.campaign.settings import RunSettings
 from httpbed.experiment.factorial import ScaleName
 from httpbed.experiment.machine import MachineFacts
 
 RESOURCE = "measurement"
 """Dask's abstract resource: a worker has one for each block that it runs at a time."""
-KEY = r"httpbed-[0-9a-f]{32}"
-"""Names of tasks, which name folders of the worker, too."""
 _CODE = (".py", ".toml")
 
 
@@ -42,89 +42,67 @@ def own_code() -> CodeIdentity:
     return CodeIdentity(version=metadata.version("httpbed"), sha256=digest.hexdigest())
 
 
-class CertificateFacts(Value):
-    """The link certificate of a worker's machine."""
-
-    date: str
-    passed: bool
-
-
 class WorkerFacts(Value):
-    """What a worker says about itself when it registers."""
+    """What a worker says about itself when it is connected."""
 
     name: str
-    registration: str
-    """Differs each time that it registers, so that a worker which comes back is another one."""
     slots: int
     """Blocks that it runs at a time."""
     code: CodeIdentity
     host: MachineFacts
-    certificate: CertificateFacts | None
-    """None: the machine is not calibrated."""
-    unable: str = ""
-    """Why the machine cannot run trials, with the remedy; empty if it can."""
 
 
-class WantedTrial(Value):
-    """A trial of the block, and the number of its next attempt."""
-
-    id: str
-    number: int = Field(ge=1)
-
-
-class RunSelection(Value):
-    """The options of ``httpbed run`` that select the design and what it runs on."""
-
-    folder: str
-    """Where the experiment's file is: names in it are relative to this folder."""
-    scale: ScaleName | None = None
-    for_claims: bool = False
-    replicates: int | None = None
-    recipe_folders: list[str] = Field(default_factory=list)
-    programs: dict[str, str] = Field(default_factory=dict)
-    """The values of ``--program``."""
-    keep: list[str] = Field(default_factory=list)
-    backend: Backend = "af_packet"
-    strict: bool = False
-    """Whether the machine's certificate has to cover the links."""
-    jobs: int | None = None
-    """Trials of a block side by side; None: as many as the machine carries."""
-    command: str = ""
-
-
-class BlockRequest(Value):
+@dataclass(frozen=True)
+class BlockRequest:
     """A block for a worker: what it runs, and what it has to run it with."""
 
-    key: str = Field(pattern=f"^{KEY}$")
-    registration: str
-    """Of the worker that is meant."""
+    key: str
+    """Of Dask's task; it names a folder of the worker, too."""
+    topic: str
+    """Where the worker tells the campaign that the block begins."""
+    code: CodeIdentity
+    """The campaign's own, which the worker has to have."""
     block: int
     text: str
     """The experiment file."""
-    selection: RunSelection
-    wanted: list[WantedTrial]
-    """In their order."""
-    manifest: dict[str, Any]
-    """The campaign's own: the worker has to have the same programs, recipes, sites and links."""
+    folder: str
+    """Where that file is: names in it are relative to this folder."""
+    scale: ScaleName | None
+    for_claims: bool
+    replicates: int | None
+    settings: RunSettings
+    manifest: Mapping[str, Any]
+    """The campaign's: the worker has to have the same programs, recipes, sites and links."""
+    wanted: tuple[tuple[str, int], ...] = ()
+    """The trials of the block, each with the number of its next attempt, in their order."""
 
 
 class PackedAttempt(Value):
-    """An attempt that waits on the worker, as an archive."""
+    """An attempt that a block returns as an archive."""
 
     trial: str
     number: int
     bytes: int = Field(ge=0)
-    """Of the archive; of the attempt's files, if they are too large to travel."""
-    sha256: str
-    """Of the archive; empty without one."""
+    """Of its files."""
+    travels: bool
+    """Whether its archive comes with the block: it may be too large."""
 
 
 class BlockEnd(Value):
-    """How a block ended on a worker that is still there."""
+    """How a block ended."""
 
-    kind: Literal["returned", "refused", "failed"]
-    """``refused``: no attempt began, because this machine cannot. ``failed``: one may have."""
+    kind: Literal["returned", "refused", "failed", "lost"]
+    """``refused``: no attempt began, because this machine cannot. ``failed``: one may have.
+    ``lost``: the worker is gone."""
     reason: str = ""
     attempts: list[PackedAttempt] = Field(default_factory=list)
     certificate: dict[str, Any] | None = None
     """How the machine's certificate relates to the experiment's links, as in a manifest."""
+    worker: str = ""
+    """Its name; empty if Dask did not run the block at all."""
+    host: MachineFacts | None = None
+    code: CodeIdentity | None = None
+    begun_s: float = 0.0
+    """By the worker's clock."""
+    ended_s: float = 0.0
+    """By the worker's clock."""

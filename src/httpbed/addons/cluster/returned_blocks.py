@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from httpbed.addons.cluster import attempt_archive
+from httpbed.addons.cluster.attempt_archive import UselessError
 from httpbed.addons.cluster.messages import BlockEnd, PackedAttempt
-from httpbed.addons.cluster.workers import ConnectedWorker, UselessError
 from httpbed.campaign.executor import MOST_RETRIES, Work
 from httpbed.experiment.trial import Attempt, Record, Trial
 from httpbed.store import attempts, finished, layout, machine_log
 from httpbed.store.campaign import Campaign
 from httpbed.store.damage import Damage
+from httpbed.store.machine_log import RETURNED
 from httpbed.trial import verdict
 from httpbed.trial.verdict import AttemptId
 
@@ -45,15 +47,38 @@ class ReturnedBlocks:
             block: machine for block, outcome, machine in rows if machine and outcome != "invalid"
         }
 
-    def unpack(self, this: AttemptId, archive: BinaryIO, machine: str) -> ReturnedAttempt:
-        """Unpack an attempt, and compare it with its digests.
+    def take(
+        self, work: Sequence[Work], started: datetime, end: BlockEnd, archives: Sequence[bytes]
+    ) -> list[Attempt]:
+        """Make the attempts of a block part of the campaign: all of them, or none.
 
         Raises:
-            UselessError: It is not as it was written, or another one.
+            UselessError: The block failed, or an attempt is missing or damaged.
         """
+        reason = mismatch(work, end.attempts)
+        if end.kind == "failed" or reason:
+            raise UselessError(end.reason or reason)
+        trials = {trial.id: trial for trial, _ in work}
+        came, returned = iter(archives), list[ReturnedAttempt]()
+        try:
+            for packed in end.attempts:
+                this = AttemptId(trials[packed.trial], packed.number, started)
+                if packed.travels:
+                    returned.append(self._unpacked(this, next(came, b""), end.worker))
+                else:
+                    reason = attempt_archive.too_large(packed.bytes)
+                    returned.append(self._invalid(this, reason, end.worker))
+        except BaseException:
+            for one in returned:
+                shutil.rmtree(one.folder)
+            raise
+        return self._committed(sorted(returned, key=lambda one: one.record.attempt.number))
+
+    def _unpacked(self, this: AttemptId, archive: bytes, machine: str) -> ReturnedAttempt:
+        """Unpack an attempt, and compare it with its digests."""
         folder = self._campaign.unfinished(this.trial, this.number)
         try:
-            attempt_archive.unpack(archive, folder)
+            attempt_archive.unpack(io.BytesIO(archive), folder)
             record = self._read(this.trial, this.number, folder)
         except BaseException:
             shutil.rmtree(folder)
@@ -73,36 +98,32 @@ class ReturnedBlocks:
             raise UselessError(f"{own}: {'; '.join(reasons)}")
         return found
 
-    def commit(self, returned: Sequence[ReturnedAttempt]) -> list[Attempt]:
-        """Make attempts part of the campaign."""
-        for one in returned:
-            self._campaign.commit(one.record, one.folder)
-        return [one.record.attempt for one in returned]
-
-    def discard(self, returned: Sequence[ReturnedAttempt]) -> None:
-        """Remove attempts of a block that did not come back whole."""
-        for one in returned:
-            shutil.rmtree(one.folder)
-
-    def invalid(self, this: AttemptId, reason: str, machine: str) -> ReturnedAttempt:
+    def _invalid(self, this: AttemptId, reason: str, machine: str) -> ReturnedAttempt:
         """Return an invalid attempt; the worker's own attempt did not come back."""
         folder = self._campaign.unfinished(this.trial, this.number)
         (folder / attempts.ARTIFACTS).mkdir()
         return ReturnedAttempt(_of(machine, verdict.broken_bed(this, reason)), folder)
 
-    def lose(self, lost: Sequence[AttemptId], reason: str, machine: str) -> list[Attempt]:
-        """Commit an invalid attempt at each trial of a block that was lost."""
-        return self.commit([self.invalid(this, reason, machine) for this in lost])
+    def _committed(self, returned: Sequence[ReturnedAttempt]) -> list[Attempt]:
+        for one in returned:
+            self._campaign.commit(one.record, one.folder)
+        return [one.record.attempt for one in returned]
 
-    def note(self, worker: ConnectedWorker, block: int, ending: str, end: BlockEnd | None) -> None:
+    def lose(
+        self, work: Sequence[Work], started: datetime, reason: str, machine: str
+    ) -> list[Attempt]:
+        """Commit an invalid attempt at each trial of a block that was lost."""
+        lost = [AttemptId(trial, number, started) for trial, number in work]
+        return self._committed([self._invalid(this, reason, machine) for this in lost])
+
+    def note(self, block: int, ending: str, end: BlockEnd) -> None:
         """Append how a block ended on a machine to the campaign's log of machines."""
-        facts = worker.facts
         about: dict[str, Any] = {"ended": datetime.now(UTC).isoformat(timespec="seconds")}
-        if facts:
-            about |= {"httpbed": facts.code.version, "host": facts.host.as_json()}
-        if end:
+        if end.host and end.code:
+            about |= {"httpbed": end.code.version, "host": end.host.as_json()}
+        if ending == RETURNED:
             about["link_certificate"] = end.certificate
-        machine_log.append(self._campaign.directory, worker.name, block, ending, about)
+        machine_log.append(self._campaign.directory, end.worker, block, ending, about)
 
 
 def _of(machine: str, record: Record) -> Record:

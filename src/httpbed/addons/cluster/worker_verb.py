@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import platform
+import shlex
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
+from httpbed.addons.cluster import certificates as members
 from httpbed.addons.cluster.certificates import default_folder
 from httpbed.addons.cluster.cluster_option import (
     ADDRESS,
@@ -17,10 +20,14 @@ from httpbed.addons.cluster.cluster_option import (
     without_tls_option,
 )
 from httpbed.base.errors import ConfigError, Mistake
+from httpbed.cli.echo import echo, say
 from httpbed.cli.options import WholeNumber
 from httpbed.cli.verb import verb
+from httpbed.programs.protocol import AUTHORITY
 
-MOST_SLOTS = 64
+MAX_SLOTS = 64
+QUIET = "--no-dashboard --dashboard-address 127.0.0.1:0"
+"""Of Dask's scheduler: its pages, which need no certificate, are for this machine only."""
 
 
 @verb("worker")
@@ -40,7 +47,7 @@ MOST_SLOTS = 64
 )
 @click.option(
     "--slots",
-    type=WholeNumber(1, MOST_SLOTS),
+    type=WholeNumber(1, MAX_SLOTS),
     default=1,
     show_default=True,
     help="Blocks at a time. The trials of a block run side by side anyway (httpbed run --jobs); use"
@@ -70,8 +77,8 @@ def command(
 
     Use it on each machine of a cluster. First make the cluster's certificates with --init, start
     the scheduler as that prints, and copy the folder to each machine. The worker tests what this
-    machine can do, registers with the scheduler, and works until Ctrl-C. If the scheduler vanishes,
-    the worker waits ten minutes for it.
+    machine can do, registers with the scheduler, and works until Ctrl-C, or
+    until the scheduler is gone.
 
     A user who has the cluster's key can run programs as you on every machine of the cluster.
     """
@@ -80,12 +87,33 @@ def command(
         reason = "is missing" if address is None else "is not for --init"
         raise ConfigError([Mistake(SchedulerAddress.name, reason, remedy)])
     require_dask()
-    from httpbed.addons.cluster import worker_body as body
-
     if address is None:
-        body.make_certificates((certificates or default_folder()).absolute())
+        _make_certificates((certificates or default_folder()).absolute())
         return
-    from httpbed.addons.cluster.worker_service import WorkerOptions
-
     there = scheduler(address, certificates, without_tls)
-    body.run(WorkerOptions(there, name, slots, host), as_json=as_json)
+    from httpbed.addons.cluster import worker
+    from httpbed.addons.cluster.messages import WorkerFacts
+
+    worker.require_able()
+
+    def connected(facts: WorkerFacts) -> None:
+        if as_json:
+            echo(facts.model_dump_json())
+        say(f"{facts.name} is connected to {there.address}; Ctrl-C ends it")
+
+    worker.serve(worker.WorkerOptions(there, name, slots, host), connected)
+
+
+def _make_certificates(folder: Path) -> None:
+    """Make the certificates of a cluster, and print how to use them."""
+    until = members.make(folder, datetime.now(UTC))
+    say(f"{folder} has the key of a new cluster, valid until {until:%d %B %Y}")
+    say("copy the folder to each machine of the cluster, readable by its user alone")
+    say("start the scheduler, here with an address of this machine:")
+    files = {
+        "ca-file": folder / AUTHORITY,
+        "cert": folder / members.CERTIFICATE,
+        "key": folder / members.KEY,
+    }
+    tls = " ".join(f"--tls-{name} {shlex.quote(str(path))}" for name, path in files.items())
+    echo(f"dask scheduler --host tls://10.0.0.1 {tls} {QUIET}")
