@@ -266,7 +266,7 @@ def test_a_worker_with_a_wrong_clock_gets_no_further_block(tmp_path: Path) -> No
     """Its block is lost: attempts are ordered by their times."""
     with running(tmp_path, alpha=[good]) as run:
         run.cluster.clock_offset_s = -60.0
-        with pytest.raises(HostError, match="clock is .* s behind the campaign's"):
+        with pytest.raises(HostError, match=r"clock is .* s behind the campaign's"):
             run.dispatch()
         assert run.outcomes() == {1: [(1, "invalid", "alpha")]}
 

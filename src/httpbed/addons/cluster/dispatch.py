@@ -321,9 +321,9 @@ class Dispatch:
             except UselessError as error:
                 reason = str(error)
         if reason:
+            await self._lose(block, started, end, reason)
             if end.kind != "lost":
                 self._exclude(end.worker, f"failed in block {block.number}: {reason}")
-            await self._lose(block, started, end, reason)
             return
         await asyncio.to_thread(self.returned.note, block.number, RETURNED, end)
         self._is_judged = False
