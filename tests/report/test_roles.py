@@ -62,11 +62,6 @@ def test_every_host_has_its_roles() -> None:
     }
 
 
-def test_clients_are_known() -> None:
-    """Competitors' too: the drawing begins with them."""
-    clients = [host.name for host in network.hosts(DOCUMENT) if host.is_client]
-    assert clients == ["client", "rival"]
-
 
 def test_the_workload_is_described_with_its_other_values_than_defaults() -> None:
     """One file over one connection needs no words."""

@@ -29,8 +29,6 @@ class Fact:
     text: str
     varied: bool
     """Whether a factor stands for it."""
-    short: str
-    """A shorter form of the text, for drawings."""
     absent: bool = False
     """Whether the direction lacks this impairment, which the text says."""
 
@@ -61,11 +59,6 @@ class HostFacts:
 
     name: str
     roles: tuple[HostedRole, ...]
-
-    @property
-    def is_client(self) -> bool:
-        """Whether a client runs on it."""
-        return any(role.kind == "client" for role in self.roles)
 
 
 def links(document: Document) -> tuple[LinkFacts, ...]:
@@ -235,7 +228,7 @@ def impairment_facts(document: Document, node: Document, *, known: bool) -> Iter
             yield _fact(document, impairment.field, impairment.text, value)
         elif known and impairment.absent:
             text = impairment.absent
-            yield Fact(impairment.field, text, varied=False, short=text, absent=True)
+            yield Fact(impairment.field, text, varied=False, absent=True)
 
 
 def _fact(document: Document, name: str, form: str, value: Any) -> Fact:
@@ -244,14 +237,14 @@ def _fact(document: Document, name: str, form: str, value: Any) -> Fact:
         phrase = roles.value_text(document, value)
         # Names are no quantities: "loss none | bursts", but "0 % | 2 % loss".
         text = f"{title(name)} {phrase}" if isinstance(levels, Mapping) else form.format(phrase)
-        return Fact(name, text, varied=True, short=f"{title(name)} of {len(levels)} levels")
+        return Fact(name, text, varied=True)
     if isinstance(value, Mapping):
         table = {key: _filled(document, part) for key, part in value.items()}
         varied = any(is_reference(part) for part in value.values()) and name != "queue"
         impairment = BY_FIELD[name]
-        return Fact(name, impairment.words(table), varied, impairment.short(table))
+        return Fact(name, impairment.words(table), varied)
     text = form.format(value)
-    return Fact(name, text, varied=False, short=text)
+    return Fact(name, text, varied=False)
 
 
 def _listed(facts: tuple[Fact, ...]) -> str:

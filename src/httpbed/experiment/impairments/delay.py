@@ -117,10 +117,6 @@ def _jitter_words(table: Table) -> str:
     return f"{table.get('distribution', '?')} jitter of {table.get('spread', '?')}"
 
 
-def _short_jitter(table: Table) -> str:
-    return "sampled jitter" if "samples" in table else _jitter_words(table)
-
-
 def _reordering_words(table: Table) -> str:
     return f"{table.get('share', '?')} reordered by {table.get('hold', '?')}"
 
@@ -148,7 +144,6 @@ JITTER = Impairment(
     emulated=_emulated_jitter,
     text="{} jitter",
     table_words=_jitter_words,
-    short_words=_short_jitter,
     options=(
         Option(
             "jitter",

@@ -159,8 +159,6 @@ class Impairment:
     """Key in the emulator's JSON; by default the field."""
     table_words: Callable[[Table], str] | None = None
     """Words for a value that the author wrote as a table."""
-    short_words: Callable[[Table], str] | None = None
-    """The same in a few words, for a drawing; by default ``table_words``."""
     absent: str = ""
     """Words for a link without it; empty if that is not worth saying."""
     options: tuple[Option, ...] = ()
@@ -190,12 +188,6 @@ class Impairment:
         if isinstance(value, Mapping):
             return self.table_words(value) if self.table_words else str(dict(value))
         return self.text.format(value)
-
-    def short(self, value: str | Table) -> str:
-        """Return a few words for a value, for a drawing; they may omit parameters."""
-        if isinstance(value, Mapping) and self.short_words:
-            return self.short_words(value)
-        return self.words(value)
 
 
 def nanoseconds(seconds: float) -> int:

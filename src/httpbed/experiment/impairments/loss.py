@@ -133,15 +133,6 @@ def _words(table: Table) -> str:
     )
 
 
-def _short(table: Table) -> str:
-    if "packets" in table:
-        return "listed losses"
-    if "replay" in table:
-        return "recorded losses"
-    model = _model(table)
-    return f"{_mean(model)} loss in bursts" if model else "loss in bursts"
-
-
 def _model(table: Table) -> GilbertElliott | None:
     """Read the model's parameters; None if a factor's levels stand for one of them."""
     try:
@@ -190,7 +181,6 @@ LOSS = Impairment(
     emulated=_emulated,
     text="{} loss",
     table_words=_words,
-    short_words=_short,
     absent="no loss",
     options=(
         Option(

@@ -230,14 +230,6 @@ def _words(table: Table) -> str:
     )
 
 
-def _short(table: Table) -> str:
-    if "steps" in table:
-        return f"rate in {len(table['steps'])} steps"
-    if "trace" in table:
-        return "rate of a trace"
-    return f"{table['bucket']} token bucket" if "bucket" in table else "cellular rate"
-
-
 def model(rate: AnyRate, _figures: LinkFigures | None = None) -> str:
     """Name the model of a rate: ``unlimited``, ``constant``, ``token bucket`` or another."""
     match rate:
@@ -259,7 +251,6 @@ RATE = Impairment(
     emulated=_emulated,
     text="{}",
     table_words=_words,
-    short_words=_short,
     absent="no rate limit",
     options=(
         Option(

@@ -64,8 +64,8 @@ def make(results: Results, findings: Findings) -> Table | None:
     columns = [_column(name, own) for name in names]
     base = base_name(findings)
     compared = (
-        f" Below a median: its paired ratio to {base} with the ratio's interval. Below a median of"
-        f" {base}: the median's interval."
+        f" Beside or below a median: its paired ratio to {base} with the ratio's interval. Beside"
+        f" or below a median of {base}: the median's interval."
         if any(cell.below for column in columns for cell in column.cells)
         else ""
     )
