@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from httpbed.addons.pages.disconnection import end_connections
+from httpbed.addons.pages.page_run import end_connections
 from httpbed.bed.network import plan as network
 from httpbed.bed.network import running
 from httpbed.bed.network.commands import NO_NEIGHBOUR_DISCOVERY

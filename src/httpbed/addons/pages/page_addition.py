@@ -56,14 +56,14 @@ class PlannedLoads(AttemptAddition):
         self, supervisor: Supervisor, artifacts: Path
     ) -> AbstractAsyncContextManager[RunningAddition]:
         """Return what starts and ends the programs, and serves drivers."""
-        from httpbed.addons.pages import replay_run  # it runs
+        from httpbed.addons.pages import page_run  # it runs
 
         del artifacts
-        return replay_run.running_loads(supervisor, self.origins, self.drivers)
+        return page_run.running_loads(supervisor, self.origins, self.drivers)
 
     def imported_later(self) -> tuple[str, ...]:
         """Name the module that runs it."""
-        return ("httpbed.addons.pages.replay_run",)
+        return ("httpbed.addons.pages.page_run",)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ Linux can destroy another process's socket, TCP or UDP (sock_diag(7), SOCK_DESTR
 then finds the socket broken, as after a change of network, and opens another one when needed. That
 takes CAP_NET_ADMIN, which no program under test has. So the driver lists the connections of the
 browser's own processes, which takes no right, and asks httpbed to end them: it writes their local
-ports to a file and waits for the answering file (``addons/pages/disconnection.py``).
+ports to a file and waits for the answering file (``addons/pages/page_run``).
 """
 
 from __future__ import annotations

@@ -9,13 +9,13 @@ from typing import Any, cast
 
 import pytest
 
-from httpbed.addons.pages import disconnection
+from httpbed.addons.pages import page_run
 from httpbed.bed.sandbox.spec import ProcessSpec
 
 
 def test_only_the_sockets_of_the_ports_are_ended() -> None:
     """On the client's host."""
-    spec = disconnection.ending("client", "udp", [5000, 5001])
+    spec = page_run.ending("client", "udp", [5000, 5001])
     assert spec.host == "client"
     assert spec.part is None
     assert spec.argv[-9:] == ("(", "sport", "=", ":5000", "or", "sport", "=", ":5001", ")")
@@ -43,7 +43,7 @@ def test_an_invalid_request_is_ignored(tmp_path: Path, said: str) -> None:
     """The driver gets no answer."""
     file = tmp_path / "disconnect-0.json"
     file.write_text(said)
-    assert disconnection._command(file, "client") is None
+    assert page_run._command(file, "client") is None
 
 
 def test_a_driver_is_answered_a_bounded_number_of_times(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_a_driver_is_answered_a_bounded_number_of_times(tmp_path: Path) -> None:
     asks = json.dumps({"transport": "tcp", "ports": [5]})
     for name in ("greedy", "quiet"):
         (tmp_path / name).mkdir()
-    for number in range(2 * disconnection.MAX_TIMES):
+    for number in range(2 * page_run.MAX_TIMES):
         (tmp_path / f"greedy/disconnect-{number}.json").write_text(asks)
     served = list[ProcessSpec]()
 
@@ -68,17 +68,17 @@ def test_a_driver_is_answered_a_bounded_number_of_times(tmp_path: Path) -> None:
 
     async def run() -> None:
         ended = asyncio.Event()
-        ending = disconnection.end_connections(cast("Any", Supervisor()), drivers, ended)
+        ending = page_run.end_connections(cast("Any", Supervisor()), drivers, ended)
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(ending, 30 * disconnection.LOOK_S)
+            await asyncio.wait_for(ending, 30 * page_run.LOOK_S)
 
     asyncio.run(run())
-    assert len(served) == disconnection.MAX_TIMES
+    assert len(served) == page_run.MAX_TIMES
 
 
 def test_a_request_file_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     """Whatever it leads to."""
     (tmp_path / "other").write_text(json.dumps({"transport": "tcp", "ports": [5]}))
     (tmp_path / "disconnect-0.json").symlink_to("other")
-    assert disconnection._command(tmp_path / "disconnect-0.json", "client") is None
-    assert disconnection._command(tmp_path / "other", "client") is not None
+    assert page_run._command(tmp_path / "disconnect-0.json", "client") is None
+    assert page_run._command(tmp_path / "other", "client") is not None
