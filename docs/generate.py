@@ -25,7 +25,7 @@ from httpbed.addons.pages.sites import content_types, corpus
 from httpbed.cli.verb import command_of
 from httpbed.cli.verb_table import verbs
 from httpbed.experiment import profiles
-from httpbed.experiment.check import CHECKS
+from httpbed.experiment.check import (CHECKS)
 from httpbed.experiment.check_descriptor import CheckDescriptor
 from httpbed.experiment.metric import METRICS, Metric
 from httpbed.experiment.schema import experiment_schema
@@ -106,8 +106,9 @@ def networks() -> str:
 
 
 METRICS_INTRODUCTION = (
-    "Written by `make docs` from `src/httpbed/experiment/metrics.toml`. A trial has a metric if the"
-    " fourth column names it and its programs report what the metric needs."
+    "Written by `make docs` from `src/httpbed/experiment/metrics.toml` and the addons' files."
+    " A trial has a metric if the fourth column names it and its programs report what the metric"
+    " needs."
     " A trial without any valid attempt ranks like one that times out, whatever it observed."
     " [What is measured of a page load](../concepts/page-metrics.md) explains those of page loads."
 )

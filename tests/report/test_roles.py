@@ -62,7 +62,6 @@ def test_every_host_has_its_roles() -> None:
     }
 
 
-
 def test_the_workload_is_described_with_its_other_values_than_defaults() -> None:
     """One file over one connection needs no words."""
     assert roles.workload(DOCUMENT) == "download of 1 MB, 20 files at once"

@@ -25,11 +25,12 @@ import importlib
 import pkgutil
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
-from httpbed.base.errors import HttpbedError
+from httpbed.base.errors import ConfigError, Mistake
 
 PACKAGE = "httpbed.addons"
 
@@ -38,8 +39,15 @@ Group = Literal["run", "read", "judge", "look inside", "set up"]
 T = TypeVar("T")
 
 
-class RegistrationError(HttpbedError):
+class RegistrationError(ConfigError):
     """Two addons, or an addon and the core, provide something of the same name."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__([Mistake("addons", reason, "remove or mend one of them")])
+
+
+class MissingAddonError(ConfigError):
+    """An addon needs another one that is not installed."""
 
 
 @dataclass(frozen=True)
@@ -71,22 +79,24 @@ class Seam(Generic[T]):
     def provided(self) -> tuple[T, ...]:
         """Return what the addons provide, in the order of their names.
 
+        What needs an addon that is not installed is left out.
+
         :raises RegistrationError: when two objects have the same ``name``.
         """
-        provided = tuple(
-            self._load(place)
-            for addon in addons().values()
-            for place in addon.provides.get(self.name, ())
-        )
+        provided = list[T]()
+        for addon in addons().values():
+            for place in addon.provides.get(self.name, ()):
+                with suppress(MissingAddonError):
+                    provided.append(self._load(place))
         refuse_duplicates(self.name, [one.name for one in provided if hasattr(one, "name")])
-        return provided
+        return tuple(provided)
 
     def _load(self, place: str) -> T:
-        module, _, attribute = place.partition(":")
-        provided = getattr(importlib.import_module(module), attribute)
+        provided = load(place)
         if not isinstance(provided, self.kind):
             raise RegistrationError(f"{place} is no {self.kind.__name__}, as {self.name} are")
-        return provided
+        loaded: T = provided
+        return loaded
 
 
 @cache
@@ -98,6 +108,22 @@ def addons() -> Mapping[str, Addon]:
         return {}
     names = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
     return {name: importlib.import_module(f"{PACKAGE}.{name}").ADDON for name in names}
+
+
+def load(place: str) -> Any:
+    """Return the object of an addon at ``module:attribute``.
+
+    :raises MissingAddonError: when it needs an addon that is not installed.
+    """
+    module, _, attribute = place.partition(":")
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except ModuleNotFoundError as error:
+        name = (error.name or "").partition(f"{PACKAGE}.")[2].partition(".")[0]
+        if not name or name in addons():
+            raise
+        reason = f"needs the addon {name!r}, which is not installed"
+        raise MissingAddonError([Mistake(module.rpartition(".")[2], reason)]) from None
 
 
 def refuse_duplicates(what: str, names: list[str]) -> None:

@@ -6,7 +6,6 @@ and each mistake becomes one line with its place, the reason and the remedy.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from click.core import ParameterSource, iter_params_for_processing
 from click.exceptions import NoArgsIsHelpError, NoSuchCommand, NoSuchOption
 
 from httpbed.base.addon import Verb as RegisteredVerb
-from httpbed.base.addon import addons
+from httpbed.base.addon import addons, load
 from httpbed.base.errors import ConfigError, Mistake, RejectedValueError
 from httpbed.cli.options import CheckedPath, suggestion
 
@@ -76,7 +75,7 @@ class VerbGroup(click.Group):
 
 def command_of(registered: RegisteredVerb) -> click.Command:
     """Import a verb's module and return its command."""
-    command = importlib.import_module(registered.module).command
+    command = load(f"{registered.module}:command")
     assert isinstance(command, click.Command)  # noqa: S101 - the module of a verb has one
     return command
 

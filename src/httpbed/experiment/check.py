@@ -1,14 +1,16 @@
-"""The descriptors of all checks on an attempt.
+"""The descriptors of the checks on an attempt.
 
 A check compares what an attempt left with what its trial asked for. Here each check has its name,
 whom a broken one is blamed on, and what must hold. :mod:`httpbed.trial.checks` observes them;
-reports, documentation and tests ask :data:`CHECKS`.
+reports, documentation and tests ask :data:`CHECKS`, which has
+those of addons, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from httpbed.base.addon import Seam, refuse_duplicates
 from httpbed.experiment.check_descriptor import CheckDescriptor
 
 ROUND_TRIP_TIME = CheckDescriptor(
@@ -150,65 +152,6 @@ CONGESTION_CONTROL = CheckDescriptor(
     "every attempt",
     "The accepted sockets have the experiment's congestion control; QUIC's is not observed.",
 )
-HANDOVER_HAPPENED = CheckDescriptor(
-    "hand-over took place",
-    "bed",
-    "hand-over",
-    "The client's network changed when it was due, unless the client had finished.",
-    unit="hand-overs",
-)
-HANDOVER_PROMPT = CheckDescriptor(
-    "hand-overs in time",
-    "bed",
-    "hand-over",
-    "Each change took place at most {limit} after it was due.",
-    by_strain=True,
-    unit="s",
-    # A client at 10 Mbit/s receives 60 kB in this time: 3 % of the 2 MB after which a study hands
-    # it over. Starting a tool takes 2 to 5 ms, and some tens of ms where another process has the
-    # CPU.
-    limit=0.05,
-)
-HANDOVER_PACE = CheckDescriptor(
-    "hand-overs keep pace",
-    "bed",
-    "hand-over",
-    "The steps of one repeated hand-over take less time than its period.",
-    unit="s",
-)
-HANDOVER_COUNT = CheckDescriptor(
-    "hand-overs as many as due",
-    "bed",
-    "hand-over",
-    "At least {limit} of the repeated hand-overs that were due took place.",
-    by_strain=True,
-    unit="1",
-    limit=0.9,
-)
-SOCKETS_DESTROYED = CheckDescriptor(
-    "sockets of a deleted address",
-    "bed",
-    "hand-over",
-    "No TCP socket of a deleted address is left after its destruction.",
-    unit="sockets",
-)
-FIRST_LINK = CheckDescriptor(
-    "client on its first link",
-    "subject",
-    "hand-over",
-    "The client used no other link before the first hand-over.",
-    unit="connections",
-)
-RECORDED_DELAYS = CheckDescriptor(
-    "recorded delays",
-    "bed",
-    "recorded site",
-    "Each response was held back as long as it was recorded, and at most {limit} longer.",
-    by_strain=True,
-    unit="s",
-    # A longer delay is a pause of the machine; some milliseconds are ordinary.
-    limit=0.1,
-)
 CARRIED_OUT = CheckDescriptor(
     "trial carried out",
     "bed",
@@ -305,86 +248,17 @@ BODIES = CheckDescriptor(
     "download",
     "The files that the client stored have the served files' lengths and SHA-256.",
 )
-SITE = CheckDescriptor(
-    "site", "subject", "page load", "The site that was served has the digest in the trial."
-)
-PAGE_REQUESTS = CheckDescriptor(
-    "requests of the page",
-    "subject",
-    "page load",
-    "The browser requested all resources of the page and nothing else.",
-    unit="requests",
-)
-AGREEMENT = CheckDescriptor(
-    "browser and log agree",
-    "subject",
-    "page load",
-    "Browser and server log list the same requests with the same protocol and status.",
-    unit="requests",
-)
-PAGE_BYTES = CheckDescriptor(
-    "bytes by browser and log",
-    "subject",
-    "page load",
-    "Browser and server log count the same bytes of all responses.",
-    unit="bytes",
-)
-NOT_KNOWN = CheckDescriptor(
-    "not known of the load",
-    "subject",
-    "page load",
-    "What the record of a page load lacks, though no request depends on it.",
-    is_note=True,
-)
-PRIOR_VISIT = CheckDescriptor(
-    "visit before",
-    "subject",
-    "page load",
-    "The browser made the prior visit that the trial asks for, in the right HTTP version.",
-)
-DOCUMENT_LOGGED = CheckDescriptor(
-    "document in the log",
-    "subject",
-    "page load",
-    "A server that keeps a log lists the document of the page.",
-)
-DOCUMENT_CONNECTION = CheckDescriptor(
-    "connection of the document",
-    "subject",
-    "page load",
-    "The document came over an earlier connection only in a visit with a warm connection.",
-)
-CACHED = CheckDescriptor(
-    "from the browser's cache",
-    "subject",
-    "page load",
-    "In a repeat view the browser took some resources from its cache.",
-    unit="resources",
-)
-RECORDED_LENGTHS = CheckDescriptor(
-    "lengths of the bodies",
-    "subject",
-    "recorded site",
-    "Every body of a recorded site has its recorded length on the wire.",
-    unit="bodies",
-)
-RECORDED_ORDER = CheckDescriptor(
-    "recorded order",
-    "subject",
-    "recorded site",
-    "No resource was requested before the recorded response that led to it.",
-    unit="resources",
-)
-HANDOVER_FOLLOWED = CheckDescriptor(
-    "hand-over followed",
-    "subject",
-    "hand-over",
-    "What arrived on the new path after each hand-over: the same connection, a new one or nothing.",
-    is_note=True,
-)
 
-CHECKS: tuple[CheckDescriptor, ...] = tuple(
-    one for one in list(globals().values()) if isinstance(one, CheckDescriptor)
-)
-"""Every check that an attempt may have, in the order of a report."""
+CHECK_TABLES = Seam("checks", tuple)
+
+
+def _every() -> tuple[CheckDescriptor, ...]:
+    own = [one for one in globals().values() if isinstance(one, CheckDescriptor)]
+    every = [*own, *(one for table in CHECK_TABLES.provided() for one in table)]
+    refuse_duplicates("checks", [one.id for one in every])
+    return tuple(sorted(every, key=lambda one: one.of))
+
+
+CHECKS: tuple[CheckDescriptor, ...] = _every()
+"""Every check that an attempt may have, in the order of a report: those of the bed first."""
 CHECK_BY_ID: Mapping[str, CheckDescriptor] = {one.id: one for one in CHECKS}

@@ -1,17 +1,18 @@
 """Metrics: what each one means and how it is read, and single observations of them.
 
-Each metric has one descriptor, in ``metrics.toml``. Analysis, report, documentation and tests
-ask it.
+Each metric has one descriptor, in ``metrics.toml`` or in such a file of an addon. Analysis, report,
+documentation and tests ask it.
 """
 
 from __future__ import annotations
 
 import tomllib
-from importlib import resources
+from pathlib import Path
 from typing import Literal, Self
 
 from pydantic import model_validator
 
+from httpbed.base.addon import Seam, refuse_duplicates
 from httpbed.base.value import Value
 
 Source = Literal["wire", "client", "proxy", "server", "bed"]
@@ -87,11 +88,16 @@ class Metric(Value):
         return self.censoring in {"observed", "observed or longer"}
 
 
+METRIC_FILES = Seam("files of metrics", Path)
+
+
 def _read() -> dict[str, Metric]:
-    text = (resources.files("httpbed.experiment") / "metrics.toml").read_text(encoding="utf-8")
+    files = [Path(__file__).with_name("metrics.toml"), *METRIC_FILES.provided()]
+    tables = [one for file in files for one in tomllib.loads(file.read_text("utf-8")).items()]
+    refuse_duplicates("metrics", [name for name, _ in tables])
     return {
         name: Metric.model_validate({"name": name, "title": name.replace("_", " "), **table})
-        for name, table in tomllib.loads(text).items()
+        for name, table in tables
     }
 
 

@@ -24,7 +24,7 @@ from httpbed.report.phrasing import (
     ratio_text,
     title,
 )
-from httpbed.results import attempts, estimate, selection
+from httpbed.results import attempts, estimate, selection, unread
 from httpbed.results.comparison import MIN_BLOCKS, Ratio
 from httpbed.results.estimate import CONFIDENCE, MIN_VALUES
 from httpbed.results.findings import FAIRNESS, Findings, Row
@@ -320,7 +320,13 @@ def _uncovered(manifest: Mapping[str, Any]) -> Iterator[str]:
         yield f"not covered by the link certificate: {places}; httpbed calibrate makes a new one"
 
 
+def _unread(results: Results) -> Iterator[str]:
+    if kinds := list(unread.unread(results)):
+        yield f"unread: {'; '.join(kinds)}; the addons that read them are not installed"
+
+
 OWN = (
+    NoteMaker("unread", 5, lambda source: _unread(source.results)),
     NoteMaker("damaged", 10, lambda source: _damaged(source.results)),
     NoteMaker("selected", 15, lambda source: _selected(source.findings)),
     NoteMaker("progress", 20, lambda source: _progress(source.findings)),

@@ -46,7 +46,9 @@ class CheckSummary:
     @property
     def kind(self) -> str:
         """The name that it shares with the same check at other places, and with its group."""
-        descriptor = CHECK_BY_ID[self.check]
+        descriptor = CHECK_BY_ID.get(self.check)
+        if descriptor is None:  # of an addon that is not installed
+            return self.check
         return descriptor.group or descriptor.title(item=self.item)
 
 

@@ -20,9 +20,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from httpbed.base import digests, durable_files, untrusted_files
 from httpbed.base.digests import DifferentError, FileDigest
-from httpbed.experiment.check import CHECK_BY_ID
 from httpbed.experiment.handover import HandoverEvent
-from httpbed.experiment.metric import METRICS, Observation
+from httpbed.experiment.metric import Observation
 from httpbed.experiment.trial import Attempt, Record, Trial
 from httpbed.store import layout
 from httpbed.store.damage import Damage
@@ -177,8 +176,6 @@ def _trial_document(content: bytes) -> TrialDocument:
         attempt = Attempt.model_validate(document)
     except (ArithmeticError, AttributeError, *MALFORMED) as error:
         raise DifferentError(f"cannot be parsed: {type(error).__name__}") from None
-    if unknown := [one.check for one in attempt.checks if one.check not in CHECK_BY_ID]:
-        raise DifferentError(f"has a check that this httpbed does not know: {unknown[0]!r}")
     if strange := [name for name in files if not _is_ours(name)]:
         raise DifferentError(f"names a file that no attempt has: {strange[0]!r}")
     return TrialDocument(attempt, count, files)
@@ -231,11 +228,10 @@ def _observations(content: bytes, count: int) -> list[Observation]:
         observations = [
             Observation(**{name: row[name] for name in Observation.model_fields}) for row in rows
         ]
-        unknown = [one.metric for one in observations if one.metric not in METRICS]
     except MALFORMED as error:
         reason = f"stands beside an {OBSERVATIONS} that cannot be parsed"
         raise DifferentError(f"{reason}: {type(error).__name__}") from None
-    if unknown or len(observations) != count:
+    if len(observations) != count:
         raise DifferentError(f"stands beside an {OBSERVATIONS} of other observations")
     return observations
 

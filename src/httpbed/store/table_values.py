@@ -13,8 +13,6 @@ from typing import get_args
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from httpbed.experiment.check import CHECK_BY_ID
-from httpbed.experiment.metric import METRICS
 from httpbed.experiment.trial import Attempt, OutcomeKind
 
 FIRST = ("block", "position", "attempt")
@@ -46,7 +44,7 @@ def _attempts(table: pa.Table) -> Iterable[str]:
 
 def _of_columns(table: pa.Table) -> Iterator[tuple[str, str]]:
     own = {*table.column_names}
-    known = {"outcome": get_args(OutcomeKind), "metric": METRICS, "check": CHECK_BY_ID, "of": OWNER}
+    known = {"outcome": get_args(OutcomeKind), "of": OWNER}
     for name in known.keys() & own:
         if strange := [one for one in table[name].unique().to_pylist() if one not in known[name]]:
             yield name, f"{strange[0]!r}, which this httpbed does not know"

@@ -13,8 +13,12 @@ import pytest
 
 from httpbed.addons.handover import handover_checks as handover
 from httpbed.addons.handover import handover_metrics as metrics
+from httpbed.addons.handover.handover_check_table import (
+    HANDOVER_COUNT,
+    HANDOVER_PACE,
+    HANDOVER_PROMPT,
+)
 from httpbed.addons.handover.handover_evidence import COMMANDS_END, CompletedStep, HandoverEvidence
-from httpbed.experiment.check import HANDOVER_COUNT, HANDOVER_PACE, HANDOVER_PROMPT
 from httpbed.experiment.trial import Check, Outcome
 from httpbed.trial import verdict
 from httpbed.trial.evidence import AttemptEvidence

@@ -6,10 +6,16 @@ Start at ``steps``; ``metrics.ObservedHandovers`` gathers what was observed.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from httpbed.base.addon import Addon
+
+METRICS = Path(__file__).with_name("handover_metrics.toml")
 
 ADDON = Addon(
     provides={
+        "files of metrics": ("httpbed.addons.handover:METRICS",),
+        "checks": ("httpbed.addons.handover.handover_check_table:CHECKS",),
         "additions to trials": ("httpbed.addons.handover.handover_addition:ADDITION",),
         "findings": ("httpbed.addons.handover.handover_samples:EXTENSION",),
         "report sections": ("httpbed.addons.handover.timelines_report:SECTION",),

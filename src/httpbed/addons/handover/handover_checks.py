@@ -16,13 +16,7 @@ from httpbed.addons.handover import handover_metrics as metrics
 from httpbed.addons.handover import handover_outcome as outcome
 from httpbed.addons.handover import steps
 from httpbed.addons.handover.deliveries import BIN_NS
-from httpbed.addons.handover.handover_evidence import COMMANDS_END, HandoverEvidence
-from httpbed.addons.handover.handover_metrics import ObservedHandovers
-from httpbed.addons.handover.handover_outcome import HandoverVerdict
-from httpbed.addons.handover.steps import DECISIVE
-from httpbed.base import units
-from httpbed.base.clock import NS
-from httpbed.experiment.check import (
+from httpbed.addons.handover.handover_check_table import (
     FIRST_LINK,
     HANDOVER_COUNT,
     HANDOVER_FOLLOWED,
@@ -31,6 +25,12 @@ from httpbed.experiment.check import (
     HANDOVER_PROMPT,
     SOCKETS_DESTROYED,
 )
+from httpbed.addons.handover.handover_evidence import COMMANDS_END, HandoverEvidence
+from httpbed.addons.handover.handover_metrics import ObservedHandovers
+from httpbed.addons.handover.handover_outcome import HandoverVerdict
+from httpbed.addons.handover.steps import DECISIVE
+from httpbed.base import units
+from httpbed.base.clock import NS
 from httpbed.experiment.handover import OVER_BEFORE, AfterBytes, Handover
 from httpbed.experiment.trial import Check
 from httpbed.trial.evidence import AttemptEvidence

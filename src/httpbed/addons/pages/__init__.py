@@ -6,7 +6,11 @@ Start at ``load/browser_load`` for what a page load is, at ``sites/catalog`` for
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from httpbed.base.addon import Addon, Verb
+
+METRICS = Path(__file__).with_name("page_metrics.toml")
 
 ADDON = Addon(
     verbs=(
@@ -32,6 +36,8 @@ ADDON = Addon(
     provides={
         "programs": ("httpbed.addons.pages.programs:PROGRAMS",),
         "exports": ("httpbed.addons.pages.har.import_verb:EXPORT",),
+        "files of metrics": ("httpbed.addons.pages:METRICS",),
+        "checks": ("httpbed.addons.pages.page_check_table:CHECKS",),
         "kinds of workload": ("httpbed.addons.pages.page:PageLoad",),
         "additions to campaigns": ("httpbed.addons.pages.campaign_addition:ADDITION",),
         "additions to trials": ("httpbed.addons.pages.page_addition:ADDITION",),

@@ -23,12 +23,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 
 from httpbed.addons.pages.page import PageLoad
-from httpbed.addons.pages.replay_plan import ReplayLogEntry
-from httpbed.addons.pages.sites.site import Site
-from httpbed.experiment.check import (
+from httpbed.addons.pages.page_check_table import (
     AGREEMENT,
     CACHED,
-    CONNECTION_COUNT,
     DOCUMENT_CONNECTION,
     DOCUMENT_LOGGED,
     NOT_KNOWN,
@@ -38,10 +35,11 @@ from httpbed.experiment.check import (
     RECORDED_DELAYS,
     RECORDED_LENGTHS,
     RECORDED_ORDER,
-    RESUMPTION,
     SITE,
-    STATUS,
 )
+from httpbed.addons.pages.replay_plan import ReplayLogEntry
+from httpbed.addons.pages.sites.site import Site
+from httpbed.experiment.check import CONNECTION_COUNT, RESUMPTION, STATUS
 from httpbed.experiment.trial import Check
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
 from httpbed.trial import request_logs
