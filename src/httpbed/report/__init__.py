@@ -1,7 +1,8 @@
-"""Reports: findings as tables, sentences and figures, on a terminal and in one HTML file.
+"""Reports: findings as one document, rendered on a terminal, as HTML, as Markdown and as JSON.
 
-Not here: what a campaign shows (``analysis``), what is on disk (``store``). No module needs Linux.
-Start at ``publish``, which the verbs call; ``pages`` draws page loads.
+Not here: what a campaign shows (``results``), what is on disk (``store``), the sections of addons.
+Start at ``publish``, which the verbs call; ``document`` has the parts of a report and the seams,
+``sections`` builds it. No module needs Linux.
 """
 
 import logging

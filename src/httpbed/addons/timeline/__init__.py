@@ -1,4 +1,4 @@
-"""How a link behaved over the time of a trial: rate, queue, losses and requests."""
+"""Throughput, round trips, bytes in flight and queue over the time of a trial, with figures."""
 
 from __future__ import annotations
 
