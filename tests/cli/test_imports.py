@@ -77,7 +77,7 @@ def test_the_progress_of_a_run_imports_no_slow_library() -> None:
 def test_importing_httpbed_link_builds_no_model() -> None:
     """Each validator takes milliseconds, and a link needs one."""
     program = """
-import httpbed.addons.link.link_body
+import httpbed.addons.link.link_verb
 from httpbed.base.value import Value
 models = [Value]
 for model in models:

@@ -15,9 +15,9 @@ from link_command import LINK, PATIENCE_S
 pytestmark = pytest.mark.namespaces
 
 
-def looked_up(words: list[str], environment: dict[str, str], *inner: str) -> tuple[str, str]:
-    """Look a name up behind a link, and behind an ``inner`` one; return the output and stderr."""
-    command = [*words, *LINK, "--json", "--", *inner, sys.executable, "-c", resolvers.LOOKUP]
+def looked_up(words: list[str], environment: dict[str, str]) -> tuple[str, str]:
+    """Look a name up behind a link; return the output and stderr."""
+    command = [*words, *LINK, "--json", "--", sys.executable, "-c", resolvers.LOOKUP]
     ended = subprocess.run(
         command, check=False, capture_output=True, text=True, timeout=PATIENCE_S, env=environment
     )
@@ -42,13 +42,6 @@ def test_names_are_resolved_over_the_link(tmp_path: Path, resolv_conf: str, addr
     assert out == f"{resolvers.KNOWN}\n", said
     ways = json.loads(said.splitlines()[-1])["link"]["directions"]
     assert all(way["packets"]["delivered"] > 0 for way in ways), "the query passed the link by"
-
-
-def test_names_are_resolved_over_nested_links(tmp_path: Path) -> None:
-    """The relay of the outer link answers the command of the inner one."""
-    machine = resolvers.on_machine(tmp_path, "nameserver 127.0.0.53\n", "127.0.0.53")
-    out, said = looked_up(*machine, *LINK, "--delay", "5ms", "--")
-    assert out == f"{resolvers.KNOWN}\n", said
 
 
 def test_a_machine_without_resolv_conf_is_named(tmp_path: Path) -> None:

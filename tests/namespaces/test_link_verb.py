@@ -5,14 +5,13 @@ from __future__ import annotations
 import errno
 import json
 import os
-import subprocess
+import shlex
 import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from families import until
 from httpbed.addons.link import plan
 from httpbed.base import seeds
 from httpbed.bed.machine.backend import TUN
@@ -25,7 +24,6 @@ from link_command import (
     PING,
     SEND,
     counted,
-    family,
     link,
     python,
     round_trips,
@@ -73,21 +71,43 @@ def test_every_backend_of_the_emulator_carries_packets() -> None:
     assert refused.stderr.startswith("httpbed: --link-backend: with netem the kernel")
 
 
-def test_nested_links_add_up() -> None:
-    """An echo to the outermost far end takes the delays of three links, one of them one-way."""
-    inner = ("link", "--delay", "20ms", "--", *LINK, "--up-delay", "5ms", "--")
-    measured = round_trips("--delay", "10ms", "--", *LINK[:-1], *inner)
-    assert 0.065 <= min(measured) < 0.120
+# Listens at the far end after a while, and greets whoever comes with its argument.
+SERVER = """
+import socket, sys, time
+print("serving", file=sys.stdout, flush=True)
+time.sleep(0.3)
+with socket.create_server(("", 8080)) as listener:
+    while True:
+        connection, _ = listener.accept()
+        with connection:
+            connection.sendall(sys.argv[1].encode())
+"""
 
 
-def test_side_by_side_in_one_link() -> None:
-    """Two links inside the same outer link use separate networks."""
-    one = f'{sys.executable} -c "$LINK" link --delay 5ms -- {sys.executable} -c "$PING" 2'
-    environment = {**os.environ, "LINK": LINK[2], "PING": PING}
-    ended = link("--delay", "5ms", "sh", "-c", f"{one} & {one}; wait", env=environment)
-    measured = [float(line) for line in ended.stdout.split()]
-    assert len(measured) == 4, ended.stderr
-    assert min(measured) >= 0.020
+def test_a_server_runs_at_the_far_end() -> None:
+    """The command begins when it listens, reaches it over the link, and has stdout for itself."""
+    server_line = shlex.join([*python(SERVER, "welcome, all"), "ignored"])
+    asked = ("sh", "-c", 'exec "$0" -c "$1" "$HTTPBED_PEER" 8080', sys.executable, ASK)
+    began = time.monotonic()
+    ended = link("--isolated", "--delay", "200ms", "--json", "--server", server_line, *asked)
+    assert ended.stdout == "welcome, all\n", ended.stderr
+    assert "serving\n" in ended.stderr
+    assert time.monotonic() - began > 0.8
+    ways = json.loads(ended.stderr.splitlines()[-1])["link"]["directions"]
+    assert all(way["packets"]["delivered"] > 2 for way in ways)
+
+
+@pytest.mark.parametrize(
+    ("server_line", "said"),
+    [("false", "exit status 1"), ("no-such-program", "no-such-program"), ("'", "no command")],
+)
+def test_a_server_that_cannot_serve_is_reported(tmp_path: Path, server_line: str, said: str) -> None:
+    """The command does not run."""
+    ended = link("--isolated", "--server", server_line, "touch", tmp_path / "made")
+    assert ended.returncode == 2
+    assert ended.stderr.splitlines()[-1].startswith("httpbed: --server: ")
+    assert said in ended.stderr
+    assert not (tmp_path / "made").exists()
 
 
 def test_the_seed_decides_the_losses() -> None:
@@ -172,36 +192,15 @@ def test_a_running_link_is_changed() -> None:
     ]  # fmt: skip
 
 
-def test_the_innermost_link_is_changed() -> None:
-    """Only its own delay and rate change; a request that cannot be met is refused as a whole."""
-    change = (*LINK, "--change")
-    script = '"$@" --delay 30ms; "$@" --rate 1mbit --delay 1ms 2>&1 >&-; echo $?; exec $ASK'
-    words = ("sh", "-c", script.replace("$ASK", '"$PYTHON" -c "$PING" 2'), "-", *change)
+def test_a_change_that_cannot_be_met_is_refused_as_a_whole() -> None:
+    """A link without a rate gets none, and keeps its delay."""
+    script = '"$@" --rate 1mbit --delay 30ms 2>&1; echo $?; exec "$PYTHON" -c "$PING" 2'
     environment = {**os.environ, "PING": PING, "PYTHON": sys.executable}
-    ended = link("--delay", "10ms", *LINK, "--meter", *words, env=environment)
+    ended = link("sh", "-c", script, "-", *LINK, "--change", env=environment)
     *told, status, first, second = ended.stdout.splitlines()
-    assert [line.split(": ")[0] for line in told] == ["up", "down", "httpbed", "httpbed"]
     assert "--rate 1gbit" in told[-1]
     assert status == "2"
-    assert 0.08 <= min(float(first), float(second)) < 0.12
-
-
-def test_a_link_is_changed_from_outside() -> None:
-    """The link is found by a process behind it; other processes are refused."""
-    with subprocess.Popen(
-        [*LINK, "--json", "sleep", "1000"], stderr=subprocess.PIPE, text=True
-    ) as process:
-        until(lambda: "sleep" in family(process.pid))
-        behind = str(family(process.pid)["sleep"])
-        changed = link("--change", "--of", behind, "--down-loss", "3%")
-        refused = link("--change", "--of", str(process.pid), "--down-loss", "4%")
-        process.terminate()
-        _, said = process.communicate(timeout=PATIENCE_S)
-    assert changed.stdout.startswith("down: loss 3 %, "), changed.stderr
-    assert refused.returncode == 2
-    assert "no link is around" in refused.stderr
-    (change,) = json.loads(said.splitlines()[-1])["link"]["changes"]
-    assert change["change"] == {"loss": 0.03}
+    assert min(float(first), float(second)) < 0.06
 
 
 def test_isolated_has_no_route_out() -> None:
@@ -211,7 +210,7 @@ def test_isolated_has_no_route_out() -> None:
 
 
 def test_the_outside_is_reached_through_the_link() -> None:
-    """TCP connections to this machine cross the link, or all links that are nested."""
+    """TCP connections to this machine cross the link."""
     assert passt.find(), "set-up installs or unpacks it: make prepare"
     with server() as port:
         ask = python(ASK, plan.THIS_MACHINE, port)
@@ -219,8 +218,7 @@ def test_the_outside_is_reached_through_the_link() -> None:
         ended = link("--delay", "200ms", *ask)
         lasted = time.monotonic() - began
         must = link("--outside", *ask)
-        nested = link(*LINK, *ask)
-    assert [each.stdout for each in (ended, must, nested)] == ["welcome\n"] * 3, ended.stderr
+    assert [each.stdout for each in (ended, must)] == ["welcome\n"] * 2, ended.stderr
     assert lasted > 0.4
 
 

@@ -69,7 +69,7 @@ impl From<Child> for Started {
 pub fn start(program: &Program, around: &mut Surroundings) -> io::Result<Started> {
     match program.place {
         Place::Sandbox => start_inside(program, around),
-        Place::Command => start_command(program, around),
+        Place::Command | Place::Beside => start_command(program, around),
         Place::Outside => start_outside(program, around),
     }
 }
@@ -111,8 +111,11 @@ fn stay_on(cpu: usize) -> io::Result<()> {
 fn start_command(program: &Program, around: &mut Surroundings) -> io::Result<Started> {
     let mut command = command_line(program, around.mask)?;
     command.envs(&program.env);
-    let streams = around.stdio.take().ok_or_else(|| io::Error::other("a sandbox runs one command"))?;
-    let [stdin, stdout, stderr] = streams;
+    let [stdin, stdout, stderr] = if program.place == Place::Beside {
+        beside(around.stdio.as_ref())?
+    } else {
+        around.stdio.take().ok_or_else(|| io::Error::other("a sandbox runs one command"))?
+    };
     command.stdin(stdin).stdout(stdout).stderr(stderr);
     let network = network(program, &around.hosts)?;
     let (user, base) = (around.user, around.base.clone());
@@ -125,6 +128,12 @@ fn start_command(program: &Program, around: &mut Surroundings) -> io::Result<Sta
     };
     before_exec(&mut command, leave);
     Ok(command.spawn()?.into())
+}
+
+/// The streams of a program beside the command, before that takes its own.
+fn beside(stdio: Option<&[OwnedFd; 3]>) -> io::Result<[OwnedFd; 3]> {
+    let [_, _, stderr] = stdio.ok_or_else(|| io::Error::other("the command runs already"))?;
+    Ok([File::open("/dev/null")?.into(), stderr.try_clone()?, stderr.try_clone()?])
 }
 
 fn start_outside(program: &Program, around: &mut Surroundings) -> io::Result<Started> {

@@ -161,6 +161,8 @@ pub enum Place {
     Sandbox,
     /// In the host's own filesystem, as the user, at the user's terminal and in the user's environment.
     Command,
+    /// As the command, but without input, and with its output on the command's standard error.
+    Beside,
     /// In the host's own filesystem and in the network in which the sandbox was created; one program only.
     Outside,
 }

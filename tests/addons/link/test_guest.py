@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from httpbed.addons.link import guest as guests
 from httpbed.addons.link import options, plan
-from httpbed.addons.link.guest import outside
-from httpbed.addons.link.guest.work import PCAP, RANDOM_DEVICE, STDERR, STDOUT, HandedCommand
+from httpbed.addons.link.guest_job import PCAP, RANDOM_DEVICE, STDERR, STDOUT, HandedCommand
 from httpbed.addons.link.run import LinkRequest
 from httpbed.addons.virtual import boot, job
 from httpbed.addons.virtual.command import INIT, Guest
@@ -72,14 +72,14 @@ def test_a_guest_gets_the_command_its_folder_and_its_environment(
             with (left / name).open("a") as stream:
                 stream.write(f"early {name}\n")
                 stream.flush()
-                await asyncio.sleep(2 * outside.LOOK_S)
+                await asyncio.sleep(2 * guests.LOOK_S)
                 stream.write(f"late {name}\n")
         (left / PCAP).write_bytes(b"packets")
         job.write_result(left, RESULT)
         return left
 
     monkeypatch.setattr(boot, "run", boots)
-    ran = asyncio.run(outside.run(request(tmp_path), kernel(tmp_path), tmp_path, print))
+    ran = asyncio.run(guests.run(request(tmp_path), kernel(tmp_path), tmp_path, print))
     ((work, script, guest),) = handed
     assert (work.request.argv, work.folder) == (("server", "--slow"), tmp_path)
     assert work.environment.items() >= os.environ.items()
@@ -109,7 +109,7 @@ def test_the_seed_of_a_guest_follows_from_that_of_the_link(
 
     monkeypatch.setattr(boot, "run", boots)
     for seed in (7, 7, 8):
-        asyncio.run(outside.run(request(tmp_path, seed), kernel(tmp_path), tmp_path, print))
+        asyncio.run(guests.run(request(tmp_path, seed), kernel(tmp_path), tmp_path, print))
     assert seeds[0] == seeds[1] != seeds[2]
 
 
@@ -135,7 +135,7 @@ def test_a_capture_that_the_command_replaced_is_left_out(
         return left
 
     monkeypatch.setattr(boot, "run", boots)
-    asyncio.run(outside.run(request(tmp_path), kernel(tmp_path), tmp_path, print))
+    asyncio.run(guests.run(request(tmp_path), kernel(tmp_path), tmp_path, print))
     assert (tmp_path / "capture.pcapng").read_bytes() == b""
     assert "capture.pcapng stays empty" in capsys.readouterr().out
 
@@ -163,19 +163,11 @@ def test_the_emulator_sleeps_in_virtual_time() -> None:
 def test_a_result_of_another_form_is_an_error_of_the_bed(change: dict[str, Any]) -> None:
     """The command may have written it."""
     with pytest.raises(BedError, match="the guest's result cannot be read"):
-        outside.read_run(RESULT | change)
+        guests.read_run(RESULT | change)
 
 
 @pytest.mark.parametrize("folder", ["/", "/proc/self", "/sys/class", "/dev/mine"])
 def test_a_folder_that_no_guest_shares_is_refused(folder: str) -> None:
     """Each guest has its own devices, processes and shared memory."""
-    (mistake,) = outside.mistakes({}, Path(folder), isolated=False)
+    (mistake,) = guests.mistakes(["true"], Path(folder), outside=False, metered=False)
     assert f"a guest cannot write into the working folder {folder}" in str(mistake)
-
-
-def test_a_guest_is_not_nested_in_another_link_unless_that_is_wanted() -> None:
-    """Its packets would not pass the outer link."""
-    inside = {"HTTPBED_UPLINK": "/scratch/trial/uplink"}
-    (mistake,) = outside.mistakes(inside, Path("/home"), isolated=False)
-    assert "a guest cannot reach the link around this command" in str(mistake)
-    assert not [*outside.mistakes(inside, Path("/home"), isolated=True)]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from httpbed.addons.link import options
-from httpbed.addons.link.tc_quantities import spelled
+from httpbed.base.tc_quantities import spelled
 from httpbed.base import units
 from httpbed.base.errors import ConfigError
 from httpbed.experiment import profiles

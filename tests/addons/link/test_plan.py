@@ -5,44 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 
 from httpbed.addons.link import options, plan
-from httpbed.addons.link.names import Names
+from httpbed.addons.link.outside import Names
 
 
-def planned(number: int = 0) -> plan.ShellPlan:
+def planned() -> plan.ShellPlan:
     """Plan a link without impairments."""
-    return plan.plan(options.describe({}), 7, "cubic", number=number, capture=True, log=True)
+    return plan.plan(options.describe({}), 7, "cubic", capture=True, log=True)
 
 
 def test_everything_of_the_command_goes_over_the_link() -> None:
     """Its default route is the far end."""
     assert planned().route.input == "route add default via 10.77.0.2 dev eth0\n"
-    assert (planned().own, planned().peer) == ("10.77.0.1", "10.77.0.2")
+    assert planned().peer == "10.77.0.2"
 
 
-def test_a_nested_link_has_a_network_of_its_own() -> None:
-    """Number n is 10.77.n.0/24, on the wire and in the routes that lead to it."""
-    inner = planned(5)
-    assert (inner.own, inner.peer) == ("10.77.5.1", "10.77.5.2")
-    assert "route replace 10.77.5.0/24 via 10.78.5.2" in (plan.join(5, 42).input or "")
-    assert "netns 42" in (plan.join(5, 42).input or "")
-    assert plan.lead_back(5, "10.77.0.1").host == options.FAR
-    assert plan.joined(5).input is not None
-
-
-def test_the_same_seed_gives_a_nested_link_the_same_luck() -> None:
-    """The random streams depend on seed, link and direction, not on the network's number."""
-    said = {"loss": "4%"}
-    keys = [
-        [
-            way["loss"]["key"]
-            for way in plan.plan(
-                options.describe(said), 7, "cubic", number=number
-            ).network.emulator_config["links"][0]["directions"]
-        ]
-        for number in (0, 3)
-    ]
-    assert keys[0] == keys[1]
-    assert keys[0][0] != keys[0][1]
+def test_each_direction_has_losses_of_its_own() -> None:
+    """The random streams depend on seed, link and direction."""
+    link = plan.plan(options.describe({"loss": "4%"}), 7, "cubic").network.emulator_config["links"][0]
+    up, down = (way["loss"]["key"] for way in link["directions"])
+    assert up != down
 
 
 def test_files_are_written_where_the_sandbox_binds_them() -> None:
@@ -71,12 +52,7 @@ def test_every_resolver_has_an_address_at_the_far_end() -> None:
     assert "--dns-forward" not in plan.pasta(Path("pasta"), Path("/scratch")).argv
 
 
-def test_the_outermost_link_is_the_peer() -> None:
-    """What goes there meets all links."""
-    inner, socket = planned(1), Path("/s")
-    assert plan.environment(inner, socket, {})["HTTPBED_PEER"] == "10.77.1.2"
-    outer = {"HTTPBED_PEER": "10.77.0.2", "HTTPBED_UPLINK": "/outer"}
-    assert plan.environment(inner, socket, outer) == {
-        "HTTPBED_PEER": "10.77.0.2",
-        "HTTPBED_UPLINK": "/s",
-    }
+def test_the_command_is_told_the_far_end_and_the_socket() -> None:
+    """For its own use, and for that of ``--change``."""
+    told = {"HTTPBED_PEER": "10.77.0.2", "HTTPBED_UPLINK": "/s"}
+    assert plan.environment(planned(), Path("/s")) == told

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from httpbed.addons.link.tc_quantities import spelled
+from httpbed.base.tc_quantities import spelled
 from httpbed.base.clock import Clock
 from httpbed.base.errors import Mistake
 from httpbed.base.units import QUANTITY
@@ -32,7 +32,7 @@ class PlacedOption:
 
     name: str
     kind: str
-    """A kind of :data:`~httpbed.addons.link.tc_quantities.KNOWN`, ``count`` or ``word``."""
+    """A kind of :data:`~httpbed.base.tc_quantities.KNOWN`, ``count`` or ``word``."""
     default: str | None
     """None: absent."""
     example: str

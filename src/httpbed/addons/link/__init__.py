@@ -1,7 +1,7 @@
-"""``httpbed link``: its options, sandbox, changes of a running link, nested links, counters.
+"""``httpbed link``: its options, sandbox, server, changes of a running link, counters.
 
-Not here: trials (``trial``) and the link itself (``network``).
-Start at ``run``.
+Not here: trials (``trial``) and the link itself (``bed/network``).
+Start at ``run``; ``guest`` runs it in virtual time.
 """
 
 from __future__ import annotations

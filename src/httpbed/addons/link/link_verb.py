@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+import json
+import os
+import secrets
+import shlex
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, get_args
 
 import click
 
-from httpbed.addons.link import options
+from httpbed.addons.link import change, options, output
+from httpbed.addons.link.options import DescribedLink
+from httpbed.addons.link.run import LinkRequest, LinkRun
+from httpbed.addons.link.run import run as run_behind
 from httpbed.base.clock import Clock
+from httpbed.base.errors import ConfigError, Mistake
+from httpbed.bed.machine import backend
 from httpbed.bed.machine.backend import Backend
+from httpbed.bed.network import kernel
+from httpbed.bed.network.link_file import READERS
+from httpbed.cli import library_settings
+from httpbed.cli.echo import echo
 from httpbed.cli.options import OneOf, complete_profiles
 from httpbed.cli.verb import verb
 from httpbed.experiment.impairments.registry import OPTIONS
 
+NOT_FOUND, NOT_RUNNABLE, SIGNALLED = 127, 126, 128
+"""Exit codes, as in shells."""
+SEED_BITS = 32
+"""Size of a seed that httpbed chooses."""
+MAX_SEED_DIGITS = 32
+_STDERR = 2
 _SETTINGS = {"allow_interspersed_args": False, "max_content_width": 100}
 
 
@@ -35,15 +57,17 @@ def _impairments(function: Callable[..., Any]) -> Callable[..., Any]:
 @verb("link", context_settings=_SETTINGS)
 @_impairments
 @click.option(
-    "--change",
+    options.CHANGE,
+    "is_change",
     is_flag=True,
     help="Change the link around this command, and end: its new --rate, --delay, --loss and"
     " --state.",
 )
 @click.option(
-    options.OF,
-    metavar="PID",
-    help="With --change: change the link around this process instead, from outside the link.",
+    options.SERVER,
+    metavar="PROGRAM",
+    help="Run this program at the far end, at $HTTPBED_PEER; COMMAND begins when it has opened a"
+    " port.",
 )
 @click.option(
     "--profile",
@@ -108,7 +132,7 @@ def command(
     /,
     *,
     argv: tuple[str, ...],
-    change: bool,
+    is_change: bool,
     isolated: bool,
     outside: bool,
     metered: bool | None,
@@ -120,20 +144,19 @@ def command(
 
     Use it to see how any program behaves on another network. An option such as --delay 50ms
     applies to both directions, --up-delay only from COMMAND, --down-delay only to it; the same
-    holds for all options up to --state. Links nest, and their impairments add up.
+    holds for all options up to --state.
 
     COMMAND has your files, your user and your terminal, and its own network. $HTTPBED_PEER is the
     address of the far end, which answers ping, echo, discard and chargen. At the end, counters are
     printed to stderr. The exit status is COMMAND's, or 128 plus the number of the signal that ended
     it.
     """  # fmt: skip
-    from httpbed.addons.link import link_body as body  # noqa: PLC0415 - not for --help
-
     by_flag = {name.replace("_", "-"): value for name, value in values.items()}
-    if change:
-        body.change(by_flag, argv, as_json=as_json)
+    _open_streams()
+    if is_change:
+        _change(by_flag, argv, as_json=as_json)
         return
-    code = body.run(
+    code = _run(
         argv,
         by_flag,
         isolated=isolated,
@@ -143,3 +166,223 @@ def command(
         as_json=as_json,
     )
     context.exit(code)
+
+
+def _run(
+    argv: tuple[str, ...],
+    values: Mapping[str, Any],
+    *,
+    isolated: bool,
+    outside: bool,
+    metered: bool | None,
+    clock: Clock,
+    as_json: bool,
+) -> int:
+    """Run a command behind the link that ``values`` describe by flag; return its exit code."""
+    impossible: Sequence[Mistake] = ()
+    if clock == "virtual":
+        from httpbed.addons.link import guest  # noqa: PLC0415 - a real link needs none
+
+        impossible = guest.mistakes(argv, Path.cwd(), outside=outside, metered=bool(metered))
+        metered = False
+    argv = argv or (os.environ.get("SHELL", "/bin/sh"),)
+    request = _request(
+        argv, values, impossible, clock=clock, isolated=isolated, outside=outside, metered=metered
+    )
+    if not shutil.which(argv[0]):
+        return _refuse(argv)
+    library_settings.remove()
+    if not as_json:
+        _say(f"link: {output.sentence(request.described)}")
+    if clock == "virtual":
+        outcome = guest.run_in_guest(request, _say)
+    else:
+        outcome = asyncio.run(run_behind(request, _say))
+    if as_json and request.meter:
+        echo(err=True)  # end the meter's line before the counters
+    summary = _json(request, outcome) if as_json else _table(request, outcome, values["seed"])
+    echo(summary, err=True)
+    return _status(outcome)
+
+
+def _change(values: Mapping[str, Any], argv: tuple[str, ...], *, as_json: bool) -> None:
+    """Change the link around this command, and print each change."""
+    if argv:
+        raise ConfigError([Mistake("COMMAND", "runs behind a new link", f"omit {options.CHANGE}")])
+    beside = {"link-backend"}  # it may well stand in the environment
+    wanted = change.requested({flag: value for flag, value in values.items() if flag not in beside})
+    changed = asyncio.run(change.request(wanted, os.environ))
+    if as_json:
+        echo(json.dumps({"schema": 1, "changed": changed}))
+    for each in () if as_json else changed:
+        echo(change.words(each))
+
+
+def _request(
+    argv: tuple[str, ...],
+    values: Mapping[str, Any],
+    impossible: Sequence[Mistake],
+    *,
+    clock: Clock,
+    isolated: bool,
+    outside: bool,
+    metered: bool | None,
+) -> LinkRequest:
+    """Read the values of all options, by name without dashes.
+
+    Raises:
+        ConfigError: With every mistake, the ``impossible`` ones too.
+    """
+    seed, trace, name = values["seed"], values["trace"], values["link-backend"]
+    outputs = {f"--{name}": values[name] for name in ("pcap", "log")}
+    server = _words(values["server"])
+    mistakes = [
+        *impossible,
+        *_seed_mistakes(seed),
+        *output.file_mistakes(outputs, _inputs(values, trace)),
+        *_text_mistakes(argv),
+        *_live_mistakes(values),
+        *_backend_mistakes(name),
+        *_server_mistakes(values["server"], server),
+    ]
+    if isolated and outside:
+        mistakes.append(Mistake("--isolated", "contradicts --outside", "omit one of the two"))
+    pcap, log = (Path(file) if file else None for file in outputs.values())
+    return LinkRequest(
+        argv=argv,
+        described=_described(values, values["profile"], trace, mistakes),
+        seed=int(seed) if seed else secrets.randbits(SEED_BITS),
+        backend=backend.choose(name),
+        server=server or (),
+        outside=outside if isolated or outside else None,
+        pcap=pcap,
+        log=log,
+        meter=_meter_is_shown(metered),
+        clock=clock,
+    )
+
+
+def _meter_is_shown(wanted: bool | None) -> bool:
+    stdin, stdout, stderr = map(os.isatty, (0, 1, 2))
+    return output.meter_is_shown(wanted=wanted, stdin=stdin, stdout=stdout, stderr=stderr)
+
+
+def _described(
+    values: Mapping[str, str | bool],
+    profile: str | None,
+    trace: tuple[str, str] | None,
+    mistakes: list[Mistake],
+) -> DescribedLink:
+    """Read the impairments; raise ConfigError with every mistake, those found before too."""
+    try:
+        described = options.describe(values, profile, trace)
+    except ConfigError as error:
+        raise ConfigError([*error.mistakes, *mistakes]) from None
+    mistakes += options.idle(values, described.link)
+    if mistakes:
+        raise ConfigError(mistakes)
+    return described
+
+
+def _live_mistakes(values: Mapping[str, str | bool]) -> Iterator[Mistake]:
+    for flag in (options.STATE.flag(way) for way in (options.BOTH, *options.WAYS)):
+        if values.get(flag[2:]):
+            yield Mistake(flag, "applies to a running link", f"add {options.CHANGE}, or omit it")
+
+
+def _backend_mistakes(name: str | None) -> Iterator[Mistake]:
+    if name in kernel.KINDS:
+        reason = f"with {name} the kernel carries the packets; httpbed cannot change or log them"
+        yield Mistake("--link-backend", reason, "use af_packet or tun, or omit it")
+
+
+def _words(text: str | None) -> tuple[str, ...] | None:
+    """Split a program and its arguments as a shell does; None if a quotation has no end."""
+    try:
+        return tuple(shlex.split(text or ""))
+    except ValueError:
+        return None
+
+
+def _server_mistakes(text: str | None, server: tuple[str, ...] | None) -> Iterator[Mistake]:
+    if server is None or (text is not None and not server):
+        yield Mistake(options.SERVER, f"{text!r} is no command", "write it like 'nginx -g ...'")
+    elif server and not shutil.which(server[0]):
+        reason = f"{server[0]} is not a program that can be run"
+        yield Mistake(options.SERVER, reason, "name one that is in $PATH, or its file")
+
+
+def _seed_mistakes(seed: str | None) -> Iterator[Mistake]:
+    if seed is not None and not (
+        seed.isascii() and seed.isdigit() and len(seed) <= MAX_SEED_DIGITS
+    ):
+        reason = f"{seed!r} is not a whole number from 0 on with at most {MAX_SEED_DIGITS} digits"
+        yield Mistake("--seed", reason, "write for example 7")
+
+
+def _inputs(
+    values: Mapping[str, str | bool | None], trace: tuple[str, str] | None
+) -> Iterator[tuple[str, str]]:
+    """Name the files that are read, each with its option."""
+    for direction in (options.BOTH, *options.WAYS):
+        for option in OPTIONS:
+            file = values.get(option.flag(direction)[2:]) if option.path[-1] in READERS else None
+            if isinstance(file, str):
+                yield option.flag(direction), file
+    yield from (("--trace", file) for file in trace or ())
+
+
+def _text_mistakes(argv: tuple[str, ...]) -> Iterator[Mistake]:
+    for word in argv:
+        if word != word.encode(errors="replace").decode():  # argv's other bytes are surrogates
+            yield Mistake("COMMAND", f"{word!r} is not UTF-8", "wrap it in a script")
+
+
+def _refuse(argv: tuple[str, ...]) -> int:
+    name = argv[0]
+    there = Path(name).exists() and "/" in name
+    reason = "is not a program that can be run" if there else "no such command"
+    if "--" in argv or name.startswith("-"):
+        reason += "; before -- stand options, such as --rate 10mbit, and after it the command"
+    echo(f"httpbed: {name}: {reason}", err=True)
+    return NOT_RUNNABLE if there else NOT_FOUND
+
+
+def _open_streams() -> None:
+    """Make closed standard streams empty ones, before what is opened next takes their place."""
+    while (opened := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
+        pass
+    os.close(opened)
+
+
+def _status(outcome: LinkRun) -> int:
+    ended = outcome.exit
+    return SIGNALLED + (ended.signal or 0) if ended.status is None else ended.status
+
+
+def _table(request: LinkRequest, outcome: LinkRun, seed: str | None) -> str:
+    chosen = "" if seed else f"\n  seed {request.seed}, chosen: --seed {request.seed} repeats it"
+    is_virtual = request.clock == "virtual"
+    took = f"\n  command took {outcome.exit.wall_s:.6f} s of virtual time" if is_virtual else ""
+    return output.table(outcome.result) + took + chosen
+
+
+def _json(request: LinkRequest, outcome: LinkRun) -> str:
+    document = {
+        "schema": 1,
+        "command": request.argv,
+        "exit_status": _status(outcome),
+        "seed": request.seed,
+        "emulates": dict(zip(options.WAYS, request.described.written, strict=True)),
+        "peer": outcome.peer,
+        "outside": outcome.outside,
+        "clock": request.clock,
+        "lasted_s": outcome.exit.wall_s,
+        "real_time": outcome.real_time,
+        "link": outcome.result,
+    }
+    return json.dumps(document)
+
+
+def _say(line: str) -> None:
+    echo(f"httpbed: {line}", err=True)

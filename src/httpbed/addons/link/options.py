@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from httpbed.addons.link.tc_quantities import spelled
 from httpbed.base.errors import ConfigError, Mistake
+from httpbed.base.tc_quantities import spelled
 from httpbed.bed.network.files import FileError
 from httpbed.bed.network.link_file import READERS, LinkFile
 from httpbed.experiment import profiles, validation_messages
@@ -28,7 +28,7 @@ from httpbed.experiment.topology import Link, Topology
 COMMAND, FAR = "command", "far"
 """The two hosts of the link."""
 BOTH, WAYS = "", ("up", "down")
-CHANGE, OF = "--change", "--of"
+CHANGE, SERVER = "--change", "--server"
 STATE = Option(
     "state", ("state",), "word", "down", "State of the link, down or up; only with --change."
 )

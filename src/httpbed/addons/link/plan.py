@@ -5,12 +5,9 @@
     command                sandbox's own network              far end           this machine
     eth0 ── l0a ── httpbed-link (impairments) ── l0b ── eth0, httpbed-probe ─┬─ pasta ── outside
                                                                              └─ relay ── resolvers
-                                                              └ or ── the command of an outer link
 
-Link number n is the network 10.77.n.0/24, with n unique among links that are nested in each
-other. The far end forwards what is not for itself: to the outside by ``pasta`` (user-mode
-sockets, no rights needed), or, in a nested link, to the network in which the outer link's
-command is. There everything is routed, packet by packet, so that impairments add up.
+The link is the network 10.77.0.0/24. The far end has the user's server, if there is one, and
+forwards what is not for itself to the outside by ``pasta`` (user-mode sockets, no rights needed).
 """
 
 from __future__ import annotations
@@ -19,8 +16,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from httpbed.addons.link.names import ADDRESSES, Names
+from httpbed.addons.link.change import UPLINK
 from httpbed.addons.link.options import COMMAND, FAR, DescribedLink
+from httpbed.addons.link.outside import ADDRESSES, Names
 from httpbed.base.clock import Clock
 from httpbed.bed.machine.backend import Backend
 from httpbed.bed.network import emulator
@@ -36,11 +34,11 @@ from httpbed.experiment.kept import CAPTURE
 PCAP, LOG = CAPTURE, "packets.log"
 """Files below /trial that the emulator writes."""
 SOCKET = "uplink"
-"""Socket below /trial where nested links and commands send their requests."""
+"""Socket below /trial where the command sends its requests."""
 
 THIS_MACHINE, OWN = "10.79.0.1", "10.79.0.2"
 """Addresses in pasta's network: this machine's loopback, and the far end."""
-OUTSIDE_INTERFACE, UPLINK_INTERFACE = "outside", "uplink"
+OUTSIDE_INTERFACE = "outside"
 
 _FORWARDING: Mapping[str, str] = {"net.ipv4.ip_forward": "1"}
 _PING_BY_ANYONE: Mapping[str, str] = {"net.ipv4.ping_group_range": "0 0"}
@@ -67,24 +65,18 @@ class ShellPlan:
         """Address of the far end."""
         return self.network.end_of(FAR).address
 
-    @property
-    def own(self) -> str:
-        """Address of the command's end."""
-        return self.network.end_of(COMMAND).address
 
-
-def plan(  # noqa: PLR0913 - the last five have names
+def plan(  # noqa: PLR0913 - the last four have names
     described: DescribedLink,
     seed: int,
     congestion_control: str,
     *,
     backend: Backend = "af_packet",
-    number: int = 0,
     capture: bool = False,
     log: bool = False,
     clock: Clock = "real",
 ) -> ShellPlan:
-    """Plan the link; ``number`` is its network's, 0 unless it is nested."""
+    """Plan the link and its far end."""
     net = network.plan(
         described.topology,
         {COMMAND: congestion_control, FAR: congestion_control},
@@ -93,7 +85,6 @@ def plan(  # noqa: PLR0913 - the last five have names
         records=PacketRecords(capture, f"{TRIAL_FOLDER}/{LOG}" if log else None),
         backend=backend,
         files={file.sha256: file.facts for file in described.files},
-        first_network=number,
         live=True,
         spin_us=0 if clock == "virtual" else emulator.SPIN_US,
     )
@@ -138,59 +129,6 @@ def _far(scratch: Path) -> str:
     return str(scratch / "run/netns" / FAR)
 
 
-def join(number: int, pid: int) -> ProcessSpec:
-    """Join the far end of nested link ``number``, where ``pid`` runs, to our command's host."""
-    ours, mtu = f"n{number}", MTU_BYTES
-    theirs = f"name {UPLINK_INTERFACE} mtu {mtu} netns {pid}"
-    lines = (
-        f"link add name {ours} mtu {mtu} type veth peer {theirs}",
-        f"address add {_uplink(number)[0]}/30 dev {ours}",
-        f"link set dev {ours} up",
-        _to(number, number),
-    )
-    return batch(COMMAND, lines)
-
-
-def joined(number: int) -> ProcessSpec:
-    """Set up the far end of nested link ``number`` after it joined: its default route leads up."""
-    outer, own = _uplink(number)
-    lines = (
-        f"address add {own}/30 dev {UPLINK_INTERFACE}",
-        f"link set dev {UPLINK_INTERFACE} up",
-        f"route add default via {outer}",
-    )
-    return batch(FAR, lines)
-
-
-def lead_to(number: int, behind: int) -> ProcessSpec:
-    """Route, on our command's host, to nested link ``number`` behind nested link ``behind``."""
-    return batch(COMMAND, [_to(number, behind)])
-
-
-def lead_back(number: int, own: str) -> ProcessSpec:
-    """Route, at our far end, to nested link ``number`` behind our command's host."""
-    return batch(FAR, [f"route replace {_network(number)} via {own}"])
-
-
-def _to(number: int, behind: int) -> str:
-    return f"route replace {_network(number)} via {_uplink(behind)[1]}"
-
-
-def _network(number: int) -> str:
-    return f"10.77.{number}.0/24"
-
-
-def _uplink(number: int) -> tuple[str, str]:
-    """Return the addresses of the veth pair between two links: the outer one first."""
-    return f"10.78.{number}.1", f"10.78.{number}.2"
-
-
-def environment(planned: ShellPlan, socket: Path, outer: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that the command's environment has in addition.
-
-    In a nested link the peer is the outermost link's, so that packets to it meet all links.
-    """
-    return {
-        "HTTPBED_PEER": outer.get("HTTPBED_PEER", planned.peer),
-        "HTTPBED_UPLINK": str(socket),
-    }
+def environment(planned: ShellPlan, socket: Path) -> dict[str, str]:
+    """Return the variables that the command's environment has in addition."""
+    return {"HTTPBED_PEER": planned.peer, UPLINK: str(socket)}

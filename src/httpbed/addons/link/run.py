@@ -1,28 +1,32 @@
-"""Run a command behind a link; what this machine offers decides about the way outside."""
+r"""Run a command behind a link; what this machine offers decides about the way outside.
+
+The command is in our process group, so keys reach both processes. The command decides about Ctrl-C
+and Ctrl-\: we ignore them and wait for its end. A shell with job control makes itself the
+foreground and cannot return it to a group that its PID namespace does not see, so we take it back.
+A server at the far end has the command's terminal for its output, and no input.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import errno
 import os
+import signal
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from httpbed.addons.link import output_files, outside, plan, terminal
-from httpbed.addons.link.meter import ERASE, PERIOD_S, Meter
-from httpbed.addons.link.names import Names
-from httpbed.addons.link.nest import Nest, Uplink
-from httpbed.addons.link.options import COMMAND, DescribedLink
-from httpbed.addons.link.outside import WayOut
+from httpbed.addons.link import change, output, outside, plan
+from httpbed.addons.link.options import COMMAND, FAR, SERVER, DescribedLink
+from httpbed.addons.link.output import ERASE, METER_PERIOD_S, Meter
+from httpbed.addons.link.outside import Names, WayOut
 from httpbed.addons.link.plan import LOG, PCAP, SOCKET, ShellPlan
 from httpbed.base import folders
 from httpbed.base.clock import Clock
-from httpbed.base.errors import BedError, HostError
-from httpbed.bed.machine import realtime
+from httpbed.base.errors import BedError, ConfigError, HostError, Mistake
 from httpbed.bed.machine.backend import Backend
 from httpbed.bed.network import running
 from httpbed.bed.network.commands import NO_NEIGHBOUR_DISCOVERY
@@ -35,6 +39,13 @@ from httpbed.bed.sandbox.spec import Exit, ProcessSpec, SandboxSpec, ShellSpec
 from httpbed.bed.sandbox.supervisor import Process, Supervisor, sandbox
 
 MEMORY_BYTES = 64 * 2**20
+SERVER_OPENS_S = 10.0
+"""How long the command waits for its server to open a port."""
+LOOK_S = 0.02
+_WAITING = {"tcp": "0A", "tcp6": "0A", "udp": "07", "udp6": "07"}
+"""State of a socket that waits for peers, by the kernel's table."""
+_KEYS = (signal.SIGINT, signal.SIGQUIT)
+_PASSED_ON = (signal.SIGTERM, signal.SIGHUP)
 _CONGESTION_CONTROL = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 
 Say = Callable[[str], None]
@@ -48,6 +59,8 @@ class LinkRequest:
     described: DescribedLink
     seed: int
     backend: Backend
+    server: tuple[str, ...] = ()
+    """A program at the far end; none if empty."""
     outside: bool | None = None
     """Whether it reaches the outside network; None means if possible."""
     pcap: Path | None = None
@@ -64,7 +77,7 @@ class LinkRun:
     exit: Exit
     peer: str
     outside: str
-    """How the command reached the outside: ``pasta``, ``link`` (an outer link) or ``none``."""
+    """How the command reached the outside: ``pasta`` or ``none``."""
     real_time: bool
     result: Mapping[str, Any]
     """The emulator's result."""
@@ -75,41 +88,38 @@ async def run(request: LinkRequest, say: Say) -> LinkRun:
 
     Raises:
         HostError: This machine lacks something.
+        ConfigError: The server ended before it opened a port.
         BedError: The link failed; the command was killed with it.
     """
+    planned = plan.plan(
+        request.described,
+        request.seed,
+        _congestion_control(),
+        backend=request.backend,
+        capture=request.pcap is not None,
+        log=request.log is not None,
+        clock=request.clock,
+    )
+    way_out = outside.way_out(wanted=request.outside, say=say)
+    spec = _sandbox_spec(request, way_out, say)
+    output.empty((request.pcap, request.log))
     async with AsyncExitStack() as stack:
-        uplink = None if request.outside is False else await Uplink.find(os.environ)
-        number = await uplink.number() if uplink else 0
-        planned = plan.plan(
-            request.described,
-            request.seed,
-            _congestion_control(),
-            backend=request.backend,
-            number=number,
-            capture=request.pcap is not None,
-            log=request.log is not None,
-            clock=request.clock,
-        )
-        way_out = None if uplink else outside.way_out(wanted=request.outside, say=say)
-        spec = _sandbox_spec(request, way_out, say)
-        output_files.empty((request.pcap, request.log))
         supervisor = await stack.enter_async_context(sandbox(spec))
         bed = _Bed(request, planned, supervisor, spec.scratch, say)
-        emulator, led = await bed.build(uplink, number, way_out)
-        nest = Nest(
-            planned,
-            number,
-            bed.tool,
+        emulator, far, led = await bed.build(way_out)
+        await change.serve(
+            supervisor.folder / SOCKET,
             request.described.link,
             lambda action: emulator.change(order(action)),
-            os.environ if uplink else None,
         )
-        await nest.open(supervisor.folder / SOCKET)
-        outer = os.environ if uplink else {}
-        environment = plan.environment(planned, spec.scratch / "trial" / SOCKET, outer)
+        server = await bed.serve(far)
+        await emulator.start_counting()
+        environment = plan.environment(planned, spec.scratch / "trial" / SOCKET)
         ended = await bed.command(environment, emulator)
+        if server and server.exit.done():
+            say(f"the server ended before the command: {server.exit.result()}")
         result = await bed.result(emulator)
-        return LinkRun(ended, environment["HTTPBED_PEER"], led, emulator.real_time, result)
+        return LinkRun(ended, planned.peer, led, emulator.real_time, result)
 
 
 def _congestion_control() -> str:
@@ -148,19 +158,34 @@ class _Bed:
     scratch: Path
     say: Say
 
-    async def build(
-        self, uplink: Uplink | None, number: int, way_out: WayOut | None
-    ) -> tuple[Emulator, str]:
-        """Make the link, the far end and the way outside; return the emulator and that way."""
+    async def build(self, way_out: WayOut | None) -> tuple[Emulator, Process, str]:
+        """Make the link, the far end and the way outside; return the three."""
         leading = asyncio.create_task(self._lead_out(way_out))
         far = await self.supervisor.start(self.planned.far)
         emulator = await running.build(self.supervisor, self.planned.network.processes)
         await self.tool(self.planned.route)
-        if uplink:
-            await self._join(uplink, number, far)
-        await emulator.start_counting()
-        led = await leading
-        return emulator, "link" if uplink else "pasta" if led else "none"
+        return emulator, far, "pasta" if await leading else "none"
+
+    async def serve(self, far: Process) -> Process | None:
+        """Start the user's server beside ``far``, and wait until it opens a port."""
+        if not self.request.server:
+            return None
+        pid = realtime.outer_pid(self.supervisor.init_pid, far.pid)
+        if pid is None:
+            raise BedError("the far end has ended")
+        before = _waiting_sockets(pid)
+        process = await self.supervisor.start(ProcessSpec(self.request.server, "beside", FAR))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(SERVER_OPENS_S):
+                while not process.exit.done():
+                    if _waiting_sockets(pid) - before:
+                        return process
+                    await asyncio.sleep(LOOK_S)
+        if process.exit.done():
+            reason = f"the server ended before it opened a port: {process.exit.result()}"
+            raise ConfigError([Mistake(SERVER, reason, "start one that stays in the foreground")])
+        self.say(f"the server has opened no port for {SERVER_OPENS_S:g} s: the command runs now")
+        return process
 
     async def tool(self, spec: ProcessSpec) -> None:
         """Run a program of the network's set-up."""
@@ -177,7 +202,7 @@ class _Bed:
             passing.add(loop.create_task(self._pass_on(begun, number)))
 
         # From here on keys belong to the command, which may get one as soon as it runs.
-        with terminal.lent(pass_on):
+        with _terminal_lent(pass_on):
             begun.set_result(await self.supervisor.start(spec))
             process = begun.result()
             await self._watched(process, emulator)
@@ -232,13 +257,6 @@ class _Bed:
                 task.cancel()
             await asyncio.gather(*watching, return_exceptions=True)
 
-    async def _join(self, uplink: Uplink, number: int, far: Process) -> None:
-        pid = realtime.outer_pid(self.supervisor.init_pid, far.pid)
-        if pid is None:
-            raise BedError("the far end has ended")
-        await uplink.join(pid)
-        await self.tool(plan.joined(number))
-
     async def _lead_out(self, way_out: WayOut | None) -> bool:
         """Start what leads to the outside; return whether it does."""
         if way_out is None:
@@ -270,6 +288,13 @@ class _Bed:
         return None if ended.clean else failure
 
 
+def _waiting_sockets(pid: int) -> set[tuple[str, str]]:
+    """Return protocol and address of what waits for peers in the network of a process."""
+    tables = {name: Path(f"/proc/{pid}/net/{name}").read_text() for name in _WAITING}
+    rows = ((name, line.split()) for name, text in tables.items() for line in text.splitlines()[1:])
+    return {(name, row[1]) for name, row in rows if row[3] == _WAITING[name]}
+
+
 async def _watch(emulator: Emulator) -> None:
     """Keep one line on stderr up to date, and erase it when the command has ended."""
     meter = Meter()
@@ -278,7 +303,42 @@ async def _watch(emulator: Emulator) -> None:
             line = meter.line(await emulator.request("counters", "counters"))
             sys.stderr.write(f"{ERASE}{line}")
             sys.stderr.flush()
-            await asyncio.sleep(PERIOD_S)
+            await asyncio.sleep(METER_PERIOD_S)
     finally:
         sys.stderr.write(ERASE)
         sys.stderr.flush()
+
+
+@contextmanager
+def _terminal_lent(pass_on: Callable[[int], None]) -> Iterator[None]:
+    """Leave keys to the command, and pass on to ``pass_on`` the signals that ask us to end."""
+    loop = asyncio.get_running_loop()
+    foreground = _foreground()
+    for key in _KEYS:
+        loop.add_signal_handler(key, lambda: None)
+    for number in _PASSED_ON:
+        loop.add_signal_handler(number, pass_on, number)
+    try:
+        yield
+    finally:
+        for number in (*_KEYS, *_PASSED_ON):
+            loop.remove_signal_handler(number)
+        if foreground is not None:
+            _take(foreground)
+
+
+def _foreground() -> int | None:
+    """Return the descriptor of a terminal whose foreground is our group."""
+    for fd in (0, 2, 1):
+        with suppress(OSError):
+            if os.tcgetpgrp(fd) == os.getpgrp():
+                return fd
+    return None
+
+
+def _take(fd: int) -> None:
+    """Become the foreground; a background process must ignore SIGTTOU to do so."""
+    before = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+    with suppress(OSError):  # the terminal is gone, or our group is beyond our PID namespace
+        os.tcsetpgrp(fd, os.getpgrp())
+    signal.signal(signal.SIGTTOU, before)

@@ -115,7 +115,6 @@ def plan(  # noqa: PLR0913 - optional arguments have names
     records: PacketRecords | None = None,
     backend: Backend = "af_packet",
     files: Mapping[str, Facts] | None = None,
-    first_network: int = 0,
     netem_seeded: bool = False,
     live: bool = False,
     client: str = "client",
@@ -129,8 +128,7 @@ def plan(  # noqa: PLR0913 - optional arguments have names
     ``senders`` names the TCP congestion control of each host that sends, on all of its routes; any
     other has cubic. ``forwarding`` are the hosts that packets may pass through. ``records`` are
     asked of the emulator. ``files`` has what is known of the files that the topology names, by
-    their digests. ``first_network`` is the number of the first link's.
-    ``netem_seeded`` says whether the kernel's netem takes a seed, ``live`` whether conditions may
+    their digests. ``netem_seeded`` says whether the kernel's netem takes a seed, ``live`` whether conditions may
     change by command.
     ``access`` are the links, by their indices, between which the host ``client`` goes, from the
     first on; ``nat`` those with a NAT at their second host. ``spin_us`` is how long the emulator
@@ -141,7 +139,7 @@ def plan(  # noqa: PLR0913 - optional arguments have names
         ValueError: The topology names a recorded run that is not in ``files``, or has more links
             than there are addresses; an access link is not the client's.
     """
-    ends = _ends(topology, first_network)
+    ends = _ends(topology)
     draws = Draws(seed, block, files or {}, live)
     noted = records or PacketRecords()
     config = emulator.config(topology.links, ends, draws, backend, noted, nat=nat, spin_us=spin_us)
@@ -163,8 +161,8 @@ def plan(  # noqa: PLR0913 - optional arguments have names
     )
 
 
-def _ends(topology: Topology, first: int) -> tuple[tuple[End, End], ...]:
-    return tuple(addresses.ends(topology, index, first) for index in range(len(topology.links)))
+def _ends(topology: Topology) -> tuple[tuple[End, End], ...]:
+    return tuple(addresses.ends(topology, index) for index in range(len(topology.links)))
 
 
 def _disciplines(shaped: tuple[LinkDisciplines, ...]) -> list[ProcessSpec]:

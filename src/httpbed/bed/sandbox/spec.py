@@ -33,9 +33,10 @@ class ProcessSpec:
     """A program to start; independent of the machine."""
 
     argv: tuple[str, ...]
-    place: Literal["sandbox", "command", "outside"] = "sandbox"
+    place: Literal["sandbox", "command", "beside", "outside"] = "sandbox"
     """``command``: with this machine's filesystem, the user's terminal and the user's environment.
-    ``outside``: in this machine's network."""
+    ``beside``: the same before the command starts, without input, and with its output on the
+    command's standard error. ``outside``: in this machine's network."""
     host: str | None = None
     """The host that it runs on; None: the emulator's own network."""
     root: str | None = None

@@ -27,7 +27,7 @@ class Option:
     path: Place
     """Where its value stands in the description of a link."""
     kind: str
-    """What the user types: a kind of :data:`~httpbed.addons.link.tc_quantities.KNOWN`,
+    """What the user types: a kind of :data:`~httpbed.base.tc_quantities.KNOWN`,
     ``count``, ``word`` or ``flag``."""
     example: str
     help: str

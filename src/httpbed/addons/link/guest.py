@@ -10,18 +10,32 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from httpbed.addons.link import output_files
-from httpbed.addons.link.guest import inside
-from httpbed.addons.link.guest.work import LOG, PCAP, RANDOM_DEVICE, STDERR, STDOUT, HandedCommand
+from httpbed.addons.link import guest_job, output
+from httpbed.addons.link import outside as wiring
+from httpbed.addons.link.guest_job import (
+    LOG,
+    PCAP,
+    RANDOM_DEVICE,
+    STDERR,
+    STDOUT,
+    HandedCommand,
+)
 from httpbed.addons.link.run import LinkRequest, LinkRun
-from httpbed.addons.virtual import boot, job, randomness, visible_files
+from httpbed.addons.virtual import (
+    boot,
+    capability,
+    guest_kernel,
+    job,
+    randomness,
+    visible_files,
+)
 from httpbed.addons.virtual.command import Guest
 from httpbed.addons.virtual.guest_kernel import GuestKernel
 from httpbed.base import seeds, untrusted_files
@@ -58,18 +72,40 @@ _PIECE = 2**20
 _ANY_SIZE = 2**62
 _IMPORTED_LATER = ("httpbed.bed.toolbox.toolbox",)
 """Modules that a link needs if this machine lacks the tools of a network."""
+_REAL = "or use --clock real"
 
 Say = Callable[[str], None]
 
 
-def mistakes(environment: Mapping[str, str], folder: Path, *, isolated: bool) -> Iterator[Mistake]:
-    """Yield what keeps a command in this folder and environment out of a guest."""
+def mistakes(argv: Sequence[str], folder: Path, *, outside: bool, metered: bool) -> list[Mistake]:
+    """Return what a command line in this folder asks for that has no virtual time."""
+    wrong = []
+    if not argv:
+        reason = "is missing: a shell waits for keys, which have no virtual time"
+        wrong.append(Mistake("COMMAND", reason, f"name a command, {_REAL}"))
+    if outside:
+        reason = "no other network has virtual time, so a guest reaches none"
+        wrong.append(Mistake("--outside", reason, f"omit it, {_REAL}"))
+    if metered:
+        reason = "shows how fast packets pass on this machine's clock, which a guest has not"
+        wrong.append(Mistake("--meter", reason, f"omit it, {_REAL}"))
     if folder == Path("/") or folder.parts[1] in visible_files.OWN:
         reason = f"a guest cannot write into the working folder {folder}"
-        yield Mistake("--clock", reason, "change to a folder of yours")
-    if environment.get("HTTPBED_UPLINK") and not isolated:
-        reason = "a guest cannot reach the link around this command"
-        yield Mistake("--clock", reason, "give --isolated, or use --clock real")
+        wrong.append(Mistake("--clock", reason, "change to a folder of yours"))
+    return wrong
+
+
+def run_in_guest(request: LinkRequest, say: Say) -> LinkRun:
+    """Run a command behind a link in a guest; everything that both need here is made before.
+
+    Raises:
+        HostError: This machine runs no guests.
+        BedError: The link failed in the guest, or the guest died.
+    """
+    kernel = guest_kernel.ensure(say)
+    capability.require(kernel)
+    wiring.tools(say)
+    return asyncio.run(run(request, kernel, Path.cwd(), say))
 
 
 async def run(request: LinkRequest, kernel: GuestKernel, folder: Path, say: Say) -> LinkRun:
@@ -78,11 +114,11 @@ async def run(request: LinkRequest, kernel: GuestKernel, folder: Path, say: Say)
     Raises:
         BedError: The link failed in the guest, or the guest died.
     """
-    output_files.empty((request.pcap, request.log))
+    output.empty((request.pcap, request.log))
     with scratch.temporary("link") as own, ExitStack() as stack:
         environment = randomness.environment(str(HANDED / RANDOM_DEVICE), os.environ)
         work = HandedCommand(replace(request, outside=False, meter=False), folder, environment)
-        given = job.hand_over(own, inside.__name__, work, folder, _IMPORTED_LATER)
+        given = job.hand_over(own, guest_job.__name__, work, folder, _IMPORTED_LATER)
         shutil.copy(kernel.random_device, given.folder / RANDOM_DEVICE)
         guest = Guest(
             kernel=kernel.path,
@@ -168,7 +204,7 @@ def read_run(result: Mapping[str, Any]) -> LinkRun:
     """
     try:
         ended = Exit(**_typed(result["exit"], _OF_EXIT))
-        values = _typed({name: one for name, one in result.items() if name != "exit"}, _OF_RUN)
+        values = _typed({name: value for name, value in result.items() if name != "exit"}, _OF_RUN)
     except (KeyError, TypeError, ValueError) as error:
         raise job.unreadable(str(error)) from None
     return LinkRun(exit=ended, **values)

@@ -6,20 +6,20 @@ import asyncio
 
 import pytest
 
-from httpbed.addons.link import live
+from httpbed.addons.link import change
 from httpbed.base.errors import ConfigError
 
 
 def mistakes(**said: str | bool) -> dict[str, str]:
     """Return the mistakes: flag -> reason."""
     with pytest.raises(ConfigError) as caught:
-        live.requested({name.replace("_", "-"): value for name, value in said.items()})
+        change.requested({name.replace("_", "-"): value for name, value in said.items()})
     return {mistake.place: mistake.reason for mistake in caught.value.mistakes}
 
 
 def test_an_option_changes_both_directions_unless_one_has_its_own() -> None:
     """The rule is that of the options with which a link begins."""
-    found = live.requested(
+    found = change.requested(
         {"delay": "50ms", "down-delay": "10ms", "up-state": "down", "ecn": False}
     )
     assert [(each.flag, dict(each.entry)) for each in found] == [
@@ -41,19 +41,12 @@ def test_a_command_without_a_link_gets_the_remedy(place: str | None) -> None:
     """The command is behind no link, or its link has ended."""
     environment = {"HTTPBED_UPLINK": place} if place else {}
     with pytest.raises(ConfigError) as caught:
-        asyncio.run(live.change(live.requested({"delay": "1ms"}), live.Target(environment)))
+        asyncio.run(change.request(change.requested({"delay": "1ms"}), environment))
     assert "httpbed link ... -- COMMAND" in str(caught.value)
 
 
-@pytest.mark.parametrize("pid", ["self", "-1", "4711 ", "99999999999"])
-def test_what_is_no_process_is_refused(pid: str) -> None:
-    """A PID is a number, and a process has it."""
-    with pytest.raises(ConfigError, match="--of: "):
-        live.Target.of(pid)
-
-
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("made", "words"),
     [
         ({"rate_bit_s": 10**6}, "rate 1 Mbit/s"),
         ({"delay_ns": 25_000_000}, "delay 25 ms"),
@@ -63,7 +56,7 @@ def test_what_is_no_process_is_refused(pid: str) -> None:
         ({"rebind": True}, "NAT rebound"),
     ],
 )
-def test_each_change_is_printed(change: dict[str, object], words: str) -> None:
+def test_each_change_is_printed(made: dict[str, object], words: str) -> None:
     """The line names option, value and time of the change."""
-    event = {"direction": 1, "at_ns": 1_234_567_890, "change": change}
-    assert live.words(event) == f"down: {words}, 1.235 s after its start"
+    event = {"direction": 1, "at_ns": 1_234_567_890, "change": made}
+    assert change.words(event) == f"down: {words}, 1.235 s after its start"
