@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from command_line import Command
-from httpbed.addons.calibration import calibrate_body as calibrate
+from httpbed.addons.calibration import calibrate_verb as calibrate
 from httpbed.addons.calibration.cell import Finding
-from httpbed.addons.calibration.judgement import Verdict
+from httpbed.addons.calibration.session import Verdict
 from httpbed.report.terminal import Console
 from recorded import DEMO
 

@@ -16,18 +16,10 @@ from typing import Any
 
 import pytest
 
-from httpbed.addons.calibration import (
-    cell_runner,
-    disciplines,
-    grid,
-    judgement,
-    link_changes,
-    other_cells,
-    rebinding,
-)
+from httpbed.addons.calibration import cell_runner, cells, session
 from httpbed.addons.calibration.cell import DOWN, UP, Cell
 from httpbed.addons.calibration.cell_runner import Bench
-from httpbed.addons.calibration.judgement import Verdict
+from httpbed.addons.calibration.session import Verdict
 from httpbed.base.errors import BedError
 from httpbed.bed.network.plan import NetworkPlan
 from httpbed.bed.toolbox import toolbox
@@ -36,8 +28,7 @@ from networks import remade
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.alone]
 
 SEED = 3
-LOSS = grid.loss_cell(0.05, 1000)
-(POLICER,) = other_cells.policers()
+LOSS = cells.loss_cell(0.05, 1000)
 Tamper = Callable[[NetworkPlan], NetworkPlan]
 Sound = Callable[[Cell], Verdict]
 
@@ -83,8 +74,8 @@ def verdict(cell: Cell, folder: Path, tamper: Tamper = honest) -> Verdict:
     try:
         asyncio.run(cell_runner.run(cell, bench, folder / "cell"))
     except BedError as error:
-        return judgement.broken(cell, str(error))
-    return judgement.judge(cell, judgement.read(cell, folder / "cell", {}, SEED))
+        return session.broken(cell, str(error))
+    return session.judge(cell, session.read_evidence(cell, folder / "cell", {}, SEED))
 
 
 def failed(found: Verdict) -> set[str]:
@@ -131,14 +122,14 @@ def test_a_sound_link_loses_the_packets_that_its_seed_draws(sound: Sound) -> Non
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_a_sound_queue_takes_what_fits(sound: Sound, place: int) -> None:
     """The queue limit holds to the last packet and to the last byte."""
-    found = sound(list(other_cells.queues())[place])
+    found = sound(list(cells.queues())[place])
     assert not found.broken
     assert not failed(found), found
 
 
 def test_a_sound_link_changes_no_packet(sound: Sound) -> None:
     """Order and content of the packets are unchanged."""
-    found = sound(grid.floor())
+    found = sound(cells.floor())
     assert not found.broken
     assert not exact(found), found
 
@@ -150,7 +141,7 @@ def test_a_shaper_that_does_nothing_is_caught(tmp_path: Path) -> None:
         for direction in (UP, DOWN):
             set_rate(config, direction, None)
 
-    found = caught(grid.rate_cell(10**7, 0.5), tmp_path, configured(forget))
+    found = caught(cells.rate_cell(10**7, 0.5), tmp_path, configured(forget))
     assert {"rate up", "rate down"} <= found
 
 
@@ -163,7 +154,7 @@ def test_a_bucket_far_larger_than_a_packet_is_caught(tmp_path: Path) -> None:
         for direction in (UP, DOWN):
             way(config, direction)["rate"] = bucket
 
-    found = caught(grid.rate_cell(10**7, 1.0), tmp_path, configured(pour))
+    found = caught(cells.rate_cell(10**7, 1.0), tmp_path, configured(pour))
     assert {"ahead of the rate up", "ahead of the rate down"} <= found
 
 
@@ -173,7 +164,7 @@ def test_a_rate_in_another_unit_is_caught(tmp_path: Path) -> None:
     def hurry(config: dict[str, Any]) -> None:
         set_rate(config, UP, 10**9)
 
-    found = caught(grid.rate_cell(10**7, 0.5), tmp_path, configured(hurry))
+    found = caught(cells.rate_cell(10**7, 0.5), tmp_path, configured(hurry))
     assert {"rate up", "ahead of the rate up"} <= found
     assert "ahead of the rate down" not in found
 
@@ -185,7 +176,7 @@ def test_a_delay_in_one_direction_only_is_caught(tmp_path: Path, direction: int)
     def forget(config: dict[str, Any]) -> None:
         way(config, direction)["delay_ns"] = 0
 
-    found = caught(grid.delay_cell(25, 50), tmp_path, configured(forget))
+    found = caught(cells.delay_cell(25, 50), tmp_path, configured(forget))
     assert f"median delay {('up', 'down')[direction]}" in found
 
 
@@ -196,7 +187,7 @@ def test_offloads_left_on_are_caught(tmp_path: Path) -> None:
         kept = tuple(spec for spec in planned.processes.hosts if spec.argv[0] != "ethtool")
         return remade(planned, hosts=kept)
 
-    found = caught(other_cells.offloads(), tmp_path, forget)
+    found = caught(cells.offloads(), tmp_path, forget)
     assert "frames that no wire carries" in found
 
 
@@ -219,115 +210,11 @@ def test_a_queue_of_another_length_is_caught(tmp_path: Path) -> None:
         queue = way(config, UP)["queue"]
         queue.get("limit", queue)["packets"] = 11
 
-    found = caught(next(other_cells.queues()), tmp_path, configured(lengthen))
+    found = caught(next(cells.queues()), tmp_path, configured(lengthen))
     assert "packets of a burst up" in found
 
 
-@pytest.mark.slow
-def test_a_policer_at_another_rate_is_caught(sound: Sound, tmp_path: Path) -> None:
-    """At a rate 5 % too high, the policer passes packets that it should drop."""
-    assert not exact(sound(POLICER)), sound(POLICER)
-
-    def hurry(config: dict[str, Any]) -> None:
-        policing = way(config, DOWN)["policing"]
-        policing["bit_s"] = round(policing["bit_s"] * 1.05)
-
-    found = caught(POLICER, tmp_path, configured(hurry))
-    assert "packets that the policer passes down, amiss" in found
-
-
-@pytest.mark.slow
-def test_other_bytes_counted_are_caught(tmp_path: Path) -> None:
-    """The Ethernet header is 0.9 % of a full packet."""
-
-    def forget(config: dict[str, Any]) -> None:
-        way(config, UP)["overhead_bytes"] = 0
-
-    found = caught(grid.counted_cell("ethernet", 10**7, 0.5), tmp_path, configured(forget))
-    assert "rate up" in found
-    assert "rate down" not in found
-
-
-LATE_NS = 20_000_000
-
-
-def postpone(config: dict[str, Any]) -> None:
-    """Make every scheduled change 20 ms late."""
-    for entry in config["links"][0]["schedule"]:
-        entry["at_ns"] += LATE_NS
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("cell", "finding"),
-    [
-        (link_changes.rate_steps(), "packets' times at a changing rate up"),
-        (link_changes.delay_steps(), "change of delay down"),
-        (link_changes.loss_steps(), "loss that changes up, packets amiss"),
-        (link_changes.outage(), "dropped by the link being down down, packets amiss"),
-    ],
-    ids=lambda one: getattr(one, "name", ""),
-)
-def test_a_change_that_is_late_is_caught(
-    sound: Sound, tmp_path: Path, cell: Cell, finding: str
-) -> None:
-    """The probes' clock shows it, whatever the emulator reports."""
-    assert not exact(sound(cell)), sound(cell)
-    assert finding in caught(cell, tmp_path, configured(postpone))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("cell", [*link_changes.events()], ids=lambda cell: cell.name)
-def test_an_event_that_changes_nothing_is_caught(sound: Sound, tmp_path: Path, cell: Cell) -> None:
-    """All packets arrive although the event should stop them."""
-
-    def forget(config: dict[str, Any]) -> None:
-        config["links"][0]["triggers"] = []
-
-    assert not failed(sound(cell)), sound(cell)
-    assert "packets past the event up" in caught(cell, tmp_path, configured(forget))
-
-
-@pytest.mark.slow
-def test_impairments_that_disturb_each_other_are_caught(sound: Sound, tmp_path: Path) -> None:
-    """Duplicates that are drawn after the losses were removed are other duplicates."""
-    cell = list(other_cells.together())[1]
-    drawn = {"duplication up, packets amiss", "loss up, packets amiss"}
-    assert not drawn & failed(sound(cell)), sound(cell)  # a busy machine may hold packets, too
-
-    def shift(config: dict[str, Any]) -> None:
-        way(config, UP)["duplication"]["key"] = way(config, UP)["loss"]["key"]
-
-    found = caught(cell, tmp_path, configured(shift))
-    assert "duplication up, packets amiss" in found
-    assert "loss up, packets amiss" not in found
-
-
-@pytest.mark.slow
-def test_another_sample_of_a_jitter_table_is_caught(tmp_path: Path) -> None:
-    """Another key draws other delays from the same table."""
-    cell = other_cells.jitter_table()
-
-    def exchange(config: dict[str, Any]) -> None:
-        way(config, UP)["jitter"]["key"] = "1"
-
-    finding = "packets' samples of jitter up"
-    assert finding in caught(cell, tmp_path, configured(exchange))
-
-
-@pytest.mark.slow
-def test_a_delay_that_a_rate_has_put_aside_is_caught(tmp_path: Path) -> None:
-    """Packets keep their distances and arrive a tenth of a second too early."""
-
-    def forget(config: dict[str, Any]) -> None:
-        way(config, DOWN)["delay_ns"] = 0
-
-    found = caught(grid.far_cell(10**7, 100, 0.5), tmp_path, configured(forget))
-    assert "packets' times down" in found
-    assert "rate down" not in found
-
-
-DATAGRAMS, STREAM = rebinding.rebindings()
+DATAGRAMS, STREAM = cells.rebindings()
 
 
 @pytest.mark.slow
@@ -351,42 +238,3 @@ def test_a_rebinding_that_was_not_ordered_is_caught(
 
     assert not failed(sound(cell)), sound(cell)
     assert finding in caught(cell, tmp_path, configured(forget))
-
-
-CELLS = {cell.name: cell for cell in disciplines.disciplines()}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "planted", "finding"),
-    [
-        ("codel under overload", {"discipline": "droptail"}, "mean wait down"),
-        ("codel under overload", {"interval_ns": 10**9}, "mean wait down"),
-        ("pie under overload", {"discipline": "droptail"}, "mean wait down"),
-        (
-            "fq_codel, a sparse flow beside a bulk one",
-            {"discipline": "codel"},
-            "sparse flow's median wait up",
-        ),
-        ("codel that marks", {"ecn": False}, "dropped in place of a mark down, packets amiss"),
-        ("fq_codel that marks", {"ecn": False}, "marked at all down"),
-    ],
-)
-def test_another_discipline_is_caught(
-    sound: Sound, tmp_path: Path, name: str, planted: dict[str, Any], finding: str
-) -> None:
-    """Planted: tail drop only, a slow control, one queue for all flows, drops instead of marks."""
-    cell = CELLS[name]
-    (flow,) = cell.flows
-    keys = {"droptail": {"discipline", "limit"}}
-    codel = {"discipline", "limit", "target_ns", "interval_ns", "ecn"}
-
-    def exchange(config: dict[str, Any]) -> None:
-        said = way(config, flow.direction)
-        queue = said["queue"] | planted
-        kept = keys.get(queue["discipline"], codel if "discipline" in planted else set(queue))
-        said["queue"] = {key: value for key, value in queue.items() if key in kept}
-
-    assert not exact(sound(cell)), sound(cell)
-    assert finding not in failed(sound(cell))
-    assert finding in caught(cell, tmp_path, configured(exchange))

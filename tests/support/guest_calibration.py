@@ -10,6 +10,7 @@ from typing import Any
 
 from httpbed.addons.calibration import session
 from httpbed.addons.calibration.cell_runner import Bench
+from httpbed.addons.calibration.cells import all_cells
 from httpbed.addons.virtual import job
 
 SEED = 3
@@ -30,7 +31,7 @@ def main() -> None:
 
 
 def _calibrate(work: Work) -> dict[str, Any]:
-    cells = [cell for cell in session.cells("smoke") if cell.name in work.names]
+    cells = [cell for cell in all_cells("smoke") if cell.name in work.names]
     bench = Bench(work.root, SEED, polls=False)
     job.begin()
     verdicts = asyncio.run(session.calibrate(cells, bench, tell=lambda _: None))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import guest_calibration
-from httpbed.addons.calibration import session
+from httpbed.addons.calibration.cells import all_cells
 from httpbed.addons.virtual import boot, guest_kernel, job, visible_files
 from httpbed.addons.virtual.command import Guest
 from httpbed.bed.toolbox import toolbox
@@ -22,7 +22,7 @@ LEFT_BYTES = 2**28
 @pytest.mark.timeout(LIMIT_S)
 def test_every_cell_of_the_calibration_passes_in_a_guest(tmp_path: Path) -> None:
     """Rates, delays, losses, queues and the rest, with the limits of real time."""
-    names = [cell.name for cell in session.cells("smoke")]
+    names = [cell.name for cell in all_cells("smoke")]
     found = verdicts(tmp_path, names)
     assert [one["cell"] for one in found] == names
     assert {one["cell"]: failures(one) for one in found if not one["passed"]} == {}

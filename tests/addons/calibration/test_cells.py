@@ -9,11 +9,9 @@ from typing import Any, cast
 
 import pytest
 
-from httpbed.addons.calibration import cell_runner, grid, session
-from httpbed.addons.calibration.cell import Cell
-from httpbed.addons.calibration.grid import EXTENTS
-from httpbed.addons.calibration.other_cells import BURST_PACKETS
-from httpbed.addons.calibration.scale import ABOUT_S, SCALES, Scale, about
+from httpbed.addons.calibration import cell_runner, cells, session
+from httpbed.addons.calibration.cell import ABOUT_S, SCALES, Cell, Scale, about
+from httpbed.addons.calibration.cells import BURST_PACKETS, EXTENTS, all_cells
 from httpbed.base.errors import BedError
 
 GUIDE = Path(__file__).parents[3] / "docs/guides/calibration.md"
@@ -22,16 +20,16 @@ GUIDE = Path(__file__).parents[3] / "docs/guides/calibration.md"
 @pytest.mark.parametrize("scale", SCALES)
 def test_every_condition_can_be_read(scale: Scale) -> None:
     """As an author would write it; names are unique, so that one can be chosen."""
-    cells = session.cells(scale)
-    for cell in cells:
+    tried = all_cells(scale)
+    for cell in tried:
         assert len(cell.topology().links) == 1
-    assert len({cell.name for cell in cells}) == len(cells)
+    assert len({cell.name for cell in tried}) == len(tried)
 
 
 @pytest.mark.parametrize("scale", SCALES)
 def test_a_scale_lasts_about_as_long_as_documented(scale: Scale) -> None:
     """One figure, in the command's help and in the guide: the sum of the cells."""
-    lasts_s = sum(cell.lasts_s() + grid.OVERHEAD_S for cell in session.cells(scale))
+    lasts_s = sum(cell.lasts_s() + cells.OVERHEAD_S for cell in all_cells(scale))
     assert lasts_s == pytest.approx(ABOUT_S[scale], rel=0.1)
     option = "" if scale == "standard" else f" --scale {scale}"
     lines = [
@@ -46,9 +44,9 @@ def test_a_scale_lasts_about_as_long_as_documented(scale: Scale) -> None:
 @pytest.mark.parametrize("scale", SCALES)
 def test_every_cell_claims_something_and_sends_something(scale: Scale) -> None:
     """The first is the floor of all others."""
-    cells = session.cells(scale)
-    assert cells[0] == grid.floor()
-    assert all(cell.claims and (cell.flows or cell.stream) for cell in cells)
+    tried = all_cells(scale)
+    assert tried[0] == cells.floor()
+    assert all(cell.claims and (cell.flows or cell.stream) for cell in tried)
 
 
 def test_larger_scales_cover_more() -> None:
@@ -64,7 +62,7 @@ def test_larger_scales_cover_more() -> None:
 @pytest.mark.parametrize("bit_s", EXTENTS["full"].rates)
 def test_rates_are_offered_more_than_they_carry(bit_s: int) -> None:
     """Offered less, the link would pass with any rate."""
-    cell = grid.rate_cell(bit_s, 1.0)
+    cell = cells.rate_cell(bit_s, 1.0)
     for flow in cell.flows:
         offered = sum(flow.sizes()) * 8 / flow.lasts_s()
         assert offered > 1.05 * bit_s
@@ -77,13 +75,13 @@ def test_rates_are_offered_more_than_they_carry(bit_s: int) -> None:
 )
 def test_tolerances_of_rates_are_those_demanded(bit_s: int, share: float) -> None:
     """0.2 % at 1, 10 and 100 Mbit/s, 0.5 % at 50 kbit/s, 1 % at 1 Gbit/s."""
-    assert grid.rate_tolerance(bit_s) == share
+    assert cells.rate_tolerance(bit_s) == share
 
 
 def test_bursts_fit_the_smallest_receive_buffer() -> None:
     """A rootless emulator's takes about 180 packets."""
     assert BURST_PACKETS < 150
-    assert grid.HEAD_START_FAST < 150
+    assert cells.HEAD_START_FAST < 150
 
 
 def test_without_the_first_cell_no_other_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,7 +93,7 @@ def test_without_the_first_cell_no_other_is_measured(monkeypatch: pytest.MonkeyP
         raise BedError("the emulator ended")
 
     monkeypatch.setattr(cell_runner, "run", breaks)
-    chosen = [*session.cells("smoke")][:3]
+    chosen = all_cells("smoke")[:3]
     bench = cast("Any", SimpleNamespace(seed=1))
     verdicts = asyncio.run(session.calibrate(chosen, bench, tell=lambda _: None))
     assert {*ran} == {chosen[0].name}

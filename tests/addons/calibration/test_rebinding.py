@@ -9,8 +9,8 @@ import pytest
 
 import computed_passages
 from httpbed.addons.calibration.cell import DOWN, UP, Finding
+from httpbed.addons.calibration.claims import ResetByRebinding, SourcePorts
 from httpbed.addons.calibration.evidence import STREAM, CellEvidence
-from httpbed.addons.calibration.rebinding import ResetByRebinding, SourcePorts
 
 OWN = 40_000
 COUNT = 300

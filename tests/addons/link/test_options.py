@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from httpbed.addons.link import options
-from httpbed.base.tc_quantities import spelled
 from httpbed.base import units
 from httpbed.base.errors import ConfigError
+from httpbed.base.tc_quantities import spelled
 from httpbed.experiment import profiles
 from httpbed.experiment.impairments.loss import GilbertElliott, Replay
 from httpbed.experiment.impairments.registry import OPTIONS

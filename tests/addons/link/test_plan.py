@@ -21,7 +21,9 @@ def test_everything_of_the_command_goes_over_the_link() -> None:
 
 def test_each_direction_has_losses_of_its_own() -> None:
     """The random streams depend on seed, link and direction."""
-    link = plan.plan(options.describe({"loss": "4%"}), 7, "cubic").network.emulator_config["links"][0]
+    link = plan.plan(options.describe({"loss": "4%"}), 7, "cubic").network.emulator_config["links"][
+        0
+    ]
     up, down = (way["loss"]["key"] for way in link["directions"])
     assert up != down
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.addons.calibration.session import cells
+from httpbed.addons.calibration.cells import all_cells
+from httpbed.addons.calibration.envelope import COMPUTED
 from httpbed.experiment.impairments.descriptor import Impairment
 from httpbed.experiment.impairments.registry import ALL, CAUSES, OPTIONS, Impaired, OneWay
 from httpbed.experiment.parser import read
@@ -27,11 +28,13 @@ def test_each_field_of_a_direction_has_one_descriptor() -> None:
 
 @pytest.mark.parametrize("impairment", ALL, ids=names)
 def test_each_impairment_can_be_chosen_calibrated_and_read_about(impairment: Impairment) -> None:
-    """It has an option of httpbed link, a calibration cell, and a row in docs/concepts/links.md."""
+    """It has an option of httpbed link, a row in docs/concepts/links.md, and a cell or a test."""
     field = impairment.field
     assert any(option.path[0] == field for option in impairment.options)
-    tried = [cell.link for cell in cells("full")]
-    assert any(field in table for link in tried for table in (link, link.get("up", {})))
+    measured = [cell.link for cell in all_cells("full")]
+    assert any(field in link for link in measured) or any(
+        field in {quantity, *kinds} for quantity, kinds in COMPUTED.items()
+    )
     assert f"\n| `{field}` |" in LINKS.read_text()
 
 

@@ -1,7 +1,8 @@
 """Calibration: cells that measure the emulated link against arithmetic, and the certificate.
 
 Not here: the checks of a trial (``trial.checks``).
-Start at ``session``; ``cell`` has a condition with its traffic and the claims about the result.
+Start at ``session``, which runs the ``cells``; ``claims`` judges each by arithmetic.
+``certificate`` keeps the result, and ``envelope`` has what it covers.
 """
 
 from __future__ import annotations

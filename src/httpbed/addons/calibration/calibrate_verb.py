@@ -2,13 +2,38 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+from rich.table import Table
+from rich.text import Text
 
-from httpbed.addons.calibration.scale import SCALES, Scale, about
-from httpbed.cli.options import OneOf
+from httpbed.addons.calibration import certificate
+from httpbed.addons.calibration.cell import SCALES, Cell, Finding, Scale, about
+from httpbed.base import units
+from httpbed.base.errors import ConfigError, Mistake
+from httpbed.bed.machine import backend
+from httpbed.bed.toolbox import toolbox
+from httpbed.cli import output_file
+from httpbed.cli.echo import echo
+from httpbed.cli.options import OneOf, suggestion
+from httpbed.cli.progress import LiveBar
 from httpbed.cli.verb import verb
+from httpbed.report.terminal import Console
+
+if TYPE_CHECKING:  # it imports numpy, which only judging needs
+    from httpbed.addons.calibration.session import Progress, Verdict
+
+SEED = 3
+"""Seed of all cells. Every share lies within three standard errors, so none fails by chance."""
+WIDTH_WITHOUT_TERMINAL = 120
 
 
 @verb("calibrate")
@@ -54,14 +79,163 @@ def command(
 
     Use it once on every machine that measures, while it is quiet, and again after a change of the
     kernel or of httpbed. It sends known packets through real namespaces and the real emulator. It
-    compares rates, delays, losses, queues and the rest with arithmetic, packet by packet where
-    possible. Campaigns on this machine cite the certificate; `httpbed run --strict` rejects
+    compares rates, delays, losses, queues and address translation with arithmetic, packet by packet
+    where possible. Campaigns on this machine cite the certificate; `httpbed run --strict` rejects
     conditions that it does not cover.
 
     Exit codes: 0 every cell passed; 1 some failed; 2 usage; 3 this machine cannot.
     """
-    from httpbed.addons.calibration import calibrate_body as body  # noqa: PLC0415 - not for --help
+    # Judging imports numpy, which --help does without.
+    from httpbed.addons.calibration import cells, session  # noqa: PLC0415
+    from httpbed.addons.calibration.cell_runner import Bench  # noqa: PLC0415
 
-    body.run(
-        context, scale=scale, words=words, keep=keep, link_backend=link_backend, as_json=as_json
-    )
+    chosen = _chosen(cells.all_cells(scale), words)
+    output_file.require_new_folder("--keep", keep)
+    load = os.getloadavg()[0]
+    with _Reporter(len(chosen)) as reporter:
+        bench = Bench(_root(), SEED, backend.choose(link_backend))
+        run = session.calibrate(chosen, bench, tell=reporter.report, keep=keep)
+        verdicts = asyncio.run(run)
+    written = None
+    if not words:
+        written = certificate.write(verdicts, scale, backend=bench.backend, load_before=load)
+    if as_json:
+        echo(json.dumps(_summary(verdicts, scale, written), indent=1))
+    else:
+        show(verdicts, written, _console())
+    context.exit(0 if all(verdict.passed for verdict in verdicts) else 1)
+
+
+def _chosen(cells: Sequence[Cell], words: Iterable[str]) -> list[Cell]:
+    """Return the cells with a word in their name, and the first cell, the floor of the others."""
+    wanted = [word.lower() for word in words]
+    chosen = [one for one in cells[1:] if not wanted or any(w in one.name.lower() for w in wanted)]
+    if not chosen:
+        raise ConfigError(_no_cell(one, [cell.name for cell in cells]) for one in wanted)
+    return [cells[0], *chosen]
+
+
+def _no_cell(word: str, names: Sequence[str]) -> Mistake:
+    some = f"use a word of a name, such as {', '.join(map(repr, names[2:5]))}"
+    return Mistake("--only", f"no cell has {word!r} in its name", suggestion(word, names) or some)
+
+
+def _root() -> Path:
+    """Return the root filesystem with ip and ethtool; build it if necessary."""
+    return toolbox.ensure(toolbox.TOOLS, say=lambda line: echo(line, err=True)).path
+
+
+def _summary(verdicts: Sequence[Verdict], scale: str, written: Path | None) -> dict[str, Any]:
+    return {
+        "schema": 1,
+        "scale": scale,
+        "passed": all(verdict.passed for verdict in verdicts),
+        "certificate": str(written) if written else None,
+        "cells": [verdict.as_json() for verdict in verdicts],
+    }
+
+
+def _console() -> Console:
+    """Return a console of the terminal's width, or of a fixed width without a terminal."""
+    return Console() if sys.stdout.isatty() else Console(width=WIDTH_WITHOUT_TERMINAL)
+
+
+def show(verdicts: Sequence[Verdict], written: Path | None, console: Console) -> None:
+    """Print expected and achieved figures, and failures with their reasons."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name, side in (
+        ("cell", "left"),
+        ("", "left"),
+        ("expected", "right"),
+        ("achieved", "right"),
+        ("tolerance", "right"),
+        ("", "left"),
+    ):
+        table.add_column(name, justify=side)  # type: ignore[arg-type]
+    for verdict in verdicts:
+        _rows(table, verdict)
+    console.print(table)
+    console.print(Text("\n".join(_failures(verdicts))))
+    console.print(Text(_closing(verdicts, written)))
+
+
+def _failures(verdicts: Sequence[Verdict]) -> list[str]:
+    """Return a line for each failure, with its reason."""
+    return [
+        f"{verdict.cell}: {finding.what}: {finding.reason}"
+        for verdict in verdicts
+        for finding in verdict.findings
+        if not finding.passed
+    ]
+
+
+def _rows(table: Table, verdict: Verdict) -> None:
+    if verdict.broken:
+        table.add_row(Text(verdict.cell), Text(verdict.broken), "", "", "", Text("BROKEN", "red"))
+    name = verdict.cell
+    for finding in _rows_of_interest(verdict.findings):
+        mark = Text("ok", "green") if finding.passed else Text("FAILED", "red")
+        figures = (_figure(finding, finding.expected), _achieved(finding), _tolerance(finding))
+        table.add_row(Text(name), Text(finding.what), *map(Text, figures), mark)
+        name = ""
+
+
+def _rows_of_interest(findings: Sequence[Finding]) -> list[Finding]:
+    """Leave findings out that must be zero and are, unless the cell has no others."""
+    plain = [one for one in findings if not one.passed or one.tolerance]
+    return plain or list(findings[:1])
+
+
+def _achieved(finding: Finding) -> str:
+    if finding.achieved is None:
+        return "not measured"
+    return _figure(finding, finding.achieved)
+
+
+def _tolerance(finding: Finding) -> str:
+    if finding.tolerance == 0:
+        return "exact"
+    if finding.unit == "bit/s" and finding.expected:
+        return f"{finding.tolerance / finding.expected:.2%}"
+    return _figure(finding, finding.tolerance)
+
+
+def _figure(finding: Finding, value: float) -> str:
+    if finding.unit == "bit/s":
+        return units.format_rate(value)
+    if finding.unit == "s":
+        return units.format_duration(round(value, 7))
+    if finding.unit == "1":
+        return units.format_share(value)
+    return f"{value:.4g} {finding.unit}"
+
+
+def _closing(verdicts: Sequence[Verdict], written: Path | None) -> str:
+    failed = sum(not verdict.passed for verdict in verdicts)
+    late = max((one.lateness_p99_s or 0.0 for one in verdicts), default=0.0)
+    classes = ", ".join(sorted({one.scheduling for one in verdicts if one.scheduling}))
+    passed = f"{len(verdicts) - failed} of {len(verdicts)} cells passed"
+    ran = f"the emulator ran as {classes or 'nothing'}"
+    lines = [f"{passed}; {ran}, its p99 lateness was at most {units.format_duration(late)}"]
+    if written:
+        lines.append(f"certificate: {written}")
+    if failed:
+        lines.append("failed cells are not covered; a quiet machine and real-time priority help")
+    return "\n".join(lines)
+
+
+class _Reporter(LiveBar):
+    """Prints progress: a bar on a terminal, else a line per cell."""
+
+    def __init__(self, total: int) -> None:
+        columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+        super().__init__(*columns, description="", total=total)
+
+    def report(self, progress: Progress) -> None:
+        """Print the start or end of one cell."""
+        if self.is_live:
+            self.show(progress.done, f"{progress.cell}, about {progress.left_s:.0f} s left")
+        elif progress.verdict is not None:
+            mark = "passed" if progress.verdict.passed else "FAILED"
+            number = f"{progress.done} of {progress.total}"
+            echo(f"{number}: {progress.cell}: {mark}", err=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from httpbed.experiment import profiles
 from httpbed.experiment.topology import Topology
@@ -22,6 +22,10 @@ UP, DOWN = 0, 1
 DIRECTIONS = ("up", "down")
 
 Value = float | int | str
+Scale = Literal["smoke", "standard", "full"]
+SCALES: tuple[Scale, ...] = ("smoke", "standard", "full")
+ABOUT_S: Mapping[Scale, int] = {"smoke": 20, "standard": 50, "full": 280}
+"""Seconds of a scale, about: the sum of its cells, which a test compares."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +49,6 @@ class Flow:
     """Number of ports, each with its own receive buffer."""
     from_port: int = 0
     """Source port of the packets to the first of them; 0 is any."""
-    checksum: bool = True
-    """Without a checksum a damaged packet still arrives."""
-    ecn: bool = False
-    """Whether a queue may mark them instead of dropping them (RFC 3168)."""
     segments: int = 1
     """Datagrams per call; more than 1 uses segmentation offload."""
     spin_s: float = 60e-6
@@ -119,8 +119,6 @@ class Cell:
     """Seconds after the last packet was sent in which packets may still arrive."""
     covers: Mapping[str, Value] = field(default_factory=dict)
     """What a campaign may rely on if all claims hold; see ``envelope``."""
-    files: Mapping[str, str] = field(default_factory=dict)
-    """Files that the link's description names: SHA-256 -> text."""
 
     def lasts_s(self) -> float:
         """Seconds that sending and settling take."""
@@ -131,3 +129,9 @@ class Cell:
         """Read the condition as a network of two hosts."""
         link = profiles.expanded({"between": list(HOSTS), **self.link})
         return Topology.model_validate({"hosts": list(HOSTS), "links": [link]})
+
+
+def about(scale: Scale) -> str:
+    """Return how long a scale takes, in words."""
+    seconds = ABOUT_S[scale]
+    return f"{seconds} s" if seconds <= 120 else f"{round(seconds / 60)} min"

@@ -25,8 +25,7 @@ from httpbed.addons.calibration.evidence import (
 from httpbed.bed.machine.backend import Backend
 from httpbed.bed.network import running
 from httpbed.bed.network.commands import HOST_SYSCTLS, NO_NEIGHBOUR_DISCOVERY
-from httpbed.bed.network.emulator import LINK_FILES, SPIN_US
-from httpbed.bed.network.files import read_trace
+from httpbed.bed.network.emulator import SPIN_US
 from httpbed.bed.network.plan import NetworkPlan, plan
 from httpbed.bed.network.processes import TOOLS
 from httpbed.bed.network.running import Emulator
@@ -70,17 +69,12 @@ async def run(cell: Cell, bench: Bench, folder: Path) -> None:
     """
     scratch = folder / "sandbox"
     scratch.mkdir(parents=True)
-    for name, text in cell.files.items():
-        (folder / name).write_text(text)
-    facts = {digest: read_trace(text.encode()) for digest, text in cell.files.items()}
-    topology = cell.topology()
     planned = plan(
-        topology,
+        cell.topology(),
         {},
         bench.seed,
         BLOCK,
         backend=bench.backend,
-        files=facts,
         nat=(0,) if cell.rebindings_s else (),
         spin_us=SPIN_US if bench.polls else 0,
     )
@@ -88,7 +82,7 @@ async def run(cell: Cell, bench: Bench, folder: Path) -> None:
         scratch=scratch,
         trial=folder,
         roots={TOOLS: bench.root},
-        shared={f"{LINK_FILES}/{digest}": folder / digest for digest in cell.files},
+        shared={},
         programs={name: executable(name) for name in (LINK, PROBE)},
         hosts=dict.fromkeys(HOSTS, HOST_SYSCTLS),
         sysctls=NO_NEIGHBOUR_DISCOVERY,
@@ -125,7 +119,7 @@ class _Run:
 
     async def _rebind(self, emulator: Emulator) -> list[tuple[int, int]]:
         """Order every rebinding; return between which times each was made, as probes tell time."""
-        made: list[tuple[int, int]] = []
+        rebindings: list[tuple[int, int]] = []
         began_s = time.monotonic()
         for at_s in self.cell.rebindings_s:
             await asyncio.sleep(began_s + at_s - time.monotonic())
@@ -133,8 +127,8 @@ class _Run:
             await emulator.send("change", link=None, direction=None, change=REBIND)
             for _ in DIRECTIONS:
                 await emulator.wait_for("changed")
-            made.append((ordered_ns, time.monotonic_ns()))
-        return made
+            rebindings.append((ordered_ns, time.monotonic_ns()))
+        return rebindings
 
     async def _send(self) -> int:
         """Run all senders to their end; return how many packets they lost themselves."""
@@ -179,8 +173,8 @@ class _Run:
             "from_port": flow.from_port,
             "ports": flow.ports,
             "key": str(PAYLOAD_KEY + flow.direction),
-            "checksum": flow.checksum,
-            "ecn": flow.ecn,
+            "checksum": True,
+            "ecn": False,
             "segments": flow.segments,
             "spin_ns": round(flow.spin_s * 1e9) if self.polls else 0,
             "begin_ns": round(BEGIN_S * 1e9),

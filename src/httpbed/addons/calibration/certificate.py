@@ -20,7 +20,7 @@ from httpbed.bed.sandbox.binaries import LINK, executable
 from httpbed.experiment.machine import MachineFacts
 
 if TYPE_CHECKING:  # it imports numpy, which only judging needs
-    from httpbed.addons.calibration.judgement import Verdict
+    from httpbed.addons.calibration.session import Verdict
 
 SCHEMA = 2
 COMMAND = "httpbed calibrate"
@@ -43,21 +43,25 @@ class Certificate:
 
     def strangers(self, own: Mapping[str, Any]) -> list[str]:
         """Return how its machine or emulator differs from ``own``."""
-        made = self.document["identity"]
+        identity = self.document["identity"]
         return [
             f"the certificate of {self.date} is of another {name.replace('_', ' ')}:"
-            f" {_short(made.get(name))}, not {_short(value)}"
+            f" {_short(identity.get(name))}, not {_short(value)}"
             for name, value in own.items()
-            if made.get(name) != value
+            if identity.get(name) != value
         ]
 
     def outside(self, config: Mapping[str, Any]) -> list[str]:
         """Return why it does not cover an emulator's configuration; empty if it does."""
-        made, used = self.document.get("backend"), config.get("backend", "af_packet")
+        calibrated, used = self.document.get("backend"), config.get("backend", "af_packet")
         if used == "observer":
             return ["the kernel carries the packets: a certificate covers only the emulator's link"]
-        other = [] if made == used else [f"backend {used}: the certificate is of {made}"]
-        return other + envelope.outside(self.document["envelope"], envelope.demands(config))
+        other = (
+            [f"backend {used}: the certificate is of {calibrated}"] if calibrated != used else []
+        )
+        return other + envelope.outside(
+            envelope.covered_by(self.document), envelope.demands(config)
+        )
 
 
 def path() -> Path:
@@ -91,6 +95,7 @@ def write(verdicts: Sequence[Verdict], scale: str, *, backend: str, load_before:
         "load": {"before": load_before, "after": machine.load[0]},
         "host": machine.as_json(),
         "envelope": envelope.envelope(verdicts),
+        "computed": envelope.COMPUTED,
         "cells": [verdict.as_json() for verdict in verdicts],
     }
     return atomic_record.write(path(), document)

@@ -1,9 +1,10 @@
-"""What a calibration covers: ranges between neighbouring cells that passed, and kinds that passed.
+"""What a certificate covers, by measurement on this machine or by the tests of the emulator.
 
-A value is covered if the nearest cells on both sides passed; a kind (a jitter's distribution, a
-unit of the queue's limit, a change at run time) if all its cells passed. Most cells try one
-condition; a few try several at once, and conditions that combine them need those (``together``). A
-demand for which no cell exists is never covered.
+Measured is what a machine can spoil. A value (rate, delay, loss) is covered if the nearest cells on
+both sides passed; a kind (a unit of the queue's limit, a rebinding) if all its cells passed. Other
+kinds differ from those only in the emulator's arithmetic, which its own tests compute for whole
+flows (:data:`COMPUTED`); certificates of before had cells of them. Any other demand is never
+covered.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from httpbed.experiment.impairments.rate import OVERHEADS
 from httpbed.experiment.impairments.registry import ALL
 
 if TYPE_CHECKING:  # it imports numpy, which only judging needs
-    from httpbed.addons.calibration.judgement import Verdict
+    from httpbed.addons.calibration.session import Verdict
 
 RANGES: Mapping[str, Callable[[float], str]] = {
     "rate_bit_s": units.format_rate,
@@ -28,6 +29,20 @@ RANGES: Mapping[str, Callable[[float], str]] = {
 }
 """Quantities of which a range is covered, with the formatting of their values."""
 NAMES = {"rate_bit_s": "rate", "delay_s": "delay", "loss": "loss"}
+COMPUTED: Mapping[str, tuple[str, ...]] = {
+    "rate model": ("token_bucket", "trace"),
+    "loss model": ("gilbert_elliott", "listed"),
+    "jitter": ("uniform", "normal", "pareto", "table"),
+    "impairment": ("policing", "duplication", "corruption", "reordering"),
+    "counted": ("ethernet", "wire"),
+    "change": ("rate", "delay", "loss", "state"),
+    "event": ("delivered", "first packet"),
+    "together": ("rate and delay", "several impairments"),
+    "queue discipline": ("codel", "fq_codel", "pie"),
+    "marking by": ("codel", "fq_codel"),
+}
+"""Kinds that the emulator's tests compute: ``crates/link-model/tests``, foremost ``arithmetic.rs``,
+and for events ``crates/httpbed-link/src/emulator/tests/changes.rs``."""
 DISCIPLINE = "droptail"
 """The queue discipline that needs only a cell of its limit."""
 COUNTED = {bytes_: name for name, bytes_ in OVERHEADS.items()}
@@ -59,26 +74,35 @@ def envelope(verdicts: Iterable[Verdict]) -> dict[str, Any]:
 
 
 def _intervals(values: Mapping[Value, bool]) -> list[list[float]]:
-    found: list[list[float]] = []
+    intervals: list[list[float]] = []
     adjoining = False
     for value in sorted(map(float, values)):
         if not values[value]:
             adjoining = False
         elif adjoining:
-            found[-1][1] = value
+            intervals[-1][1] = value
         else:
-            found.append([value, value])
+            intervals.append([value, value])
             adjoining = True
-    return found
+    return intervals
 
 
 def _kinds(values: Mapping[Value, bool]) -> list[str]:
     return sorted(str(value) for value, passed in values.items() if passed)
 
 
+def covered_by(certificate: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all that a certificate covers, measured or computed."""
+    covered = dict(certificate["envelope"])
+    for quantity, kinds in certificate.get("computed", {}).items():
+        covered[quantity] = [*covered.get(quantity, ()), *kinds]
+    return covered
+
+
 def outside(covered: Mapping[str, Any], demands: Iterable[Demand]) -> list[str]:
     """Return the reasons why demands are not covered."""
-    return list(dict.fromkeys(filter(None, (_reason(covered, one) for one in sorted(demands)))))
+    reasons = (_reason(covered, demand) for demand in sorted(demands))
+    return list(dict.fromkeys(filter(None, reasons)))
 
 
 def _reason(covered: Mapping[str, Any], demand: Demand) -> str:

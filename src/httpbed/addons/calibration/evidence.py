@@ -30,8 +30,8 @@ RECEIVED = np.dtype(
 the source's."""
 STREAM = np.dtype([("at", "<i8"), ("bytes", "<u8")])
 """A sample of a byte stream: bytes received until a time."""
-DAMAGED, UNKNOWN, UNSTAMPED, CONGESTION = 1, 2, 4, 8
-"""Flags of a received packet: its pattern changed; its header, too; no kernel stamp; marked."""
+DAMAGED, UNKNOWN = 1, 2
+"""Flags of a received packet: its pattern changed; its header, too."""
 
 RESULT, REMARKS = LINK_RESULT, "remarks.json"
 BLOCK = 1
@@ -123,8 +123,8 @@ class CellEvidence:
 
     def counted(self, direction: int) -> Mapping[str, Any]:
         """Return what the emulator counted in a direction."""
-        found: Mapping[str, Any] = self.link["directions"][direction]
-        return found
+        counters: Mapping[str, Any] = self.link["directions"][direction]
+        return counters
 
 
 def read(
@@ -133,7 +133,7 @@ def read(
     """Read the evidence in ``folder``; ``sizes`` are the bytes of the packets by direction."""
     stream = folder / STREAM_FILE
     return CellEvidence(
-        passages={direction: _passage(folder, direction, of) for direction, of in sizes.items()},
+        passages={way: _passage(folder, way, bytes_) for way, bytes_ in sizes.items()},
         link=json.loads((folder / RESULT).read_text()),
         floor_s=floor_s,
         seed=seed,

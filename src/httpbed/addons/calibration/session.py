@@ -3,29 +3,59 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
-from httpbed.addons.calibration import (
-    cell_runner,
-    disciplines,
-    grid,
-    judgement,
-    link_changes,
-    other_cells,
-    rebinding,
-    timing,
-)
-from httpbed.addons.calibration.cell import Cell
+from httpbed.addons.calibration import cell_runner, claims, evidence
+from httpbed.addons.calibration.cell import Cell, Finding, Value
 from httpbed.addons.calibration.cell_runner import Bench
-from httpbed.addons.calibration.grid import EXTENTS
-from httpbed.addons.calibration.judgement import Verdict
-from httpbed.addons.calibration.scale import Scale
+from httpbed.addons.calibration.cells import OVERHEAD_S
+from httpbed.addons.calibration.evidence import CellEvidence
 from httpbed.base.errors import BedError
 
-ATTEMPTS = 3
+MAX_ATTEMPTS = 3
 """Attempts of a cell whose bed failed or could not measure; a judged cell is never repeated."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The result of a cell."""
+
+    cell: str
+    findings: tuple[Finding, ...]
+    covers: Mapping[str, Value]
+    lateness_p99_s: float | None = None
+    """Lateness of the emulator."""
+    scheduling: str | None = None
+    """The emulator's scheduling class."""
+    broken: str = ""
+    """Why there is no evidence; empty if there is."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether every claim holds."""
+        return not self.broken and all(finding.passed for finding in self.findings)
+
+    @property
+    def measured(self) -> bool:
+        """Whether every claim could be measured."""
+        spoilt = any(one.what == claims.MEASURING and not one.passed for one in self.findings)
+        return not spoilt and all(one.achieved is not None for one in self.findings)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the verdict ready for :func:`json.dumps`."""
+        findings = [asdict(one) | {"passed": one.passed} for one in self.findings]
+        return {
+            "cell": self.cell,
+            "passed": self.passed,
+            "broken": self.broken,
+            "covers": dict(self.covers),
+            "lateness_p99_s": self.lateness_p99_s,
+            "scheduling": self.scheduling,
+            "findings": findings,
+        }
 
 
 @dataclass(frozen=True)
@@ -38,33 +68,6 @@ class Progress:
     left_s: float
     """Estimated seconds of the remaining cells."""
     verdict: Verdict | None = None
-
-
-def cells(scale: Scale) -> list[Cell]:
-    """Return the cells of a scale, first the link without impairments: the others' floor."""
-    return [grid.floor(), *_beyond_the_floor(scale)]
-
-
-def _beyond_the_floor(scale: Scale) -> Iterator[Cell]:
-    extent = EXTENTS[scale]
-    yield from grid.delays(extent)
-    yield other_cells.asymmetry()
-    yield other_cells.offloads()
-    yield from grid.rates(extent)
-    yield grid.goodput()
-    yield from grid.losses(extent)
-    yield from other_cells.bursts(extent)
-    yield from other_cells.queues()
-    yield from other_cells.jitters(extent)
-    yield from other_cells.buckets()
-    yield from other_cells.policers()
-    yield from other_cells.traces()
-    yield from other_cells.strays(extent)
-    yield from other_cells.counted()
-    yield from link_changes.changes()
-    yield from rebinding.rebindings()
-    yield from other_cells.together()
-    yield from disciplines.disciplines()
 
 
 async def calibrate(
@@ -87,10 +90,10 @@ async def calibrate(
     with tempfile.TemporaryDirectory(prefix="httpbed-calibration-") as name:
         home = (keep or Path(name)).absolute()
         for number, cell in enumerate(todo):
-            left = sum(one.lasts_s() + grid.OVERHEAD_S for one in todo[number:])
+            left = sum(one.lasts_s() + OVERHEAD_S for one in todo[number:])
             tell(Progress(number, len(todo), cell.name, left))
             if number and not floor_s:
-                verdict = judgement.broken(cell, f"{todo[0].name} was not measured")
+                verdict = broken(cell, f"{todo[0].name} was not measured")
             else:
                 verdict, measured = await _one(cell, bench, home / f"{number:02d}", floor_s)
                 floor_s = floor_s or measured
@@ -103,15 +106,41 @@ async def _one(
     cell: Cell, bench: Bench, folder: Path, floor_s: dict[int, float]
 ) -> tuple[Verdict, dict[int, float]]:
     reason, judged = "", None
-    for attempt in range(ATTEMPTS):
+    for attempt in range(MAX_ATTEMPTS):
         place = folder.with_name(f"{folder.name}-{attempt}")
         try:
             await cell_runner.run(cell, bench, place)
         except BedError as error:
             reason = str(error)
             continue
-        evidence = judgement.read(cell, place, floor_s, bench.seed)
-        judged = judgement.judge(cell, evidence), timing.floors(evidence.passages)
+        observed = read_evidence(cell, place, floor_s, bench.seed)
+        judged = judge(cell, observed), claims.floors(observed.passages)
         if judged[0].measured:
             return judged
-    return judged or (judgement.broken(cell, reason), {})
+    return judged or (broken(cell, reason), {})
+
+
+def read_evidence(
+    cell: Cell, folder: Path, floor_s: Mapping[int, float], seed: int
+) -> CellEvidence:
+    """Read the evidence of a cell."""
+    sizes = {flow.direction: flow.sizes() for flow in cell.flows}
+    return evidence.read(folder, sizes, floor_s, seed)
+
+
+def judge(cell: Cell, observed: CellEvidence) -> Verdict:
+    """Judge every claim of a cell, and those that all cells share."""
+    findings = [finding for claim in cell.claims for finding in claim.judge(observed)]
+    late = observed.link["lateness_ns"]["p99"]
+    return Verdict(
+        cell=cell.name,
+        findings=(*findings, *claims.instrument(observed)),
+        covers=cell.covers,
+        lateness_p99_s=None if late is None else late / 1e9,
+        scheduling=observed.link["scheduling"],
+    )
+
+
+def broken(cell: Cell, reason: str) -> Verdict:
+    """Return the verdict on a cell that could not be run."""
+    return Verdict(cell.name, (), cell.covers, broken=reason)

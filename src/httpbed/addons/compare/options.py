@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from httpbed.base.tc_quantities import spelled
 from httpbed.base.clock import Clock
 from httpbed.base.errors import Mistake
+from httpbed.base.tc_quantities import spelled
 from httpbed.base.units import QUANTITY
 from httpbed.programs.catalog import Catalog
 

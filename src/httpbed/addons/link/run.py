@@ -27,6 +27,7 @@ from httpbed.addons.link.plan import LOG, PCAP, SOCKET, ShellPlan
 from httpbed.base import folders
 from httpbed.base.clock import Clock
 from httpbed.base.errors import BedError, ConfigError, HostError, Mistake
+from httpbed.bed.machine import realtime
 from httpbed.bed.machine.backend import Backend
 from httpbed.bed.network import running
 from httpbed.bed.network.commands import NO_NEIGHBOUR_DISCOVERY
@@ -100,6 +101,8 @@ async def run(request: LinkRequest, say: Say) -> LinkRun:
         log=request.log is not None,
         clock=request.clock,
     )
+    if os.environ.get(change.UPLINK):
+        say("this link is inside another: only what reaches the outside crosses both")
     way_out = outside.way_out(wanted=request.outside, say=say)
     spec = _sandbox_spec(request, way_out, say)
     output.empty((request.pcap, request.log))

@@ -128,12 +128,11 @@ def plan(  # noqa: PLR0913 - optional arguments have names
     ``senders`` names the TCP congestion control of each host that sends, on all of its routes; any
     other has cubic. ``forwarding`` are the hosts that packets may pass through. ``records`` are
     asked of the emulator. ``files`` has what is known of the files that the topology names, by
-    their digests. ``netem_seeded`` says whether the kernel's netem takes a seed, ``live`` whether conditions may
-    change by command.
-    ``access`` are the links, by their indices, between which the host ``client`` goes, from the
-    first on; ``nat`` those with a NAT at their second host. ``spin_us`` is how long the emulator
-    may poll for a due time; with 0 it sleeps. ``locked`` says whether the kernel refuses programs
-    another congestion control.
+    their digests. ``netem_seeded`` says whether the kernel's netem takes a seed, ``live`` whether
+    conditions may change by command. ``access`` are the links, by their indices, between which the
+    host ``client`` goes, from the first on; ``nat`` those with a NAT at their second host.
+    ``spin_us`` is how long the emulator may poll for a due time; with 0 it sleeps. ``locked`` says
+    whether the kernel refuses programs another congestion control.
 
     Raises:
         ValueError: The topology names a recorded run that is not in ``files``, or has more links

@@ -1,7 +1,10 @@
 """The cells: conditions, their traffic, and what arithmetic expects of each.
 
+A machine can spoil rates, delays, losses, queues and the translation of addresses: these are
+measured. What else a link does, its model's tests compute packet by packet (``envelope.COMPUTED``).
+
 Three scales. ``smoke`` tests whether the link works; ``standard`` suits a machine before
-measurements; ``full`` tries more values for longer, and covers more. ``scale.ABOUT_S`` has their
+measurements; ``full`` tries more values for longer, and covers more. ``cell.ABOUT_S`` has their
 durations.
 """
 
@@ -11,12 +14,31 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from httpbed.addons.calibration.cell import DIRECTIONS, DOWN, UP, Cell, Claim, Flow, Stream, Train
-from httpbed.addons.calibration.packets import Complete, Loss
-from httpbed.addons.calibration.scale import Scale
-from httpbed.addons.calibration.timing import Delay, Departures, Floor, Goodput, Rate
+from httpbed.addons.calibration.cell import (
+    DIRECTIONS,
+    DOWN,
+    UP,
+    Cell,
+    Claim,
+    Flow,
+    Scale,
+    Stream,
+    Train,
+)
+from httpbed.addons.calibration.claims import (
+    Complete,
+    Delay,
+    Departures,
+    Floor,
+    Goodput,
+    Loss,
+    QueueAdmission,
+    Rate,
+    ResetByRebinding,
+    SourcePorts,
+    admitted,
+)
 from httpbed.base import units
-from httpbed.experiment.impairments.rate import OVERHEADS
 
 BOTH = (UP, DOWN)
 FULL_PACKET, SMALL_PACKET = 1500, 200
@@ -30,6 +52,12 @@ OFFERED, OFFERED_FAST = 1.25, 1.1
 OVERHEAD_S = 0.25
 """Seconds for making and ending a cell's network, about."""
 DEEP = {"limit": "1000000 packets"}
+BURST_PACKETS = 60
+"""Packets of a burst into a queue: fewer than the smallest receive buffer holds (about 180)."""
+QUEUE_BIT_S = 10**5
+"""A rate so low that the burst ends before its first packet leaves (120 ms of 1500 bytes)."""
+OWN_PORT = 40_000
+"""Of a client behind a NAT: like all that Linux gives its own programs, above its own range."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +70,7 @@ class Extent:
     losses: tuple[float, ...]
     loss_packets: int
     samples: int
-    """Packets for the test of a distribution."""
+    """Packets for a median delay."""
 
 
 EXTENTS: Mapping[Scale, Extent] = {
@@ -71,6 +99,22 @@ EXTENTS: Mapping[Scale, Extent] = {
         samples=2000,
     ),
 }
+
+
+def all_cells(scale: Scale) -> list[Cell]:
+    """Return the cells of a scale, first the link without impairments: the others' floor."""
+    extent = EXTENTS[scale]
+    return [
+        floor(),
+        *(delay_cell(delay_ms, extent.samples) for delay_ms in extent.delays_ms),
+        asymmetry(),
+        offloads(),
+        *rates(extent),
+        goodput(),
+        *(loss_cell(share, extent.loss_packets) for share in extent.losses),
+        *queues(),
+        *rebindings(),
+    ]
 
 
 def floor() -> Cell:
@@ -104,51 +148,22 @@ def rate_cell(bit_s: int, seconds: float, ways: tuple[int, ...] = BOTH) -> Cell:
     )
 
 
-def counted_cell(counted: str, bit_s: int, seconds: float) -> Cell:
-    """A rate that counts other bytes than the IP packet."""
-    return Cell(
-        name=f"bytes counted as {counted}",
-        link={"rate": units.format_rate(bit_s), "queue": DEEP, "counted": counted},
-        covers={"counted": counted},
-        **_overload(bit_s, seconds, BOTH, overhead_bytes=OVERHEADS[counted]),
-    )
-
-
-def far_cell(bit_s: int, delay_ms: float, seconds: float) -> Cell:
-    """A rate and a delay together: as many packets under way as a window may hold."""
-    traffic = _overload(bit_s, seconds, (DOWN,), delay_s=delay_ms / 1e3)
-    return Cell(
-        name=f"rate {units.format_rate(bit_s)} behind {delay_ms:g} ms",
-        link={"rate": units.format_rate(bit_s), "delay": f"{delay_ms:g} ms", "queue": DEEP},
-        covers={"together": "rate and delay"},
-        **traffic,
-    )
-
-
-def _overload(
-    bit_s: int,
-    seconds: float,
-    ways: tuple[int, ...],
-    *,
-    overhead_bytes: int = 0,
-    delay_s: float = 0.0,
-) -> dict[str, Any]:
+def _overload(bit_s: int, seconds: float, ways: tuple[int, ...]) -> dict[str, Any]:
     """Return the traffic, the claims, and how long the queue drains."""
     size = SMALL_PACKET if bit_s < SLOW_BIT_S else FULL_PACKET
-    counted = size + overhead_bytes
-    count = max(40, round(seconds * bit_s / 8 / counted))
+    count = max(40, round(seconds * bit_s / 8 / size))
     offered = OFFERED_FAST if bit_s > FAST_BIT_S else OFFERED
-    gap = counted * 8 / bit_s / offered
+    gap = size * 8 / bit_s / offered
     claims: list[Claim] = []
     for way in ways:
         claims += [
-            Rate(way, bit_s, rate_tolerance(bit_s), overhead_bytes=overhead_bytes),
-            Departures(way, bit_s, overhead_bytes=overhead_bytes, delay_s=delay_s),
+            Rate(way, bit_s, rate_tolerance(bit_s)),
+            Departures(way, bit_s),
             Complete(way),
         ]
     flows = tuple(_rate_flow(way, size, count, gap, bit_s) for way in ways)
-    drains = count * counted * 8 / bit_s - min(flow.lasts_s() for flow in flows)
-    return {"flows": flows, "claims": tuple(claims), "settle_s": 0.3 + drains + delay_s}
+    drains = count * size * 8 / bit_s - min(flow.lasts_s() for flow in flows)
+    return {"flows": flows, "claims": tuple(claims), "settle_s": 0.3 + drains}
 
 
 def _rate_flow(way: int, size: int, count: int, gap: float, bit_s: int) -> Flow:
@@ -185,12 +200,6 @@ def goodput() -> Cell:
     )
 
 
-def delays(extent: Extent) -> Iterator[Cell]:
-    """Cells of one-way delays in both directions, so that a forgotten direction shows."""
-    for delay_ms in extent.delays_ms:
-        yield delay_cell(delay_ms, extent.samples)
-
-
 def delay_cell(delay_ms: float, samples: int) -> Cell:
     """Packets far apart from each other, each delayed."""
     claims: list[Claim] = []
@@ -206,12 +215,6 @@ def delay_cell(delay_ms: float, samples: int) -> Cell:
     )
 
 
-def losses(extent: Extent) -> Iterator[Cell]:
-    """Cells of independent loss; each direction has its own stream."""
-    for share in extent.losses:
-        yield loss_cell(share, extent.loss_packets)
-
-
 def loss_cell(share: float, packets: int) -> Cell:
     """Many packets; the seed determines which are lost."""
     return Cell(
@@ -225,3 +228,79 @@ def loss_cell(share: float, packets: int) -> Cell:
 
 def _both_ways(train: Train, *, ports: int = 1, spin_s: float = 60e-6) -> tuple[Flow, ...]:
     return tuple(Flow(way, (train,), ports=ports, spin_s=spin_s) for way in BOTH)
+
+
+def queues() -> Iterator[Cell]:
+    """Bursts into full queues: the admitted packets are counted, not estimated."""
+    mixed = tuple(Train(1, size) for _ in range(BURST_PACKETS // 3) for size in (200, 1500, 700))
+    plain = (Train(BURST_PACKETS, SMALL_PACKET),)
+    yield _queue("10 packets", 10, "packets", plain)
+    yield _queue("7 packets", 7, "packets", mixed)
+    yield _queue("16000 B", 16_000, "bytes", mixed)
+    yield _queue("500 ms", 0.5, "s", plain)
+
+
+def _queue(limit: str, amount: float, unit: str, trains: tuple[Train, ...]) -> Cell:
+    flow = Flow(UP, trains)
+    bit_s = QUEUE_BIT_S
+    numbers = admitted(flow.sizes(), amount, unit, bit_s)
+    drains = sum(flow.sizes()[number] for number in numbers) * 8 / bit_s
+    return Cell(
+        name=f"queue of {limit}",
+        link={"rate": units.format_rate(bit_s), "queue": {"limit": limit}},
+        flows=(flow,),
+        claims=(QueueAdmission(UP, numbers),),
+        settle_s=0.2 + drains,
+        covers={"queue limit": "time" if unit == "s" else unit},
+    )
+
+
+def offloads() -> Cell:
+    """Datagrams sent many at a time must cross the link one by one."""
+    return Cell(
+        name="segmentation before the link",
+        link={"delay": "5 ms"},
+        flows=(Flow(UP, (Train(160, FULL_PACKET, 1e-3),), segments=8),),
+        claims=(Complete(UP), Delay(UP, 5e-3)),
+    )
+
+
+def asymmetry() -> Cell:
+    """Directions with different conditions: neither affects the other."""
+    train = Train(60, FULL_PACKET, 5e-3)
+    return Cell(
+        name="another condition each way",
+        link={
+            "up": {"delay": "5 ms", "rate": "20 Mbit/s"},
+            "down": {"delay": "40 ms", "rate": "8 Mbit/s"},
+        },
+        flows=(Flow(UP, (train,)), Flow(DOWN, (train,))),
+        claims=(
+            Delay(UP, 5e-3 + FULL_PACKET * 8 / 20e6),
+            Delay(DOWN, 40e-3 + FULL_PACKET * 8 / 8e6),
+            Complete(UP),
+            Complete(DOWN),
+        ),
+    )
+
+
+def rebindings() -> Iterator[Cell]:
+    """Let a NAT forget its mappings under datagrams, twice, and under a TCP stream."""
+    train = Train(1800, SMALL_PACKET, 500e-6)
+    yield Cell(
+        name="NAT rebinding, datagrams",
+        link={},
+        flows=(Flow(UP, (train,), from_port=OWN_PORT, spin_s=0.0),),
+        claims=(SourcePorts(UP, OWN_PORT), Complete(UP)),
+        rebindings_s=(0.3, 0.6),
+        covers={"change": "NAT rebinding"},
+    )
+    bit_s, queue_packets = 10**7, 50
+    yield Cell(
+        name="NAT rebinding, stream",
+        link={"rate": units.format_rate(bit_s), "queue": {"limit": f"{queue_packets} packets"}},
+        stream=Stream(DOWN, 1.0, until_reset=True),
+        claims=(ResetByRebinding(DOWN, queue_packets * FULL_PACKET * 8 / bit_s),),
+        rebindings_s=(0.5,),
+        covers={"change": "NAT rebinding"},
+    )
