@@ -41,11 +41,6 @@ def of(path: str) -> str:
     return TYPES.get(PurePosixPath(path).suffix[1:].lower(), OTHER)
 
 
-def suffix(kind: str) -> str:
-    """Return the file name ending of a content type, with its dot; empty if it has none."""
-    return next((f".{ending}" for ending, type_ in TYPES.items() if type_ == kind), "")
-
-
 KINDS = ("image", "script", "style", "font", "document", "other")
 """Kinds of resources."""
 

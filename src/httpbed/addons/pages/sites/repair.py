@@ -17,9 +17,8 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Protocol
 from urllib.parse import unquote, urljoin, urlsplit
 
 from httpbed.addons.pages.sites.markup import Element, change_elements, change_references
@@ -95,14 +94,6 @@ class LinkTarget:
     """Description of the change; empty without one."""
 
 
-class LinkResolver(Protocol):
-    """Resolves the URLs of one text."""
-
-    def find(self, url: str) -> LinkTarget:
-        """Resolve a URL of the text."""
-        ...
-
-
 class FileIndex:
     """The files of a site, by the paths of URLs."""
 
@@ -159,10 +150,8 @@ class SiteLinks:
 
 def page(
     text: str,
-    finder: LinkResolver,
+    finder: SiteLinks,
     keep: Callable[[str], bool] = lambda _: True,
-    *,
-    scripts_may_load: bool = False,
 ) -> Repaired:
     """Repair a page.
 
@@ -170,16 +159,15 @@ def page(
         text: The page.
         finder: Resolves the page's URLs.
         keep: Returns whether the page keeps an image, by its path; by default all.
-        scripts_may_load: Whether inline scripts may stay that load others from other hosts.
     """
-    done = _Page(finder, keep, scripts_may_load=scripts_may_load)
+    done = _Page(finder, keep)
     done.repaired.text = _with_icon(change_elements(text, done.element))
     return done.repaired
 
 
-def sheet(text: str, finder: LinkResolver) -> Repaired:
+def sheet(text: str, finder: SiteLinks) -> Repaired:
     """Repair a style sheet."""
-    done = _Page(finder, lambda _: True, scripts_may_load=False)
+    done = _Page(finder, lambda _: True)
     done.repaired.text = change_references(text, done.style)
     return done.repaired
 
@@ -198,11 +186,9 @@ def _with_icon(text: str) -> str:
 class _Page:
     """A text under repair."""
 
-    def __init__(
-        self, finder: LinkResolver, keep: Callable[[str], bool], *, scripts_may_load: bool
-    ) -> None:
+    def __init__(self, finder: SiteLinks, keep: Callable[[str], bool]) -> None:
         self.repaired = Repaired("")
-        self._links, self._keep, self._scripts_may_load = finder, keep, scripts_may_load
+        self._links, self._keep = finder, keep
 
     def element(self, element: Element) -> str:
         """Return the replacement of an element."""
@@ -295,8 +281,7 @@ class _Page:
 
     def _inline_script(self, element: Element) -> str:
         text = element.text or ""
-        loads = _INSERTS.search(text) and _NAMES_OUTSIDE.search(text)
-        if self._scripts_may_load or not loads:
+        if not (_INSERTS.search(text) and _NAMES_OUTSIDE.search(text)):
             return element.source
         named = re.search(r"//[\w.-]+", text)
         self._note("script removed that loads from", named[0] if named else "another host")
@@ -329,8 +314,3 @@ def _kind(element: str) -> str:
 def _again(element: Element, source: str) -> Element:
     """Return an element with a changed start tag."""
     return Element(element.name, element.attributes, source, element.text)
-
-
-def needed(references: Iterable[Reference]) -> Iterator[str]:
-    """Yield the paths that every load requests, without repetitions."""
-    yield from dict.fromkeys(one.path for one in references if one.kind != "perhaps")
