@@ -13,7 +13,7 @@ import pytest
 import replays
 from hars import CDN, MAIN, MIXED, ODD, STATS, Said, har
 from httpbed.addons.pages.har import parser, writer
-from httpbed.addons.pages.har.entries import HarDocument, HarEntry
+from httpbed.addons.pages.har.loads import HarDocument, HarEntry
 from httpbed.addons.pages.load import driver_output as loads
 from httpbed.addons.pages.sites.replay import bodies, selection
 from httpbed.experiment.trial import Record

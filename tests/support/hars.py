@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from httpbed.addons.pages.har import parser
-from httpbed.addons.pages.har.entries import HarDocument
+from httpbed.addons.pages.har.loads import HarDocument
 
 _BEGAN = datetime(2026, 1, 31, 12, tzinfo=UTC)
 PAGE = "page_1"

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from httpbed.addons.pages.page import PageLoad, RecordedPage
 from httpbed.addons.pages.sites import catalog
 from httpbed.addons.pages.sites.catalog import CachedSite
-from httpbed.addons.pages.sites.maker import Outline
+from httpbed.addons.pages.sites.site import Outline
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.campaign.addition import CampaignAddition, NamedFiles, Say
 from httpbed.experiment import parser

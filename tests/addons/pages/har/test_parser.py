@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 import archives
 from httpbed.addons.pages.har import loads, parser
-from httpbed.addons.pages.har.entries import HarDocument, HarEntry, Origin
-from httpbed.addons.pages.har.loads import ArchivedLoad
+from httpbed.addons.pages.har.loads import ArchivedLoad, HarDocument, HarEntry, Origin
 from httpbed.addons.pages.har.schema import EntryForm
 from httpbed.addons.pages.load import driver_output as loads_reading
 from httpbed.addons.pages.load import observations

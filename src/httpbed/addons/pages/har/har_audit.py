@@ -29,8 +29,7 @@ from typing import Literal
 
 import numpy as np
 
-from httpbed.addons.pages.har.entries import HarEntry
-from httpbed.addons.pages.har.loads import ArchivedLoad
+from httpbed.addons.pages.har.loads import ArchivedLoad, HarEntry
 from httpbed.addons.pages.load.browser_load import PageRequest
 from httpbed.base import units
 

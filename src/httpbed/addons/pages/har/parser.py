@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from httpbed.addons.pages.har.entries import Fields, HarDocument, HarEntry, HarPage, Timings
+from httpbed.addons.pages.har.loads import Fields, HarDocument, HarEntry, HarPage, Timings
 from httpbed.addons.pages.har.schema import ArchiveForm, EntryForm, HeaderForm, LogForm, PageForm
 from httpbed.addons.pages.load.browser_load import version_of
 from httpbed.base import untrusted_json, user_file

@@ -14,8 +14,7 @@ from typing import Any
 
 from httpbed.addons.pages.page import FolderPage, KnownPage, NamedPage, RecordedPage, SyntheticPage
 from httpbed.addons.pages.sites import site as sites
-from httpbed.addons.pages.sites.maker import Maker, NamedPagesMaker, Outline, Say
-from httpbed.addons.pages.sites.site import Site
+from httpbed.addons.pages.sites.site import Maker, NamedPagesMaker, Outline, Say, Site
 from httpbed.base import folders, modification_time
 from httpbed.base.errors import ConfigError, Mistake
 

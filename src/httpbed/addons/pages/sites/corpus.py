@@ -25,9 +25,8 @@ from pydantic import Field
 from httpbed.addons.pages.page import NamedPage
 from httpbed.addons.pages.sites import content_types, packages, repair
 from httpbed.addons.pages.sites import site as sites
-from httpbed.addons.pages.sites.maker import Outline, Say
 from httpbed.addons.pages.sites.packages import Package, Tree
-from httpbed.addons.pages.sites.site import Site, file_of, url_path, write_files
+from httpbed.addons.pages.sites.site import Outline, Say, Site, file_of, url_path, write_files
 from httpbed.base.errors import HostError
 from httpbed.base.value import Value
 from httpbed.experiment.workload import OWN_ORIGIN

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from httpbed.addons.pages.page import FolderPage
 from httpbed.addons.pages.sites import site as sites
-from httpbed.addons.pages.sites.maker import Outline, Say
-from httpbed.addons.pages.sites.site import Site
+from httpbed.addons.pages.sites.site import Outline, Say, Site
 from httpbed.base.errors import ConfigError, Mistake
 
 

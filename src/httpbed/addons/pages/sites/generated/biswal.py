@@ -27,8 +27,7 @@ from httpbed.addons.pages.sites.generated.files import (
     style,
     write_site,
 )
-from httpbed.addons.pages.sites.maker import Outline, Say
-from httpbed.addons.pages.sites.site import Site
+from httpbed.addons.pages.sites.site import Outline, Say, Site
 
 MEAN_BYTES = 25_390
 """Average object size; the paper's KB is taken as 1000 bytes."""

@@ -48,8 +48,7 @@ from httpbed.addons.pages.sites.generated.files import (
     style,
     write_site,
 )
-from httpbed.addons.pages.sites.maker import Outline, Say
-from httpbed.addons.pages.sites.site import Site
+from httpbed.addons.pages.sites.site import Outline, Say, Site
 
 SMALLEST_IMAGE = 400
 LARGEST_SMALL_IMAGE = 8_000

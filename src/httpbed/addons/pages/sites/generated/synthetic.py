@@ -18,8 +18,7 @@ from pathlib import Path
 from httpbed.addons.pages.page import SyntheticPage
 from httpbed.addons.pages.sites.generated import images
 from httpbed.addons.pages.sites.generated.files import GeneratedFile, document, write_site
-from httpbed.addons.pages.sites.maker import Outline, Say
-from httpbed.addons.pages.sites.site import MAX_BYTES, Site
+from httpbed.addons.pages.sites.site import MAX_BYTES, Outline, Say, Site
 from httpbed.base.errors import ConfigError, Mistake
 
 _STYLE = (

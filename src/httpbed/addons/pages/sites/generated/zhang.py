@@ -23,8 +23,7 @@ from httpbed.addons.pages.sites.generated.files import (
     style,
     write_site,
 )
-from httpbed.addons.pages.sites.maker import Outline, Say
-from httpbed.addons.pages.sites.site import Site
+from httpbed.addons.pages.sites.site import Outline, Say, Site
 
 LARGE_IMAGE = 2_122_257
 """Bytes of the only file whose size is published (Fig. 8)."""

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from httpbed.addons.pages.har.entries import HarEntry
+from httpbed.addons.pages.har.loads import HarEntry
 from httpbed.addons.pages.sites.replay.selection import WITHOUT_BODY, SelectedRequest
 
 _HEAD_SHARE = 0.5

@@ -19,13 +19,21 @@ from urllib.parse import urljoin, urlsplit
 
 from httpbed.addons.pages.har import parser
 from httpbed.addons.pages.page import RecordedPage
-from httpbed.addons.pages.sites.maker import ICON_PATH, Outline, Say
 from httpbed.addons.pages.sites.replay import bodies, headers, order, selection
 from httpbed.addons.pages.sites.replay.bodies import Body, Size
 from httpbed.addons.pages.sites.replay.headers import Fields
 from httpbed.addons.pages.sites.replay.order import PLAN_PATH, Trigger
 from httpbed.addons.pages.sites.replay.selection import SelectedRequest, Selection
-from httpbed.addons.pages.sites.site import FILES, MAX_BYTES, RecordedAnswer, Resource, Site
+from httpbed.addons.pages.sites.site import (
+    FILES,
+    ICON_PATH,
+    MAX_BYTES,
+    Outline,
+    RecordedAnswer,
+    Resource,
+    Say,
+    Site,
+)
 from httpbed.base.errors import ConfigError, Mistake
 
 VERSION = "1"

@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
-from httpbed.addons.pages.har.entries import HarDocument, HarEntry
+from httpbed.addons.pages.har.loads import HarDocument, HarEntry
 from httpbed.addons.pages.har.parser import first_mistakes
 from httpbed.addons.pages.page import MAX_ORIGINS, OriginName
 from httpbed.addons.pages.sites.replay import headers
