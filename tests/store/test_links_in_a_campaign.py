@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import stored_campaigns
-from httpbed.base import whole_file
+from httpbed.base import disk
 from httpbed.base.errors import ConfigError
 from httpbed.cli import output_file
 
@@ -26,20 +26,20 @@ def test_a_figure_takes_the_place_of_a_link(tmp_path: Path, own: Path) -> None:
     """The link is replaced, its target stays."""
     link = tmp_path / "figure.svg"
     link.symlink_to(own)
-    whole_file.put(link, b"<svg ")
+    disk.write_beside(link, b"<svg ")
     assert (own.read_text(), link.is_symlink(), link.read_bytes()) == ("own", False, b"<svg ")
 
 
 def test_the_unfinished_file_is_never_a_link(
     tmp_path: Path, own: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its name is unknown to others; should one guess it, nothing is written."""
+    """Its name is unknown to others; should one guess it, the link is removed and not followed."""
     monkeypatch.setattr(secrets, "token_hex", lambda _: "1")
     (tmp_path / ".httpbed-1").symlink_to(own)
     (tmp_path / f".httpbed-{os.getpid()}").symlink_to(own)
-    with pytest.raises(FileExistsError):
-        whole_file.write(tmp_path / "report.html", b"new")
+    disk.write_output(tmp_path / "report.html", b"new")
     assert own.read_text() == "own"
+    assert (tmp_path / "report.html").read_bytes() == b"new"
 
 
 @pytest.mark.parametrize("name", ["report.html", "figures"])

@@ -85,7 +85,7 @@ def recorded(disk: Disk, patch: pytest.MonkeyPatch) -> Iterator[None]:
         return rename(path, target)
 
     with patch.context() as patched:
-        patched.setattr("httpbed.base.durable_files.THREADS", 1)
+        patched.setattr("httpbed.base.disk.THREADS", 1)
         patched.setattr(os, "fsync", disk.fsync)
         patched.setattr(Path, "rename", step)
         yield

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, TextIO
 from urllib.parse import quote, unquote_to_bytes
 
-from httpbed.base import durable_files, untrusted_files
+from httpbed.base import disk, untrusted_files
 from httpbed.base.value import Value
 
 DEEPEST = 40
@@ -95,9 +95,9 @@ def of_folder(top: Path, below: str) -> dict[str, FileDigest]:
         except (FileNotFoundError, untrusted_files.UnreadableError):
             return None
 
-    with ThreadPoolExecutor(durable_files.THREADS) as pool:
+    with ThreadPoolExecutor(disk.THREADS) as pool:
         by_path = dict(zip(files, pool.map(digest, files), strict=True))
-    durable_files.settle(folders)
+    disk.settle(folders)
     return {name: one for name, one in by_path.items() if one is not None}
 
 

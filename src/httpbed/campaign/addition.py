@@ -15,22 +15,22 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from httpbed.base.addon import Seam
 from httpbed.base.errors import HostError, Mistake
-from httpbed.bed.machine.backend import Backend
-from httpbed.bed.machine.doctor import Capability
-from httpbed.experiment.experiment import Experiment
-from httpbed.experiment.parser import ParsedExperiment
-from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.treatment import TreatmentKey, treatment_key
-from httpbed.experiment.trial import Record
-from httpbed.experiment.workload import Workload
-from httpbed.programs.catalog import Catalog
-from httpbed.trial.plan import CampaignSetup, TrialPlan
 
-if TYPE_CHECKING:  # they ask the seams
+if TYPE_CHECKING:  # they ask the seams, or --help need not import them
+    from httpbed.bed.machine.backend import Backend
+    from httpbed.bed.machine.doctor import Capability
     from httpbed.campaign.preparation import LoadedExperiment
     from httpbed.campaign.progress import AttemptProgress
     from httpbed.campaign.run import OpenRun
     from httpbed.campaign.settings import RunSettings
+    from httpbed.experiment.experiment import Experiment
+    from httpbed.experiment.parser import ParsedExperiment
+    from httpbed.experiment.scenario import Scenario
+    from httpbed.experiment.trial import Record
+    from httpbed.experiment.workload import Workload
+    from httpbed.programs.catalog import Catalog
+    from httpbed.trial.plan import CampaignSetup, TrialPlan
 
 Say = Callable[[str], None]
 Tell = Callable[["AttemptProgress"], None]

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from importlib import metadata, resources
 from typing import Any
 
-from httpbed.base import file_digest
+from httpbed.base import disk
 from httpbed.bed.machine import facts
 from httpbed.bed.sandbox.binaries import LINK, SANDBOX, executable
 from httpbed.bed.toolbox import identity
@@ -117,6 +117,6 @@ def _own(name: str) -> dict[str, Any]:
         "name": name,
         "version": metadata.version("httpbed"),
         "path": name,
-        "sha256": file_digest.sha256(executable(name)),
+        "sha256": disk.sha256(executable(name)),
         "libraries": {},
     }

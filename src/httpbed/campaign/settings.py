@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from httpbed.bed.machine.backend import Backend
 from httpbed.campaign.parallelism import ONE, Parallelism
-from httpbed.trial.plan import PlanOptions
+
+if TYPE_CHECKING:  # --help need not import it
+    from httpbed.trial.plan import PlanOptions
 
 
 @dataclass(frozen=True)
@@ -32,4 +34,6 @@ class RunSettings:
 
     def of_trials(self) -> PlanOptions:
         """Return what each trial is planned with."""
+        from httpbed.trial.plan import PlanOptions  # noqa: PLC0415 - as above
+
         return PlanOptions(keep=self.keep, log=self.packet_log, backend=self.backend)

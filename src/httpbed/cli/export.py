@@ -100,7 +100,7 @@ def command(
 def _table(
     directories: tuple[Path, ...], kind: str | None, output: Path | None, *, as_json: bool
 ) -> None:
-    from httpbed.base import whole_file
+    from httpbed.base import disk
     from httpbed.cli import output_file, table_files
     from httpbed.store import query
 
@@ -110,7 +110,7 @@ def _table(
         table_files.write(table, sys.stdout.buffer, form)
         return
     output_file.require(output, table_files.FILES[form])
-    whole_file.write(output, table_files.content(table, form))
+    disk.write_output(output, table_files.content(table, form))
 
 
 def _read(directories: Sequence[Path]) -> list[Results]:

@@ -21,7 +21,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 from matplotlib.transforms import blended_transform_factory
 
-from httpbed.base import whole_file
+from httpbed.base import disk
 from httpbed.experiment.numeric_levels import NumericLevels, numeric_levels
 from httpbed.report import network, svg
 from httpbed.report.phrasing import (
@@ -110,8 +110,8 @@ class Plot:
     def save(self, folder: Path) -> None:
         """Write the SVG and the PDF."""
         folder.mkdir(parents=True, exist_ok=True)
-        whole_file.put(folder / f"{self.name}.svg", self.svg().encode())
-        whole_file.put(folder / f"{self.name}.pdf", self.pdf())
+        disk.write_beside(folder / f"{self.name}.svg", self.svg().encode())
+        disk.write_beside(folder / f"{self.name}.pdf", self.pdf())
 
 
 def plots(findings: Findings, document: Mapping[str, Any]) -> list[Plot]:

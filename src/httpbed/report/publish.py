@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from httpbed.base import whole_file
+from httpbed.base import disk
 from httpbed.experiment.metric import METRICS
 from httpbed.report import html, markdown, notes, sections, terminal, terminal_report
 from httpbed.report.answer import answer
@@ -36,7 +36,7 @@ def save(document: Document, directory: Path, path: Path | None = None) -> Path:
 
     The report appears whole or not at all; figures go to the folder ``figures`` beside it.
     """
-    write = whole_file.write if path else whole_file.put
+    write = disk.write_output if path else disk.write_beside
     path = path or directory / REPORT
     text = html.render(document)
     folder = path.parent / FIGURES
@@ -45,7 +45,7 @@ def save(document: Document, directory: Path, path: Path | None = None) -> Path:
             plot.save(folder)
         for name, data in section.files.items():
             folder.mkdir(parents=True, exist_ok=True)
-            whole_file.put(folder / name, data)
+            disk.write_beside(folder / name, data)
     write(path, text.encode())
     return path
 

@@ -31,7 +31,7 @@ from httpbed.store import (
     design_mistakes,
     experiment_file,
     machine_log,
-    manifest_form,
+    records,
     resume,
     tables,
 )
@@ -107,7 +107,7 @@ def merge(directories: Sequence[Path], output: Path) -> Merged:
     provenance = [_provenance(source, merged) for source in sources]
     generation = max(resume.generation(source.manifest) for source in sources)
     grown = {"generation": generation} if generation > 1 else {}
-    manifest = manifest_form.refreshed(sources[0].manifest)
+    manifest = records.refreshed(sources[0].manifest)
     lines = [line for source in sources for line in _machine_lines(source, merged)]
     machines = {MACHINE_LINES: lines} if lines else {}
     public = _public({**manifest, **grown, SOURCES: provenance, **machines})

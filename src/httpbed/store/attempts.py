@@ -18,7 +18,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from httpbed.base import digests, durable_files, untrusted_files
+from httpbed.base import digests, disk, untrusted_files
 from httpbed.base.digests import DifferentError, FileDigest
 from httpbed.experiment.handover import HandoverEvent
 from httpbed.experiment.metric import Observation
@@ -47,7 +47,7 @@ def write(record: Record, folder: Path) -> None:
     if record.handovers is not None:
         own[HANDOVERS] = events_text(record.handovers)
     for name, text in own.items():
-        durable_files.write(folder / name, text.encode())
+        disk.write(folder / name, text.encode())
     files = {name: digests.of_bytes(text.encode()) for name, text in own.items()}
     files |= digests.of_folder(folder, ARTIFACTS)
     document = {
@@ -55,8 +55,8 @@ def write(record: Record, folder: Path) -> None:
         "observation_count": len(lines),
         "files": {name: one.model_dump() for name, one in files.items()},
     }
-    durable_files.write(folder / TRIAL, digests.sealed(document))
-    durable_files.settle([folder])
+    disk.write(folder / TRIAL, digests.sealed(document))
+    disk.settle([folder])
 
 
 def _observation_line(observation: Observation) -> str:

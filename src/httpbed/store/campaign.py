@@ -34,7 +34,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from httpbed.base import digests, durable_files, untrusted_files
+from httpbed.base import digests, disk, untrusted_files
 from httpbed.base.digests import DifferentError, FileDigest
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.experiment.growth import Growth
@@ -184,7 +184,7 @@ class Campaign:
         self._make_way(final)
         folder.rename(final)
         above = [final.parents[level] for level in range(4)]  # trial, block, trials, campaign
-        durable_files.settle([folder.parent, *above])
+        disk.settle([folder.parent, *above])
         return final
 
     def _make_way(self, final: Path) -> None:
@@ -209,7 +209,7 @@ class Campaign:
         others = (f"{name}.{number}" for number in itertools.count(2))
         free = (one for one in itertools.chain([name], others) if not os.path.lexists(folder / one))
         path.rename(folder / next(free))
-        durable_files.settle([folder])
+        disk.settle([folder])
 
     def artifacts(self, attempt: Attempt) -> Path:
         """Return the folder of an attempt's artifacts."""
@@ -232,12 +232,12 @@ class Campaign:
     def note_run(self, now: datetime, command: str, jobs: str) -> None:
         """Append a line that a run begins."""
         run = {"schema": 1, "started": now.isoformat(), "command": command, "jobs": jobs}
-        durable_files.append_line(self.directory / RUNS, json.dumps(run))
+        disk.append_line(self.directory / RUNS, json.dumps(run))
 
     def note_runs(self, runs: Iterable[Mapping[str, Any]]) -> None:
         """Append the runs of another campaign to the log of this one."""
         for run in runs:
-            durable_files.append_line(self.directory / RUNS, json.dumps(run))
+            disk.append_line(self.directory / RUNS, json.dumps(run))
 
     def runs(self) -> list[dict[str, Any]]:
         """Return every run in order; torn lines are left out."""
@@ -359,7 +359,7 @@ def made(
             first_files.write(place, wanted)
             yield Campaign(place)
             place.replace(target)
-    durable_files.settle([target.parent])
+    disk.settle([target.parent])
 
 
 def open_existing(directory: Path) -> Campaign:

@@ -6,7 +6,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from httpbed.base import digests, durable_files
+from httpbed.base import digests, disk
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.store import layout
 from httpbed.store.layout import FILES, LINKS
@@ -49,7 +49,7 @@ def make(directory: Path) -> None:
     """Make a folder, and flush its name to the disk."""
     if not directory.is_dir():
         directory.mkdir(parents=True, exist_ok=True)
-        durable_files.settle([directory.resolve().parent])
+        disk.settle([directory.resolve().parent])
 
 
 def refuse_foreign(directory: Path) -> None:

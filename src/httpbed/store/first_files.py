@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from httpbed.base import digests, durable_files
+from httpbed.base import digests, disk
 from httpbed.base.digests import FileDigest
 from httpbed.experiment.trial import Trial
 from httpbed.store import design_file
@@ -34,7 +34,7 @@ def write(directory: Path, content: FirstFiles) -> None:
     """Write the files of a new campaign, the manifest last: without it there is no campaign."""
     texts = content.texts()
     for name, text in texts.items():
-        durable_files.write(directory / name, text)
+        disk.write(directory / name, text)
     written = {name: digests.of_bytes(text) for name, text in texts.items()}
     put_manifest(directory, content.manifest, written | keep_links(directory, content.files))
 
@@ -45,9 +45,9 @@ def put_manifest(
     """Write the manifest with the digests of the files beside it, and put it in place."""
     document = {**manifest, "files": {name: one.model_dump() for name, one in files.items()}}
     unnamed = directory / ".manifest"
-    durable_files.write(unnamed, digests.sealed(document))
+    disk.write(unnamed, digests.sealed(document))
     unnamed.rename(directory / MANIFEST)
-    durable_files.settle([directory])
+    disk.settle([directory])
 
 
 def keep_links(directory: Path, files: Mapping[str, Path]) -> dict[str, FileDigest]:
@@ -55,5 +55,5 @@ def keep_links(directory: Path, files: Mapping[str, Path]) -> dict[str, FileDige
     if files:
         (directory / LINKS).mkdir(exist_ok=True)
     for digest, path in files.items():
-        durable_files.write(directory / LINKS / digest, path.read_bytes())
+        disk.write(directory / LINKS / digest, path.read_bytes())
     return digests.of_folder(directory.resolve(), LINKS)

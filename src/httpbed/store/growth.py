@@ -21,7 +21,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from httpbed.base import digests, durable_files, untrusted_files
+from httpbed.base import digests, disk, untrusted_files
 from httpbed.base.digests import FileDigest
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.experiment import differences, growth, parser
@@ -90,9 +90,9 @@ def _write(campaign: Campaign, content: FirstFiles) -> None:
     copied = first_files.keep_links(directory, _lacking(content.files, listed))
     listed |= {name: one for name, one in copied.items() if name not in listed}
     for name, text in content.texts().items():
-        durable_files.write(_staged(directory, name), text)
+        disk.write(_staged(directory, name), text)
         listed[name] = digests.of_bytes(text)
-    durable_files.settle([directory])
+    disk.settle([directory])
     first_files.put_manifest(directory, content.manifest, listed)
     settle(directory, listed)
 
@@ -109,9 +109,9 @@ def _keep_earlier(campaign: Campaign) -> dict[str, FileDigest]:
     kept = {}
     for name in FILES:
         content = untrusted_files.data(directory.resolve() / name, most=untrusted_files.OWN_BYTES)
-        durable_files.write(folder / name, content)
+        disk.write(folder / name, content)
         kept[f"{EARLIER}/{number}/{name}"] = digests.of_bytes(content)
-    durable_files.settle([folder, folder.parent, directory])
+    disk.settle([folder, folder.parent, directory])
     return kept
 
 
@@ -129,7 +129,7 @@ def settle(directory: Path, listed: Mapping[str, FileDigest]) -> None:
             with suppress(OSError):  # a folder, which is none of ours
                 staged.unlink()
     if names:
-        durable_files.settle([directory])
+        disk.settle([directory])
 
 
 def staged_content(directory: Path, name: str, digest: FileDigest) -> bytes | None:

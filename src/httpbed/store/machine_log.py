@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from httpbed.base import durable_files, untrusted_files
+from httpbed.base import disk, untrusted_files
 from httpbed.store.layout import MACHINES
 
 SCHEMA = 1
@@ -24,7 +24,7 @@ RETURNED, LOST = "returned", "lost"
 def append(directory: Path, name: str, block: int, ending: str, about: dict[str, Any]) -> None:
     """Append a line: this machine ended this block so; ``about`` has what is known of it."""
     line = {"schema": SCHEMA, "machine": name, "block": block, "ending": ending, **about}
-    durable_files.append_line(directory / MACHINES, json.dumps(line))
+    disk.append_line(directory / MACHINES, json.dumps(line))
 
 
 def read(directory: Path) -> list[dict[str, Any]]:

@@ -6,13 +6,11 @@ Earlier versions wrote fewer members, so each may be missing, and others may be 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from httpbed.base.addon import Seam
 from httpbed.base.clock import Clock
 from httpbed.experiment import parser, validation_messages
 from httpbed.experiment.factorial import ScaleName
@@ -154,26 +152,3 @@ def mistakes(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             reason, _ = validation_messages.reason_and_remedy(detail)
             is_missing = detail["type"] == "missing"
             yield parser.format_path(detail["loc"]), "is missing" if is_missing else reason
-
-
-@dataclass(frozen=True)
-class ManifestRecords:
-    """What an addon of a later day knows of what a manifest lists, such as a program's test."""
-
-    name: str
-    key: str
-    """Of the manifest, under which it stands."""
-    refreshed: Callable[[Mapping[str, Any]], dict[str, Any]]
-    """Returns a manifest with what is known today."""
-
-
-RECORDS = Seam("records of manifests", ManifestRecords)
-
-
-def refreshed(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a manifest with what is known today of what it lists."""
-    made = dict(manifest)
-    for one in RECORDS.provided():
-        if made.get(one.key):
-            made = one.refreshed(made)
-    return made

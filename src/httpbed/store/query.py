@@ -19,7 +19,7 @@ from httpbed.store import (
     design_mistakes,
     experiment_file,
     machine_log,
-    manifest_form,
+    records,
     resume,
     tables,
 )
@@ -53,9 +53,7 @@ def read(directory: Path) -> Results:
         directory=directory,
         experiment=experiment,
         document=narrowed(document, factors),
-        manifest=manifest_form.refreshed(manifest)
-        | {"jobs": _jobs(campaign)}
-        | _machines(campaign),
+        manifest=records.refreshed(manifest) | {"jobs": _jobs(campaign)} | _machines(campaign),
         planned=len(design),
         scenarios={treatment_key(trial.levels, factors): trial.document for trial in design},
         blocks=Counter(treatment_key(trial.levels, factors) for trial in design),

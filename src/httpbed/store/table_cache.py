@@ -26,7 +26,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from httpbed.base import digests, durable_files, untrusted_files
+from httpbed.base import digests, disk, untrusted_files
 from httpbed.store import cache_key, layout, parquet_file
 from httpbed.store.damage import Damage
 from httpbed.store.layout import INDEX
@@ -153,7 +153,7 @@ def _parquet(table: pa.Table) -> bytes:
 def _replace(file: Path, content: bytes) -> None:
     unnamed = file.with_name(f".{file.name}.{os.getpid()}")
     try:
-        durable_files.write(unnamed, content)
+        disk.write(unnamed, content)
         unnamed.replace(file)
     finally:
         with suppress(OSError):

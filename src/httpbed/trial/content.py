@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from httpbed.base import file_digest, folders, modification_time, seeds
+from httpbed.base import disk, folders, modification_time, seeds
 from httpbed.experiment.workload import Download, Workload
 
 PARAGRAPHS = 2000
@@ -49,7 +49,7 @@ class Content:
         """Whether the file is unchanged since it was made."""
         if self.path.stat().st_size != self.size:
             return False
-        return file_digest.sha256(self.path) == self.sha256
+        return disk.sha256(self.path) == self.sha256
 
 
 def targets(workload: Workload) -> tuple[ContentFile, ...]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from httpbed.base import file_digest, folders
+from httpbed.base import disk, folders
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.network.files import FileError
 from httpbed.bed.network.link_file import LinkFile
@@ -120,12 +120,12 @@ def _kept(file: LinkFile) -> Path:
     folder = folders.cache() / "links"
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / file.sha256
-    if path.is_file() and file_digest.sha256(path) == file.sha256:
+    if path.is_file() and disk.sha256(path) == file.sha256:
         return path
     handle, name = tempfile.mkstemp(dir=folder)
     os.close(handle)
     shutil.copyfile(file.path, name)
-    if file_digest.sha256(Path(name)) != file.sha256:
+    if disk.sha256(Path(name)) != file.sha256:
         Path(name).unlink()
         raise ConfigError([Mistake(str(file.path), "has changed while it was read")])
     Path(name).chmod(0o644)

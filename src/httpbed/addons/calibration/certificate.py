@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from httpbed.addons.calibration import envelope
-from httpbed.base import atomic_record, file_digest, folders
+from httpbed.base import disk, folders
 from httpbed.bed.machine import facts
 from httpbed.bed.sandbox.binaries import LINK, executable
 from httpbed.experiment.machine import MachineFacts
@@ -77,7 +77,7 @@ def identity(machine: MachineFacts | None = None) -> dict[str, Any]:
         "kernel": machine.kernel,
         "cpu": machine.cpu,
         "cores": machine.cores,
-        "emulator": file_digest.sha256(executable(LINK)),
+        "emulator": disk.sha256(executable(LINK)),
     }
 
 
@@ -98,7 +98,7 @@ def write(verdicts: Sequence[Verdict], scale: str, *, backend: str, load_before:
         "computed": envelope.COMPUTED,
         "cells": [verdict.as_json() for verdict in verdicts],
     }
-    return atomic_record.write(path(), document)
+    return disk.write_record(path(), document)
 
 
 def read() -> Certificate | None:

@@ -10,7 +10,6 @@ import click
 
 from httpbed.addons.calibration import certificate, envelope
 from httpbed.addons.calibration.certificate import COMMAND, Standing
-from httpbed.addons.handover import steps
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.machine.backend import Backend
 from httpbed.bed.network.files import Facts
@@ -43,6 +42,8 @@ def _config(
     scenario: Scenario, seed: int, backend: Backend, files: Mapping[str, Facts]
 ) -> Mapping[str, Any]:
     """Return the emulator's configuration, with the mean rate of each trace, and hand-overs."""
+    from httpbed.addons.handover import steps  # noqa: PLC0415 - it runs trials, and --help none
+
     topology = steps.with_trigger(scenario, scenario.topology)
     planned = plan(topology, {}, seed, 1, backend=backend, files=files).emulator_config
     ordered = steps.ordered(scenario.handover) if scenario.handover else ()

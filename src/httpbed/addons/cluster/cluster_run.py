@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from httpbed.addons.cluster import cluster_option
 from httpbed.campaign.addition import CampaignAddition, Executor, Option, Tell
 from httpbed.campaign.preparation import LoadedExperiment
-from httpbed.campaign.run import OpenRun
 from httpbed.campaign.settings import RunSettings
 from httpbed.programs.catalog import Catalog
 from httpbed.store.layout import CLUSTER
+
+if TYPE_CHECKING:  # --help need not import it
+    from httpbed.campaign.run import OpenRun
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.addons.conformance.sender import SCALES, SCHEMA, Scale, SenderKey
-from httpbed.base import atomic_record as records
-from httpbed.base import folders
-from httpbed.store.manifest_form import ManifestRecords
+from httpbed.base import disk, folders
+from httpbed.store.records import ManifestRecords
 
 
 def folder() -> Path:
@@ -31,7 +30,7 @@ def path(key: SenderKey, scale: Scale) -> Path:
 
 def write(key: SenderKey, scale: Scale, record: Mapping[str, Any]) -> Path:
     """Write a record, completely or not at all, and return its path."""
-    return records.write(path(key, scale), record)
+    return disk.write_record(path(key, scale), record)
 
 
 def read(key: SenderKey) -> dict[str, Any] | None:

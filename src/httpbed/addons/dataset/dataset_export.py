@@ -24,7 +24,7 @@ def write(campaigns: Sequence[Results], kind: str, folder: Path) -> Iterator[str
     """
     from httpbed.addons.dataset import dataset_report as dictionary
     from httpbed.addons.dataset import table
-    from httpbed.base import whole_file
+    from httpbed.base import disk
     from httpbed.cli import table_files
 
     del kind
@@ -39,7 +39,7 @@ def write(campaigns: Sequence[Results], kind: str, folder: Path) -> Iterator[str
     }
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in (contents | {name: text.encode() for name, text in texts.items()}).items():
-        whole_file.write(folder / name, content)
+        disk.write_output(folder / name, content)
     trials = f"{len(made.rows)} trial{'s' * (len(made.rows) != 1)}"
     yield f"{trials} with {len(made.columns)} columns: {folder}"
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from httpbed.addons.virtual import capability, guest_cost, guest_kernel, outside
 from httpbed.addons.virtual.guest_kernel import GuestKernel
-from httpbed.base import file_digest
+from httpbed.base import disk
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.machine.backend import Backend
 from httpbed.bed.machine.doctor import Capability
@@ -52,7 +52,7 @@ class VirtualClock(TrialClock):
             "version": kernel.version,
             "path": guest_kernel.NAME,
             "sha256": kernel.sha256,
-            "libraries": {RANDOM_DEVICE: file_digest.sha256(kernel.random_device)},
+            "libraries": {RANDOM_DEVICE: disk.sha256(kernel.random_device)},
         }
 
     async def run(

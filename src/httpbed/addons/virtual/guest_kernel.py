@@ -29,7 +29,7 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from httpbed.base import atomic_record, file_digest, folders
+from httpbed.base import disk, folders
 from httpbed.base.errors import HostError
 from httpbed.bed.machine import guard
 from httpbed.bed.toolbox import build_lock, signs_of_life, toolbox, usr_cover
@@ -185,11 +185,11 @@ def _keep(built: Path, root: Root) -> GuestKernel:
         path=target,
         version=root.versions[SOURCE],
         source_sha256=root.digests.get(SOURCE, ""),
-        sha256=file_digest.sha256(built / "linux.stripped"),
+        sha256=disk.sha256(built / "linux.stripped"),
     )
     _move(built / "random_device.so", kernel.random_device)
     _move(built / "linux.stripped", target)
-    atomic_record.write(
+    disk.write_record(
         _record(), {name: one for name, one in asdict(kernel).items() if name != "path"}
     )
     return kernel

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from httpbed.base import file_digest, user_file
+from httpbed.base import disk, user_file
 from httpbed.base.errors import HostError
 from httpbed.bed.toolbox import root_files
 from httpbed.bed.toolbox.toolbox import Root
@@ -52,7 +52,7 @@ def identity(root: Root, program: str) -> ProgramIdentity:
     return ProgramIdentity(
         name=Path(program).name,
         path=path,
-        sha256=file_digest.sha256(root_files.outside(root.path, path)),
+        sha256=disk.sha256(root_files.outside(root.path, path)),
         packages={
             name: " ".join(filter(None, (version, root.digests.get(name))))
             for name, version in sorted(root.versions.items())

@@ -17,7 +17,7 @@ from httpbed.addons.pages.har import har_audit, loads, parser
 from httpbed.addons.pages.har.har_audit import AuditResult, Claims
 from httpbed.addons.pages.har.loads import ArchivedLoad
 from httpbed.addons.pages.load import observations as observing
-from httpbed.base import units, whole_file
+from httpbed.base import disk, units
 from httpbed.base.errors import ConfigError, Mistake, RejectedValueError, visible
 from httpbed.base.user_file import Kind
 from httpbed.cli import output_file, table_files
@@ -283,8 +283,8 @@ def _write(
 ) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     made = table_files.content(table(imported, claimed), kind)
-    whole_file.write(folder / f"{OBSERVATIONS}.{kind}", made)
+    disk.write_output(folder / f"{OBSERVATIONS}.{kind}", made)
     audits = [_as_json(one) | {"claims": dict(claimed)} for one in imported]
     for audit in audits:
         del audit["observations"]
-    whole_file.write(folder / AUDIT, (json.dumps(audits, indent=1) + "\n").encode())
+    disk.write_output(folder / AUDIT, (json.dumps(audits, indent=1) + "\n").encode())

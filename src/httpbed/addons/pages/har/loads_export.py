@@ -27,7 +27,7 @@ from httpbed.addons.pages.load import driver_output, net_log
 from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
 from httpbed.addons.pages.load.driver_output import LoadError
 from httpbed.addons.pages.load.net_log import NetLog
-from httpbed.base import untrusted_files, whole_file
+from httpbed.base import disk, untrusted_files
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.base.user_file import Kind
 from httpbed.cli import output_file
@@ -196,4 +196,4 @@ def _write(stored: StoredLoad, kind: str, folder: Path) -> None:
     else:
         document, name = requests(stored.load), f"{stored.name}.json"
     output_file.require_kinds(folder, {name: _KINDS[kind]})
-    whole_file.write(folder / name, (json.dumps(document, indent=1) + "\n").encode())
+    disk.write_output(folder / name, (json.dumps(document, indent=1) + "\n").encode())

@@ -24,7 +24,7 @@ from httpbed.addons.pages.page import RecordedPage
 from httpbed.addons.pages.sites import catalog as sites
 from httpbed.addons.pages.sites.catalog import CachedSite
 from httpbed.addons.pages.sites.site import Site
-from httpbed.base import whole_file
+from httpbed.base import disk
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.machine import scratch
 
@@ -55,7 +55,7 @@ def mirror(url: str, target: Path, recorder: Recorder, loader: BrowserLoader) ->
         recording = asyncio.run(record(url, recorder, place / "recording"))
         _require_whole(url, recording, recorder.say)
         target.parent.mkdir(parents=True, exist_ok=True)
-        whole_file.write(target, as_json(_har(recording)))
+        disk.write_output(target, as_json(_har(recording)))
         try:
             return _tried(target, loader, place, recorder.say)
         except ConfigError:

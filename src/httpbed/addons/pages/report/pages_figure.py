@@ -13,7 +13,7 @@ import matplotlib as mpl
 
 from httpbed.addons.pages.sites.content_types import KINDS
 from httpbed.addons.pages.sites.corpus import CorpusPage
-from httpbed.base import whole_file
+from httpbed.base import disk
 from httpbed.report.figures import ROW_IN, STYLE
 from httpbed.report.svg import INK, PALETTE, VisibleFigure
 
@@ -47,4 +47,4 @@ def write(entries: Mapping[str, CorpusPage], file: Path) -> None:
         metadata = {"Date": None} if file.suffix == ".svg" else None
         drawn = io.BytesIO()
         figure.savefig(drawn, format=file.suffix.removeprefix("."), metadata=metadata)
-    whole_file.write(file, drawn.getvalue())
+    disk.write_output(file, drawn.getvalue())

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Literal, Protocol
 
-from httpbed.base import file_digest, folders
+from httpbed.base import disk, folders
 from httpbed.base.errors import HostError
 from httpbed.base.value import Value
 from httpbed.bed.toolbox import root_files, toolbox, usr_cover
@@ -50,7 +50,7 @@ def ensure(name: str, version: str, sha256: str, say: Say) -> Path:
 
 
 def _check(file: Path, what: str, sha256: str) -> None:
-    digest = file_digest.sha256(file)
+    digest = disk.sha256(file)
     if digest != sha256:
         raise HostError(
             f"{what} has the SHA-256 {digest}, not {sha256}",
