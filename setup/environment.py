@@ -14,7 +14,7 @@ from pathlib import Path
 
 import progress
 from httpbed.base.errors import HostError
-from httpbed.bed.toolbox import apt, pypi
+from httpbed.bed.toolbox import debian, pypi
 
 
 def ensure(checkout: Path) -> None:
@@ -70,7 +70,7 @@ def _make(venv: Path) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         tree = Path(scratch, "tree")
         try:
-            apt.unpack(("python3-pip-whl",), tree)
+            debian.unpack(("python3-pip-whl",), tree)
         except HostError as error:
             raise HostError(
                 f"Python has no ensurepip, and {error.reason}",

@@ -15,7 +15,7 @@ from httpbed.bed.toolbox import passt
 def ensure() -> None:
     """As root, install the missing packages; as another user, do nothing.
 
-    For an ordinary user, `environment.py` unpacks pip, `httpbed.bed.toolbox.mmdebstrap` unpacks
+    For an ordinary user, `environment.py` unpacks pip, `httpbed.bed.toolbox.debian` unpacks
     mmdebstrap, and `unpack_pasta` unpacks pasta.
     """
     missing = _missing()

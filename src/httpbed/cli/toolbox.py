@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from httpbed.base.errors import ConfigError, HostError, Mistake
-from httpbed.bed.toolbox import package_index, pypi, toolbox
+from httpbed.bed.toolbox import debian, pypi, toolbox
 from httpbed.bed.toolbox.toolbox import Contents, Root
 from httpbed.cli import options
 from httpbed.cli.echo import echo, say
@@ -23,7 +23,7 @@ _names = click.argument(
     "names", nargs=-1, metavar="[IMPLEMENTATION]...", shell_complete=options.complete_programs
 )
 expired_option = click.option(
-    package_index.OPTION,
+    debian.OPTION,
     "accept_expired",
     is_flag=True,
     help="Install from a package index that has expired, as a snapshot of the archive has.",

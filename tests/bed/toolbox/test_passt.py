@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from httpbed.base.errors import HostError
-from httpbed.bed.toolbox import apt, passt
+from httpbed.bed.toolbox import debian, passt
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def test_the_package_is_unpacked_once(bare: Path, monkeypatch: pytest.MonkeyPatc
         (target / "usr/bin").mkdir(parents=True)
         (target / "usr/bin/pasta").touch(0o755)
 
-    monkeypatch.setattr(apt, "unpack", unpack)
+    monkeypatch.setattr(debian, "unpack", unpack)
     assert passt.find() is None
     first = passt.ensure(said.append)
     assert (passt.ensure(said.append), passt.find()) == (first, first)
@@ -49,7 +49,7 @@ def test_a_failed_download_leaves_nothing(bare: Path, monkeypatch: pytest.Monkey
         del folder, words
         return "Unable to locate package passt"
 
-    monkeypatch.setattr(apt, "_apt_get", refuse)
+    monkeypatch.setattr(debian, "_apt_get", refuse)
     for _ in range(2):
         with pytest.raises(HostError, match="Unable to locate package passt") as caught:
             passt.ensure(lambda _: None)

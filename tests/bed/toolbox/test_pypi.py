@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from httpbed.base.errors import HostError
-from httpbed.bed.toolbox import mmdebstrap, pypi, toolbox
+from httpbed.bed.toolbox import debian, pypi, toolbox
 from httpbed.bed.toolbox.toolbox import Contents
 
 FAKE = 'root="${@: -1}"; mkdir -p "$root"/{etc,dev,tmp,usr/bin}; : >"$HTTPBED_VERSIONS"'
@@ -52,7 +52,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.setenv(f"{installer}_FIND_LINKS", str(folder))
         monkeypatch.setenv(f"{installer}_CACHE_DIR", str(tmp_path / "installer"))
     monkeypatch.setenv("HTTPBED_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(mmdebstrap, "command", lambda _: ["bash", "-c", FAKE, "fake"])
+    monkeypatch.setattr(debian, "command", lambda _: ["bash", "-c", FAKE, "fake"])
     return folder
 
 

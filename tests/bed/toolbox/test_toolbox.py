@@ -15,7 +15,7 @@ import pytest
 from families import living, until
 from httpbed.base import folders
 from httpbed.base.errors import HostError
-from httpbed.bed.toolbox import identity, mmdebstrap, toolbox
+from httpbed.bed.toolbox import debian, identity, toolbox
 from httpbed.bed.toolbox.toolbox import Contents
 
 FAKE = """
@@ -38,7 +38,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def pretend(monkeypatch: pytest.MonkeyPatch, script: str) -> None:
     """Replace mmdebstrap by a bash script."""
-    monkeypatch.setattr(mmdebstrap, "command", lambda _: ["bash", "-c", script, "fake"])
+    monkeypatch.setattr(debian, "command", lambda _: ["bash", "-c", script, "fake"])
 
 
 def holding(suite: str, *packages: str, pypi: str = "") -> Contents:
@@ -108,8 +108,8 @@ def test_a_killed_build_leaves_no_process_and_the_next_build_succeeds(
     word = str(uuid.uuid4().int)[:12]
     hang = f'mkdir -p "${{@: -1}}/half"; sleep 1000.{word} & sleep 1000.{word}'
     script = (
-        "import sys; from httpbed.bed.toolbox import mmdebstrap, toolbox;"
-        " mmdebstrap.command = lambda _: ['bash', '-c', sys.argv[1], 'fake'];"
+        "import sys; from httpbed.bed.toolbox import debian, toolbox;"
+        " debian.command = lambda _: ['bash', '-c', sys.argv[1], 'fake'];"
         " toolbox.ensure(toolbox.Contents('sid', frozenset({'curl'})), say=print)"
     )
     with subprocess.Popen([sys.executable, "-c", script, hang]) as builder:
@@ -129,8 +129,8 @@ def test_builders_of_one_root_wait_for_the_first(
     """Three simultaneous requests build once."""
     del monkeypatch
     script = (
-        "import sys; from httpbed.bed.toolbox import mmdebstrap, toolbox;"
-        " mmdebstrap.command = lambda _: ['bash', '-c', 'sleep 0.3;' + sys.argv[1], 'fake'];"
+        "import sys; from httpbed.bed.toolbox import debian, toolbox;"
+        " debian.command = lambda _: ['bash', '-c', 'sleep 0.3;' + sys.argv[1], 'fake'];"
         " toolbox.ensure(toolbox.Contents('sid', frozenset({'curl'})), say=lambda _: None)"
     )
     several = [subprocess.Popen([sys.executable, "-c", script, FAKE]) for _ in range(3)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from httpbed.trial.run.clocks import read_clocks
+from httpbed.trial.run.runner import read_clocks
 
 APART_NS = 10**18
 MS = 10**6

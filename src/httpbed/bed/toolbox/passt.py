@@ -16,7 +16,7 @@ from pathlib import Path
 
 from httpbed.base import folders
 from httpbed.bed.machine.backend import TUN
-from httpbed.bed.toolbox import apt
+from httpbed.bed.toolbox import debian
 
 _PACKAGE = "passt"
 _PROGRAM = Path("usr/bin/pasta")
@@ -39,7 +39,7 @@ def ensure(say: Callable[[str], None]) -> Path:
     if found := find():
         return found
     say("fetching pasta, which this machine lacks, once (usually 10 s)")
-    apt.unpack_once((_PACKAGE,), _unpacked())
+    debian.unpack_once((_PACKAGE,), _unpacked())
     return _unpacked() / _PROGRAM
 
 

@@ -32,7 +32,7 @@ from pathlib import Path
 from httpbed.base import folders
 from httpbed.base.errors import HostError
 from httpbed.bed.machine import guard
-from httpbed.bed.toolbox import build_lock, mmdebstrap, package_index, pypi, signs_of_life
+from httpbed.bed.toolbox import build_lock, debian, pypi, signs_of_life
 
 BASE = ("base-files", "ca-certificates", "libc-bin")
 """Packages of every root."""
@@ -115,8 +115,8 @@ def ensure(contents: Contents, *, say: Callable[[str], None], accept_expired: bo
         return root
     target = _home() / contents.name
     with _locked(target, say) as lock:
-        is_accepted = accept_expired or package_index.is_accepted_here()
-        options = [package_index.EVEN_EXPIRED] if is_accepted else []
+        is_accepted = accept_expired or debian.is_accepted_here()
+        options = [debian.EVEN_EXPIRED] if is_accepted else []
         return find(contents) or _build(target, contents, lock, say, options)
 
 
@@ -171,14 +171,14 @@ def _build(
     """Build beside the target, then rename, so that a root is always complete."""
     partial = target.with_name(f".{target.name}.partial")
     _delete(partial)
-    program = [*mmdebstrap.command(say), *options]
+    program = [*debian.command(say), *options]
     say(f"building a root filesystem from {contents} (usually 20 s to 2 min)")
     partial.mkdir()
     step, log = f"building a root filesystem from {contents}", partial / "log"
     with signs_of_life.reported(step, say, how_far=lambda: last_step(log)):
         versions, digests = _unpack(program, partial, contents, lock)
-        index, now = package_index.dated(partial / _INDEX), datetime.now(UTC)
-        say(f"Debian {contents.suite}, {package_index.age_text(index, now)}")
+        index, now = debian.dated(partial / _INDEX), datetime.now(UTC)
+        say(f"Debian {contents.suite}, {debian.age_text(index, now)}")
         _complete(partial / "root")
         wheels = _add_wheels(partial, contents, lock) if contents.pypi else {}
         pypi.compile_modules(partial / "root")
@@ -235,14 +235,14 @@ def _extract(program: list[str], partial: Path, contents: Contents, lock: int) -
         "--format=directory",
         f"--include={','.join(sorted(contents.packages | {*BASE}))}",
         f"--extract-hook={_LIST_VERSIONS}",
-        f"--extract-hook={package_index.HOOK}",
+        f"--extract-hook={debian.HOOK}",
         contents.suite,
         str(partial / "root"),
     ]
     with (partial / "log").open("w") as output, tempfile.TemporaryDirectory(dir=partial) as scratch:
         environment = {**os.environ, "LC_ALL": "C.UTF-8", "TMPDIR": scratch}
         environment["HTTPBED_VERSIONS"] = str(partial / "versions")
-        environment[package_index.VARIABLE] = str(partial / _INDEX)
+        environment[debian.VARIABLE] = str(partial / _INDEX)
         return guard.run(command, holding=[lock], environment=environment, output=output)
 
 
@@ -276,7 +276,7 @@ def _failure(contents: Contents, log: Path, installer: str) -> HostError:
     log.replace(kept)
     _delete(log.parent)
     unbuilt = f"no root filesystem could be built from {contents}"
-    expired = package_index.refusal(contents.suite) if package_index.has_expired(text) else None
+    expired = debian.refusal(contents.suite) if debian.has_expired(text) else None
     if refused := expired or pypi.refusal(text):
         return HostError(f"{unbuilt}: {refused.reason}", refused.remedy)
     return HostError(

@@ -8,7 +8,12 @@ from typing import get_type_hints
 from pydantic import create_model
 
 from httpbed.base.value import Value
-from httpbed.experiment.impairments.corruption import CORRUPTION, CorruptionField
+from httpbed.experiment.impairments.damage import (
+    CORRUPTION,
+    DUPLICATION,
+    CorruptionField,
+    DuplicationField,
+)
 from httpbed.experiment.impairments.delay import (
     DELAY,
     JITTER,
@@ -18,7 +23,6 @@ from httpbed.experiment.impairments.delay import (
     ReorderingField,
 )
 from httpbed.experiment.impairments.descriptor import Cause, Chance, Impairment, Option
-from httpbed.experiment.impairments.duplication import DUPLICATION, DuplicationField
 from httpbed.experiment.impairments.loss import LOSS, LossField
 from httpbed.experiment.impairments.policing import POLICING, PolicingField
 from httpbed.experiment.impairments.queue import QUEUE, QueueField

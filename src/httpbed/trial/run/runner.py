@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -24,18 +24,17 @@ from httpbed.bed.machine import pressure
 from httpbed.bed.network import running
 from httpbed.bed.network.running import Emulator
 from httpbed.bed.sandbox.dialogue import run_tool, time_bounded
-from httpbed.bed.sandbox.spec import Exit, SandboxSpec
+from httpbed.bed.sandbox.spec import Exit, ProcessSpec, SandboxSpec
 from httpbed.bed.sandbox.supervisor import PartError, RefusalError, Supervisor, sandbox
 from httpbed.experiment.kept import LINK_RESULT
 from httpbed.trial import fairness, key_log
-from httpbed.trial.artifacts import EVIDENCE, PACKET_LOG
+from httpbed.trial.artifacts import EVIDENCE, LINK_EVENTS, PACKET_LOG
 from httpbed.trial.attempt_addition import RunningAddition
 from httpbed.trial.attempt_plan import BODIES, AttemptPlan, PlannedClient
+from httpbed.trial.hops import NetworkHop
 from httpbed.trial.run.clients import ClientRuns, run_clients, until_done
-from httpbed.trial.run.clocks import read_clocks
 from httpbed.trial.run.cpu_pressure import CpuPressure
 from httpbed.trial.run.demand_reports import DemandReports, ReportDemand
-from httpbed.trial.run.emulator_events import listen
 from httpbed.trial.run.servers import RunningServers, running_servers
 
 LEAST_FREE_BYTES = 64 * 2**10
@@ -286,3 +285,78 @@ def _write_json(artifacts: Path, name: str, value: Any) -> None:
 
 def _as_json(exits: Mapping[str, Exit]) -> dict[str, Any]:
     return {name: asdict(ended) for name, ended in exits.items()}
+
+
+READINGS = 5
+
+
+def read_clocks(
+    monotonic_ns: Callable[[], int] = time.monotonic_ns,
+    realtime_ns: Callable[[], int] = time.time_ns,
+) -> dict[str, int]:
+    """Read CLOCK_MONOTONIC and CLOCK_REALTIME at one time, to convert times between them.
+
+    Another process may get the CPU between two readings. So CLOCK_REALTIME is read between two
+    readings of CLOCK_MONOTONIC, several times, and the closest pair counts.
+
+    Returns:
+        Both clocks, in ns, and ``within_ns``: how far apart the readings of the pair are.
+    """
+    readings = []
+    for _ in range(READINGS):
+        before, realtime, after = monotonic_ns(), realtime_ns(), monotonic_ns()
+        readings.append((after - before, (before + after) // 2, realtime))
+    within, monotonic, realtime = min(readings)
+    return {"monotonic_ns": monotonic, "realtime_ns": realtime, "within_ns": within}
+
+
+KEPT_EVENTS = frozenset({"changed", "triggered"})
+"""The emulator's events that are kept: what happened to a link, and when."""
+
+
+async def listen(  # noqa: PLR0913 - its sources, and where it writes
+    supervisor: Supervisor,
+    emulator: Emulator,
+    hops: Sequence[NetworkHop],
+    sockets: Mapping[str, ProcessSpec],
+    artifacts: Path,
+    *,
+    triggered: Callable[[str], None],
+    counters: asyncio.Queue[Mapping[str, Any]],
+) -> Mapping[str, Any]:
+    """Log the emulator's events until its result.
+
+    When the first connection of a hop carries data, the sockets of its sender are read: earlier
+    there are none, and later they may be gone. The runner reads those that are left at the end.
+    Calls ``triggered`` with the name of each triggered event. Puts each event ``counters`` into the
+    queue.
+
+    Raises:
+        BedError: The emulator ended, or refused a change.
+    """
+    kept: list[str] = []
+    readings: dict[str, asyncio.Task[Any]] = {}
+    while True:
+        event = await emulator.next()
+        if event["event"] in KEPT_EVENTS:
+            kept.append(json.dumps(event) + "\n")
+        if event["event"] == "triggered":
+            triggered(event["name"])
+        if event["event"] == "counters":
+            counters.put_nowait(event)
+        if event["event"] == "refused":
+            raise BedError(f"{emulator.name} refused: {event['message']}")
+        if event["event"] == "connection":
+            unread = [one for one in _senders(event, hops) if one in sockets.keys() - readings]
+            for sender in unread:
+                readings[sender] = asyncio.create_task(supervisor.run(sockets[sender]))
+        if event["event"] == "result":
+            if kept:
+                untrusted_files.write(artifacts, LINK_EVENTS, "".join(kept))
+            await asyncio.gather(*readings.values())
+            return event
+
+
+def _senders(connection: Mapping[str, Any], hops: Sequence[NetworkHop]) -> list[str]:
+    """Return each sender of the hops that a connection is on, once."""
+    return list(dict.fromkeys(hop.server for hop in hops if hop.is_between(connection)))

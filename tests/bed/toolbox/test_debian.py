@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from httpbed.base.errors import HostError
-from httpbed.bed.toolbox import mmdebstrap, package_index, toolbox
-from httpbed.bed.toolbox.package_index import Index
+from httpbed.bed.toolbox import debian, toolbox
+from httpbed.bed.toolbox.debian import Index
 from httpbed.bed.toolbox.toolbox import Contents
 
 FAKE = """
@@ -33,14 +33,14 @@ MADE = datetime(2026, 11, 20, 8, 15, tzinfo=UTC)
 @pytest.fixture(autouse=True)
 def _fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPBED_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(mmdebstrap, "command", lambda _: ["bash", "-c", FAKE, "fake"])
+    monkeypatch.setattr(debian, "command", lambda _: ["bash", "-c", FAKE, "fake"])
     _set_apt(tmp_path, monkeypatch, "")
 
 
 def _set_apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: str) -> None:
     """Replace the settings of this machine's apt."""
-    (tmp_path / "apt.conf").write_text(f'Dir::Etc::parts "/nowhere";\n{settings}\n')
-    monkeypatch.setenv("APT_CONFIG", str(tmp_path / "apt.conf"))
+    (tmp_path / "debian.conf").write_text(f'Dir::Etc::parts "/nowhere";\n{settings}\n')
+    monkeypatch.setenv("APT_CONFIG", str(tmp_path / "debian.conf"))
 
 
 @pytest.mark.parametrize("expired", ["0", "1"])
@@ -53,7 +53,7 @@ def test_an_expired_index_is_used_only_if_the_user_accepts_it(
     if expired == "1":
         with pytest.raises(HostError, match="has expired") as caught:
             toolbox.ensure(contents, say=progress.append)
-        assert package_index.OPTION in caught.value.remedy
+        assert debian.OPTION in caught.value.remedy
         assert toolbox.find(contents) is None
     root = toolbox.ensure(contents, say=progress.append, accept_expired=expired == "1")
     assert any(line.startswith("Debian sid, package index of 2026-11-20 (") for line in progress)
@@ -74,7 +74,7 @@ def test_apts_own_setting_is_the_users_word(
     """A machine that installs from a snapshot archive needs no second word."""
     monkeypatch.setenv("EXPIRED", "1")
     _set_apt(tmp_path, monkeypatch, settings)
-    assert package_index.is_accepted_here() == accepted
+    assert debian.is_accepted_here() == accepted
     if accepted:
         root = toolbox.ensure(Contents("sid", frozenset({"curl"})), say=lambda _: None)
         assert root.index_expired
@@ -90,14 +90,14 @@ def test_apts_own_setting_is_the_users_word(
 )
 def test_the_age_of_an_index_is_reported_in_days(now: datetime, text: str) -> None:
     """An index of the same day is "of today"."""
-    assert package_index.age_text(Index(MADE), now) == text
-    assert package_index.age_text(Index(), now) == "package index of an unknown date"
+    assert debian.age_text(Index(MADE), now) == text
+    assert debian.age_text(Index(), now) == "package index of an unknown date"
 
 
 def test_an_expired_index_is_called_so() -> None:
     """Its archive names the day after which it is not to be used."""
     index, now = Index(MADE, MADE + timedelta(days=7)), MADE + timedelta(days=8)
-    assert package_index.age_text(index, now).endswith("(8 days old, and expired)")
+    assert debian.age_text(index, now).endswith("(8 days old, and expired)")
     assert not index.is_expired(MADE)
 
 
@@ -106,4 +106,4 @@ def test_a_missing_date_is_none(tmp_path: Path, text: str | None) -> None:
     """An archive may state no date, or what is no date."""
     if text is not None:
         (tmp_path / "index").write_text(text)
-    assert package_index.dated(tmp_path / "index") == Index()
+    assert debian.dated(tmp_path / "index") == Index()

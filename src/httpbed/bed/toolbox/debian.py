@@ -1,4 +1,4 @@
-"""Age and expiry of the archive's package index that a root filesystem is built from.
+"""Debian's archive: unpacking packages with apt and mmdebstrap, and the age of its index.
 
 A Release file has a date, and in changing suites an expiry date (deb822, ``Date`` and
 ``Valid-Until``). A snapshot archive serves expired indexes. So does an attacker on the way to the
@@ -12,12 +12,16 @@ Standard library only: set-up uses it before anything is installed.
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
+import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 
+from httpbed.base import folders
 from httpbed.base.errors import HostError
 
 VARIABLE = "HTTPBED_INDEX"
@@ -96,3 +100,89 @@ def age_text(index: Index, now: datetime) -> str:
     age = f"{days} day{'s' * (days != 1)} old" if days else "of today"
     expired = ", and expired" if index.is_expired(now) else ""
     return f"package index of {index.made:%Y-%m-%d} ({age}{expired})"
+
+
+def unpack(packages: tuple[str, ...], target: Path) -> None:
+    """Unpack packages, without their dependencies, into a folder.
+
+    Raises:
+        HostError: apt is missing or cannot download them.
+    """
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".apt-") as scratch:
+        _download(packages, Path(scratch))
+        for package in sorted(Path(scratch).glob("*.deb")):
+            subprocess.run(["dpkg-deb", "--extract", package, target], check=True)
+
+
+def unpack_once(packages: tuple[str, ...], target: Path) -> None:
+    """Unpack packages into a new folder, unless it exists; it is complete once it exists.
+
+    Raises:
+        HostError: apt is missing or cannot download them.
+    """
+    if target.exists():
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as scratch:
+        tree = Path(scratch, "tree")
+        unpack(packages, tree)
+        try:
+            tree.rename(target)
+        except OSError:  # another process was first
+            if not target.exists():
+                raise
+
+
+def _download(packages: tuple[str, ...], folder: Path) -> None:
+    """Download with the machine's package lists, else with newly fetched lists."""
+    lists = folder / "lists"
+    lists.mkdir()
+    own = ["-o", f"Dir::State::Lists={lists}", "-o", f"Dir::Cache={folder / 'cache'}"]
+    for words in (["download", *packages], [*own, "update"], [*own, "download", *packages]):
+        error = _apt_get(folder, words)
+        if error is None and "download" in words:
+            return
+    raise HostError(
+        f"apt could not download {' and '.join(packages)}: {error}",
+        f"ask the administrator to install {' and '.join(packages)}, or try again later",
+    )
+
+
+def _apt_get(folder: Path, words: list[str]) -> str | None:
+    """Run apt-get; return None if it succeeded, else its last error message."""
+    command = ["apt-get", "--quiet=2", *words]
+    try:
+        done = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)
+    except FileNotFoundError:
+        return "there is no apt-get"
+    lines = done.stderr.strip().splitlines() or ["no reason given"]
+    return None if done.returncode == 0 else lines[-1]
+
+
+# The keyring verifies Debian's suites; Debian's derivatives may not have it.
+_PACKAGES = ("mmdebstrap", "debian-archive-keyring")
+_KEYRINGS = Path("usr/share/keyrings")
+_NEEDED = ("apt-get", "dpkg-deb", "perl", "tar")
+
+
+def command(say: Callable[[str], None]) -> list[str]:
+    """Return mmdebstrap's command; fetch mmdebstrap if it is missing."""
+    _require_tools()
+    keys = Path("/", _KEYRINGS, "debian-archive-keyring.gpg")
+    if (installed := shutil.which("mmdebstrap")) and keys.exists():
+        return [installed]
+    unpacked = folders.cache() / "mmdebstrap"
+    if not unpacked.exists():
+        say("fetching mmdebstrap")
+        unpack_once(_PACKAGES, unpacked)
+    return ["perl", str(unpacked / "usr/bin/mmdebstrap"), f"--keyring={unpacked / _KEYRINGS}"]
+
+
+def _require_tools() -> None:
+    missing = [name for name in _NEEDED if shutil.which(name) is None]
+    if missing:
+        raise HostError(
+            f"no root filesystem can be built without {', '.join(missing)}",
+            "install them (Debian and its derivatives have them), or build the toolbox on a"
+            " machine that has them and copy its cache folder to this machine",
+        )
