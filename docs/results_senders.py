@@ -13,7 +13,7 @@ from markdown_table import table
 AT_LOSS = ("0.5 %", "4 %")
 """The conditions whose throughput the table shows: the least and the most loss of a test."""
 RTT = "50 ms"
-MOST_NAMES = 3
+MAX_NAMES = 3
 
 
 def section(folder: Path) -> Iterator[str]:
@@ -73,6 +73,6 @@ def _throughput(findings: Sequence[Mapping[str, Any]], loss: str) -> str:
 
 
 def _few(names: Sequence[str]) -> str:
-    if len(names) <= MOST_NAMES:
+    if len(names) <= MAX_NAMES:
         return "; ".join(names) or "none"
-    return f"{'; '.join(names[:MOST_NAMES])} and {len(names) - MOST_NAMES} more"
+    return f"{'; '.join(names[:MAX_NAMES])} and {len(names) - MAX_NAMES} more"

@@ -14,7 +14,7 @@ import stored_campaigns
 from command_line import Command
 
 MAIN = "from httpbed.cli.main import main; main()"
-MOST_BYTES = 20_000
+MAX_BYTES = 20_000
 """A limit on the size of files: a report exceeds it, a figure does not."""
 
 
@@ -33,13 +33,13 @@ def test_a_report_that_cannot_be_written_leaves_the_old_one(
     assert httpbed("report", campaign)[0] == 0
     report = campaign / "report.html"
     old = report.read_bytes()
-    assert len(old) > MOST_BYTES
+    assert len(old) > MAX_BYTES
     ended = subprocess.run(
         [sys.executable, "-c", MAIN, "report", str(campaign)],
         capture_output=True,
         text=True,
         check=False,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (MOST_BYTES, MOST_BYTES)),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_BYTES, MAX_BYTES)),
     )
     assert ended.returncode == 3
     assert "remedy: raise the limit on file sizes" in ended.stderr

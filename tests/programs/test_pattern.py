@@ -28,7 +28,7 @@ def test_no_pattern_runs_without_end(stated: str) -> None:
         (r"(?P<version>x)\1", "back-references"),
         ("(?P<version>x", "not a regular expression"),
         ("((((?P<version>x{100}){100}){100}){100})", "not a regular expression"),
-        (f"(?P<version>{'x' * pattern.MOST_CHARACTERS})", "at most"),
+        (f"(?P<version>{'x' * pattern.MAX_CHARACTERS})", "at most"),
         ("x", "no group"),
     ],
 )

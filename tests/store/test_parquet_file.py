@@ -100,7 +100,7 @@ def test_more_rows_than_any_table_has_are_refused(monkeypatch: pytest.MonkeyPatc
 def test_a_footer_that_lies_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The headers of the pages count: they say what a reader allocates."""
     content = written(pa.table({"a": pa.array(range(10_000), pa.int32())}), use_dictionary=False)
-    monkeypatch.setattr(parquet_file, "MOST_BYTES", 39_000)
+    monkeypatch.setattr(parquet_file, "MAX_BYTES", 39_000)
     with pytest.raises(OversizeError, match="memory"):
         parquet_file.read(content)
 

@@ -57,5 +57,5 @@ def test_a_link_a_pipe_and_an_endless_file_are_not_read(tmp_path: Path) -> None:
     (tmp_path / "link" / KEYS).symlink_to(secret)
     os.mkfifo(tmp_path / "pipe" / KEYS)
     with (tmp_path / "long" / KEYS).open("wb") as file:
-        file.truncate(key_log.MOST_BYTES + 1)
+        file.truncate(key_log.MAX_BYTES + 1)
     assert gathered(tmp_path, "link", "pipe", "long") == []

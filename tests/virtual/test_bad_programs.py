@@ -36,7 +36,7 @@ def test_a_program_that_computes_without_end_is_ended_by_the_watchdog(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It stops the guest's clock, and with it the time limit of the trial."""
-    monkeypatch.setattr(outside, "LEAST_LIMIT_S", 30.0)
+    monkeypatch.setattr(outside, "MIN_LIMIT_S", 30.0)
     monkeypatch.setattr(outside, "LIMIT_PER_S", 0.0)
     (record,) = planted(tmp_path, "while True: pass").run(tmp_path / "campaign", retries=0)
     assert record.attempt.outcome.kind == "invalid"

@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any, TextIO
 
-MOST_BYTES = 2**26
+MAX_BYTES = 2**26
 """Default size limit of a file."""
-MOST_LINES = 2**18
+MAX_LINES = 2**18
 """Number of lines of a program's file; a log of so many requests has more than 64 MiB."""
 READABLE = 0o644
 """Mode of written files: programs under test may run as another user."""
@@ -41,7 +41,7 @@ class UnreadableError(ValueError):
 
 @contextmanager
 def opened(
-    file: Path, most: int = MOST_BYTES, *, errors: str = "replace", top: Path | None = None
+    file: Path, most: int = MAX_BYTES, *, errors: str = "replace", top: Path | None = None
 ) -> Iterator[TextIO]:
     """Open a file for reading, without following links below its folder, or below ``top``.
 
@@ -75,7 +75,7 @@ def _refuse(name: str, about: os.stat_result, most: int) -> None:
         raise UnreadableError(name, f"is longer than {most / 1e6:.0f} MB")
 
 
-def text(file: Path, *, errors: str = "replace", most: int = MOST_BYTES) -> str:
+def text(file: Path, *, errors: str = "replace", most: int = MAX_BYTES) -> str:
     """Return the text of a file, opened as by :func:`opened`.
 
     Raises:
@@ -95,12 +95,12 @@ def lines(file: Path, *, errors: str = "replace") -> Iterator[str]:
     """
     with opened(file, errors=errors) as handle:
         for number, line in enumerate(handle):
-            if number == MOST_LINES:
-                raise UnreadableError(file.name, f"has more than {MOST_LINES} lines")
+            if number == MAX_LINES:
+                raise UnreadableError(file.name, f"has more than {MAX_LINES} lines")
             yield line.removesuffix("\n")
 
 
-def data(file: Path, *, most: int = MOST_BYTES) -> bytes:
+def data(file: Path, *, most: int = MAX_BYTES) -> bytes:
     """Return the bytes of a file, opened as by :func:`opened`.
 
     Raises:

@@ -161,8 +161,8 @@ def _stopping(experiment: Experiment, until: str | None, *, is_fixed: bool) -> R
 
 def _with_replicates(experiment: Experiment, replicates: int | None) -> Experiment:
     changed = experiment.with_replicates(replicates)
-    if replicates and (trials := changed.trials()) > design_size.MOST_TRIALS:
-        reason = f"the design has {trials} trials; the limit is {design_size.MOST_TRIALS}"
+    if replicates and (trials := changed.trials()) > design_size.MAX_TRIALS:
+        reason = f"the design has {trials} trials; the limit is {design_size.MAX_TRIALS}"
         raise ConfigError([Mistake("--replicates", reason, "use fewer replicates")])
     return changed
 
@@ -173,8 +173,8 @@ def _at(experiment: Experiment, scale: ScaleName | None) -> Experiment:
         remedy = f"choose one of {known}" if known else f"give it a table [scales.{scale}]"
         raise ConfigError([Mistake("--scale", f"the experiment has no scale {scale!r}", remedy)])
     reduced = experiment.at_scale(scale)
-    if scale and (trials := reduced.trials()) > design_size.MOST_TRIALS:
-        reason = f"this scale has {trials} trials; the limit is {design_size.MOST_TRIALS}"
+    if scale and (trials := reduced.trials()) > design_size.MAX_TRIALS:
+        reason = f"this scale has {trials} trials; the limit is {design_size.MAX_TRIALS}"
         raise ConfigError([Mistake(f"scales.{scale}.replicates", reason, "use fewer blocks")])
     return reduced
 

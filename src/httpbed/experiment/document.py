@@ -28,7 +28,7 @@ Levels = Mapping[str, str]
 """A treatment: one level of each factor, by its text or name."""
 
 SCENARIO_PARTS = tuple(Scenario.model_fields)
-MOST_SHARED_PARTS = 20_000
+MAX_SHARED_PARTS = 20_000
 """Parts of scenarios that are cached for sharing: some kB each."""
 
 
@@ -79,7 +79,7 @@ class ExperimentDocument(dict[str, Any]):
     def _part(self, part: str, levels: Levels) -> Any:
         key = (part, *map(levels.get, self._factors_of[part]))
         if key not in self._parts:
-            if len(self._parts) >= MOST_SHARED_PARTS:
+            if len(self._parts) >= MAX_SHARED_PARTS:
                 self._parts.clear()
             self._parts[key] = _filled(self, part, levels)
         return self._parts[key]

@@ -28,7 +28,7 @@ from httpbed.experiment.factorial import (
 _Entry = TypeVar("_Entry", bound=Value)
 Known = Mapping[str, Mapping[str, None]]
 """The levels of each factor, for lookup."""
-MOST_LISTED = 20
+MAX_LISTED = 20
 """Accepted names that a message lists."""
 
 
@@ -96,8 +96,8 @@ def mistakes(design: PartialDesign, treatments: Sequence[Treatment]) -> Iterator
 
 def listed(names: Collection[str]) -> str:
     """Return names for a message: the first 20, and how many more there are."""
-    some = ", ".join(itertools.islice(names, MOST_LISTED))
-    return some if len(names) <= MOST_LISTED else f"{some} and {len(names) - MOST_LISTED} more"
+    some = ", ".join(itertools.islice(names, MAX_LISTED))
+    return some if len(names) <= MAX_LISTED else f"{some} and {len(names) - MAX_LISTED} more"
 
 
 def _entries(value: object) -> dict[int, object]:

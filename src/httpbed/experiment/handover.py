@@ -22,7 +22,7 @@ HandoverKind = Literal[
     "none", "address deleted", "make before break", "route", "blackhole", "NAT rebinding"
 ]
 SHORTEST_PERIOD_S = 0.01
-MOST_LINKS = 8
+MAX_LINKS = 8
 _ADDRESS_GOES = frozenset({"address deleted", "make before break"})
 _STAYS = frozenset({"none", "NAT rebinding"})
 
@@ -60,7 +60,7 @@ HandoverTrigger = Annotated[
 class Handover(Value):
     """The client's links, and when and how it switches from one to the next."""
 
-    links: list[str] = Field(min_length=1, max_length=MOST_LINKS)
+    links: list[str] = Field(min_length=1, max_length=MAX_LINKS)
     """Names of the client's links. The client begins on the first link, switches to the next, and
     after the last link returns to the first."""
     kind: HandoverKind

@@ -97,7 +97,7 @@ def _of_valid(document: ExperimentDocument) -> ParsedExperiment:
     )
     if experiment:
         design = factorial_mistakes.readable(document, experiment.factors)
-        if design.most() > design_size.MOST_TREATMENTS:
+        if design.most() > design_size.MAX_TREATMENTS:
             return ParsedExperiment(document, None, tuple(design_size.mistakes(design, 1)))
     return ParsedExperiment(document, experiment, mistakes)
 
@@ -125,7 +125,7 @@ def _checked(document: ExperimentDocument) -> ParsedExperiment:
     design = factorial_mistakes.readable(document, factors, unreadable)
     mistakes += design_size.mistakes(design, experiment.blocks if experiment else 1)
     treatments: tuple[dict[str, str], ...] = ()
-    if design.most() <= design_size.MOST_TREATMENTS:
+    if design.most() <= design_size.MAX_TREATMENTS:
         treatments = design.treatments()
         mistakes += factorial_mistakes.mistakes(design, treatments)
         mistakes += _scenario_mistakes(document, experiment, treatments)

@@ -12,8 +12,8 @@ from httpbed.base.errors import RejectedValueError
 from httpbed.base.value import Value
 from httpbed.experiment.alternatives import TEXT, chosen
 
-MOST_BLOCKS = 10_000
-LEAST_BEFORE_STOPPING = 6
+MAX_BLOCKS = 10_000
+MIN_BEFORE_STOPPING = 6
 """Default of the fewest blocks: fewer values have no interval of 95 %."""
 _WIDTH = re.compile(r"ci (?P<share>\S.*)")
 
@@ -38,13 +38,13 @@ def _checked_width(text: str) -> str:
     return text
 
 
-Blocks = Annotated[int, Field(ge=1, le=MOST_BLOCKS, strict=True)]
+Blocks = Annotated[int, Field(ge=1, le=MAX_BLOCKS, strict=True)]
 
 
 class Replicates(Value):
     """Blocks until the intervals are narrow enough."""
 
-    min: Blocks = LEAST_BEFORE_STOPPING
+    min: Blocks = MIN_BEFORE_STOPPING
     """Fewest blocks of a treatment."""
     max: Blocks
     """Most blocks of a treatment."""
@@ -70,7 +70,7 @@ class Replicates(Value):
 
 def until(text: str, most: int) -> Replicates:
     """Return the range that ``--until`` means for an experiment of ``most`` blocks."""
-    return Replicates(min=min(LEAST_BEFORE_STOPPING, most), max=most, until=text)
+    return Replicates(min=min(MIN_BEFORE_STOPPING, most), max=most, until=text)
 
 
 NumberOfBlocks = Annotated[

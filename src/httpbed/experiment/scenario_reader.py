@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from httpbed.experiment.document import MOST_SHARED_PARTS
+from httpbed.experiment.document import MAX_SHARED_PARTS
 from httpbed.experiment.scenario import Scenario
 
 _ADAPTERS: Mapping[str, TypeAdapter[Any]] = {
@@ -68,7 +68,7 @@ class ScenarioReader:
     def _part(self, name: str, source: Any) -> _Part:
         key = (name, id(source))
         if key not in self._parts:
-            if len(self._parts) >= MOST_SHARED_PARTS:
+            if len(self._parts) >= MAX_SHARED_PARTS:
                 self._parts.clear()
             self._parts[key] = _validated(name, source)
         return self._parts[key]

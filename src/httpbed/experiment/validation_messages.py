@@ -8,7 +8,7 @@ from pydantic_core import ErrorDetails
 
 from httpbed.base import spellings
 from httpbed.base.errors import RejectedValueError
-from httpbed.experiment.factorial_mistakes import MOST_LISTED, listed
+from httpbed.experiment.factorial_mistakes import MAX_LISTED, listed
 
 _EXPECTED = {
     "string_type": "a text in quotes",
@@ -71,7 +71,7 @@ def _expected(detail: ErrorDetails) -> str:
         return words.format(context[key])
     if context.get("pattern") in spellings.WORDS:
         return f"must be {spellings.WORDS[context['pattern']]}"
-    if len(accepted := accepted_words(detail)) > MOST_LISTED:
+    if len(accepted := accepted_words(detail)) > MAX_LISTED:
         return f"must be one of {listed(accepted)}"
     message = detail["msg"].removeprefix("Value error, ").replace(" after validation", "")
     return _SUBJECTS.sub("must ", message, count=1)

@@ -21,7 +21,7 @@ from httpbed.programs import added, recipe_checks, user_program
 from httpbed.programs.inheritance import LIKE, RecipeSource
 from httpbed.programs.recipe import Recipe, digest_of
 
-MOST_BYTES = 2**20
+MAX_BYTES = 2**20
 """Largest size of a recipe file."""
 
 
@@ -154,9 +154,9 @@ def _text(file: Traversable) -> str:
     """Read a recipe file; in a user's folder the name may belong to a pipe, device or huge file."""
     if not isinstance(file, Path):
         return file.read_text(encoding="utf-8")
-    content = user_file.read(file, MOST_BYTES)
-    if len(content) > MOST_BYTES:
-        raise ValueError(f"has more than {MOST_BYTES} bytes, too large for a recipe")
+    content = user_file.read(file, MAX_BYTES)
+    if len(content) > MAX_BYTES:
+        raise ValueError(f"has more than {MAX_BYTES} bytes, too large for a recipe")
     return content.decode()
 
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import re2
 from pydantic import AfterValidator, Field
 
-MOST_CHARACTERS = 1000
+MAX_CHARACTERS = 1000
 _OPTIONS = re2.Options()
 _OPTIONS.log_errors = False
 
@@ -39,7 +39,7 @@ def _has_a_version_group(pattern: str) -> str:
     return pattern
 
 
-_Short = Annotated[str, Field(max_length=MOST_CHARACTERS)]
+_Short = Annotated[str, Field(max_length=MAX_CHARACTERS)]
 Pattern = Annotated[_Short, AfterValidator(_is_pattern)]
 """A regular expression."""
 VersionPattern = Annotated[_Short, AfterValidator(_has_a_version_group)]

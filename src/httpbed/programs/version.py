@@ -14,7 +14,7 @@ from httpbed.experiment.roles import HttpVersion
 from httpbed.programs import pattern
 from httpbed.programs.pattern import Pattern, VersionPattern
 
-MOST_CHARACTERS = 100
+MAX_CHARACTERS = 100
 """Of a version. A longer one is no version, and would fill a report's columns."""
 
 
@@ -36,7 +36,7 @@ class VersionCommand(Value):
         The program may print anything. What is long or has control characters is no version.
         """
         found = pattern.version(self.pattern, output)
-        is_one = found is not None and found.isprintable() and len(found) <= MOST_CHARACTERS
+        is_one = found is not None and found.isprintable() and len(found) <= MAX_CHARACTERS
         return found if is_one else None
 
     def lacking(self, output: str, wanted: Collection[str]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from httpbed.base import untrusted_files
 from httpbed.store import attempts, layout
 from httpbed.store.damage import Damage
 
-MOST_BYTES = 64 * 2**20
+MAX_BYTES = 64 * 2**20
 """Limit of a text that is read at once; no trial writes longer ones."""
 
 
@@ -52,6 +52,6 @@ class Artifacts:
 def text(file: Path) -> str:
     """Return a text among the artifacts; empty if it cannot be read."""
     try:
-        return untrusted_files.text(file, most=MOST_BYTES)
+        return untrusted_files.text(file, most=MAX_BYTES)
     except (OSError, ValueError):
         return ""

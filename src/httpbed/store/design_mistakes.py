@@ -18,7 +18,7 @@ from httpbed.store import layout
 from httpbed.store.campaign import Campaign
 from httpbed.store.layout import DESIGN
 
-MOST_LISTED = 20
+MAX_LISTED = 20
 REMEDY = "restore it from a copy"
 LARGEST = 2**31 - 1
 """The tables' columns of blocks and positions hold no larger number."""
@@ -33,7 +33,7 @@ def refuse(campaign: Campaign, design: Sequence[Trial], factors: Collection[str]
     file = campaign.directory / DESIGN
     found = [
         Mistake(f"{file}: line {number}{place}", reason, REMEDY)
-        for number, place, reason in islice(_of_trials(design, factors), MOST_LISTED)
+        for number, place, reason in islice(_of_trials(design, factors), MAX_LISTED)
     ]
     if found:
         raise ConfigError(found)

@@ -19,7 +19,7 @@ from httpbed.store.parquet_pages import Chunk, PageError, PageHeader
 
 MOST_ROWS = 50_000_000
 MOST_COLUMNS = 300
-MOST_BYTES = 2**31
+MAX_BYTES = 2**31
 """Of a table in memory, and of the pages of a file, decompressed. 10,000 page loads take a half."""
 MOST_PAGE_BYTES = 2**26
 """Of a page, decompressed; Arrow writes pages of 1 MB."""
@@ -50,8 +50,8 @@ def read(content: bytes) -> pa.Table:
     taken, batches = 0, list[pa.RecordBatch]()
     for batch in file.iter_batches(BATCH_ROWS, use_threads=False):
         taken += sum(map(_decoded_bytes, batch.columns))
-        if taken > MOST_BYTES:
-            raise OversizeError(f"takes more than {MOST_BYTES / 1e9:.1f} GB of memory")
+        if taken > MAX_BYTES:
+            raise OversizeError(f"takes more than {MAX_BYTES / 1e9:.1f} GB of memory")
         batches.append(_decoded(batch))
     schema = pa.schema([(one.name, _plain(one.type)) for one in file.schema_arrow])
     return pa.Table.from_batches(batches, schema)
@@ -124,8 +124,8 @@ def _pages(content: bytes, chunk: Chunk) -> list[PageHeader]:
 
 
 def _require_memory(needed: int) -> None:
-    if needed > MOST_BYTES:
-        reason = f"needs {needed / 1e9:.1f} GB of memory; the limit is {MOST_BYTES / 1e9:.1f} GB"
+    if needed > MAX_BYTES:
+        reason = f"needs {needed / 1e9:.1f} GB of memory; the limit is {MAX_BYTES / 1e9:.1f} GB"
         raise OversizeError(reason)
 
 

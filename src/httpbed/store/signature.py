@@ -22,7 +22,7 @@ from httpbed.store.campaign import Campaign
 from httpbed.store.layout import INDEX, MANIFEST, SIGNATURE
 
 NAMESPACE = "httpbed"
-MOST_BYTES = 2**16
+MAX_BYTES = 2**16
 _SECONDS = 20
 _KEY = re.compile(r" with (\S+ key SHA256:\S+)")
 
@@ -46,7 +46,7 @@ def check(campaign: Campaign, signers: Path | None = None) -> Signature:
     """
     real = campaign.directory.resolve()
     try:
-        signature = untrusted_files.data(real / SIGNATURE, most=MOST_BYTES)
+        signature = untrusted_files.data(real / SIGNATURE, most=MAX_BYTES)
     except FileNotFoundError:
         return Signature("none")
     except untrusted_files.UnreadableError as error:

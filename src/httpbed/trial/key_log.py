@@ -13,7 +13,7 @@ from pathlib import Path
 from httpbed.base import untrusted_files
 from httpbed.experiment.kept import KEYS
 
-MOST_BYTES = 4 * 2**20
+MAX_BYTES = 4 * 2**20
 """Upper bound of a program's key log: the secrets of some 6,000 connections."""
 _LINE = re.compile(r"[A-Z][A-Z0-9_]{3,63} [0-9a-fA-F]{64} [0-9a-fA-F]{64,128}")
 """A label, the client's random and a secret of 32 to 64 bytes."""
@@ -28,7 +28,7 @@ def gather(artifacts: Path, parts: Iterable[str]) -> None:
 
 def _lines(file: Path) -> list[str]:
     try:
-        text = untrusted_files.text(file, most=MOST_BYTES)
+        text = untrusted_files.text(file, most=MAX_BYTES)
     except (OSError, untrusted_files.UnreadableError):
         return []
     return [line for line in text.splitlines() if _LINE.fullmatch(line)]

@@ -122,7 +122,7 @@ def test_a_stable_address_has_gaps_of_the_whole_transfer() -> None:
 
 def test_of_many_hand_overs_only_the_worst_is_reported() -> None:
     """One every ten milliseconds would fill the report."""
-    many = moved(*range(10, 10 + 4 * (metrics.MOST_ITEMS + 1), 4))
+    many = moved(*range(10, 10 + 4 * (metrics.MAX_ITEMS + 1), 4))
     values = taken(delivered(many, wifi=dict.fromkeys(range(5, 600), 1500)))
     assert {item for _, item in values} == {""}
 

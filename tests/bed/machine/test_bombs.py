@@ -77,7 +77,7 @@ def test_what_json_has_not_is_refused(text: str) -> None:
 
 def test_lines_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And end where JSON has line ends: not within a text."""
-    monkeypatch.setattr(untrusted_files, "MOST_LINES", 2)
+    monkeypatch.setattr(untrusted_files, "MAX_LINES", 2)
     (tmp_path / "two").write_text("a\u2028b\nc")
     (tmp_path / "three").write_text("a\nb\nc")
     assert [*untrusted_files.lines(tmp_path / "two")] == ["a\u2028b", "c"]

@@ -114,9 +114,9 @@ def test_a_network_behind_hosts_that_take_part_is_unknown() -> None:
 def test_a_network_has_as_many_links_as_addresses() -> None:
     """The number of a link is one byte; links that are nested in others have the later ones."""
     topology = Topology.model_validate({"hosts": ["a", "b"], "links": [{"between": ["a", "b"]}]})
-    one, other = addresses.ends(topology, 0, addresses.MOST_LINKS - 1)
+    one, other = addresses.ends(topology, 0, addresses.MAX_LINKS - 1)
     assert (one.address, other.network) == ("10.77.255.1", "10.77.255.0/24")
     six = topology.model_copy(update={"ip_version": "6"})
     assert addresses.ends(six, 0, 255)[1].address_in_network == "fd77:0:0:ff::2/64"
     with pytest.raises(ValueError, match="256"):
-        addresses.ends(topology, 0, addresses.MOST_LINKS)
+        addresses.ends(topology, 0, addresses.MAX_LINKS)

@@ -109,7 +109,7 @@ def test_a_full_disk_is_found_before_the_build(
     monkeypatch: pytest.MonkeyPatch, said: list[str]
 ) -> None:
     """The sources need gigabytes."""
-    monkeypatch.setattr(guest_kernel, "LEAST_DISK_BYTES", 2**62)
+    monkeypatch.setattr(guest_kernel, "MIN_DISK_BYTES", 2**62)
     with pytest.raises(HostError, match="set HTTPBED_CACHE"):
         guest_kernel.ensure(said.append)
 

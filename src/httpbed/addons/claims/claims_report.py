@@ -13,7 +13,7 @@ from httpbed.addons.claims import arm_trials, claim_effect, compiled
 from httpbed.addons.claims.claim_evidence_report import ClaimEvidence
 from httpbed.addons.claims.estimation import CELLS, CellValue
 from httpbed.addons.claims.judging import ArmJudgement, JudgedClaim
-from httpbed.addons.claims.outlook import MOST_BLOCKS
+from httpbed.addons.claims.outlook import MAX_BLOCKS
 from httpbed.addons.claims.stated import StatedClaim
 from httpbed.addons.claims.verdict import VERDICTS, ClaimEstimate, ClaimVerdict
 from httpbed.addons.conformance import senders_report as senders
@@ -225,8 +225,8 @@ def outlook(arm: ArmJudgement) -> str:
         return arm.reason
     if arm.blocks_to_settle is None:
         return ""
-    if arm.blocks_to_settle > MOST_BLOCKS:
-        return f"even {MOST_BLOCKS} blocks may not settle it"
+    if arm.blocks_to_settle > MAX_BLOCKS:
+        return f"even {MAX_BLOCKS} blocks may not settle it"
     return f"about {arm.blocks_to_settle} blocks would settle it"
 
 

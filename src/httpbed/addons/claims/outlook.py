@@ -28,7 +28,7 @@ from httpbed.results.location import NoIntervalError
 
 NUMBERS = (6, 7, 8, 10, 12, 15, 20, 30, 40, 60, 100)
 """Numbers of blocks that are tried."""
-MOST_BLOCKS = NUMBERS[-1]
+MAX_BLOCKS = NUMBERS[-1]
 CAMPAIGNS, MOST_OPEN = 10, 2
 """Simulated campaigns of each number of blocks, and how many of them may stay open."""
 SEED = 20260102
@@ -37,7 +37,7 @@ Sets = Sequence[Sequence[CellLocation]]
 
 
 def blocks_to_settle(estimator: Estimator, measured: Sequence[CellSet]) -> int | None:
-    """Return about how many blocks would settle a claim; more than ``MOST_BLOCKS`` if those do not.
+    """Return about how many blocks would settle a claim; more than ``MAX_BLOCKS`` if those do not.
 
     None where cells have no values of blocks.
     """
@@ -52,7 +52,7 @@ def blocks_to_settle(estimator: Estimator, measured: Sequence[CellSet]) -> int |
         return sum(_is_open(estimator, one) for one in campaigns) <= MOST_OPEN
 
     at = bisect.bisect_left(tried, True, key=is_enough)
-    return tried[at] if at < len(tried) else MOST_BLOCKS + 1
+    return tried[at] if at < len(tried) else MAX_BLOCKS + 1
 
 
 def _is_open(estimator: Estimator, simulated: Sets) -> bool:

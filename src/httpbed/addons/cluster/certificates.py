@@ -22,7 +22,7 @@ from httpbed.programs.protocol import AUTHORITY
 CERTIFICATE, KEY = "member.pem", "member.key"
 VALID = timedelta(days=365)
 ENCRYPTED = "tls://"
-MOST_BYTES = 100_000
+MAX_BYTES = 100_000
 """Of a file with a certificate or a key; ours have less than 1 kB."""
 START = (
     "start one with dask scheduler, as httpbed worker --init shows; its certificates have to be"
@@ -113,7 +113,7 @@ def _content(path: Path) -> bytes:
             if not stat.S_ISREG(found.st_mode):
                 raise HostError(f"{path} is no plain file", _MAKE)
             _require_own(path, found, 0o077 if path.name == KEY else 0o022)
-            return file.read(MOST_BYTES)
+            return file.read(MAX_BYTES)
     except OSError as error:
         raise HostError(f"{path} cannot be read: {error.strerror}", _MAKE) from None
 

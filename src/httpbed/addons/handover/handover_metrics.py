@@ -26,7 +26,7 @@ from httpbed.trial.hops import Chain, NetworkHop
 BEFORE_NS = 10**9
 """Silence and stall of a hand-over are searched from this long before it: the last delivery came
 before the hand-over and, where a timer ran, perhaps long before."""
-MOST_ITEMS = 100
+MAX_ITEMS = 100
 """Hand-overs with observations of their own; beyond that only the worst one is reported."""
 
 
@@ -268,7 +268,7 @@ def _per_handover(
 
     A value that never came was longer than any: without it the worst would be too good.
     """
-    if 1 < len(values) <= MOST_ITEMS:
+    if 1 < len(values) <= MAX_ITEMS:
         for number, value in enumerate(values, start=1):
             if value is not None:
                 item = f"hand-over {number}"

@@ -55,7 +55,7 @@ TOOLS = toolbox.Contents(
 PROCESSOR = "x86_64"
 CONTROLS = frozenset(("bbr", "bic", "cubic", "htcp", "reno", "vegas", "westwood"))
 """TCP congestion controls, as in ``linux/guest.config``."""
-LEAST_DISK_BYTES = 4_000_000_000
+MIN_DISK_BYTES = 4_000_000_000
 
 PATCHES = ("time-travel.patch", "closed-stub.patch")
 _FILES = Path(__file__).with_name("linux")
@@ -237,9 +237,9 @@ def _require_disk() -> None:
     while not place.is_dir():
         place = place.parent
     free = shutil.disk_usage(place).free
-    if free < LEAST_DISK_BYTES:
+    if free < MIN_DISK_BYTES:
         raise HostError(
-            f"the guest's kernel needs {LEAST_DISK_BYTES / 1e9:g} GB of disk while it is built;"
+            f"the guest's kernel needs {MIN_DISK_BYTES / 1e9:g} GB of disk while it is built;"
             f" {place} has {free / 1e9:.1f} GB",
             "free some, or set HTTPBED_CACHE to another folder",
         )

@@ -29,13 +29,13 @@ FOLDER = "guest"
 """Name beside the artifacts of the folder that an attempt in a guest needs meanwhile."""
 BED_BYTES = 2**31
 """Most bytes that the bed leaves in a guest: the emulator's result and its packet log."""
-_MOST_PHASES, _LONGEST_PHASE, _MOST_S = 100, 40, 1e9
+_MAX_PHASES, _LONGEST_PHASE, _MAX_S = 100, 40, 1e9
 _LONGEST_REASON = 300
 MEMORY_BYTES = 2 * 2**30
 """Memory of a guest beside the bodies that programs store; the machine gives what is used."""
 COPIES = 4
 """Of each body: at the server, a proxy, the client, and in the kernel's cache."""
-LEAST_LIMIT_S = 600.0
+MIN_LIMIT_S = 600.0
 LIMIT_PER_S = 2.0
 """The watchdog's limit on this machine's clock, in all and for each second of the time limit. A
 transfer at 10 Mbit/s takes a tenth of its virtual time, one at 1 Gbit/s sixty times as much."""
@@ -88,12 +88,12 @@ def read_phases(result: Mapping[str, Any]) -> Mapping[str, float]:
         BedError: They are no such thing.
     """
     phases = result.get(PHASES)
-    if not isinstance(phases, dict) or len(phases) > _MOST_PHASES:
+    if not isinstance(phases, dict) or len(phases) > _MAX_PHASES:
         raise job.unreadable("it has no phases")
     for name, seconds in phases.items():
         if not name.isprintable() or len(name) > _LONGEST_PHASE:
             raise job.unreadable("a phase has no name")
-        if not isinstance(seconds, int | float) or not 0 <= seconds <= _MOST_S:
+        if not isinstance(seconds, int | float) or not 0 <= seconds <= _MAX_S:
             raise job.unreadable(f"the phase {name} has no length")
     return {name: float(seconds) for name, seconds in phases.items()}
 
@@ -126,7 +126,7 @@ def handed(planned: TrialPlan, setup: CampaignSetup) -> Work:
 
 def limit_s(trial: Trial) -> float:
     """Return the seconds of this machine's clock after which a guest hangs."""
-    return LEAST_LIMIT_S + LIMIT_PER_S * trial.time_limit_s
+    return MIN_LIMIT_S + LIMIT_PER_S * trial.time_limit_s
 
 
 def _kernel(setup: CampaignSetup) -> GuestKernel:

@@ -29,9 +29,9 @@ QDISCS: Mapping[str, str] = {
     "netem seed": "netem delay 1ms seed 1",
 }
 """Queueing disciplines for link backends, with the tc words that test each."""
-_LEAST_DISK_BYTES = 500_000_000
-_LEAST_RECEIVE_BYTES = 1_000_000
-_LEAST_CORES = 2
+_MIN_DISK_BYTES = 500_000_000
+_MIN_RECEIVE_BYTES = 1_000_000
+_MIN_CORES = 2
 _TIME_LIMIT_S = 30.0
 _OWN_PID_MAX = (6, 14)
 """The first Linux version with a limit of processes for each PID namespace."""
@@ -303,7 +303,7 @@ def _machine_capabilities(facts: MachineFacts) -> Iterator[Capability]:
     )
     yield Capability(
         "processors",
-        (facts.cores >= _LEAST_CORES) or None,
+        (facts.cores >= _MIN_CORES) or None,
         f"{facts.cores} usable",
         "on one core the emulator competes with the programs; expect invalid attempts",
     )
@@ -350,7 +350,7 @@ def _receive_buffer_capability() -> Capability:
     largest = int(_sysctl("net/core/rmem_max") or 0)
     return Capability(
         "socket receive buffers",
-        (largest >= _LEAST_RECEIVE_BYTES) or None,
+        (largest >= _MIN_RECEIVE_BYTES) or None,
         f"up to {largest} bytes",
         "ask the administrator to run 'sysctl net.core.rmem_max=4194304'; otherwise the emulator's"
         " socket may lose packets of fast links, which makes attempts invalid",
@@ -365,9 +365,9 @@ def _disk_capability() -> Capability:
     if not os.access(place, os.W_OK | os.X_OK):
         figure = f"this user cannot write to {place}"
         return Capability(name, False, figure, "set HTTPBED_CACHE to a folder of yours")
-    least = f"at least {_LEAST_DISK_BYTES / 1e9} GB are needed"
+    least = f"at least {_MIN_DISK_BYTES / 1e9} GB are needed"
     remedy = f"free some, or set HTTPBED_CACHE to another folder; {least}"
-    return Capability(name, free >= _LEAST_DISK_BYTES, f"{free / 1e9:.1f} GB", remedy)
+    return Capability(name, free >= _MIN_DISK_BYTES, f"{free / 1e9:.1f} GB", remedy)
 
 
 def _executable_capability(name: str, path: Path | None) -> Capability:

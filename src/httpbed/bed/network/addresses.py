@@ -14,7 +14,7 @@ from httpbed.experiment.topology import Topology
 Network = IPv4Network | IPv6Network
 
 INTERFACE = "eth0"
-MOST_LINKS = 256
+MAX_LINKS = 256
 """A link's number is one byte of its addresses."""
 
 _NETWORKS: dict[str, tuple[Network, int]] = {
@@ -67,8 +67,8 @@ def ends(topology: Topology, index: int, first: int = 0) -> tuple[End, End]:
 
 
 def _network(ip_version: str, number: int) -> Network:
-    if number >= MOST_LINKS:
-        msg = f"link number {number} has no address: there are {MOST_LINKS}"
+    if number >= MAX_LINKS:
+        msg = f"link number {number} has no address: there are {MAX_LINKS}"
         raise ValueError(msg)
     whole, prefix = _NETWORKS[ip_version]
     size = 1 << (whole.max_prefixlen - prefix)

@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from itertools import islice
 
 from httpbed.base.units import SLOWEST_BIT_S
-from httpbed.experiment.impairments.loss import MOST_LISTED
+from httpbed.experiment.impairments.loss import MAX_LISTED
 from httpbed.experiment.impairments.rate import OPPORTUNITY_BYTES
 from httpbed.experiment.impairments.registry import CAUSES
 
-MOST_BYTES = 64 * 2**20
+MAX_BYTES = 64 * 2**20
 """Largest file in bytes, also the emulator's limit; a larger one is probably a mistake."""
-MOST_LINES = 10_000_000
+MAX_LINES = 10_000_000
 LATEST_MS = 2**32 - 1
-MOST_NUMBER = 2**63 - 1
+MAX_NUMBER = 2**63 - 1
 """Largest number of a packet."""
-MOST_MISTAKES = 3
+MAX_MISTAKES = 3
 """Number of mistakes in one file that a message lists; it counts the others."""
 Lost = tuple[Sequence[int], Sequence[int]]
 
@@ -61,8 +61,8 @@ def read_trace(content: bytes) -> TraceFacts:
     """
     _refuse_empty_or_binary(content, "a line with a time in ms for each delivery opportunity")
     lines = content.removesuffix(b"\n").split(b"\n")
-    if len(lines) > MOST_LINES:
-        raise FileError(f"has more than {MOST_LINES} lines; cut it, it begins again anyway")
+    if len(lines) > MAX_LINES:
+        raise FileError(f"has more than {MAX_LINES} lines; cut it, it begins again anyway")
     _refuse_lines(
         (number, "is blank" if not line else f"{_shown(line)} is not a whole number of ms")
         for number, line in enumerate(lines, start=1)
@@ -150,8 +150,8 @@ def _of_result(content: bytes) -> Lost:
 
 
 def _refuse_strange_numbers(numbers: Iterable[object]) -> None:
-    strange = [one for one in numbers if type(one) is not int or one > MOST_NUMBER]
-    shown = [repr(one)[:20] for one in strange[:MOST_MISTAKES]]
+    strange = [one for one in numbers if type(one) is not int or one > MAX_NUMBER]
+    shown = [repr(one)[:20] for one in strange[:MAX_MISTAKES]]
     if strange:
         more = len(strange) - len(shown)
         rest = f", and {more} more" if more else ""
@@ -161,8 +161,8 @@ def _refuse_strange_numbers(numbers: Iterable[object]) -> None:
 
 
 def _listed(numbers: set[int]) -> list[int]:
-    if len(numbers) > MOST_LISTED:
-        raise FileError(f"lists more than {MOST_LISTED} lost packets")
+    if len(numbers) > MAX_LISTED:
+        raise FileError(f"lists more than {MAX_LISTED} lost packets")
     if numbers and min(numbers) < 0:
         raise FileError(f"numbers a packet {min(numbers)}")
     return sorted(numbers)
@@ -186,7 +186,7 @@ _TEXT_BYTES = bytes({9, 10, 13, *range(32, 127), *range(128, 256)})
 
 def _refuse_lines(wrong: Iterable[tuple[int, str]]) -> None:
     mistakes = iter(wrong)
-    listed = [f"line {number}: {reason}" for number, reason in islice(mistakes, MOST_MISTAKES)]
+    listed = [f"line {number}: {reason}" for number, reason in islice(mistakes, MAX_MISTAKES)]
     more = sum(1 for _ in mistakes)
     if listed:
         raise FileError("; ".join(listed) + (f"; and {more} more lines" if more else ""))

@@ -16,7 +16,7 @@ Pitfalls of these disciplines, and their remedies:
   adds the bytes on a wire; ``netem`` has an overhead parameter.
 * If its timer is late, ``tbf`` loses the tokens of that time beyond its burst: see :data:`LATE_S`.
 * ``netem``'s limit holds the packets that are under way as well as those that wait, so a long fat
-  link would drop packets: the limit has room for both, :data:`MOST_PACKETS` without a rate.
+  link would drop packets: the limit has room for both, :data:`MAX_PACKETS` without a rate.
 * ``netem``'s jitter reorders packets unless there is a rate; so jitter is refused without one.
 * ``netem`` acts before the client's start, too: pings meet loss and jitter.
 """
@@ -44,10 +44,10 @@ ETHERNET_BYTES = 14
 """Bytes that the kernel counts beyond the IP packet."""
 LATE_S = 100e-6
 """Lateness of a timer that costs no rate: the bucket holds this time's bytes and one packet."""
-MOST_BIT_S = 10_000_000_000
-MOST_BYTES = 2**32 - 1
+MAX_BIT_S = 10_000_000_000
+MAX_BYTES = 2**32 - 1
 """The kernel keeps limit and burst in 32 bits."""
-MOST_PACKETS = 1_000_000
+MAX_PACKETS = 1_000_000
 
 READINGS = ("before-start", "after-start", "before-stop", "after-stop")
 """When the counters are read: before and after the emulator's orders to start and to stop."""
@@ -144,7 +144,7 @@ def _tbf(port: str, way: Direction, rtt_s: float) -> list[str]:
     largest = MTU_BYTES + way.overhead_bytes()
     limits = {
         "bytes": amount,
-        "packets": min(amount * largest, MOST_BYTES),
+        "packets": min(amount * largest, MAX_BYTES),
         # The bytes that wait so long at the rate, and the packet in service; the bucket's bytes
         # never wait. (tc's `latency` adds the bucket: such a limit is given in bytes.)
         "ns": math.ceil(_bit_s(way) * amount / 8e9) + largest,
@@ -191,12 +191,12 @@ def _netem_delay(way: Direction) -> list[str]:
 def netem_limit(way: Direction, rtt_s: float) -> int:
     """Return the packets that netem may hold: the queue's, and those under way."""
     if way.rate is None:
-        return MOST_PACKETS
+        return MAX_PACKETS
     _, queued = way.queue.limit.resolved(_bit_s(way), rtt_s)
     # 4: its table of the normal distribution ends at four standard deviations.
     longest_s = way.delay + 4 * jitter_s(way)
     largest = MTU_BYTES + way.overhead_bytes()
-    return min(queued + math.ceil(_bit_s(way) * longest_s / 8 / largest), MOST_BYTES)
+    return min(queued + math.ceil(_bit_s(way) * longest_s / 8 / largest), MAX_BYTES)
 
 
 def jitter_s(way: Direction) -> float:
@@ -244,7 +244,7 @@ def _both_unable(kind: Kind, way: Direction) -> Reasons:
         yield "queue", f"{kind} has a drop-tail queue, not {way.queue.discipline}", DEFAULT
     if way.rate is not None and not isinstance(way.rate, (int, TokenBucket)):
         yield "rate", f"{kind} has no rate that changes, by steps or by a trace", DEFAULT
-    elif _bit_s(way) > MOST_BIT_S:
+    elif _bit_s(way) > MAX_BIT_S:
         yield "rate", f"{kind} keeps no rate above 10 Gbit/s", "choose a lower one"
 
 
@@ -255,7 +255,7 @@ def _tbf_unable(way: Direction) -> Reasons:
         yield "rate", "tbf needs a rate in each direction", 'give it one, such as "1 Gbit/s"'
     unit, amount = way.queue.limit.resolved(_bit_s(way), 0.0)
     waits = {"bytes": amount, "ns": _bit_s(way) * amount / 8e9, "packets": amount}[unit]
-    if waits + MTU_BYTES > MOST_BYTES:
+    if waits + MTU_BYTES > MAX_BYTES:
         yield "queue", "tbf's queue holds at most 4 GiB, or as many packets", "make it shorter"
 
 

@@ -57,7 +57,7 @@ def _content(path: Path) -> bytes:
     """Read a regular file that is not too large; trials read it again, so a pipe will not do."""
     if not stat.S_ISREG(path.stat().st_mode):
         raise FileError("is not a regular file")
-    content = user_file.read(path, files.MOST_BYTES)
-    if len(content) > files.MOST_BYTES:
-        raise FileError(f"has more than {files.MOST_BYTES} bytes; cut it, a part will do")
+    content = user_file.read(path, files.MAX_BYTES)
+    if len(content) > files.MAX_BYTES:
+        raise FileError(f"has more than {files.MAX_BYTES} bytes; cut it, a part will do")
     return content

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from httpbed.bed.machine import unprivileged
 
-MOST_NAMES = 4096
+MAX_NAMES = 4096
 """Most files and folders of a part, which the sandbox bounds (``filesystem.rs``)."""
 DEEPEST = 32
 """Deepest nesting of folders: each level takes an open descriptor."""
@@ -26,7 +26,7 @@ _FILE_BYTES = 4096
 _KEPT_BYTES = 2**20
 """Bytes kept of each file of a folder that was filled."""
 _KEPT_FILES = 64
-_MOST_REASONS = 4
+_MAX_REASONS = 4
 _LONGEST_NAME = 40
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -53,7 +53,7 @@ class Disorder:
         return bool(self.filled or self.wrong)
 
     def __str__(self) -> str:
-        return "; ".join([*self.filled, *self.wrong][:_MOST_REASONS])
+        return "; ".join([*self.filled, *self.wrong][:_MAX_REASONS])
 
 
 def opened(name: str, folder: int) -> int:
@@ -112,7 +112,7 @@ def collect(source: int, target: Path, most: int) -> Disorder:
             reasons.setdefault(reason)
         if total >= most:  # a link to a file and the hole in a file take no memory, but disk
             filled.setdefault(f"filled its folder of {most / 1e6:.0f} MB")
-        if names >= MOST_NAMES:
+        if names >= MAX_NAMES:
             break
     target.mkdir(exist_ok=True)
     handle = os.open(target, _FOLDER)
@@ -131,7 +131,7 @@ def _filled(folder: int, most: int) -> dict[str, None]:
     room = os.fstatvfs(folder)
     words = {
         f"filled its folder of {most / 1e6:.0f} MB": room.f_bfree,
-        f"filled its folder of {MOST_NAMES} files and folders": room.f_ffree,
+        f"filled its folder of {MAX_NAMES} files and folders": room.f_ffree,
     }
     return {reason: None for reason, free in words.items() if free == 0}
 

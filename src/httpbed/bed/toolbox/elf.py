@@ -22,12 +22,12 @@ from httpbed.base import user_file
 from httpbed.base.user_file import NotAFileError
 
 _MAGIC = b"\x7fELF"
-MOST_BYTES = 4 * 2**30
+MAX_BYTES = 4 * 2**30
 """Largest size of a program or library; Chromium with all symbols has 2 GB."""
-_MOST_SEGMENTS = 256
-_MOST_ENTRIES = 4096
+_MAX_SEGMENTS = 256
+_MAX_ENTRIES = 4096
 """Most entries of the dynamic section, of which each needed library takes one."""
-_MOST_NAME = 2**15
+_MAX_NAME = 2**15
 """Most bytes of a name, or of a list of folders."""
 _STRINGS = ("DT_NEEDED", "DT_RPATH", "DT_RUNPATH", "DT_AUDIT", "DT_DEPAUDIT")
 
@@ -89,8 +89,8 @@ def read(path: Path) -> Elf:
 
 def _read(file: IO[bytes]) -> Elf:
     size = os.fstat(file.fileno()).st_size
-    if size > MOST_BYTES:
-        raise DamagedError(f"is larger than {MOST_BYTES / 2**30:.0f} GiB")
+    if size > MAX_BYTES:
+        raise DamagedError(f"is larger than {MAX_BYTES / 2**30:.0f} GiB")
     try:
         elf = ELFFile(file)
     except (ELFError, UnicodeDecodeError):
@@ -112,8 +112,8 @@ def _read(file: IO[bytes]) -> Elf:
 
 def _segments(elf: ELFFile) -> int:
     count = int(elf["e_phnum"])
-    if count > _MOST_SEGMENTS:
-        raise DamagedError(f"has more than {_MOST_SEGMENTS} segments")
+    if count > _MAX_SEGMENTS:
+        raise DamagedError(f"has more than {_MAX_SEGMENTS} segments")
     return count
 
 
@@ -140,8 +140,8 @@ def _dynamic_values(
 ) -> dict[str, list[str]]:
     """Return the strings of the dynamic section, by their tags."""
     count = dynamic["p_filesz"] // elf.structs.Elf_Dyn.sizeof()
-    if count > _MOST_ENTRIES:
-        raise DamagedError(f"has more than {_MOST_ENTRIES} entries in its dynamic section")
+    if count > _MAX_ENTRIES:
+        raise DamagedError(f"has more than {_MAX_ENTRIES} entries in its dynamic section")
     entries = _table(elf, "Elf_Dyn", dynamic["p_offset"], count, size)
     end = next((n for n, one in enumerate(entries) if one["d_tag"] == "DT_NULL"), count)
     stated = [(one["d_tag"], one["d_val"]) for one in entries[:end]]
@@ -167,9 +167,9 @@ def _string(file: IO[bytes], offset: int, size: int) -> str:
     if not 0 <= offset < size:
         raise DamagedError("is damaged: a name leads beyond its end")
     file.seek(offset)
-    name, end, _ = file.read(_MOST_NAME).partition(b"\0")
+    name, end, _ = file.read(_MAX_NAME).partition(b"\0")
     if not end:
-        raise DamagedError(f"is damaged: a name has no end within {_MOST_NAME} bytes")
+        raise DamagedError(f"is damaged: a name has no end within {_MAX_NAME} bytes")
     text = name.decode(errors="replace")
     if not text.isprintable() or "\N{REPLACEMENT CHARACTER}" in text:
         raise DamagedError("is damaged: a name is no text")

@@ -18,7 +18,7 @@ from httpbed.base.errors import HostError
 _MAGIC = b"\x7fELF"
 _LOADERS = "ld*.so.[0-9]*"
 """Matches the name of the loader: ``ld-linux-x86-64.so.2``, ``ld64.so.1``."""
-_MOST_LINKS = 40
+_MAX_LINKS = 40
 
 
 def executables(folder: Path) -> Iterator[Path]:
@@ -80,7 +80,7 @@ def resolved(root: Path, path: str) -> str | None:
             done.append(part)
         else:
             return None
-        if links > _MOST_LINKS:
+        if links > _MAX_LINKS:
             return None
     return "/" + "/".join(done)
 

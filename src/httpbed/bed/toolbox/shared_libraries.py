@@ -36,11 +36,11 @@ _SYSTEM = re.compile(r"/(?:usr/)?lib\w*/|/(?:nix|gnu)/store/")
 _TOKEN = re.compile(r"\$(?:\{(ORIGIN|LIB|PLATFORM)\}|(ORIGIN|LIB|PLATFORM)\b)")
 _CONFIGURATION = Path("/etc/ld.so.conf")
 _DEFAULTS = ("/lib64", "/usr/lib64", "/lib", "/usr/lib")
-_MOST_CONFIGURATION, _DEEPEST = 2**16, 8
-_MOST_LIBRARIES = 4096
-_MOST_FOLDERS = 512
+_MAX_CONFIGURATION, _DEEPEST = 2**16, 8
+_MAX_LIBRARIES = 4096
+_MAX_FOLDERS = 512
 """Most folders that the libraries of one program name."""
-_MOST_LOOKS = 10**6
+_MAX_LOOKS = 10**6
 """Most files that are looked for: a few seconds of one core."""
 
 
@@ -94,8 +94,8 @@ class _Search:
         """Return a library's path and what it says of itself."""
         for file in self._places(name, needing):
             self.looks += 1
-            if self.looks > _MOST_LOOKS:
-                raise self.too_many(f"more than {_MOST_LOOKS} files to be looked for")
+            if self.looks > _MAX_LOOKS:
+                raise self.too_many(f"more than {_MAX_LOOKS} files to be looked for")
             if not file.is_file():
                 continue
             try:
@@ -115,8 +115,8 @@ class _Search:
         own = _expanded(needing.file.runpath, needing.folder)
         first = () if needing.file.runpath else needing.rpath()
         self._named.update(first, own)
-        if len(self._named) > _MOST_FOLDERS:
-            raise self.too_many(f"more than {_MOST_FOLDERS} folders of libraries")
+        if len(self._named) > _MAX_FOLDERS:
+            raise self.too_many(f"more than {_MAX_FOLDERS} folders of libraries")
         folders = (*first, *self.environment, *own, *self.usual)
         yield from (folder / name for folder in dict.fromkeys(folders))
 
@@ -165,8 +165,8 @@ def libraries(program: Path) -> dict[str, Path]:
             paths[name] = path
             before = () if needing.file.runpath else needing.rpath()
             todo.append(_Needing(path.resolve().parent, found, before))
-            if len(paths) > _MOST_LIBRARIES:
-                raise search.too_many(f"more than {_MOST_LIBRARIES} libraries")
+            if len(paths) > _MAX_LIBRARIES:
+                raise search.too_many(f"more than {_MAX_LIBRARIES} libraries")
     return paths
 
 
@@ -227,6 +227,6 @@ def _configured(file: Path, depth: int) -> Iterator[Path]:
 
 def _text(file: Path) -> str:
     try:
-        return user_file.read(file, _MOST_CONFIGURATION).decode(errors="replace")
+        return user_file.read(file, _MAX_CONFIGURATION).decode(errors="replace")
     except (OSError, user_file.NotAFileError):
         return ""

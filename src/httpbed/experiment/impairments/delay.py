@@ -20,7 +20,7 @@ from httpbed.experiment.impairments.descriptor import (
 )
 
 LONGEST_S = 60.0
-MOST_SAMPLES = 1_000_000
+MAX_SAMPLES = 1_000_000
 
 Delay = Annotated[Seconds, at_most(LONGEST_S)]
 
@@ -38,7 +38,7 @@ class Samples(Value):
     """A deviation from the delay for each packet, chosen from a table."""
 
     samples: list[Annotated[SignedSeconds, at_most(LONGEST_S)]] = Field(
-        min_length=1, max_length=MOST_SAMPLES
+        min_length=1, max_length=MAX_SAMPLES
     )
     """Deviations with equal probabilities, such as measured ones."""
 

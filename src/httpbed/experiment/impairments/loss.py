@@ -21,7 +21,7 @@ from httpbed.experiment.impairments.descriptor import (
 )
 from httpbed.experiment.impairments.files import Digest, FileName
 
-MOST_LISTED = 10_000_000
+MAX_LISTED = 10_000_000
 
 
 class GilbertElliott(Value):
@@ -58,7 +58,7 @@ PacketNumber = Annotated[int, Field(ge=0, lt=2**63, strict=True)]
 class Listed(Value):
     """Loss of given packets."""
 
-    packets: list[PacketNumber] = Field(max_length=MOST_LISTED)
+    packets: list[PacketNumber] = Field(max_length=MAX_LISTED)
     """Numbers of the lost packets in this direction; the first packet since the client's start is
     0."""
 

@@ -26,7 +26,7 @@ from httpbed.experiment.impairments.rate import MTU_BYTES
 MIN_QUEUE_PACKETS = 10
 """Least packets of a queue given in BDP: the initial window of a sender (RFC 6928)."""
 
-MOST_IN_QUEUE = 10**12
+MAX_IN_QUEUE = 10**12
 """Largest limit in packets, bytes or BDP: the emulator counts in 64 bits."""
 LONGEST_WAIT_S = 3600
 
@@ -55,7 +55,7 @@ _LEAST = {
     "s": Decimal("1e-6"),
     "BDP": Decimal("0.001"),
 }
-_MOST = {"packets": MOST_IN_QUEUE, "bytes": MOST_IN_QUEUE, "s": LONGEST_WAIT_S, "BDP": 10**12}
+_MOST = {"packets": MAX_IN_QUEUE, "bytes": MAX_IN_QUEUE, "s": LONGEST_WAIT_S, "BDP": 10**12}
 
 
 def parse_queue_limit(text: object) -> QueueLimit:

@@ -26,7 +26,7 @@ MTU_BYTES = 1500
 """Largest IP packet on every link; the Ethernet default, and what the studies used."""
 OPPORTUNITY_BYTES = 1504
 """What one delivery opportunity of a packet-delivery trace carries (Netravali et al. 2015)."""
-MOST_OPPORTUNITIES = 1_000_000
+MAX_OPPORTUNITIES = 1_000_000
 LONGEST_STEP_S = 86_400.0
 
 OVERHEADS = {"ip": 0, "ethernet": 14, "wire": 38}
@@ -132,8 +132,8 @@ class CellularModel(Value):
     @model_validator(mode="after")
     def _is_of_bearable_length(self) -> CellularModel:
         expected = self.mean * self.duration / 8 / OPPORTUNITY_BYTES
-        if expected > MOST_OPPORTUNITIES:
-            reason = f"{expected:.0f} delivery opportunities are more than {MOST_OPPORTUNITIES}"
+        if expected > MAX_OPPORTUNITIES:
+            reason = f"{expected:.0f} delivery opportunities are more than {MAX_OPPORTUNITIES}"
             raise RejectedValueError(reason, "give it a shorter duration or a lower mean")
         if expected < 1:
             reason = "the trace would deliver no packet"

@@ -43,7 +43,7 @@ from aioquic.quic.events import (
 )
 from aioquic.tls import SessionTicket
 
-MOST_DATAGRAM_BYTES = 65535
+MAX_DATAGRAM_BYTES = 65535
 NEVER_IDLE_S = 86400.0
 """Above every trial's limit: httpbed decides when a transfer has taken too long."""
 TICKET_PATIENCE_S = 5.0
@@ -177,7 +177,7 @@ class Http3Client:
     def _receive(self) -> None:
         try:
             while True:
-                datagram = self.udp.recv(MOST_DATAGRAM_BYTES)
+                datagram = self.udp.recv(MAX_DATAGRAM_BYTES)
                 self.quic.receive_datagram(datagram, self.udp.getpeername(), now=time.monotonic())
         except BlockingIOError:
             pass
@@ -185,7 +185,7 @@ class Http3Client:
     def _read_news(self) -> None:
         """Read and discard the kernel's messages, then look which address it prefers."""
         try:
-            while self.news and self.news.recv(MOST_DATAGRAM_BYTES):
+            while self.news and self.news.recv(MAX_DATAGRAM_BYTES):
                 pass
         except BlockingIOError:
             pass

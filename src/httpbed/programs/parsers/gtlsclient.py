@@ -34,9 +34,9 @@ CIPHERS = {
     "CHACHA20-POLY1305": "TLS_CHACHA20_POLY1305_SHA256",
 }
 """GnuTLS's name -> TLS's name."""
-MOST_BYTES = 2**30
+MAX_BYTES = 2**30
 """Large, because several lines describe each packet; the file is read line by line."""
-MOST_LINE = 4096
+MAX_LINE = 4096
 """Characters of a line; a longer one is read in pieces. Matching takes time that grows with the
 square of the length, and the program may print one line of all its output."""
 _LINE = re.compile(
@@ -81,9 +81,9 @@ class _Transcript:
     errors: list[str] = field(default_factory=list)
 
     def read(self, lines: TextIO) -> None:
-        while line := lines.readline(MOST_LINE):
+        while line := lines.readline(MAX_LINE):
             self.lines += 1
-            if len(self.streams) + len(self.errors) > untrusted_files.MOST_LINES:
+            if len(self.streams) + len(self.errors) > untrusted_files.MAX_LINES:
                 raise untrusted_files.UnreadableError("it", "has too many streams and errors")
             parts = _LINE.match(line)
             if parts is not None:
@@ -124,7 +124,7 @@ def parse(file: Path) -> ProgramReport:
     """Read every line; a stream that did not close without error is a complaint."""
     transcript = _Transcript()
     try:
-        with untrusted_files.opened(file, MOST_BYTES) as log:
+        with untrusted_files.opened(file, MAX_BYTES) as log:
             transcript.read(log)
     except FileNotFoundError:
         return ProgramReport(complaint="gtlsclient printed nothing")

@@ -39,7 +39,7 @@ _WRONG = re.compile(
     re.MULTILINE,
 )
 
-_MOST_REASONS = 1000
+_MAX_REASONS = 1000
 
 
 def parse(file: Path) -> ProgramReport:
@@ -50,7 +50,7 @@ def parse(file: Path) -> ProgramReport:
         return ProgramReport(complaint="wget printed nothing")
     except untrusted_files.UnreadableError as error:
         return ProgramReport(complaint=f"wget's output is unreadable: {error}")
-    most = untrusted_files.MOST_LINES
+    most = untrusted_files.MAX_LINES
     begins = [match.start() for match in islice(_ATTEMPT.finditer(text), most + 1)]
     if len(begins) > most:
         return ProgramReport(complaint=f"wget's output has more than {most} attempts")
@@ -96,6 +96,6 @@ def _single_attempt(text: str) -> ProgramReport:
 
 def _complaint(text: str) -> str:
     reasons = [
-        match["reason"] or match["other"] for match in islice(_WRONG.finditer(text), _MOST_REASONS)
+        match["reason"] or match["other"] for match in islice(_WRONG.finditer(text), _MAX_REASONS)
     ]
     return "; ".join(dict.fromkeys(reasons))

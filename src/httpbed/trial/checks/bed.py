@@ -34,7 +34,7 @@ RTT_EARLY_S = 0.0002
 RTT_LATE_S = 0.002
 RTT_LATE_SHARE = 0.05
 """An echo that is more than 2 ms and 5 % late came over another link than the configured one."""
-MOST_PRESSURE_OF_MACHINE = 0.5
+MAX_PRESSURE_OF_MACHINE = 0.5
 """The limit where the kernel counts only the waits of all processes together. A third of the time
 is ordinary on two cores with client, server and emulator awake at once."""
 SHORTEST_JUDGED_S = 0.2
@@ -135,7 +135,7 @@ def _pressure(evidence: AttemptEvidence) -> Check:
     share = min(waited / lasted, 1.0)
     source = evidence.pressure["source"]
     figure = f"{share:.0%} of {lasted:.2f} s with a task waiting, by {source}"
-    most = PRESSURE.limit if source == pressure.BY_TASK else MOST_PRESSURE_OF_MACHINE
+    most = PRESSURE.limit if source == pressure.BY_TASK else MAX_PRESSURE_OF_MACHINE
     limit = f"at most {most:.0%}"
     return PRESSURE.result(passed=share <= most, figure=figure, limit=limit, measured=share)
 

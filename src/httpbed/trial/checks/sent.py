@@ -19,7 +19,7 @@ from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.hops import address
 from httpbed.trial.plan import TrialPlan
 
-MOST_FOREIGN_BYTES = 1 << 16
+MAX_FOREIGN_BYTES = 1 << 16
 """A kernel's own packets are far less: ICMP errors are limited to one per second and receiver
 (icmp(7)), at most 576 bytes each, and a join of a group is some 50 bytes."""
 ASTRAY = ("stray_frames", "malformed_packets")
@@ -50,7 +50,7 @@ def checks(planned: TrialPlan, evidence: AttemptEvidence) -> Iterator[Check]:
             where=host,
             passed=not wrong,
             figure=figure,
-            limit=f"at most {units.format_size(MOST_FOREIGN_BYTES)} beside its connections",
+            limit=f"at most {units.format_size(MAX_FOREIGN_BYTES)} beside its connections",
         )
 
 
@@ -79,7 +79,7 @@ def _wrong(direction: Table, foreign: int, most_flows: int | None) -> Iterator[s
         yield f"{stray} frame(s) that are not IP, as for an address that no host has"
     if malformed := sent["malformed_packets"]:
         yield f"{malformed} malformed packet(s)"
-    if (size := sent["other_bytes"] + foreign) > MOST_FOREIGN_BYTES:
+    if (size := sent["other_bytes"] + foreign) > MAX_FOREIGN_BYTES:
         yield f"{units.format_size(size)} that belong to no connection of the experiment"
     if sent["flows"] == most_flows:
         yield f"{sent['flows']} connections, and more than the emulator follows"

@@ -37,7 +37,7 @@ from httpbed.trial.run.cpu_pressure import CpuPressure
 from httpbed.trial.run.demand_reports import DemandReports, ReportDemand
 from httpbed.trial.run.servers import RunningServers, running_servers
 
-LEAST_FREE_BYTES = 64 * 2**10
+MIN_FREE_BYTES = 64 * 2**10
 SETTLING_S = 0.05
 """Wait after a prior visit, besides two round trips, until its last packets are gone."""
 
@@ -275,7 +275,7 @@ class _Run:
 
 def refuse_full_disk(folder: Path) -> None:
     """Raise OSError on a full disk: a truncated log would look like a failed program."""
-    if shutil.disk_usage(folder).free < LEAST_FREE_BYTES:
+    if shutil.disk_usage(folder).free < MIN_FREE_BYTES:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
 
 
