@@ -25,7 +25,7 @@ from httpbed.addons.pages.sites import content_types, corpus
 from httpbed.cli.verb import command_of
 from httpbed.cli.verb_table import verbs
 from httpbed.experiment import profiles
-from httpbed.experiment.check import (CHECKS)
+from httpbed.experiment.check import CHECKS
 from httpbed.experiment.check_descriptor import CheckDescriptor
 from httpbed.experiment.metric import METRICS, Metric
 from httpbed.experiment.schema import experiment_schema

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from httpbed.experiment.check import (CHECKS)
+from httpbed.experiment.check import CHECKS
 from markdown_table import table
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -12,7 +12,8 @@ import pytest
 import reports
 import stored_campaigns
 from httpbed.base.errors import ConfigError, Mistake
-from httpbed.campaign import executor, growth_lines, preparation
+from httpbed.campaign import executor, preparation
+from httpbed.campaign.run import growth_lines
 from httpbed.experiment.factorial import ScaleName
 from httpbed.experiment.trial import Trial
 from httpbed.programs import catalog
@@ -331,12 +332,12 @@ def test_a_run_says_how_the_campaign_grew(tmp_path: Path) -> None:
     run(tmp_path, SMALL, 7)
     growth = run(tmp_path, MORE_OF_BOTH, 0).growth
     assert growth
-    grew, note = growth_lines.lines(growth, Path("demo"))
+    grew, note = growth_lines(growth, Path("demo"))
     assert grew == "demo had 12 trials and now has 27: 15 added"
     assert "added to blocks 1 to 2 run at another time" in note
     growth = run(tmp_path, SMALL.replace("= 2", "= 1", 1), 0).growth
     assert growth
-    shrank, note = growth_lines.lines(growth, Path("demo"))
+    shrank, note = growth_lines(growth, Path("demo"))
     assert shrank == "demo had 27 trials and now has 7: 20 that never ran left out"
     assert "1 trial that the experiment no longer asks for ran earlier; it stays" in note
 

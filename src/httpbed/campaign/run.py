@@ -22,7 +22,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from httpbed.campaign import campaign_setup, executor, growth_lines, manifest, stopping
+from httpbed.campaign import campaign_setup, executor, manifest, stopping
 from httpbed.campaign.addition import Say, Tell
 from httpbed.campaign.admission import Admission
 from httpbed.campaign.executor import MOST_RETRIES, Work
@@ -30,7 +30,8 @@ from httpbed.campaign.parallelism import Parallelism
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.campaign.settings import RunSettings
 from httpbed.campaign.stopping import Stopping
-from httpbed.experiment.trial import Attempt
+from httpbed.experiment.growth import Growth
+from httpbed.experiment.trial import Attempt, Trial
 from httpbed.programs.catalog import Catalog
 from httpbed.store import campaign as campaigns
 from httpbed.store import damage, growth, layout
@@ -202,7 +203,7 @@ def opened(ready: Prepared, directory: Path, *, jobs: Parallelism, say: Say) -> 
         for line in damage.lines(done.damaged, directory):
             say(line)
         if campaign.growth:
-            for line in growth_lines.lines(campaign.growth, directory):
+            for line in growth_lines(campaign.growth, directory):
                 say(line)
         wanted = {trial.id for trial in trials}
         design = (one for one in campaign.design() if one.id in wanted)
@@ -237,3 +238,41 @@ def same_again(count: int) -> str:
         f"note: {trials} invalid and not repeated: in virtual time {they} would give the same;"
         " after a change of httpbed or of a program, choose a new folder with -o"
     )
+
+
+# Says how a campaign grew, in lines for the terminal.
+
+
+def growth_lines(growth: Growth, directory: Path) -> Iterator[str]:
+    """Yield what a campaign gained, lost and keeps."""
+    before = len(growth.design) - len(growth.added) + len(growth.left)
+    if growth.changes_trials:
+        changes = [f"{len(growth.added)} added"] * bool(growth.added)
+        changes += [f"{len(growth.left)} that never ran left out"] * bool(growth.left)
+        now = len(growth.design)
+        yield f"{directory} had {before} trials and now has {now}: {', '.join(changes)}"
+    else:
+        yield f"{directory} keeps its {before} trials; the experiment file or the options changed"
+    if growth.joined and growth.design[0].clock == "real":
+        yield (
+            f"note: the trials added to {_blocks(growth.joined)} run at another time than the rest"
+            " of their block; differences of the machine between these times do not cancel out"
+        )
+    if growth.kept:
+        many = len(growth.kept) > 1
+        yield (
+            f"note: {_trials(growth.kept)} that the experiment no longer asks for ran earlier;"
+            f" {'they stay' if many else 'it stays'} in the report"
+        )
+
+
+def _trials(trials: Sequence[Trial]) -> str:
+    return f"{len(trials)} trial{'s' * (len(trials) > 1)}"
+
+
+def _blocks(numbers: Sequence[int]) -> str:
+    if len(numbers) == 1:
+        return f"block {numbers[0]}"
+    if len(numbers) == numbers[-1] - numbers[0] + 1:
+        return f"blocks {numbers[0]} to {numbers[-1]}"
+    return f"blocks {', '.join(map(str, numbers))}"

@@ -23,26 +23,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from httpbed.base.errors import ConfigError, Mistake
-from httpbed.experiment.trial import Record, Trial
-from httpbed.store import (
-    attempts,
-    campaign_lock,
-    experiment_file,
-    layout,
-    table_cache,
-    table_values,
-)
+from httpbed.experiment.trial import Attempt, OutcomeKind, Record, Trial
+from httpbed.store import attempts, campaign_lock, experiment_file, layout, table_cache
 from httpbed.store.campaign import Campaign
 from httpbed.store.damage import Damage
 from httpbed.store.layout import DESIGN, INDEX
@@ -187,7 +181,7 @@ def wrong_columns(found: Mapping[str, pa.Table], campaign: Campaign) -> Iterator
 
 
 def _wrong_values(found: Mapping[str, pa.Table], campaign: Campaign) -> Iterator[Mistake]:
-    for name, reason in table_values.problems(found):
+    for name, reason in problems(found):
         file = layout.table(campaign.directory, name)
         yield Mistake(str(file), reason, f"restore the tables and {INDEX} from a copy")
 
@@ -349,3 +343,60 @@ def _table(
 ) -> pa.Table:
     schema = pa.schema([*fields.items(), *((name, pa.string()) for name in factors)])
     return pa.Table.from_pylist(rows, schema=schema)
+
+
+# What is wrong with the values of an archive's tables: nothing else vouches for them.
+
+FIRST = ("block", "position", "attempt")
+"""Columns that count from 1."""
+TIMES = ("wall_s", "time_limit_s")
+LONGEST_S = 1e9
+NUMBERS = ("value", "measured", *TIMES)
+OWNER = ("bed", "subject")
+
+
+def problems(tables: Mapping[str, pa.Table]) -> Iterator[tuple[str, str]]:
+    """Yield the name of a table with what is wrong in it, one reason for each column at most."""
+    attempts = set(_attempts(tables["trials"])) if "trials" in tables else None
+    for name, table in tables.items():
+        for column, reason in _of_columns(table):
+            yield name, f"its column {column!r} has {reason}"
+        if attempts is not None and name != "trials":
+            if strange := set(_attempts(table)) - attempts:
+                yield name, f"has rows of {min(strange)}, an attempt that is not among the trials"
+        elif attempts is not None and len(attempts) != len(table):
+            yield name, "has an attempt twice"
+
+
+def _attempts(table: pa.Table) -> Iterable[str]:
+    numbers = pc.cast(table["attempt"], pa.string())
+    found: list[str] = pc.binary_join_element_wise(table["trial"], numbers, "/").to_pylist()
+    return found
+
+
+def _of_columns(table: pa.Table) -> Iterator[tuple[str, str]]:
+    own = {*table.column_names}
+    known = {"outcome": get_args(OutcomeKind), "of": OWNER}
+    for name in known.keys() & own:
+        if strange := [one for one in table[name].unique().to_pylist() if one not in known[name]]:
+            yield name, f"{strange[0]!r}, which this httpbed does not know"
+    for name in own.intersection(FIRST) if len(table) else ():
+        if (least := pc.min(table[name]).as_py()) < 1:
+            yield name, f"{least}; it counts from 1"
+    for name in own.intersection(NUMBERS):
+        if strange := [*_strange_numbers(name, table[name])]:
+            yield name, f"{strange[0]}, which is no such number"
+    dates = table["started"].unique().to_pylist() if "started" in own else []
+    if strange := [one for one in dates if not Attempt.is_date(one)]:
+        yield "started", f"{strange[0][:40]!r}, which is no date and time with a zone"
+
+
+def _strange_numbers(name: str, column: pa.ChunkedArray) -> Iterator[float]:
+    if pc.any(pc.is_nan(column)).as_py():
+        yield math.nan
+    ends = pc.min_max(column).as_py().values()
+    yield from (one for one in ends if one is not None and not _is_usual(name, one))
+
+
+def _is_usual(name: str, number: float) -> bool:
+    return 0 <= number <= LONGEST_S if name in TIMES else math.isfinite(number)
