@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Iterator
 
-from httpbed.bed.toolbox import signs_of_life
+from httpbed.bed.toolbox import build_steps
 
 SIGN_OF_LIFE_S = 5.0
 """Time until the first report that a step is running."""
@@ -38,7 +38,7 @@ def step(name: str, usual: str, *, silent_s: float = 0.0) -> Iterator[None]:
     else:
         say(announcement)
     try:
-        with signs_of_life.reported(name, say, first_s=silent_s + SIGN_OF_LIFE_S):
+        with build_steps.reported(name, say, first_s=silent_s + SIGN_OF_LIFE_S):
             yield
     finally:
         later.cancel()

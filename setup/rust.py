@@ -15,7 +15,7 @@ import tomllib
 from pathlib import Path
 
 import progress
-from httpbed.bed.toolbox import cargo, toolbox
+from httpbed.bed.toolbox import quiche, toolbox
 
 SUITE = "sid"
 PACKAGES = (
@@ -36,7 +36,7 @@ def ensure(checkout: Path) -> None:
         return
     with progress.step("unpacking Rust, which this machine lacks", "2 min", silent_s=1.0):
         root = toolbox.ensure(toolbox.Contents(SUITE, frozenset(PACKAGES)), say=progress.say)
-    text = cargo.script(root.path)
+    text = quiche.cargo_script(root.path)
     if not wrapper.exists() or wrapper.read_text() != text:
         fresh = wrapper.with_name(".cargo")
         fresh.write_text(text)

@@ -30,7 +30,7 @@ from typing import Self
 
 from httpbed.addons.audit import judgement
 from httpbed.addons.audit.judgement import AuditedTreatment
-from httpbed.bed.machine import backend, pressure
+from httpbed.bed.machine import backend, machine_load
 from httpbed.campaign import parallelism, preparation
 from httpbed.campaign import run as campaign_run
 from httpbed.campaign.parallelism import ONE, Parallelism
@@ -266,7 +266,7 @@ def _row(name: str, found: Measured) -> str:
 
 def available_mb() -> float:
     """Return the memory that programs may still use."""
-    return pressure.available_bytes() / 1e6
+    return machine_load.available_bytes() / 1e6
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from admitted_attempts import CPUS
-from httpbed.bed.machine import pressure
+from httpbed.bed.machine import machine_load
 from httpbed.campaign import admission, demands, parallelism
 
 
@@ -15,7 +15,7 @@ from httpbed.campaign import admission, demands, parallelism
 def four_idle_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
     """Admit attempts to four idle CPUs, on which set-ups take no time."""
     monkeypatch.setattr(parallelism, "cpus", lambda: CPUS)
-    monkeypatch.setattr(pressure, "idle_s", lambda: CPUS * time.monotonic())
+    monkeypatch.setattr(machine_load, "idle_s", lambda: CPUS * time.monotonic())
     for constant in ("APART_S", "SETUP_S"):
         monkeypatch.setattr(admission, constant, 0.0)
     monkeypatch.setattr(demands, "OVERHEAD_S", 0.0)

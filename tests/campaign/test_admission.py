@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from admitted_attempts import ADAPTED, CPUS, LIGHT, OTHER, ended, most_at_once, record, sensitive
-from httpbed.bed.machine import pressure
+from httpbed.bed.machine import machine_load
 from httpbed.campaign import admission, demands
 from httpbed.campaign.admission import DECREASE, Admission
 from httpbed.campaign.parallelism import Parallelism
@@ -55,7 +55,9 @@ def test_of_attempts_that_need_more_than_there_is_one_runs() -> None:
 
 def test_without_memory_for_another_attempt_one_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each starts when the one before has ended."""
-    monkeypatch.setattr(pressure, "available_bytes", lambda: admission.LEAST_AVAILABLE_BYTES - 1)
+    monkeypatch.setattr(
+        machine_load, "available_bytes", lambda: admission.LEAST_AVAILABLE_BYTES - 1
+    )
 
     async def run() -> int:
         admitted = Admission(ADAPTED)
@@ -91,7 +93,7 @@ def test_strained_attempts_lower_the_budget_down_to_its_bound(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """However many are strained; those that went well leave it."""
-    monkeypatch.setattr(pressure, "idle_s", lambda: 0.0)
+    monkeypatch.setattr(machine_load, "idle_s", lambda: 0.0)
 
     async def run() -> list[float]:
         admitted, budgets = Admission(ADAPTED), list[float]()
@@ -109,7 +111,7 @@ def test_an_attempt_that_tolerates_little_starts_while_a_cpu_is_idle(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """What others need on average does not show that they are starting."""
-    monkeypatch.setattr(pressure, "idle_s", lambda: 0.0)
+    monkeypatch.setattr(machine_load, "idle_s", lambda: 0.0)
     monkeypatch.setattr(admission, "MOST_WAIT_S", 60.0)
 
     async def run() -> None:
@@ -127,7 +129,7 @@ def test_an_attempt_that_tolerates_little_starts_while_a_cpu_is_idle(
                 group.create_task(admitted.run(trial, partial(attempt, trial, began)))
             await asyncio.sleep(0.02)
             assert (light.is_set(), delicate.is_set()) == (True, False)
-            monkeypatch.setattr(pressure, "idle_s", lambda: CPUS * time.monotonic())
+            monkeypatch.setattr(machine_load, "idle_s", lambda: CPUS * time.monotonic())
             await asyncio.wait_for(delicate.wait(), 5)
             gate.set()
 
@@ -144,7 +146,7 @@ def test_beside_other_processes_an_attempt_waits_for_an_idle_cpu_even_if_it_is_a
         looks.append(time.monotonic())
         return CPUS * time.monotonic()
 
-    monkeypatch.setattr(pressure, "idle_s", idle_s)
+    monkeypatch.setattr(machine_load, "idle_s", idle_s)
 
     async def run(processes: int) -> int:
         admitted = Admission(Parallelism(32, adapts=True, processes=processes))
@@ -251,7 +253,7 @@ def test_idle_cpus_raise_a_budget_that_keeps_attempts_waiting(
 ) -> None:
     """Attempts that take minutes report their demand; five do not fill the budget."""
     monkeypatch.setattr(admission, "IDLE_LOOK_S", 0.0)
-    monkeypatch.setattr(pressure, "idle_s", lambda: idle * CPUS * time.monotonic())
+    monkeypatch.setattr(machine_load, "idle_s", lambda: idle * CPUS * time.monotonic())
 
     async def run() -> float:
         admitted = Admission(ADAPTED)

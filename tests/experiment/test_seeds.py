@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from httpbed.base import seeds
-from httpbed.bed.network import plan as network
+from httpbed.bed.network import network_plan
 from httpbed.experiment.scenario import Scenario
 from recorded import H2_LOSS, artifacts, trial
 
@@ -51,7 +51,7 @@ def test_the_parts_of_a_name_are_separated() -> None:
 def keys(document: dict[str, object], block: int) -> list[object]:
     """Return the keys that the emulator is given."""
     topology = Scenario.model_validate(document).topology
-    config = network.plan(topology, {}, 20261121, block).emulator_config
+    config = network_plan.plan(topology, {}, 20261121, block).emulator_config
     return [way["loss"]["key"] for way in config["links"][0]["directions"]]
 
 

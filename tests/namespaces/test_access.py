@@ -17,8 +17,7 @@ from families import until
 from host_sockets import opened
 from httpbed.bed.machine import backend as backends
 from httpbed.bed.machine.backend import Backend
-from httpbed.bed.network import idle_rtt
-from httpbed.bed.network import plan as network
+from httpbed.bed.network import network_plan
 from httpbed.bed.network.access import Access
 from httpbed.bed.network.emulator import order
 from httpbed.bed.sandbox.dialogue import run_tool
@@ -103,7 +102,7 @@ def run(
 
     @asynccontextmanager
     async def moving() -> AsyncIterator[Moving]:
-        planned = network.plan(
+        planned = network_plan.plan(
             topology(links, version),
             {"client": "reno"},
             1,
@@ -143,7 +142,7 @@ def test_what_an_address_sends_leaves_by_its_link(
 
     async def bound(bed: Moving) -> None:
         for one in (bed.wifi, bed.cellular):
-            least, _ = idle_rtt.round_trip_s(bed.net.planned, "client", "server", one.link)
+            least, _ = network_plan.idle_round_trip_s(bed.net.planned, "client", "server", one.link)
             found = await bed.echoes("-I", one.end.address)
             assert found
             assert least - 0.0002 <= min(found) <= least + LATE_S

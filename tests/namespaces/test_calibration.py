@@ -21,7 +21,7 @@ from httpbed.addons.calibration.cell import DOWN, UP, Cell
 from httpbed.addons.calibration.cell_runner import Bench
 from httpbed.addons.calibration.session import Verdict
 from httpbed.base.errors import BedError
-from httpbed.bed.network.plan import NetworkPlan
+from httpbed.bed.network.network_plan import NetworkPlan
 from httpbed.bed.toolbox import toolbox
 from networks import remade
 

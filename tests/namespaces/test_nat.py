@@ -9,7 +9,7 @@ from typing import Any, Literal
 import pytest
 
 from httpbed.base.errors import BedError
-from httpbed.bed.network import plan as network
+from httpbed.bed.network import network_plan
 from httpbed.trial.checks import link as link_checks
 from networks import made, topology
 
@@ -28,7 +28,7 @@ def test_a_rebinding_ends_a_connection_and_the_next_one_has_a_new_port(
 ) -> None:
     """The client's link shows the client's own ports; the next link shows the translated ones."""
     line = topology([{**NEAR, "loss": "2 %"}, FAR], version)
-    planned = network.plan(line, {}, 1, 1, forwarding={"router"}, nat=(0,))
+    planned = network_plan.plan(line, {}, 1, 1, forwarding={"router"}, nat=(0,))
 
     async def run() -> dict[str, Any]:
         async with made(planned, tmp_path) as net:

@@ -14,7 +14,7 @@ from httpbed.addons.calibration.cell import DOWN, Cell, Flow, Train
 from httpbed.addons.calibration.cell_runner import Bench
 from httpbed.addons.calibration.evidence import Passage
 from httpbed.bed.machine.backend import Backend
-from httpbed.bed.network.plan import NetworkPlan
+from httpbed.bed.network.network_plan import NetworkPlan
 from httpbed.bed.toolbox import toolbox
 from networks import remade
 

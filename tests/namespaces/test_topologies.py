@@ -10,8 +10,7 @@ import pytest
 
 from httpbed.bed.machine import backend as backends
 from httpbed.bed.machine.backend import Backend
-from httpbed.bed.network import idle_rtt, kernel
-from httpbed.bed.network import plan as network
+from httpbed.bed.network import kernel, network_plan
 from httpbed.bed.network.kernel import READINGS
 from httpbed.trial.checks import kernel as kernel_checks
 from httpbed.trial.checks import link as link_checks
@@ -41,13 +40,13 @@ def backend(request: pytest.FixtureRequest) -> Backend:
 def test_delays_on_a_route_add_up(tmp_path: Path, version: Version, backend: Backend) -> None:
     """Through a router, over both versions of IP, and no other frame crosses the links."""
     line = topology([NEAR, FAR], version)
-    planned = network.plan(line, {}, 1, 1, forwarding={"router"}, backend=backend)
+    planned = network_plan.plan(line, {}, 1, 1, forwarding={"router"}, backend=backend)
 
     async def run() -> dict[str, Any]:
         async with made(planned, tmp_path) as net:
             await net.emulator.start_counting()
             for one, other in (("client", "server"), ("router", "client"), ("server", "client")):
-                least, most = idle_rtt.round_trip_s(planned, one, other)
+                least, most = network_plan.idle_round_trip_s(planned, one, other)
                 found = await net.ping(one, other)
                 assert found  # a busy machine may answer too late
                 assert least - 0.0002 <= min(found) <= most + LATE_S
@@ -62,7 +61,7 @@ def test_delays_on_a_route_add_up(tmp_path: Path, version: Version, backend: Bac
 def test_a_host_with_a_role_forwards_nothing(tmp_path: Path) -> None:
     """Its neighbours reach it, and get an error at once when they address each other."""
     line = topology([NEAR, FAR])
-    planned = network.plan(line, {}, 1, 1)
+    planned = network_plan.plan(line, {}, 1, 1)
 
     async def run() -> None:
         async with made(planned, tmp_path) as net:
@@ -90,7 +89,7 @@ def dumbbell() -> list[dict[str, Any]]:
 def test_two_flows_share_a_bottleneck(tmp_path: Path, version: Version) -> None:
     """Together they do not exceed the link's rate, and each link accounts for every packet."""
     bell = topology(dumbbell(), version)
-    planned = network.plan(bell, {}, 1, 1, forwarding={"left", "right"})
+    planned = network_plan.plan(bell, {}, 1, 1, forwarding={"left", "right"})
     seconds = 1.0
 
     async def run() -> tuple[tuple[int, int], dict[str, Any]]:
@@ -134,7 +133,7 @@ def test_loss_on_a_link_is_that_links(tmp_path: Path, lossy: int) -> None:
     """The draws are computed again for both links, and match the losses of the lossy one."""
     links = [NEAR, FAR]
     links[lossy] = {**links[lossy], "loss": "5 %", "duplication": "2 %", "corruption": "1 %"}
-    planned = network.plan(topology(links), {}, 1, 1, forwarding={"router"})
+    planned = network_plan.plan(topology(links), {}, 1, 1, forwarding={"router"})
 
     async def run() -> dict[str, Any]:
         async with made(planned, tmp_path) as net:
@@ -156,7 +155,7 @@ def test_loss_on_a_link_is_that_links(tmp_path: Path, lossy: int) -> None:
 def test_every_route_has_its_senders_congestion_control(tmp_path: Path, version: Version) -> None:
     """A route over a router has it too, and a socket of the sender uses it."""
     line = topology([NEAR, FAR], version)
-    planned = network.plan(line, {"server": "reno"}, 1, 1, forwarding={"router"})
+    planned = network_plan.plan(line, {"server": "reno"}, 1, 1, forwarding={"router"})
 
     async def run() -> str:
         async with made(planned, tmp_path) as net:
@@ -176,7 +175,7 @@ def test_the_kernel_carries_packets_over_several_links(tmp_path: Path, version: 
     """The kernel counts the packets on each link, and the narrowest link bounds the rate."""
     links = [{**NEAR, "delay": "0 ms"}, {**FAR, "delay": "0 ms", "rate": f"{BOTTLENECK} bit/s"}]
     line = topology(links, version)
-    planned = network.plan(line, {}, 1, 1, forwarding={"router"}, backend="tbf")
+    planned = network_plan.plan(line, {}, 1, 1, forwarding={"router"}, backend="tbf")
 
     async def run() -> tuple[dict[str, Any], dict[str, list[dict[str, Any]]]]:
         async with made(planned, tmp_path) as net:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.bed.network import plan as network
+from httpbed.bed.network import network_plan
 from httpbed.experiment.scenario import Scenario
 from httpbed.programs import catalog
 from httpbed.programs.parsers import known
@@ -93,7 +93,7 @@ def scenario(proxies: list[dict[str, str]], links: list[tuple[str, str]], versio
 
 def files(described: Scenario, name: str) -> str:
     """Return the files that an experiment's plan writes for a part."""
-    net = network.plan(described.topology, {}, 1, 1)
+    net = network_plan.plan(described.topology, {}, 1, 1)
     part = parts.parts(described, CATALOG, net, 60.0)[name]
     role = next(role for one, role, _ in described.parts() if one == name)
     written = CATALOG[role.implementation].plan(part).files

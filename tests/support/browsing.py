@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.addons.pages.page_run import end_connections
-from httpbed.bed.network import plan as network
-from httpbed.bed.network import running
+from httpbed.bed.network import network_plan, network_processes
 from httpbed.bed.network.commands import NO_NEIGHBOUR_DISCOVERY
-from httpbed.bed.network.plan import NetworkPlan
-from httpbed.bed.network.processes import TOOLS
+from httpbed.bed.network.network_plan import NetworkPlan
+from httpbed.bed.network.network_processes import TOOLS
 from httpbed.bed.sandbox.binaries import LINK, executable
 from httpbed.bed.sandbox.spec import PartSpec, ProcessSpec, SandboxSpec
 from httpbed.bed.sandbox.supervisor import Supervisor, sandbox
@@ -63,7 +62,7 @@ class Setting:
         queue = {"limit": "1000 packets"}
         ends = ["client", "server"]
         link = {"between": ends, "rate": self.rate, "delay": self.delay, "queue": queue}
-        return network.plan(topology([link]), {}, 7, 0)
+        return network_plan.plan(topology([link]), {}, 7, 0)
 
     def page(self, path: str, *, net_log: bool = False) -> PageToLoad:
         """Describe what is loaded."""
@@ -163,7 +162,7 @@ async def place(folder: Path, setting: Setting) -> AsyncIterator[Place]:
     planned = setting.network()
     spec = setting.sandbox(folder, planned)
     async with sandbox(spec) as supervisor:
-        await running.build(supervisor, planned.processes)
+        await network_processes.build(supervisor, planned.processes)
         made = Place(setting, supervisor, planned, folder / "trial")
         serving = catalog()[setting.server].plan(made.server())
         await supervisor.start(replace(serving, part="server"))

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from httpbed.bed.network.processes import TOOLS
+from httpbed.bed.network.network_processes import TOOLS
 from httpbed.bed.sandbox.spec import ProcessSpec
 from httpbed.bed.sandbox.supervisor import RefusalError, Supervisor
 from httpbed.trial.attempt_plan import PlannedClient

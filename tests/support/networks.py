@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from httpbed.bed.network import running
+from httpbed.bed.network import network_processes
 from httpbed.bed.network.commands import NO_NEIGHBOUR_DISCOVERY
-from httpbed.bed.network.plan import NetworkPlan
-from httpbed.bed.network.processes import TOOLS
-from httpbed.bed.network.running import Emulator
+from httpbed.bed.network.network_plan import NetworkPlan
+from httpbed.bed.network.network_processes import TOOLS, Emulator
 from httpbed.bed.sandbox.binaries import LINK, PROBE, executable
 from httpbed.bed.sandbox.dialogue import Dialogue, run_tool
 from httpbed.bed.sandbox.spec import TRIAL_FOLDER, Ports, ProcessSpec, SandboxSpec
@@ -130,7 +129,7 @@ async def made(planned: NetworkPlan, folder: Path) -> AsyncIterator[Running]:
         tmpfs_bytes=MEMORY_BYTES,
     )
     async with sandbox(spec) as supervisor:
-        emulator = await running.build(supervisor, planned.processes)
+        emulator = await network_processes.build(supervisor, planned.processes)
         yield Running(planned, supervisor, emulator, trial)
     await asyncio.to_thread(scratch.rmdir)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from httpbed.bed.network import plan as network
+from httpbed.bed.network import network_plan
 from httpbed.experiment.scenario import Scenario
 from httpbed.programs.protocol import Upstream
 from httpbed.trial import hops, parts
@@ -41,7 +41,7 @@ BELL: dict[str, Any] = {
     ],
 }
 SCENARIO = Scenario.model_validate(BELL)
-NET = network.plan(SCENARIO.topology, SCENARIO.senders(), 1, 1, forwarding=SCENARIO.routers)
+NET = network_plan.plan(SCENARIO.topology, SCENARIO.senders(), 1, 1, forwarding=SCENARIO.routers)
 PARTS = parts.parts(SCENARIO, CATALOG, NET, 60.0)
 
 

@@ -38,7 +38,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
-from httpbed.bed.machine import pressure
+from httpbed.bed.machine import machine_load
 from httpbed.campaign import parallelism
 from httpbed.campaign.demands import LEAST_DEMAND, Demands, Keys
 from httpbed.campaign.parallelism import Parallelism
@@ -219,7 +219,7 @@ class Admission:
             return None
         if not self._adapts:
             return first
-        has_room = pressure.available_bytes() >= LEAST_AVAILABLE_BYTES
+        has_room = machine_load.available_bytes() >= LEAST_AVAILABLE_BYTES
         return self._first_that_fits(first.block) if has_room else None
 
     def _first_that_fits(self, block: int) -> _Waiting | None:
@@ -249,9 +249,9 @@ class Admission:
         if not refused:
             self._idle_since = None
         elif self._idle_since is None:
-            self._idle_since = (now_s, pressure.idle_s())
+            self._idle_since = (now_s, machine_load.idle_s())
         elif now_s - self._idle_since[0] >= IDLE_LOOK_S:
-            (since_s, before_s), after_s = self._idle_since, pressure.idle_s()
+            (since_s, before_s), after_s = self._idle_since, machine_load.idle_s()
             self._idle_since = (now_s, after_s)
             if after_s - before_s >= IDLE_SHARE * parallelism.cpus() * (now_s - since_s):
                 self._change_to(self._budget + INCREASE_SHARE * self._cpus)
@@ -273,9 +273,9 @@ class Admission:
         """Wait until so many CPUs are idle, at most :data:`MOST_WAIT_S`."""
         until_s = time.monotonic() + MOST_WAIT_S
         while (self._running or self._shares_cpus) and time.monotonic() < until_s:
-            before_s, at_s = pressure.idle_s(), time.monotonic()
+            before_s, at_s = machine_load.idle_s(), time.monotonic()
             await asyncio.sleep(LOOK_S)
-            if pressure.idle_s() - before_s >= cpus * (time.monotonic() - at_s):
+            if machine_load.idle_s() - before_s >= cpus * (time.monotonic() - at_s):
                 break
 
     def _update_demand(self, number: int, cpus: float) -> None:

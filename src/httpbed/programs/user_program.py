@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from httpbed.base.errors import ConfigError, Mistake
-from httpbed.bed.toolbox import elf, shared_libraries
+from httpbed.bed.toolbox import elf
 from httpbed.bed.toolbox.elf import DamagedError
 from httpbed.programs.recipe import Recipe
 
@@ -85,7 +85,7 @@ def _fault(place: str, program: Path, other: str) -> Mistake | None:
     if file.processor != elf.this_processor():
         machine = os.uname().machine
         return Mistake(place, f"{program} is for another processor than {machine}", other)
-    if refused := shared_libraries.refusal(file):
+    if refused := elf.loader_refusal(file):
         remedy = (
             "link it for the dynamic loader of this machine and without auditors, or statically"
         )

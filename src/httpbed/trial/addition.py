@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from httpbed.base.addon import Seam
-from httpbed.bed.network.plan import NetworkPlan
+from httpbed.bed.network.network_plan import NetworkPlan
 from httpbed.bed.sandbox.spec import ProcessSpec
 from httpbed.bed.toolbox.toolbox import Contents
 from httpbed.experiment.handover import HandoverEvent

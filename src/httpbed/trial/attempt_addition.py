@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from httpbed.bed.network.running import Emulator
+from httpbed.bed.network.network_processes import Emulator
 from httpbed.bed.sandbox.spec import ProcessSpec
 from httpbed.bed.sandbox.supervisor import Supervisor
 from httpbed.trial.hops import NetworkHop

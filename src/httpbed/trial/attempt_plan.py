@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from httpbed.bed.network.processes import NetworkProcesses
+from httpbed.bed.network.network_processes import NetworkProcesses
 from httpbed.bed.sandbox.spec import ProcessSpec
 from httpbed.programs.protocol import Part
 from httpbed.trial.attempt_addition import AttemptAddition

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # the runner imports this, and no schema
-    from httpbed.bed.network.plan import NetworkPlan
+    from httpbed.bed.network.network_plan import NetworkPlan
     from httpbed.experiment.roles import Hop, HttpVersion, Roles, Transport
     from httpbed.experiment.scenario import Scenario
     from httpbed.experiment.workload import Workload

@@ -16,8 +16,7 @@ from typing import Any
 
 from httpbed.base import disk, folders
 from httpbed.base.errors import ConfigError, Mistake
-from httpbed.bed.network.files import FileError
-from httpbed.bed.network.link_file import LinkFile
+from httpbed.bed.network.link_file import FileError, LinkFile
 from httpbed.experiment import parser
 from httpbed.experiment.document import replaced, scenario_document
 from httpbed.experiment.impairments.files import is_file_name

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from httpbed.bed.network.plan import NetworkPlan
+from httpbed.bed.network.network_plan import NetworkPlan
 from httpbed.bed.sandbox.spec import ProcessSpec
 from httpbed.experiment.roles import ClientRole, Hop, Role
 from httpbed.experiment.scenario import ClientGroup, Scenario

@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.bed.machine.backend import Backend
-from httpbed.bed.network import idle_rtt
-from httpbed.bed.network import plan as network
+from httpbed.bed.network import network_plan
 from httpbed.bed.network.emulator import LINK_FILES, SPIN_US, PacketRecords
 from httpbed.bed.network.kernel import KINDS
 from httpbed.bed.network.link_file import LinkFile
-from httpbed.bed.network.plan import NetworkPlan
-from httpbed.bed.network.processes import TOOLS
+from httpbed.bed.network.network_plan import NetworkPlan
+from httpbed.bed.network.network_processes import TOOLS
 from httpbed.bed.sandbox.spec import TRIAL_FOLDER, ProcessSpec
 from httpbed.experiment import vantage_points
 from httpbed.experiment.scenario import Scenario
@@ -144,7 +143,7 @@ def _network(
     topology = scenario.topology
     for one in additions():
         topology = one.topology(scenario, topology)
-    return network.plan(
+    return network_plan.plan(
         topology,
         scenario.senders(),
         trial.seed,
@@ -232,8 +231,8 @@ class _Processes:
 
 def _ping(hop: NetworkHop, path: HopPath, net: NetworkPlan) -> Ping:
     route = (net, hop.client_host, hop.server_host, path.over)
-    least, most = idle_rtt.round_trip_s(*route)
-    timeout_s = 1 + 2 * idle_rtt.delays_s(*route) + 2 * (most - least) + most
+    least, most = network_plan.idle_round_trip_s(*route)
+    timeout_s = 1 + 2 * network_plan.delays_s(*route) + 2 * (most - least) + most
     options = ("ping", "-n", "-c", PINGS, "-i", PING_INTERVAL_S, "-W", f"{timeout_s:.3f}")
     source = ("-I", path.client_address) if len(hop.paths) > 1 else ()
     file = ping_file(hop, path)

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from httpbed.base.errors import HostError
-from httpbed.bed.network.processes import TOOLS
+from httpbed.bed.network.network_processes import TOOLS
 from httpbed.bed.sandbox import binaries
 from httpbed.bed.sandbox.spec import PartSpec
-from httpbed.bed.toolbox import identity, quiche, shared_libraries, toolbox
+from httpbed.bed.toolbox import elf, identity, quiche, toolbox
 from httpbed.bed.toolbox.identity import ProgramIdentity
 from httpbed.bed.toolbox.toolbox import Contents, Root
 from httpbed.programs import install, user_program
@@ -90,7 +90,7 @@ class Programs:
         path = shutil.which(program)
         if path is None:
             raise HostError(f"this machine has no {program}", f"correct the recipe of {name}")
-        return identity.of_this_machine(Path(path), shared_libraries.libraries(Path(path)))
+        return identity.of_this_machine(Path(path), elf.libraries(Path(path)))
 
     def require_unchanged(self) -> None:
         """Check that programs and libraries of this machine are those that were identified.
@@ -200,7 +200,7 @@ def _place(recipe: Recipe, program: Path) -> Place:
     """Find the files of this machine that a program sees; stamp those that it executes."""
     needed = [user_program.named(name) for name in recipe.install.needs]
     programs = [program, *filter(user_program.is_started, needed)]
-    libraries = {one: shared_libraries.libraries(one) for one in programs}
+    libraries = {one: elf.libraries(one) for one in programs}
     shown = {str(recipe.install.program(recipe.name)): program.resolve()}
     shown |= {str(path): path.resolve() for path in needed}
     for several in libraries.values():

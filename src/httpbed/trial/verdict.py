@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from httpbed.bed.network.running import polled_s
+from httpbed.bed.network.network_processes import polled_s
 from httpbed.experiment.check import CARRIED_OUT, CHECK_BY_ID, ENDED_WELL
 from httpbed.experiment.handover import HandoverEvent
 from httpbed.experiment.metric import Observation

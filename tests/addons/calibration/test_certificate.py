@@ -20,7 +20,7 @@ from httpbed.addons.calibration.envelope import Demand
 from httpbed.addons.calibration.session import Verdict
 from httpbed.base.errors import ConfigError
 from httpbed.bed.machine.backend import Backend
-from httpbed.bed.network.plan import plan
+from httpbed.bed.network.network_plan import plan
 from recorded import DEMO
 from stored_campaigns import loaded
 

@@ -17,8 +17,8 @@ from httpbed.addons.link.run import LinkRequest
 from httpbed.addons.virtual import boot, job
 from httpbed.addons.virtual.command import INIT, Guest
 from httpbed.addons.virtual.guest_kernel import GuestKernel
+from httpbed.addons.virtual.places import HANDED, LEFT
 from httpbed.base.errors import BedError
-from httpbed.bed.machine.places import HANDED, LEFT
 
 LIBRARY = b"a library"
 RESULT: dict[str, Any] = {

@@ -12,7 +12,7 @@ import pytest
 from httpbed.addons.virtual import inside, job, outside
 from httpbed.addons.virtual.work import ARTIFACTS, ATTEMPT, PHASES
 from httpbed.base.errors import BedError
-from httpbed.bed.network.processes import TOOLS
+from httpbed.bed.network.network_processes import TOOLS
 from httpbed.bed.toolbox.toolbox import Root
 from httpbed.programs import catalog
 from httpbed.trial import isolation

@@ -10,11 +10,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from httpbed.bed.network import idle_rtt, routes
-from httpbed.bed.network import plan as network
-from httpbed.bed.network.access_routes import AccessRoutes
-from httpbed.bed.network.plan import NetworkPlan
-from httpbed.bed.network.routes import Entry
+from httpbed.bed.network import network_plan, routes
+from httpbed.bed.network.network_plan import NetworkPlan
+from httpbed.bed.network.routes import AccessRoutes, Entry
 from httpbed.experiment.topology import Topology
 
 NAMES = ["client", *(f"h{number}" for number in range(4))]
@@ -38,7 +36,7 @@ def planned(
     said = {"hosts": hosts, "links": links, "ip_version": version}
     topology = Topology.model_validate(said)
     forwards = frozenset(forwarding)
-    return network.plan(topology, {}, 1, 1, forwarding=forwards, access=access, **more)
+    return network_plan.plan(topology, {}, 1, 1, forwarding=forwards, access=access, **more)
 
 
 @st.composite
@@ -149,9 +147,13 @@ def test_a_host_is_known_by_one_address_over_all_links() -> None:
 def test_an_idle_echo_takes_the_links_time() -> None:
     """Of the link over which it is asked for; without a word, of the first."""
     plan = planned(TWO_ROUTERS, (1, 0), {"near", "far"})
-    assert idle_rtt.delays_s(plan, "client", "server") == pytest.approx(0.040)
-    assert idle_rtt.round_trip_s(plan, "client", "server", 0) == pytest.approx((0.010, 0.010))
-    assert idle_rtt.round_trip_s(plan, "client", "server", 1) == pytest.approx((0.040, 0.040))
+    assert network_plan.delays_s(plan, "client", "server") == pytest.approx(0.040)
+    assert network_plan.idle_round_trip_s(plan, "client", "server", 0) == pytest.approx(
+        (0.010, 0.010)
+    )
+    assert network_plan.idle_round_trip_s(plan, "client", "server", 1) == pytest.approx(
+        (0.040, 0.040)
+    )
 
 
 def test_a_client_that_stays_where_it_is_has_none() -> None:

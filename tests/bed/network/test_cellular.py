@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from httpbed.bed.network import cellular, files
+from httpbed.bed.network import fates, link_file
 from httpbed.experiment.impairments.rate import CellularModel
 
 
@@ -18,7 +18,7 @@ def model(mean: str = "10 Mbit/s", **said: str) -> CellularModel:
 
 def rates(model: CellularModel, keys: int = 40) -> list[float]:
     """Return the mean rates in Mbit/s of several traces."""
-    counts = [len(cellular.trace(model, key)) for key in range(keys)]
+    counts = [len(fates.cellular_trace(model, key)) for key in range(keys)]
     return [count * 1504 * 8 / model.duration / 1e6 for count in counts]
 
 
@@ -33,7 +33,7 @@ def test_the_mean_is_the_one_asked_for() -> None:
 def test_outages_take_their_share_of_the_time() -> None:
     """Their mean length is as asked; gaps between Poisson deliveries are far shorter."""
     said = model(variation="0 %", outages="20 %", outage="500 ms")
-    gaps = [np.diff(cellular.trace(said, key)) / 1e3 for key in range(40)]
+    gaps = [np.diff(fates.cellular_trace(said, key)) / 1e3 for key in range(40)]
     outages = np.concatenate([gap[gap > 0.04] for gap in gaps])
     assert outages.sum() / (40 * said.duration) == pytest.approx(0.2, rel=0.15)
     assert outages.mean() == pytest.approx(0.52, rel=0.15)
@@ -41,7 +41,7 @@ def test_outages_take_their_share_of_the_time() -> None:
 
 def test_a_constant_rate_is_a_poisson_process() -> None:
     """Without variation the number of deliveries in a second varies as Poisson says."""
-    times = cellular.trace(model(variation="0 %", duration="10 min", mean="2 Mbit/s"), 1)
+    times = fates.cellular_trace(model(variation="0 %", duration="10 min", mean="2 Mbit/s"), 1)
     counts = np.bincount(times // 1000)[:600]
     assert counts.var() / counts.mean() == pytest.approx(1, abs=0.2)
 
@@ -49,7 +49,7 @@ def test_a_constant_rate_is_a_poisson_process() -> None:
 def test_the_rate_forgets_in_the_time_asked_for() -> None:
     """After its memory the rate's logarithm is correlated with itself by 1/e."""
     said = model("100 Mbit/s", memory="2 s", duration="60 s", variation="60 %")
-    series = [np.log(cellular._rates(said, key, 3000)) for key in range(60)]
+    series = [np.log(fates._rates(said, key, 3000)) for key in range(60)]
     lagged = [np.corrcoef(one[:-100], one[100:])[0, 1] for one in series]
     assert np.mean(lagged) == pytest.approx(np.exp(-1), abs=0.1)
     assert np.mean([one.std() for one in series]) == pytest.approx(0.6, rel=0.15)
@@ -58,9 +58,9 @@ def test_the_rate_forgets_in_the_time_asked_for() -> None:
 def test_a_seed_gives_one_trace() -> None:
     """Another seed gives another trace; this derivation must never change."""
     said = model("1 Mbit/s", duration="1 s")
-    times = cellular.trace(said, 20261121)
-    assert times.tolist() == cellular.trace(said, 20261121).tolist()
-    assert times.tolist() != cellular.trace(said, 20261122).tolist()
+    times = fates.cellular_trace(said, 20261121)
+    assert times.tolist() == fates.cellular_trace(said, 20261121).tolist()
+    assert times.tolist() != fates.cellular_trace(said, 20261122).tolist()
     assert times[:8].tolist() == GOLDEN
 
 
@@ -77,8 +77,8 @@ GOLDEN = [5, 6, 6, 13, 17, 21, 39, 45]
 def test_every_trace_can_be_read(key: int, mean: str, variation: str, outages: str) -> None:
     """It ascends, has the length asked for, and the emulator's own limits are kept."""
     said = model(mean, variation=variation, outages=outages, duration="20 s")
-    times = cellular.trace(said, key)
+    times = fates.cellular_trace(said, key)
     assert times[-1] == 20_000
     assert (np.diff(times) >= 0).all()
-    facts = files.read_trace(cellular.text(times).encode())
+    facts = link_file.read_trace(fates.trace_text(times).encode())
     assert facts.mean_bit_s > 0

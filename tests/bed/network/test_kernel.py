@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from httpbed.bed.network import kernel
-from httpbed.bed.network import plan as network
+from httpbed.bed.network import kernel, network_plan
 from httpbed.bed.network.kernel import Kind
 from httpbed.experiment.topology import Link, Topology
 
@@ -20,12 +19,12 @@ def link(said: dict[str, Any]) -> Link:
     return Link.model_validate({"between": ["client", "server"], **said})
 
 
-def planned(kind: Kind, said: dict[str, Any], *, seeded: bool = False) -> network.NetworkPlan:
+def planned(kind: Kind, said: dict[str, Any], *, seeded: bool = False) -> network_plan.NetworkPlan:
     """Plan a link that the kernel carries."""
     both = {"between": ["client", "server"], **said}
     topology = Topology.model_validate({"hosts": ["client", "server"], "links": [both]})
     assert not list(kernel.unable(kind, topology.links[0]))
-    return network.plan(topology, {}, 1, 1, backend=kind, netem_seeded=seeded)
+    return network_plan.plan(topology, {}, 1, 1, backend=kind, netem_seeded=seeded)
 
 
 def lines(kind: Kind, said: dict[str, Any], *, seeded: bool = False) -> list[str]:

@@ -6,11 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from httpbed.bed.network import addresses, routes
-from httpbed.bed.network import plan as network
-from httpbed.bed.network.addresses import End
-from httpbed.bed.network.plan import NetworkPlan
-from httpbed.bed.network.routes import Entry
+from httpbed.bed.network import network_plan, routes
+from httpbed.bed.network.network_plan import NetworkPlan
+from httpbed.bed.network.routes import End, Entry
 from httpbed.experiment.topology import Topology
 
 NAMES = [f"h{number}" for number in range(6)]
@@ -25,7 +23,7 @@ def networks(draw: st.DrawFn) -> NetworkPlan:
     forwarding = draw(st.frozensets(st.sampled_from(NAMES)))
     version = draw(st.sampled_from(["4", "6"]))
     said = {"hosts": NAMES, "links": links, "ip_version": version}
-    return network.plan(Topology.model_validate(said), {}, 1, 1, forwarding=forwarding)
+    return network_plan.plan(Topology.model_validate(said), {}, 1, 1, forwarding=forwarding)
 
 
 def tables(planned: NetworkPlan) -> dict[str, list[Entry]]:
@@ -100,7 +98,7 @@ def test_a_network_behind_hosts_that_take_part_is_unknown() -> None:
     """Its own two reach it; from elsewhere nothing could pass."""
     links = [{"between": pair} for pair in (["a", "b"], ["b", "c"], ["c", "d"])]
     said = {"hosts": list("abcd"), "links": links}
-    planned = network.plan(Topology.model_validate(said), {}, 1, 1, forwarding={"b"})
+    planned = network_plan.plan(Topology.model_validate(said), {}, 1, 1, forwarding={"b"})
     known = {host: [entry.network for entry in table] for host, table in tables(planned).items()}
     first, second, third = (pair[0].network for pair in planned.ends)
     assert known == {
@@ -114,9 +112,9 @@ def test_a_network_behind_hosts_that_take_part_is_unknown() -> None:
 def test_a_network_has_as_many_links_as_addresses() -> None:
     """The number of a link is one byte; links that are nested in others have the later ones."""
     topology = Topology.model_validate({"hosts": ["a", "b"], "links": [{"between": ["a", "b"]}]})
-    one, other = addresses.ends(topology, 0, addresses.MAX_LINKS - 1)
+    one, other = routes.link_ends(topology, 0, routes.MAX_LINKS - 1)
     assert (one.address, other.network) == ("10.77.255.1", "10.77.255.0/24")
     six = topology.model_copy(update={"ip_version": "6"})
-    assert addresses.ends(six, 0, 255)[1].address_in_network == "fd77:0:0:ff::2/64"
+    assert routes.link_ends(six, 0, 255)[1].address_in_network == "fd77:0:0:ff::2/64"
     with pytest.raises(ValueError, match="256"):
-        addresses.ends(topology, 0, addresses.MAX_LINKS)
+        routes.link_ends(topology, 0, routes.MAX_LINKS)

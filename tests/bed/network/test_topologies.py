@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from httpbed.bed.machine.backend import Backend
-from httpbed.bed.network import idle_rtt
-from httpbed.bed.network import plan as network
-from httpbed.bed.network.plan import NetworkPlan
+from httpbed.bed.network import network_plan
+from httpbed.bed.network.network_plan import NetworkPlan
 from httpbed.experiment.topology import Topology
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -52,7 +51,7 @@ def planned(
     said = {"hosts": hosts, "links": list(links), "ip_version": ip_version}
     topology = Topology.model_validate(said)
     forwarding = frozenset(routers)
-    return network.plan(
+    return network_plan.plan(
         topology, senders or {}, 1, 1, forwarding=forwarding, backend=backend, access=access
     )
 
@@ -142,10 +141,10 @@ def test_an_idle_echo_takes_every_links_time() -> None:
     for version, ip_bytes in (("4", 84), ("6", 104)):
         plan = planned(CHAIN, "router", ip_version=version)
         expected = 2 * (0.010 + 0.020) + 2 * ip_bytes * 8 / 1e6
-        assert idle_rtt.round_trip_s(plan, "client", "server") == pytest.approx(
+        assert network_plan.idle_round_trip_s(plan, "client", "server") == pytest.approx(
             (expected, expected)
         )
-        assert idle_rtt.delays_s(plan, "client", "router") == pytest.approx(0.020)
+        assert network_plan.delays_s(plan, "client", "router") == pytest.approx(0.020)
 
 
 PAGE = Path(__file__).parents[3] / "docs/concepts/topologies.md"
@@ -161,6 +160,6 @@ def test_the_networks_of_the_manual_can_be_planned() -> None:
         names = [link.name for link in topology.links]
         access = [names.index(name) for name in document.get("handover", {}).get("links", ())]
         routers = {"left", "right", "router"}
-        plan = network.plan(topology, {}, 1, 1, forwarding=routers, access=access)
+        plan = network_plan.plan(topology, {}, 1, 1, forwarding=routers, access=access)
         assert plan.address("server", towards=topology.links[-1].between[0])
         assert [one.name for one in plan.access] == [names[index] for index in access]

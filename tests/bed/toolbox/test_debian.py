@@ -33,7 +33,7 @@ MADE = datetime(2026, 11, 20, 8, 15, tzinfo=UTC)
 @pytest.fixture(autouse=True)
 def _fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPBED_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(debian, "command", lambda _: ["bash", "-c", FAKE, "fake"])
+    monkeypatch.setattr(debian, "mmdebstrap", lambda _: ["bash", "-c", FAKE, "fake"])
     _set_apt(tmp_path, monkeypatch, "")
 
 
@@ -74,7 +74,7 @@ def test_apts_own_setting_is_the_users_word(
     """A machine that installs from a snapshot archive needs no second word."""
     monkeypatch.setenv("EXPIRED", "1")
     _set_apt(tmp_path, monkeypatch, settings)
-    assert debian.is_accepted_here() == accepted
+    assert debian.accepts_expired_here() == accepted
     if accepted:
         root = toolbox.ensure(Contents("sid", frozenset({"curl"})), say=lambda _: None)
         assert root.index_expired
@@ -106,4 +106,4 @@ def test_a_missing_date_is_none(tmp_path: Path, text: str | None) -> None:
     """An archive may state no date, or what is no date."""
     if text is not None:
         (tmp_path / "index").write_text(text)
-    assert debian.dated(tmp_path / "index") == Index()
+    assert debian.index_dates(tmp_path / "index") == Index()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import shutil
 import sys
 import zipfile
 from pathlib import Path
@@ -47,22 +46,12 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Provide a folder that serves as index, and a temporary cache."""
     folder = tmp_path / "wheels"
     folder.mkdir()
-    for installer in ("PIP", "UV"):
-        monkeypatch.setenv(f"{installer}_NO_INDEX", "1")
-        monkeypatch.setenv(f"{installer}_FIND_LINKS", str(folder))
-        monkeypatch.setenv(f"{installer}_CACHE_DIR", str(tmp_path / "installer"))
+    monkeypatch.setenv("UV_NO_INDEX", "1")
+    monkeypatch.setenv("UV_FIND_LINKS", str(folder))
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "installer"))
     monkeypatch.setenv("HTTPBED_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(debian, "command", lambda _: ["bash", "-c", FAKE, "fake"])
+    monkeypatch.setattr(debian, "mmdebstrap", lambda _: ["bash", "-c", FAKE, "fake"])
     return folder
-
-
-@pytest.fixture(params=["uv", "pip"], autouse=True)
-def installer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Install with uv, and with pip if there is no uv."""
-    if request.param == "pip":
-        monkeypatch.setattr(pypi, "_uv", lambda: None)
-    elif shutil.which("uv") is None and not Path(sys.executable).with_name("uv").exists():
-        pytest.skip("there is no uv")
 
 
 def build(*lines: str) -> toolbox.Root:
@@ -102,8 +91,7 @@ def test_dependencies_must_have_a_digest_too(index: Path) -> None:
     assert "[install.pypi" in raised.value.remedy
 
 
-def test_installers_require_digests(tmp_path: Path) -> None:
-    """This holds for uv and for pip."""
+def test_the_installer_requires_digests(tmp_path: Path) -> None:
     command, _ = pypi.command(tmp_path / "listed", tmp_path)
     assert "--require-hashes" in command
 

@@ -11,7 +11,7 @@ import pytest
 
 import linking
 from httpbed.base.errors import HostError
-from httpbed.bed.toolbox import elf, shared_libraries
+from httpbed.bed.toolbox import elf
 from linking import library, linked
 
 
@@ -26,7 +26,7 @@ def listed_by_the_loader(program: Path) -> set[Path]:
 
 def found(program: Path) -> set[Path]:
     """Return the libraries that httpbed finds, without the loader."""
-    by_name = shared_libraries.libraries(program)
+    by_name = elf.libraries(program)
     return {path.resolve() for name, path in by_name.items() if not name.startswith("/")}
 
 
@@ -39,7 +39,7 @@ def needing(folder: Path, *names: str) -> list[str]:
 def test_listing_libraries_runs_nothing(tmp_path: Path, way: str) -> None:
     """No loader, auditor or constructor that a program's file names is started."""
     program = linking.hostile(tmp_path, way, tmp_path / "mark")
-    shared_libraries.libraries(program)
+    elf.libraries(program)
     assert not (tmp_path / "mark").exists()
 
 
@@ -47,7 +47,7 @@ def test_listing_libraries_runs_nothing(tmp_path: Path, way: str) -> None:
 def test_a_program_that_brings_its_own_loader_is_refused(tmp_path: Path, way: str) -> None:
     """The reason names what it brings."""
     program = linking.hostile(tmp_path, way, tmp_path / "mark")
-    reason = shared_libraries.refusal(elf.read(program))
+    reason = elf.loader_refusal(elf.read(program))
     assert reason
     assert str(tmp_path) in reason
 
@@ -56,9 +56,9 @@ def test_loaders_of_the_system_and_of_stores_are_accepted() -> None:
     """Nix and Guix keep the loader in a folder of its own."""
     processor, own = elf.this_processor(), elf.read(Path("/proc/self/exe")).loader
     for loader in (own, "/nix/store/a-glibc-2.40/lib/ld-linux-x86-64.so.2"):
-        assert shared_libraries.refusal(elf.Elf(processor, loader)) is None
+        assert elf.loader_refusal(elf.Elf(processor, loader)) is None
     for loader in ("/lib64/../opt/ld-linux-x86-64.so.2", "/opt/ld-linux-x86-64.so.2", "ld.so.1"):
-        assert shared_libraries.refusal(elf.Elf(processor, loader))
+        assert elf.loader_refusal(elf.Elf(processor, loader))
 
 
 @pytest.mark.parametrize("tag", ["--enable-new-dtags", "--disable-new-dtags"])
@@ -105,7 +105,7 @@ def test_a_library_that_cannot_be_loaded_is_named(tmp_path: Path, instead: str) 
     elif instead == "folder":
         real.mkdir()
     with pytest.raises(HostError, match=r"libx\.so") as caught:
-        shared_libraries.libraries(program)
+        elf.libraries(program)
     assert str(program) in caught.value.reason
     assert "LD_LIBRARY_PATH" in caught.value.remedy
 
@@ -121,4 +121,4 @@ def test_libraries_that_need_each_other_end(tmp_path: Path) -> None:
 
 def test_a_static_program_has_none(tmp_path: Path) -> None:
     """It is loaded by the kernel alone."""
-    assert shared_libraries.libraries(linked(tmp_path / "p", linking.NOTHING, "-static")) == {}
+    assert elf.libraries(linked(tmp_path / "p", linking.NOTHING, "-static")) == {}

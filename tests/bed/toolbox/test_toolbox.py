@@ -38,7 +38,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def pretend(monkeypatch: pytest.MonkeyPatch, script: str) -> None:
     """Replace mmdebstrap by a bash script."""
-    monkeypatch.setattr(debian, "command", lambda _: ["bash", "-c", script, "fake"])
+    monkeypatch.setattr(debian, "mmdebstrap", lambda _: ["bash", "-c", script, "fake"])
 
 
 def holding(suite: str, *packages: str, pypi: str = "") -> Contents:
@@ -109,7 +109,7 @@ def test_a_killed_build_leaves_no_process_and_the_next_build_succeeds(
     hang = f'mkdir -p "${{@: -1}}/half"; sleep 1000.{word} & sleep 1000.{word}'
     script = (
         "import sys; from httpbed.bed.toolbox import debian, toolbox;"
-        " debian.command = lambda _: ['bash', '-c', sys.argv[1], 'fake'];"
+        " debian.mmdebstrap = lambda _: ['bash', '-c', sys.argv[1], 'fake'];"
         " toolbox.ensure(toolbox.Contents('sid', frozenset({'curl'})), say=print)"
     )
     with subprocess.Popen([sys.executable, "-c", script, hang]) as builder:
@@ -130,7 +130,7 @@ def test_builders_of_one_root_wait_for_the_first(
     del monkeypatch
     script = (
         "import sys; from httpbed.bed.toolbox import debian, toolbox;"
-        " debian.command = lambda _: ['bash', '-c', 'sleep 0.3;' + sys.argv[1], 'fake'];"
+        " debian.mmdebstrap = lambda _: ['bash', '-c', 'sleep 0.3;' + sys.argv[1], 'fake'];"
         " toolbox.ensure(toolbox.Contents('sid', frozenset({'curl'})), say=lambda _: None)"
     )
     several = [subprocess.Popen([sys.executable, "-c", script, FAKE]) for _ in range(3)]

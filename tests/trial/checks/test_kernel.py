@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from httpbed.bed.machine.backend import Backend
-from httpbed.bed.network import plan as network
+from httpbed.bed.network import network_plan
 from httpbed.bed.network.kernel import READINGS
 from httpbed.experiment.check import KERNEL_CONSERVATION, KERNEL_LINK
 from httpbed.experiment.topology import Topology
@@ -60,7 +60,7 @@ def judged(
     """Check the observations of a link."""
     said = {"between": ["client", "server"], "rate": "10 Mbit/s", **link}
     topology = Topology.model_validate({"hosts": ["client", "server"], "links": [said]})
-    planned = network.plan(topology, {}, 1, 1, backend=backend, netem_seeded=seeded)
+    planned = network_plan.plan(topology, {}, 1, 1, backend=backend, netem_seeded=seeded)
     readings = happened(backend) if qdiscs is None else qdiscs
     found = kernel.checks(planned, result or observed(), readings)
     return {check.name: check for check in found}
@@ -165,7 +165,7 @@ def test_every_link_is_checked_by_its_own_counters() -> None:
     """A port without its discipline is reported with its link's name."""
     links = [{"between": pair, "rate": "10 Mbit/s"} for pair in (["a", "b"], ["b", "c"])]
     topology = Topology.model_validate({"hosts": list("abc"), "links": links})
-    planned = network.plan(topology, {}, 1, 1, backend="tbf")
+    planned = network_plan.plan(topology, {}, 1, 1, backend="tbf")
     one = happened("tbf")
     both = {
         when: [*ports, *({**port, "dev": port["dev"].replace("l0", "l1")} for port in ports)]

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from httpbed.bed.network import fates
-from httpbed.bed.network import plan as network
+from httpbed.bed.network import fates, network_plan
 from httpbed.experiment.topology import Topology
 from httpbed.experiment.trial import Check
 from httpbed.trial.checks import link as link_checks
@@ -28,7 +27,7 @@ def configured(*links: dict[str, Any]) -> dict[str, Any]:
     """Return the emulator's configuration for several links."""
     hosts = list(dict.fromkeys(host for link in links for host in link["between"]))
     said = {"hosts": hosts, "links": list(links)}
-    return dict(network.plan(Topology.model_validate(said), {}, 1, 1).emulator_config)
+    return dict(network_plan.plan(Topology.model_validate(said), {}, 1, 1).emulator_config)
 
 
 def happened(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from httpbed.bed.sandbox.cpu_times import CpuTimes, TaskTimes
+from httpbed.bed.sandbox.supervisor import CpuTimes, TaskTimes
 from httpbed.trial.run.cpu_pressure import others_share, some_task_waited_s
 
 SECONDS = st.floats(0, 100)

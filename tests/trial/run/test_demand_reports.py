@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from httpbed.base.errors import BedError
-from httpbed.bed.sandbox.cpu_times import CpuTimes, TaskTimes
+from httpbed.bed.sandbox.supervisor import CpuTimes, TaskTimes
 from httpbed.trial.run import demand_reports
 from httpbed.trial.run.demand_reports import DemandReports
 

@@ -23,12 +23,11 @@ from httpbed.addons.calibration.evidence import (
     sent_file,
 )
 from httpbed.bed.machine.backend import Backend
-from httpbed.bed.network import running
+from httpbed.bed.network import network_processes
 from httpbed.bed.network.commands import HOST_SYSCTLS, NO_NEIGHBOUR_DISCOVERY
 from httpbed.bed.network.emulator import SPIN_US
-from httpbed.bed.network.plan import NetworkPlan, plan
-from httpbed.bed.network.processes import TOOLS
-from httpbed.bed.network.running import Emulator
+from httpbed.bed.network.network_plan import NetworkPlan, plan
+from httpbed.bed.network.network_processes import TOOLS, Emulator
 from httpbed.bed.sandbox.binaries import LINK, PROBE, executable
 from httpbed.bed.sandbox.dialogue import Dialogue
 from httpbed.bed.sandbox.spec import TRIAL_FOLDER, Ports, ProcessSpec, SandboxSpec
@@ -104,7 +103,7 @@ class _Run:
 
     async def perform(self) -> None:
         """Make the network, send, wait, and collect the evidence."""
-        emulator = await running.build(self.supervisor, self.planned.processes)
+        emulator = await network_processes.build(self.supervisor, self.planned.processes)
         receivers = [await self._begin(_receiver(flow)) for flow in self.cell.flows]
         await emulator.start_counting()
         failures, rebound = await asyncio.gather(self._send(), self._rebind(emulator))

@@ -12,8 +12,8 @@ from httpbed.addons.calibration import certificate, envelope
 from httpbed.addons.calibration.certificate import COMMAND, Standing
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.machine.backend import Backend
-from httpbed.bed.network.files import Facts
-from httpbed.bed.network.plan import plan
+from httpbed.bed.network.link_file import Facts
+from httpbed.bed.network.network_plan import plan
 from httpbed.campaign.addition import CampaignAddition, Option, executor
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.campaign.settings import RunSettings

@@ -20,8 +20,8 @@ from httpbed.addons.handover import steps
 from httpbed.addons.handover.steps import BY_EMULATOR, HandoverPlan, Step
 from httpbed.base.clock import NS
 from httpbed.base.spellings import TRIGGER
-from httpbed.bed.machine import realtime
-from httpbed.bed.network.running import Emulator
+from httpbed.bed.machine import machine_load
+from httpbed.bed.network.network_processes import Emulator
 from httpbed.bed.sandbox.dialogue import run_tool
 from httpbed.bed.sandbox.spec import ProcessSpec
 from httpbed.bed.sandbox.supervisor import Supervisor
@@ -44,7 +44,7 @@ class RunningHandovers(RunningAddition):
         self._emulator = emulator
         self._monitor = await self._supervisor.start(self._planned.monitor)
         # Its timestamps are as late as the process itself.
-        realtime.promote(self._supervisor.init_pid, self._monitor.pid)
+        machine_load.promote(self._supervisor.init_pid, self._monitor.pid)
 
     async def before_clients(self) -> None:
         """Remove the addresses that the client does not have at first."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from httpbed.addons.link.run import LinkRequest, run
 from httpbed.addons.virtual import job
-from httpbed.bed.machine.places import SHARED
+from httpbed.addons.virtual.places import SHARED
 
 STDOUT, STDERR = "stdout", "stderr"
 """Names in the shared folder of what the command prints."""

@@ -18,8 +18,7 @@ from pydantic_core import ErrorDetails
 
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.base.tc_quantities import spelled
-from httpbed.bed.network.files import FileError
-from httpbed.bed.network.link_file import READERS, LinkFile
+from httpbed.bed.network.link_file import READERS, FileError, LinkFile
 from httpbed.experiment import profiles, validation_messages
 from httpbed.experiment.impairments.descriptor import Option, Place
 from httpbed.experiment.impairments.registry import BY_FIELD, OPTIONS

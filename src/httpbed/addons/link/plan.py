@@ -21,11 +21,10 @@ from httpbed.addons.link.options import COMMAND, FAR, DescribedLink
 from httpbed.addons.link.outside import ADDRESSES, Names
 from httpbed.base.clock import Clock
 from httpbed.bed.machine.backend import Backend
-from httpbed.bed.network import emulator
-from httpbed.bed.network import plan as network
+from httpbed.bed.network import emulator, network_plan
 from httpbed.bed.network.commands import HOST_SYSCTLS, batch
 from httpbed.bed.network.emulator import PacketRecords
-from httpbed.bed.network.plan import NetworkPlan
+from httpbed.bed.network.network_plan import NetworkPlan
 from httpbed.bed.sandbox.binaries import PROBE
 from httpbed.bed.sandbox.spec import TRIAL_FOLDER, ProcessSpec
 from httpbed.experiment.impairments.rate import MTU_BYTES
@@ -77,7 +76,7 @@ def plan(  # noqa: PLR0913 - the last four have names
     clock: Clock = "real",
 ) -> ShellPlan:
     """Plan the link and its far end."""
-    net = network.plan(
+    net = network_plan.plan(
         described.topology,
         {COMMAND: congestion_control, FAR: congestion_control},
         seed,

@@ -27,13 +27,12 @@ from httpbed.addons.link.plan import LOG, PCAP, SOCKET, ShellPlan
 from httpbed.base import folders
 from httpbed.base.clock import Clock
 from httpbed.base.errors import BedError, ConfigError, HostError, Mistake
-from httpbed.bed.machine import realtime
+from httpbed.bed.machine import machine_load
 from httpbed.bed.machine.backend import Backend
-from httpbed.bed.network import running
+from httpbed.bed.network import network_processes
 from httpbed.bed.network.commands import NO_NEIGHBOUR_DISCOVERY
 from httpbed.bed.network.emulator import LINK_FILES, order
-from httpbed.bed.network.processes import TOOLS
-from httpbed.bed.network.running import Emulator
+from httpbed.bed.network.network_processes import TOOLS, Emulator
 from httpbed.bed.sandbox.binaries import LINK, PROBE, executable
 from httpbed.bed.sandbox.dialogue import last_error_line, run_tool, time_bounded
 from httpbed.bed.sandbox.spec import Exit, ProcessSpec, SandboxSpec, ShellSpec
@@ -165,7 +164,7 @@ class _Bed:
         """Make the link, the far end and the way outside; return the three."""
         leading = asyncio.create_task(self._lead_out(way_out))
         far = await self.supervisor.start(self.planned.far)
-        emulator = await running.build(self.supervisor, self.planned.network.processes)
+        emulator = await network_processes.build(self.supervisor, self.planned.network.processes)
         await self.tool(self.planned.route)
         return emulator, far, "pasta" if await leading else "none"
 
@@ -173,7 +172,7 @@ class _Bed:
         """Start the user's server beside ``far``, and wait until it opens a port."""
         if not self.request.server:
             return None
-        pid = realtime.outer_pid(self.supervisor.init_pid, far.pid)
+        pid = machine_load.outer_pid(self.supervisor.init_pid, far.pid)
         if pid is None:
             raise BedError("the far end has ended")
         before = _waiting_sockets(pid)

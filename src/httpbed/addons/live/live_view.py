@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from httpbed.addons.live import serve_option
-from httpbed.bed.machine import idle
+from httpbed.bed.machine import machine_load
 from httpbed.campaign.addition import CampaignAddition, Display, Option, View
 from httpbed.campaign.settings import RunSettings
 from httpbed.cli.echo import say
@@ -68,7 +68,7 @@ class LiveView(View):
             env={**os.environ, serve_option.VARIABLE: self._secret},
             start_new_session=True,  # Ctrl-C lets the trials under way finish, which it shows
         )
-        idle.become_idle(self._process.pid)
+        machine_load.become_idle(self._process.pid)
         if show and self._process.stdout:
             arguments = (self._process.stdout, show)
             self._reader = threading.Thread(target=_pass_on, args=arguments, daemon=True)

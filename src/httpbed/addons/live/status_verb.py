@@ -42,13 +42,13 @@ def command(
     --json prints a line for each change.
     """
     from httpbed.addons.live import watch
-    from httpbed.bed.machine import idle
+    from httpbed.bed.machine import machine_load
     from httpbed.cli.campaign_folders import named_twice
     from httpbed.report.terminal import console
     from httpbed.store import campaign_lock
 
     if any(map(campaign_lock.is_held, directories)):
-        idle.become_idle()
+        machine_load.become_idle()
     mistakes = [*named_twice(directories)]
     if len(directories) > 1:
         given = (("--watch", watches), ("--serve", port is not None))
@@ -107,7 +107,7 @@ def _print(document: Document, out: Console) -> None:
 def _serve(directory: Path, port: int, *, as_json: bool) -> None:
     """Serve the page until the user interrupts it, whatever runs begin and end."""
     from httpbed.addons.live import server, watch
-    from httpbed.bed.machine import idle
+    from httpbed.bed.machine import machine_load
     from httpbed.store import campaign_lock
 
     listening, secret = serve_option.listen(port), serve_option.new_secret()
@@ -120,7 +120,7 @@ def _serve(directory: Path, port: int, *, as_json: bool) -> None:
                     echo(json.dumps(document))
             while not campaign_lock.is_held(directory):
                 time.sleep(watch.GLANCE_S)
-            idle.become_idle()
+            machine_load.become_idle()
 
 
 def _watch(directory: Path, out: Console) -> None:

@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.addons.live.serve_option import VARIABLE
-from httpbed.bed.machine import idle
+from httpbed.bed.machine import machine_load
 from httpbed.cli import library_settings
 from httpbed.cli.echo import echo
 
 
 def main(directory: str, descriptor: str = "") -> None:
     """Follow a campaign until its run ends."""
-    idle.become_idle()
+    machine_load.become_idle()
     library_settings.apply()
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Imported at idle priority: statistics take a second of CPU time.

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from httpbed.addons.virtual.command import CONSOLE, Guest
+from httpbed.addons.virtual.places import LEFT
 from httpbed.base import untrusted_files
 from httpbed.base.errors import BedError, visible
-from httpbed.bed.machine.places import LEFT
 from httpbed.bed.sandbox.spec import Exit
 from httpbed.bed.sandbox.supervisor import sandbox
 

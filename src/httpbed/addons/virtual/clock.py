@@ -9,11 +9,11 @@ from typing import Any
 
 from httpbed.addons.virtual import capability, guest_cost, guest_kernel, outside
 from httpbed.addons.virtual.guest_kernel import GuestKernel
+from httpbed.addons.virtual.places import RANDOM_DEVICE
 from httpbed.base import disk
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.machine.backend import Backend
 from httpbed.bed.machine.doctor import Capability
-from httpbed.bed.machine.places import RANDOM_DEVICE
 from httpbed.bed.network import kernel as links
 from httpbed.campaign.addition import Say, TrialClock
 from httpbed.experiment.scenario import Scenario

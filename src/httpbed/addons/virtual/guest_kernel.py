@@ -32,7 +32,7 @@ from pathlib import Path
 from httpbed.base import disk, folders
 from httpbed.base.errors import HostError
 from httpbed.bed.machine import guard
-from httpbed.bed.toolbox import build_lock, signs_of_life, toolbox, usr_cover
+from httpbed.bed.toolbox import build_steps, debian, toolbox
 from httpbed.bed.toolbox.toolbox import Root
 
 NAME = "httpbed-linux"
@@ -151,7 +151,7 @@ def _build(lock: int, say: Say) -> GuestKernel:
     folder.mkdir(parents=True, exist_ok=True)
     with (
         log.open("a" if (folder / PATCHED).exists() else "w") as output,
-        signs_of_life.reported(
+        build_steps.reported(
             "building the guest's kernel",
             say,
             how_far=BuildPace(log).how_far,
@@ -167,7 +167,7 @@ def _build(lock: int, say: Say) -> GuestKernel:
 
 def _command(root: Root, folder: Path, jobs: int) -> list[str]:
     """Return the command that runs ``linux/build`` with the tools of the root filesystem."""
-    inside = f'{usr_cover.commands(root.path)}\nexec sh "$@"'
+    inside = f'{debian.usr_cover(root.path)}\nexec sh "$@"'
     archive = f"/usr/src/{SOURCE}.tar.xz"
     words = [str(_FILES / "build"), archive, str(folder), str(jobs)]
     namespaces = ["unshare", "--user", "--map-root-user", "--mount"]
@@ -261,7 +261,7 @@ def last_run(log: str) -> str:
 
 def _locked(say: Say) -> AbstractContextManager[int]:
     """Hold the lock of all builds of the kernel."""
-    return build_lock.held(_target().with_name(f".{NAME}.lock"), "the guest's kernel", say)
+    return build_steps.locked(_target().with_name(f".{NAME}.lock"), "the guest's kernel", say)
 
 
 def _target() -> Path:

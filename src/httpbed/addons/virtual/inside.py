@@ -7,8 +7,8 @@ import shutil
 from typing import Any
 
 from httpbed.addons.virtual import job
+from httpbed.addons.virtual.places import SHARED
 from httpbed.addons.virtual.work import ARTIFACTS, ATTEMPT, PHASES, Work
-from httpbed.bed.machine.places import SHARED
 from httpbed.trial.run import runner
 
 

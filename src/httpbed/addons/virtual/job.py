@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.addons.virtual import first_process
+from httpbed.addons.virtual.places import HANDED, SHARED
 from httpbed.base import folders, untrusted_files
 from httpbed.base.errors import BedError, HostError, visible
-from httpbed.bed.machine.places import HANDED, SHARED
 
 _WORK, _RESULT = "work.pickle", "result.json"
 _BROKEN = "broken"

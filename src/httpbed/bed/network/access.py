@@ -36,10 +36,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from httpbed.bed.network import commands
-from httpbed.bed.network.access_routes import AccessRoutes
-from httpbed.bed.network.addresses import End
-from httpbed.bed.network.processes import TOOLS
-from httpbed.bed.network.routes import Entry
+from httpbed.bed.network.network_processes import TOOLS
+from httpbed.bed.network.routes import AccessRoutes, End, Entry
 from httpbed.bed.sandbox.spec import ProcessSpec
 
 FIRST_TABLE = 101

@@ -12,9 +12,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from httpbed.bed.network import routes
-from httpbed.bed.network.addresses import End
-from httpbed.bed.network.processes import TOOLS
-from httpbed.bed.network.routes import Ends, Entry
+from httpbed.bed.network.network_processes import TOOLS
+from httpbed.bed.network.routes import End, Ends, Entry
 from httpbed.bed.sandbox.binaries import LINK
 from httpbed.bed.sandbox.spec import TRIAL_FOLDER, ProcessSpec
 from httpbed.experiment.impairments.rate import MTU_BYTES

@@ -13,10 +13,9 @@ from typing import Any
 
 from httpbed.base import seeds
 from httpbed.bed.machine.backend import Backend
-from httpbed.bed.network import files as link_files
-from httpbed.bed.network import kernel
-from httpbed.bed.network.addresses import End
-from httpbed.bed.network.files import Facts, LossRecord
+from httpbed.bed.network import kernel, link_file
+from httpbed.bed.network.link_file import Facts, LossRecord
+from httpbed.bed.network.routes import End
 from httpbed.bed.sandbox.spec import TRIAL_FOLDER
 from httpbed.experiment.changes import Action, Delivered, Event, FirstPacket
 from httpbed.experiment.impairments.descriptor import nanoseconds
@@ -129,9 +128,9 @@ def waits_s(links: Iterable[Link], draws: Draws, backend: Backend) -> tuple[floa
 def _cellular(model: CellularModel, key: int) -> str:
     """Generate the trace of a cellular link; cached, because a plan needs it twice."""
     # scipy takes half as long to import as everything else.
-    from httpbed.bed.network import cellular  # noqa: PLC0415
+    from httpbed.bed.network import fates  # noqa: PLC0415
 
-    return cellular.text(cellular.trace(model, key))
+    return fates.trace_text(fates.cellular_trace(model, key))
 
 
 def _ways(link: Link, draws: Draws) -> list[_Emulated]:
@@ -208,10 +207,10 @@ class _Emulated:
         It is 0 if the rate is no trace, or a trace that was not read yet.
         """
         if made := self.cellular_trace():
-            return link_files.read_trace(made.encode()).longest_gap_s
+            return link_file.read_trace(made.encode()).longest_gap_s
         rate = self.described.rate
         known = self.draws.files.get(rate.sha256 or "") if isinstance(rate, Trace) else None
-        return known.longest_gap_s if isinstance(known, link_files.TraceFacts) else 0.0
+        return known.longest_gap_s if isinstance(known, link_file.TraceFacts) else 0.0
 
     def table(self) -> Table:
         """Write the direction's part of the emulator's configuration."""

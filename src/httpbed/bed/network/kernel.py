@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 from httpbed.base import seeds
-from httpbed.bed.network.addresses import End
+from httpbed.bed.network.routes import End
 from httpbed.experiment.handover import Handover
 from httpbed.experiment.impairments.delay import Distributed
 from httpbed.experiment.impairments.loss import GilbertElliott

@@ -12,7 +12,7 @@ import itertools
 import json
 import os
 import socket
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,9 +20,8 @@ from typing import Any
 
 from httpbed.base import untrusted_files
 from httpbed.base.errors import BedError, HostError, SubjectError
-from httpbed.bed.sandbox import cpu_times, part_folders
+from httpbed.bed.sandbox import part_folders
 from httpbed.bed.sandbox.binaries import SANDBOX, executable
-from httpbed.bed.sandbox.cpu_times import CpuTimes
 from httpbed.bed.sandbox.part_folders import Disorder
 from httpbed.bed.sandbox.spec import TRIAL_FOLDER, Exit, ProcessSpec, SandboxSpec
 
@@ -201,11 +200,11 @@ class Supervisor:
 
     async def cpu_times(self) -> CpuTimes:
         """Return what the watch that :meth:`watch_cpu` began has seen so far."""
-        return cpu_times.read(await self._request(next(self._ids), {"do": "read_cpu_watch"}))
+        return read_cpu_times(await self._request(next(self._ids), {"do": "read_cpu_watch"}))
 
     async def end_cpu_watch(self) -> CpuTimes:
         """Return what the watch that :meth:`watch_cpu` began saw, up to its last reading."""
-        return cpu_times.read(await self._request(next(self._ids), {"do": "end_cpu_watch"}))
+        return read_cpu_times(await self._request(next(self._ids), {"do": "end_cpu_watch"}))
 
     async def close(self) -> None:
         """End the sandbox with all its processes."""
@@ -404,3 +403,43 @@ def _refusal(event: dict[str, Any]) -> HostError | BedError:
 def _named(request: Mapping[str, Any]) -> str:
     argv = request.get("argv") or [request.get("path", "")]
     return f"to {request['do']} {argv[0]}".strip()
+
+
+NS_PER_S = 1e9
+
+
+@dataclass(frozen=True)
+class TaskTimes:
+    """How long a task was on a CPU, and how long it was ready to run without one."""
+
+    ran_s: float
+    waited_s: float
+
+
+@dataclass(frozen=True)
+class CpuTimes:
+    """How busy the machine's CPUs were for ``over_s`` seconds, and what a sandbox had of them."""
+
+    over_s: float
+    busy_s: float
+    """Time in which all CPUs together were not idle, steal included, niced programs not."""
+    tasks: Sequence[TaskTimes]
+    """The sandbox's tasks that ran or waited, in no order."""
+    unseen_s: float = 0.0
+    """CPU time of tasks that lived between two readings; nothing else is known of them."""
+
+    @property
+    def ran_s(self) -> float:
+        """CPU time of all tasks together."""
+        return sum(task.ran_s for task in self.tasks) + self.unseen_s
+
+
+def read_cpu_times(event: Mapping[str, Any]) -> CpuTimes:
+    """Read the sandbox's event ``cpu_times``."""
+    tasks = [
+        TaskTimes(one["ran_ns"] / NS_PER_S, one["waited_ns"] / NS_PER_S) for one in event["tasks"]
+    ]
+    over_s, busy_s, unseen_s = (
+        event[name] / NS_PER_S for name in ("over_ns", "busy_ns", "unseen_ns")
+    )
+    return CpuTimes(over_s, busy_s, tasks, unseen_s)

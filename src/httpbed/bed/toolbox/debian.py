@@ -1,4 +1,4 @@
-"""Debian's archive: unpacking packages with apt and mmdebstrap, and the age of its index.
+"""Debian's archive: unpacking its packages, the age of its index, and a /usr that covers ours.
 
 A Release file has a date, and in changing suites an expiry date (deb822, ``Date`` and
 ``Valid-Until``). A snapshot archive serves expired indexes. So does an attacker on the way to the
@@ -12,6 +12,7 @@ Standard library only: set-up uses it before anything is installed.
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -36,7 +37,7 @@ EVEN_EXPIRED = '--aptopt=Acquire::Check-Valid-Until "false"'
 _EXPIRED = re.compile(r"^E: Release file .* is expired", re.MULTILINE)
 
 
-def is_accepted_here() -> bool:
+def accepts_expired_here() -> bool:
     """Whether this machine's apt accepts expired indexes (``Acquire::Check-Valid-Until``)."""
     words = ["apt-config", "shell", "CHECK", "Acquire::Check-Valid-Until/b"]
     try:
@@ -63,7 +64,7 @@ class Index:
         return self.valid_until is not None and self.valid_until < now
 
 
-def dated(file: Path) -> Index:
+def index_dates(file: Path) -> Index:
     """Return the dates that :data:`HOOK` wrote."""
     try:
         lines = file.read_text(errors="replace").splitlines()
@@ -81,7 +82,7 @@ def _date(text: str) -> datetime | None:
     return date if date.tzinfo else date.replace(tzinfo=UTC)
 
 
-def refusal(suite: str) -> HostError:
+def expired_refusal(suite: str) -> HostError:
     """Return the error for an index that apt rejected because it has expired."""
     return HostError(
         f"the package index of Debian {suite} has expired: the archive is a snapshot, or somebody"
@@ -150,9 +151,9 @@ def _download(packages: tuple[str, ...], folder: Path) -> None:
 
 def _apt_get(folder: Path, words: list[str]) -> str | None:
     """Run apt-get; return None if it succeeded, else its last error message."""
-    command = ["apt-get", "--quiet=2", *words]
+    mmdebstrap = ["apt-get", "--quiet=2", *words]
     try:
-        done = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)
+        done = subprocess.run(mmdebstrap, cwd=folder, check=False, capture_output=True, text=True)
     except FileNotFoundError:
         return "there is no apt-get"
     lines = done.stderr.strip().splitlines() or ["no reason given"]
@@ -160,12 +161,12 @@ def _apt_get(folder: Path, words: list[str]) -> str | None:
 
 
 # The keyring verifies Debian's suites; Debian's derivatives may not have it.
-_PACKAGES = ("mmdebstrap", "debian-archive-keyring")
+_MMDEBSTRAP = ("mmdebstrap", "debian-archive-keyring")
 _KEYRINGS = Path("usr/share/keyrings")
-_NEEDED = ("apt-get", "dpkg-deb", "perl", "tar")
+_NEEDED_TOOLS = ("apt-get", "dpkg-deb", "perl", "tar")
 
 
-def command(say: Callable[[str], None]) -> list[str]:
+def mmdebstrap(say: Callable[[str], None]) -> list[str]:
     """Return mmdebstrap's command; fetch mmdebstrap if it is missing."""
     _require_tools()
     keys = Path("/", _KEYRINGS, "debian-archive-keyring.gpg")
@@ -174,15 +175,28 @@ def command(say: Callable[[str], None]) -> list[str]:
     unpacked = folders.cache() / "mmdebstrap"
     if not unpacked.exists():
         say("fetching mmdebstrap")
-        unpack_once(_PACKAGES, unpacked)
+        unpack_once(_MMDEBSTRAP, unpacked)
     return ["perl", str(unpacked / "usr/bin/mmdebstrap"), f"--keyring={unpacked / _KEYRINGS}"]
 
 
 def _require_tools() -> None:
-    missing = [name for name in _NEEDED if shutil.which(name) is None]
+    missing = [name for name in _NEEDED_TOOLS if shutil.which(name) is None]
     if missing:
         raise HostError(
             f"no root filesystem can be built without {', '.join(missing)}",
             "install them (Debian and its derivatives have them), or build the toolbox on a"
             " machine that has them and copy its cache folder to this machine",
         )
+
+
+def usr_cover(root: Path) -> str:
+    """Return shell commands to run in a mount namespace of its own.
+
+    /bin, /sbin, /lib and /lib64 are covered, too, unless they are links into /usr.
+    """
+    usr = shlex.quote(str(root / "usr"))
+    return f"""
+for place in bin sbin lib lib64; do
+    if [ -d /$place ] && [ ! -L /$place ]; then mount --rbind {usr}/$place /$place || exit; fi
+done
+mount --rbind {usr} /usr || exit"""

@@ -1,14 +1,29 @@
-"""What a program file says of itself: its loader, the libraries that it needs, where they are.
+"""What a program file says of itself, and the shared libraries that it loads at its start.
 
-The file may be hostile. It is read and never executed; nothing in it is followed beyond its end,
-and counts and lengths have bounds that no linker exceeds. pyelftools knows the format's fields
-(System V ABI, "Object Files" and "Program Loading and Dynamic Linking"). Its own traversals are not
-used, because they trust the file's counts.
+Nothing is executed. A program's file names the dynamic loader, which is a program itself: listing
+libraries with ``ldd`` runs whatever a stranger's file names. So the files are read, the program's
+first. Each may be hostile: nothing in it is followed beyond its end, and counts and lengths have
+bounds that no linker exceeds. pyelftools knows the format's fields (System V ABI, "Object Files"
+and "Program Loading and Dynamic Linking"). Its own traversals are not used, because they trust the
+file's counts.
+
+Folders are searched for libraries in the order of ld.so(8):
+
+1. DT_RPATH of the library that needs it, and of those that led to it, if they have no DT_RUNPATH
+2. ``LD_LIBRARY_PATH``
+3. DT_RUNPATH of the library that needs it
+4. the folders of ``/etc/ld.so.conf``, then the loader's own
+
+Variants for newer processors (``glibc-hwcaps``) are not searched: a program sees in its sandbox
+what is listed here, and nothing else.
 """
 
 from __future__ import annotations
 
 import os
+import re
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -19,6 +34,7 @@ from elftools.common.utils import struct_parse
 from elftools.elf.elffile import ELFFile
 
 from httpbed.base import user_file
+from httpbed.base.errors import HostError
 from httpbed.base.user_file import NotAFileError
 
 _MAGIC = b"\x7fELF"
@@ -104,8 +120,8 @@ def _read(file: IO[bytes]) -> Elf:
         processor=(str(elf.elfclass), str(elf.little_endian), str(elf["e_machine"])),
         loader=_string(file, loader["p_offset"], size) if loader else None,
         needed=tuple(values.get("DT_NEEDED", ())),
-        rpath=_folders(values.get("DT_RPATH", [])),
-        runpath=_folders(values.get("DT_RUNPATH", [])),
+        rpath=_split_folders(values.get("DT_RPATH", [])),
+        runpath=_split_folders(values.get("DT_RUNPATH", [])),
         auditors=(*values.get("DT_AUDIT", ()), *values.get("DT_DEPAUDIT", ())),
     )
 
@@ -149,12 +165,12 @@ def _dynamic_values(
     values: dict[str, list[str]] = {}
     for tag, value in stated:
         if tag in _STRINGS:
-            offset = _offset(segments, strings[-1] if strings else -1) + value
+            offset = _file_offset(segments, strings[-1] if strings else -1) + value
             values.setdefault(tag, []).append(_string(elf.stream, offset, size))
     return values
 
 
-def _offset(segments: list[Any], address: int) -> int:
+def _file_offset(segments: list[Any], address: int) -> int:
     """Return where in the file an address of the loaded program is."""
     for one in segments:
         inside = address - one["p_vaddr"]
@@ -176,5 +192,209 @@ def _string(file: IO[bytes], offset: int, size: int) -> str:
     return text
 
 
-def _folders(lists: list[str]) -> tuple[str, ...]:
+def _split_folders(lists: list[str]) -> tuple[str, ...]:
     return tuple(one for text in lists for one in text.split(":") if one)
+
+
+_LOADER = re.compile(r"(?:/usr)?/lib\w*/(?:[\w-]+/)?ld(?:-linux|-musl|64)?[\w-]*\.so\.\d+")
+"""Matches where each platform's conventions put its loaders."""
+_STORES = ("/nix/store/", "/gnu/store/")
+"""Nix and Guix keep each library in a folder of its own, and name the loader there."""
+_SYSTEM = re.compile(r"/(?:usr/)?lib\w*/|/(?:nix|gnu)/store/")
+_TOKEN = re.compile(r"\$(?:\{(ORIGIN|LIB|PLATFORM)\}|(ORIGIN|LIB|PLATFORM)\b)")
+_CONFIGURATION = Path("/etc/ld.so.conf")
+_DEFAULTS = ("/lib64", "/usr/lib64", "/lib", "/usr/lib")
+_MAX_CONFIGURATION, _DEEPEST = 2**16, 8
+_MAX_LIBRARIES = 4096
+_MAX_FOLDERS = 512
+"""Most folders that the libraries of one program name."""
+_MAX_LOOKS = 10**6
+"""Most files that are looked for: a few seconds of one core."""
+
+
+def loader_refusal(program: Elf) -> str | None:
+    """Return why a program is refused for what it asks of the loader; None if it is not.
+
+    A loader, or an auditor of the loader, runs before the program and can change all that the
+    program does. In a sandbox neither reaches more than the program itself. But another program
+    would be measured than the one that is named.
+    """
+    if program.loader is not None and not _is_of_the_system(program.loader):
+        return f"names a dynamic loader of its own, {program.loader}"
+    if program.auditors:
+        return f"asks the dynamic loader to run {program.auditors[0]} first (DT_AUDIT, DT_DEPAUDIT)"
+    return None
+
+
+def _is_of_the_system(loader: str) -> bool:
+    """Whether a loader is where the system installs it, also after resolving links."""
+    usual = _LOADER.fullmatch(loader) or loader.startswith(_STORES)
+    real = os.path.realpath(loader)
+    return bool(usual) and ".." not in loader.split("/") and bool(_SYSTEM.match(real))
+
+
+@dataclass(frozen=True)
+class _Needing:
+    """A program or library whose libraries are searched."""
+
+    folder: Path
+    file: Elf
+    before: tuple[Path, ...]
+    """Folders of DT_RPATH of those that led to it."""
+
+    def rpath(self) -> tuple[Path, ...]:
+        """Return the folders of DT_RPATH that it and its libraries are searched in."""
+        return (*_expanded(self.file.rpath, self.folder), *self.before)
+
+
+class _Search:
+    """The search for all libraries of one program."""
+
+    def __init__(self, program: Path, loader: Path, processor: tuple[str, str, str]) -> None:
+        self.program = program
+        self.processor = processor
+        self.usual = tuple(_usual_folders(loader))
+        self.environment = tuple(_of_the_environment())
+        self.looks = 0
+        self._named = set[Path]()
+
+    def find(self, name: str, needing: _Needing) -> tuple[Path, Elf]:
+        """Return a library's path and what it says of itself."""
+        for file in self._places(name, needing):
+            self.looks += 1
+            if self.looks > _MAX_LOOKS:
+                raise self.too_many(f"more than {_MAX_LOOKS} files to be looked for")
+            if not file.is_file():
+                continue
+            try:
+                found = read(file)
+            except DamagedError as error:
+                raise self._mistake(f"{file}, which {error}") from None
+            except OSError as error:
+                raise self._mistake(f"{file}, which cannot be read ({error.strerror})") from None
+            if found.processor == self.processor:  # the loader skips others, too
+                return file, found
+        raise self._mistake(f"{name}, which this machine does not have")
+
+    def _places(self, name: str, needing: _Needing) -> Iterator[Path]:
+        if "/" in name:
+            yield from _expanded((name,), needing.folder)
+            return
+        own = _expanded(needing.file.runpath, needing.folder)
+        first = () if needing.file.runpath else needing.rpath()
+        self._named.update(first, own)
+        if len(self._named) > _MAX_FOLDERS:
+            raise self.too_many(f"more than {_MAX_FOLDERS} folders of libraries")
+        folders = (*first, *self.environment, *own, *self.usual)
+        yield from (folder / name for folder in dict.fromkeys(folders))
+
+    def _mistake(self, what: str) -> HostError:
+        return HostError(
+            f"{self.program} needs {what}",
+            "install it, set LD_LIBRARY_PATH to its folder, or link the program statically",
+        )
+
+    def too_many(self, what: str) -> HostError:
+        return HostError(f"{self.program} names {what}", "link the program statically")
+
+
+def libraries(program: Path) -> dict[str, Path]:
+    """Return the loader and the libraries that a program of this machine loads at its start.
+
+    Each has the name by which it is needed: the loader its path, a library its file name.
+
+    Raises:
+        HostError: One of them is missing or damaged.
+    """
+    try:
+        first = read(program)
+    except DamagedError as error:
+        raise HostError(f"{program} {error}", "name another program") from None
+    except OSError as error:
+        reason = f"{program} cannot be read: {error.strerror}"
+        raise HostError(reason, "name another program") from None
+    if first.loader is None:
+        return {}
+    loader = Path(first.loader)
+    search = _Search(program, loader, first.processor)
+    if not loader.is_file():
+        raise HostError(
+            f"{program} needs {loader}, which this machine does not have",
+            "install it, or link the program statically",
+        )
+    paths = {str(loader): loader}
+    todo = deque([_Needing(program.resolve().parent, first, ())])
+    while todo:
+        needing = todo.popleft()
+        for name in needing.file.needed:
+            if name in paths or Path(name).name == loader.name:
+                continue
+            path, found = search.find(name, needing)
+            paths[name] = path
+            before = () if needing.file.runpath else needing.rpath()
+            todo.append(_Needing(path.resolve().parent, found, before))
+            if len(paths) > _MAX_LIBRARIES:
+                raise search.too_many(f"more than {_MAX_LIBRARIES} libraries")
+    return paths
+
+
+def _expanded(folders: tuple[str, ...], origin: Path) -> tuple[Path, ...]:
+    """Return absolute folders with the loader's variables replaced.
+
+    A relative folder is relative to wherever the program runs, which is nowhere in particular.
+    """
+    found = list[Path]()
+    for text in folders:
+        for lib in _lib() if "LIB" in text else ("",):
+            values = {"ORIGIN": str(origin), "LIB": lib, "PLATFORM": os.uname().machine}
+            path = _TOKEN.sub(lambda one: values[one[1] or one[2]], text)  # noqa: B023 - used at once
+            if path.startswith("/"):
+                found.append(Path(os.path.normpath(path)))
+    return tuple(found)
+
+
+@cache
+def _lib() -> tuple[str, ...]:
+    """Return what ``$LIB`` may be: distributions build the loader with one of these."""
+    machine = os.uname().machine
+    return (f"lib/{machine}-linux-gnu", "lib64", "lib")
+
+
+def _of_the_environment() -> Iterator[Path]:
+    stated = os.environ.get("LD_LIBRARY_PATH", "")
+    yield from (Path(one).absolute() for one in re.split("[:;]", stated) if one)
+
+
+def _usual_folders(loader: Path) -> Iterator[Path]:
+    """Yield the folders of the system's libraries; a store's loader knows only its own."""
+    own = loader.resolve().parent
+    if str(own).startswith(_STORES):
+        yield own
+        return
+    if "-musl" in loader.name:
+        stated = _text(Path(f"/etc/{loader.name.partition('.')[0]}.path"))
+        yield from map(Path, re.split("[:\n]+", stated.strip() or "/lib:/usr/local/lib:/usr/lib"))
+        return
+    yield from _configured(_CONFIGURATION, 0)
+    yield own
+    yield from map(Path, _DEFAULTS)
+
+
+def _configured(file: Path, depth: int) -> Iterator[Path]:
+    """Yield the folders of ld.so.conf and of the files that it includes, in ldconfig's order."""
+    for line in _text(file).splitlines():
+        words = line.partition("#")[0].split()
+        if words[:1] == ["include"] and depth < _DEEPEST:
+            for pattern in words[1:]:
+                within = Path(pattern) if pattern.startswith("/") else file.parent / pattern
+                for one in sorted(Path("/").glob(str(within).lstrip("/"))):
+                    yield from _configured(one, depth + 1)
+        elif words and words[0].startswith("/"):
+            yield Path(words[0])
+
+
+def _text(file: Path) -> str:
+    try:
+        return user_file.read(file, _MAX_CONFIGURATION).decode(errors="replace")
+    except (OSError, user_file.NotAFileError):
+        return ""

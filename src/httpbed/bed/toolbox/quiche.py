@@ -31,10 +31,9 @@ from typing import IO
 from httpbed.base import folders
 from httpbed.base.errors import HostError
 from httpbed.bed.machine import guard
-from httpbed.bed.toolbox import build_lock, cargo, signs_of_life, toolbox
+from httpbed.bed.toolbox import build_steps, debian, toolbox
 
 NAME = "httpbed-quiche"
-
 TOOLS = toolbox.Contents(
     "sid",
     frozenset(
@@ -47,10 +46,16 @@ TOOLS = toolbox.Contents(
 )
 """The build tools. quiche needs a newer Rust than Debian stable has."""
 
+
+def rust_target() -> str:
+    """Return this machine's Rust target triple."""
+    return f"{os.uname().machine}-unknown-linux-gnu"
+
+
 _SHIPPED = Path(__file__).with_name(NAME)
 _CHECKOUT = Path(__file__).parents[4] / "crates" / NAME
 _QUIET = "--quiet"
-_PROFILE = ("--release", "--locked", _QUIET, "--target", cargo.triple())
+_PROFILE = ("--release", "--locked", _QUIET, "--target", rust_target())
 _COMPILING = re.compile(r"^ *Compiling (\S+) ", re.MULTILINE)
 
 Say = Callable[[str], None]
@@ -92,13 +97,13 @@ def _build(lock: int, say: Say) -> Path:
     with (
         _scratch() as folder,
         log.open("w") as output,
-        signs_of_life.reported(f"building {NAME}", say, how_far=lambda: how_far(log)),
+        build_steps.reported(f"building {NAME}", say, how_far=lambda: how_far(log)),
     ):
         code = _cargo(["build", *words], folder, lock, output, say)
         if code != 0:
             raise _failure(log)
         fresh = target.with_name(f".{target.name}")
-        shutil.copy2(folder / cargo.triple() / "release" / NAME, fresh)
+        shutil.copy2(folder / rust_target() / "release" / NAME, fresh)
         fresh.rename(target)
     return target
 
@@ -116,9 +121,9 @@ def _cargo(
     root = toolbox.ensure(TOOLS, say=say)
     manifest = ["--manifest-path", str(_sources() / "Cargo.toml")]
     arguments = [words[0], *manifest, *words[1:]]
-    flags = f"CARGO_TARGET_{cargo.variable()}_RUSTFLAGS"
+    flags = f"CARGO_TARGET_{cargo_target_variable()}_RUSTFLAGS"
     return guard.run(
-        ["sh", "-c", cargo.script(root.path), "cargo", *arguments],
+        ["sh", "-c", cargo_script(root.path), "cargo", *arguments],
         holding=[lock],
         environment={
             **os.environ,
@@ -155,7 +160,7 @@ def _failure(log: Path) -> HostError:
 
 def _locked(say: Say) -> AbstractContextManager[int]:
     """Hold the lock of all builds of httpbed-quiche."""
-    return build_lock.held(_target().with_name(f".{NAME}.lock"), NAME, say)
+    return build_steps.locked(_target().with_name(f".{NAME}.lock"), NAME, say)
 
 
 def _target() -> Path:
@@ -176,3 +181,28 @@ def _digest() -> str:
         digest.update(str(path.relative_to(folder)).encode())
         digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()[:12]
+
+
+def cargo_target_variable() -> str:
+    """Return the triple as it is spelled in cargo's environment variables."""
+    return rust_target().upper().replace("-", "_")
+
+
+def cargo_script(root: Path) -> str:
+    """Return a shell script that runs cargo."""
+    return f"""#!/bin/sh
+# Runs the cargo of another root filesystem's /usr.
+user=$(id -u) group=$(id -g)
+export user group CC=gcc CXX=g++ CARGO_TARGET_{cargo_target_variable()}_LINKER=gcc
+# Keep the machine's own Rust out: rustup's proxies on the PATH may have no toolchain, and cargo
+# looks for subcommands in its home first, unless that comes later on the PATH.
+export PATH="/usr/bin:$PATH:${{CARGO_HOME:-$HOME/.cargo}}/bin:/usr/sbin:/sbin"
+export RUSTC=/usr/bin/rustc RUSTDOC=/usr/bin/rustdoc RUSTFMT=/usr/bin/rustfmt
+cover='{debian.usr_cover(root)}'
+if [ "$user" = 0 ]; then
+    exec unshare --mount sh -c "$cover"'; exec /usr/bin/cargo "$@"' cargo "$@"
+fi
+# The second namespace restores the user's own id.
+exec unshare --user --map-root-user --mount sh -c "$cover"'
+exec /usr/bin/unshare --user --map-user="$user" --map-group="$group" /usr/bin/cargo "$@"' cargo "$@"
+"""

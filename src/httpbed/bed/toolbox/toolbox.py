@@ -32,7 +32,7 @@ from pathlib import Path
 from httpbed.base import folders
 from httpbed.base.errors import HostError
 from httpbed.bed.machine import guard
-from httpbed.bed.toolbox import build_lock, debian, pypi, signs_of_life
+from httpbed.bed.toolbox import build_steps, debian, pypi
 
 BASE = ("base-files", "ca-certificates", "libc-bin")
 """Packages of every root."""
@@ -115,7 +115,7 @@ def ensure(contents: Contents, *, say: Callable[[str], None], accept_expired: bo
         return root
     target = _home() / contents.name
     with _locked(target, say) as lock:
-        is_accepted = accept_expired or debian.is_accepted_here()
+        is_accepted = accept_expired or debian.accepts_expired_here()
         options = [debian.EVEN_EXPIRED] if is_accepted else []
         return find(contents) or _build(target, contents, lock, say, options)
 
@@ -162,7 +162,7 @@ def _read(home: Path) -> Root | None:
 
 def _locked(target: Path, say: Callable[[str], None]) -> AbstractContextManager[int]:
     """Hold the target's lock."""
-    return build_lock.held(target.with_name(f".{target.name}.lock"), "the same toolbox", say)
+    return build_steps.locked(target.with_name(f".{target.name}.lock"), "the same toolbox", say)
 
 
 def _build(
@@ -171,13 +171,13 @@ def _build(
     """Build beside the target, then rename, so that a root is always complete."""
     partial = target.with_name(f".{target.name}.partial")
     _delete(partial)
-    program = [*debian.command(say), *options]
+    program = [*debian.mmdebstrap(say), *options]
     say(f"building a root filesystem from {contents} (usually 20 s to 2 min)")
     partial.mkdir()
     step, log = f"building a root filesystem from {contents}", partial / "log"
-    with signs_of_life.reported(step, say, how_far=lambda: last_step(log)):
+    with build_steps.reported(step, say, how_far=lambda: last_step(log)):
         versions, digests = _unpack(program, partial, contents, lock)
-        index, now = debian.dated(partial / _INDEX), datetime.now(UTC)
+        index, now = debian.index_dates(partial / _INDEX), datetime.now(UTC)
         say(f"Debian {contents.suite}, {debian.age_text(index, now)}")
         _complete(partial / "root")
         wheels = _add_wheels(partial, contents, lock) if contents.pypi else {}
@@ -276,7 +276,7 @@ def _failure(contents: Contents, log: Path, installer: str) -> HostError:
     log.replace(kept)
     _delete(log.parent)
     unbuilt = f"no root filesystem could be built from {contents}"
-    expired = debian.refusal(contents.suite) if debian.has_expired(text) else None
+    expired = debian.expired_refusal(contents.suite) if debian.has_expired(text) else None
     if refused := expired or pypi.refusal(text):
         return HostError(f"{unbuilt}: {refused.reason}", refused.remedy)
     return HostError(

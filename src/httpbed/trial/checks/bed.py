@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from httpbed.base import clock
-from httpbed.bed.machine import pressure
-from httpbed.bed.network import idle_rtt
-from httpbed.bed.network.plan import NetworkPlan
+from httpbed.bed.machine import machine_load
+from httpbed.bed.network import network_plan
+from httpbed.bed.network.network_plan import NetworkPlan
 from httpbed.experiment.check import (
     BACKEND,
     CONGESTION_CONTROL,
@@ -69,7 +69,9 @@ def _rtt(
     hop: NetworkHop, path: HopPath, net: NetworkPlan, evidence: AttemptEvidence, where: str
 ) -> Check:
     pings_s = evidence.pings_s[hop.title_over(path)]
-    expected, most = idle_rtt.round_trip_s(net, hop.client_host, hop.server_host, path.over)
+    expected, most = network_plan.idle_round_trip_s(
+        net, hop.client_host, hop.server_host, path.over
+    )
     allowed = most + max(RTT_LATE_S, RTT_LATE_SHARE * expected)
     limit = f"{expected * 1e3:.2f} .. {allowed * 1e3:.2f} ms"
     directions = [side for link in path.links for side in net.topology.links[link].directions()]
@@ -135,7 +137,7 @@ def _pressure(evidence: AttemptEvidence) -> Check:
     share = min(waited / lasted, 1.0)
     source = evidence.pressure["source"]
     figure = f"{share:.0%} of {lasted:.2f} s with a task waiting, by {source}"
-    most = PRESSURE.limit if source == pressure.BY_TASK else MAX_PRESSURE_OF_MACHINE
+    most = PRESSURE.limit if source == machine_load.BY_TASK else MAX_PRESSURE_OF_MACHINE
     limit = f"at most {most:.0%}"
     return PRESSURE.result(passed=share <= most, figure=figure, limit=limit, measured=share)
 

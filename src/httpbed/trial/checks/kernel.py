@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from httpbed.bed.network.kernel import READINGS, LinkDisciplines
-from httpbed.bed.network.plan import NetworkPlan
+from httpbed.bed.network.network_plan import NetworkPlan
 from httpbed.experiment.check import AS_DRAWN, KERNEL_CONSERVATION, KERNEL_LINK
 from httpbed.experiment.topology import Direction, Link
 from httpbed.experiment.trial import Check

@@ -24,7 +24,7 @@ from typing import Any
 from httpbed.base import units
 from httpbed.base.clock import NS
 from httpbed.bed.network.bounds import Bounds
-from httpbed.bed.network.plan import NetworkPlan
+from httpbed.bed.network.network_plan import NetworkPlan
 from httpbed.experiment.check import (
     POSSIBLE_ACKNOWLEDGEMENTS,
     POSSIBLE_BODIES,

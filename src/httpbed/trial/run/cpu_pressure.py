@@ -19,10 +19,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from httpbed.bed.machine import pressure
-from httpbed.bed.machine.pressure import PressureReading
-from httpbed.bed.sandbox.cpu_times import CpuTimes
-from httpbed.bed.sandbox.supervisor import Supervisor
+from httpbed.bed.machine import machine_load
+from httpbed.bed.machine.machine_load import PressureReading
+from httpbed.bed.sandbox.supervisor import CpuTimes, Supervisor
 
 
 @dataclass(frozen=True)
@@ -37,11 +36,11 @@ class CpuPressure:
     @classmethod
     async def begin(cls, supervisor: Supervisor) -> CpuPressure:
         """Begin to measure."""
-        return cls(supervisor, await supervisor.watch_cpu(), pressure.read())
+        return cls(supervisor, await supervisor.watch_cpu(), machine_load.read_pressure())
 
     async def end(self) -> dict[str, Any]:
         """Return the pressure as evidence: source, seconds of waiting, and over how many."""
-        machine = pressure.read()
+        machine = machine_load.read_pressure()
         if not self.by_task:
             waited_s, over_s = (
                 machine.seconds - self.machine.seconds,
@@ -51,7 +50,7 @@ class CpuPressure:
         times = await self.supervisor.end_cpu_watch()
         waited_s = some_task_waited_s(times) * others_share(times)
         seconds = {"seconds": waited_s, "over_s": times.over_s, "ran_s": times.ran_s}
-        return {"source": pressure.BY_TASK, **seconds}
+        return {"source": machine_load.BY_TASK, **seconds}
 
 
 def some_task_waited_s(times: CpuTimes) -> float:

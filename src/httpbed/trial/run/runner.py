@@ -20,9 +20,9 @@ from typing import Any
 
 from httpbed.base import untrusted_files
 from httpbed.base.errors import BedError
-from httpbed.bed.machine import pressure
-from httpbed.bed.network import running
-from httpbed.bed.network.running import Emulator
+from httpbed.bed.machine import machine_load
+from httpbed.bed.network import network_processes
+from httpbed.bed.network.network_processes import Emulator
 from httpbed.bed.sandbox.dialogue import run_tool, time_bounded
 from httpbed.bed.sandbox.spec import Exit, ProcessSpec, SandboxSpec
 from httpbed.bed.sandbox.supervisor import PartError, RefusalError, Supervisor, sandbox
@@ -139,7 +139,7 @@ class _Run:
             servers = await stack.enter_async_context(
                 running_servers(self.supervisor, self.attempt.servers)
             )
-            emulator = await running.build(self.supervisor, self.attempt.network)
+            emulator = await network_processes.build(self.supervisor, self.attempt.network)
             self.phases.end("network")
             for added in self.additions:
                 await added.network_is_built(emulator)
@@ -161,7 +161,7 @@ class _Run:
         visits = await self._visits()
         if any(not ended.clean for ended in visits.values()):
             return {"exits": _as_json(visits)}
-        killed = pressure.killed_for_memory()
+        killed = machine_load.killed_for_memory()
         clocks = []
         async with self._counting(emulator) as listening:
             self.phases.end("counting")
@@ -187,7 +187,7 @@ class _Run:
             "clocks": clocks,
             "bodies": bodies,
             "pressure": waited,
-            "killed_for_memory": pressure.killed_for_memory() - killed,
+            "killed_for_memory": machine_load.killed_for_memory() - killed,
         }
 
     async def _make_folders(self) -> None:

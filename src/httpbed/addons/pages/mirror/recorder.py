@@ -14,7 +14,7 @@ from httpbed.addons.pages.mirror import way_out
 from httpbed.addons.pages.mirror.way_out import GuardedProxy
 from httpbed.base import untrusted_files
 from httpbed.base.errors import BedError, ConfigError, Mistake
-from httpbed.bed.network.processes import TOOLS
+from httpbed.bed.network.network_processes import TOOLS
 from httpbed.bed.sandbox.dialogue import run_tool
 from httpbed.bed.sandbox.spec import PartSpec, Ports, ProcessSpec, SandboxSpec
 from httpbed.bed.sandbox.supervisor import sandbox

@@ -23,7 +23,7 @@ from typing import Literal, Protocol
 from httpbed.base import disk, folders
 from httpbed.base.errors import HostError
 from httpbed.base.value import Value
-from httpbed.bed.toolbox import root_files, toolbox, usr_cover
+from httpbed.bed.toolbox import debian, root_files, toolbox
 
 TOOLS = toolbox.Contents("trixie", frozenset({"npm", "dash", "coreutils"}))
 """The root filesystem that is used if this machine has no npm."""
@@ -92,7 +92,7 @@ def _npm(say: Say) -> list[str]:
 def _script(root: Path) -> str:
     """Return a shell command that runs npm."""
     npm = 'exec /usr/bin/node /usr/share/nodejs/npm/bin/npm-cli.js "$@"'
-    cover = f"{usr_cover.commands(root)}\n{npm}\n"
+    cover = f"{debian.usr_cover(root)}\n{npm}\n"
     user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
     return f'exec {shlex.join(["unshare", *user, "--mount", "sh", "-c", cover, "npm"])} "$@"'
 

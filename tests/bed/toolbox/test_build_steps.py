@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.bed.toolbox import quiche, signs_of_life, toolbox
+from httpbed.bed.toolbox import build_steps, quiche, toolbox
 
 PATIENCE_S = 20.0
 
@@ -16,7 +16,7 @@ def test_a_long_step_says_how_long_and_how_far() -> None:
     """Until it ends; without a word on how far it is, only how long."""
     lines = queue.SimpleQueue[str]()
     words = iter(["", "3 of 9 packages"])
-    with signs_of_life.reported(
+    with build_steps.reported(
         "building", lines.put, how_far=lambda: next(words, "more"), first_s=0.01
     ):
         first, second = lines.get(timeout=PATIENCE_S), lines.get(timeout=PATIENCE_S)
@@ -26,7 +26,7 @@ def test_a_long_step_says_how_long_and_how_far() -> None:
 def test_a_short_step_reports_nothing() -> None:
     """It ends before the first report."""
     lines = list[str]()
-    with signs_of_life.reported("building", lines.append):
+    with build_steps.reported("building", lines.append):
         pass
     assert lines == []
 

@@ -11,10 +11,9 @@ import numpy.typing as npt
 import pytest
 
 from httpbed.bed.machine.backend import Backend
-from httpbed.bed.network import cellular
-from httpbed.bed.network import plan as network
+from httpbed.bed.network import fates, network_plan
 from httpbed.bed.network.emulator import PacketRecords
-from httpbed.bed.network.files import Facts, LossRecord
+from httpbed.bed.network.link_file import Facts, LossRecord
 from httpbed.experiment.impairments.rate import CellularModel
 from httpbed.experiment.scenario import Scenario
 from httpbed.programs import catalog
@@ -52,9 +51,9 @@ def planned(
     capture: bool = False,
     backend: Backend = "af_packet",
     files: Mapping[str, Facts] | None = None,
-) -> network.NetworkPlan:
+) -> network_plan.NetworkPlan:
     """Plan a scenario's network in the first block of seed 1."""
-    return network.plan(
+    return network_plan.plan(
         scenario.topology,
         scenario.senders(),
         1,
@@ -296,13 +295,13 @@ def test_events_name_the_packets_and_the_direction() -> None:
 def test_a_cellular_trace_is_made_once_for_a_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     """One for each direction, whoever asks for its text or its gaps."""
     keys = []
-    own = cellular.trace
+    own = fates.cellular_trace
 
     def noted(model: CellularModel, key: int) -> npt.NDArray[np.int64]:
         keys.append(key)
         return own(model, key)
 
-    monkeypatch.setattr(cellular, "trace", noted)
+    monkeypatch.setattr(fates, "cellular_trace", noted)
     planned(scenario({"rate": {"cellular": {"mean": "1 Mbit/s", "duration": "3 s"}}}))
     assert len(keys) == len(set(keys)) == 2
 
@@ -345,7 +344,7 @@ def test_the_loss_probability_keeps_every_bit() -> None:
     assert first["loss"]["key"] != second["loss"]["key"]
 
 
-def controls_of_routes(plan: network.NetworkPlan) -> dict[str | None, set[str]]:
+def controls_of_routes(plan: network_plan.NetworkPlan) -> dict[str | None, set[str]]:
     """Return the congestion controls of each host's routes."""
     controls: dict[str | None, set[str]] = {}
     for spec in plan.processes.hosts:
@@ -381,8 +380,8 @@ def test_the_emulator_polls_as_long_as_the_options_say() -> None:
 def test_a_topology_is_planned_whoever_uses_it() -> None:
     """Without roles every host sends with cubic, and only what is asked for is logged."""
     topology = trial(H2_LOSS).scenario().topology
-    bare = network.plan(topology, {}, 1, 1)
+    bare = network_plan.plan(topology, {}, 1, 1)
     assert controls_of_routes(bare) == {"client": {"cubic"}, "server": {"cubic"}}
     assert bare.emulator_config["log"] is None
-    logged = network.plan(topology, {}, 1, 1, records=PacketRecords(log="/trial/l"))
+    logged = network_plan.plan(topology, {}, 1, 1, records=PacketRecords(log="/trial/l"))
     assert logged.emulator_config["log"] == "/trial/l"

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from httpbed.base.units import parse_rate
-from httpbed.bed.network import files
-from httpbed.bed.network.files import FileError
+from httpbed.bed.network import link_file
+from httpbed.bed.network.link_file import FileError
 from httpbed.store.packet_log import COLUMNS
 from recorded import H2_LOSS, artifacts
 
@@ -29,16 +29,16 @@ LOG = HEADER + (
 
 def test_a_trace_has_a_mean_and_a_longest_gap() -> None:
     """Over a whole pass; the gap from the last to the first of the next pass counts too."""
-    facts = files.read_trace(b"3\n3\n10\n")
-    assert facts == files.TraceFacts(mean_bit_s=3 * 1504 * 8 * 100, longest_gap_s=0.007)
-    assert files.read_trace(b"9\n10").longest_gap_s == 0.009
+    facts = link_file.read_trace(b"3\n3\n10\n")
+    assert facts == link_file.TraceFacts(mean_bit_s=3 * 1504 * 8 * 100, longest_gap_s=0.007)
+    assert link_file.read_trace(b"9\n10").longest_gap_s == 0.009
 
 
 def test_a_trace_may_be_as_slow_as_a_rate() -> None:
     """A packet a minute, as the emulator and a constant rate have it; less is refused."""
-    assert files.read_trace(b"60160\n").mean_bit_s == parse_rate("200 bit/s")
+    assert link_file.read_trace(b"60160\n").mean_bit_s == parse_rate("200 bit/s")
     with pytest.raises(FileError, match="199 bit/s"):
-        files.read_trace(b"60161\n")
+        link_file.read_trace(b"60161\n")
 
 
 @pytest.mark.parametrize(
@@ -66,21 +66,21 @@ def test_a_trace_may_be_as_slow_as_a_rate() -> None:
 def test_what_is_no_trace_is_refused_with_its_line(content: bytes, reason: str) -> None:
     """The first three lines that are wrong, and how many more there are."""
     with pytest.raises(FileError, match=reason):
-        files.read_trace(content)
+        link_file.read_trace(content)
 
 
 @given(st.binary(max_size=60) | st.text("0123456789\n -#.", max_size=30).map(str.encode))
 def test_any_file_is_read_or_refused(content: bytes) -> None:
     """Nothing else ever happens, whatever it is read as."""
-    for read in (files.read_trace, files.read_record):
+    for read in (link_file.read_trace, link_file.read_record):
         with contextlib.suppress(FileError):
             read(content)
 
 
 def test_a_log_tells_what_was_lost_in_each_direction() -> None:
     """Whatever the cause: what never arrived is lost when it is replayed; a copy is not."""
-    assert files.read_record(LOG.encode()) == files.LossRecord(([0], [2, 3, 4, 5]))
-    assert files.read_record(HEADER.encode()) == files.LossRecord(([], []))
+    assert link_file.read_record(LOG.encode()) == link_file.LossRecord(([0], [2, 3, 4, 5]))
+    assert link_file.read_record(HEADER.encode()) == link_file.LossRecord(([], []))
 
 
 def test_the_lost_packets_are_read_from_a_trials_result() -> None:
@@ -89,7 +89,7 @@ def test_the_lost_packets_are_read_from_a_trials_result() -> None:
     ways = json.loads(content)["directions"]
     lost = [sorted(way["lost_numbers"] + way["queue_dropped_numbers"]) for way in ways]
     assert any(lost)
-    assert [*files.read_record(content).lost] == lost
+    assert [*link_file.read_record(content).lost] == lost
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_the_lost_packets_are_read_from_a_trials_result() -> None:
 def test_what_is_no_record_is_refused(content: str, reason: str) -> None:
     """With the line, or with what it should have been."""
     with pytest.raises(FileError, match=reason):
-        files.read_record(content.encode())
+        link_file.read_record(content.encode())
 
 
 def test_a_link_that_the_kernel_carried_is_no_record() -> None:
@@ -120,7 +120,7 @@ def test_a_link_that_the_kernel_carried_is_no_record() -> None:
     packets = {"in": 9, "delivered": 7, "not_seen_leaving": 2}
     result = json.dumps({"directions": [{"packets": packets}, {"packets": packets}]})
     with pytest.raises(FileError, match="the kernel carried"):
-        files.read_record(result.encode())
+        link_file.read_record(result.encode())
 
 
 @pytest.mark.parametrize(
@@ -130,4 +130,4 @@ def test_what_is_no_packets_number_is_a_mistake(number: str) -> None:
     """JSON spells more numbers than packets have."""
     result = f'{{"directions": [{{"lost_numbers": [3, {number}]}}, {{}}]}}'
     with pytest.raises(FileError):
-        files.read_record(result.encode())
+        link_file.read_record(result.encode())

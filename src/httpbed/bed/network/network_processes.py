@@ -1,4 +1,8 @@
-"""The network being made, and its emulator."""
+"""The processes that make a network, planned to the last detail, and the network that they make.
+
+The code that starts them needs neither topology nor impairments, so it does not import the schema
+of experiments (``docs/decisions/0034``).
+"""
 
 from __future__ import annotations
 
@@ -9,10 +13,46 @@ from typing import Any
 
 from httpbed.base.clock import NS
 from httpbed.base.errors import BedError
-from httpbed.bed.machine import realtime
-from httpbed.bed.network.processes import NetworkProcesses
+from httpbed.bed.machine import machine_load
 from httpbed.bed.sandbox.dialogue import Dialogue, run_tool, time_bounded
+from httpbed.bed.sandbox.spec import ProcessSpec
 from httpbed.bed.sandbox.supervisor import Supervisor
+
+TOOLS = "tools"
+"""Name, inside the sandbox, of the root filesystem that has ip, ethtool, ss and ping."""
+
+
+@dataclass(frozen=True)
+class NetworkProcesses:
+    """Everything that makes a network, in the order of its first fields."""
+
+    wiring: ProcessSpec | None
+    """In the sandbox's own network: the veth pairs; None where the emulator makes the devices."""
+    hosts: tuple[ProcessSpec, ...]
+    """On each host: addresses, neighbours, routes, offloads; with a kernel backend also its
+    disciplines. The commands do not depend on each other."""
+    emulator: ProcessSpec
+    """The link emulator; it speaks line by line."""
+    after_ready: tuple[ProcessSpec, ...]
+    """Commands that need a ready emulator, one after the other."""
+    counters: ProcessSpec | None = None
+    """Reads the kernel's own counters where its disciplines carry the packets."""
+
+    def counter_readings(self, *readings: str) -> tuple[ProcessSpec, ...]:
+        """Return the readings of the kernel's counters; none if the emulator carries."""
+        if self.counters is None:
+            return ()
+        return tuple(replace(self.counters, stdout=counters_file(one)) for one in readings)
+
+    def specs(self) -> tuple[ProcessSpec, ...]:
+        """Return every process that makes the network, in order."""
+        wiring = (self.wiring,) if self.wiring else ()
+        return (*wiring, *self.hosts, self.emulator, *self.after_ready)
+
+
+def counters_file(reading: str) -> str:
+    """Name the file with one of the kernel's counter readings, among a trial's artifacts."""
+    return f"qdiscs-{reading}.json"
 
 
 @dataclass(frozen=True)
@@ -78,5 +118,5 @@ async def build(supervisor: Supervisor, planned: NetworkProcesses) -> Emulator:
     for spec in planned.after_ready:
         await run_tool(supervisor, spec)
     emulator = starting.result()
-    real_time = realtime.promote(supervisor.init_pid, emulator.process.pid)
+    real_time = machine_load.promote(supervisor.init_pid, emulator.process.pid)
     return replace(emulator, real_time=real_time)

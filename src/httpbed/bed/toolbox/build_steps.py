@@ -1,4 +1,4 @@
-"""Reports of a step that takes minutes: that it runs, how long it has run, and how far it is.
+"""Steps of a build that take minutes: the lock that others wait for, and reports that they run.
 
 Standard library only: set-up uses it before anything is installed.
 """
@@ -6,9 +6,11 @@ Standard library only: set-up uses it before anything is installed.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 FIRST_S, RAREST_S = 15.0, 30.0
 """First interval between two reports, which doubles up to the second."""
@@ -46,3 +48,16 @@ def reported(
     finally:
         ended.set()
         reporter.join()
+
+
+@contextlib.contextmanager
+def locked(file: Path, built: str, say: Callable[[str], None]) -> Iterator[int]:
+    """Hold the lock ``file`` of what is built; report a wait; yield the lock's descriptor."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(f"waiting for another process that builds {built}")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield lock.fileno()

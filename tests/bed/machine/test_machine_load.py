@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.bed.machine import pressure
+from httpbed.bed.machine import machine_load
 
 STAT = """\
 cpu  10 0 10 6000 0 0 0 700 0 0
@@ -21,8 +21,8 @@ ctxt 1234
 @pytest.fixture(autouse=True)
 def _a_machine_of_three_cpus(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "stat").write_text(STAT)
-    monkeypatch.setattr(pressure, "_STAT", tmp_path / "stat")
-    monkeypatch.setattr(pressure, "_PSI", tmp_path / "absent")
+    monkeypatch.setattr(machine_load, "_STAT", tmp_path / "stat")
+    monkeypatch.setattr(machine_load, "_PSI", tmp_path / "absent")
     monkeypatch.setattr(os, "sysconf", lambda _: 100)
 
 
@@ -32,10 +32,10 @@ def test_only_cpus_that_the_process_may_use_are_idle_for_it(
 ) -> None:
     """An idle CPU outside its set (taskset, a container's cpuset) starts no attempt."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: own)
-    assert pressure.idle_s() == idle_s
+    assert machine_load.idle_s() == idle_s
 
 
 def test_without_pressure_stall_information_steal_of_the_machine_is_read() -> None:
     """The line of all CPUs has it."""
-    found = pressure.read()
+    found = machine_load.read_pressure()
     assert (found.source, found.seconds) == ("steal", 7.0)

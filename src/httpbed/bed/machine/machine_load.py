@@ -1,13 +1,19 @@
-"""CPU pressure: the time during which at least one runnable task waited for a CPU; and idle time.
+"""The load of the machine (CPU pressure, idle time, memory), and the priority of processes.
 
-Sources: pressure stall information (Documentation/accounting/psi.rst, "some" of cpu), and
-/proc/stat. If the kernel has no pressure stall information: steal time.
+CPU pressure is the time during which at least one runnable task waited for a CPU. Sources:
+pressure stall information (Documentation/accounting/psi.rst, "some" of cpu), and /proc/stat. If the
+kernel has no pressure stall information: steal time.
+
+Real-time priority (SCHED_FIFO) is set from outside of a sandbox: inside a user namespace even root
+may not set it. Outside, root may, and so may a user with RLIMIT_RTPRIO; both need the PID of the
+host's namespace.
 """
 
 from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,7 +40,7 @@ class PressureReading:
         return (self.seconds - before.seconds) / max(self.at_s - before.at_s, 1e-9)
 
 
-def read() -> PressureReading:
+def read_pressure() -> PressureReading:
     """Read the counter."""
     try:
         for line in _PSI.read_text().splitlines():
@@ -75,3 +81,48 @@ def killed_for_memory() -> int:
         return 0
     counts = dict(line.split() for line in lines)
     return int(counts.get("oom_kill", 0))
+
+
+PRIORITY = 10
+
+
+def promote(init_pid: int, inner_pid: int) -> bool:
+    """Give real-time priority to the process ``inner_pid`` of the sandbox led by ``init_pid``.
+
+    Returns:
+        Whether the kernel permitted it.
+    """
+    pid = outer_pid(init_pid, inner_pid)
+    if pid is None:
+        return False
+    try:
+        os.sched_setscheduler(pid, os.SCHED_FIFO, os.sched_param(PRIORITY))
+    except (PermissionError, ProcessLookupError):
+        return False
+    return True
+
+
+def outer_pid(init_pid: int, inner_pid: int) -> int | None:
+    """Return the host's PID of ``inner_pid`` in the sandbox led by ``init_pid``."""
+    children = Path(f"/proc/{init_pid}/task/{init_pid}/children")
+    try:
+        candidates = [int(word) for word in children.read_text().split()]
+        return next((pid for pid in candidates if _inner_pid(pid) == inner_pid), None)
+    except OSError:
+        return None
+
+
+def _inner_pid(pid: int) -> int | None:
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("NSpid:"):
+            return int(line.split()[-1])
+    return None
+
+
+def become_idle(pid: int = 0) -> None:
+    """Give a process, by default this one, the CPU only when no other process wants it.
+
+    Threads and processes that it starts later inherit this (sched(7), SCHED_IDLE).
+    """
+    with suppress(AttributeError, OSError):  # not Linux, or the process has ended
+        os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0))
