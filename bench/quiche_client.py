@@ -37,8 +37,8 @@ from bench.link.emulators import Bridge, Conditions, Emulator, Link
 from bench.link.figures import Goal, Section
 
 from httpbed.bed.machine import facts
-from httpbed.bed.sandbox.binaries import LINK, executable
-from httpbed.bed.toolbox import quiche, toolbox
+from httpbed.bed.sandbox.sandbox_spec import LINK, executable
+from httpbed.bed.toolbox import quiche, root_filesystem
 from httpbed.trial import tls_certificates
 
 INSIDE = "HTTPBED_BENCH_INSIDE"
@@ -46,7 +46,7 @@ INSIDE = "HTTPBED_BENCH_INSIDE"
 SCRATCH = Path("/run")
 """Memory, in every root of the toolbox; the bodies go there."""
 NAME, PORT = tls_certificates.SERVER_NAME, 443
-CURL, NGINX = (toolbox.Contents("sid", frozenset({name})) for name in ("curl", "nginx"))
+CURL, NGINX = (root_filesystem.Contents("sid", frozenset({name})) for name in ("curl", "nginx"))
 GOALS = {
     "CPU time": Goal("at most", 1.0),
     "goodput": Goal("at least", 1.0),
@@ -130,7 +130,7 @@ def main() -> None:
         _measure(words)
         return
     for contents in (CURL, NGINX):
-        toolbox.ensure(contents, say=print)
+        root_filesystem.ensure(contents, say=print)
     tls_certificates.ensure(datetime.now(UTC))
     if not words.program:
         quiche.ensure(print)
@@ -178,8 +178,8 @@ def _measure(words: argparse.Namespace) -> None:
         words.json.write_text(json.dumps(said, indent=1) + "\n")
 
 
-def _root(contents: toolbox.Contents) -> Path:
-    found = toolbox.find(contents)
+def _root(contents: root_filesystem.Contents) -> Path:
+    found = root_filesystem.find(contents)
     if found is None:
         raise SystemExit(f"{contents.name}: gone from the toolbox meanwhile")
     return found.path

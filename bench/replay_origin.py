@@ -18,7 +18,7 @@ import time
 from importlib import resources
 from pathlib import Path
 
-from httpbed.bed.toolbox import toolbox
+from httpbed.bed.toolbox import root_filesystem
 from httpbed.programs import added, catalog
 
 SMALL, LARGE = 1000, 10**7
@@ -34,7 +34,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     rounds = parser.parse_args().rounds
     installs = catalog.load().installs(["h2load"])
-    (root,) = (toolbox.ensure(contents, say=print).path for contents in installs)
+    (root,) = (root_filesystem.ensure(contents, say=print).path for contents in installs)
     with tempfile.TemporaryDirectory() as name, socket.create_server(("127.0.0.1", 0)) as free:
         port = int(free.getsockname()[1])
         free.close()

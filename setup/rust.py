@@ -15,7 +15,7 @@ import tomllib
 from pathlib import Path
 
 import progress
-from httpbed.bed.toolbox import quiche, toolbox
+from httpbed.bed.toolbox import quiche, root_filesystem
 
 SUITE = "sid"
 PACKAGES = (
@@ -35,7 +35,9 @@ def ensure(checkout: Path) -> None:
         wrapper.unlink(missing_ok=True)
         return
     with progress.step("unpacking Rust, which this machine lacks", "2 min", silent_s=1.0):
-        root = toolbox.ensure(toolbox.Contents(SUITE, frozenset(PACKAGES)), say=progress.say)
+        root = root_filesystem.ensure(
+            root_filesystem.Contents(SUITE, frozenset(PACKAGES)), say=progress.say
+        )
     text = quiche.cargo_script(root.path)
     if not wrapper.exists() or wrapper.read_text() != text:
         fresh = wrapper.with_name(".cargo")

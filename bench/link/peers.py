@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from httpbed.base import folders
-from httpbed.bed.sandbox.binaries import LINK, executable
+from httpbed.bed.sandbox.sandbox_spec import LINK, executable
 
 RATTAN = "0.1.1"
 RATTAN_BUILD_S = 1800.0

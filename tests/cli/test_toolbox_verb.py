@@ -10,34 +10,34 @@ from click.testing import CliRunner
 
 from httpbed.base.errors import ConfigError, HostError
 from httpbed.bed.machine import doctor
-from httpbed.bed.toolbox import toolbox
+from httpbed.bed.toolbox import root_filesystem
 from httpbed.cli import doctor as doctor_verb
 from httpbed.cli import toolbox as toolbox_verb
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> toolbox.Root:
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> root_filesystem.Root:
     """Make a root filesystem as if it had been built, alone in its cache."""
     monkeypatch.setenv("HTTPBED_CACHE", str(tmp_path))
     home = tmp_path / "toolbox" / "sid-0123456789ab"
     (home / "root").mkdir(parents=True)
     record = {"suite": "sid", "packages": ["curl"], "versions": {"curl": "8"}, "built": "2026"}
     (home / "record.json").write_text(json.dumps(record))
-    (found,) = toolbox.find_all()
+    (found,) = root_filesystem.find_all()
     return found
 
 
-def test_toolboxes_are_listed_and_removed(root: toolbox.Root) -> None:
+def test_toolboxes_are_listed_and_removed(root: root_filesystem.Root) -> None:
     """By name; an unknown name exits with code 2."""
     run = CliRunner().invoke
     listed = run(toolbox_verb.command, ["list", "--json"])
     assert [one["name"] for one in json.loads(listed.stdout)] == [root.name]
     assert isinstance(run(toolbox_verb.command, ["remove", "other"]).exception, ConfigError)
     assert run(toolbox_verb.command, ["remove", root.name]).exit_code == 0
-    assert toolbox.find_all() == []
+    assert root_filesystem.find_all() == []
 
 
-def test_the_path_of_a_toolbox_that_is_not_built_is_an_error(root: toolbox.Root) -> None:
+def test_the_path_of_a_toolbox_that_is_not_built_is_an_error(root: root_filesystem.Root) -> None:
     """The cache contains another root filesystem; the remedy names the command that builds it."""
     del root
     told = CliRunner().invoke(toolbox_verb.command, ["path"])

@@ -14,9 +14,9 @@ import pytest
 
 import pages
 from browsing import CLIENT, SHELL, Place, Setting, catalog, lines, place
-from httpbed.bed.sandbox.spec import ProcessSpec
-from httpbed.bed.toolbox import toolbox
-from httpbed.bed.toolbox.identity import identity
+from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
+from httpbed.bed.toolbox import root_filesystem
+from httpbed.bed.toolbox.root_filesystem import program_identity
 from httpbed.trial import tls_certificates
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
@@ -197,7 +197,7 @@ def test_a_browser_is_cited_by_its_own_binary_and_packages(name: str) -> None:
     recipe = catalog()[name]
     contents = recipe.install.contents()
     assert contents
-    found = identity(toolbox.ensure(contents, say=print), recipe.command("client"))
+    found = program_identity(root_filesystem.ensure(contents, say=print), recipe.command("client"))
     assert found.path == f"/usr/lib/chromium/{name}"
     assert {"libc6", "fonts-liberation"} <= found.packages.keys()
 

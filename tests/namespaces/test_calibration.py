@@ -22,7 +22,7 @@ from httpbed.addons.calibration.cell_runner import Bench
 from httpbed.addons.calibration.session import Verdict
 from httpbed.base.errors import BedError
 from httpbed.bed.network.network_plan import NetworkPlan
-from httpbed.bed.toolbox import toolbox
+from httpbed.bed.toolbox import root_filesystem
 from networks import remade
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.alone]
@@ -69,7 +69,7 @@ def set_rate(config: dict[str, Any], direction: int, bit_s: int | None) -> None:
 
 def verdict(cell: Cell, folder: Path, tamper: Tamper = honest) -> Verdict:
     """Run and judge one cell."""
-    root = toolbox.ensure(toolbox.TOOLS, say=print).path
+    root = root_filesystem.ensure(root_filesystem.TOOLS, say=print).path
     bench = Bench(root, SEED, tamper=tamper)
     try:
         asyncio.run(cell_runner.run(cell, bench, folder / "cell"))

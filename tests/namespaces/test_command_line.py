@@ -14,7 +14,7 @@ import pytest
 import command_line
 from command_line import Command
 from families import until
-from httpbed.bed.sandbox.spec import Exit, ProcessSpec
+from httpbed.bed.sandbox.sandbox_spec import Exit, ProcessSpec
 from httpbed.bed.sandbox.supervisor import Supervisor
 from orchestrator import Run
 from patience import HTTPBED

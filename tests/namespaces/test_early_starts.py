@@ -17,9 +17,9 @@ import linking
 from command_line import Command
 from httpbed.addons.interop import session
 from httpbed.base.errors import HostError
-from httpbed.bed.sandbox.spec import PartSpec, SandboxSpec
+from httpbed.bed.sandbox.sandbox_spec import PartSpec, SandboxSpec
 from httpbed.bed.sandbox.supervisor import sandbox
-from httpbed.bed.toolbox import toolbox
+from httpbed.bed.toolbox import root_filesystem
 from httpbed.campaign import campaign_setup, preparation, program_versions
 from httpbed.programs import catalog
 from httpbed.store import campaign as campaigns
@@ -165,7 +165,7 @@ def test_a_program_that_is_replaced_before_a_trial_ends_the_run(
     tmp_path.chmod(0o755)
     contents = catalog.load()["caddy"].install.contents()
     assert contents
-    theirs = toolbox.ensure(contents, say=print).path / "opt/pypi/bin/caddy"
+    theirs = root_filesystem.ensure(contents, say=print).path / "opt/pypi/bin/caddy"
     own = tmp_path / "caddy"
     shutil.copy(theirs, own)
     known = catalog.load().with_programs({"caddy": str(own)})

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from httpbed.bed.toolbox import identity, toolbox
-from httpbed.bed.toolbox.toolbox import Contents
+from httpbed.bed.toolbox import root_filesystem
+from httpbed.bed.toolbox.root_filesystem import Contents
 from httpbed.experiment.kept import CAPTURE, KEYS
 from real_runs import SmallExperiment, httpbed
 
@@ -31,7 +31,7 @@ RECORD_SEPARATOR = "\x1e"
 
 def statuses(http_version: str, capture: Path, keys: Path) -> list[str]:
     """Decrypt a capture with Wireshark's dissectors; return the statuses of responses."""
-    argv = identity.argv(toolbox.ensure(TSHARK, say=print), "tshark")
+    argv = root_filesystem.tool_command(root_filesystem.ensure(TSHARK, say=print), "tshark")
     assert argv
     field = STATUS[http_version]
     words = ["-r", str(capture), "-o", f"tls.keylog_file:{keys}", "-Y", field, "-T", "fields"]

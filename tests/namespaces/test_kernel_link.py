@@ -11,7 +11,7 @@ import pytest
 from httpbed.base.errors import HostError
 from httpbed.bed.machine import doctor
 from httpbed.bed.network import kernel
-from httpbed.bed.toolbox import toolbox
+from httpbed.bed.toolbox import root_filesystem
 from httpbed.experiment.impairments.rate import MTU_BYTES
 from httpbed.experiment.trial import Record
 from real_runs import SmallExperiment, artifact, check, httpbed, stage, values
@@ -83,7 +83,7 @@ def test_netem_carries_a_trial_or_is_refused_with_the_remedy(tmp_path: Path) -> 
     (tmp_path / "e.toml").write_text(settings.text())
     done = httpbed("run", tmp_path / "e.toml", "-o", tmp_path / "c", "--link-backend", "netem")
     try:
-        doctor.require_qdisc("netem", toolbox.ensure(toolbox.TOOLS, say=print))
+        doctor.require_qdisc("netem", root_filesystem.ensure(root_filesystem.TOOLS, say=print))
     except HostError:
         assert done.returncode == 3
         assert "modprobe sch_netem" in done.stderr

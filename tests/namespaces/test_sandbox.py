@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.bed.sandbox.spec import ProcessSpec, SandboxSpec
+from httpbed.bed.sandbox.sandbox_spec import ProcessSpec, SandboxSpec
 from httpbed.bed.sandbox.supervisor import sandbox
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.as_root]

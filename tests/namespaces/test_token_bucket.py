@@ -15,7 +15,7 @@ from httpbed.addons.calibration.cell_runner import Bench
 from httpbed.addons.calibration.evidence import Passage
 from httpbed.bed.machine.backend import Backend
 from httpbed.bed.network.network_plan import NetworkPlan
-from httpbed.bed.toolbox import toolbox
+from httpbed.bed.toolbox import root_filesystem
 from networks import remade
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.alone]
@@ -74,7 +74,7 @@ def taken(
     folder: Path, backend: Backend, tamper: Callable[[NetworkPlan], NetworkPlan] = honest
 ) -> list[int]:
     """Send the burst; return the numbers that arrived."""
-    root = toolbox.ensure(toolbox.TOOLS, say=print).path
+    root = root_filesystem.ensure(root_filesystem.TOOLS, say=print).path
     for attempt in range(ATTEMPTS):
         place = folder / f"{backend}-{attempt}"
         asyncio.run(cell_runner.run(BURST, Bench(root, SEED, backend, tamper=tamper), place))

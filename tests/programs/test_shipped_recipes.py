@@ -9,7 +9,7 @@ from math import inf
 
 import pytest
 
-from httpbed.bed.sandbox.spec import ProcessSpec
+from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
 from httpbed.experiment.roles import ClientRole, Transport
 from httpbed.programs import catalog
 from httpbed.programs.protocol import FileToFetch, Implementation, Part, RoleName, Upstream, Visit

@@ -14,13 +14,12 @@ from typing import Any
 
 from httpbed.addons.pages.page_run import end_connections
 from httpbed.bed.network import network_plan, network_processes
-from httpbed.bed.network.commands import NO_NEIGHBOUR_DISCOVERY
+from httpbed.bed.network.network_commands import NO_NEIGHBOUR_DISCOVERY
 from httpbed.bed.network.network_plan import NetworkPlan
 from httpbed.bed.network.network_processes import TOOLS
-from httpbed.bed.sandbox.binaries import LINK, executable
-from httpbed.bed.sandbox.spec import PartSpec, ProcessSpec, SandboxSpec
+from httpbed.bed.sandbox.sandbox_spec import LINK, PartSpec, ProcessSpec, SandboxSpec, executable
 from httpbed.bed.sandbox.supervisor import Supervisor, sandbox
-from httpbed.bed.toolbox import toolbox
+from httpbed.bed.toolbox import root_filesystem
 from httpbed.experiment.workload import PageVisit
 from httpbed.programs import catalog as catalogs
 from httpbed.programs.catalog import Catalog
@@ -79,7 +78,7 @@ class Setting:
         return SandboxSpec(
             scratch=scratch,
             trial=trial,
-            roots={TOOLS: toolbox.ensure(toolbox.TOOLS, say=print).path, **roots},
+            roots={TOOLS: root_filesystem.ensure(root_filesystem.TOOLS, say=print).path, **roots},
             shared={"/certificates": known, "/content": self.site},
             programs={LINK: executable(LINK)},
             hosts=planned.sysctls,
@@ -177,4 +176,4 @@ def lines(file: Path) -> list[dict[str, Any]]:
 def _root(name: str) -> Path:
     contents = catalog()[name].install.contents()
     assert contents
-    return toolbox.ensure(contents, say=print).path
+    return root_filesystem.ensure(contents, say=print).path

@@ -12,14 +12,21 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.bed.network import network_processes
-from httpbed.bed.network.commands import NO_NEIGHBOUR_DISCOVERY
+from httpbed.bed.network.network_commands import NO_NEIGHBOUR_DISCOVERY
 from httpbed.bed.network.network_plan import NetworkPlan
 from httpbed.bed.network.network_processes import TOOLS, Emulator
-from httpbed.bed.sandbox.binaries import LINK, PROBE, executable
 from httpbed.bed.sandbox.dialogue import Dialogue, run_tool
-from httpbed.bed.sandbox.spec import TRIAL_FOLDER, Ports, ProcessSpec, SandboxSpec
+from httpbed.bed.sandbox.sandbox_spec import (
+    LINK,
+    PROBE,
+    TRIAL_FOLDER,
+    Ports,
+    ProcessSpec,
+    SandboxSpec,
+    executable,
+)
 from httpbed.bed.sandbox.supervisor import Supervisor, sandbox
-from httpbed.bed.toolbox import toolbox
+from httpbed.bed.toolbox import root_filesystem
 from httpbed.experiment.topology import Topology
 
 CHARGEN = 19
@@ -136,4 +143,4 @@ async def made(planned: NetworkPlan, folder: Path) -> AsyncIterator[Running]:
 
 def tools() -> Path:
     """Return a root filesystem with ip, ethtool, ss and ping."""
-    return toolbox.ensure(toolbox.TOOLS, say=print).path
+    return root_filesystem.ensure(root_filesystem.TOOLS, say=print).path

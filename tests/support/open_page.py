@@ -18,7 +18,7 @@ from typing import Any
 
 from httpbed.addons.pages.programs.builtin.chromium.cdp import DevToolsClient
 from httpbed.addons.pages.programs.builtin.chromium.flags import SILENT
-from httpbed.bed.toolbox import toolbox
+from httpbed.bed.toolbox import root_filesystem
 from httpbed.programs import catalog as catalogs
 
 SHELL = "chromium-headless-shell"
@@ -107,7 +107,7 @@ def opened(address: str) -> Iterator[OpenPage]:
     """Open a page in a browser of its own."""
     contents = catalogs.load()[SHELL].install.contents()
     assert contents
-    root = toolbox.ensure(contents, say=print).path
+    root = root_filesystem.ensure(contents, say=print).path
     own_to, own_from = _pipe(), _pipe()
     browser = _started(root, own_to[0], own_from[1])
     os.close(own_to[0])

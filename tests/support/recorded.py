@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
-from httpbed.bed.toolbox.toolbox import Root
+from httpbed.bed.toolbox.root_filesystem import Root
 from httpbed.experiment.metric import Observation
 from httpbed.experiment.trial import Check, Record, Trial
 from httpbed.programs import catalog

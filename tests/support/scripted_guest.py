@@ -9,7 +9,7 @@ from pathlib import Path
 
 from httpbed.addons.virtual import visible_files
 from httpbed.addons.virtual.command import CONSOLE, Guest
-from httpbed.bed.sandbox.spec import SandboxSpec
+from httpbed.bed.sandbox.sandbox_spec import SandboxSpec
 
 LEFT_BYTES = 2**24
 

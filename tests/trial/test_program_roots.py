@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 import linking
 from httpbed.base.errors import ConfigError, HostError
-from httpbed.bed.toolbox import toolbox
-from httpbed.bed.toolbox.toolbox import Contents, Root
+from httpbed.bed.toolbox import root_filesystem
+from httpbed.bed.toolbox.root_filesystem import Contents, Root
 from httpbed.programs import catalog, user_program
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.install import Install
@@ -173,7 +173,7 @@ def test_a_failed_build_stops_no_other(
             raise HostError("nginx is held back", "try again")
         return there
 
-    monkeypatch.setattr(toolbox, "ensure", some)
+    monkeypatch.setattr(root_filesystem, "ensure", some)
     known = catalog.load()
     roots, failures = program_roots.build(known.installs(), say=print)
     assert [known.installs()[contents] for contents in failures] == [["nginx"]]

@@ -12,7 +12,7 @@ import guest_calibration
 from httpbed.addons.calibration.cells import all_cells
 from httpbed.addons.virtual import boot, guest_kernel, job, visible_files
 from httpbed.addons.virtual.command import Guest
-from httpbed.bed.toolbox import toolbox
+from httpbed.bed.toolbox import root_filesystem
 
 LIMIT_S = 3600.0
 MEMORY_BYTES = 2**31
@@ -30,7 +30,7 @@ def test_every_cell_of_the_calibration_passes_in_a_guest(tmp_path: Path) -> None
 
 def verdicts(folder: Path, names: list[str]) -> list[dict[str, Any]]:
     """Run cells in a guest; return the verdicts."""
-    root = toolbox.ensure(toolbox.TOOLS, say=print).path
+    root = root_filesystem.ensure(root_filesystem.TOOLS, say=print).path
     work = guest_calibration.Work(root, names)
     given = job.hand_over(folder, guest_calibration.__name__, work)
     kernel = guest_kernel.ensure(print)

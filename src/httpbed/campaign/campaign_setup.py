@@ -12,7 +12,7 @@ from httpbed.base.clock import Clock
 from httpbed.base.errors import HostError
 from httpbed.bed.machine import doctor
 from httpbed.bed.network.kernel import KINDS
-from httpbed.bed.toolbox.toolbox import Root
+from httpbed.bed.toolbox.root_filesystem import Root
 from httpbed.campaign.addition import additions, clock
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.experiment.roles import DEFAULT_CONTROL

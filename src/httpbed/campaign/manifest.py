@@ -10,9 +10,9 @@ from typing import Any
 
 from httpbed.base import disk
 from httpbed.bed.machine import facts
-from httpbed.bed.sandbox.binaries import LINK, SANDBOX, executable
-from httpbed.bed.toolbox import identity
-from httpbed.bed.toolbox.identity import ProgramIdentity
+from httpbed.bed.sandbox.sandbox_spec import LINK, SANDBOX, executable
+from httpbed.bed.toolbox import root_filesystem
+from httpbed.bed.toolbox.root_filesystem import ProgramIdentity
 from httpbed.campaign import program_versions
 from httpbed.campaign.addition import additions, clock
 from httpbed.campaign.preparation import LoadedExperiment
@@ -36,13 +36,13 @@ def manifest(
         name: setup.programs.identity(name, recipe.command(recipe.roles[0]))
         for name, recipe in recipes.items()
     }
-    identities |= {tool: identity.identity(tools, tool) for tool in TOOLS_USED}
+    identities |= {tool: root_filesystem.program_identity(tools, tool) for tool in TOOLS_USED}
     reported = asyncio.run(program_versions.ask(recipes.values(), setup))
     wanted = program_versions.spoken(loaded.scenarios())
     known = program_versions.required(recipes, reported, wanted)
     known |= {tool: tools.versions[package] for tool, package in TOOLS_USED.items()}
     for root in setup.programs.own.values():
-        identities[REPLAY_PROGRAM] = identity.identity(root, REPLAY_PROGRAM)
+        identities[REPLAY_PROGRAM] = root_filesystem.program_identity(root, REPLAY_PROGRAM)
         known[REPLAY_PROGRAM] = root.versions[REPLAY_PROGRAM]
     wheels = {name: setup.programs.wheels(name) for name in recipes}
     programs = [

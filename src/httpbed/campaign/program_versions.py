@@ -14,7 +14,7 @@ from httpbed.base import untrusted_files
 from httpbed.base.errors import ConfigError, HostError, Mistake
 from httpbed.bed.machine import scratch
 from httpbed.bed.network.network_processes import TOOLS
-from httpbed.bed.sandbox.spec import PartSpec, ProcessSpec, SandboxSpec
+from httpbed.bed.sandbox.sandbox_spec import PartSpec, ProcessSpec, SandboxSpec
 from httpbed.bed.sandbox.supervisor import RefusalError, sandbox
 from httpbed.experiment.scenario import Scenario
 from httpbed.programs.recipe import VERSION_BYTES, Recipe

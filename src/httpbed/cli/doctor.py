@@ -9,8 +9,8 @@ import click
 
 from httpbed.base.errors import HostError
 from httpbed.bed.machine import doctor, facts
-from httpbed.bed.sandbox import binaries
-from httpbed.bed.toolbox import passt, toolbox
+from httpbed.bed.sandbox import sandbox_spec
+from httpbed.bed.toolbox import passt, root_filesystem
 from httpbed.campaign.addition import CLOCKS
 from httpbed.cli.echo import echo
 from httpbed.cli.options import json_option
@@ -40,8 +40,8 @@ def command(context: click.Context, *, as_json: bool) -> None:
     points = [
         *doctor.examine(
             machine,
-            executables={name: _executable(name) for name in binaries.ALL},
-            tools=toolbox.find(toolbox.TOOLS),
+            executables={name: _executable(name) for name in sandbox_spec.ALL},
+            tools=root_filesystem.find(root_filesystem.TOOLS),
             programs={
                 name: program_roots.state(recipe)[0]
                 for name, recipe in catalog.load().recipes.items()
@@ -65,7 +65,7 @@ def command(context: click.Context, *, as_json: bool) -> None:
 
 def _executable(name: str) -> Path | None:
     try:
-        return binaries.executable(name)
+        return sandbox_spec.executable(name)
     except HostError:
         return None
 

@@ -13,8 +13,8 @@ import click
 from httpbed.base.clock import Clock
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.machine import backend
-from httpbed.bed.network.commands import NO_NEIGHBOUR_DISCOVERY
-from httpbed.bed.toolbox import toolbox
+from httpbed.bed.network.network_commands import NO_NEIGHBOUR_DISCOVERY
+from httpbed.bed.toolbox import root_filesystem
 from httpbed.campaign import campaign_setup, capability
 from httpbed.campaign.addition import CLOCKS, NeededTrials
 from httpbed.campaign.preparation import LoadedExperiment
@@ -102,7 +102,7 @@ def _planner(
     """
     chosen = backend.choose(link_backend)
     capability.require(loaded, chosen)
-    tools = toolbox.find(toolbox.TOOLS) if chosen == "netem" else None
+    tools = root_filesystem.find(root_filesystem.TOOLS) if chosen == "netem" else None
     options = campaign_setup.plan_options(PlanOptions(keep=keep, backend=chosen), tools)
     return lambda trial: plan.plan(trial, catalog, options, loaded.files)
 

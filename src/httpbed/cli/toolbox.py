@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from httpbed.base.errors import ConfigError, HostError, Mistake
-from httpbed.bed.toolbox import debian, pypi, toolbox
-from httpbed.bed.toolbox.toolbox import Contents, Root
+from httpbed.bed.toolbox import debian, pypi, root_filesystem
+from httpbed.bed.toolbox.root_filesystem import Contents, Root
 from httpbed.cli import options
 from httpbed.cli.echo import echo, say
 from httpbed.cli.experiment_argument import catalog, recipes_option
@@ -45,7 +45,7 @@ def command() -> None:
 @json_option
 def show(*, as_json: bool) -> None:
     """List the finished root filesystems, the oldest first."""
-    roots = toolbox.find_all()
+    roots = root_filesystem.find_all()
     if as_json:
         echo(json.dumps([_as_json(root) for root in roots], indent=2))
         return
@@ -97,7 +97,7 @@ def path(*, names: tuple[str, ...], recipe_folders: tuple[Path, ...], as_json: b
     """Print the paths of the root filesystems of implementations, by default of all."""
     roots = []
     for contents, recipes in _needed(catalog(recipe_folders), names).items():
-        root = toolbox.find(contents)
+        root = root_filesystem.find(contents)
         if root is None:
             raise HostError(
                 f"the toolbox of {' and '.join(recipes)} is not built",
@@ -113,7 +113,7 @@ def path(*, names: tuple[str, ...], recipe_folders: tuple[Path, ...], as_json: b
 @json_option
 def remove(names: tuple[str, ...], *, every: bool, as_json: bool) -> None:
     """Remove root filesystems by name, as `list` shows it; none may be in use."""
-    there = {root.name: root for root in toolbox.find_all()}
+    there = {root.name: root for root in root_filesystem.find_all()}
     chosen = tuple(there) if every else names
     if not (names or every):
         remedy = "name the root filesystems to remove, or add --all"
@@ -124,7 +124,7 @@ def remove(names: tuple[str, ...], *, every: bool, as_json: bool) -> None:
             for name in unknown
         )
     for name in chosen:
-        toolbox.remove(there[name])
+        root_filesystem.remove(there[name])
         say(f"removed {name}")
     if as_json:
         echo(json.dumps({"schema": 1, "removed": list(chosen)}))
@@ -133,7 +133,7 @@ def remove(names: tuple[str, ...], *, every: bool, as_json: bool) -> None:
 def _needed(known: Catalog, names: tuple[str, ...]) -> dict[Contents, list[str]]:
     """Return the contents of each needed root filesystem -> the programs that need it."""
     catalogs.require(known, names)
-    return {toolbox.TOOLS: ["the tools"], **known.installs(names or None)}
+    return {root_filesystem.TOOLS: ["the tools"], **known.installs(names or None)}
 
 
 def _locate(roots: list[Root], *, as_json: bool) -> None:

@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 
 from httpbed.base import user_file
 from httpbed.base.errors import ConfigError, Mistake
-from httpbed.bed.toolbox.toolbox import Contents
+from httpbed.bed.toolbox.root_filesystem import Contents
 from httpbed.experiment import validation_messages
 from httpbed.experiment.parser import format_path
 from httpbed.programs import added, recipe_checks, user_program

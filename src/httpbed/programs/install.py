@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 from httpbed.base.errors import RejectedValueError
 from httpbed.base.value import Value
 from httpbed.bed.toolbox import pypi
-from httpbed.bed.toolbox.toolbox import Contents
+from httpbed.bed.toolbox.root_filesystem import Contents
 
 _HOW = 'write "FILE.whl" = "SHA-256" below it; pip download NAME==VERSION and pip hash print both'
 _Package = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9+.-]+$")]

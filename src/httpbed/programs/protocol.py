@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from httpbed.bed.sandbox.spec import TRIAL_FOLDER, ProcessSpec
+from httpbed.bed.sandbox.sandbox_spec import TRIAL_FOLDER, ProcessSpec
 from httpbed.experiment.kept import KEYS
 
 if TYPE_CHECKING:  # the runner imports this, and no schema

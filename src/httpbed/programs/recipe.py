@@ -13,7 +13,7 @@ from pydantic import Field
 from httpbed.base import untrusted_files
 from httpbed.base.errors import visible
 from httpbed.base.value import Value
-from httpbed.bed.sandbox.spec import Ports, ProcessSpec
+from httpbed.bed.sandbox.sandbox_spec import Ports, ProcessSpec
 from httpbed.experiment.kept import ProgramRecord
 from httpbed.experiment.roles import ClientRole, HttpVersion, KnobName, Transport
 from httpbed.experiment.workload import Capability

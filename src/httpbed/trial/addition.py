@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from httpbed.base.addon import Seam
 from httpbed.bed.network.network_plan import NetworkPlan
-from httpbed.bed.sandbox.spec import ProcessSpec
-from httpbed.bed.toolbox.toolbox import Contents
+from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
+from httpbed.bed.toolbox.root_filesystem import Contents
 from httpbed.experiment.handover import HandoverEvent
 from httpbed.experiment.metric import Observation
 from httpbed.experiment.scenario import Scenario

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from httpbed.bed.network.network_processes import NetworkProcesses
-from httpbed.bed.sandbox.spec import ProcessSpec
+from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
 from httpbed.programs.protocol import Part
 from httpbed.trial.attempt_addition import AttemptAddition
 from httpbed.trial.hops import HopPath, NetworkHop

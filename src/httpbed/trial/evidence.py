@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from httpbed.base import untrusted_files
 from httpbed.bed.network.kernel import READINGS
 from httpbed.bed.network.network_processes import counters_file
-from httpbed.bed.sandbox.spec import Exit
+from httpbed.bed.sandbox.sandbox_spec import Exit
 from httpbed.experiment.kept import LINK_RESULT
 from httpbed.experiment.workload import Download
 from httpbed.programs.catalog import Catalog

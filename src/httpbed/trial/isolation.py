@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from httpbed.bed.network.commands import NO_NEIGHBOUR_DISCOVERY
-from httpbed.bed.sandbox.binaries import LINK, executable
-from httpbed.bed.sandbox.spec import PartSpec, SandboxSpec
+from httpbed.bed.network.network_commands import NO_NEIGHBOUR_DISCOVERY
+from httpbed.bed.sandbox.sandbox_spec import LINK, PartSpec, SandboxSpec, executable
 from httpbed.programs.protocol import AUTHORITY, KEY_PIN
 from httpbed.trial.addition import additions
 from httpbed.trial.attempt_plan import AttemptPlan

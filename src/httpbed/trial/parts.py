@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from httpbed.bed.network.network_plan import NetworkPlan
-from httpbed.bed.sandbox.spec import ProcessSpec
+from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
 from httpbed.experiment.roles import ClientRole, Hop, Role
 from httpbed.experiment.scenario import ClientGroup, Scenario
 from httpbed.experiment.workload import Download, Workload

@@ -16,7 +16,7 @@ from httpbed.bed.network.kernel import KINDS
 from httpbed.bed.network.link_file import LinkFile
 from httpbed.bed.network.network_plan import NetworkPlan
 from httpbed.bed.network.network_processes import TOOLS
-from httpbed.bed.sandbox.spec import TRIAL_FOLDER, ProcessSpec
+from httpbed.bed.sandbox.sandbox_spec import TRIAL_FOLDER, ProcessSpec
 from httpbed.experiment import vantage_points
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Trial

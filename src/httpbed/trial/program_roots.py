@@ -17,11 +17,10 @@ from pathlib import Path
 
 from httpbed.base.errors import HostError
 from httpbed.bed.network.network_processes import TOOLS
-from httpbed.bed.sandbox import binaries
-from httpbed.bed.sandbox.spec import PartSpec
-from httpbed.bed.toolbox import elf, identity, quiche, toolbox
-from httpbed.bed.toolbox.identity import ProgramIdentity
-from httpbed.bed.toolbox.toolbox import Contents, Root
+from httpbed.bed.sandbox import sandbox_spec
+from httpbed.bed.sandbox.sandbox_spec import PartSpec
+from httpbed.bed.toolbox import elf, quiche, root_filesystem
+from httpbed.bed.toolbox.root_filesystem import Contents, ProgramIdentity, Root
 from httpbed.programs import install, user_program
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.recipe import Recipe
@@ -84,13 +83,13 @@ class Programs:
         """Return the identity of the program that an implementation starts as ``program``."""
         place = self.places[name]
         if place.root:
-            return identity.identity(place.root, program)
+            return root_filesystem.program_identity(place.root, program)
         if place.program and program.startswith(install.folder(name)):
-            return identity.of_this_machine(place.program, place.libraries)
+            return root_filesystem.user_program_identity(place.program, place.libraries)
         path = shutil.which(program)
         if path is None:
             raise HostError(f"this machine has no {program}", f"correct the recipe of {name}")
-        return identity.of_this_machine(Path(path), elf.libraries(Path(path)))
+        return root_filesystem.user_program_identity(Path(path), elf.libraries(Path(path)))
 
     def require_unchanged(self) -> None:
         """Check that programs and libraries of this machine are those that were identified.
@@ -127,13 +126,13 @@ def ensure(
     places = _places_here((one for one in wanted if one.install.suite is None), say)
     installs = catalog.installs(recipe.name for recipe in wanted)
     own = own or {}
-    roots, failures = build([toolbox.TOOLS, *own.values(), *installs], say=say)
+    roots, failures = build([root_filesystem.TOOLS, *own.values(), *installs], say=say)
     for contents, failure in failures.items():
         raise _unavailable(installs.get(contents, []), failure)
     for contents, recipes in installs.items():
         places |= dict.fromkeys(recipes, Place(roots[contents]))
     own_roots = {name: roots[contents] for name, contents in own.items()}
-    return Programs(roots[toolbox.TOOLS], places, own_roots)
+    return Programs(roots[root_filesystem.TOOLS], places, own_roots)
 
 
 def _unavailable(recipes: list[str], failure: HostError) -> HostError:
@@ -151,7 +150,9 @@ def build(
 
     def one(contents: Contents) -> None:
         try:
-            roots[contents] = toolbox.ensure(contents, say=say, accept_expired=accept_expired)
+            roots[contents] = root_filesystem.ensure(
+                contents, say=say, accept_expired=accept_expired
+            )
         except HostError as error:
             failures[contents] = error
 
@@ -173,14 +174,14 @@ def state(recipe: Recipe) -> tuple[bool, str]:
     """Return whether a recipe's program is installed, and a remark."""
     contents = recipe.install.contents()
     if contents:
-        root = toolbox.find(contents)
+        root = root_filesystem.find(contents)
         return root is not None, f"in {root.name}" if root else "not built yet"
     if recipe.install.own == quiche.NAME:
         built = quiche.find()
         return built is not None, str(built or "not built yet")
     if recipe.install.own:
         try:
-            return True, str(binaries.executable(recipe.install.own))
+            return True, str(sandbox_spec.executable(recipe.install.own))
         except HostError as error:
             return False, error.reason
     wrong = user_program.mistake(recipe)
@@ -191,9 +192,9 @@ def own_executable(recipe: Recipe, say: Say, *, accept_expired: bool = False) ->
     """Find one of httpbed's own executables, and build it if it is built on demand."""
     if recipe.install.own == quiche.NAME:
         if accept_expired and quiche.find() is None:
-            toolbox.ensure(quiche.TOOLS, say=say, accept_expired=True)
+            root_filesystem.ensure(quiche.TOOLS, say=say, accept_expired=True)
         return quiche.ensure(say)
-    return binaries.executable(str(recipe.install.own))
+    return sandbox_spec.executable(str(recipe.install.own))
 
 
 def _place(recipe: Recipe, program: Path) -> Place:

@@ -17,7 +17,7 @@ from httpbed.addons.handover.steps import HandoverPlan
 from httpbed.base.errors import BedError
 from httpbed.base.spellings import TRIGGER
 from httpbed.bed.network.network_processes import Emulator
-from httpbed.bed.sandbox.spec import Exit, ProcessSpec
+from httpbed.bed.sandbox.sandbox_spec import Exit, ProcessSpec
 from httpbed.bed.sandbox.supervisor import Supervisor
 from httpbed.trial import plan as bed
 from httpbed.trial.artifacts import HANDOVER_STEPS

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from httpbed.addons.pages import page_run
-from httpbed.bed.sandbox.spec import ProcessSpec
+from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
 
 
 def test_only_the_sockets_of_the_ports_are_ended() -> None:

@@ -13,7 +13,7 @@ from httpbed.addons.virtual import inside, job, outside
 from httpbed.addons.virtual.work import ARTIFACTS, ATTEMPT, PHASES
 from httpbed.base.errors import BedError
 from httpbed.bed.network.network_processes import TOOLS
-from httpbed.bed.toolbox.toolbox import Root
+from httpbed.bed.toolbox.root_filesystem import Root
 from httpbed.programs import catalog
 from httpbed.trial import isolation
 from httpbed.trial.plan import CampaignSetup
@@ -61,7 +61,7 @@ print(*sys.modules)"""
     )
     unneeded = {
         "httpbed.experiment.scenario",
-        "httpbed.bed.toolbox.toolbox",
+        "httpbed.bed.toolbox.root_filesystem",
         "httpbed.programs.catalog",
         "numpy",
         "pydantic",

@@ -10,7 +10,7 @@ import pytest
 
 from httpbed.base.errors import HostError
 from httpbed.bed.machine import doctor, facts
-from httpbed.bed.toolbox import toolbox
+from httpbed.bed.toolbox import root_filesystem
 
 
 def capabilities(
@@ -117,7 +117,7 @@ def test_a_missing_congestion_control_is_reported_with_its_remedy(
     unknown = {"error": "Error: Unknown tcp congestion algorithm."}
     findings = here | {"congestion reno": {"figure": ""}, "congestion bbr": unknown}
     monkeypatch.setattr(doctor, "run_capability_tests", lambda *_, **__: findings)
-    root = toolbox.Root("sid", Path("/"), frozenset(), {}, "")
+    root = root_filesystem.Root("sid", Path("/"), frozenset(), {}, "")
     doctor.require_congestion(["reno"], root)
     with pytest.raises(HostError, match="this kernel has no TCP bbr") as caught:
         doctor.require_congestion(["reno", "bbr"], root)
@@ -133,7 +133,7 @@ def test_a_missing_queueing_discipline_is_reported_with_its_remedy(
     findings = here | {"qdisc tbf": {"figure": ""}, "qdisc netem": unknown}
     examined = capabilities(findings, monkeypatch)
     assert (examined["kernel's tbf"].ok, examined["kernel's netem"].ok) == (True, None)
-    root = toolbox.Root("sid", Path("/"), frozenset(), {}, "")
+    root = root_filesystem.Root("sid", Path("/"), frozenset(), {}, "")
     assert doctor.require_qdisc("tbf", root) is False
     with pytest.raises(HostError, match="modprobe sch_netem"):
         doctor.require_qdisc("netem", root)

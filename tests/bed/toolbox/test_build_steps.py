@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.bed.toolbox import build_steps, quiche, toolbox
+from httpbed.bed.toolbox import build_steps, quiche, root_filesystem
 
 PATIENCE_S = 20.0
 
@@ -49,8 +49,8 @@ def test_a_build_by_cargo_is_as_far_as_its_log(tmp_path: Path, log: str, words: 
 def test_a_root_filesystem_is_as_far_as_its_last_step(tmp_path: Path) -> None:
     """Mmdebstrap marks its steps; other lines are those of its programs."""
     log = tmp_path / "log"
-    assert toolbox.last_step(log) == ""
+    assert root_filesystem.last_step(log) == ""
     log.write_text(
         "I: running apt-get update...\nGet:1 http://x\nI: downloading packages...\ndone\n"
     )
-    assert toolbox.last_step(log) == "downloading packages"
+    assert root_filesystem.last_step(log) == "downloading packages"

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from httpbed.base.errors import HostError
-from httpbed.bed.toolbox import debian, toolbox
+from httpbed.bed.toolbox import debian, root_filesystem
 from httpbed.bed.toolbox.debian import Index
-from httpbed.bed.toolbox.toolbox import Contents
+from httpbed.bed.toolbox.root_filesystem import Contents
 
 FAKE = """
 case "$*" in *Check-Valid-Until*) ;; *) if [ "$EXPIRED" = 1 ]; then
@@ -52,13 +52,13 @@ def test_an_expired_index_is_used_only_if_the_user_accepts_it(
     contents, progress = Contents("sid", frozenset({"curl"})), list[str]()
     if expired == "1":
         with pytest.raises(HostError, match="has expired") as caught:
-            toolbox.ensure(contents, say=progress.append)
+            root_filesystem.ensure(contents, say=progress.append)
         assert debian.OPTION in caught.value.remedy
-        assert toolbox.find(contents) is None
-    root = toolbox.ensure(contents, say=progress.append, accept_expired=expired == "1")
+        assert root_filesystem.find(contents) is None
+    root = root_filesystem.ensure(contents, say=progress.append, accept_expired=expired == "1")
     assert any(line.startswith("Debian sid, package index of 2026-11-20 (") for line in progress)
     assert root.index == MADE.isoformat()
-    found = toolbox.find(contents)
+    found = root_filesystem.find(contents)
     assert found
     assert found.index_expired == (expired == "1")
 
@@ -76,7 +76,7 @@ def test_apts_own_setting_is_the_users_word(
     _set_apt(tmp_path, monkeypatch, settings)
     assert debian.accepts_expired_here() == accepted
     if accepted:
-        root = toolbox.ensure(Contents("sid", frozenset({"curl"})), say=lambda _: None)
+        root = root_filesystem.ensure(Contents("sid", frozenset({"curl"})), say=lambda _: None)
         assert root.index_expired
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from httpbed.addons.virtual import guest_kernel
 from httpbed.base.errors import HostError
-from httpbed.bed.toolbox import toolbox
-from httpbed.bed.toolbox.toolbox import Root
+from httpbed.bed.toolbox import root_filesystem
+from httpbed.bed.toolbox.root_filesystem import Root
 
 FILES = Path(guest_kernel.__file__).with_name("linux")
 BUILT = "printf kernel >linux.stripped && printf library >random_device.so"
@@ -31,7 +31,7 @@ def said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         built="2026-11-23",
         digests={source: guest_kernel.TESTED_SHA256},
     )
-    monkeypatch.setattr(toolbox, "ensure", lambda *_, **__: root)
+    monkeypatch.setattr(root_filesystem, "ensure", lambda *_, **__: root)
     return []
 
 

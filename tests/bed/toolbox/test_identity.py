@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from httpbed.base.errors import HostError
-from httpbed.bed.toolbox.identity import identity
-from httpbed.bed.toolbox.toolbox import Root
+from httpbed.bed.toolbox.root_filesystem import Root, program_identity
 
 
 @pytest.fixture
@@ -32,7 +31,7 @@ def root(tmp_path: Path) -> Root:
 @pytest.mark.parametrize("name", ["real", "tool", "/bin/tool", "escape"])
 def test_links_never_lead_out_of_the_root(root: Root, name: str) -> None:
     """Absolute links start at the root, and ``..`` stops there."""
-    program = identity(root, name)
+    program = program_identity(root, name)
     assert program.path == "/usr/bin/real"
     assert program.sha256 == hashlib.sha256(b"#!/bin/sh\n").hexdigest()
     assert program.packages == {"real": "1.2 0f0f", "tool": "3"}
@@ -42,4 +41,4 @@ def test_links_never_lead_out_of_the_root(root: Root, name: str) -> None:
 def test_a_program_that_cannot_run_is_rejected(root: Root, name: str) -> None:
     """The message names the program and the remedy."""
     with pytest.raises(HostError, match=r"install"):
-        identity(root, name)
+        program_identity(root, name)

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from httpbed.base.errors import HostError
-from httpbed.bed.toolbox import debian, pypi, toolbox
-from httpbed.bed.toolbox.toolbox import Contents
+from httpbed.bed.toolbox import debian, pypi, root_filesystem
+from httpbed.bed.toolbox.root_filesystem import Contents
 
 FAKE = 'root="${@: -1}"; mkdir -p "$root"/{etc,dev,tmp,usr/bin}; : >"$HTTPBED_VERSIONS"'
 """What mmdebstrap leaves behind, without an archive."""
@@ -54,9 +54,9 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def build(*lines: str) -> toolbox.Root:
+def build(*lines: str) -> root_filesystem.Root:
     """Build a root filesystem with these packages of the index."""
-    return toolbox.ensure(Contents("sid", pypi=frozenset(lines)), say=lambda _: None)
+    return root_filesystem.ensure(Contents("sid", pypi=frozenset(lines)), say=lambda _: None)
 
 
 def test_a_file_with_the_digest_of_the_recipe_is_installed(index: Path) -> None:
@@ -78,7 +78,7 @@ def test_a_file_with_another_digest_is_rejected(index: Path) -> None:
     assert "has another file of first==1.0 than the recipe names" in raised.value.reason
     assert digest in raised.value.reason
     assert "pip config list" in raised.value.remedy
-    assert toolbox.find_all() == []
+    assert root_filesystem.find_all() == []
 
 
 def test_dependencies_must_have_a_digest_too(index: Path) -> None:

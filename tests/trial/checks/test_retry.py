@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from httpbed.bed.sandbox.spec import Exit
+from httpbed.bed.sandbox.sandbox_spec import Exit
 from httpbed.experiment.roles import Retry
 from httpbed.programs.protocol import LoggedRequest
 from httpbed.trial.checks import protocol

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from httpbed.bed.sandbox.spec import Exit, ProcessSpec
+from httpbed.bed.sandbox.sandbox_spec import Exit, ProcessSpec
 from httpbed.bed.sandbox.supervisor import Process
 from httpbed.trial.run.clients import APART_S, LATER_SHARE, MANY_RUNS, Client, Pauses
 from httpbed.trial.run.servers import END_S

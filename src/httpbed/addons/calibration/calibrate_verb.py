@@ -20,7 +20,7 @@ from httpbed.addons.calibration.cell import SCALES, Cell, Finding, Scale, about
 from httpbed.base import units
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.machine import backend
-from httpbed.bed.toolbox import toolbox
+from httpbed.bed.toolbox import root_filesystem
 from httpbed.cli import output_file
 from httpbed.cli.echo import echo
 from httpbed.cli.options import OneOf, suggestion
@@ -122,7 +122,7 @@ def _no_cell(word: str, names: Sequence[str]) -> Mistake:
 
 def _root() -> Path:
     """Return the root filesystem with ip and ethtool; build it if necessary."""
-    return toolbox.ensure(toolbox.TOOLS, say=lambda line: echo(line, err=True)).path
+    return root_filesystem.ensure(root_filesystem.TOOLS, say=lambda line: echo(line, err=True)).path
 
 
 def _summary(verdicts: Sequence[Verdict], scale: str, written: Path | None) -> dict[str, Any]:

@@ -24,13 +24,20 @@ from httpbed.addons.calibration.evidence import (
 )
 from httpbed.bed.machine.backend import Backend
 from httpbed.bed.network import network_processes
-from httpbed.bed.network.commands import HOST_SYSCTLS, NO_NEIGHBOUR_DISCOVERY
 from httpbed.bed.network.emulator import SPIN_US
+from httpbed.bed.network.network_commands import HOST_SYSCTLS, NO_NEIGHBOUR_DISCOVERY
 from httpbed.bed.network.network_plan import NetworkPlan, plan
 from httpbed.bed.network.network_processes import TOOLS, Emulator
-from httpbed.bed.sandbox.binaries import LINK, PROBE, executable
 from httpbed.bed.sandbox.dialogue import Dialogue
-from httpbed.bed.sandbox.spec import TRIAL_FOLDER, Ports, ProcessSpec, SandboxSpec
+from httpbed.bed.sandbox.sandbox_spec import (
+    LINK,
+    PROBE,
+    TRIAL_FOLDER,
+    Ports,
+    ProcessSpec,
+    SandboxSpec,
+    executable,
+)
 from httpbed.bed.sandbox.supervisor import Supervisor, sandbox
 
 PORT = 5001

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from httpbed.addons.calibration import envelope
 from httpbed.base import disk, folders
 from httpbed.bed.machine import facts
-from httpbed.bed.sandbox.binaries import LINK, executable
+from httpbed.bed.sandbox.sandbox_spec import LINK, executable
 from httpbed.experiment.machine import MachineFacts
 
 if TYPE_CHECKING:  # it imports numpy, which only judging needs

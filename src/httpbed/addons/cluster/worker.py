@@ -38,8 +38,8 @@ from httpbed.addons.cluster.messages import (
 )
 from httpbed.base.errors import HostError
 from httpbed.bed.machine import doctor, facts, scratch
-from httpbed.bed.sandbox import binaries
-from httpbed.bed.toolbox import toolbox
+from httpbed.bed.sandbox import sandbox_spec
+from httpbed.bed.toolbox import root_filesystem
 
 NAME = "httpbed"
 """Of the plugin in Dask's worker."""
@@ -81,10 +81,12 @@ def require_able() -> None:
     Raises:
         HostError: It cannot; with the remedy.
     """
-    doctor.require_namespaces(doctor.run_capability_tests(toolbox.find(toolbox.TOOLS)))
+    doctor.require_namespaces(
+        doctor.run_capability_tests(root_filesystem.find(root_filesystem.TOOLS))
+    )
     doctor.require_disk()
-    for name in binaries.ALL:
-        binaries.executable(name)
+    for name in sandbox_spec.ALL:
+        sandbox_spec.executable(name)
 
 
 async def dask_setup(worker: Worker) -> None:

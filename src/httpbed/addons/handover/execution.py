@@ -23,7 +23,7 @@ from httpbed.base.spellings import TRIGGER
 from httpbed.bed.machine import machine_load
 from httpbed.bed.network.network_processes import Emulator
 from httpbed.bed.sandbox.dialogue import run_tool
-from httpbed.bed.sandbox.spec import ProcessSpec
+from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
 from httpbed.bed.sandbox.supervisor import Supervisor
 from httpbed.experiment.handover import AfterBytes
 from httpbed.trial.artifacts import HANDOVER_STEPS

@@ -24,7 +24,7 @@ from httpbed.addons.handover.deliveries import Bins
 from httpbed.addons.handover.steps import BY_EMULATOR, DECISIVE, What, sockets_left_file
 from httpbed.base import untrusted_files
 from httpbed.base.spellings import TRIGGER
-from httpbed.bed.network.access import MONITOR, PREFERRED_METRIC
+from httpbed.bed.network.access_links import MONITOR, PREFERRED_METRIC
 from httpbed.experiment.handover import AfterBytes, Handover
 from httpbed.trial.addition import AbsencesNs, AddedEvidence
 from httpbed.trial.artifacts import HANDOVER_STEPS, LINK_EVENTS

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from httpbed.base import units
 from httpbed.base.spellings import TRIGGER
-from httpbed.bed.network.access import Access
+from httpbed.bed.network.access_links import Access
 from httpbed.bed.network.network_plan import NetworkPlan
-from httpbed.bed.sandbox.spec import ProcessSpec
+from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
 from httpbed.bed.sandbox.supervisor import Supervisor
 from httpbed.experiment.changes import Delivered, Event
 from httpbed.experiment.handover import AfterBytes, At, Every, Handover, HandoverKind

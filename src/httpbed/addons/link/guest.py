@@ -42,7 +42,7 @@ from httpbed.addons.virtual.places import HANDED, LEFT
 from httpbed.base import seeds, untrusted_files
 from httpbed.base.errors import Mistake
 from httpbed.bed.machine import scratch
-from httpbed.bed.sandbox.spec import Exit
+from httpbed.bed.sandbox.sandbox_spec import Exit
 
 MEMORY_BYTES = 2 * 2**30
 """Memory of a guest; this machine gives what is used."""
@@ -70,7 +70,7 @@ _OF_RUN: Mapping[str, tuple[type, ...]] = {
 """Types of the values of a result."""
 _PIECE = 2**20
 _ANY_SIZE = 2**62
-_IMPORTED_LATER = ("httpbed.bed.toolbox.toolbox",)
+_IMPORTED_LATER = ("httpbed.bed.toolbox.root_filesystem",)
 """Modules that a link needs if this machine lacks the tools of a network."""
 _REAL = "or use --clock real"
 

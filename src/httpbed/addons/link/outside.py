@@ -71,11 +71,11 @@ def tools(say: Say) -> Path:
     """
     if all(shutil.which(name, path=SEARCHED) for name in WIRING):
         return Path("/")
-    from httpbed.bed.toolbox import toolbox  # noqa: PLC0415 - slow, and rarely needed
+    from httpbed.bed.toolbox import root_filesystem  # noqa: PLC0415 - slow, and rarely needed
 
-    if toolbox.find(toolbox.TOOLS) is None:
+    if root_filesystem.find(root_filesystem.TOOLS) is None:
         say("ip or ethtool is missing here: building a toolbox that has them, once, in about 5 s")
-    return toolbox.ensure(toolbox.TOOLS, say=say).path
+    return root_filesystem.ensure(root_filesystem.TOOLS, say=say).path
 
 
 def way_out(*, wanted: bool | None, say: Say) -> WayOut | None:

@@ -22,11 +22,10 @@ from httpbed.addons.link.outside import ADDRESSES, Names
 from httpbed.base.clock import Clock
 from httpbed.bed.machine.backend import Backend
 from httpbed.bed.network import emulator, network_plan
-from httpbed.bed.network.commands import HOST_SYSCTLS, batch
 from httpbed.bed.network.emulator import PacketRecords
+from httpbed.bed.network.network_commands import HOST_SYSCTLS, batch
 from httpbed.bed.network.network_plan import NetworkPlan
-from httpbed.bed.sandbox.binaries import PROBE
-from httpbed.bed.sandbox.spec import TRIAL_FOLDER, ProcessSpec
+from httpbed.bed.sandbox.sandbox_spec import PROBE, TRIAL_FOLDER, ProcessSpec
 from httpbed.experiment.impairments.rate import MTU_BYTES
 from httpbed.experiment.kept import CAPTURE
 

@@ -30,12 +30,19 @@ from httpbed.base.errors import BedError, ConfigError, HostError, Mistake
 from httpbed.bed.machine import machine_load
 from httpbed.bed.machine.backend import Backend
 from httpbed.bed.network import network_processes
-from httpbed.bed.network.commands import NO_NEIGHBOUR_DISCOVERY
 from httpbed.bed.network.emulator import LINK_FILES, order
+from httpbed.bed.network.network_commands import NO_NEIGHBOUR_DISCOVERY
 from httpbed.bed.network.network_processes import TOOLS, Emulator
-from httpbed.bed.sandbox.binaries import LINK, PROBE, executable
 from httpbed.bed.sandbox.dialogue import last_error_line, run_tool, time_bounded
-from httpbed.bed.sandbox.spec import Exit, ProcessSpec, SandboxSpec, ShellSpec
+from httpbed.bed.sandbox.sandbox_spec import (
+    LINK,
+    PROBE,
+    Exit,
+    ProcessSpec,
+    SandboxSpec,
+    ShellSpec,
+    executable,
+)
 from httpbed.bed.sandbox.supervisor import Process, Supervisor, sandbox
 
 MEMORY_BYTES = 64 * 2**20

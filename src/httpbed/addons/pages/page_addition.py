@@ -11,9 +11,9 @@ from httpbed.addons.pages import page_checks, replay_plan
 from httpbed.addons.pages.page import PageLoad, RecordedPage
 from httpbed.addons.pages.replay_plan import ReplayLogEntry
 from httpbed.addons.pages.sites.site import FILES, Site
-from httpbed.bed.sandbox.spec import ProcessSpec
+from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
 from httpbed.bed.sandbox.supervisor import Supervisor
-from httpbed.bed.toolbox.toolbox import Contents
+from httpbed.bed.toolbox.root_filesystem import Contents
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Check
 from httpbed.experiment.workload import OWN_ORIGIN, Workload

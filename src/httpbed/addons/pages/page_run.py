@@ -21,7 +21,7 @@ from httpbed.base import untrusted_files, untrusted_json
 from httpbed.base.errors import BedError, SubjectError
 from httpbed.bed.network.network_processes import TOOLS
 from httpbed.bed.sandbox.dialogue import TIME_BOUND_S, last_error_line
-from httpbed.bed.sandbox.spec import ProcessSpec
+from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
 from httpbed.bed.sandbox.supervisor import Process, RefusalError, Supervisor
 from httpbed.trial.attempt_addition import RunningAddition
 from httpbed.trial.run.servers import started, stop

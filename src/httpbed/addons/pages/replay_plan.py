@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from httpbed.base import untrusted_files
-from httpbed.bed.sandbox.spec import TRIAL_FOLDER, Ports, ProcessSpec
+from httpbed.bed.sandbox.sandbox_spec import TRIAL_FOLDER, Ports, ProcessSpec
 from httpbed.programs import added
 from httpbed.programs.protocol import REPLAY_PORT, Part
 

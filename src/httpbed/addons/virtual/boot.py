@@ -13,7 +13,7 @@ from httpbed.addons.virtual.command import CONSOLE, Guest
 from httpbed.addons.virtual.places import LEFT
 from httpbed.base import untrusted_files
 from httpbed.base.errors import BedError, visible
-from httpbed.bed.sandbox.spec import Exit
+from httpbed.bed.sandbox.sandbox_spec import Exit
 from httpbed.bed.sandbox.supervisor import sandbox
 
 _LAST_LINES, _SEARCHED_LINES, _SEARCHED_BYTES = 3, 60, 2**14

@@ -33,7 +33,7 @@ from pathlib import Path
 from httpbed.addons.virtual import visible_files
 from httpbed.addons.virtual.places import HANDED, LEFT, LEFT_IN_KERNEL, WRITTEN_IN_KERNEL
 from httpbed.base.clock import GUEST_STARTS
-from httpbed.bed.sandbox.spec import PartSpec, ProcessSpec, SandboxSpec
+from httpbed.bed.sandbox.sandbox_spec import PartSpec, ProcessSpec, SandboxSpec
 
 CONSOLE = "console"
 """Name in that folder of the kernel's messages and what its first process prints."""

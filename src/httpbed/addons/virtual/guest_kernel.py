@@ -32,8 +32,8 @@ from pathlib import Path
 from httpbed.base import disk, folders
 from httpbed.base.errors import HostError
 from httpbed.bed.machine import guard
-from httpbed.bed.toolbox import build_steps, debian, toolbox
-from httpbed.bed.toolbox.toolbox import Root
+from httpbed.bed.toolbox import build_steps, debian, root_filesystem
+from httpbed.bed.toolbox.root_filesystem import Root
 
 NAME = "httpbed-linux"
 SOURCE = "linux-source-7.2"
@@ -41,7 +41,7 @@ SOURCE = "linux-source-7.2"
 TESTED = "7.2.13-1"
 TESTED_SHA256 = "30a8c5fc63f9028a62e6d7b3f7f43bee67425dbce2a05fceba83f9b87c92083d"
 """Version and digest of the package that httpbed was tested with."""
-TOOLS = toolbox.Contents(
+TOOLS = root_filesystem.Contents(
     "sid",
     frozenset(
         (
@@ -139,7 +139,7 @@ def ensure(say: Say) -> GuestKernel:
 
 def _build(lock: int, say: Say) -> GuestKernel:
     _require_disk()
-    root = toolbox.ensure(TOOLS, say=say)
+    root = root_filesystem.ensure(TOOLS, say=say)
     if root.digests.get(SOURCE) != TESTED_SHA256:
         found = root.versions[SOURCE]
         say(f"note: building the guest's kernel from {SOURCE} {found}; tested is {TESTED}")

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from httpbed.addons.virtual import guest_kernel
 from httpbed.addons.virtual.guest_kernel import GuestKernel
-from httpbed.bed.toolbox import toolbox
+from httpbed.bed.toolbox import root_filesystem
 from httpbed.cli.echo import echo, say
 from httpbed.cli.options import json_option
 from httpbed.cli.toolbox import expired_option
@@ -24,7 +24,7 @@ def command(*, accept_expired: bool, as_json: bool) -> None:
     interrupted build goes on where it stopped.
     """
     if accept_expired and guest_kernel.find() is None:
-        toolbox.ensure(guest_kernel.TOOLS, say=say, accept_expired=True)
+        root_filesystem.ensure(guest_kernel.TOOLS, say=say, accept_expired=True)
     built = guest_kernel.ensure(say)
     echo(json.dumps({"schema": 1, **_kernel_as_json(built)}, indent=2) if as_json else built.path)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from httpbed.addons.virtual import randomness
 from httpbed.addons.virtual.places import RANDOM_DEVICE
-from httpbed.bed.sandbox.spec import ProcessSpec
+from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
 from httpbed.experiment.trial import Trial
 from httpbed.trial.addition import TrialAddition
 from httpbed.trial.plan import CampaignSetup, TrialPlan

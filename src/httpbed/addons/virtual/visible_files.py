@@ -10,8 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from httpbed.bed.sandbox.binaries import ALL, executable
-from httpbed.bed.sandbox.spec import SandboxSpec
+from httpbed.bed.sandbox.sandbox_spec import ALL, SandboxSpec, executable
 
 OF_THE_HOST = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "opt", "nix", "gnu")
 """Folders of programs (``filesystem.rs``)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from httpbed.bed.sandbox.spec import SandboxSpec
+from httpbed.bed.sandbox.sandbox_spec import SandboxSpec
 from httpbed.trial.attempt_plan import AttemptPlan
 
 ATTEMPT = Path("/run/httpbed-attempt")

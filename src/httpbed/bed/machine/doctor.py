@@ -18,8 +18,8 @@ from typing import Any
 from httpbed.base import folders
 from httpbed.base.errors import HostError
 from httpbed.bed.machine import unprivileged
-from httpbed.bed.toolbox import identity, passt
-from httpbed.bed.toolbox.toolbox import Root
+from httpbed.bed.toolbox import passt, root_filesystem
+from httpbed.bed.toolbox.root_filesystem import Root
 from httpbed.experiment.machine import MachineFacts
 
 CONGESTION = ("cubic", "reno", "bbr")
@@ -154,7 +154,7 @@ def run_capability_tests(
         lower = lower.parent
     request = {
         "ip": _program(root, "ip"),
-        "tc": identity.argv(root, "tc") if root else _program(None, "tc"),
+        "tc": root_filesystem.tool_command(root, "tc") if root else _program(None, "tc"),
         "lower": str(lower),
         "congestion": congestion,
         "qdiscs": QDISCS,
@@ -192,7 +192,7 @@ def _program(root: Root | None, name: str) -> list[str] | None:
     """Return the command of a program: the machine's, or else the toolbox's."""
     if path := shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"):
         return [path]
-    return None if root is None else identity.argv(root, name)
+    return None if root is None else root_filesystem.tool_command(root, name)
 
 
 def _capability(

@@ -16,7 +16,7 @@ from httpbed.bed.machine.backend import Backend
 from httpbed.bed.network import kernel, link_file
 from httpbed.bed.network.link_file import Facts, LossRecord
 from httpbed.bed.network.routes import End
-from httpbed.bed.sandbox.spec import TRIAL_FOLDER
+from httpbed.bed.sandbox.sandbox_spec import TRIAL_FOLDER
 from httpbed.experiment.changes import Action, Delivered, Event, FirstPacket
 from httpbed.experiment.impairments.descriptor import nanoseconds
 from httpbed.experiment.impairments.rate import MTU_BYTES, Cellular, CellularModel, Steps, Trace

@@ -10,7 +10,7 @@ Impairments act on a separate hop, never on an endpoint, where the kernel report
 to the sender at once. One emulator has all links. With TUN devices (in TAP mode) it makes the
 hosts' interfaces itself, and each is moved to its host when the emulator is ready. Where the kernel
 carries the packets (:mod:`~httpbed.bed.network.kernel`), it observes. What is done on each host
-is in :mod:`~httpbed.bed.network.commands`.
+is in :mod:`~httpbed.bed.network.network_commands`.
 """
 
 from __future__ import annotations
@@ -22,15 +22,14 @@ from functools import cached_property
 from typing import Any
 
 from httpbed.bed.machine.backend import Backend
-from httpbed.bed.network import access as access_links
-from httpbed.bed.network import commands, emulator, kernel, routes
-from httpbed.bed.network.access import Access
+from httpbed.bed.network import access_links, emulator, kernel, network_commands, routes
+from httpbed.bed.network.access_links import Access
 from httpbed.bed.network.emulator import Draws, PacketRecords
 from httpbed.bed.network.kernel import LinkDisciplines
 from httpbed.bed.network.link_file import Facts
 from httpbed.bed.network.network_processes import NetworkProcesses
 from httpbed.bed.network.routes import AccessRoutes, End, Entry
-from httpbed.bed.sandbox.spec import ProcessSpec
+from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
 from httpbed.experiment.impairments.rate import Steps
 from httpbed.experiment.route import Route
 from httpbed.experiment.topology import Direction, Topology
@@ -64,7 +63,7 @@ class NetworkPlan:
         """What is set in each host's network when it is made."""
         version, forwarding = self.topology.ip_version, self.forwarding
         return {
-            host: commands.sysctls(version, forwards=host in forwarding)
+            host: network_commands.sysctls(version, forwards=host in forwarding)
             for host in self.topology.hosts
         }
 
@@ -145,7 +144,7 @@ def plan(  # noqa: PLR0913 - optional arguments have names
     shaped = tuple(made.shaped(draws if netem_seeded else None))
     return NetworkPlan(
         processes=made.processes(
-            commands.emulator(config, emulator.traces(topology.links, draws)), shaped
+            network_commands.emulator(config, emulator.traces(topology.links, draws)), shaped
         ),
         emulator_config=config,
         topology=topology,
@@ -165,7 +164,7 @@ def _ends(topology: Topology) -> tuple[tuple[End, End], ...]:
 
 def _disciplines(shaped: tuple[LinkDisciplines, ...]) -> list[ProcessSpec]:
     lines = [line for one in shaped for line in one.lines]
-    return [commands.batch(None, lines, "tc")] if lines else []
+    return [network_commands.batch(None, lines, "tc")] if lines else []
 
 
 @dataclass(frozen=True)
@@ -201,7 +200,7 @@ class _Made:
         if self.backend == "tun":
             return NetworkProcesses(None, (), emulator, self._after_ready())
         hosts = (*self._hosts(), *_disciplines(shaped))
-        counters = commands.counters() if shaped else None
+        counters = network_commands.counters() if shaped else None
         return NetworkProcesses(self._wiring(), hosts, emulator, (), counters)
 
     def shaped(self, draws: Draws | None) -> list[LinkDisciplines]:
@@ -220,10 +219,10 @@ class _Made:
         ]
 
     def _wiring(self) -> ProcessSpec:
-        lines = commands.veths(self._all_ends())
+        lines = network_commands.veths(self._all_ends())
         if self.backend in kernel.KINDS:
             lines += [line for pair in self.ends for line in kernel.bridge(pair)]
-        return commands.batch(None, lines)
+        return network_commands.batch(None, lines)
 
     def _hosts(self) -> list[ProcessSpec]:
         return [
@@ -233,8 +232,8 @@ class _Made:
         ]
 
     def _after_ready(self) -> tuple[ProcessSpec, ...]:
-        moves = [commands.moved(end) for end in self._all_ends()]
-        return (commands.batch(None, moves), *self._addressing(by_tun=True))
+        moves = [network_commands.moved(end) for end in self._all_ends()]
+        return (network_commands.batch(None, moves), *self._addressing(by_tun=True))
 
     def _all_ends(self) -> list[End]:
         return [end for pair in self.ends for end in pair]
@@ -243,14 +242,14 @@ class _Made:
         return [
             self._of_client(by_tun=by_tun)
             if self.access and host == self.client
-            else commands.addressing(
+            else network_commands.addressing(
                 self.ends, host, self._table(host), self._control(host), by_tun=by_tun
             )
             for host in self.topology.hosts
         ]
 
     def _of_client(self, *, by_tun: bool) -> ProcessSpec:
-        return commands.addressing(
+        return network_commands.addressing(
             self.ends,
             self.client,
             self.ways.besides(),
@@ -268,7 +267,7 @@ class _Made:
         return f"lock {name}" if self.locked else name
 
     def _offloads(self, host: str | None) -> list[ProcessSpec]:
-        return [commands.offloads(end) for end in self._all_ends() if end.host == host]
+        return [network_commands.offloads(end) for end in self._all_ends() if end.host == host]
 
 
 PING_IP_BYTES = {"4": 84, "6": 104}

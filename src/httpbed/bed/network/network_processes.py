@@ -15,7 +15,7 @@ from httpbed.base.clock import NS
 from httpbed.base.errors import BedError
 from httpbed.bed.machine import machine_load
 from httpbed.bed.sandbox.dialogue import Dialogue, run_tool, time_bounded
-from httpbed.bed.sandbox.spec import ProcessSpec
+from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
 from httpbed.bed.sandbox.supervisor import Supervisor
 
 TOOLS = "tools"

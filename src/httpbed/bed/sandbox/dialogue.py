@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from httpbed.base import untrusted_files
 from httpbed.base.errors import BedError
-from httpbed.bed.sandbox.spec import ProcessSpec
+from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
 from httpbed.bed.sandbox.supervisor import Process, Supervisor
 
 TIME_BOUND_S = 20.0

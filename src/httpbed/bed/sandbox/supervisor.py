@@ -21,9 +21,15 @@ from typing import Any
 from httpbed.base import untrusted_files
 from httpbed.base.errors import BedError, HostError, SubjectError
 from httpbed.bed.sandbox import part_folders
-from httpbed.bed.sandbox.binaries import SANDBOX, executable
 from httpbed.bed.sandbox.part_folders import Disorder
-from httpbed.bed.sandbox.spec import TRIAL_FOLDER, Exit, ProcessSpec, SandboxSpec
+from httpbed.bed.sandbox.sandbox_spec import (
+    SANDBOX,
+    TRIAL_FOLDER,
+    Exit,
+    ProcessSpec,
+    SandboxSpec,
+    executable,
+)
 
 START_TIMEOUT_S = 20.0
 LINE_BYTES = 64 * 2**20

@@ -31,10 +31,10 @@ from typing import IO
 from httpbed.base import folders
 from httpbed.base.errors import HostError
 from httpbed.bed.machine import guard
-from httpbed.bed.toolbox import build_steps, debian, toolbox
+from httpbed.bed.toolbox import build_steps, debian, root_filesystem
 
 NAME = "httpbed-quiche"
-TOOLS = toolbox.Contents(
+TOOLS = root_filesystem.Contents(
     "sid",
     frozenset(
         (
@@ -118,7 +118,7 @@ def how_far(log: Path) -> str:
 def _cargo(
     words: Sequence[str], compiled: Path, lock: int, output: IO[str] | None, say: Say
 ) -> int:
-    root = toolbox.ensure(TOOLS, say=say)
+    root = root_filesystem.ensure(TOOLS, say=say)
     manifest = ["--manifest-path", str(_sources() / "Cargo.toml")]
     arguments = [words[0], *manifest, *words[1:]]
     flags = f"CARGO_TARGET_{cargo_target_variable()}_RUSTFLAGS"

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from httpbed.bed.sandbox.spec import Exit
+from httpbed.bed.sandbox.sandbox_spec import Exit
 from httpbed.experiment.check import (
     BODIES,
     BODY,

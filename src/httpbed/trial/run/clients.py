@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from httpbed.bed.sandbox.spec import Exit, ProcessSpec
+from httpbed.bed.sandbox.sandbox_spec import Exit, ProcessSpec
 from httpbed.bed.sandbox.supervisor import Process, Supervisor
 from httpbed.trial.attempt_plan import PlannedClient
 from httpbed.trial.run.servers import END_S, stop

@@ -24,7 +24,7 @@ from httpbed.bed.machine import machine_load
 from httpbed.bed.network import network_processes
 from httpbed.bed.network.network_processes import Emulator
 from httpbed.bed.sandbox.dialogue import run_tool, time_bounded
-from httpbed.bed.sandbox.spec import Exit, ProcessSpec, SandboxSpec
+from httpbed.bed.sandbox.sandbox_spec import Exit, ProcessSpec, SandboxSpec
 from httpbed.bed.sandbox.supervisor import PartError, RefusalError, Supervisor, sandbox
 from httpbed.experiment.kept import LINK_RESULT
 from httpbed.trial import fairness, key_log

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from httpbed.base.errors import SubjectError
 from httpbed.bed.sandbox.dialogue import last_error_line, time_bounded
-from httpbed.bed.sandbox.spec import Exit, ProcessSpec
+from httpbed.bed.sandbox.sandbox_spec import Exit, ProcessSpec
 from httpbed.bed.sandbox.supervisor import START_TIMEOUT_S, Process, Supervisor
 
 END_S = 2.0

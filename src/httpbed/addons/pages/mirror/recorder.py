@@ -16,7 +16,7 @@ from httpbed.base import untrusted_files
 from httpbed.base.errors import BedError, ConfigError, Mistake
 from httpbed.bed.network.network_processes import TOOLS
 from httpbed.bed.sandbox.dialogue import run_tool
-from httpbed.bed.sandbox.spec import PartSpec, Ports, ProcessSpec, SandboxSpec
+from httpbed.bed.sandbox.sandbox_spec import PartSpec, Ports, ProcessSpec, SandboxSpec
 from httpbed.bed.sandbox.supervisor import sandbox
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.protocol import NO_PAGE, Part

@@ -23,9 +23,9 @@ from typing import Literal, Protocol
 from httpbed.base import disk, folders
 from httpbed.base.errors import HostError
 from httpbed.base.value import Value
-from httpbed.bed.toolbox import debian, root_files, toolbox
+from httpbed.bed.toolbox import debian, root_files, root_filesystem
 
-TOOLS = toolbox.Contents("trixie", frozenset({"npm", "dash", "coreutils"}))
+TOOLS = root_filesystem.Contents("trixie", frozenset({"npm", "dash", "coreutils"}))
 """The root filesystem that is used if this machine has no npm."""
 _TIME_LIMIT_S = 600
 
@@ -85,7 +85,7 @@ def _npm(say: Say) -> list[str]:
     """Return the beginning of npm's command line."""
     if own := shutil.which("npm"):
         return [own]
-    root = toolbox.ensure(TOOLS, say=say)
+    root = root_filesystem.ensure(TOOLS, say=say)
     return ["sh", "-c", _script(root.path), "npm"]
 
 
@@ -153,7 +153,9 @@ def fetch(package: Package, say: Say) -> FetchedPackage:
     if package.registry == "npm":
         file = ensure(package.name, package.version, package.sha256, say)
         return FetchedPackage(_archived(file, package.top))
-    root = toolbox.ensure(toolbox.Contents(package.suite, frozenset({package.name})), say=say)
+    root = root_filesystem.ensure(
+        root_filesystem.Contents(package.suite, frozenset({package.name})), say=say
+    )
     version, digest = root.versions[package.name], root.digests.get(package.name)
     if version != package.version:
         note = f"Debian {package.suite} has {package.name} {version}, not {package.version}"

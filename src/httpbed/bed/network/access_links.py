@@ -35,10 +35,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from httpbed.bed.network import commands
+from httpbed.bed.network import network_commands
 from httpbed.bed.network.network_processes import TOOLS
 from httpbed.bed.network.routes import AccessRoutes, End, Entry
-from httpbed.bed.sandbox.spec import ProcessSpec
+from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
 
 FIRST_TABLE = 101
 METRIC_STEP = 100
@@ -111,7 +111,7 @@ def _access(number: int, link: int, name: str, routes: AccessRoutes, control: st
     entries, table = routes.over(number), FIRST_TABLE + number
 
     def batch(lines: list[str]) -> ProcessSpec:
-        return commands.batch(end.host, lines, "ip", commands.family(end))
+        return network_commands.batch(end.host, lines, "ip", network_commands.family(end))
 
     def listing(*options: str) -> ProcessSpec:
         argv = ("ss", *options, "--tcp", "--numeric", "--no-header", "src", _in_ss(end.address))
@@ -143,14 +143,14 @@ def _standing(end: End, table: int) -> tuple[str, ...]:
 
 def _attached(end: End, far: End, entries: Sequence[Entry], number: int, control: str) -> list[str]:
     return [
-        *commands.address(end, far, by_hand=True),
+        *network_commands.address(end, far, by_hand=True),
         *_routes(entries, f"table {FIRST_TABLE + number}", control),
         *_routes(entries, f"metric {METRIC_STEP * (number + 1)}", control),
     ]
 
 
 def _routes(entries: Sequence[Entry], where: str, control: str) -> list[str]:
-    return [commands.route(entry, control, where) for entry in entries]
+    return [network_commands.route(entry, control, where) for entry in entries]
 
 
 def _detached(end: End, table: int) -> list[str]:

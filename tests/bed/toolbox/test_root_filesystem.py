@@ -15,8 +15,8 @@ import pytest
 from families import living, until
 from httpbed.base import folders
 from httpbed.base.errors import HostError
-from httpbed.bed.toolbox import debian, identity, toolbox
-from httpbed.bed.toolbox.toolbox import Contents
+from httpbed.bed.toolbox import debian, root_filesystem
+from httpbed.bed.toolbox.root_filesystem import Contents
 
 FAKE = """
 root="${@: -1}"
@@ -53,10 +53,10 @@ def quiet(_: str) -> None:
 def test_a_root_is_built_once_and_found_again(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second request builds nothing, whatever the order of the packages."""
     pretend(monkeypatch, FAKE)
-    assert toolbox.find(holding("sid", "curl", "nginx")) is None
-    built = toolbox.ensure(holding("sid", "curl", "nginx"), say=quiet)
-    assert toolbox.ensure(holding("sid", "nginx", "curl"), say=quiet) == built
-    assert toolbox.find_all() == [built]
+    assert root_filesystem.find(holding("sid", "curl", "nginx")) is None
+    built = root_filesystem.ensure(holding("sid", "curl", "nginx"), say=quiet)
+    assert root_filesystem.ensure(holding("sid", "nginx", "curl"), say=quiet) == built
+    assert root_filesystem.find_all() == [built]
     assert built.versions == {"curl": "8.23.0-1", "libc6": "2.43-7"}
     assert built.digests == {"curl": "c0ffee", "libc6": "decade"}
     assert log.read_text().split() == ["built"]
@@ -68,7 +68,7 @@ def test_a_root_has_users_groups_a_shell_and_device_nodes(
     """Packages' scripts, which would have made them, do not run."""
     del log
     pretend(monkeypatch, FAKE)
-    root = toolbox.ensure(holding("sid", "curl"), say=quiet).path
+    root = root_filesystem.ensure(holding("sid", "curl"), say=quiet).path
     assert (root / "etc/passwd").read_text().startswith("root:x:0:0:")
     assert "nogroup" in (root / "etc/group").read_text()
     assert (root / "usr/bin/sh").readlink() == Path("dash")
@@ -79,12 +79,12 @@ def test_a_root_has_users_groups_a_shell_and_device_nodes(
 def test_other_packages_make_another_root(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Roots never change; they exist side by side until removed."""
     pretend(monkeypatch, FAKE)
-    first = toolbox.ensure(holding("sid", "curl"), say=quiet)
-    second = toolbox.ensure(holding("trixie", "curl"), say=quiet)
+    first = root_filesystem.ensure(holding("sid", "curl"), say=quiet)
+    second = root_filesystem.ensure(holding("trixie", "curl"), say=quiet)
     assert first.path != second.path
     assert len(log.read_text().split()) == 2
-    toolbox.remove(first)
-    assert toolbox.find_all() == [second]
+    root_filesystem.remove(first)
+    assert root_filesystem.find_all() == [second]
 
 
 def test_a_failed_build_reports_the_reason_and_keeps_its_log(
@@ -94,10 +94,10 @@ def test_a_failed_build_reports_the_reason_and_keeps_its_log(
     del log
     pretend(monkeypatch, 'mkdir "${@: -1}"; echo "E: Unable to locate package nginx"; exit 25')
     with pytest.raises(HostError, match="Unable to locate package nginx") as raised:
-        toolbox.ensure(holding("sid", "nginx"), say=quiet)
+        root_filesystem.ensure(holding("sid", "nginx"), say=quiet)
     (kept,) = (folders.cache() / "toolbox").glob("*.log")
     assert str(kept) in raised.value.remedy
-    assert toolbox.find_all() == []
+    assert root_filesystem.find_all() == []
     assert not list((folders.cache() / "toolbox").glob(".*.partial"))
 
 
@@ -116,9 +116,9 @@ def test_a_killed_build_leaves_no_process_and_the_next_build_succeeds(
         until(lambda: len(living(f"1000.{word}")) >= 3)
         os.kill(builder.pid, signal.SIGKILL)
         until(lambda: not living(f".{word}"))
-    assert toolbox.find(holding("sid", "curl")) is None
+    assert root_filesystem.find(holding("sid", "curl")) is None
     pretend(monkeypatch, FAKE)
-    root = toolbox.ensure(holding("sid", "curl"), say=quiet)
+    root = root_filesystem.ensure(holding("sid", "curl"), say=quiet)
     assert not (root.path / "half").exists()
     assert log.read_text().split() == ["built"]
 
@@ -144,8 +144,8 @@ def test_a_root_with_unwritable_folders_is_removed(
     """A package may contain a folder that its owner cannot write to."""
     del log
     pretend(monkeypatch, FAKE + 'mkdir -m 0555 "$root/closed" && mkdir -m 0 "$root/shut"')
-    root = toolbox.ensure(holding("sid", "curl"), say=quiet)
-    toolbox.remove(root)
+    root = root_filesystem.ensure(holding("sid", "curl"), say=quiet)
+    root_filesystem.remove(root)
     assert not root.path.exists()
 
 
@@ -155,18 +155,18 @@ def test_programs_of_a_real_root_are_identified(
 ) -> None:
     """Built from the archive: base packages, their versions, and ip with all of them."""
     monkeypatch.setenv("HTTPBED_CACHE", str(tmp_path))
-    root = toolbox.ensure(toolbox.TOOLS, say=quiet)
-    assert {*toolbox.BASE, *toolbox.TOOLS.packages} <= set(root.versions)
+    root = root_filesystem.ensure(root_filesystem.TOOLS, say=quiet)
+    assert {*root_filesystem.BASE, *root_filesystem.TOOLS.packages} <= set(root.versions)
     assert root.digests.keys() == root.versions.keys()
     assert all(len(digest) == 64 for digest in root.digests.values())
-    program = identity.identity(root, "ip")
+    program = root_filesystem.program_identity(root, "ip")
     assert program.path == "/usr/bin/ip"
     assert program.packages.keys() == root.versions.keys()
     libc = f"{root.versions['libc6']} {root.digests['libc6']}"
     assert program.packages["libc6"] == libc
     assert program.libraries == {}
-    argv = identity.argv(root, "ip")
+    argv = root_filesystem.tool_command(root, "ip")
     assert argv
     done = subprocess.run([*argv, "-json", "link"], check=True, capture_output=True)
     assert json.loads(done.stdout)
-    toolbox.remove(root)
+    root_filesystem.remove(root)

@@ -13,6 +13,10 @@ roots is small (30 MB).
     <cache>/toolbox/sid-0f3c.../root/          the root filesystem
                                /record.json    its contents, and every package's version
 
+The identity of a program in a root is its digest and the root's packages: the archive signs their
+digests, and nothing else is in the root. Of a program of the user's, it is the digest of each
+library. Nothing is executed to find that out.
+
 Standard library only: set-up uses it before anything is installed.
 """
 
@@ -29,10 +33,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from httpbed.base import folders
+from httpbed.base import disk, folders, user_file
 from httpbed.base.errors import HostError
 from httpbed.bed.machine import guard
-from httpbed.bed.toolbox import build_steps, debian, pypi
+from httpbed.bed.toolbox import build_steps, debian, pypi, root_files
 
 BASE = ("base-files", "ca-certificates", "libc-bin")
 """Packages of every root."""
@@ -308,3 +312,80 @@ def _delete(folder: Path) -> None:
                 Path(place, name).chmod(0o700)
     if folder.exists():
         shutil.rmtree(folder)
+
+
+_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+
+
+@dataclass(frozen=True)
+class ProgramIdentity:
+    """The identity of a program's build."""
+
+    name: str
+    path: str
+    """Path inside the root without symbolic links, such as ``/usr/sbin/nginx``."""
+    sha256: str
+    libraries: Mapping[str, str] = field(default_factory=dict)
+    """SHA-256 of each shared library that a program of the user's loads at its start, by path."""
+    packages: Mapping[str, str] = field(default_factory=dict)
+    """Version and SHA-256 of each package in its root."""
+    index: str = ""
+    """Date of the package index that its root was installed from."""
+    index_expired: bool = False
+    """Whether that index had expired."""
+
+
+def program_identity(root: Root, program: str) -> ProgramIdentity:
+    """Identify a program by its name on the root's PATH, or by its path inside the root."""
+    path = _find_program(root.path, program)
+    if path is None:
+        raise HostError(
+            f"{program} is not in the toolbox of {root.suite}",
+            "name its package in the recipe's [install]; if it was removed from the toolbox:"
+            " httpbed toolbox remove --all, then httpbed toolbox build",
+        )
+    return ProgramIdentity(
+        name=Path(program).name,
+        path=path,
+        sha256=disk.sha256(root_files.outside(root.path, path)),
+        packages={
+            name: " ".join(filter(None, (version, root.digests.get(name))))
+            for name, version in sorted(root.versions.items())
+        },
+        index=root.index,
+        index_expired=root.index_expired,
+    )
+
+
+def user_program_identity(program: Path, libraries: Mapping[str, Path]) -> ProgramIdentity:
+    """Identify a program of the user, which runs with these libraries of this machine."""
+    return ProgramIdentity(
+        name=program.name,
+        path=str(program),
+        sha256=_user_file_digest(program),
+        libraries={str(path): _user_file_digest(path) for path in sorted(libraries.values())},
+    )
+
+
+def _user_file_digest(file: Path) -> str:
+    """Return the SHA-256 of a file of the user's, in whose place there may be a pipe by now."""
+    try:
+        with user_file.opened(file) as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except (OSError, user_file.NotAFileError) as error:
+        raise HostError(f"{file} cannot be read: {error}", "name another program") from None
+
+
+def tool_command(root: Root, program: str) -> list[str] | None:
+    """Return the command that runs a root's tool from outside; None if there is none."""
+    path = _find_program(root.path, program)
+    return None if path is None else root_files.loading(root.path, path)
+
+
+def _find_program(root: Path, program: str) -> str | None:
+    places = [program] if program.startswith("/") else [f"{place}/{program}" for place in _PATH]
+    for place in places:
+        path = root_files.resolved(root, place)
+        if path is not None and os.access(root_files.outside(root, path), os.X_OK):
+            return path
+    return None

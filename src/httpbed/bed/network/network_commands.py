@@ -14,8 +14,7 @@ from typing import Any
 from httpbed.bed.network import routes
 from httpbed.bed.network.network_processes import TOOLS
 from httpbed.bed.network.routes import End, Ends, Entry
-from httpbed.bed.sandbox.binaries import LINK
-from httpbed.bed.sandbox.spec import TRIAL_FOLDER, ProcessSpec
+from httpbed.bed.sandbox.sandbox_spec import LINK, TRIAL_FOLDER, ProcessSpec
 from httpbed.experiment.impairments.rate import MTU_BYTES
 
 TUN_QUEUE_FRAMES = 8192

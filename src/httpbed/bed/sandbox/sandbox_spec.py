@@ -1,14 +1,18 @@
-"""Specifications as values: a process, a part of the trial, a sandbox; and how a process ended."""
+"""What a sandbox is told to run: processes, parts of a trial, and httpbed's own executables."""
 
 from __future__ import annotations
 
 import json
 import shlex
+import shutil
+import sysconfig
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
+from httpbed.base.errors import HostError
 from httpbed.bed.machine import unprivileged
 
 TRIAL_FOLDER = "/trial"
@@ -229,3 +233,26 @@ class Exit:
         if self.ended_for:
             return f"{self.ended_for}, and was killed"
         return f"signal {self.signal}" if self.status is None else f"exit status {self.status}"
+
+
+SANDBOX = "httpbed-sandbox"
+LINK = "httpbed-link"
+PROBE = "httpbed-probe"
+ALL = (SANDBOX, LINK, PROBE)
+
+
+@cache
+def executable(name: str) -> Path:
+    """Return the path of one of httpbed's own executables.
+
+    Raises:
+        HostError: It is not installed.
+    """
+    beside = Path(sysconfig.get_path("scripts")) / name
+    path = str(beside) if beside.is_file() else shutil.which(name)
+    if not path:
+        raise HostError(
+            f"the executable {name} is not installed",
+            "build and install httpbed's wheel from a checkout with cargo: make build",
+        )
+    return Path(path).resolve()

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from httpbed.bed.network.bounds import Bounds
 from httpbed.experiment.topology import Link
+from httpbed.trial.checks.link_bounds import Bounds
 
 MBIT = 1_000_000
 
