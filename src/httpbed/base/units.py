@@ -20,8 +20,8 @@ from httpbed.base.errors import RejectedValueError
 QUANTITY = re.compile(r"\s*(?P<number>[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*(?P<unit>\S.*?)?\s*")
 """A number and an optional unit, before either is checked."""
 
-_MOST_LETTERS = 60
-_MOST_DIGITS = 30
+_MAX_LETTERS = 60
+_MAX_DIGITS = 30
 """Before or after the decimal point. A larger exponent would fill the memory when expanded."""
 
 RATES: Mapping[str, int | Decimal] = {
@@ -59,7 +59,7 @@ def split(text: object, units: Mapping[str, int | Decimal], example: str) -> tup
     remedy = f"write it like {example!r}"
     if not isinstance(text, str):
         raise RejectedValueError(f"{text!r} is not a text with a number and a unit", remedy)
-    if len(text) > _MOST_LETTERS:
+    if len(text) > _MAX_LETTERS:
         raise RejectedValueError(f"{text[:20]!r}... is too long for a quantity", remedy)
     match = QUANTITY.fullmatch(text)
     try:
@@ -71,8 +71,8 @@ def split(text: object, units: Mapping[str, int | Decimal], example: str) -> tup
     if match["unit"] not in units:
         named = f"unknown unit {match['unit']!r}" if match["unit"] else "the unit is missing"
         raise RejectedValueError(f"{named} in {text!r}", f"known: {', '.join(units)}")
-    if abs(number.adjusted()) > _MOST_DIGITS:
-        reason = f"{text!r} is out of range: it has more than {_MOST_DIGITS} digits"
+    if abs(number.adjusted()) > _MAX_DIGITS:
+        reason = f"{text!r} is out of range: it has more than {_MAX_DIGITS} digits"
         raise RejectedValueError(reason)
     return number, match["unit"]
 

@@ -22,7 +22,7 @@ MAX_LINES = 2**18
 """Number of lines of a program's file; a log of so many requests has more than 64 MiB."""
 READABLE = 0o644
 """Mode of written files: programs under test may run as another user."""
-MOST_CONTAINERS, MOST_VALUES = 2 * 10**6, 2 * 10**7
+MAX_CONTAINERS, MAX_VALUES = 2 * 10**6, 2 * 10**7
 """Most objects and lists, and most values, of a file of JSON: 256 and 36 bytes of memory each."""
 OWN_BYTES = 2**28
 """Size limit of files that httpbed wrote, such as the emulator's result of a long lossy
@@ -125,10 +125,10 @@ def json_value(content: str, name: str) -> Any:
     Raises:
         ValueError: It is larger, or no JSON.
     """
-    if content.count("[") + content.count("{") > MOST_CONTAINERS:
-        raise UnreadableError(name, f"has more than {MOST_CONTAINERS:,} objects and lists")
-    if content.count(",") > MOST_VALUES:
-        raise UnreadableError(name, f"has more than {MOST_VALUES:,} values")
+    if content.count("[") + content.count("{") > MAX_CONTAINERS:
+        raise UnreadableError(name, f"has more than {MAX_CONTAINERS:,} objects and lists")
+    if content.count(",") > MAX_VALUES:
+        raise UnreadableError(name, f"has more than {MAX_VALUES:,} values")
     try:
         return json.loads(content, parse_constant=_refuse_constant)
     except RecursionError:

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from httpbed.base import untrusted_files
 from httpbed.base.untrusted_files import UnreadableError
 
-MOST_VALUES = 2**22
+MAX_VALUES = 2**22
 """In a document, or in all lines of a file; as objects, they take some 300 MB."""
 _MARKS = ("{", "[", ",", ":")
 _MARK = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[{\[,:]', re.DOTALL)
@@ -26,7 +26,7 @@ _MARK = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[{\[,:]', re.DOTALL)
 class BoundedParser:
     """Parses texts, with one bound for all of them together."""
 
-    def __init__(self, most: int = MOST_VALUES) -> None:
+    def __init__(self, most: int = MAX_VALUES) -> None:
         self._left = most
 
     def value(self, text: str) -> Any:
@@ -44,7 +44,7 @@ class BoundedParser:
             raise UnreadableError("the JSON", "is nested too deeply") from None
 
 
-def value(text: str, most: int = MOST_VALUES) -> Any:
+def value(text: str, most: int = MAX_VALUES) -> Any:
     """Return the value of a text; raises as :meth:`BoundedParser.value`."""
     return BoundedParser(most).value(text)
 

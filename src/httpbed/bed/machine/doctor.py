@@ -109,9 +109,9 @@ def require_disk() -> None:
     Raises:
         HostError: There is too little; with the remedy.
     """
-    found = _disk_capability()
-    if not found.ok:
-        raise HostError(f"{found.name}: {found.figure}", found.remedy)
+    disk = _disk_capability()
+    if not disk.ok:
+        raise HostError(f"{disk.name}: {disk.figure}", disk.remedy)
 
 
 def require_qdisc(kind: str, root: Root) -> bool:
@@ -340,10 +340,10 @@ def _filter_capability() -> Capability:
 
 
 def _processes_capability(facts: MachineFacts) -> Capability:
-    own = tuple(map(int, re.findall(r"\d+", facts.kernel)[:2])) >= _OWN_PID_MAX
-    figure = "limited for each program" if own else "limited for a whole trial"
+    has_limit_for_each = tuple(map(int, re.findall(r"\d+", facts.kernel)[:2])) >= _OWN_PID_MAX
+    figure = "limited for each program" if has_limit_for_each else "limited for a whole trial"
     remedy = "use Linux 6.14 or newer to limit the processes of each program"
-    return Capability("processes of programs", own or None, figure, remedy)
+    return Capability("processes of programs", has_limit_for_each or None, figure, remedy)
 
 
 def _receive_buffer_capability() -> Capability:

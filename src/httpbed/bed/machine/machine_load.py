@@ -54,8 +54,8 @@ def read_pressure() -> PressureReading:
 
 def idle_s() -> float:
     """Return for how long the CPUs that this process may use have been idle since boot, added."""
-    own = {f"cpu{number}" for number in os.sched_getaffinity(0)}
-    return sum(_seconds(line, _IDLE_COLUMN) for line in _stat_lines() if line[0] in own)
+    usable_cpus = {f"cpu{number}" for number in os.sched_getaffinity(0)}
+    return sum(_seconds(line, _IDLE_COLUMN) for line in _stat_lines() if line[0] in usable_cpus)
 
 
 def _stat_lines() -> list[list[str]]:

@@ -59,10 +59,10 @@ def _made(purpose: str) -> tuple[Path, int]:
         for left in [one for one in above.iterdir() if one.is_dir() and _is_left(one)]:
             with suppress(OSError):  # it may be another user's
                 shutil.rmtree(left)
-        own = Path(tempfile.mkdtemp(dir=above))
-        own.chmod(0o755)  # programs of root's trials run as another user
-        (own / purpose).mkdir()
-        return own / purpose, _locked(own, fcntl.LOCK_EX)
+        home = Path(tempfile.mkdtemp(dir=above))
+        home.chmod(0o755)  # programs of root's trials run as another user
+        (home / purpose).mkdir()
+        return home / purpose, _locked(home, fcntl.LOCK_EX)
     finally:
         os.close(making)
 

@@ -53,20 +53,20 @@ def lost(
         return _lost_of_list(model["numbers"] if model else (), count, changes)
     key = int(model["key"])
     if model["model"] == "bernoulli":
-        own = np.full(count, model["probability"])
-        return flagged(draws(key, count) < _changed(own, changes))
+        probabilities = np.full(count, model["probability"])
+        return flagged(draws(key, count) < _changed(probabilities, changes))
     drawn = draws(key, 2 * count)
     bad = two_states(drawn[1::2], model["to_bad"], model["to_good"])
-    own = np.where(bad, model["loss_bad"], model["loss_good"])
-    return flagged(drawn[0::2] < _changed(own, changes))
+    probabilities = np.where(bad, model["loss_bad"], model["loss_good"])
+    return flagged(drawn[0::2] < _changed(probabilities, changes))
 
 
 def _lost_of_list(
     listed: Iterable[int], count: int, changes: Sequence[tuple[int, float]]
 ) -> list[int]:
-    own = np.zeros(count)
-    own[[number for number in listed if number < count]] = 1.0
-    return flagged(draws(0, count) < _changed(own, changes))
+    probabilities = np.zeros(count)
+    probabilities[[number for number in listed if number < count]] = 1.0
+    return flagged(draws(0, count) < _changed(probabilities, changes))
 
 
 def _changed(probabilities: Floats, changes: Iterable[tuple[int, float]]) -> Floats:

@@ -94,8 +94,8 @@ def bridge(ends: tuple[End, End]) -> list[str]:
     """
     name = ends[0].emulator_interface[:-1]
     ports = [f"link set dev {end.emulator_interface} master {name}" for end in ends]
-    made = f"link add name {name} type bridge stp_state 0 mcast_snooping 0"
-    return [made, *ports, f"link set dev {name} up"]
+    addition = f"link add name {name} type bridge stp_state 0 mcast_snooping 0"
+    return [addition, *ports, f"link set dev {name} up"]
 
 
 def shaped(

@@ -19,7 +19,7 @@ from httpbed.experiment.impairments.rate import MTU_BYTES
 
 TUN_QUEUE_FRAMES = 8192
 """Queue until the emulator reads the packets; the default of 500 packets is 6 ms at 1 Gbit/s."""
-IPV6_LEAST_MTU_BYTES = 1280
+IPV6_MIN_MTU_BYTES = 1280
 """RFC 8200, 5."""
 
 NO_NEIGHBOUR_DISCOVERY: Mapping[str, str] = {
@@ -85,14 +85,14 @@ def addressing(  # noqa: PLR0913 - what is not always wanted is said by name
     give them one. With ``by_tun`` the emulator made the
     devices, which have frames like a veth's.
     """
-    own = routes.of_ends(ends, host)
-    given = routes.of_ends([pair for n, pair in enumerate(ends) if n not in without], host)
-    lines = [_as_veth(end) for end, _ in own] if by_tun else []
+    host_ends = routes.of_ends(ends, host)
+    addressed = routes.of_ends([pair for n, pair in enumerate(ends) if n not in without], host)
+    lines = [_as_veth(end) for end, _ in host_ends] if by_tun else []
     lines.append("link set dev lo up")
-    for end, far in own:
-        lines += [*_up(end), *(address(end, far) if (end, far) in given else ())]
+    for end, far in host_ends:
+        lines += [*_up(end), *(address(end, far) if (end, far) in addressed else ())]
     lines += [*(route(entry, control) for entry in table), *later]
-    return batch(host, lines, "ip", *([family(own[0][0])] if later else []))
+    return batch(host, lines, "ip", *([family(host_ends[0][0])] if later else []))
 
 
 def family(own: End) -> str:
@@ -129,7 +129,7 @@ def _up_quietly(device: str) -> list[str]:
     If the host forwards, the device is in a multicast group already, which IPv6 would report.
     """
     return [
-        f"link set {device} mtu {IPV6_LEAST_MTU_BYTES - 1} arp off multicast off",
+        f"link set {device} mtu {IPV6_MIN_MTU_BYTES - 1} arp off multicast off",
         f"link set {device} mtu {MTU_BYTES} up",
     ]
 

@@ -140,20 +140,20 @@ def plan(  # noqa: PLR0913 - optional arguments have names
     draws = Draws(seed, block, files or {}, live)
     noted = records or PacketRecords()
     config = emulator.config(topology.links, ends, draws, backend, noted, nat=nat, spin_us=spin_us)
-    made = _Made(topology, ends, frozenset(forwarding), senders, locked, backend, client, access)
-    shaped = tuple(made.shaped(draws if netem_seeded else None))
+    network = _Made(topology, ends, frozenset(forwarding), senders, locked, backend, client, access)
+    shaped = tuple(network.shaped(draws if netem_seeded else None))
     return NetworkPlan(
-        processes=made.processes(
+        processes=network.processes(
             network_commands.emulator(config, emulator.traces(topology.links, draws)), shaped
         ),
         emulator_config=config,
         topology=topology,
-        forwarding=made.forwarding,
+        forwarding=network.forwarding,
         ends=ends,
         waits_s=emulator.waits_s(topology.links, draws, backend),
         backend=backend,
         shaped=shaped,
-        access=made.access,
+        access=network.access,
         monitor=access_links.monitor(client) if access else None,
     )
 

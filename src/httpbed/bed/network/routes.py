@@ -120,8 +120,8 @@ def of_host(
     """
     near = {index for index, pair in enumerate(ends) if host in hosts(pair)} - set(without)
     for index in sorted(near):
-        own = ends[index][hosts(ends[index]).index(host)]
-        yield Entry(own.network, own, None)
+        near_end = ends[index][hosts(ends[index]).index(host)]
+        yield Entry(near_end.network, near_end, None)
     reached = routing.all_from([hosts(pair) for pair in ends], host, forwarding, without)
     gates_of = forwarding & (reached.keys() - {host})
     for index, pair in enumerate(ends):
@@ -159,34 +159,34 @@ class AccessRoutes:
     def over(self, number: int) -> list[Entry]:
         """Return the client's routing table if access link ``number`` were its only one."""
         link = self.access[number]
-        found = list(of_host(self.ends, self.client, self.forwarding, self._all_but(link)))
-        for known, ways in self._detours:
+        entries = list(of_host(self.ends, self.client, self.forwarding, self._all_but(link)))
+        for end, ways in self._detours:
             if way := ways[number]:
-                found.append(self._to(known, *way[0]))
-        return found
+                entries.append(self._to(end, *way[0]))
+        return entries
 
     def besides(self) -> list[Entry]:
         """Return the client's routes that lead over none of its access links."""
-        found = of_host(self.ends, self.client, self.forwarding, self.access[1:])
-        own = [self.ends[link] for link in self.access]
-        networks = {pair[0].network for pair in own}
+        entries = of_host(self.ends, self.client, self.forwarding, self.access[1:])
+        access_ends = [self.ends[link] for link in self.access]
+        networks = {pair[0].network for pair in access_ends}
         return [
             entry
-            for entry in found
-            if entry.network not in networks and not any(entry.own in pair for pair in own)
+            for entry in entries
+            if entry.network not in networks and not any(entry.own in pair for pair in access_ends)
         ]
 
     def on(self, host: str) -> list[Entry]:
         """Return the routes that another host needs in addition to its own."""
-        found = (
-            self._to(known, link, side)
-            for known, ways in self._detours
+        entries = (
+            self._to(end, link, side)
+            for end, ways in self._detours
             for way in ways
-            if way and self._end(way) != known
+            if way and self._end(way) != end
             for link, side in way[1:]
             if self.ends[link][side].host == host
         )
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(entries))
 
     @cached_property
     def _detours(self) -> list[tuple[End, list[Route]]]:
@@ -194,15 +194,15 @@ class AccessRoutes:
         if not self.access:
             return []
         ways = [self._reached(self._all_but(link)) for link in self.access]
-        found = (
+        detours = (
             (self._end(way), [reached.get(host, ()) for reached in ways])
             for host, way in self._reached(set(self.access[1:])).items()
             if way and host not in self.forwarding and way[0][0] == self.access[0]
         )
         return [
-            (known, each)
-            for known, each in found
-            if any(way and self._end(way) != known for way in each)
+            (end, routes)
+            for end, routes in detours
+            if any(way and self._end(way) != end for way in routes)
         ]
 
     def _reached(self, without: AbstractSet[int]) -> dict[str, Route]:
@@ -210,8 +210,8 @@ class AccessRoutes:
         return routing.all_from(links, self.client, self.forwarding, without)
 
     def _all_but(self, link: int) -> set[int]:
-        own = (index for index, pair in enumerate(self.ends) if self.client in hosts(pair))
-        return set(own) - {link}
+        client_links = (index for index, pair in enumerate(self.ends) if self.client in hosts(pair))
+        return set(client_links) - {link}
 
     def _end(self, way: Route) -> End:
         link, side = way[-1]

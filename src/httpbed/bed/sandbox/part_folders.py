@@ -78,13 +78,13 @@ def collect_all(
         for path in (trial, *trial.iterdir()):
             os.lchown(path, os.geteuid(), os.getegid())
     try:
-        found = {
+        disorders = {
             name: collect(handle, trial / name, most[name]) for name, handle in folders.items()
         }
     finally:
         for handle in folders.values():
             os.close(handle)
-    return {name: disorder for name, disorder in found.items() if disorder}
+    return {name: disorder for name, disorder in disorders.items() if disorder}
 
 
 def collect(source: int, target: Path, most: int) -> Disorder:

@@ -138,8 +138,8 @@ def _download(packages: tuple[str, ...], folder: Path) -> None:
     """Download with the machine's package lists, else with newly fetched lists."""
     lists = folder / "lists"
     lists.mkdir()
-    own = ["-o", f"Dir::State::Lists={lists}", "-o", f"Dir::Cache={folder / 'cache'}"]
-    for words in (["download", *packages], [*own, "update"], [*own, "download", *packages]):
+    fresh = ["-o", f"Dir::State::Lists={lists}", "-o", f"Dir::Cache={folder / 'cache'}"]
+    for words in (["download", *packages], [*fresh, "update"], [*fresh, "download", *packages]):
         error = _apt_get(folder, words)
         if error is None and "download" in words:
             return

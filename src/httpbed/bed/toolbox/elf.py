@@ -267,25 +267,25 @@ class _Search:
             if not file.is_file():
                 continue
             try:
-                found = read(file)
+                library = read(file)
             except DamagedError as error:
                 raise self._mistake(f"{file}, which {error}") from None
             except OSError as error:
                 raise self._mistake(f"{file}, which cannot be read ({error.strerror})") from None
-            if found.processor == self.processor:  # the loader skips others, too
-                return file, found
+            if library.processor == self.processor:  # the loader skips others, too
+                return file, library
         raise self._mistake(f"{name}, which this machine does not have")
 
     def _places(self, name: str, needing: _Needing) -> Iterator[Path]:
         if "/" in name:
             yield from _expanded((name,), needing.folder)
             return
-        own = _expanded(needing.file.runpath, needing.folder)
+        runpath = _expanded(needing.file.runpath, needing.folder)
         first = () if needing.file.runpath else needing.rpath()
-        self._named.update(first, own)
+        self._named.update(first, runpath)
         if len(self._named) > _MAX_FOLDERS:
             raise self.too_many(f"more than {_MAX_FOLDERS} folders of libraries")
-        folders = (*first, *self.environment, *own, *self.usual)
+        folders = (*first, *self.environment, *runpath, *self.usual)
         yield from (folder / name for folder in dict.fromkeys(folders))
 
     def _mistake(self, what: str) -> HostError:
@@ -329,10 +329,10 @@ def libraries(program: Path) -> dict[str, Path]:
         for name in needing.file.needed:
             if name in paths or Path(name).name == loader.name:
                 continue
-            path, found = search.find(name, needing)
+            path, library = search.find(name, needing)
             paths[name] = path
             before = () if needing.file.runpath else needing.rpath()
-            todo.append(_Needing(path.resolve().parent, found, before))
+            todo.append(_Needing(path.resolve().parent, library, before))
             if len(paths) > _MAX_LIBRARIES:
                 raise search.too_many(f"more than {_MAX_LIBRARIES} libraries")
     return paths
@@ -343,14 +343,14 @@ def _expanded(folders: tuple[str, ...], origin: Path) -> tuple[Path, ...]:
 
     A relative folder is relative to wherever the program runs, which is nowhere in particular.
     """
-    found = list[Path]()
+    absolute = list[Path]()
     for text in folders:
         for lib in _lib() if "LIB" in text else ("",):
             values = {"ORIGIN": str(origin), "LIB": lib, "PLATFORM": os.uname().machine}
             path = _TOKEN.sub(lambda one: values[one[1] or one[2]], text)  # noqa: B023 - used at once
             if path.startswith("/"):
-                found.append(Path(os.path.normpath(path)))
-    return tuple(found)
+                absolute.append(Path(os.path.normpath(path)))
+    return tuple(absolute)
 
 
 @cache
@@ -367,16 +367,16 @@ def _of_the_environment() -> Iterator[Path]:
 
 def _usual_folders(loader: Path) -> Iterator[Path]:
     """Yield the folders of the system's libraries; a store's loader knows only its own."""
-    own = loader.resolve().parent
-    if str(own).startswith(_STORES):
-        yield own
+    loader_folder = loader.resolve().parent
+    if str(loader_folder).startswith(_STORES):
+        yield loader_folder
         return
     if "-musl" in loader.name:
         stated = _text(Path(f"/etc/{loader.name.partition('.')[0]}.path"))
         yield from map(Path, re.split("[:\n]+", stated.strip() or "/lib:/usr/local/lib:/usr/lib"))
         return
     yield from _configured(_CONFIGURATION, 0)
-    yield own
+    yield loader_folder
     yield from map(Path, _DEFAULTS)
 
 
