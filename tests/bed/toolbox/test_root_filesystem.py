@@ -108,9 +108,9 @@ def test_a_killed_build_leaves_no_process_and_the_next_build_succeeds(
     word = str(uuid.uuid4().int)[:12]
     hang = f'mkdir -p "${{@: -1}}/half"; sleep 1000.{word} & sleep 1000.{word}'
     script = (
-        "import sys; from httpbed.bed.toolbox import debian, toolbox;"
+        "import sys; from httpbed.bed.toolbox import debian, root_filesystem as roots;"
         " debian.mmdebstrap = lambda _: ['bash', '-c', sys.argv[1], 'fake'];"
-        " toolbox.ensure(toolbox.Contents('sid', frozenset({'curl'})), say=print)"
+        " roots.ensure(roots.Contents('sid', frozenset({'curl'})), say=print)"
     )
     with subprocess.Popen([sys.executable, "-c", script, hang]) as builder:
         until(lambda: len(living(f"1000.{word}")) >= 3)
@@ -129,9 +129,9 @@ def test_builders_of_one_root_wait_for_the_first(
     """Three simultaneous requests build once."""
     del monkeypatch
     script = (
-        "import sys; from httpbed.bed.toolbox import debian, toolbox;"
+        "import sys; from httpbed.bed.toolbox import debian, root_filesystem as roots;"
         " debian.mmdebstrap = lambda _: ['bash', '-c', 'sleep 0.3;' + sys.argv[1], 'fake'];"
-        " toolbox.ensure(toolbox.Contents('sid', frozenset({'curl'})), say=lambda _: None)"
+        " roots.ensure(roots.Contents('sid', frozenset({'curl'})), say=lambda _: None)"
     )
     several = [subprocess.Popen([sys.executable, "-c", script, FAKE]) for _ in range(3)]
     assert [one.wait() for one in several] == [0, 0, 0]
