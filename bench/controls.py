@@ -19,7 +19,7 @@ from pathlib import Path
 from httpbed.addons.conformance import properties, session
 from httpbed.addons.conformance.evidence import ConformanceEvidence, Transfers
 from httpbed.addons.conformance.networks import networks
-from httpbed.addons.conformance.shipped_sender import Control
+from httpbed.addons.conformance.sender import Control
 from httpbed.store import campaign
 
 KERNEL: tuple[Control, ...] = ("reno", "cubic", "bbr")

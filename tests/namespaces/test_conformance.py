@@ -11,7 +11,7 @@ import pytest
 
 from httpbed.addons.conformance import properties, session
 from httpbed.addons.conformance.networks import networks
-from httpbed.addons.conformance.shipped_sender import Control
+from httpbed.addons.conformance.sender import Control
 from httpbed.store import campaign
 from patience import HTTPBED
 from real_runs import httpbed

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from httpbed.addons.conformance.flight import Flight, flight
-from httpbed.addons.conformance.packets import Packets
+from httpbed.addons.conformance.flight import Flight, Packets, flight
 from httpbed.results import throughput_models as models
 
 FULL, ACK = 1500, 52

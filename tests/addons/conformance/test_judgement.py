@@ -22,10 +22,9 @@ from httpbed.addons.conformance import (
     windows_report as windows,
 )
 from httpbed.addons.conformance.evidence import ConformanceEvidence, SenderTransfer, Transfers
-from httpbed.addons.conformance.judgement import Judgement, reach
 from httpbed.addons.conformance.networks import networks
-from httpbed.addons.conformance.sender import SenderKey
-from httpbed.addons.conformance.shipped_sender import Sender
+from httpbed.addons.conformance.properties import Judgement, reach
+from httpbed.addons.conformance.sender import Sender, SenderKey
 from httpbed.report import terminal
 from httpbed.report.phrasing import in_one_line
 from ideal_sender import Ideal

@@ -11,7 +11,7 @@ from httpbed.addons.conformance import properties
 from httpbed.addons.conformance.evidence import SenderTransfer, Transfers
 from httpbed.addons.conformance.networks import Network, networks
 from httpbed.addons.conformance.properties import BUSY, PropertyResult
-from httpbed.addons.conformance.shipped_sender import CONTROLS, Control
+from httpbed.addons.conformance.sender import CONTROLS, Control
 from ideal_sender import HELD, Ideal
 
 BETA: dict[str, float] = {"reno": 0.5, "cubic": 0.7}

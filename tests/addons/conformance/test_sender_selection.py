@@ -7,9 +7,15 @@ from pathlib import Path
 import pytest
 
 from httpbed.addons.conformance import competition, networks, sender_selection, session
-from httpbed.addons.conformance.sender import SCALES, Scale, SenderKey
+from httpbed.addons.conformance.sender import (
+    SCALES,
+    Control,
+    Scale,
+    Sender,
+    SenderKey,
+    family,
+)
 from httpbed.addons.conformance.sender_selection import SenderOptions, choose, untested
-from httpbed.addons.conformance.shipped_sender import Control, Sender, family
 from httpbed.base.errors import ConfigError
 from httpbed.campaign import preparation
 from httpbed.programs import catalog

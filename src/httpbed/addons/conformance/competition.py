@@ -8,7 +8,8 @@
 
 Every flow has its own access link without impairments, by which the emulator tells the flows apart,
 encrypted or not. All flows start at the same time. A proxy under test reaches its origin over
-another link without impairments.
+another link without impairments. The packets of each flow's own access link give its delivered
+bytes, the packets of the bottleneck give the queueing delay.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from httpbed.addons.conformance.flight import Packets
 from httpbed.addons.conformance.networks import SIZE, responders, toml_string
-from httpbed.addons.conformance.sender import Scale
-from httpbed.addons.conformance.shipped_sender import Sender
-from httpbed.addons.conformance.split import Split
+from httpbed.addons.conformance.sender import Scale, Sender
+from httpbed.results.fairness import jain
 
 FACTOR = "queue"
 QUEUES_BDP: Mapping[Scale, tuple[float, ...]] = {
@@ -35,6 +38,29 @@ ONE_WAY_S = 0.02
 TIME_LIMIT_S = 30
 SETTLED_S = 5.0
 """Shares are measured from here on, when every sender's start is over."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """How a bottleneck was shared in an interval."""
+
+    rates_bit_s: Mapping[str, float]
+    """Bits per second delivered to each flow, by its name."""
+    queue_delay_s: Mapping[str, float]
+    """Queueing delay at the bottleneck in seconds, by the quantiles' names: p50, p95, p99."""
+    utilisation: float
+    """Delivered bits divided by the bottleneck's rate."""
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Each flow's share of the delivered bits."""
+        total = sum(self.rates_bit_s.values())
+        return {name: rate / total if total else 0.0 for name, rate in self.rates_bit_s.items()}
+
+    @property
+    def jain(self) -> float:
+        """Jain's index of the rates."""
+        return jain(list(self.rates_bit_s.values()))
 
 
 @dataclass(frozen=True)
@@ -177,3 +203,39 @@ def _roles(sender: Sender, end: str, place: str) -> str:
         f'host = "client{end}"\nhttp_version = "{sender.http_version}"\n\n'
         + responders(sender, place, end)
     )
+
+
+def split(
+    flows: Mapping[str, Packets],
+    bottleneck: Packets,
+    *,
+    rate_bit_s: float,
+    delay_s: float,
+    interval_s: tuple[float, float],
+) -> Split:
+    """Return how the bottleneck was shared in an interval in which all flows were sending."""
+    begin_s, end_s = interval_s
+    rates = {
+        name: _delivered(packets, interval_s) * 8 / (end_s - begin_s)
+        for name, packets in flows.items()
+    }
+    used = _delivered(bottleneck, interval_s) * 8 / (end_s - begin_s) / rate_bit_s
+    return Split(rates, _waits(bottleneck, rate_bit_s, delay_s, interval_s), used)
+
+
+def _delivered(packets: Packets, interval_s: tuple[float, float]) -> int:
+    inside = (packets.left_s >= interval_s[0]) & (packets.left_s < interval_s[1])
+    return int(packets.bytes[inside].sum())
+
+
+def _waits(
+    bottleneck: Packets, rate_bit_s: float, delay_s: float, interval_s: tuple[float, float]
+) -> dict[str, float]:
+    sent, left = bottleneck.sent_s, bottleneck.left_s
+    inside = (sent >= interval_s[0]) & (sent < interval_s[1]) & ~bottleneck.lost
+    waited = (left - sent - delay_s - bottleneck.bytes * 8 / rate_bit_s)[inside]
+    if not len(waited):
+        return {}
+    levels = (50, 95, 99)
+    quantiles = np.percentile(np.maximum(waited, 0.0), levels)
+    return {f"p{level}": float(value) for level, value in zip(levels, quantiles, strict=True)}

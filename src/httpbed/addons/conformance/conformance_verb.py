@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, get_args
 
 import click
 
-from httpbed.addons.conformance.sender import SCALES, Scale
+from httpbed.addons.conformance.sender import CONTROLS, SCALES, Control, Scale, Sender
 from httpbed.addons.conformance.sender_selection import (
     SenderOptions,
     choose,
@@ -19,7 +19,6 @@ from httpbed.addons.conformance.sender_selection import (
     pairs,
     untested,
 )
-from httpbed.addons.conformance.shipped_sender import CONTROLS, Control, Sender
 from httpbed.base.clock import Clock
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.machine import backend, scratch
@@ -35,7 +34,7 @@ from httpbed.programs.catalog import Catalog
 from httpbed.store import campaign as campaigns
 
 if TYPE_CHECKING:
-    from httpbed.addons.conformance.judgement import Judgement
+    from httpbed.addons.conformance.properties import Judgement
 
 EXIT_HOST = 3
 PAGE = "conformance.html"
@@ -250,7 +249,7 @@ def _exit_code(judgement: Judgement) -> int:
 
 
 def _compete(senders: list[Sender], catalog: Catalog, options: ConformanceOptions) -> int:
-    from httpbed.addons.conformance import competition_report as report  # noqa: PLC0415
+    from httpbed.addons.conformance import conformance_report as report  # noqa: PLC0415
     from httpbed.addons.conformance import session  # noqa: PLC0415
     from httpbed.report import terminal  # noqa: PLC0415
 
@@ -268,7 +267,7 @@ def _compete(senders: list[Sender], catalog: Catalog, options: ConformanceOption
     if options.as_json:
         echo(json.dumps(outcome.as_json(), indent=1))
     else:
-        report.show(outcome, terminal.console())
+        report.show_competition(outcome, terminal.console())
     return EXIT_HOST if outcome.invalid else int(bool(outcome.unreadable))
 
 

@@ -18,21 +18,85 @@ a buffer limits the window, it stays constant although nothing is lost and the p
 
 *Units.* Windows are in full packets: bytes of IP packets divided by the size of a full one, which
 is the most frequent large size. Times are in seconds since the sender's first packet.
+
+*Delivery.* The times at which the first bytes are delivered decide how long short flows take. Bytes
+are those of IP packets that leave the emulator towards the receiver, from the connection's first
+packet on, retransmissions included.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
+from statistics import median
 
 import numpy as np
+from numpy.typing import NDArray
 
-from httpbed.addons.conformance.packets import Floats, Numbers, Packets
+from httpbed.store import packet_log
+from httpbed.store.packet_log import PacketLog
+
+Floats = NDArray[np.float64]
+Numbers = NDArray[np.int64]
 
 DUPLICATES = 3
 """Number of later packets whose delivery makes the sender count a missing packet as lost."""
 PROBE_ROUND_TRIPS = 3.0
 """Round trips after which a sender probes, if too few later packets were delivered."""
+NS = 1e-9
+
+
+@dataclass(frozen=True)
+class Packets:
+    """The packets of one direction, in the order in which they were sent."""
+
+    sent_s: Floats
+    """When each entered the emulator."""
+    left_s: Floats
+    """When each left it; NaN for a dropped one."""
+    bytes: Numbers
+    """Length of each IP packet."""
+    number: Numbers
+    """Number of each packet in its direction, from 0."""
+
+    def __len__(self) -> int:
+        return len(self.sent_s)
+
+    @property
+    def lost(self) -> NDArray[np.bool_]:
+        """Which packets were dropped, for any cause."""
+        return np.isnan(self.left_s)
+
+    def full_bytes(self) -> int:
+        """Size of a full packet: the most frequent size of at least half the largest."""
+        sizes = self.bytes[self.bytes * 2 >= self.bytes.max(initial=0)]
+        values, counts = np.unique(sizes, return_counts=True)
+        return int(values[np.argmax(counts)]) if len(values) else 0
+
+
+def load_packets(path: Path, *directions: int) -> list[Packets]:
+    """Read some directions of the packet log in a file; times count from the emulator's start.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: It is not a packet log, or damaged.
+    """
+    return packets_of(packet_log.load(path), *directions)
+
+
+def packets_of(log: PacketLog, *directions: int) -> list[Packets]:
+    """Return the packets of some directions of a log.
+
+    Copies are left out: what duplication made says nothing about a sender.
+    """
+    return [_packets(log.originals(direction)) for direction in directions]
+
+
+def _packets(log: PacketLog) -> Packets:
+    left_s = np.where(log.left, log.out_ns * NS, np.nan).astype(np.float64)
+    return Packets(np.asarray(log.in_ns * NS, dtype=np.float64), left_s, log.bytes, log.number)
 
 
 @dataclass(frozen=True)
@@ -157,3 +221,25 @@ def _missed(sender: Packets, echo: Floats, rtt_s: float) -> Floats:
     echoes = np.append(echo[arrived], np.inf)[np.minimum(behind, len(arrived))]
     probe = sender.sent_s + PROBE_ROUND_TRIPS * rtt_s
     return np.where(np.isfinite(echoes), echoes, probe)
+
+
+def delivered(flight: Flight) -> tuple[Floats, Floats]:
+    """Return the times of delivery in seconds, and the total bytes delivered at each time."""
+    left = flight.packets.left_s
+    arrived = np.flatnonzero(~np.isnan(left))
+    order = arrived[np.argsort(left[arrived], kind="stable")]
+    return left[order], np.cumsum(flight.packets.bytes[order]).astype(np.float64)
+
+
+def delivery_time_s(flight: Flight, size: int) -> float | None:
+    """Seconds from the connection's first packet until ``size`` bytes are delivered, or None."""
+    times, total = delivered(flight)
+    index = int(np.searchsorted(total, size))
+    return float(times[index]) + flight.request_delay_s if index < len(times) else None
+
+
+def median_delivery_s(flights: Sequence[Flight], size: int) -> float | None:
+    """Median of :func:`delivery_time_s`; None if a transfer delivered fewer bytes."""
+    times = [delivery_time_s(flight, size) for flight in flights]
+    known = [one for one in times if one is not None]
+    return median(known) if known and len(known) == len(times) else None

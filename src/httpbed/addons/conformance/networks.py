@@ -21,8 +21,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from httpbed.addons.conformance.behaviour import Pipe
-from httpbed.addons.conformance.sender import Scale
-from httpbed.addons.conformance.shipped_sender import BBR, Control, Sender
+from httpbed.addons.conformance.sender import BBR, Control, Scale, Sender
 from httpbed.experiment.impairments.rate import MTU_BYTES
 
 FACTOR = "network"

@@ -33,16 +33,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from functools import cached_property
 from statistics import median
 from typing import Any
 
 from httpbed.addons.conformance import behaviour
 from httpbed.addons.conformance.behaviour import Backoff
-from httpbed.addons.conformance.evidence import SenderTransfer, Transfers
-from httpbed.addons.conformance.flight import Round
+from httpbed.addons.conformance.evidence import ConformanceEvidence, SenderTransfer, Transfers
+from httpbed.addons.conformance.flight import Round, median_delivery_s
 from httpbed.addons.conformance.networks import STEADY_S
-from httpbed.addons.conformance.shipped_sender import BBR, Control
+from httpbed.addons.conformance.sender import BBR, SCHEMA, Control, Scale, Sender, SenderKey
 from httpbed.base import units
 from httpbed.results import throughput_models as models
 
@@ -80,7 +81,8 @@ BORNE_BBR2 = 0.01
 """BBRv2 and v3 give way when more than 2 % of a round are lost (draft-ietf-ccwg-bbr,
 BBR.LossThresh); with independent loss some rounds lose that much at half the mean."""
 
-
+SHORT_BYTES = (10_000, 100_000, 1_000_000)
+"""Short transfers, whose time depends on the first flights (RFC 6928, section 4)."""
 BUSY = "out of tolerance, but the machine was too busy to blame the sender"
 NOT_SHOWN = "no trial shows it"
 
@@ -291,8 +293,8 @@ def _models(control: Control, transfers: Transfers) -> Iterator[PropertyResult]:
         by_rtt.setdefault(network.rtt_s, []).extend(trials)
     for rtt_s, trials in by_rtt.items():
         name = f"slope against loss, {rtt_s * 1e3:g} ms"
-        found = within(name, [_slope(trials)], SLOPE, "log-log", strained=_strained(trials))
-        yield replace(found, n=len(trials))
+        slope = within(name, [_slope(trials)], SLOPE, "log-log", strained=_strained(trials))
+        yield replace(slope, n=len(trials))
 
 
 def _slope(trials: list[SenderTransfer]) -> float | None:
@@ -325,3 +327,63 @@ def _of_model(model: Callable[[float, float], float], transfer: SenderTransfer) 
     """Throughput of what a model expects of the network, at most its rate."""
     expected = model(transfer.loss, transfer.flight.rtt_s)
     return transfer.rate_pps / min(expected, transfer.pipe.rate_pps)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The result of a conformance test."""
+
+    sender: Sender
+    key: SenderKey
+    scale: Scale
+    findings: Sequence[PropertyResult]
+    short_s: Mapping[int, float | None]
+    """Seconds from the client's first packet to the delivery of that many bytes, by size."""
+    evidence: ConformanceEvidence
+
+    @property
+    def passed(self) -> bool:
+        """Whether every trial is readable and every property within its tolerance."""
+        return not self.evidence.unreadable and all(finding.passed for finding in self.findings)
+
+    @property
+    def failed(self) -> list[PropertyResult]:
+        """Return the properties out of tolerance."""
+        return [finding for finding in self.findings if finding.passed is False]
+
+    @property
+    def hindered(self) -> bool:
+        """Whether something could not be judged because of the machine."""
+        return self.evidence.invalid or any(finding.why == BUSY for finding in self.findings)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return its record for :func:`json.dumps`."""
+        return {
+            "schema": SCHEMA,
+            "date": datetime.now(UTC).isoformat(timespec="seconds"),
+            "passed": self.passed,
+            "scale": self.scale,
+            "sender": self.key.as_json(),
+            "judged_as": self.sender.judged_as,
+            "client": self.sender.client,
+            "findings": [finding.as_json() for finding in self.findings],
+            "delivered_s": {str(size): seconds for size, seconds in self.short_s.items()},
+            "unreadable": list(self.evidence.unreadable),
+            "httpbed": self.evidence.manifest.get("httpbed", ""),
+            "host": self.evidence.manifest.get("host", {}),
+            "command": self.evidence.manifest.get("command", ""),
+        }
+
+
+def reach(sender: Sender, key: SenderKey, scale: Scale, evidence: ConformanceEvidence) -> Judgement:
+    """Judge a sender by the evidence of its test."""
+    transfers = evidence.transfers
+    starts = [transfer.flight for transfer in transfers.of("start")]
+    return Judgement(
+        sender=sender,
+        key=key,
+        scale=scale,
+        findings=judge(sender.judged_as, transfers),
+        short_s={size: median_delivery_s(starts, size) for size in SHORT_BYTES},
+        evidence=evidence,
+    )

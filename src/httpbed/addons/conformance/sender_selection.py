@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast, get_args
 
 from httpbed.addons.conformance import sender_records
-from httpbed.addons.conformance.shipped_sender import CONTROLS, Control, Sender, family
+from httpbed.addons.conformance.sender import CONTROLS, Control, Sender, family
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.experiment.roles import HttpVersion, transport_below
 from httpbed.programs.catalog import Catalog, unknown
 from httpbed.programs.recipe import Recipe
 
-MOST_COLONS = 2
+MAX_COLONS = 2
 """In a competitor's description, NAME:HTTP:CONTROL."""
 
 
@@ -115,7 +115,7 @@ def competitor(word: str, client: str) -> SenderOptions:
         ConfigError: It has another form.
     """
     name, version, control, *_ = (*word.split(":"), "", "")
-    if word.count(":") > MOST_COLONS or not name or version not in {"", *get_args(HttpVersion)}:
+    if word.count(":") > MAX_COLONS or not name or version not in {"", *get_args(HttpVersion)}:
         versions = ", ".join(get_args(HttpVersion))
         remedy = f"write NAME, NAME:HTTP or NAME:HTTP:CONTROL, with HTTP one of {versions}"
         raise ConfigError([Mistake("--against", f"{word!r} does not describe a sender", remedy)])

@@ -20,19 +20,15 @@ from httpbed.addons.conformance import (
     behaviour,
     competition,
     networks,
-    packets,
     sender_records,
     senders,
-    split,
 )
-from httpbed.addons.conformance.competition import Competition, CompetitionTrial
+from httpbed.addons.conformance.competition import Competition, CompetitionTrial, Split
 from httpbed.addons.conformance.evidence import ConformanceEvidence, SenderTransfer, Transfers
-from httpbed.addons.conformance.flight import Flight, flight
-from httpbed.addons.conformance.judgement import Judgement, reach
+from httpbed.addons.conformance.flight import Flight, flight, load_packets
 from httpbed.addons.conformance.networks import REPLICATES, Network
-from httpbed.addons.conformance.sender import Scale, SenderKey
-from httpbed.addons.conformance.shipped_sender import Sender
-from httpbed.addons.conformance.split import Split
+from httpbed.addons.conformance.properties import Judgement, reach
+from httpbed.addons.conformance.sender import Scale, Sender, SenderKey
 from httpbed.base.clock import Clock
 from httpbed.bed.machine.backend import Backend
 from httpbed.campaign import preparation
@@ -154,7 +150,7 @@ def read(campaign: Campaign, planned: Sequence[Network]) -> ConformanceEvidence:
 
 def _flight(attempt: Attempt, log: Path) -> Flight:
     down = attempt.trial.scenario().downstream()
-    sent = flight(*packets.load(log, down, 1 - down))
+    sent = flight(*load_packets(log, down, 1 - down))
     if behaviour.first_flight(sent) is None:  # a handshake alone shows no congestion control
         raise NoDataError(NO_BODY)
     return sent
@@ -222,12 +218,12 @@ def split_of(log: Path, flows: Sequence[str]) -> Split:
         ValueError: It is not a packet log, or a flow is missing in it.
     """
     directions = map(competition.access, range(len(flows)))
-    *each, together = packets.load(log, *directions, competition.bottleneck(len(flows)))
+    *each, together = load_packets(log, *directions, competition.bottleneck(len(flows)))
     own = dict(zip(flows, each, strict=True))
     if missing := [name for name, one in own.items() if not len(one)]:
         raise NoDataError(f"nothing was sent by {', '.join(missing)}")
     begin_s = min(float(one.sent_s[0]) for one in own.values())
-    return split.split(
+    return competition.split(
         own,
         together,
         rate_bit_s=competition.RATE_BIT_S,

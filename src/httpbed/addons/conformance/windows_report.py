@@ -9,9 +9,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-from httpbed.addons.conformance import delivery
 from httpbed.addons.conformance.evidence import SenderTransfer, Transfers
-from httpbed.addons.conformance.shipped_sender import BBR, Control
+from httpbed.addons.conformance.flight import delivered
+from httpbed.addons.conformance.sender import BBR, Control
 from httpbed.report.figures import STYLE, WIDTH_IN, Plot
 from httpbed.report.svg import INK, PALETTE, QUIET, VisibleFigure
 from httpbed.results import throughput_models as models
@@ -112,7 +112,7 @@ def _delivery(transfers: Transfers) -> Iterator[Plot]:
         return
     figure = VisibleFigure(figsize=(WIDTH_IN, 2.4), layout="constrained")
     axes = figure.subplots()
-    times, total = delivery.delivered(starts[0].flight)
+    times, total = delivered(starts[0].flight)
     part = total <= 2e6  # short transfers: the first 2 MB
     axes.step(
         times[part] + starts[0].flight.request_delay_s,

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from httpbed.addons.conformance import behaviour
 from httpbed.addons.conformance.behaviour import Backoff, Pipe
-from httpbed.addons.conformance.flight import Flight, Round
-from httpbed.addons.conformance.packets import Packets
+from httpbed.addons.conformance.flight import Flight, Packets, Round
 from httpbed.results import throughput_models as models
 from ideal_sender import Ideal
 

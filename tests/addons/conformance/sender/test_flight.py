@@ -7,9 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from httpbed.addons.conformance import packets
-from httpbed.addons.conformance.flight import flight
-from httpbed.addons.conformance.packets import Packets
+from httpbed.addons.conformance.flight import Packets, flight, packets_of
 from httpbed.store import packet_log
 from httpbed.store.packet_log import COLUMNS, PacketLog
 from ideal_sender import Ideal
@@ -38,7 +36,7 @@ def read(rows: str) -> PacketLog:
 def test_a_log_is_read_by_direction_without_copies() -> None:
     """Copies say nothing about their sender; dropped packets have no time of leaving."""
     log = read(ROWS)
-    sender, none = packets.of(log, 1, 2)
+    sender, none = packets_of(log, 1, 2)
     assert len(sender) == 6
     assert list(np.flatnonzero(sender.lost)) == [1]
     assert sender.full_bytes() == 1500
@@ -48,7 +46,7 @@ def test_a_log_is_read_by_direction_without_copies() -> None:
 def test_packets_are_in_flight_until_their_echo_comes_back() -> None:
     """Of a delivered packet by the next answer that arrives, of a lost one by the third after."""
     log = read(ROWS)
-    seen = flight(*packets.of(log, 1, 0))
+    seen = flight(*packets_of(log, 1, 0))
     ms = (seen.known_s * 1e3).round(3).tolist()
     # 0 and 2 by the answer at 52.5; 3 and 4 by that at 54, as the one between was lost.
     assert ms == [102.5, 104.0, 102.5, 104.0, 104.0, 300.0]
@@ -60,7 +58,7 @@ def test_a_sender_that_nobody_answers_is_refused() -> None:
     """There is no round trip to measure by."""
     log = read("0\t50000000\t1500\t1\t0\tdelivered\n")
     with pytest.raises(ValueError, match="answered"):
-        flight(*packets.of(log, 1, 0))
+        flight(*packets_of(log, 1, 0))
 
 
 @settings(deadline=None, max_examples=20)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.addons.conformance import behaviour, delivery, packets
+from httpbed.addons.conformance import behaviour
 from httpbed.addons.conformance.behaviour import Pipe
-from httpbed.addons.conformance.flight import Flight, flight
+from httpbed.addons.conformance.flight import Flight, delivery_time_s, flight, packets_of
 from httpbed.store import packet_log
 
 FOLDER = Path(__file__).parents[3] / "recorded" / "httpbed-link-0.1.0"
@@ -20,7 +20,7 @@ def recorded(name: str) -> Flight:
     """Follow the server of a recorded trial."""
     with lzma.open(FOLDER / f"{name}.tsv.xz") as file:
         log = packet_log.read(file)
-    return flight(*packets.of(log, 1, 0))
+    return flight(*packets_of(log, 1, 0))
 
 
 def test_reno() -> None:
@@ -64,7 +64,7 @@ def test_nginx_over_quic_is_held() -> None:
 def test_short_flows() -> None:
     """Delivered from the client's first packet on: handshake, request, then the first flights."""
     sender = recorded("linux-6.18-bbr-start")
-    times = [delivery.time_s(sender, size) for size in (10_000, 100_000, 10**9)]
+    times = [delivery_time_s(sender, size) for size in (10_000, 100_000, 10**9)]
     assert times[0] == pytest.approx(0.3, abs=0.02)
     assert times[1] == pytest.approx(0.5, abs=0.1)
     assert times[2] is None

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from httpbed.addons.conformance import split
-from httpbed.addons.conformance.packets import Packets
+from httpbed.addons.conformance import competition
+from httpbed.addons.conformance.flight import Packets
 from httpbed.results.fairness import jain
 
 RATES = st.lists(st.floats(0.01, 1e6), min_size=1, max_size=8)
@@ -38,7 +38,7 @@ def test_two_flows_share_a_bottleneck() -> None:
     """One packet in 2 ms against one in 6 ms, through 10 Mbit/s; 3 ms wait in its queue."""
     fast, slow = stream(3000, 0.002, 0.05), stream(1000, 0.006, 0.05)
     bottleneck = stream(4000, 0.0015, 0.020 + 0.0012 + 0.003)
-    found = split.split(
+    found = competition.split(
         {"a": fast, "b": slow}, bottleneck, rate_bit_s=10e6, delay_s=0.02, interval_s=(1.0, 5.0)
     )
     assert found.shares == pytest.approx({"a": 0.75, "b": 0.25}, abs=0.001)
