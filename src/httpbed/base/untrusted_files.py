@@ -3,6 +3,10 @@
 A program may leave anything in its folder: a link to the user's own files, a named pipe that blocks
 its reader for ever, an endless device, a folder in place of a file. So no link is followed, only
 regular files are read, and each read has a size limit.
+
+Two bytes of JSON may become a hundred of memory: 63 MB of ``{}`` took 5 GB. So values are counted
+in the text before it is parsed. Numbers are finite, as RFC 8259 demands. Of a key that comes twice,
+the last counts.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,7 +27,7 @@ MAX_LINES = 2**18
 """Number of lines of a program's file; a log of so many requests has more than 64 MiB."""
 READABLE = 0o644
 """Mode of written files: programs under test may run as another user."""
-MAX_CONTAINERS, MAX_VALUES = 2 * 10**6, 2 * 10**7
+MAX_CONTAINERS, MAX_LARGE_VALUES = 2 * 10**6, 2 * 10**7
 """Most objects and lists, and most values, of a file of JSON: 256 and 36 bytes of memory each."""
 OWN_BYTES = 2**28
 """Size limit of files that httpbed wrote, such as the emulator's result of a long lossy
@@ -119,7 +124,7 @@ def own_text(file: Path) -> str:
         return ""
 
 
-def json_value(content: str, name: str) -> Any:
+def large_json(content: str, name: str) -> Any:
     """Return the JSON value in a file's text, which is parsed only if it takes no more than 1 GB.
 
     Raises:
@@ -127,8 +132,8 @@ def json_value(content: str, name: str) -> Any:
     """
     if content.count("[") + content.count("{") > MAX_CONTAINERS:
         raise UnreadableError(name, f"has more than {MAX_CONTAINERS:,} objects and lists")
-    if content.count(",") > MAX_VALUES:
-        raise UnreadableError(name, f"has more than {MAX_VALUES:,} values")
+    if content.count(",") > MAX_LARGE_VALUES:
+        raise UnreadableError(name, f"has more than {MAX_LARGE_VALUES:,} values")
     try:
         return json.loads(content, parse_constant=_refuse_constant)
     except RecursionError:
@@ -194,3 +199,58 @@ def _below(top: Path, path: str, *, make: bool = False) -> Iterator[int]:
         yield handle
     finally:
         os.close(handle)
+
+
+MAX_JSON_VALUES = 2**22
+"""In a document, or in all lines of a file; as objects, they take some 300 MB."""
+_MARKS = ("{", "[", ",", ":")
+_MARK = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[{\[,:]', re.DOTALL)
+"""A mark, or a text, in which marks do not count."""
+
+
+class BoundedParser:
+    """Parses texts, with one bound for all of them together."""
+
+    def __init__(self, most: int = MAX_JSON_VALUES) -> None:
+        self._left = most
+
+    def value(self, text: str) -> Any:
+        """Return the value of a text.
+
+        Raises:
+            ValueError: It is no JSON, has too many values or digits, or is nested too deeply.
+        """
+        self._left -= _marks(text, self._left) + 1
+        if self._left < 0:
+            raise UnreadableError("the JSON", "has too many values")
+        try:
+            return json.loads(text, parse_constant=_refuse_constant)
+        except RecursionError:
+            raise UnreadableError("the JSON", "is nested too deeply") from None
+
+
+def json_value(text: str, most: int = MAX_JSON_VALUES) -> Any:
+    """Return the value of a text; raises as :meth:`BoundedParser.value`."""
+    return BoundedParser(most).value(text)
+
+
+def json_lines(file: Path, *, errors: str = "replace") -> Iterator[Any]:
+    """Yield the value of each line of a file.
+
+    Raises:
+        FileNotFoundError: It does not exist.
+        ValueError: A line is no JSON, or the file exceeds a bound.
+    """
+    return map(BoundedParser().value, lines(file, errors=errors))
+
+
+def _marks(text: str, most: int) -> int:
+    """Count what separates values; stop soon after ``most``."""
+    if (marks := sum(map(text.count, _MARKS))) <= most:
+        return marks
+    marks = 0
+    for found in _MARK.finditer(text):
+        marks += text[found.start()] != '"'
+        if marks > most:
+            break
+    return marks

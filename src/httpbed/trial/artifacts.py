@@ -23,4 +23,4 @@ HANDOVER_STEPS = "handover.jsonl"
 def read_object(artifacts: Path, name: str) -> dict[str, Any]:
     """Return the JSON object in a file of the bed; empty if there is no such file."""
     text = untrusted_files.own_text(artifacts / name)
-    return dict(untrusted_files.json_value(text, name)) if text else {}
+    return dict(untrusted_files.large_json(text, name)) if text else {}

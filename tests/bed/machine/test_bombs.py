@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import bombs
-from httpbed.base import untrusted_files, untrusted_json
+from httpbed.base import untrusted_files
 
 MOST_MB = 700
 """A file of 63 MB as text, and the values that are parsed of it."""
@@ -55,14 +55,14 @@ def test_a_bomb_is_refused_in_little_memory(reader: str, bomb: str, tmp_path: Pa
 
 def test_values_are_counted_and_texts_are_not() -> None:
     """A body of a HAR file has more commas than the document has values."""
-    assert untrusted_json.value('{"a": ",,,,[[[[{{{{", "b\\\\": "::::\\""}', most=5)
+    assert untrusted_files.json_value('{"a": ",,,,[[[[{{{{", "b\\\\": "::::\\""}', most=5)
     with pytest.raises(untrusted_files.UnreadableError, match="has too many values"):
-        untrusted_json.value("[1,2,3,4,5]", most=5)
+        untrusted_files.json_value("[1,2,3,4,5]", most=5)
 
 
 def test_the_bound_is_of_all_lines_of_a_file_together() -> None:
     """A list of parsed lines is kept, too."""
-    parser = untrusted_json.BoundedParser(10)
+    parser = untrusted_files.BoundedParser(10)
     assert [parser.value("[1,2]") for _ in range(3)] == [[1, 2]] * 3
     with pytest.raises(untrusted_files.UnreadableError):
         parser.value("[1,2]")
@@ -72,7 +72,7 @@ def test_the_bound_is_of_all_lines_of_a_file_together() -> None:
 def test_what_json_has_not_is_refused(text: str) -> None:
     """As a ValueError, which every reader expects."""
     with pytest.raises(ValueError):  # noqa: PT011 - of several kinds
-        untrusted_json.value(text)
+        untrusted_files.json_value(text)
 
 
 def test_lines_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from httpbed.base import untrusted_files, untrusted_json
+from httpbed.base import untrusted_files
 from httpbed.base.errors import BedError, SubjectError
 from httpbed.bed.network.network_processes import TOOLS
 from httpbed.bed.sandbox.dialogue import TIME_BOUND_S, last_error_line
@@ -111,7 +111,7 @@ async def end_connections(
 def _command(file: Path, host: str) -> ProcessSpec | None:
     """Return the command for a request; None where there is none, or an invalid one."""
     try:
-        request = untrusted_json.value(untrusted_files.text(file, most=_MAX_BYTES))
+        request = untrusted_files.json_value(untrusted_files.text(file, most=_MAX_BYTES))
         return ending(host, request["transport"], request["ports"])
     except (OSError, ValueError, TypeError, KeyError):
         return None

@@ -139,7 +139,7 @@ def read_result(left: Path) -> dict[str, Any]:
     """
     try:
         text = untrusted_files.text(left / _RESULT, most=RESULT_BYTES)
-        result = untrusted_files.json_value(text, _RESULT)
+        result = untrusted_files.large_json(text, _RESULT)
     except FileNotFoundError:
         raise BedError("the guest powered off without a result") from None
     except ValueError as error:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from httpbed.base import untrusted_json
+from httpbed.base import untrusted_files
 from httpbed.programs.parsers.untrusted_values import UNREADABLE
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
 
@@ -52,7 +52,7 @@ def each_line(file: Path, request: Callable[[dict[str, Any]], LoggedRequest]) ->
     """Read a log with one JSON object per request; ``request`` reads one object."""
     requests = list[LoggedRequest]()
     try:
-        requests.extend(map(request, untrusted_json.values(file)))
+        requests.extend(map(request, untrusted_files.json_lines(file)))
     except FileNotFoundError:
         return ProgramReport(complaint="the server wrote no access log")
     except UNREADABLE as error:

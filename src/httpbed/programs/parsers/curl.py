@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from httpbed.base import untrusted_json
+from httpbed.base import untrusted_files
 from httpbed.experiment.metric import Observation
 from httpbed.programs.parsers.untrusted_values import UNREADABLE, seconds
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
@@ -44,7 +44,7 @@ class _Transfer:
 def parse(file: Path) -> ProgramReport:
     """Read every line; a killed curl leaves none."""
     try:
-        return _findings([*map(_transfer, untrusted_json.values(file, errors="strict"))])
+        return _findings([*map(_transfer, untrusted_files.json_lines(file, errors="strict"))])
     except FileNotFoundError:
         return ProgramReport(complaint="curl printed nothing")
     except UNREADABLE as error:

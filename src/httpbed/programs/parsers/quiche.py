@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from httpbed.base import untrusted_files, untrusted_json
+from httpbed.base import untrusted_files
 from httpbed.experiment.metric import Observation
 from httpbed.programs.parsers import migration_events
 from httpbed.programs.parsers.untrusted_values import UNREADABLE, seconds
@@ -27,7 +27,7 @@ def parse(file: Path) -> ProgramReport:
         text = untrusted_files.text(file, errors="strict")
         if not text.strip():
             return ProgramReport(complaint=_NOTHING)
-        report = untrusted_json.value(text)
+        report = untrusted_files.json_value(text)
         streams = [dict(stream) for stream in report["streams"]]
         return ProgramReport(
             observations=tuple(_observations(report["times"])),

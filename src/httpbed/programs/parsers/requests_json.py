@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from httpbed.base import untrusted_json
+from httpbed.base import untrusted_files
 from httpbed.experiment.metric import Observation
 from httpbed.programs.parsers import migration_events
 from httpbed.programs.parsers.untrusted_values import UNREADABLE, seconds
@@ -23,7 +23,7 @@ Line = dict[str, Any]
 def parse(file: Path) -> ProgramReport:
     """Read every line; a killed client leaves none."""
     try:
-        return _findings([*map(dict, untrusted_json.values(file, errors="strict"))])
+        return _findings([*map(dict, untrusted_files.json_lines(file, errors="strict"))])
     except FileNotFoundError:
         return ProgramReport(complaint="the client printed nothing")
     except UNREADABLE as error:

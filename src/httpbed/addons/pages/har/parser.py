@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from httpbed.addons.pages.har.loads import Fields, HarDocument, HarEntry, HarPage, Timings
 from httpbed.addons.pages.har.schema import ArchiveForm, EntryForm, HeaderForm, LogForm, PageForm
 from httpbed.addons.pages.load.browser_load import version_of
-from httpbed.base import untrusted_json, user_file
+from httpbed.base import untrusted_files, user_file
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.base.untrusted_files import UnreadableError
 from httpbed.base.user_file import NotAFileError
@@ -79,7 +79,7 @@ def _parsed(data: bytes, name: str) -> Any:
         reason = f"is longer than {MAX_BYTES // 2**20} MiB"
         raise _refusal(name, reason, "export it without bodies")
     try:
-        return untrusted_json.value(data.decode("utf-8-sig"))
+        return untrusted_files.json_value(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise _refusal(name, f"is not a HAR file: byte {error.start} is not UTF-8") from None
     except UnreadableError as error:

@@ -20,7 +20,7 @@ from httpbed.addons.pages.load import lenient_json
 from httpbed.addons.pages.load.browser_load import BrowserLoad, Ending, Frame
 from httpbed.addons.pages.load.cdp_requests import RequestCollector
 from httpbed.addons.pages.load.lenient_json import JsonObject
-from httpbed.base import untrusted_files, untrusted_json
+from httpbed.base import untrusted_files
 
 SCHEMA = 1
 MAX_LOAD_BYTES = 2**22
@@ -88,7 +88,7 @@ def read(folder: Path) -> BrowserLoad:
 
 def _driver(folder: Path) -> JsonObject:
     try:
-        driver = untrusted_json.value(
+        driver = untrusted_files.json_value(
             untrusted_files.text(folder / "load.json", most=MAX_LOAD_BYTES)
         )
     except FileNotFoundError:

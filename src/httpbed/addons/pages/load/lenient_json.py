@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.base import untrusted_files
-from httpbed.base.untrusted_files import UnreadableError
-from httpbed.base.untrusted_json import BoundedParser
+from httpbed.base.untrusted_files import BoundedParser, UnreadableError
 
 MAX_TEXT = 8192
 """Characters."""

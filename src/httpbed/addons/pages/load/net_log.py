@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from httpbed.base import untrusted_json
+from httpbed.base import untrusted_files
 
 MAX_EVENTS = 2_000_000
 """Events that are read; a load has some hundreds for each request."""
@@ -120,7 +120,7 @@ def _constants(line: str) -> Mapping[str, Any] | None:
 
 def _parsed(text: str) -> Any:
     try:
-        return untrusted_json.value(text)
+        return untrusted_files.json_value(text)
     except ValueError:
         return None
 
