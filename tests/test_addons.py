@@ -136,6 +136,15 @@ def told(folder: Path, text: str, *words: str, without: str) -> tuple[int, str]:
     return code, err
 
 
+def test_a_handover_that_nobody_would_carry_out_is_a_mistake(tmp_path: Path) -> None:
+    """The trials would be those of a client that stays where it is."""
+    experiment = Path(__file__).parents[1] / "experiments/liu2024/migration.toml"
+    package(tmp_path / "package", without="handover")
+    ((code, _, err),) = outcomes(tmp_path / "package", ["validate", str(experiment)])
+    assert code == 2, err
+    assert "no installed addon carries" in err
+
+
 @pytest.mark.parametrize(
     ("name", "table", "message"),
     [

@@ -28,7 +28,12 @@ from httpbed.experiment.trial import Trial
 from httpbed.experiment.workload import Workload
 from httpbed.programs import role_checks
 from httpbed.programs.catalog import Catalog
+from httpbed.trial.addition import additions as trial_additions
 from httpbed.trial.link_files import LinkFiles
+
+ADDED_TABLES = frozenset({"handover"})
+"""Tables that the core reads, because networks and reports depend on them, but does not carry
+out."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +120,10 @@ def load(  # noqa: PLR0913 - the last two are keywords
     named = [one for addition in additions() if (one := addition.files(folder))]
     of_named = [mistake for one in named for mistake in one.mistakes(read)]
     roles = _role_mistakes(read, catalog)
-    mistakes = tuple(dict.fromkeys((*read.mistakes, *files.mistakes(read), *of_named, *roles)))
+    idle = _tables_without_effect(read.document)
+    mistakes = tuple(
+        dict.fromkeys((*read.mistakes, *files.mistakes(read), *of_named, *roles, *idle))
+    )
     if mistakes or read.experiment is None:
         raise ConfigError(mistakes)
     whole = _with_replicates(read.experiment, replicates).with_clock(clock)
@@ -140,6 +148,14 @@ def load(  # noqa: PLR0913 - the last two are keywords
         replicates=replicates,
         stopping=_stopping(experiment, until, is_fixed=for_claims),
     )
+
+
+def _tables_without_effect(document: Mapping[str, Any]) -> Iterator[Mistake]:
+    """Find tables that the core can read, and that no installed addon carries out."""
+    carried_out = {table for one in trial_additions() for table in one.carries_out}
+    for table in ADDED_TABLES & document.keys() - carried_out:
+        reason = "no installed addon carries this table out"
+        yield Mistake(table, reason, "install httpbed again, or remove the table")
 
 
 def _needed(whole: Experiment, at_scale: Experiment) -> NeededTrials:

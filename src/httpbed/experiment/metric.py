@@ -116,5 +116,5 @@ class Observation(Value):
 
     @property
     def unit(self) -> str:
-        """The metric's unit."""
-        return METRICS[self.metric].unit
+        """The metric's unit; empty if the addon that has the metric is not installed."""
+        return METRICS[self.metric].unit if self.metric in METRICS else ""

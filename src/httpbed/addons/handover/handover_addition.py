@@ -75,6 +75,7 @@ class HandoverAddition(TrialAddition):
 
     name: str = "hand-overs"
     judgement: type[AddedJudgement] = field(default=HandoverJudgement, init=False)
+    carries_out: Collection[str] = field(default=("handover",), init=False)
 
     def topology(self, scenario: Scenario, topology: Topology) -> Topology:
         """Return the topology with the event that triggers the hand-over."""
