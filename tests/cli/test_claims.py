@@ -171,20 +171,6 @@ def test_a_campaign_without_claims_is_refused(httpbed: Command, tmp_path: Path) 
     assert "has no claims; write [[claim]] tables in a file and name it with --experiment" in err
 
 
-def test_unfinished_trials_are_no_verdict(httpbed: Command, tmp_path: Path) -> None:
-    """A campaign whose trials failed or never ran says so for each claim."""
-    text = BLOCKS + CLAIM
-    trials = stored_campaigns.loaded(text).trials
-    failed = [stored_campaigns.record(trial, kind="failed") for trial in trials[:12]]
-    stored_campaigns.make(tmp_path / "campaign", failed, text)
-    code, out, _ = httpbed("claims", tmp_path / "campaign")
-    assert code == 0
-    assert "L-7  open" in out
-    assert "no block has all the values that it needs" in out
-    assert "4 of 12 trials failed: as planned" in out
-    assert "8 of 12 trials have not run" in out
-
-
 def test_cells_outside_the_region_are_named(
     httpbed: Command, campaign: Path, tmp_path: Path
 ) -> None:

@@ -168,19 +168,6 @@ def test_unknown_claims_are_rejected_with_the_known_ones(httpbed: Command, har: 
     assert "--claim http_version: '4' is unknown; choose from 1.1, 2, 3" in err
 
 
-def test_texts_of_a_har_file_are_printed_as_escapes(httpbed: Command, tmp_path: Path) -> None:
-    """Escape sequences and scripts have no effect on the terminal."""
-    entry = archives.entry(
-        request={"method": "GET", "url": "https://a.test/\x1b[2J<script>"},
-        response={"status": 0, "_error": "\x1b]0;owned\x07"},
-    )
-    file = tmp_path / "hostile.har"
-    file.write_bytes(archives.as_bytes(archives.har(entry)))
-    _, out, err = httpbed("pages", "import", file)
-    assert "\x1b" not in out + err
-    assert r"\x1b[2J<script>" in out
-
-
 def test_loads_are_exported_only_into_a_folder_outside_the_campaign(
     httpbed: Command, campaign: Path, tmp_path: Path
 ) -> None:

@@ -16,9 +16,8 @@ import stored_campaigns
 import synthesised_campaigns
 from httpbed.addons.live import status_verb as status
 from httpbed.campaign import executor
-from httpbed.cli import plan
 from httpbed.experiment.trial import Trial
-from httpbed.store import attempts, finished, query, tables, verification
+from httpbed.store import attempts, finished, query, tables
 from httpbed.store import campaign as campaigns
 from httpbed.store.campaign import Campaign
 
@@ -69,15 +68,6 @@ def synthesised(trials: tuple[Trial, ...] = TRIALS) -> int:
     return sum(1 for trial in trials for _ in synthesised_campaigns.records(trial))
 
 
-def test_a_plan_lists_every_trial(tmp_path: Path) -> None:
-    """In the order of the run, each once."""
-    (tmp_path / "large.toml").write_text(TEXT)
-    words = [str(tmp_path / "large.toml"), "--json"]
-    printed = json.loads(CliRunner().invoke(plan.command, words, catch_exceptions=False).stdout)
-    assert [one["id"] for one in printed] == [trial.id for trial in TRIALS]
-    assert len({one["id"] for one in printed}) == 320
-
-
 def test_status_counts_the_last_attempt_of_every_trial(large: Campaign) -> None:
     """The synthesis says how each trial ends."""
     last = [[*synthesised_campaigns.records(trial)][-1] for trial in TRIALS]
@@ -85,13 +75,6 @@ def test_status_counts_the_last_attempt_of_every_trial(large: Campaign) -> None:
     printed = json.loads(CliRunner().invoke(status.command, words, catch_exceptions=False).stdout)
     assert printed["planned"] == 320
     assert printed["outcomes"] == Counter(one.attempt.outcome.kind for one in last)
-
-
-def test_synthesised_attempts_are_as_written(large: Campaign) -> None:
-    """Each file has its digest, artifacts included."""
-    found = verification.verify(large)
-    assert (found.damaged, found.without_attempt) == ((), 0)
-    assert found.attempts == synthesised() > 320
 
 
 def test_a_complete_campaign_has_no_pending_trial(large: Campaign) -> None:

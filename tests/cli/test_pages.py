@@ -20,21 +20,6 @@ def test_json_lists_pages_with_their_contents(httpbed: Command) -> None:
     assert listed["ranjan-small-few"]["requests"] == 17
 
 
-def test_pages_are_listed_one_per_line(httpbed: Command) -> None:
-    """The list has a heading and a line per page."""
-    code, out, _ = httpbed("pages")
-    (line,) = [line for line in out.splitlines() if "kicad-eeschema-1 " in line]
-    assert code == 0
-    assert line.split()[1:] == [
-        "89",
-        "2486",
-        "debian",
-        "kicad-doc-en",
-        "9.0.2+dfsg-1",
-        "biswal2016-dense",
-    ]
-
-
 def test_the_plot_of_pages_is_deterministic(httpbed: Command, tmp_path: Path) -> None:
     """The same pages give the same figure."""
     assert httpbed("pages", "--plot", tmp_path / "a.svg")[0] == 0

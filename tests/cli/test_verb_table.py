@@ -14,7 +14,6 @@ import stored_campaigns
 from command_line import Command
 from httpbed.cli.verb_table import verbs
 from httpbed.experiment.schema import experiment_schema
-from httpbed.store import campaign as campaigns
 
 
 @pytest.fixture
@@ -108,26 +107,6 @@ def test_plan_rejects_an_unknown_trial(httpbed: Command, file: Path) -> None:
     assert "000000000000" in err
 
 
-def test_status_counts_outcomes(httpbed: Command, campaign: Path) -> None:
-    """Each trial counts once, by its last attempt."""
-    code, out, _ = httpbed("status", campaign)
-    assert code == 0
-    assert "5 of 12 trials ended: 3 completed, 1 failed, 1 timed out; 1 invalid attempt" in out
-    _, out, _ = httpbed("status", campaign, "--json")
-    said = json.loads(out)
-    assert (said["planned"], said["running"]) == (12, False)
-    assert said["outcomes"] == {"completed": 3, "failed": 1, "timed out": 1}
-
-
-def test_status_reports_a_run_in_progress(httpbed: Command, campaign: Path) -> None:
-    """Another process holds the campaign's lock."""
-    made = stored_campaigns.loaded()
-    with campaigns.opened(
-        campaign, stored_campaigns.SMALL, made.trials, stored_campaigns.manifest()
-    ):
-        assert "a run is in progress" in httpbed("status", campaign)[1]
-
-
 COLUMNS = ["block", "position", "trial", "attempt", "outcome", "http_version", "loss"]
 COLUMNS += ["metric", "item", "value", "unit", "source"]
 
@@ -156,17 +135,6 @@ def test_export_prints_json_lines(httpbed: Command, campaign: Path) -> None:
     rows = [json.loads(line) for line in httpbed("export", campaign, "--json")[1].splitlines()]
     assert len(rows) == 5
     assert list(rows[0]) == COLUMNS
-
-
-def test_recipes_lists_implementations(httpbed: Command) -> None:
-    """The list has roles and HTTP versions."""
-    code, out, _ = httpbed("recipes")
-    assert code == 0
-    listed = dict(line.split()[:2] for line in out.splitlines()[1:])
-    assert listed["curl"] == "client"
-    assert "server" in listed["nginx"].split("/")
-    assert httpbed("recipes", "list") == (code, out, "")
-    assert [one["name"] for one in json.loads(httpbed("recipes", "--json")[1])] == list(listed)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ import pytest
 from httpbed.addons.claims import checking
 from httpbed.addons.claims.judging import design_of
 from httpbed.addons.pages.sites import corpus
-from httpbed.addons.pages.sites.generated import biswal
 from httpbed.campaign import preparation
 from httpbed.experiment.factorial import ScaleName
 from httpbed.experiment.roles import ClientRole, Transport
@@ -163,39 +162,6 @@ def _is_the_papers(path: str, treatment: Mapping[str, str]) -> bool:
     return all(treatment.get(name) in levels for name, levels in ITS_LEVELS[path].items())
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("study", ["single-stream", "multi-stream"])
-def test_liu_2024_has_the_runs_paths_and_conditions_of_the_paper(study: str) -> None:
-    """Ten runs; both paths of the paper for each client in each condition."""
-    path = FOLDER / f"liu2024/{study}.toml"
-    loaded = preparation.load(path.read_text(), CATALOG, path.parent, "full")
-    experiment = loaded.experiment
-    assert experiment.blocks == 10
-    papers = [("direct", "reno"), ("envoy", "bbr")]
-    selected = [
-        tuple(treatment.items())
-        for treatment in experiment.treatments()
-        if (treatment["path"], treatment["congestion_control"]) in papers
-        and treatment.get("size") != "10 MiB"
-    ]
-    grid = 7 * (3 + 6 * 2) if study == "single-stream" else 5
-    assert len(selected) == 2 * grid * len(experiment.factors["client"])
-
-
-def test_liu_2024_loads_18_pages_in_nine_conditions() -> None:
-    """Ten runs over HTTP/2 and HTTP/3, direct with New Reno and through Envoy with BBR."""
-    path = FOLDER / "liu2024/pages.toml"
-    loaded = preparation.load(path.read_text(), CATALOG, path.parent, "full")
-    assert loaded.experiment.blocks == 10
-    selected = [
-        treatment
-        for treatment in loaded.experiment.treatments()
-        if treatment["path"] in {"direct", "envoy"} and treatment["delay_reading"] == "one-way"
-    ]
-    assert len(selected) == 18 * 9 * 2 * 2
-    assert set(loaded.experiment.factors["page"]) == set(corpus.group("liu2024"))
-
-
 @pytest.mark.parametrize(("file", "impairments"), [("rates", 7), ("losses", 4)])
 def test_zhang_2023_has_both_sites_and_every_rate_and_loss(file: str, impairments: int) -> None:
     """HTTP/1.1 by nginx; HTTP/3 by aioquic with New Reno and Cubic, and by nginx.
@@ -214,23 +180,6 @@ def test_zhang_2023_has_both_sites_and_every_rate_and_loss(file: str, impairment
     for one in scenarios:
         up, _ = one.link.directions()
         assert (up.rate, up.loss, up.delay) == (None, 0.0, 0.0)
-
-
-def test_the_migrations_of_liu_2024_are_those_of_figure_6() -> None:
-    """Ten runs of four clients, in nine conditions, stable and changed, on both paths."""
-    path = FOLDER / "liu2024/migration.toml"
-    experiment = preparation.load(path.read_text(), CATALOG, path.parent, "full").experiment
-    assert experiment.blocks == 10
-    papers = {"quiche-h3", "wget-resume", "wget-restart", "curl-restart"}
-    selected = [
-        treatment
-        for treatment in experiment.treatments()
-        if treatment["client"] in papers
-        and treatment["address"] != "unnoticed"
-        and treatment["delay_reading"] == "one-way"
-        and treatment["path"] in {"direct", "envoy"}
-    ]
-    assert len(selected) == len(papers) * 9 * 2 * 2
 
 
 def test_the_grid_of_biswal_2016_is_that_of_tables_2_and_4() -> None:
@@ -252,30 +201,6 @@ def test_the_grid_of_biswal_2016_is_that_of_tables_2_and_4() -> None:
         for way in scenario.topology.links[0].directions()
     }
     assert delays_s == {0.005, 0.05, 0.1}
-
-
-def test_the_sites_of_biswal_2016_are_15_of_each_kind() -> None:
-    """15 dense ones are generated. Configurations 1, 3, 7 and 9 of Table 4, at both rates."""
-    path = FOLDER / "biswal2016/sites.toml"
-    experiment = preparation.load(path.read_text(), CATALOG, path.parent, "full").experiment
-    few, dense = corpus.group("biswal2016-few"), corpus.group("biswal2016-dense")
-    assert (len(few), len(dense)) == (15, 15)
-    assert set(experiment.factors["page"]) == {*few, *dense, *biswal.NAMES}
-    cold = [one for one in experiment.treatments() if one["visit"] == "cold"]
-    assert len(cold) == 45 * 4 * 2 * len(experiment.factors["stack"])
-
-
-def test_ranjan_2019_has_64_sets() -> None:
-    """Eight conditions, four sites, two protocols; 50 loads of each; 100 ms are each way's."""
-    path = FOLDER / "ranjan2019/pages.toml"
-    loaded = preparation.load(path.read_text(), CATALOG, path.parent, "full")
-    assert loaded.experiment.blocks == 50
-    selected = [
-        treatment
-        for treatment in loaded.experiment.treatments()
-        if not treatment["page"].endswith("-200") and treatment["delay_reading"] == "one-way"
-    ]
-    assert len(selected) == 64
 
 
 def test_delay_and_loss_of_liu_2024_are_on_the_clients_link_only() -> None:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import io
-
 import pytest
 
 import reports
 from campaigns import VERSIONS, campaign
-from httpbed.report.terminal import console
 from httpbed.results.findings import find
 
 ABOVE = "goodput above"
@@ -57,16 +54,3 @@ def test_a_goodput_within_its_rate_needs_no_note() -> None:
     """A goodput that rounds to the rate needs no note either."""
     assert noted('"10 Mbit/s"', 0.9) == []
     assert noted('"10 Mbit/s"', 0.7999) == []
-
-
-def test_the_table_has_the_note() -> None:
-    """Below the figure that it is about."""
-    text = VERSIONS.replace('"10 Mbit/s"', bucket("12.5 MB")).replace('"1 MB"', '"10 MB"')
-    results = campaign(lambda *_: 0.716, text)
-    stream = io.StringIO()
-    out = console(stream)
-    out.width = 100
-    reports.show(results, find(results), None, out)
-    words = " ".join(stream.getvalue().split())
-    assert "of 10 Mbit/s" in words
-    assert "note client-server from server: the bucket of 12.5 MB holds the whole transfer" in words

@@ -26,38 +26,6 @@ def noisy(levels: Mapping[str, str], block: int) -> float:
     return 1 + NOISE[(block + shift) % 5]
 
 
-def test_what_few_blocks_leave_open_is_not_called_equal() -> None:
-    """The number of blocks is in the sentence, and the extremes."""
-    text = VERSIONS.replace("replicates = 5", "replicates = 4")
-    assert texts(
-        lambda levels, _: {"1.1": 1.3, "2": 1, "3": 0.8}[levels["http_version"]], text
-    ) == [
-        "HTTP version: against HTTP/2, none of 4 cells is settled with 4 blocks (0.80x to 1.30x).",
-        "Loss: against 0 %, none of 3 cells is settled with 4 blocks (1.00x).",
-    ]
-
-
-def test_a_single_cell_is_not_counted() -> None:
-    """A factor alone has one cell for each level, named by what the level did."""
-    text = VERSIONS.replace('["0 %", "2 %"]', '["0 %"]')
-    assert texts(
-        lambda levels, _: {"1.1": 1.3, "2": 1, "3": 0.8}[levels["http_version"]], text
-    ) == [
-        (
-            "HTTP version: against HTTP/2, HTTP/3 (0.80x) needed less time; HTTP/1.1 (1.30x)"
-            " needed more time."
-        )
-    ]
-
-
-def test_another_metric_has_its_own_verb() -> None:
-    """A goodput is higher or lower."""
-    found = texts(lambda levels, _: {"1.1": 1, "2": 1, "3": 0.8}[levels["http_version"]], VERSIONS,
-                  "goodput")  # fmt: skip
-    assert "HTTP/3 had a higher goodput in both cells (1.25x)" in found[0]
-    assert "HTTP/1.1 differed in no settled cell: equal to within 1 % in 2" in found[0]
-
-
 def test_differences_that_chance_gives_are_called_so() -> None:
     """Of twenty cells one may differ, though nothing does."""
 

@@ -205,14 +205,6 @@ def test_names_of_levels_are_explained_and_escaped() -> None:
     assert all("scope" in attributes for attributes in page.named("th"))
 
 
-def test_the_report_describes_the_changes_of_a_link() -> None:
-    """Under network and conditions."""
-    change = 'delay = "25 ms"\nschedule = [{ at = "300 ms", rate = "1 Mbit/s" }]'
-    results = campaign(evil, VERSIONS.replace('delay = "25 ms"', change))
-    text = reports.page(results, find(results))
-    assert "in each direction; then 1 Mbit/s from 300 ms</dd>" in text
-
-
 def test_tables_can_be_sorted_where_each_row_has_every_column(text: str) -> None:
     """The script sorts the rows of a group; a cell that spans rows would be torn from them."""
     tables = re.findall(r'<table class="sorts.*?</table>', text, re.DOTALL)
@@ -224,15 +216,3 @@ def test_tables_can_be_sorted_where_each_row_has_every_column(text: str) -> None
         own = [row for row in rows if 'class="group"' not in row]
         assert own
         assert {len(re.findall(r"<t[hd]\b", row)) for row in own} == {columns}
-
-
-def test_figures_in_the_page_need_no_namespace(text: str) -> None:
-    """The metadata of a figure's file is left out."""
-    assert "<metadata" not in text
-    assert "xmlns" not in text
-
-
-def test_marks_of_figures_have_their_values(text: str) -> None:
-    """Readers see them where they point, without a script."""
-    assert "<title>HTTP/2, block 1: 1.02 s</title></use>" in text
-    assert re.search(r"<g><title>HTTP/2: median 1.06 s \[", text)

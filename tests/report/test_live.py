@@ -118,12 +118,6 @@ def test_a_watch_without_a_run_is_one_document(tmp_path: Path) -> None:
     assert (only["ended"], only["running"]) == (1, False)
 
 
-def test_a_watch_rests_a_hundred_times_as_long_as_it_works() -> None:
-    """So it uses at most 1 % of a core; cheap readings are two seconds apart."""
-    assert watch.rest_s(0.0) == 2.0
-    assert watch.rest_s(0.5) == 50.0
-
-
 def test_a_watch_rests_by_the_cpu_time_of_its_process(tmp_path: Path) -> None:
     """Each reading takes three seconds here, and each rest three hundred."""
     folder, clock = tmp_path / "campaign", [0.0]

@@ -17,7 +17,6 @@ from httpbed.report.markdown import JOINER, escaped, table
 from httpbed.report.phrasing import DASH
 from httpbed.results.findings import find
 from httpbed.store.results import Results
-from page_campaigns import PAGES
 
 GFM = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 EVIL = "a|b `c` <script>alert(1)</script> [x](https://evil.example) @octocat #1\n- **bold**"
@@ -132,18 +131,3 @@ def test_many_reasons_are_counted() -> None:
     """The report has all of them."""
     text = document(campaign(lambda _levels, b: Ending({}, "failed", f"reason {b}")))
     assert "20 further rows are in the HTML report." in text
-
-
-def test_page_loads_have_a_table_of_all_their_metrics() -> None:
-    """Beside each median the paired ratio, under the same names as in the first table."""
-
-    def loaded(levels: Mapping[str, str], block: int) -> Ending:
-        seconds = float(levels["http_version"]) * (1 + block / 100)
-        seconds += 0.01 * (block % 3) * (levels["http_version"] == "3")
-        return Ending({"onload_time": seconds, "page_requests": 17})
-
-    text = document(campaign(loaded, PAGES))
-    heads, *rows = [row for row in cells(text) if "onload" in row or row[-1].startswith("17")]
-    assert heads == ["loss", "http", "onload", "requests"]
-    assert len(rows) == 6
-    assert rows[2] == ["0 %", "3", "3.11 s (1.50x [1.50, 1.51])", "17 (1.00x)"]

@@ -102,15 +102,6 @@ def test_a_treatment_outside_the_design_has_an_empty_cell() -> None:
     assert (failed.main, failed.missing) == (DASH, "0/5")
 
 
-def test_few_blocks_are_not_called_noise() -> None:
-    """The key says the rule once; the cells repeat nothing."""
-    found = made(campaign(apart, VERSIONS.replace("replicates = 5", "replicates = 4")))
-    assert found.shapes == (("○", "not settled: fewer than 5 blocks settle nothing"),)
-    cell = found.pages[0].rows[0].cells[0]
-    assert cell
-    assert (cell.shape, cell.tone, cell.aside) == ("○", "open", "[1.30, 1.30]")
-
-
 def test_many_levels_of_the_only_factor_are_rows() -> None:
     """A row of many columns would be too wide."""
     many = [f"{index} %" for index in range(10)]

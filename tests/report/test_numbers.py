@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from campaigns import VERSIONS, campaign
-from httpbed.report import treatments
-from httpbed.report.phrasing import beside, covering, goodput_number, number_format, ratio_text
+from httpbed.report.phrasing import goodput_number, number_format, ratio_text
 from httpbed.results.estimate import Interval
-from httpbed.results.findings import find
 from httpbed.results.sample import Bounded
 
 
@@ -58,15 +53,6 @@ def test_goodput_by_its_ceiling(value: Bounded, ceiling: float | None, text: str
     assert goodput_number(value, ceiling, 2) == text
 
 
-def test_the_page_writes_goodput_in_the_unit_of_its_ceiling(tmp_path: Path) -> None:
-    """As the terminal does."""
-    text = VERSIONS.replace('rate = "10 Mbit/s"', 'rate = "50 kbit/s"')
-    results = campaign(lambda *_: 200.0, text, tmp_path)
-    found = find(results)
-    columns = {column.header: column for column in treatments.columns(found)}
-    assert {cell.text for cell in columns["goodput\nof 50 kbit/s"].cells} == {"40.0"}
-
-
 @pytest.mark.parametrize(
     ("metric", "value", "text"),
     [("jain_index", 0.7116, "0.712"), ("connections", 6.0, "6"), ("share", 0.7116, "71.16 %")],
@@ -74,25 +60,3 @@ def test_the_page_writes_goodput_in_the_unit_of_its_ceiling(tmp_path: Path) -> N
 def test_what_is_no_share_has_no_percent(metric: str, value: float, text: str) -> None:
     """A number between 0 and 1, or a count, is one."""
     assert number_format(metric, [value]).bounded(Bounded(value)) == text
-
-
-@pytest.mark.parametrize(("ceiling", "text"), [(50e3, "40.0"), (1e7, "0.0"), (None, "0.0")])
-def test_a_goodput_has_the_unit_of_its_ceiling(ceiling: float | None, text: str) -> None:
-    """At 50 kbit/s, 40 kbit/s are not nothing."""
-    assert beside(ceiling, 1).number(40e3) == text
-
-
-@pytest.mark.parametrize(
-    ("shares", "heading"),
-    [
-        ([0.95, 0.98], "95 % interval"),
-        ([0.9375, 0.9375], "93.75 % interval"),
-        ([0.5, 0.875, 0.98], "interval of at least 50 %"),
-        ([], "interval"),
-    ],
-)
-def test_a_heading_never_claims_more_than_every_interval_covers(
-    shares: list[float], heading: str
-) -> None:
-    """The least of what they cover, and that it is the least."""
-    assert covering(Interval(Bounded(1.0), Bounded(2.0), share) for share in shares) == heading

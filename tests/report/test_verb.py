@@ -104,14 +104,3 @@ def test_options_that_contradict_each_other_are_all_named(
         run(str(directory), *options)
     assert [one.place for one in caught.value.mistakes] == places
     assert not list(directory.iterdir())
-
-
-@pytest.mark.parametrize(
-    ("form", "said"),
-    [("markdwon", "did you mean markdown?"), ("pdf", "known: text, markdown, json")],
-)
-def test_an_unknown_format_names_the_known_ones(directory: Path, form: str, said: str) -> None:
-    """With the nearest one, where one is near."""
-    with pytest.raises(ConfigError) as caught:
-        run(str(directory), "--format", form)
-    assert said in str(caught.value)

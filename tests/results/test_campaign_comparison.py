@@ -81,14 +81,6 @@ def test_one_bound_of_ten_leaves_an_end() -> None:
     assert 1.5 < found.high < 2.0
 
 
-def test_too_few_blocks_settle_nothing() -> None:
-    """Four pairs agree in direction by chance in one case of eight."""
-    old, new = (dict.fromkeys((1, 2, 3, 4), value) for value in (1.0, 0.5))
-    found = compared(sample(old), sample(new))
-    assert found.change == "open"
-    assert found.coverage == pytest.approx(0.875)
-
-
 def test_trials_that_timed_out_leave_an_end_open() -> None:
     """The ratio may be of any size, but it is above 1."""
     old = {block: 1.0 + block / 100 for block in BLOCKS}

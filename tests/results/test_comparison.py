@@ -16,7 +16,6 @@ from httpbed.results.comparison import (
     compare,
     judge,
 )
-from httpbed.results.estimate import Interval
 from httpbed.results.log_ratio import LogRatio
 from httpbed.results.sample import Bounded, Sample, Tally
 
@@ -38,11 +37,6 @@ def compared(one: Sample, base: Sample) -> Ratio:
     found = compare(one, base)
     assert found is not None
     return found
-
-
-def interval(low: float, high: float, beyond: Side = "") -> Interval:
-    """Make an interval."""
-    return Interval(Bounded(low), Bounded(high, beyond), 0.95)
 
 
 @given(st.lists(st.floats(1e-3, 1e4), min_size=1, max_size=20))

@@ -39,9 +39,3 @@ def test_each_level_is_compared_where_all_other_levels_are_equal() -> None:
 def test_factors_that_vary_only_together_have_no_cell() -> None:
     """Their effects cannot be told apart."""
     assert [one.levels for one in find(campaign(steady, ONE_LOSS_PER_VERSION)).effects] == [(), ()]
-
-
-def test_a_factor_without_second_level_has_no_effect() -> None:
-    """There is nothing to compare."""
-    text = VERSIONS.replace('["0 %", "2 %"]', '["0 %"]')
-    assert [one.factor for one in find(campaign(steady, text)).effects] == ["http_version"]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from httpbed.results.estimate import CONFIDENCE, MIN_VALUES, estimate, median_interval, ranks
+from httpbed.results.estimate import estimate, median_interval, ranks
 from httpbed.results.sample import Bounded, Sample, Tally
 
 VALUES = st.lists(st.floats(1e-3, 1e4), min_size=1, max_size=40)
@@ -48,11 +48,6 @@ def test_ranks_as_in_the_tables(n: int, rank: int, coverage: float) -> None:
     assert covered == pytest.approx(coverage)
 
 
-def test_the_least_values_are_the_first_to_reach_the_confidence() -> None:
-    """The report recommends this number of blocks."""
-    assert ranks(MIN_VALUES)[1] >= CONFIDENCE > ranks(MIN_VALUES - 1)[1]
-
-
 def test_five_values_give_their_range_and_its_coverage() -> None:
     """Five values cannot reach 95 %."""
     found = estimate(sample([5.0, 1.0, 4.0, 2.0, 3.0]))
@@ -89,13 +84,6 @@ def test_half_timed_out_bounds_the_median_by_the_mid_value() -> None:
     found = estimate(sample([1.0, 2.0], [600.0, 600.0]))
     assert found is not None
     assert found.median == Bounded(301.0, ">")
-
-
-def test_few_timed_out_trials_leave_the_median_known() -> None:
-    """A trial that timed out counts as long, however long it would have been."""
-    found = estimate(sample([1.0, 2.0, 3.0, 4.0], [600.0]))
-    assert found is not None
-    assert found.median == Bounded(3.0)
 
 
 def test_all_timed_out_has_no_mean() -> None:

@@ -157,18 +157,6 @@ def test_a_load_event_before_the_time_out_counts() -> None:
     assert found.estimate.median == Bounded(3.0)
 
 
-def test_what_came_before_the_time_out_counts() -> None:
-    """The RTT of the idle link is known, whatever happened later."""
-
-    def ends(levels: Mapping[str, str], block: int) -> Ending:
-        del levels, block
-        return Ending({"rtt": 0.05}, "timed out", "still busy")
-
-    found = row(find(campaign(ends), "rtt"), http_version="2", loss="0 %")
-    assert found.estimate is not None
-    assert found.estimate.median == Bounded(0.05)
-
-
 @pytest.mark.parametrize(
     ("metric", "n"),
     [
@@ -260,19 +248,6 @@ def test_of_many_figures_the_one_that_measured_most_is_shown() -> None:
     assert (lateness.figure, lateness.measured, lateness.unit) == ("p99 85 us", 85e-6, "s")
     assert (losses.figure, losses.measured) == ("12 of 731 packets", 12)
     assert (protocol.figure, protocol.measured) == ("HTTP/1.1; HTTP/2; HTTP/3", None)
-
-
-def test_a_time_out_leaves_no_share_of_what_it_cut_off() -> None:
-    """What was sent until the limit is no share of a whole body: such a value is left out."""
-
-    def ends(levels: Mapping[str, str], block: int) -> Ending:
-        del levels, block
-        return Ending({"rtt": 0.05, "wire_overhead": -0.3, "utilisation": 1.0}, "timed out", "busy")
-
-    results = campaign(ends)
-    rows = {metric: next(find(results, metric).rows())[1] for metric in ("rtt", "wire_overhead")}
-    assert rows["rtt"].estimate is not None
-    assert rows["wire_overhead"].estimate is None
 
 
 def test_the_ceiling_of_a_trace_is_what_the_trials_know_of_it() -> None:

@@ -65,12 +65,6 @@ def test_too_few_values_have_no_bound() -> None:
     assert found.low(1 / 16) == 0.0
 
 
-def test_the_median_has_the_ranks_of_the_binomial_distribution() -> None:
-    """Ten values: the second smallest to the second largest cover 97.9 %."""
-    found = location.median(np.arange(1.0, 11.0))
-    assert (found.value, found.low(0.025), found.high(0.025)) == (5.5, 2.0, 9.0)
-
-
 def test_many_blocks_use_the_normal_approximation() -> None:
     """At the change-over both distributions agree to 0.001."""
     for n in (location.EXACT_SIGNED, location.EXACT_SIGNED + 1):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -167,15 +166,3 @@ def test_a_program_gains_nothing_by_attempts_that_are_never_valid() -> None:
     changes = regression.compare(old, campaigns.campaign(ends, text), "request_time", 0.03)
     worse = {one.levels["http_version"] for one in changes if one.verdict == "regression"}
     assert worse == {"3"}
-
-
-def test_more_repeated_trials_are_never_less_suspicious() -> None:
-    """The probability falls with each further trial of the arm."""
-    part = selection._Part(3, 1, is_repeated=False)
-    ps = [
-        selection._p_value([part._replace(is_repeated=number < k) for number in range(6)])
-        for k in range(7)
-    ]
-    assert ps[0] == pytest.approx(1.0)
-    assert ps[6] == pytest.approx(3**-6)
-    assert all(one > other for one, other in pairwise(ps))

@@ -127,14 +127,6 @@ def test_campaigns_of_other_experiments_and_programs_are_refused(tmp_path: Path)
     assert not (tmp_path / "archive").exists()
 
 
-def test_every_folder_that_is_no_campaign_is_named(tmp_path: Path) -> None:
-    """A missing folder and a file."""
-    (tmp_path / "file").touch()
-    with pytest.raises(ConfigError) as refused:
-        merged(tmp_path, "missing", "file")
-    assert [Path(one.place).name for one in refused.value.mistakes] == ["missing", "file"]
-
-
 def test_programs_of_another_experiment_are_not_listed(tmp_path: Path) -> None:
     """They follow from the experiment."""
     made(tmp_path / "first")

@@ -15,7 +15,7 @@ from httpbed.base.errors import ConfigError, Mistake
 from httpbed.campaign import executor
 from httpbed.experiment.handover import HandoverEvent
 from httpbed.store import campaign as campaigns
-from httpbed.store import campaign_lock, finished, layout, query, resume
+from httpbed.store import campaign_lock, finished, query, resume
 
 
 def refusal(directory: Path, **changes: str) -> list[Mistake]:
@@ -108,40 +108,6 @@ def test_what_is_left_is_the_design_minus_what_is_finished(tmp_path: Path) -> No
     )
     left = executor.pending(finished.read(campaign).last, campaign.design())
     assert left == [(trials[4], 3), *((trial, 1) for trial in trials[5:])]
-
-
-@pytest.mark.parametrize(
-    ("torn", "content"),
-    [
-        (name, content)
-        for name in ("trial.json", "observations.jsonl")
-        for content in (None, b"", b'{"schema": 1, "tri', b"\xff\xfe", b"\0" * 512)
-    ],
-)
-def test_a_torn_attempt_counts_as_never_made(
-    tmp_path: Path, torn: str, content: bytes | None
-) -> None:
-    """A power cut may leave a file empty, short or full of zeros; the trial is run again."""
-    trial = stored_campaigns.loaded().trials[0]
-    campaign = stored_campaigns.make(tmp_path, [stored_campaigns.record(trial)])
-    (file,) = tmp_path.glob(f"trials/*/*/*/{torn}")
-    if content is None:
-        file.unlink()
-    else:
-        file.write_bytes(content)
-    assert list(campaign.records()) == []
-    assert (trial, 1) in executor.pending(finished.read(campaign).last, campaign.design())
-
-
-def test_a_torn_attempt_gives_way_to_the_next(tmp_path: Path) -> None:
-    """What cannot be read must not stand in the way of the commit that replaces it."""
-    record = stored_campaigns.record(stored_campaigns.loaded().trials[0])
-    campaign = stored_campaigns.make(tmp_path, [record])
-    (file,) = tmp_path.glob("trials/*/*/*/trial.json")
-    file.write_bytes(b"")
-    (file.parent / "artifacts/ping.txt").touch()
-    stored_campaigns.keep(campaign, record)
-    assert list(campaign.records()) == [record]
 
 
 def test_files_of_others_among_the_trials_are_passed_over(tmp_path: Path) -> None:
@@ -291,20 +257,6 @@ def test_a_folder_of_something_else_is_refused_and_left_alone(tmp_path: Path, na
     assert {path.read_text() for path in tmp_path.iterdir()} == {"years"}
 
 
-def test_an_experiment_file_is_never_written_over(tmp_path: Path) -> None:
-    """Not even one that is alone in the folder."""
-    (tmp_path / "experiment.toml").write_text("years")
-    assert refusal(tmp_path)
-    assert (tmp_path / "experiment.toml").read_text() == "years"
-
-
-def test_a_file_in_a_folders_place_is_refused(tmp_path: Path) -> None:
-    """With the remedy."""
-    (tmp_path / "file").touch()
-    (mistake,) = refusal(tmp_path / "file")
-    assert "is not a folder" in mistake.reason
-
-
 @pytest.mark.parametrize("made", [(), ("experiment.toml",), ("experiment.toml", "design.jsonl")])
 def test_a_campaign_whose_beginning_broke_off_begins_again(
     tmp_path: Path, made: tuple[str, ...]
@@ -322,23 +274,6 @@ def test_a_copy_of_a_campaign_is_a_campaign(tmp_path: Path) -> None:
     )
     shutil.copytree(tmp_path / "one", tmp_path / "two", ignore=shutil.ignore_patterns("lock"))
     assert len(list(stored_campaigns.make(tmp_path / "two").records())) == 1
-
-
-@pytest.mark.parametrize("name", layout.FILES)
-@pytest.mark.parametrize("content", ["", "{", "[]", "\x00"])
-def test_a_damaged_campaign_is_refused_with_the_file(
-    tmp_path: Path, name: str, content: str
-) -> None:
-    """Whoever reads or resumes it is told which file cannot be read."""
-    stored_campaigns.make(tmp_path)
-    (tmp_path / name).write_text(content)
-    assert refusal(tmp_path)
-
-
-def test_what_is_no_campaign_cannot_be_read(tmp_path: Path) -> None:
-    """The message names the missing file."""
-    with pytest.raises(ConfigError, match=r"not a campaign: manifest.json"):
-        campaigns.open_existing(tmp_path)
 
 
 def test_a_campaign_at_a_scale_is_read_back_as_it_ran(tmp_path: Path) -> None:

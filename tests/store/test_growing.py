@@ -89,16 +89,6 @@ def test_a_complete_block_is_not_listed_again(
     assert "0001" not in listed
 
 
-def test_a_fresh_cache_saves_parsing_all_attempts(tmp_path: Path, parsed: list[str]) -> None:
-    """The first reading takes the tables from it."""
-    made = stored_campaigns.make(tmp_path / "campaign", map(stored_campaigns.record, TRIALS))
-    GrowingCampaign(made.directory)
-    assert len(parsed) == len(TRIALS)
-    parsed.clear()
-    assert len(rows(GrowingCampaign(made.directory))) == len(TRIALS)
-    assert parsed == []
-
-
 def test_no_cache_is_written_while_a_run_works_on_the_campaign(tmp_path: Path) -> None:
     """The next attempt would outdate it, and the writing disturbs the trial under way."""
     folder, text = tmp_path / "campaign", stored_campaigns.SMALL

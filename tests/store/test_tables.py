@@ -85,25 +85,6 @@ def test_the_invalid_attempt_stays_in_the_full_tables(tmp_path: Path) -> None:
     assert results.planned == 12
 
 
-def test_the_cache_is_used_while_it_is_true(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The second reader opens no attempt."""
-    stored_campaigns.make(tmp_path, [stored_campaigns.record(stored_campaigns.loaded().trials[0])])
-    first = seconds(tmp_path)
-    monkeypatch.setattr(compact, "tabulate", lambda *_: pytest.fail("read the attempts again"))
-    assert seconds(tmp_path) == first == [1.0]
-
-
-def test_the_cache_is_made_anew_when_an_attempt_was_added(tmp_path: Path) -> None:
-    """Each reader sees all that is finished."""
-    trials = stored_campaigns.loaded().trials
-    campaign = stored_campaigns.make(tmp_path, [stored_campaigns.record(trials[0])])
-    assert seconds(tmp_path) == [1.0]
-    stored_campaigns.keep(campaign, stored_campaigns.record(trials[1], seconds=2.0))
-    assert sorted(seconds(tmp_path)) == [1.0, 2.0]
-
-
 def test_the_cache_is_made_anew_when_a_torn_attempt_was_replaced(tmp_path: Path) -> None:
     """Its place has the same name, but it is another attempt."""
     trial = stored_campaigns.loaded().trials[0]
@@ -113,16 +94,6 @@ def test_the_cache_is_made_anew_when_a_torn_attempt_was_replaced(tmp_path: Path)
     assert seconds(tmp_path) == []
     stored_campaigns.keep(campaign, stored_campaigns.record(trial, seconds=3.0))
     assert seconds(tmp_path) == [3.0]
-
-
-@pytest.mark.parametrize("content", [b"", b"PAR1", b"\0" * 100])
-def test_a_torn_cache_is_made_anew(tmp_path: Path, content: bytes) -> None:
-    """The directories are the truth."""
-    stored_campaigns.make(tmp_path, [stored_campaigns.record(stored_campaigns.loaded().trials[0])])
-    assert seconds(tmp_path) == [1.0]
-    (tmp_path / "observations.parquet").write_bytes(content)
-    assert seconds(tmp_path) == [1.0]
-    assert pq.read_table(tmp_path / "observations.parquet").num_rows == 1
 
 
 @pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.ENOSPC])
@@ -138,14 +109,6 @@ def test_a_campaign_that_cannot_be_written_can_be_read(
     monkeypatch.setattr(pq, "write_table", refuse)
     monkeypatch.setattr(Path, "unlink", refuse)
     assert seconds(tmp_path) == [1.0]
-
-
-def test_a_campaign_whose_experiment_is_damaged_is_refused(tmp_path: Path) -> None:
-    """With the mistakes, as if it were to be run."""
-    stored_campaigns.make(tmp_path)
-    (tmp_path / "experiment.toml").write_text("schema = 1")
-    with pytest.raises(ConfigError):
-        query.read(tmp_path)
 
 
 def test_a_reader_knows_of_a_trace_what_its_trials_know(tmp_path: Path) -> None:

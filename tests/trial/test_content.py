@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.experiment.workload import Download
 from httpbed.trial import content
 from httpbed.trial.content import ContentFile
 from recorded import H2_LOSS, PROXIED, contents, trial
@@ -43,16 +42,6 @@ def test_no_two_files_are_equal() -> None:
     assert len(set(made)) == len(made)
 
 
-def test_files_are_named_by_size_and_number() -> None:
-    """Some clients store a file under the last part of its name."""
-    said = {"kind": "download", "size": "10 kB"}
-    one, several = Download.model_validate(said), Download.model_validate(said | {"files": 3})
-    assert [each.path for each in content.targets(one)] == ["/10000.txt"]
-    assert [each.path for each in content.targets(several)] == [
-        f"/10000-{number}.txt" for number in (1, 2, 3)
-    ]
-
-
 def test_every_file_has_the_same_modification_time() -> None:
     """Also a file that an earlier version made, because servers send the time."""
     made = content.ensure(1, target(1000)).path
@@ -76,14 +65,6 @@ def test_a_file_is_made_once() -> None:
     before = first.path.stat().st_mtime_ns
     assert content.ensure(1, target(1000)) == first
     assert first.path.stat().st_mtime_ns == before
-
-
-def test_a_short_file_is_made_anew() -> None:
-    """A disk may have been full."""
-    first = content.ensure(1, target(1000))
-    first.path.write_bytes(first.path.read_bytes()[:500])
-    assert content.ensure(1, target(1000)) == first
-    assert first.path.stat().st_size == 1000
 
 
 def test_a_damaged_file_is_made_anew() -> None:

@@ -10,7 +10,6 @@ from campaigns import VERSIONS, Ending, campaign, timed
 from httpbed.addons.claims import claims_report as claims
 from httpbed.addons.claims import claims_section_report as claims_section
 from httpbed.addons.claims import judging
-from httpbed.addons.claims.coverage import coverage
 from httpbed.store.results import Results
 
 CLAIMS = """
@@ -69,13 +68,6 @@ def test_a_report_begins_with_citation_scale_and_coverage() -> None:
     section = claims_section.make(results, judging.judge(results))
     assert section is not None
     assert [count for _, _, count in section.counted] == [1]
-
-
-def test_without_a_publication_there_is_only_the_scale() -> None:
-    """A claim of the author's own."""
-    text = VERSIONS + CLAIMS[CLAIMS.index("[[claim]]") :]
-    assert coverage(campaign(usual, text)) is None
-    assert opening(campaign(usual, text)) == "This campaign ran: 25 trials of 5 cells."
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,10 +12,7 @@ import pytest
 import campaigns
 from campaigns import Ending
 from httpbed.addons.claims import judging
-from httpbed.addons.claims.cell_builder import ClaimDesign
-from httpbed.addons.claims.compiled import compile_claim
 from httpbed.addons.claims.judging import ArmJudgement
-from httpbed.experiment import parser
 from httpbed.store.results import Results
 
 FOLDER = Path(__file__).parents[3] / "experiments"
@@ -98,19 +94,6 @@ def test_names_that_the_other_experiment_lacks_are_the_reason() -> None:
     assert "unknown factor 'size'; known: http_version, loss" in found.reason
 
 
-def test_ranks_are_compared_within_one_experiment() -> None:
-    """Two conditions of one campaign need no other."""
-    text = BLOCKS + CLAIM.replace(CONTRAST, "")
-    text += 'where = { loss = "2 %" }\nexpect = "> 0.5"\n'
-    text += 'trend = { across = ["http_version"], other = { where = { loss = "0 %" } } }\n'
-
-    def seconds(levels: Mapping[str, str], block: int) -> float:
-        return float(levels["http_version"]) * (1 + 0.01 * block) * (1 + (levels["loss"] != "0 %"))
-
-    (found,) = judging.judge(campaigns.campaign(seconds, text))
-    assert found.main.verdict == "reproduced"
-
-
 @pytest.mark.parametrize(
     ("seconds", "expected"), [(1.2, "reproduced"), (3.0, "contradicted"), (0.9, "reproduced")]
 )
@@ -123,35 +106,6 @@ def test_any_of_needs_one_claim(seconds: float, expected: str) -> None:
     text = OURS + share + time + 'expect = "-500 ms .. 500 ms"\n' + either
     found = judging.judge(campaign(text, dict.fromkeys(SIZES, seconds)))
     assert found[2].main.verdict == expected
-
-
-@pytest.mark.parametrize("name", ["networks", "sites"])
-def test_the_cells_that_biswal_and_gnawali_compare_exist(name: str) -> None:
-    """Of ``networks.toml`` and ``sites.toml`` with those of ``grid.toml``."""
-    read = [
-        parser.read((FOLDER / "biswal2016" / f"{file}.toml").read_text()).experiment
-        for file in (name, "grid")
-    ]
-    ours, grid = (
-        ClaimDesign(one.factors, frozenset(tuple(t.values()) for t in one.treatments()))
-        for one in read
-        if one
-    )
-    design = ClaimDesign(ours.factors, ours.treatments, {"biswal2016-grid": grid})
-    assert read[0] is not None
-    about = [one for one in read[0].claims if one.other_experiments]
-    assert about
-    for stated in about:
-        for one in (stated, *(stated.of_arm(arm) for arm in stated.arm)):
-            compiled = compile_claim(one, design)
-            assert compiled.unknown == ()
-            assert len(compiled.subtracted) in {0, 24}
-
-
-def test_the_files_state_the_name_that_claims_refer_to() -> None:
-    """A claim finds its campaign by the experiment's name."""
-    grid = tomllib.loads((FOLDER / "biswal2016" / "grid.toml").read_text())
-    assert grid["name"] == "biswal2016-grid"
 
 
 def planted(file: str, ratio: Mapping[str, float]) -> Results:

@@ -192,20 +192,6 @@ def test_trials_without_values_give_no_verdict(claim: str, outcome: str) -> None
     assert found.reason.startswith(reason)
 
 
-def test_one_block_gives_no_verdict() -> None:
-    """Of a knee as of any other estimate."""
-    found = judged(CLAIM, bent, blocks=1)
-    assert found.reason == "n = 1 block; a verdict needs at least 5"
-
-
-def test_equal_times_have_no_knee() -> None:
-    """All trials take 1 s; the verdict warns that nothing varies."""
-    found = judged(CLAIM, lambda *_: 1.0)
-    assert found.estimate is not None
-    assert found.estimate.value.value == pytest.approx(0.0, abs=1e-12)
-    assert found.estimate.is_constant
-
-
 def test_items_of_one_load_only_are_not_compared() -> None:
     """A block without any shared item gives no share."""
     planted = with_flips(0.9, np.random.default_rng(1), 6)

@@ -77,16 +77,6 @@ def test_ratios_within_blocks_do_not_depend_on_a_slow_machine() -> None:
     assert found[0] == found[1]
 
 
-def test_a_difference_is_a_note_with_what_it_does_not_touch() -> None:
-    """The reader learns which results depend on it."""
-    results = campaign(4.0)
-    (note,) = [
-        one for one in sentences.notes(ReportInput(results, find(results))) if "differ" in one
-    ]
-    assert "machines differ in request time" in note
-    assert "ratios within blocks are free of that" in note
-
-
 def test_a_block_on_two_machines_is_a_note() -> None:
     """A resumed block may have been finished elsewhere."""
     results = campaign(1.0)

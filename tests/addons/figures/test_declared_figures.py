@@ -7,12 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-import pyarrow.compute as pc
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
-from matplotlib.text import Text
 
 import reports
 from campaigns import VERSIONS, Ending, Ends, campaign, timed
@@ -100,20 +98,6 @@ def test_ratios_may_be_those_of_medians() -> None:
     (axes,) = panels(drawn("", results))
     assert sorted(heights(axes)) == pytest.approx([1.0, 1.0, 3.0, 3.0])
     assert len(axes.lines) == 1, "the line at 1"
-
-
-def test_the_name_of_a_vertical_axis_fits_beside_it() -> None:
-    """A long one has several lines."""
-    figure = HEAD.replace("request_time", "network_page_load_time") + 'kind = "bars"\nx = "loss"\n'
-    results = campaign(
-        lambda *_: Ending({"network_page_load_time": 1.0}),
-        VERSIONS + figure + 'series = "http_version"\nstatistic = "ratio of medians"\n' + RATIO,
-    )
-    plot = drawn("", results)
-    plot.svg()
-    label = plot.figure.findobj(lambda one: isinstance(one, Text) and "ratio to" in one.get_text())
-    (box,) = (one.get_window_extent() for one in label)
-    assert 0 <= box.y0 < box.y1 <= plot.figure.bbox.height
 
 
 def test_bars_lie_where_names_are_long() -> None:
@@ -257,12 +241,6 @@ def test_many_spans_have_no_names_and_the_caption_counts_them() -> None:
     assert not any(text.get_text() for text in panels(plot)[0].get_yticklabels())
 
 
-def test_spans_without_items_are_not_drawn() -> None:
-    """The reason names both metrics."""
-    _, undrawn = section.make(campaign(usual, VERSIONS + SPANS + 'series = "http_version"\n'))
-    assert undrawn == ["one is not drawn: no trial has a resource start and a resource time."]
-
-
 def test_a_mean_says_how_many_trials_timed_out() -> None:
     """A cell in which all did has a bar up to the limit, which leaves the panel."""
     results = campaign(
@@ -332,19 +310,6 @@ def test_no_outcome_stops_the_report(ends: Ends, ratio: str) -> None:
     plots, undrawn = section.make(results)
     assert len(plots) + len(undrawn) == 4
     assert all("<svg" in plot.svg() for plot in plots)
-
-
-def test_a_figure_that_a_scale_leaves_nothing_of_says_so() -> None:
-    """The report appears nevertheless."""
-    text = VERSIONS + HEAD + 'kind = "bars"\nx = "http_version"\nwhere = { loss = "2 %" }'
-    smoke = '\n[scales.smoke]\nreplicates = 1\nlevels = { loss = ["0 %"] }\n'
-    whole = campaign(usual, text + smoke)
-    narrowed = whole.experiment.at_scale("smoke")
-    kept = {"experiment": narrowed, "whole_experiment": whole.experiment}
-    rows = whole.trials.filter(pc.equal(whole.trials["loss"], "0 %"))
-    plots, undrawn = section.make(Results(**{**vars(whole), **kept, "trials": rows}))
-    assert plots == []
-    assert undrawn == ["one is not drawn: no trial has a request time."]
 
 
 def test_the_report_shows_declared_figures_and_keeps_their_files(tmp_path: Path) -> None:

@@ -67,19 +67,6 @@ def test_notes_name_what_limits_and_the_way_out(results: Results) -> None:
     assert not [one for one in texts if "quiche (changed)" in one and "noise" not in one]
 
 
-def test_trials_that_were_over_before_are_noted(tmp_path: Path) -> None:
-    """A note says so, and that stalls shorter than the round trip are not counted."""
-    results = handover_campaign(
-        lambda levels, _: TrialCourse(verdict="migrated" if levels["client"] == "quiche" else ""),
-        tmp_path,
-    )
-    texts = reports.notes(results, find(results))
-    assert [one for one in texts if "wget (changed)" in one and "6 trials were over before" in one]
-    assert not [one for one in texts if "no client" in one]
-    (short,) = [one for one in texts if "round trip" in one]
-    assert short.startswith("quiche (changed), wget (changed)")
-
-
 def test_a_median_of_fewer_trials_states_their_number(tmp_path: Path) -> None:
     """Those without a value may be the worst: a path that was never validated."""
     results = handover_campaign(
@@ -181,22 +168,6 @@ def test_a_path_that_nobody_validated_is_noted(tmp_path: Path) -> None:
     texts = [one for one in reports.notes(results, find(results)) if "no client" in one]
     assert texts[0].startswith("quiche (changed), ")
     assert ": in 6 of 6 hand-overs that migrated, no client reported" in texts[0]
-
-
-def test_columns_without_a_value_are_left_out(results: Results) -> None:
-    """A table has no column for a metric that no client reports."""
-    headers = [column.header for column in handovers.whole(find(results))]
-    assert headers[:4] == ["done", "request time", "stall", "silence"]
-    assert headers[-1] == "on the wire"
-    assert "validated" in headers
-    alone = campaign_of_wget(results)
-    assert "validated" not in [column.header for column in handovers.whole(find(alone))]
-
-
-def campaign_of_wget(results: Results) -> Results:
-    """Make one more campaign, in a folder beside, in which nothing can migrate."""
-    text = MIGRATION.replace('["quiche", "wget", "curl-h3"]', '["wget"]')
-    return handover_campaign(usual, results.directory / "wget", text)
 
 
 def test_the_page_has_a_section_with_figures(results: Results) -> None:

@@ -161,9 +161,3 @@ def test_a_trial_that_was_over_before_is_counted(tmp_path: Path) -> None:
     """It completed, and nothing had changed."""
     results = handover_campaign(lambda *_: TrialCourse(), tmp_path)
     assert handovers.of_campaign(results)[("wget", "2 %", "changed")].before_any == 3
-
-
-def test_invalid_attempts_have_no_timeline(tmp_path: Path) -> None:
-    """What the bed spoilt is not drawn."""
-    results = handover_campaign(lambda *_: TrialCourse(outcome="invalid"), tmp_path)
-    assert attempts.valid(results) == []

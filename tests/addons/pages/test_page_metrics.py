@@ -100,12 +100,6 @@ def test_loads_without_any_value_have_no_table(outcome: str) -> None:
     assert "Table of page metrics" not in reports.page(results, findings)
 
 
-def test_downloads_have_no_table() -> None:
-    """They load no page."""
-    results = campaign(lambda _levels, block: 1 + block / 100)
-    assert metrics_table.make(results, find(results)) is None
-
-
 def test_the_table_is_in_the_report_and_in_its_values() -> None:
     """With names of levels as text; JSON has every figure unrounded."""
     results = campaign(loads, PAGES.replace('"2 %"]', f'"2 %"]\nplace = ["{EVIL}", "b|c"]'))

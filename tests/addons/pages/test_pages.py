@@ -21,7 +21,6 @@ from httpbed.addons.pages.report import (
     film,
     filmstrip,
     metrics_table,
-    resources,
     scenes,
     section,
     thumbnails,
@@ -207,15 +206,6 @@ def test_few_scenes_of_many(tmp_path: Path) -> None:
     assert "3 of 12 scenes" in scenes.left_out(found, chosen)
 
 
-def test_a_typical_load_has_a_unit(tmp_path: Path) -> None:
-    """Of a quick page that is milliseconds."""
-    results = page_campaign(
-        tmp_path, PAGES, lambda _, block: Ending({"speed_index": 0.1 + block / 1000})
-    )
-    (chosen, *_) = scenes.choose(find(results), results)
-    assert chosen.treatments[0].text.startswith("Speed Index 103.0 ms, trial ")
-
-
 def test_one_load_by_itself(results: Results, tmp_path: Path) -> None:
     """Its lines, its figures and its values; what the page says is bounded and one line."""
     version = {"http_version": "3", **KEPT}
@@ -242,10 +232,3 @@ def test_one_load_by_itself(results: Results, tmp_path: Path) -> None:
     svg = paths[0].read_text()
     assert "<script" not in svg
     assert "script&gt;.js" in svg
-
-
-def test_marks_of_resources_are_named_beside_them(load: BrowserLoad) -> None:
-    """A legend among them hid some, and looked like two more."""
-    figure = resources.draw({"HTTP/2": load, "HTTP/3": load})
-    assert all(axes.get_legend() is None for axes in figure.get_axes())
-    assert [len(part.legends) for part in figure.subfigs] == [0, 1]

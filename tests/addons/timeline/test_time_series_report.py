@@ -14,7 +14,6 @@ import reports
 from campaigns import VERSIONS, Ending, campaign, timed
 from httpbed.addons.timeline import time_series_report as time_series
 from httpbed.cli import report as verb
-from httpbed.report import svg as svg_of
 from httpbed.report.figures import Plot
 from httpbed.results import attempts
 from httpbed.results.findings import find
@@ -70,14 +69,6 @@ def lines(plot: Plot) -> list[int]:
     return [
         sum(line.get_alpha() != 0 for line in axes.get_lines()) for axes in plot.figure.get_axes()
     ]
-
-
-def test_values_are_shown_where_the_reader_points(results: Results) -> None:
-    """Some of each line, with the treatment's name."""
-    (first, _), _ = time_series.plots(find(results), results, every_trial=False)
-    svg = str(svg_of.inline(first))
-    assert "<title>HTTP/2: 10 Mbit/s at" in svg
-    assert 4 * 3 * 6 < svg.count("<title>") < 4 * 3 * 2 * time_series.NAMED
 
 
 def test_treatments_that_completed_nothing_are_drawn_too(tmp_path: Path) -> None:

@@ -142,14 +142,6 @@ def test_the_figure_nearest_to_its_bound_is_reported() -> None:
     assert "possible: at most 2.77512 MB" in told[WINDOWS]
 
 
-def test_the_reason_begins_with_impossible() -> None:
-    """It has the figure and the bound."""
-    observed = on_link("connections", 0, "acknowledged_ahead", to=4000)
-    reason = ending(observed(witnessed(recorded_evidence(H2_LOSS)))).reason
-    assert reason.startswith("impossible for this link: 4 kB acknowledged beyond what")
-    assert reason.endswith("possible: at most 0 B")
-
-
 def answered(**changes: object) -> Fault:
     """Return the result of an emulator that reports when the answer ended, and its bytes."""
 
