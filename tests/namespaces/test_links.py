@@ -85,7 +85,10 @@ def test_a_loss_that_changes_is_checked_packet_by_packet(tmp_path: Path) -> None
         assert told.passed
         assert "at 0.1 from packet " in told.limit
     result = artifact(tmp_path, record, "link-result.json")
-    assert all(change["next_number"] > 0 for change in result["changes"])
+    # On a busy machine the client may begin after the scheduled change.
+    by_event = [one["next_number"] for one in result["changes"] if one["by"] == "trigger"]
+    assert len(by_event) == 2
+    assert min(by_event) > 0
 
 
 def test_a_replayed_record_loses_the_same_packets(tmp_path: Path) -> None:
