@@ -16,12 +16,10 @@ from real_runs import SmallExperiment
 
 
 def loaded(text: str) -> LoadedExperiment:
-    """Read an experiment."""
     return preparation.load(text, catalog.load())
 
 
 def refused(text: str, backend: Backend) -> dict[str, str]:
-    """Return the mistakes by place."""
     with pytest.raises(ConfigError) as caught:
         capability.require(loaded(text), backend)
     return {one.place: str(one).partition(": ")[2] for one in caught.value.mistakes}

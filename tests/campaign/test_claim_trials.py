@@ -5,14 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 import stored_campaigns
 from httpbed.addons.claims import claim_trials, judging, outlook
 from httpbed.base.errors import ConfigError
 from httpbed.campaign import preparation
 from httpbed.campaign.preparation import LoadedExperiment
-from httpbed.cli import plan as verb
 from httpbed.experiment.factorial import ScaleName
 from httpbed.programs import catalog
 from httpbed.results import sample
@@ -52,7 +50,6 @@ def load(text: str = FILE, scale: ScaleName | None = None) -> LoadedExperiment:
 
 
 def blocks(loaded: LoadedExperiment) -> dict[tuple[str, ...], int]:
-    """Return the number of blocks of each treatment."""
     keys = [tuple(one.levels.values()) for one in loaded.trials]
     return {key: keys.count(key) for key in keys}
 
@@ -128,7 +125,6 @@ def test_forms_that_need_more_blocks(keys: str, region: str, expected: int) -> N
 
 
 def fewest(claims: str, experiment_text: str = BLOCKS) -> list[int]:
-    """Return the fewest blocks of each claim."""
     experiment = stored_campaigns.loaded(experiment_text + claims).experiment
     design = judging.design_of(experiment)
     return [
@@ -166,16 +162,3 @@ def test_it_grows_to_the_whole_design(tmp_path: Path) -> None:
     results = query.read(tmp_path / "made")
     assert results.planned == len(whole.trials)
     assert [*results.experiment.treatments()] == [*whole.experiment.treatments()]
-
-
-def test_plan_states_the_saving(tmp_path: Path) -> None:
-    """And the claims that stay open."""
-    file = tmp_path / "experiment.toml"
-    file.write_text(FILE)
-    result = CliRunner().invoke(verb.command, [str(file), "--for-claims"], catch_exceptions=False)
-    assert "27 trials: 3 treatments in 5 to 17 blocks" in result.stderr
-    assert "--for-claims saves 93 trials: the whole design has 120" in result.stderr
-    words = [str(file), "--for-claims", "--scale", "standard"]
-    result = CliRunner().invoke(verb.command, words, catch_exceptions=False)
-    assert "--for-claims adds 1 trials: scale standard has 9" in result.stderr
-    assert "note: scale standard does not run all treatments of completes" in result.stderr

@@ -22,7 +22,6 @@ pytestmark = pytest.mark.usefixtures("four_idle_cpus")
 
 
 def attempt(trial: Trial, share: float, cpus: float | None = None) -> Attempt:
-    """Return an attempt with this share of the limit of CPU pressure."""
     return record(trial, share, cpus).attempt
 
 
@@ -81,7 +80,6 @@ def test_a_strained_attempt_lowers_no_demand() -> None:
 
 
 def of_another_client() -> Trial:
-    """Return LIGHT with another client."""
     role = {**LIGHT.document["roles"]["client"], "implementation": "another"}
     roles = {**LIGHT.document["roles"], "client": role}
     document = {**LIGHT.document, "roles": roles}

@@ -20,12 +20,10 @@ BESIDE_PROXY = SmallExperiment(
 
 
 def notes(settings: SmallExperiment, *kept: str) -> list[str]:
-    """Return what is said of an experiment."""
     return keeping.notes(preparation.load(settings.text(), CATALOG), CATALOG, frozenset(kept))
 
 
 def refused(settings: SmallExperiment, *kept: str) -> list[str]:
-    """Return the mistakes."""
     with pytest.raises(ConfigError) as caught:
         notes(settings, *kept)
     return [str(mistake) for mistake in caught.value.mistakes]

@@ -8,7 +8,6 @@ from recorded import H2_LOSS, trial
 
 
 def finished(block: int) -> Attempt:
-    """Return a completed attempt of a block."""
     values = {"number": 1, "started": "2026-11-22T10:00:00Z", "phases_s": {}, "checks": []}
     of_block = trial(H2_LOSS).model_copy(update={"block": block})
     return Attempt.model_validate({**values, "trial": of_block, "outcome": {"kind": "completed"}})

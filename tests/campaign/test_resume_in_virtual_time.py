@@ -43,7 +43,6 @@ def resumed(
 
 
 def died(trial: Trial) -> Record:
-    """Return the record of an attempt whose guest died."""
     this = AttemptId(trial, 1, datetime(2026, 11, 21, tzinfo=UTC))
     return verdict.broken_bed(this, "the guest ended with exit status 137")
 

@@ -21,7 +21,6 @@ UNMEASURED = Finding("rate down", "bit/s", 1e7, None, 2e4, "the sender was held 
 
 
 def shown(*verdicts: Verdict) -> str:
-    """Print the table."""
     console = Console(file=io.StringIO(), width=120, record=True)
     calibrate.show(verdicts, None, console)
     return console.export_text()

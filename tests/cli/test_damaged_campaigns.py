@@ -50,7 +50,6 @@ def _waited(*_: object) -> None:
 
 
 def leave(_: Record, artifacts: Path) -> None:
-    """Write one artifact."""
     (artifacts / "evidence.json").write_text("{}\n")
 
 

@@ -41,7 +41,6 @@ def campaign(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def folder(httpbed: Command, campaign: Path, tmp_path: Path) -> Path:
-    """Export the dataset of the campaign."""
     code, out, err = httpbed("export", campaign, "--dataset", "-o", tmp_path / "dataset")
     assert (code, out) == (0, "")
     assert re.fullmatch(r"12 trials with \d+ columns: .*dataset\n", err)
@@ -49,7 +48,6 @@ def folder(httpbed: Command, campaign: Path, tmp_path: Path) -> Path:
 
 
 def package(folder: Path) -> dict[str, Any]:
-    """Return the dictionary."""
     found: dict[str, Any] = json.loads((folder / "datapackage.json").read_text())
     return found
 

@@ -30,7 +30,6 @@ def campaign(tmp_path: Path) -> Path:
 
 
 def reported(campaign: Path, text: str) -> Result:
-    """Report a campaign with the figures of this text."""
     file = campaign.parent / "figures.toml"
     file.write_text(text)
     return CliRunner().invoke(report.command, [str(campaign), "--experiment", str(file), "--json"])

@@ -30,7 +30,6 @@ def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def campaign(tmp_path: Path) -> Path:
-    """Make a campaign whose tables are cached."""
     folder = tmp_path / "campaign"
     stored_campaigns.make(folder, map(stored_campaigns.record, TRIALS))
     assert seconds(folder) == [1.0] * 12
@@ -39,7 +38,6 @@ def campaign(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def archived(campaign: Path, tmp_path: Path) -> Path:
-    """Make an archive of it."""
     archive.merge([campaign], tmp_path / "archive")
     return tmp_path / "archive"
 

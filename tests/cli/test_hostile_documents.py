@@ -33,7 +33,6 @@ VERBS = ("report", "export", "claims", "verify", "status", "diff", "gate")
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make a campaign and its archive."""
     folder = tmp_path_factory.mktemp("hostile")
     stored_campaigns.make(
         folder / "campaign", map(stored_campaigns.record, stored_campaigns.loaded().trials)
@@ -66,7 +65,6 @@ def changed(document: Any, draw: random.Random) -> Any:
 
 
 def of_sealed(file: Path, draw: random.Random) -> None:
-    """Change a sealed document."""
     file.write_bytes(digests.sealed(changed(digests.unsealed(file.read_bytes()), draw)))
 
 

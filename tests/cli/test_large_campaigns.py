@@ -64,7 +64,6 @@ def _counting(counted: Counter[str], name: str) -> Callable[..., object]:
 
 
 def synthesised(trials: tuple[Trial, ...] = TRIALS) -> int:
-    """Return the number of attempts at some trials."""
     return sum(1 for trial in trials for _ in synthesised_campaigns.records(trial))
 
 

@@ -52,7 +52,6 @@ class Mistaken:
 
 
 def mistakes() -> Iterator[Mistaken]:
-    """Read every transcript."""
     for file in TRANSCRIPTS:
         text = "\n".join(line for line in file.read_text().splitlines() if line[:1] != "#")
         for paragraph in filter(None, text.strip().split("\n\n")):

@@ -20,7 +20,6 @@ MAX_BYTES = 20_000
 
 @pytest.fixture
 def campaign(tmp_path: Path) -> Path:
-    """Make a campaign with values in one block."""
     trials = stored_campaigns.loaded().trials[:6]
     stored_campaigns.make(tmp_path / "campaign", map(stored_campaigns.record, trials))
     return tmp_path / "campaign"

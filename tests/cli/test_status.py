@@ -120,7 +120,6 @@ class Shown:
     rows: int = 20
 
     def show_status(self, status: Mapping[str, Any], lines: object) -> None:
-        """Keep a status."""
         assert lines
         self.statuses.append(status)
 

@@ -24,7 +24,6 @@ HOSTILE = pa.table(
 
 
 def written(table: pa.Table, kind: str) -> bytes:
-    """Return the bytes of a table's file."""
     file = io.BytesIO()
     table_files.write(table, file, kind)
     return file.getvalue()

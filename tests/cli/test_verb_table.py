@@ -100,13 +100,6 @@ def test_plan_prints_every_command_on_request(httpbed: Command, file: Path) -> N
     assert [command["argv"][0] for command in said["commands"]][-3:] == ["ping", "curl", "ss"]
 
 
-def test_plan_rejects_an_unknown_trial(httpbed: Command, file: Path) -> None:
-    """An empty plan would suggest that nothing is left to do."""
-    code, out, err = httpbed("plan", file, "--trial", "000000000000")
-    assert (code, out) == (2, "")
-    assert "000000000000" in err
-
-
 COLUMNS = ["block", "position", "trial", "attempt", "outcome", "http_version", "loss"]
 COLUMNS += ["metric", "item", "value", "unit", "source"]
 

@@ -20,5 +20,4 @@ def published() -> list[PublishedExperiment]:
 def one(
     request: pytest.FixtureRequest, published: list[PublishedExperiment]
 ) -> PublishedExperiment:
-    """Return each published experiment in turn."""
     return next(one for one in published if one.folder == request.param)

@@ -50,7 +50,6 @@ size = "1 kB"
 
 
 def blocks(guide: str, language: str) -> list[str]:
-    """Return the code blocks of a guide in one language."""
     found = BLOCK.findall((GUIDES / guide).read_text())
     return [text for name, text in found if name == language]
 

@@ -25,7 +25,6 @@ Run = Callable[[Path], dict[str, Any]]
 
 
 def cells() -> list[dict[str, Any]]:
-    """Return the cells of the notebook."""
     found: list[dict[str, Any]] = json.loads(NOTEBOOK.read_text())["cells"]
     return found
 

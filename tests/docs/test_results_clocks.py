@@ -26,7 +26,6 @@ class Archive:
 
 
 def claim(verdict: str, name: str = "A-1", **changed: Any) -> dict[str, Any]:
-    """Return a claim as claims.json has it."""
     interval = {"value": 0.5, "low": 0.4, "high": 0.6}
     arms = [{"name": "another server", "kind": "control", "verdict": verdict}]
     return {
@@ -43,7 +42,6 @@ def claim(verdict: str, name: str = "A-1", **changed: Any) -> dict[str, Any]:
 
 
 def answer(*archives: Archive) -> Claim:
-    """Return the only claim of some archives, as the page answers it."""
     (found,) = results_clocks.claims_of(archives)  # type: ignore[arg-type]
     return found
 

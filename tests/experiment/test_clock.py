@@ -18,7 +18,6 @@ from recorded import DEMO
 
 
 def trials(clock: Clock | None = None) -> list[Trial]:
-    """Return the design of the demo by a clock."""
     document = tomllib.loads(DEMO)
     header = {key: value for key, value in document.items() if key not in SCENARIO_PARTS}
     return design(experiment_model().model_validate(header).with_clock(clock), document)

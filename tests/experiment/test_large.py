@@ -51,23 +51,19 @@ kind = "download"
 def experiment_text(
     factors: str, rate: str = '"10 Mbit/s"', delay: str = '"1 ms"', more: str = ""
 ) -> str:
-    """Return the text of an experiment."""
     return HEAD.format(factors=factors, rate=rate, delay=delay, size='size = "1 MB"') + more
 
 
 def levels(count: int) -> str:
-    """Vary a delay in ``count`` levels."""
     entries = ", ".join(f'"{number} ms"' for number in range(1, count + 1))
     return experiment_text(f"delay = [{entries}]", delay='{ factor = "delay" }')
 
 
 def wrong(count: int) -> str:
-    """Make a mistake in every level."""
     return levels(count).replace(' ms"', ' mz"')
 
 
 def missing(count: int) -> str:
-    """Make one mistake that every treatment has."""
     return levels(count).replace('size = "1 MB"', "")
 
 

@@ -43,7 +43,6 @@ GOOD: list[dict[str, Any]] = [
 
 
 def demo_with_link(link: dict[str, Any], factors: str = "") -> str:
-    """Return the text of the demo with another link."""
     head, rest = DEMO.split("[[topology.links]]", 1)
     tail = rest[rest.index("[roles.client]") :]
     factor = 'loss = ["0 %", "2 %"]'
@@ -164,7 +163,6 @@ def test_many_mistakes_of_one_link_are_reported_at_once() -> None:
 
 
 def scenarios(link: dict[str, Any], factors: str) -> list[Link]:
-    """Return the links of all treatments."""
     read = parser.read(demo_with_link(link, factors))
     assert read.mistakes == ()
     documents = [scenario_document(read.document, levels) for levels in read.treatments]

@@ -13,7 +13,6 @@ from httpbed.experiment.workload_kinds import parse
 
 
 def page_load(**other: Any) -> dict[str, Any]:
-    """Return the table of a page load."""
     return {"kind": "page", "page": {"objects": 8, "size": "10 kB"}, **other}
 
 

@@ -28,7 +28,6 @@ def mistakes_by_place(text: str) -> dict[str, str]:
 
 
 def with_line(old: str, new: str) -> str:
-    """Return the demo with one line changed."""
     assert old in DEMO
     return DEMO.replace(old, new, 1)
 

@@ -37,7 +37,6 @@ STATED = re.compile(r"--scale \w+ +([\d.]+ \w+): ")
 
 @cache
 def treatments(study: str, file: str, scale: ScaleName) -> tuple[Treatment, ...]:
-    """Return the treatments of a study's file at a scale."""
     path = FOLDER / study / file
     loaded = preparation.load(path.read_text(), CATALOG, path.parent, scale)
     return tuple(loaded.experiment.treatments())

@@ -49,7 +49,6 @@ def test_the_parts_of_a_name_are_separated() -> None:
 
 
 def keys(document: dict[str, object], block: int) -> list[object]:
-    """Return the keys that the emulator is given."""
     topology = Scenario.model_validate(document).topology
     config = network_plan.plan(topology, {}, 20261121, block).emulator_config
     return [way["loss"]["key"] for way in config["links"][0]["directions"]]

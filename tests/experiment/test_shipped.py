@@ -75,7 +75,6 @@ PAPERS = [
 
 
 def control(name: str, transport: Transport, requested: str | None) -> str:
-    """Return the congestion control of a sender."""
     return CATALOG[name].congestion_control.resolved(transport, requested)
 
 

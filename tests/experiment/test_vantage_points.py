@@ -10,7 +10,6 @@ from httpbed.experiment.vantage_points import VantagePoints
 
 
 def points(hosts: list[str], links: list[dict[str, Any]], **more: Any) -> VantagePoints:
-    """Return the vantage points of a download over links."""
     document = {
         "topology": {"hosts": hosts, "links": links},
         "roles": {

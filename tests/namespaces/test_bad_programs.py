@@ -82,7 +82,6 @@ LEAST_LOG_BYTES = 2 * 10**6
 
 @pytest.fixture
 def recipes(tmp_path: Path) -> Path:
-    """Write the two recipes."""
     folder = tmp_path / "recipes"
     folder.mkdir()
     server = RECIPE.format(

@@ -64,7 +64,6 @@ def test_no_process_survives_a_killed_benchmark(tmp_path: Path) -> None:
 
 
 def processes_naming(path: Path) -> list[int]:
-    """Find the processes with a path in their arguments."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):

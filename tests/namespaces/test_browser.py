@@ -49,7 +49,6 @@ MORE_ENDINGS = {
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write the pages."""
     return pages.write(tmp_path_factory.mktemp("site"))
 
 
@@ -107,12 +106,10 @@ def endings(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Loads:
 
 @pytest.fixture(scope="module")
 def more_endings(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Loads:
-    """Load further ones."""
     return all_of(MORE_ENDINGS, site, tmp_path_factory.mktemp("more"))
 
 
 def all_of(names: Collection[str], site: Path, folder: Path) -> Loads:
-    """Load pages, some at once."""
     turns = asyncio.Semaphore(AT_ONCE)
 
     async def one(made: Place, name: str) -> dict[str, Any]:

@@ -31,7 +31,6 @@ def _members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def experiment(tmp_path: Path, settings: SmallExperiment) -> Path:
-    """Write the experiment file."""
     file = tmp_path / "experiment.toml"
     file.write_text(settings.text())
     return file

@@ -60,7 +60,6 @@ def cluster(own: Path, tmp_path: Path) -> Iterator[tuple[str, Service, Service]]
 
 
 def _another(folder: Path, when: datetime = NOW) -> Path:
-    """Make the certificates of another cluster."""
     certificates.make(folder, when)
     return folder
 

@@ -64,7 +64,6 @@ REPLACES = {
 
 @pytest.fixture
 def httpbed(monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Command:
-    """Return a function that runs httpbed."""
     return command_line.command(monkeypatch, capfdbinary)
 
 

@@ -58,7 +58,6 @@ def test_a_kernel_is_no_user_of_this_machine_with_rights(tmp_path: Path) -> None
 
 
 def user_of(process: int) -> str:
-    """Return the user of a process, as this machine counts."""
     status = Path(f"/proc/{process}/status").read_text()
     fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
     return fields["Uid"].split()[1]

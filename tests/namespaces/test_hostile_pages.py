@@ -50,13 +50,11 @@ class Loads:
         return catalog()[SHELL].parse("client", self.folder / file_name(attack))
 
     def metrics(self, attack: str) -> dict[str, float]:
-        """Return the metrics of a load."""
         return {one.metric: one.value for one in self.report(attack).observations}
 
 
 @pytest.fixture(scope="module")
 def loads(tmp_path_factory: pytest.TempPathFactory) -> Loads:
-    """Load every page."""
     folder = tmp_path_factory.mktemp("hostile")
     site = hostile_pages.write(folder / "site")
     names = [file_name(one) for one in hostile_pages.SCRIPTS]

@@ -27,7 +27,6 @@ OF_THE_BED = {"outer", "init", "httpbed-link"}
 
 
 def write(settings: SmallExperiment, folder: Path) -> Path:
-    """Write the experiment file."""
     file = folder / "experiment.toml"
     file.write_text(settings.text())
     return file

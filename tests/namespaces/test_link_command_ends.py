@@ -135,23 +135,6 @@ def test_job_control_works_in_a_shell() -> None:
         assert tty.process.wait(PATIENCE_S) == 6
 
 
-def test_every_wrong_option_is_reported_at_once(tmp_path: Path) -> None:
-    """All are named before anything is started."""
-    wrong = {
-        "--rate": "10mbps",
-        "--up-delay": "50",
-        "--down-loss": "104%",
-        "--queue": "0p",
-        "--seed": "one",
-        "--pcap": str(tmp_path / "no/such/folder"),
-    }
-    ended = link(*(word for pair in wrong.items() for word in pair), "touch", tmp_path / "made")
-    assert ended.returncode == 2
-    told = [line.split(": ")[1] for line in ended.stderr.splitlines()]
-    assert sorted(told) == sorted(wrong)
-    assert not (tmp_path / "made").exists()
-
-
 def test_a_refused_command_keeps_the_files(tmp_path: Path) -> None:
     """Wrong options, a missing command and a log that replays itself change no file."""
     file, new = tmp_path / "a.log", tmp_path / "new"

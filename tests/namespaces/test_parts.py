@@ -6,8 +6,6 @@ spoken on each hop, and that what came is what was served.
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -44,32 +42,6 @@ def test_a_proxy_between_two_links(tmp_path: Path) -> None:
         assert [way["link"] for way in links] == ["client-proxy"] * 2 + ["proxy-server"] * 2
         assert all(way["packets"]["delivered"] for way in links)
         assert set(values(record)) >= {"proxy_cpu", "server_cpu", "upstream_connections"}
-
-
-def test_a_host_without_a_role_forwards(tmp_path: Path) -> None:
-    """Without the proxy, the same network is one hop over two links."""
-    (record,) = completed(SmallExperiment(versions=("3",), way=ROW), tmp_path / "campaign").values()
-    assert check(record, "protocol used").figure.startswith("1 request(s) HTTP/3")
-    assert check(record, "connection count").figure.startswith("1,")
-    assert values(record)["rtt"] >= 2 * 0.010 - 0.0002
-
-
-def test_a_proxy_balances_over_servers(tmp_path: Path) -> None:
-    """The servers together send all responses, and the checks cover each server."""
-    settings = SmallExperiment(
-        versions=("2",),
-        way=ROW,
-        branches=(("proxy", "server2"),),
-        roles=THROUGH_NGINX,
-        on_server='also_on = ["server2"]',
-        workload="files = 6",
-        size="20 kB",
-    )
-    (record,) = completed(settings, tmp_path / "campaign").values()
-    assert check(record, "status of the answers").figure == "6 of 200, by the servers' logs"
-    for name in ("server", "server-2"):
-        figure = check(record, f"protocol used, proxy->{name}").figure
-        assert figure == f"3 request(s) HTTP/1.1, by the {name}'s log"
 
 
 def test_several_files_at_once(tmp_path: Path) -> None:
@@ -142,7 +114,7 @@ BELL = SmallExperiment(
 
 
 def test_competitors_share_a_link(tmp_path: Path) -> None:
-    """The trial ends with the client, and each sender uses its own congestion control."""
+    """The trial ends with the client; each sender has its own congestion control and resources."""
     (record,) = completed(BELL, tmp_path / "campaign").values()
     stopped = check(record, "competitor-1-client ended well")
     assert (stopped.passed, stopped.figure) == (
@@ -164,14 +136,6 @@ def test_competitors_share_a_link(tmp_path: Path) -> None:
     assert seen["share"] == pytest.approx(rates[0] / sum(rates))
     assert sum(rates) < 10e6 * 1.05
     assert 0.5 <= seen["jain_index"] <= 1
-
-
-def test_all_parts_leave_how_they_ended(tmp_path: Path) -> None:
-    """The evidence holds status, signal, time, CPU time and memory of each part."""
-    settings = replace(BELL, size="100 kB")
-    (record,) = completed(settings, tmp_path / "campaign").values()
     exits = artifact(tmp_path / "campaign", record, "evidence.json")["exits"]
-    names = {"client", "server", "competitor-1-client", "competitor-1-server"}
-    assert set(exits) == names
+    assert set(exits) == {"client", "server", "competitor-1-client", "competitor-1-server"}
     assert all(one["cpu_s"] > 0 and one["max_rss_kib"] > 0 for one in exits.values())
-    json.dumps(exits)

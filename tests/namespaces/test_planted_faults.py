@@ -39,7 +39,6 @@ ATTEMPTS = 4
 
 @pytest.fixture
 def campaign(tmp_path: Path) -> Path:
-    """Name a folder for a campaign."""
     return tmp_path / "campaign"
 
 

@@ -44,7 +44,6 @@ BORROWED = "sleep"
 
 
 def known(folder: Path, name: str, install: str, argv: list[str]) -> Catalog:
-    """Read a folder with a recipe."""
     folder.mkdir(exist_ok=True)
     text = RECIPE.format(name=name, install=install, argv=argv, command=argv[0])
     (folder / f"{name}.toml").write_text(text)

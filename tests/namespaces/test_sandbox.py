@@ -34,7 +34,6 @@ def spec_below(folder: Path) -> SandboxSpec:
 
 
 async def _read(folder: Path, file: str) -> str:
-    """Read a file as a program does."""
     async with sandbox(spec_below(folder)) as supervisor:
         program = ProcessSpec(argv=("cat", file), root=HOSTS_OWN, stdout="said")
         assert (await supervisor.run(program)).clean

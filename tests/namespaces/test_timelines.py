@@ -32,7 +32,6 @@ class NarrowAtTheServer(SmallExperiment):
     """The server's link is narrower than the client's."""
 
     def links(self) -> Iterator[str]:
-        """Write both links."""
         yield LINKS
 
 

@@ -41,7 +41,6 @@ PUBLISHED = "root handle 1: tbf rate 0.5mbit burst 32kb latency 70ms"
 
 
 def honest(planned: NetworkPlan) -> NetworkPlan:
-    """Change nothing."""
     return planned
 
 

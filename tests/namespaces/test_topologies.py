@@ -29,7 +29,6 @@ FAR: dict[str, Any] = {"between": ["router", "server"], "delay": "20 ms", "rate"
 
 @pytest.fixture(params=["af_packet", "tun"])
 def backend(request: pytest.FixtureRequest) -> Backend:
-    """Return each backend that this machine has."""
     if request.param == "tun" and not backends.TUN.exists():
         pytest.skip("no /dev/net/tun")
     return backends.choose(request.param)

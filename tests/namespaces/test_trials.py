@@ -30,7 +30,6 @@ def trials(tmp_path_factory: pytest.TempPathFactory) -> list[Record]:
 
 @pytest.fixture(params=["1.1", "2", "3"])
 def version(request: pytest.FixtureRequest) -> str:
-    """Name an HTTP version."""
     return str(request.param)
 
 

@@ -53,7 +53,6 @@ def document(of: ProgramReport) -> LoggedRequest:
 
 
 def connections(requests: Sequence[LoggedRequest]) -> set[str]:
-    """List the connections of requests."""
     return {one.connection for one in requests}
 
 

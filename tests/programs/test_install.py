@@ -47,7 +47,6 @@ GOOD = f"""
 
 
 def mistakes(folder: Path, pypi: str) -> list[str]:
-    """Return the mistakes of a recipe with this PyPI table."""
     (folder / "mine.toml").write_text(RECIPE.format(pypi=pypi))
     with pytest.raises(ConfigError) as raised:
         catalog.load([folder])

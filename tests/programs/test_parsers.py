@@ -18,7 +18,6 @@ AES_128, AES_256 = "TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384"
 
 
 def read(parser: str, place: str) -> ProgramReport:
-    """Read a recorded output."""
     return known()[parser](FOLDER / place)
 
 

@@ -16,12 +16,10 @@ CURL = (Path(catalog.__file__).parent / "recipes/curl.toml").read_text()
 
 
 def cast(client: object, server: object, **others: object) -> dict[str, Any]:
-    """Return the roles of a scenario."""
     return {"roles": {"client": client, "server": server, **others}}
 
 
 def result(scenario: dict[str, Any], *folders: Path) -> dict[str, str]:
-    """Return the mistakes by place."""
     mistakes = role_mistakes(catalog.load(folders), scenario)
     return {format_path(one.path): one.reason for one in mistakes}
 

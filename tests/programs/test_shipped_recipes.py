@@ -23,7 +23,6 @@ VISITS: tuple[Visit, ...] = ("prior", "measured")
 
 
 def part(recipe: Recipe, role: RoleName, version: str, **changes: object) -> Part:
-    """Return a part of one role with two files."""
     quic = recipe.congestion_control.quic
     values = {
         "name": role,
@@ -147,25 +146,6 @@ def test_a_client_requests_every_file(name: str) -> None:
     if "client" in recipe.roles and "parallel" in recipe.workloads:
         argv = recipe.plan(part(recipe, "client", recipe.http_versions[-1])).argv
         assert all(any(path in word for word in argv) for path in FILES)
-
-
-def test_the_older_nginx_inherits_all_but_its_differences() -> None:
-    """The older nginx has the newer one's configuration, and its own install and algorithm."""
-    new, old = CATALOG["nginx"], CATALOG["nginx-1.26"]
-    assert old.run == new.run
-    assert old.knobs == new.knobs
-    assert (old.install.suite, new.install.suite) == ("trixie", "sid")
-    assert old.digest != new.digest
-    fixed = [one.congestion_control.resolved("quic", None) for one in (old, new)]
-    assert fixed == ["reno", "cubic"]
-
-
-def test_a_builtin_program_is_copied_into_the_folder() -> None:
-    """The command finds the program there."""
-    recipe = CATALOG["aioquic"]
-    planned = recipe.plan(part(recipe, "server", "3"))
-    assert "server/aioquic_server.py" in planned.files
-    assert "/trial/server/aioquic_server.py" in planned.argv
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,6 @@ class Programs:
         return done.returncode, json.loads(done.stdout or "{}"), done.stderr
 
     def log(self) -> list[dict[str, Any]]:
-        """Read the access log."""
         return [json.loads(line) for line in (self.folder / "log").read_text().splitlines()]
 
 

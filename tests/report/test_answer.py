@@ -17,7 +17,6 @@ from httpbed.results.findings import Findings, find
 
 
 def sentences(findings: Findings, document: Mapping[str, Any]) -> list[str]:
-    """Return the answer as text."""
     return [str(sentence) for sentence in answer(findings, document)]
 
 

@@ -45,7 +45,6 @@ def _ending(levels: dict[str, str], block: int) -> Ending:
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    """Provide a campaign of downloads."""
     manifest = {"command": HOSTILE, "programs": [{"name": "nginx", "version": HOSTILE}]}
     folder = tmp_path_factory.mktemp("campaign")
     return campaign(_ending, _experiment(VERSIONS), folder, manifest)  # type: ignore[arg-type]

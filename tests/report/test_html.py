@@ -42,7 +42,6 @@ class Page(HTMLParser):
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note a tag."""
         self.tags.append((tag, dict(attrs)))
         if tag not in VOID:
             self.open.append(tag)
@@ -56,7 +55,6 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
     def named(self, tag: str) -> list[dict[str, str | None]]:
-        """Attributes of all tags of a name."""
         return [attributes for name, attributes in self.tags if name == tag]
 
 
@@ -78,7 +76,6 @@ def results() -> Results:
 
 @pytest.fixture(scope="module")
 def text(results: Results) -> str:
-    """Provide its page."""
     findings = find(results)
     return reports.page(results, findings, draws=True)
 

@@ -70,7 +70,6 @@ def test_a_link_is_described_with_its_figures(link: dict[str, Any], facts: list[
 
 
 def legend(link: dict[str, Any], factor: str) -> dict[str, str]:
-    """Explain the levels of a factor of which a link is made."""
     described = {"between": ["client", "server"], **link}
     document = {"topology": {"links": [described]}, "factors": FACTORS | PLACES}
     found = {one.factor: dict(one.levels) for one in levels.legends(document)}

@@ -36,7 +36,6 @@ def made(*, running: bool = True) -> dict[str, Any]:
 
 
 def printed(shown: Any, width: int = 100) -> str:
-    """Return what a console of this width prints."""
     out = consoles.console(io.StringIO())
     out.width = width
     consoles.show(out, [shown])

@@ -25,14 +25,12 @@ STATUS = {"question": "<script>alert(1)</script>\x1b\u202e", "ended": 1}
 
 @pytest.fixture
 def listening() -> Iterator[socket.socket]:
-    """Provide a socket on a free port."""
     with serve_option.listen(0) as made:
         yield made
 
 
 @pytest.fixture
 def serving(listening: socket.socket) -> Iterator[StatusServer]:
-    """Serve a status."""
     with server.serving(listening, WORD) as made:
         made.show(STATUS)
         yield made
@@ -51,7 +49,6 @@ def ask(
 
 
 def port(serving: StatusServer) -> int:
-    """Return the port of the page."""
     return int(serving.socket.getsockname()[1])
 
 

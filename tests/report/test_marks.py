@@ -16,7 +16,6 @@ EVIL = "</title><script>alert(1)</script>\x1b[2J"
 
 @pytest.fixture
 def figure() -> VisibleFigure:
-    """Provide an empty figure."""
     with mpl.rc_context(STYLE):
         return VisibleFigure(figsize=(3, 2))
 

@@ -58,7 +58,6 @@ def steady(levels: Mapping[str, str], block: int) -> float:
 def shown(
     results: Results, path: Path | None = None, width: int = 100, metric: str | None = None
 ) -> str:
-    """Print into a pipe."""
     stream = io.StringIO()
     out = console(stream)
     out.width = width

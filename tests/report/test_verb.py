@@ -23,7 +23,6 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(*arguments: str) -> str:
-    """Run the verb."""
     done = CliRunner().invoke(report.command, arguments, catch_exceptions=False)
     assert done.exit_code == 0, done.output
     return done.stdout

@@ -23,12 +23,10 @@ from httpbed.results.sample import Bounded, Sample, Tally
 def sample(
     observed: dict[int, float], censored: dict[int, float] | None = None, side: Side = ">"
 ) -> Sample:
-    """Make a sample by block."""
     return Sample("request_time", {}, observed, censored or {}, side, Tally(9))
 
 
 def by_block(*values: float) -> Sample:
-    """Make a sample of blocks 1, 2, 3 ..."""
     return sample(dict(enumerate(values, start=1)))
 
 

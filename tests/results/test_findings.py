@@ -27,7 +27,6 @@ def steady(levels: Mapping[str, str], block: int) -> float:
 
 
 def row(findings: Findings, **levels: str) -> Row:
-    """Find a treatment."""
     return next(row for _, row in findings.rows() if dict(row.levels) == levels)
 
 

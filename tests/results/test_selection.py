@@ -51,7 +51,6 @@ def campaign(repeats: Repeats, blocks: int = 8, text: str = campaigns.VERSIONS) 
 
 
 def refused(results: Results) -> list[str]:
-    """Name the refused arms."""
     return [" ".join(one.levels.values()) for one in selection.selected_arms(results)]
 
 

@@ -72,7 +72,6 @@ def test_a_campaign_without_attempts_has_a_status() -> None:
 
 
 def attempt(started: str, wall_s: float, level: str = "a", trial: str = "") -> dict[str, object]:
-    """Return a row of the table of trials."""
     day = f"2026-11-21T{started}.000+00:00"
     return {"started": day, "wall_s": wall_s, "factor": level, "trial": trial or started}
 

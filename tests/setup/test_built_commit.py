@@ -11,7 +11,6 @@ AUTHOR = ("-c", "user.name=a", "-c", "user.email=a@example.org")
 
 
 def git(folder: Path, *words: str) -> str:
-    """Run git in a folder."""
     line = ["git", *AUTHOR, *words]
     return subprocess.run(line, cwd=folder, check=True, capture_output=True, text=True).stdout
 

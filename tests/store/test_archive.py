@@ -24,7 +24,6 @@ OTHER_SEED = stored_campaigns.SMALL.replace("seed = 20261121", "seed = 2")
 def made(
     directory: Path, text: str = stored_campaigns.SMALL, *, of: range = range(12), s: float = 1.0
 ) -> Sequence[Trial]:
-    """Make a campaign with these trials of its design; return its design."""
     trials = stored_campaigns.loaded(text).trials
     records = [stored_campaigns.record(trials[number], seconds=s) for number in of]
     stored_campaigns.make(directory, records, text)
@@ -244,8 +243,6 @@ def test_no_run_continues_an_archive(tmp_path: Path) -> None:
 
 
 def column(name: str, values: pa.Array) -> Callable[[pa.Table], pa.Table]:
-    """Return a change that gives a table's column other values."""
-
     def changed(table: pa.Table) -> pa.Table:
         return table.set_column(table.column_names.index(name), name, values)
 

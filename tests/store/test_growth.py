@@ -78,7 +78,6 @@ def refused(directory: Path, text: str, **about: Any) -> list[Mistake]:
 
 
 def names(trials: Iterable[Trial]) -> set[str]:
-    """Return the identifiers of trials."""
     return {trial.id for trial in trials}
 
 

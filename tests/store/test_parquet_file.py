@@ -19,14 +19,12 @@ RESULTS = Path(__file__).parents[2] / "results"
 
 
 def written(table: pa.Table, **options: object) -> bytes:
-    """Return a file."""
     content = io.BytesIO()
     pq.write_table(table, content, **options)
     return content.getvalue()
 
 
 def texts(count: int, length: int) -> pa.Table:
-    """Return a table with one long text again and again."""
     same = pa.array([0] * count, pa.int32())
     return pa.table({"a": pa.DictionaryArray.from_arrays(same, pa.array(["x" * length]))})
 

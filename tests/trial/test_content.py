@@ -18,7 +18,6 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def target(size: int, number: int = 1) -> ContentFile:
-    """Name a file."""
     return ContentFile("/", size, number)
 
 

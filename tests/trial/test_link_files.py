@@ -46,7 +46,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def load(folder: Path, said: str) -> LoadedExperiment:
-    """Read an experiment in a folder."""
     return preparation.load(said, catalog.load(), folder)
 
 

@@ -27,12 +27,10 @@ def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, by
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Return the files of a folder by name."""
     return {file.name: file.read_bytes() for file in folder.iterdir()}
 
 
 def certificates(files: dict[str, bytes]) -> list[x509.Certificate]:
-    """Return the certificates of the servers."""
     names = (CERTIFICATE, *map(certificate_file, ORIGINS))
     return [x509.load_pem_x509_certificate(files[name]) for name in names]
 

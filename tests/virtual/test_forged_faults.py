@@ -19,7 +19,6 @@ CALLS = 14
 
 @pytest.fixture(scope="module")
 def attack(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Compile the attack; return its folder."""
     folder = tmp_path_factory.mktemp("attack")
     compiler = shutil.which("cc")
     assert compiler, "these tests need a C compiler: install gcc"

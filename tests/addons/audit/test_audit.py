@@ -131,13 +131,11 @@ def test_disturbances_are_called_so_by_chance_as_rarely_as_stated() -> None:
 
 
 def by_block(values: Floats) -> Sample:
-    """Return a sample of blocks 1, 2, 3 ..."""
     observed = dict(enumerate(map(float, values), start=1))
     return Sample("request_time", {}, observed, {}, ">", Tally(len(values)))
 
 
 def shown(found: Audit) -> str:
-    """Print into a pipe."""
     stream = io.StringIO()
     report.show(found, campaign(times(1), TEXT).experiment, "auto", console(stream))
     return stream.getvalue()

@@ -139,7 +139,6 @@ def test_departures_are_judged_packet_by_packet() -> None:
 
 
 def kept(lost: set[int]) -> list[int]:
-    """Give the numbers that are left."""
     return [number for number in range(COUNT) if number not in lost]
 
 

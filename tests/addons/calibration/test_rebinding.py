@@ -27,7 +27,6 @@ def seen(*ports: int) -> CellEvidence:
 
 
 def failures(findings: list[Finding]) -> list[int]:
-    """Number the findings that failed."""
     return [place for place, finding in enumerate(findings) if not finding.passed]
 
 

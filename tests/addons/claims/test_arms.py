@@ -66,7 +66,6 @@ def test_contradicted_in_every_arm_needs_the_same_side() -> None:
 
 
 def mistakes(claim: str) -> str:
-    """Return the mistakes of a claim."""
     read = parser.read(campaigns.VERSIONS + HEAD + claim)
     return " ".join(map(str, read.mistakes))
 

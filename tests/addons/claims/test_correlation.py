@@ -118,7 +118,6 @@ def late(_levels: Mapping[str, str], _block: int) -> Ending:
 
 
 def failed(_levels: Mapping[str, str], _block: int) -> Ending:
-    """Every trial fails."""
     return Ending(outcome="failed", reason="reset")
 
 

@@ -20,7 +20,6 @@ Seconds = campaigns.Ends
 
 
 def campaign(seconds: Seconds, blocks: int = 8) -> Results:
-    """Make a campaign of six treatments."""
     text = campaigns.VERSIONS.replace("replicates = 5", f"replicates = {blocks}")
     return campaigns.campaign(seconds, text)
 
@@ -120,7 +119,6 @@ def test_only_shared_treatments_are_compared() -> None:
 
 
 def virtual(seconds: Seconds, blocks: int = 8, clock: str = "virtual") -> Results:
-    """Make a campaign in virtual time."""
     return replace(campaign(seconds, blocks), manifest={"clock": clock})
 
 

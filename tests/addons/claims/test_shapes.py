@@ -34,18 +34,15 @@ class Planted:
     """Values of trials and of items, by treatment."""
 
     def __init__(self, values: Mapping[Any, Floats], items: Mapping[Any, Floats]) -> None:
-        """Take values by block, and of items by block and item."""
         self._values, self._items = values, items
 
     def sample(self, leaf: MetricValue, treatment: tuple[str, ...]) -> Sample:
-        """Return one treatment's sample."""
         observed = dict(enumerate(self._values[treatment].tolist(), start=1))
         return Sample(leaf.metric, {}, observed, {}, "", Tally(len(observed)))
 
     def items(
         self, metric: str, treatment: tuple[str, ...], _: str
     ) -> Mapping[int, Mapping[str, float]]:
-        """Return one treatment's items."""
         rows = self._items[metric, treatment].tolist()
         return {
             block: {f"/{number}": value for number, value in enumerate(row)}
@@ -155,7 +152,6 @@ expect = "> 50 %"
 
 
 def judged(claim: str, ends: campaigns.Ends, blocks: int = 8) -> ArmJudgement:
-    """Judge one claim by a campaign that ends so."""
     text = campaigns.VERSIONS.replace("replicates = 5", f"replicates = {blocks}") + claim
     return by(campaigns.campaign(ends, text))
 
@@ -209,7 +205,6 @@ class _Renamed:
     def items(
         self, metric: str, treatment: tuple[str, ...], experiment: str
     ) -> Mapping[int, Mapping[str, float]]:
-        """Return one treatment's items."""
         found = dict(self._planted.items(metric, treatment, experiment))
         if treatment == ("h3",):
             found[1] = {f"/other{name}": value for name, value in found[1].items()}

@@ -66,7 +66,6 @@ def pages(levels: Levels) -> dict[str, float]:
 
 
 def images(levels: Levels) -> dict[str, float]:
-    """Ranjan 2019, sections 4 and 5."""
     h3, many = levels["http_version"] == "3", levels["page"] != "ranjan-small-few"
     lossy, far = levels["loss"] == "2 %", levels["delay"] == "100 ms"
     seconds = 2.0 + 4.0 * (levels["bandwidth"] == "2 Mbit/s")
@@ -125,14 +124,12 @@ def test_what_claims_need_suffices_to_reproduce_them(
 
 
 def read(file: str) -> Experiment:
-    """Return a study's experiment."""
     found = parser.read_valid((FOLDER / file).read_text()).experiment
     assert found is not None
     return found
 
 
 def values(levels: Levels) -> tuple[str, ...]:
-    """Return the key of a treatment."""
     return tuple(levels.values())
 
 

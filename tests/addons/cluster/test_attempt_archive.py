@@ -26,7 +26,6 @@ def leave(_: Record, artifacts: Path) -> None:
 
 @pytest.fixture
 def attempt(tmp_path: Path) -> Path:
-    """Return the folder of a finished attempt."""
     record = stored_campaigns.record(stored_campaigns.loaded().trials[0])
     stored_campaigns.make(tmp_path / "far", [record], leave=leave)
     (folder,) = (tmp_path / "far/trials").glob("*/*/*")
@@ -34,7 +33,6 @@ def attempt(tmp_path: Path) -> Path:
 
 
 def packed(attempt: Path) -> io.BytesIO:
-    """Return the archive of an attempt."""
     archive = io.BytesIO()
     attempt_archive.pack(attempt, archive)
     archive.seek(0)
@@ -73,7 +71,6 @@ Change = Callable[[list[tuple[tarfile.TarInfo, bytes]]], None]
 
 
 def changed(attempt: Path, change: Change) -> io.BytesIO:
-    """Return the archive of an attempt with other members."""
     members = list[tuple[tarfile.TarInfo, bytes]]()
     with tarfile.open(fileobj=packed(attempt)) as tar:
         for one in tar:
@@ -94,7 +91,6 @@ def outside(members: list[tuple[tarfile.TarInfo, bytes]]) -> None:
 
 
 def link(members: list[tuple[tarfile.TarInfo, bytes]]) -> None:
-    """Make an artifact a link."""
     members[-1][0].type = tarfile.SYMTYPE
     members[-1][0].linkname = "/etc/passwd"
 
@@ -107,7 +103,6 @@ def longer(members: list[tuple[tarfile.TarInfo, bytes]]) -> None:
 
 
 def twice(members: list[tuple[tarfile.TarInfo, bytes]]) -> None:
-    """Give an artifact twice."""
     members.append(members[-1])
 
 

@@ -22,7 +22,6 @@ LOADED = stored_campaigns.loaded()
 
 
 def request(*wanted: tuple[str, int]) -> BlockRequest:
-    """Return a request for these trials of block 2."""
     return replace(ORDER, block=2, wanted=wanted)
 
 

@@ -20,7 +20,6 @@ NOW = datetime(2026, 11, 24, tzinfo=UTC)
 
 @pytest.fixture
 def made(tmp_path: Path) -> Path:
-    """Make certificates."""
     certificates.make(tmp_path / "above/cluster", NOW)
     return tmp_path / "above/cluster"
 

@@ -32,17 +32,14 @@ TRIALS = stored_campaigns.loaded().trials
 
 
 def good(request: BlockRequest) -> list[Record]:
-    """Complete every trial."""
     return completed(request, TRIALS)
 
 
 def lost(_: BlockRequest) -> list[Record]:
-    """Vanish in the middle."""
     raise LostError
 
 
 def refusing(_: BlockRequest) -> list[Record]:
-    """Have another program."""
     raise RefusedError("program curl is 8.0 here, and 8.23 in the campaign")
 
 
@@ -58,7 +55,6 @@ class OneBlockEach:
         self.looks.append(threading.get_ident())
 
     def needs(self, _: Trial) -> bool:
-        """Whether a trial is needed."""
         return not self.looks
 
 
@@ -97,7 +93,6 @@ class ScriptedRun:
         return found
 
     def endings(self) -> list[tuple[str, int, str]]:
-        """Return the log of machines."""
         lines = machine_log.read(self.campaign.directory)
         return [(one["machine"], one["block"], one["ending"]) for one in lines]
 

@@ -28,7 +28,6 @@ def named(results: Results, names: dict[int, str]) -> Results:
 
 
 def line(name: str, block: int, ending: str = "returned", **about: Any) -> dict[str, Any]:
-    """Return a line of the log of machines."""
     return {"machine": name, "block": block, "ending": ending, **about}
 
 

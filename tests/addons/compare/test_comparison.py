@@ -28,14 +28,12 @@ def compare(*clients: str, knobs: tuple[str, ...] = (), **said: str) -> Comparis
 
 
 def mistakes_of(*clients: str, knobs: tuple[str, ...] = (), **said: str) -> list[tuple[str, str]]:
-    """Return the options and reasons of all mistakes."""
     with pytest.raises(ConfigError) as caught:
         compare(*clients, knobs=knobs, **said)
     return [(mistake.place, mistake.reason) for mistake in caught.value.mistakes]
 
 
 def treatments(made: Comparison) -> list[dict[str, str]]:
-    """List the treatments of a comparison."""
     return [*made.loaded.experiment.treatments()]
 
 
@@ -227,13 +225,6 @@ def test_nothing_that_was_typed_is_swallowed() -> None:
     ((place, reason),) = mistakes_of("curl:h2", knobs=("proxy.nope=1",))
     assert place == "--knob proxy.nope"
     assert "no proxy" in reason
-
-
-def test_only_programs_for_the_role_are_offered() -> None:
-    """A client is no server."""
-    ((_, reason),) = mistakes_of("curl:h2", server="nope")
-    assert "nginx" in reason
-    assert "wget" not in reason
 
 
 @pytest.mark.parametrize("cc", [{}, {"cc": "cubic,bbr"}])

@@ -20,7 +20,6 @@ def row(ms: int, direction: int) -> str:
 
 
 def log(folder: Path, *rows: str) -> Path:
-    """Write a log."""
     path = folder / PACKET_LOG
     path.write_text("".join(["\t".join(COLUMNS), "\n", *rows]))
     return path

@@ -211,7 +211,6 @@ def test_each_direction_of_a_link_has_its_own_columns() -> None:
 
 
 def sender(control: str, version: str = "3") -> dict[str, Any]:
-    """Return a sender of a manifest."""
     return {
         "sender": {
             "implementation": "nginx",

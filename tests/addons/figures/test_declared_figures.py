@@ -23,7 +23,6 @@ from httpbed.store.results import Results
 
 
 def heights(axes: Axes) -> list[float]:
-    """Return the heights of all bars that stand."""
     return [one.get_height() for one in axes.patches if isinstance(one, Rectangle)]
 
 

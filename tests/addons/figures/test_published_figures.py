@@ -43,12 +43,10 @@ class Drawn:
 
     @property
     def panels(self) -> list[Axes]:
-        """Return the axes of panels."""
         return panels(self.plot)
 
     @property
     def hatched(self) -> int:
-        """Return the number of hatched places."""
         return sum(
             isinstance(one, Rectangle) and bool(one.get_hatch())
             for axes in self.panels
@@ -57,14 +55,12 @@ class Drawn:
 
 
 def read(file: Path) -> tuple[Experiment, list[Mapping[str, str]]]:
-    """Read an experiment without mistakes."""
     found = parser.read(file.read_text())
     assert found.experiment is not None
     return found.experiment, list(found.treatments)
 
 
 def placed(file: Path) -> Iterator[PlacedFigure]:
-    """Place every figure of a file."""
     experiment, treatments = read(file)
     for stated in experiment.figures:
         yield place(stated, experiment.factors, treatments)

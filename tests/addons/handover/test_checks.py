@@ -53,7 +53,6 @@ from recorded_handover import (
 
 
 def of_bed(evidence: AttemptEvidence, **changes: Any) -> dict[str, Check]:
-    """Check the bed."""
     told = handover.of_bed(described(**changes), CHAIN.hops[0], evidence)
     return {check.name: check for check in told}
 
@@ -89,7 +88,6 @@ def test_a_recorded_hand_over_passes(tmp_path: Path) -> None:
 
 
 def prepared() -> CampaignSetup:
-    """Return a setup without programs."""
     return CampaignSetup(CATALOG, nothing_built(), Path(), contents(HANDED_OVER))
 
 
@@ -291,7 +289,6 @@ def test_a_migrated_connection_counts_once() -> None:
 def test_connections_are_bounded_by_the_hand_overs(
     count: int, fault: Fault, *, passed: bool
 ) -> None:
-    """One new connection for each hand-over."""
     first = on(observed(), "wifi")
     many = ({**first, "client": f"10.77.0.1:{1024 + number}"} for number in range(count))
     evidence = connections(fault(observed()), *many)

@@ -39,7 +39,6 @@ def read(folder: Path, **changes: Any) -> HandoverEvidence:
 
 
 def rewritten(file: Path, change: Callable[[Any], Any]) -> None:
-    """Change a JSON file."""
     file.write_text(json.dumps(change(json.loads(file.read_text()))))
 
 

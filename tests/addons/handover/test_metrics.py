@@ -9,7 +9,6 @@ import pytest
 import recorded_handover
 from httpbed.addons.handover import handover_metrics as metrics
 from httpbed.addons.handover.handover_evidence import HandoverChange, HandoverEvidence
-from httpbed.addons.handover.handover_metrics import ObservedHandovers
 from httpbed.experiment.handover import Handover
 from httpbed.programs.protocol import LoggedRequest, MigrationCounts, PathEvent
 from httpbed.trial.evidence import AttemptEvidence
@@ -127,11 +126,6 @@ def test_of_many_hand_overs_only_the_worst_is_reported() -> None:
     assert {item for _, item in values} == {""}
 
 
-def test_a_client_without_deliveries_has_no_gaps() -> None:
-    """A client without a response has no deliveries."""
-    assert ("delivery_silence", "") not in taken(moved(100))
-
-
 def test_validation_comes_from_the_clients_report() -> None:
     """The first one on the new path counts, on the emulator's clock."""
     evidence = moved(200)
@@ -162,11 +156,3 @@ def test_bytes_fetched_twice_are_unknown_without_lengths() -> None:
     silent = logged(LoggedRequest("3", 200, None), part="client")(evidence)
     assert ("bytes_fetched_twice", "") not in taken(silent)
     assert ("bytes_fetched_twice", "") not in taken(ended(status=1)(evidence))
-
-
-def test_an_attempt_without_hand_overs_has_no_metrics_of_them() -> None:
-    """None were planned, or the client did not run."""
-    evidence = recorded_evidence(HANDED_OVER)
-    assert metrics.observed(None, CHAIN, evidence) is None
-    assert metrics.observed(SCENARIO.handover, CHAIN, replace(evidence, added={})) is None
-    assert isinstance(metrics.observed(SCENARIO.handover, CHAIN, evidence), ObservedHandovers)

@@ -89,11 +89,6 @@ def test_a_nat_rebinding_stays_on_the_first_link() -> None:
     assert told(described("NAT rebinding", links=2, when=REPEATED), 2) == ["0 rebind a"]
 
 
-def test_a_stable_address_has_no_steps() -> None:
-    """A stable address is the control condition."""
-    assert told(described("none", when=None)) == []
-
-
 @pytest.mark.parametrize("kind", sorted(handover.DECISIVE))
 @pytest.mark.parametrize("number", [1, 2, 5])
 def test_every_hand_over_has_one_change_and_ascending_times(kind: str, number: int) -> None:

@@ -11,7 +11,6 @@ from httpbed.base.errors import ConfigError
 
 
 def mistakes(**said: str | bool) -> dict[str, str]:
-    """Return the mistakes: flag -> reason."""
     with pytest.raises(ConfigError) as caught:
         change.requested({name.replace("_", "-"): value for name, value in said.items()})
     return {mistake.place: mistake.reason for mistake in caught.value.mistakes}

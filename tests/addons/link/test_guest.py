@@ -48,7 +48,6 @@ def made(folder: Path, *names: str) -> Path:
 
 
 def request(folder: Path, seed: int = 7) -> LinkRequest:
-    """Return a request for a command and a capture."""
     return LinkRequest(
         ("server", "--slow"), options.describe({"loss": "4%"}), seed, "af_packet",
         pcap=folder / "capture.pcapng", meter=True, clock="virtual",

@@ -31,13 +31,6 @@ def mistakes(**said: str) -> dict[str, str]:
     return {mistake.place: mistake.reason for mistake in caught.value.mistakes}
 
 
-def test_no_option_is_no_impairment() -> None:
-    """A link without options only carries packets."""
-    up, down = ways()
-    assert up == down
-    assert (up.rate, up.delay, up.loss) == (None, 0, 0)
-
-
 def test_an_option_holds_in_each_direction() -> None:
     """An option without a direction sets both, as a link of an experiment file does."""
     up, down = ways(rate="10mbit", delay="50ms", loss="4%", queue="64KiB")
@@ -264,9 +257,3 @@ def test_a_queue_without_a_rate_is_idle() -> None:
     assert idle(queue="1bdp", counted="wire") == {"--queue", "--counted"}
     assert idle(queue="1bdp", up_rate="1mbit") == set()
     assert idle(down_queue="1bdp", up_rate="1mbit") == {"--down-queue"}
-
-
-def test_each_option_has_a_name_of_its_own() -> None:
-    """No two impairments share an option, in either direction or for both."""
-    flags = [option.flag(way) for option in OPTIONS for way in ("", "up", "down")]
-    assert len(flags) == len(set(flags))

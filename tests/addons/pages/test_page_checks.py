@@ -47,7 +47,6 @@ SITE = Site(
 
 
 def load(visit: str = "cold", **known: Any) -> PageLoad:
-    """Load the page."""
     page = {"objects": 2, "size": "1 kB", **known}
     return PageLoad.model_validate({"kind": "page", "page": page, "visit": visit})
 
@@ -70,7 +69,6 @@ def chain_of(of: PageLoad) -> Chain:
 
 
 def seen_of(browser: Requests, log: Requests, remarks: tuple[str, ...] = ()) -> AttemptEvidence:
-    """Return evidence with these requests."""
     findings = {
         "client": ProgramReport(requests=tuple(browser), remarks=remarks),
         "server": ProgramReport(requests=tuple(log)),
@@ -81,13 +79,11 @@ def seen_of(browser: Requests, log: Requests, remarks: tuple[str, ...] = ()) -> 
 def judged(
     browser: Requests, log: Requests, of: PageLoad | None = None, site: Site = SITE
 ) -> list[Check]:
-    """Check a load."""
     of = of or load()
     return list(page_checks.checks(chain_of(of), of, site, seen_of(browser, log), ""))
 
 
 def broken(checks: Sequence[Check]) -> set[str]:
-    """Return the names of the broken checks."""
     return {check.name for check in checks if check.passed is False}
 
 
@@ -104,12 +100,10 @@ def with_stray(requests: Requests) -> Requests:
 
 
 def without_image(requests: Requests) -> Requests:
-    """Leave out an image."""
     return [one for one in requests if one.path != PATHS[1]]
 
 
 def same(requests: Requests) -> Requests:
-    """Change nothing."""
     return requests
 
 

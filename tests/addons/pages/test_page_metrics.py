@@ -38,7 +38,6 @@ def loads(levels: Mapping[str, str], block: int) -> Ending:
 
 @pytest.fixture(scope="module")
 def table() -> Table:
-    """Provide the table."""
     results = campaign(loads, PAGES)
     made = metrics_table.make(results, find(results))
     assert made is not None

@@ -53,13 +53,11 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
 
 @pytest.fixture(scope="module")
 def findings(results: Results) -> Findings:
-    """Provide what it says."""
     return find(results)
 
 
 @pytest.fixture(scope="module")
 def page(results: Results, findings: Findings) -> str:
-    """Provide its page."""
     return reports.page(results, findings, draws=True)
 
 

@@ -17,7 +17,6 @@ MS = 10**6
 
 
 def resource(number: int, length: int, **answer: object) -> Resource:
-    """Describe a resource of the site."""
     return Resource(
         origin=0, path=f"/{number}", file=f"0/{number}", bytes=length, sha256=DIGEST, type="",
         answer=RecordedAnswer.model_validate(answer),
@@ -51,7 +50,6 @@ LOGGED = tuple(
 def passed(
     replayed: tuple[ReplayLogEntry, ...] = REPLAYED, logged: tuple[LoggedRequest, ...] = LOGGED
 ) -> dict[str, bool]:
-    """Return the checks that pass."""
     found = [
         replay.punctual(SITE, replayed, ""),
         *replay.replay_checks(SITE, logged, replayed, ""),

@@ -22,7 +22,6 @@ BIG = bytes(range(256)) * 10_000
 
 
 def answer(path: str, file: str, status: int = 200, **more: Any) -> dict[str, Any]:
-    """Return one recorded response."""
     stated = {"host": HOST, "path": path, "file": file, "method": "GET", "status": status}
     return {**stated, "headers": [], "delay_s": 0.0, **more}
 
@@ -78,7 +77,6 @@ def requested(
 
 
 def log(folder: Path) -> list[dict[str, Any]]:
-    """Read its log."""
     return [json.loads(line) for line in (folder / "log").read_text().splitlines()]
 
 
@@ -117,7 +115,6 @@ def test_a_skeletons_script_may_read_everything(tmp_path: Path) -> None:
 
 
 def test_malformed_requests_end_their_connection(tmp_path: Path) -> None:
-    """A malformed request ends its own connection only."""
     with serving(tmp_path) as connection:
         for stated in (
             b"\r\n\r\n",

@@ -44,7 +44,6 @@ RIGHT: dict[PageVisit, tuple[tuple[LoggedRequest, ...], tuple[LoggedRequest, ...
 
 
 def load(visit: PageVisit) -> PageLoad:
-    """Load a page."""
     return PageLoad.model_validate(
         {"kind": "page", "page": {"objects": 2, "size": "1 kB"}, "visit": visit}
     )

@@ -30,7 +30,6 @@ def results(tmp_path: Path) -> Results:
 
 
 def of_block(results: Results, block: int) -> set[str]:
-    """Name the trials of a block."""
     rows = attempts.valid(results)
     return {f"{row['block']}/{row['trial']}" for row in rows if row["block"] == block}
 

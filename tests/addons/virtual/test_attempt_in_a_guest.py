@@ -22,7 +22,6 @@ from recorded import ALL, H2_LOSS, trial
 
 
 def setup(place: Path) -> CampaignSetup:
-    """Return a setup with every recipe that httpbed has."""
     root = Root("trixie", place / "root", frozenset(), {}, "2026-11-23")
     return CampaignSetup(catalog.load(), Programs(root, {}), place / "certificates", {})
 

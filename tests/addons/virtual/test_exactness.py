@@ -23,7 +23,6 @@ def evidence(outcome: str = "", times: tuple[int, ...] = (1, 2), **values: float
 
 
 def row(pairing: Pairing, *repetitions: Evidence) -> Row:
-    """Return a trial of a pairing."""
     named = dict(zip(("alone", "busy", "another folder"), repetitions, strict=False))
     return Row("direct", pairing.title(), named, tuple(pairing.promises()))
 

@@ -26,7 +26,6 @@ HOSTILE: tuple[Any, ...] = (None, -1, 1e308, 10**400, "x", [], [[]], {}, {"a": {
 
 
 def judged(folder: Path) -> Record:
-    """Judge a folder as that of a guest."""
     setup = CampaignSetup(CATALOG, nothing_built(), Path(), contents(H2_LOSS))
     this = AttemptId(trial(H2_LOSS), 1, datetime.now(UTC))
     return outside.judged(

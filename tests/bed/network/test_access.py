@@ -56,7 +56,6 @@ def networks(draw: st.DrawFn) -> NetworkPlan:
 
 
 def ways_of(plan: NetworkPlan) -> AccessRoutes:
-    """Return the client's routes."""
     access = [one.link for one in plan.access]
     return AccessRoutes(plan.ends, "client", access, plan.forwarding)
 

@@ -12,7 +12,6 @@ from httpbed.experiment.impairments.rate import CellularModel
 
 
 def model(mean: str = "10 Mbit/s", **said: str) -> CellularModel:
-    """Return a model as an author writes it."""
     return CellularModel.model_validate({"mean": mean, **said})
 
 

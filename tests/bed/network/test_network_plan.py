@@ -65,7 +65,6 @@ def planned(
 
 
 def scenario(link: dict[str, Any]) -> Scenario:
-    """Return the recorded scenario with this link instead of its own."""
     described = {"between": ["client", "server"], **link}
     topology = {"topology": {"hosts": ["client", "server"], "links": [described]}}
     return Scenario.model_validate(trial(H2_LOSS).document | topology)
@@ -245,7 +244,6 @@ def test_the_losses_of_a_record_are_those_of_each_direction() -> None:
 
 
 def whole(**link: Any) -> dict[str, Any]:
-    """Return the one link as the emulator is told of it."""
     described: dict[str, Any] = planned(scenario(link)).emulator_config["links"][0]
     return described
 

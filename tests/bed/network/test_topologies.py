@@ -46,7 +46,6 @@ def planned(
     backend: Backend = "af_packet",
     access: Sequence[int] = (),
 ) -> NetworkPlan:
-    """Plan a network of these links."""
     hosts = list(dict.fromkeys(host for link in links for host in link["between"]))
     said = {"hosts": hosts, "links": list(links), "ip_version": ip_version}
     topology = Topology.model_validate(said)

@@ -42,7 +42,6 @@ def pretend(monkeypatch: pytest.MonkeyPatch, script: str) -> None:
 
 
 def holding(suite: str, *packages: str, pypi: str = "") -> Contents:
-    """Return contents with these packages."""
     return Contents(suite, frozenset(packages), frozenset(pypi.split()))
 
 

@@ -15,7 +15,6 @@ MBIT = 1_000_000
 
 
 def bounds(way: int = 0, **said: Any) -> Bounds:
-    """Return the bounds of a direction of one link."""
     return Bounds(Link.model_validate({"between": ["client", "server"], **said}), way)
 
 

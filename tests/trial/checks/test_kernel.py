@@ -57,7 +57,6 @@ def judged(
     seeded: bool = False,
     **link: Any,
 ) -> dict[str, Check]:
-    """Check the observations of a link."""
     said = {"between": ["client", "server"], "rate": "10 Mbit/s", **link}
     topology = Topology.model_validate({"hosts": ["client", "server"], "links": [said]})
     planned = network_plan.plan(topology, {}, 1, 1, backend=backend, netem_seeded=seeded)

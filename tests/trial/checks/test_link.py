@@ -94,12 +94,10 @@ def _direction(
 
 
 def broken(config: dict[str, Any], result: Result) -> list[str]:
-    """Return the names of the broken checks."""
     return [check.name for check in found(config, result) if check.passed is False]
 
 
 def found(config: dict[str, Any], result: Result) -> list[Check]:
-    """Return every check of a result."""
     return list(link_checks.checks(config, result, LASTED_S))
 
 
@@ -178,7 +176,6 @@ def other(result: Result) -> None:
 
 
 def one_way(result: Result) -> None:
-    """Make a change in one direction only."""
     result["changes"].pop(0)
 
 

@@ -130,7 +130,6 @@ def test_recorded_attempts_are_possible(name: str) -> None:
 
 
 def test_the_attempt_without_planted_faults_is_possible() -> None:
-    """The faults are planted into this attempt."""
     assert broken(witnessed(recorded_evidence(H2_LOSS))) == set()
 
 

@@ -59,7 +59,6 @@ def test_every_descriptor_is_observed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _judge_planted() -> None:
-    """Judge the attempts that other tests plant."""
     kernel, link, page, replay, sent, visit, handover = (
         importlib.import_module(f"tests.{name}")
         for name in (

@@ -35,7 +35,6 @@ MISUSE: dict[str, dict[str, int]] = {
 
 
 def sending(side: int, other: dict[str, int], **more: Any) -> AttemptEvidence:
-    """Return an attempt in which one side also sent this."""
     observed = recorded_evidence(H2_LOSS)
     link: Any = copy.deepcopy(dict(observed.link)) | more
     for one in link["directions"]:

@@ -78,7 +78,6 @@ class SlowSupervisor:
 
 
 def ended(**how: int) -> Exit:
-    """Return how a run ended."""
     values: dict[str, Any] = {"status": None, "signal": None, "timed_out": False}
     return Exit(**{**values, **how}, wall_s=0.1, cpu_s=0.0, max_rss_kib=1)
 

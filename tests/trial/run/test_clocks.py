@@ -19,12 +19,10 @@ class Machine:
     now_ns: int = 0
 
     def monotonic_ns(self) -> int:
-        """Read one clock."""
         self.now_ns += next(self.steps)
         return self.now_ns
 
     def realtime_ns(self) -> int:
-        """Read the other clock."""
         return self.monotonic_ns() + APART_NS
 
 

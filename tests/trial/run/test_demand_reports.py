@@ -24,7 +24,6 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def reported(readings: Sequence[Reading | Exception]) -> list[float]:
-    """Return the reports that such readings give; an exception is raised by the sandbox."""
     left, demands, ended = list(readings), list[float](), asyncio.Event()
 
     def report(cpus: float) -> None:

@@ -29,7 +29,6 @@ ROWS = """\
 
 
 def read(rows: str) -> PacketLog:
-    """Read these lines of a packet log."""
     return packet_log.read((HEAD + rows).encode().splitlines(keepends=True))
 
 

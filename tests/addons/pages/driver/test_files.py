@@ -27,11 +27,9 @@ class Said:
         self.sent: list[bytes] = []
 
     def send(self, message: bytes) -> None:
-        """Keep the message."""
         self.sent.append(message)
 
     def receive(self, until: float) -> bytes:
-        """Return the next piece."""
         assert until > 0
         return next(self.pieces, b"")
 
@@ -81,7 +79,6 @@ def test_a_file_of_lines_is_bounded(tmp_path: Path) -> None:
 
 
 def screenshot(at_us: int, picture: bytes) -> dict[str, object]:
-    """Return an event of the trace."""
     stated = base64.b64encode(picture).decode()
     return {"name": "Screenshot", "ts": at_us, "args": {"snapshot": stated}}
 

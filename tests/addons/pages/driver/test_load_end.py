@@ -19,14 +19,12 @@ Feed = Callable[..., None]
 
 
 def watch(*, file_only: bool = False) -> Watch:
-    """Watch a page with one name."""
     return Watch(["a.test"], PAGE, TARGET, NOW_S, file_only)
 
 
 def requested(
     of: Watch, number: str, url: str = "https://a.test/", kind: str = "Document", **more: Any
 ) -> None:
-    """Report a request."""
     stated = {"requestId": number, "type": kind, "request": {"url": url}, **more}
     of.take("Network.requestWillBeSent", stated, PAGE, 1.0)
 
@@ -38,7 +36,6 @@ def committed(of: Watch, loader: str, url: str = "https://a.test/", **more: Any)
 
 
 def ended(of: Watch, now_s: float = 1.0) -> tuple[str, str] | None:
-    """Return how the load ended."""
     ending = of.look(now_s)
     return (ending.kind, ending.reason) if ending else None
 

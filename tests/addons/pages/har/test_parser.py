@@ -25,18 +25,15 @@ RECORDED = Path(__file__).parents[3] / "recorded/chromium-headless-shell-156.0.8
 
 
 def read(stated: Any) -> HarDocument:
-    """Read a HAR file with this object."""
     return parser.read(archives.as_bytes(stated))
 
 
 def only(**stated: Any) -> HarEntry:
-    """Return the entry of a file that has one."""
     (entry,) = read(archives.har(archives.entry(**stated))).entries
     return entry
 
 
 def mistakes(data: bytes) -> list[str]:
-    """Return the mistakes of a rejected file."""
     with pytest.raises(ConfigError) as refused:
         parser.read(data, "x.har")
     return [str(one) for one in refused.value.mistakes]
@@ -188,7 +185,6 @@ def test_urls_have_their_origins(url: str, origin: Origin | None, path: str) -> 
 def test_connections_are_read_from_each_tools_field(
     stated: dict[str, Any], connection: str
 ) -> None:
-    """Each tool has its own field for the connection."""
     assert only(**stated).connection == connection
 
 

@@ -38,7 +38,6 @@ def schema() -> Draft6Validator:
 
 
 def entries(load: BrowserLoad) -> list[dict[str, Any]]:
-    """Return the entries of a written load."""
     result = writer.har(load, archives.BEGAN)["log"]["entries"]
     assert isinstance(result, list)
     return result

@@ -38,13 +38,11 @@ def event(method: str, at_s: float | None = None, **params: Any) -> dict[str, An
 
 
 def sent(at_s: float, url: str = URL, **params: Any) -> dict[str, Any]:
-    """Return the event of a sent request."""
     about = {"type": "Document", "request": {"url": url, "method": "GET"}} | params
     return event("Network.requestWillBeSent", at_s, **about)
 
 
 def received(at_s: float, status: int = 200, **response: Any) -> dict[str, Any]:
-    """Return the event of a response."""
     about = {"status": status, "protocol": "h2", **response}
     return event("Network.responseReceived", at_s, response=about, hasExtraInfo=False)
 
@@ -55,7 +53,6 @@ def finished(at_s: float, wire_bytes: int = 100, **params: Any) -> dict[str, Any
 
 
 def left(folder: Path, *events: Any, stated: Mapping[str, Any] = SAID) -> BrowserLoad:
-    """Write events to a folder, and read it."""
     (folder / "load.json").write_text(json.dumps(stated))
     (folder / "cdp.jsonl").write_text("".join(json.dumps(one) + "\n" for one in events))
     return driver_output.read(folder)
@@ -152,7 +149,6 @@ def test_a_frame_of_another_origin_is_part_of_the_page(tmp_path: Path) -> None:
 
 
 def mark(name: str, at_us: float, navigation: str) -> dict[str, Any]:
-    """Return a mark of the browser in its trace."""
     return {"name": name, "ts": at_us, "args": {"data": {"navigationId": navigation}, "frame": "F"}}
 
 

@@ -19,7 +19,6 @@ PICTURE = FOLDER / "chromium-headless-shell-156.0.8078.79/h2/frames/0009.jpg"
 
 
 def requests(*urls: str) -> list[PageRequest]:
-    """Return requests for URLs."""
     return [PageRequest(str(number), url) for number, url in enumerate(urls)]
 
 

@@ -25,14 +25,12 @@ POINT = 0.011
 
 
 def picture(colour: str, size: tuple[int, int] = (64, 48), form: str = "JPEG") -> bytes:
-    """Return a picture of one colour."""
     written = io.BytesIO()
     Image.new("RGB", size, colour).save(written, form)
     return written.getvalue()
 
 
 def counted(colour: str) -> Histogram:
-    """Return the histogram of a picture of one colour."""
     return speed_index.histogram(speed_index.pixels(picture(colour)))
 
 

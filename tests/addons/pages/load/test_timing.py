@@ -17,7 +17,6 @@ spans = st.lists(st.tuples(moments, moments).map(lambda two: (float(min(two)), f
 
 
 def resource(path: str, queued_s: float, ended_s: float | None, **more: object) -> PageRequest:
-    """Return a request with only these times."""
     known = {"status": 200, "connection": "1"} | more
     return PageRequest(
         path, f"{A_SITE}{path}", queued_s=queued_s, ended_s=ended_s, **known,  # type: ignore[arg-type]
@@ -25,12 +24,10 @@ def resource(path: str, queued_s: float, ended_s: float | None, **more: object) 
 
 
 def load(*requests: PageRequest) -> BrowserLoad:
-    """Return a load of requests."""
     return BrowserLoad(f"{A_SITE}/", "loaded", requests=requests)
 
 
 def covered(intervals: list[timing.Interval]) -> set[int]:
-    """Return the unit intervals that are covered."""
     return {at for start, end in intervals for at in range(int(start), int(end))}
 
 

@@ -17,7 +17,6 @@ ICON = b'<link rel="icon" href="data:,">'
 
 @pytest.fixture
 def page(tmp_path: Path) -> Path:
-    """Make a folder with a page."""
     page = tmp_path / "page"
     (page / "img").mkdir(parents=True)
     (page / "index.html").write_text(
@@ -87,7 +86,6 @@ class Script:
         self._loads = [*loads]
 
     def load(self, site: Path, scratch: Path) -> LoadedRequests:
-        """Request the page, and the paths of this load."""
         assert site.is_relative_to(scratch)
         paths = self._loads.pop(0) if self._loads[1:] else self._loads[0]
         served = {"/index.html", "/img/a.png"}

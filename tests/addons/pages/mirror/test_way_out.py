@@ -100,8 +100,6 @@ def test_a_page_in_the_own_network_permits_its_own_server_alone(tmp_path: Path) 
 
 
 def _answer(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
-    """Let the DNS answer with these addresses, or with none."""
-
     async def answered(
         *_: object, **__: object
     ) -> list[tuple[int, int, int, str, tuple[str, int]]]:

@@ -23,7 +23,6 @@ class Held:
 
     @property
     def paths(self) -> frozenset[str]:
-        """Return all paths."""
         return frozenset(self.files)
 
     def read(self, path: str) -> bytes:

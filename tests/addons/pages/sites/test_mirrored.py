@@ -19,7 +19,6 @@ BODIES = {"index.html": b"<img src=a.png>", "a.png": b"image"}
 
 @pytest.fixture
 def mine(tmp_path: Path) -> Path:
-    """A mirrored page."""
     folder = tmp_path / "mine"
     sites.served(folder).mkdir(parents=True)
     for name, body in BODIES.items():

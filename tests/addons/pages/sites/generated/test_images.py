@@ -18,7 +18,6 @@ small = st.integers(images.SMALLEST, 3_000)
 
 
 def opened(body: bytes) -> Image.Image:
-    """Decode an image completely."""
     image = Image.open(io.BytesIO(body))
     image.load()
     return image

@@ -27,7 +27,6 @@ OWN = (
 def made(
     folder: Path, entries: tuple[Said, ...], page: RecordedPage = PAGE
 ) -> tuple[Site, list[str]]:
-    """Make a site of entries; return it with its remarks."""
     (folder / "site.har").write_text(har(entries))
     (folder / "site/files/0").mkdir(parents=True)
     stated: list[str] = []

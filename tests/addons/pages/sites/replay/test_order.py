@@ -12,7 +12,6 @@ PAGE = Said(f"{MAIN}/", 0, 100, wait=40, kind="document", mime="text/html", size
 
 
 def triggers(*entries: Said) -> list[Trigger]:
-    """Return the causes of some entries."""
     return order.triggers(selection.choose(read(entries), "site.har"))
 
 

@@ -15,12 +15,10 @@ PAGE = Said(f"{MAIN}/", kind="document", mime="text/html", size=3000)
 
 
 def chosen(*entries: Said) -> selection.Selection:
-    """Select among some entries."""
     return selection.choose(read(entries), "site.har")
 
 
 def mistakes(*entries: Said) -> list[Mistake]:
-    """Return the mistakes of selecting among some entries."""
     with pytest.raises(ConfigError) as caught:
         chosen(*entries)
     return list(caught.value.mistakes)
