@@ -1,4 +1,7 @@
-"""The executor's pool: how many tasks run at a time, and what ends it."""
+"""The executor's pool: how many tasks run at a time, and what ends it.
+
+How far a run is, from the attempts that it has committed.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,11 @@ import pytest
 import stored_campaigns
 from httpbed.base.errors import HostError
 from httpbed.campaign import executor
-from httpbed.experiment.trial import Record, Trial
+from httpbed.campaign.progress import Pace, RunProgress
+from httpbed.experiment.trial import Attempt, Record, Trial
 from httpbed.trial import verdict
 from httpbed.trial.verdict import AttemptId
+from recorded import H2_LOSS, trial
 
 
 def test_no_more_tasks_run_at_a_time_than_jobs() -> None:
@@ -106,3 +111,23 @@ def test_a_full_disk_keeps_the_attempts_whose_programs_have_ended(
 def test_a_first_interrupt_is_answered(under_way: int, what: str) -> None:
     """Without an attempt, as in the pause before a retry, there is nothing to break off."""
     assert executor.finishing(under_way) == f"interrupted: {what}"
+
+
+def finished(block: int) -> Attempt:
+    values = {"number": 1, "started": "2026-11-22T10:00:00Z", "phases_s": {}, "checks": []}
+    of_block = trial(H2_LOSS).model_copy(update={"block": block})
+    return Attempt.model_validate({**values, "trial": of_block, "outcome": {"kind": "completed"}})
+
+
+def test_the_time_left_is_that_of_the_finished_trials_times_the_others() -> None:
+    """Two of six trials in 10 s leave 20 s."""
+    pace = Pace(total=6, per_block={1: 3, 2: 3}, began_s=100.0)
+    pace.finish(finished(1), 104.0)
+    assert pace.finish(finished(1), 110.0) == RunProgress(2, 6, lasted_s=10.0, left_s=20.0)
+
+
+def test_the_last_trial_of_a_block_completes_it() -> None:
+    """Trials of other blocks in between do not count."""
+    pace = Pace(total=4, per_block={1: 2, 2: 2}, began_s=0.0)
+    blocks = [pace.finish(finished(block), 1.0).block for block in (1, 2, 2, 1)]
+    assert blocks == [None, None, 2, 1]

@@ -1,4 +1,7 @@
-"""Resuming a campaign in virtual time: an invalid attempt that was judged would only come again."""
+"""Resuming a campaign in virtual time: an invalid attempt that was judged would only come again.
+
+What is made for all trials of a campaign before the first one.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ import pytest
 
 import stored_campaigns
 from httpbed.base.clock import Clock
-from httpbed.campaign import executor, parallelism, preparation
+from httpbed.campaign import campaign_setup, executor, parallelism, preparation
 from httpbed.campaign import run as campaign_run
 from httpbed.campaign.parallelism import ONE, Parallelism
 from httpbed.campaign.preparation import LoadedExperiment
@@ -73,3 +76,12 @@ def test_a_judged_attempt_in_virtual_time_would_end_the_same() -> None:
     invalid = [stored_campaigns.record(one, 1, "invalid").attempt for one in (virtual, real)]
     assert list(map(executor.may_end_otherwise, invalid)) == [False, True]
     assert executor.may_end_otherwise(died(virtual).attempt)
+
+
+@pytest.mark.parametrize(("clock", "start"), [("real", "until-"), ("virtual", "guest-")])
+def test_only_trials_in_guests_get_keys_that_anybody_can_compute(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock, start: str
+) -> None:
+    """Those of real trials protect a network that other programs may reach."""
+    monkeypatch.setenv("HTTPBED_CACHE", str(tmp_path))
+    assert campaign_setup._certificates(clock, ()).name.startswith(start)

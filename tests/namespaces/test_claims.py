@@ -1,15 +1,25 @@
-"""Claims and gates on campaigns that really ran."""
+"""Claims and gates on campaigns that really ran.
+
+A part of a study runs again and is compared with its published results.
+``httpbed doctor audit`` with real trials.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
+import reproduce
+from reproduce import Selection
 
+from httpbed.addons.audit import session
+from patience import HTTPBED
 from real_runs import SmallExperiment, httpbed
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
+
 
 CLAIMS = """
 [[claim]]
@@ -53,3 +63,51 @@ def test_claims_are_judged_and_gated(tmp_path: Path) -> None:
     assert (faster.returncode, "gate: pass" in faster.stdout) == (0, True), faster.stdout
     own = httpbed("gate", tmp_path / "before", tmp_path / "claims")
     assert own.returncode == 1, "a contradicted claim fails the gate"
+
+
+SMALLEST = """
+[scales.smoke]
+replicates = 2
+[scales.smoke.levels]
+size = ["0 B"]
+client = ["curl-h2", "curl-h3"]
+path = ["direct"]
+loss = ["0 %"]
+delay = ["0 ms"]
+delay_reading = ["one-way"]
+
+[scales.standard]
+"""
+SMOKE = re.compile(r"\[scales\.smoke\].*\[scales\.standard\]\n", re.DOTALL)
+
+
+def test_a_part_of_a_study_is_compared_with_its_published_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each trial has a published counterpart, and two blocks settle no claim."""
+    monkeypatch.setattr(reproduce, "HTTPBED", HTTPBED)
+    published = reproduce.PUBLISHED / "liu2024/single-stream"
+    whole = (reproduce.STUDIES / "liu2024/single-stream.toml").read_text()
+    experiment, campaign = tmp_path / "part.toml", tmp_path / "campaigns" / "part"
+    experiment.write_text(SMOKE.sub(SMALLEST, whole, count=1))
+    seed = reproduce.seed_of(experiment, None)
+    claims = reproduce.reproduced(experiment, Selection("smoke"), campaign, published, seed)
+    assert {one.now for one in claims} <= {"open", reproduce.NOT_RUN}
+    assert None not in {one.published for one in claims}
+    assert reproduce.compared_values(published, campaign).values == 4
+
+
+SMALL = SmallExperiment(versions=("1.1",), replicates=5, delay="100 ms", size="20 kB")
+
+
+def test_three_runs_are_compared(tmp_path: Path) -> None:
+    """Each has all trials; what the machine's load does to the verdict is not certain."""
+    file, kept = tmp_path / "small.toml", tmp_path / "kept"
+    file.write_text(SMALL.text())
+    done = httpbed("doctor", "audit", file, "--jobs", "2", "-o", kept, "--json")
+    said = json.loads(done.stdout)
+    assert done.returncode == (0 if said["passed"] else 1), done.stderr
+    assert [one["n"] for one in said["treatments"]] == [5]
+    assert sorted(path.name for path in kept.iterdir()) == sorted(session.RUNS)
+    for name in session.RUNS:
+        assert httpbed("verify", kept / name).returncode == 0

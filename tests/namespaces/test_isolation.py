@@ -1,8 +1,13 @@
-"""Nothing reaches out of a trial: not on the network, not into files, not into settings."""
+"""Nothing reaches out of a trial: not on the network, not into files, not into settings.
+
+A program under test cannot tell which attempt, block or campaign it is in.
+"""
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,11 +15,15 @@ import pytest
 
 import process_tree
 from families import until
+from hostile import attacked
 from httpbed.bed.machine import unprivileged
+from httpbed.experiment.trial import Outcome
+from httpbed.trial import verdict
 from orchestrator import Run, Sandbox
 from real_runs import SmallExperiment
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.as_root]
+
 
 LOOPBACK, LINK = "lo", "eth0"
 PROGRAMS = ("curl", "nginx")
@@ -155,3 +164,40 @@ def test_a_program_under_test_shares_nothing_with_the_bed(visit: Visit, program:
 def test_settings_of_this_machine_stay(visit: Visit) -> None:
     """No sysctl of the machine changes, although trials set some in their namespaces."""
     assert visit.sysctls_after == visit.sysctls_before
+
+
+NUMBERS = re.compile(r"^\d+ \d+ \d+:\d+ ", re.MULTILINE)
+"""Of mounts and their devices: the kernel takes what is free, whatever else this machine mounts."""
+COUNTED = ("times of ", "/proc/self/autogroup", "processes")
+"""Clocks and counters of the machine, which every program can read (docs/concepts/isolation.md)."""
+
+
+@pytest.mark.parametrize("role", ["client", "server"])
+def test_attempts_and_blocks_look_alike(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, role: str
+) -> None:
+    """Each of two attempts in each of two blocks shows its programs the same."""
+    invalid = Outcome(kind="invalid", reason="repeated")
+    monkeypatch.setattr(verdict, "outcome", lambda *_: invalid)
+    attacked(tmp_path, "identity", role, replicates=2)
+    files = sorted((tmp_path / "campaign/trials").glob(f"*/*/*/artifacts/{role}/seen.json"))
+    numbers = {(file.parts[-6], file.parts[-4]) for file in files}
+    assert {("0001", "1"), ("0001", "2"), ("0002", "1"), ("0002", "2")} <= numbers
+    assert len({json.dumps(lasting(file)) for file in files}) == 1, [lasting(one) for one in files]
+
+
+def lasting(file: Path) -> dict[str, str]:
+    """Return what a program saw, without clocks and the kernel's numbers."""
+    seen = json.loads(file.read_text())
+    return {
+        name: NUMBERS.sub("", text) for name, text in seen.items() if not name.startswith(COUNTED)
+    }
+
+
+def test_no_path_of_the_campaign_is_seen(tmp_path: Path) -> None:
+    """Neither in a mount nor in a variable, nor the name of this machine."""
+    found = attacked(tmp_path, "identity")
+    seen = (found.artifacts / "client/seen.json").read_text()
+    assert tmp_path.name not in seen
+    assert "campaign" not in seen
+    assert json.loads(seen)["host"].split()[0] == "localhost"

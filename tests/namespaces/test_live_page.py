@@ -1,8 +1,16 @@
-"""The live page in a real browser: it shows what the run does, and obeys no word of a program."""
+"""The live page in a real browser: it shows what the run does, and obeys no word of a program.
+
+The published reports in a real browser: every column of every table is visible.
+"""
 
 from __future__ import annotations
 
+import functools
 import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +26,7 @@ from orchestrator import Run
 from real_runs import SmallExperiment
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
+
 
 HOSTILE = "</script><script>window.evil = 1</script><img src=x onerror='window.evil = 1'>\x1b[31m"
 
@@ -83,3 +92,37 @@ def test_the_page_of_a_run_follows_its_trials_to_the_end(tmp_path: Path) -> None
             assert page.text("#treatments tbody").count("2 of 2") == 3
             assert page.errors() == []
         assert run.wait() == 0, run.log
+
+
+RESULTS = Path(__file__).resolve().parents[2] / "results"
+DESKTOP, PHONE = 1280, 390
+CUT = """[...document.querySelectorAll('.scroll')]
+.filter(one => one.querySelector('table') && one.scrollWidth > one.clientWidth + 1)
+.map(one => one.getAttribute('aria-label'))"""
+"""Names of the tables that a reader has to push aside to see their last column."""
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """Serve a folder on the loopback address."""
+    handler = functools.partial(SimpleHTTPRequestHandler, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize(
+    "campaign", ["liu2024/migration", "liu2024/pages", "liu2024/single-stream"]
+)
+def test_no_table_is_wider_than_the_window(campaign: str) -> None:
+    """Those with most columns: hand-overs, metrics of pages, and clients side by side."""
+    with served(RESULTS / campaign) as address, open_page.opened(f"{address}/report.html") as page:
+        for width in (DESKTOP, PHONE):
+            page.picture(width, 900)
+            assert page.value(CUT) == [], width
+            assert page.value("document.documentElement.scrollWidth") <= width

@@ -1,13 +1,19 @@
-"""Links, conditions and levels in sentences, and in the drawing of the topology."""
+"""Links, conditions and levels in sentences, and in the drawing of the topology.
+
+Who takes part, in words: proxies behind a factor, routers, competitors, knobs.
+Hand-overs and access links in sentences, and in the drawing of the topology.
+"""
 
 from __future__ import annotations
 
+import tomllib
 from typing import Any
 
 import pytest
 
 from campaigns import VERSIONS, campaign
-from httpbed.report import levels, network
+from handover_campaigns import MIGRATION
+from httpbed.report import levels, network, roles
 from httpbed.report.figures import against_factors
 from httpbed.results.findings import find
 
@@ -139,3 +145,128 @@ def test_a_named_level_is_no_quantity() -> None:
     named = '{ none = "0 %", bursts = { to_bad = "1 %", to_good = "30 %" } }'
     document = campaign(lambda *_: None, VERSIONS.replace('["0 %", "2 %"]', named)).document
     assert network.condition(document, {"loss": "bursts"}) == "loss bursts"
+
+
+DOCUMENT: dict[str, Any] = tomllib.loads("""
+[factors]
+loss = ["0 %", "4 %"]
+rate = ["10 Mbit/s", "20 Mbit/s"]
+sender = ["cubic", "bbr"]
+[factors.path]
+direct = []
+envoy = [{ implementation = "envoy", http_version = "1.1", congestion_control = "fixed" }]
+
+[topology]
+hosts = ["client", "proxy", "server", "rival"]
+[[topology.links]]
+between = ["client", "proxy"]
+loss = { factor = "loss" }
+rate = { factor = "rate" }
+[[topology.links]]
+between = ["proxy", "server"]
+rate = { factor = "rate" }
+
+[roles]
+proxies = { factor = "path" }
+[roles.client]
+implementation = "curl"
+http_version = "3"
+[roles.server]
+implementation = "nginx"
+congestion_control = { factor = "sender" }
+knobs = { quic_gso = "on" }
+
+[workload]
+kind = "download"
+size = "1 MB"
+files = 20
+
+[[competitors]]
+after = "1 s"
+client = { implementation = "curl", http_version = "2", host = "rival" }
+server = { implementation = "nginx", host = "server" }
+""")
+
+
+def test_every_host_has_its_roles() -> None:
+    """With all that a factor may put there, and what is fixed told as such."""
+    texts = {host: list(map(str, there)) for host, there in roles.roles(DOCUMENT).items()}
+    assert texts == {
+        "client": ["client: curl, HTTP/3"],
+        "proxy": ["proxy: none | envoy, fixed by the program, HTTP/1.1"],
+        "server": [
+            "server: nginx, cubic | bbr, quic gso on",
+            "competitor-1-server: nginx",
+        ],
+        "rival": ["competitor-1-client: curl, HTTP/2, after 1 s"],
+    }
+
+
+def test_the_workload_is_described_with_its_other_values_than_defaults() -> None:
+    """One file over one connection needs no words."""
+    assert roles.workload(DOCUMENT) == "download of 1 MB, 20 files at once"
+    alone = {**DOCUMENT, "workload": {"kind": "download", "size": "0 B", "rounds": 5}}
+    assert roles.workload(alone) == "download of 0 B, 5 rounds"
+
+
+def test_a_condition_names_the_link_that_it_is_about() -> None:
+    """Where there are several, and it is not about all of them."""
+    texts = network.condition(DOCUMENT, {"loss": "4 %", "rate": "10 Mbit/s"})
+    assert texts == "4 % loss on client-proxy, 10 Mbit/s"
+
+
+def test_a_chain_without_proxies_is_called_none() -> None:
+    """In the legend of what the levels stand for."""
+    (legend,) = levels.legends(DOCUMENT)
+    assert dict(legend.levels)["direct"] == "none"
+
+
+def said_of(**table: Any) -> str:
+    """Say a hand-over between two links."""
+    links = {"links": ["wifi", "cellular"], "when": {"delivered": "2 MB"}}
+    return roles.handover_line({"handover": {**links, **table}})
+
+
+@pytest.mark.parametrize(
+    ("table", "facts"),
+    [
+        ({"kind": "address deleted", "sockets": "destroyed"}, ["2 MB", "wifi", "destroyed"]),
+        ({"kind": "address deleted", "gap": "200 ms"}, ["2 MB", "kept", "200 ms"]),
+        ({"kind": "make before break", "overlap": "1 s", "when": {"at": "2 s"}}, ["2 s", "1 s"]),
+        ({"kind": "route"}, ["2 MB", "cellular", "nothing is deleted"]),
+        ({"kind": "blackhole", "when": {"every": "5 s"}}, ["5 s", "wifi -> cellular -> wifi"]),
+        ({"kind": "NAT rebinding", "links": ["wifi"]}, ["2 MB", "NAT", "port"]),
+        ({"kind": "none", "when": None}, ["stays on wifi"]),
+    ],
+)
+def test_each_kind_is_a_sentence(table: dict[str, Any], facts: list[str]) -> None:
+    """It names the event, its links and its time."""
+    sentence = said_of(**table)
+    assert all(fact in sentence for fact in facts), sentence
+
+
+def test_factors_in_a_hand_over_are_listed_with_their_levels() -> None:
+    """Each kind has its sentence; the values of a quantity share one."""
+    handover = {
+        "links": ["wifi", "cellular"],
+        "kind": {"factor": "kind"},
+        "when": {"delivered": {"factor": "after"}},
+    }
+    document = {
+        "handover": handover,
+        "factors": {"kind": ["route", "blackhole"], "after": ["1 MB", "2 MB"]},
+    }
+    first, second = roles.handover_line(document).split(" | after")
+    assert first.startswith("after 1 MB")
+    assert second.endswith("cellular is up all along")
+    assert roles.handover_line({}) == ""
+
+
+def test_equal_links_are_described_once_by_their_names() -> None:
+    """Two that differ are told apart."""
+    document = tomllib.loads(MIGRATION)
+    assert network.sentences(document)[0].startswith("wifi and cellular, client <-> router: 10 ")
+    document["topology"]["links"][1]["rate"] = "5 Mbit/s"
+    texts = network.sentences(document)
+    assert [line.partition(",")[0] for line in texts[:2]] == ["wifi", "cellular"]
+    assert len(texts) == 3

@@ -1,4 +1,9 @@
-"""A campaign's directory: only ever added to, whole attempts only, never mixed with another's."""
+"""A campaign's directory: only ever added to, whole attempts only, never mixed with another's.
+
+``design.jsonl``: every trial comes back, and a document is written once for each treatment.
+The log of a cluster's machines: appended to, read leniently.
+What a run says of the files that its trials keep.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +13,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import stored_campaigns
 from httpbed.base import digests
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.campaign import executor
 from httpbed.experiment.handover import HandoverEvent
+from httpbed.experiment.trial import Trial
 from httpbed.store import campaign as campaigns
-from httpbed.store import campaign_lock, finished, query, resume
+from httpbed.store import (
+    campaign_lock,
+    design_file,
+    finished,
+    kept_files,
+    layout,
+    machine_log,
+    query,
+    resume,
+)
 
 
 def refusal(directory: Path, **changes: str) -> list[Mistake]:
@@ -321,3 +338,81 @@ def test_every_member_of_a_manifest_that_cannot_be_read_is_named(
     for line, mistake in zip(told, mistakes, strict=True):
         assert line.startswith(mistake)
         assert line.endswith("restore it from a copy, or use the httpbed that wrote the campaign")
+
+
+Words = dict[str, str]
+LEVELS = st.dictionaries(st.sampled_from(["loss", "delay"]), st.sampled_from(["0", "1"]))
+DOCUMENTS = st.dictionaries(st.sampled_from(["roles", "workload"]), st.sampled_from(["a", "b"]))
+
+
+@given(st.lists(st.tuples(st.integers(1, 3), LEVELS, DOCUMENTS)))
+def test_every_trial_is_read_as_it_was_written(drawn: list[tuple[int, Words, Words]]) -> None:
+    """Also when trials of equal levels have different documents."""
+    design = [_trial(block, levels, document) for block, levels, document in drawn]
+    read = design_file.parse(design_file.text(design))
+    assert read == design
+    assert [trial.id for trial in read] == [trial.id for trial in design]
+
+
+def test_a_document_is_written_once_for_each_treatment() -> None:
+    """In the first line that has its levels."""
+    design = [_trial(block, {"loss": loss}, {"a": loss}) for block in (1, 2) for loss in "01"]
+    lines = design_file.text(design).splitlines()
+    assert ['"document"' in line for line in lines] == [True, True, False, False]
+
+
+def test_a_file_in_which_every_line_has_a_document_is_read() -> None:
+    """Campaigns had such designs until 2026-11-23."""
+    design = [_trial(block, {"loss": "0"}, {"a": "b"}) for block in (1, 2)]
+    assert design_file.parse("".join(f"{one.model_dump_json()}\n" for one in design)) == design
+
+
+def _trial(block: int, levels: Words, document: Words) -> Trial:
+    return Trial(
+        block=block, position=1, levels=levels, document=document, seed=1, time_limit_s=1.0
+    )
+
+
+def test_lines_are_read_back_in_order(tmp_path: Path) -> None:
+    """Each has the machine, the block, the ending, and what is known of the machine."""
+    machine_log.append(tmp_path, "alpha", 1, machine_log.LOST, {})
+    machine_log.append(tmp_path, "beta", 1, machine_log.RETURNED, {"host": {"cores": 2}})
+    first, second = machine_log.read(tmp_path)
+    assert (first["machine"], first["block"], first["ending"]) == ("alpha", 1, "lost")
+    assert machine_log.hosts([first, second]) == {"beta": {"cores": 2}}
+
+
+def test_torn_and_foreign_lines_are_left_out(tmp_path: Path) -> None:
+    """A power cut may tear the last line; the next one is whole."""
+    machine_log.append(tmp_path, "alpha", 1, machine_log.RETURNED, {})
+    path = tmp_path / layout.MACHINES
+    path.write_text(path.read_text() + '[]\n{"machine": 3}\n{"machine": "be')
+    machine_log.append(tmp_path, "gamma", 2, machine_log.RETURNED, {})
+    assert [one["machine"] for one in machine_log.read(tmp_path)] == ["alpha", "gamma"]
+
+
+def test_a_campaign_of_one_machine_has_no_log(tmp_path: Path) -> None:
+    """Nor has a folder with a link in its place."""
+    assert machine_log.read(tmp_path) == []
+    (tmp_path / layout.MACHINES).symlink_to("/etc/hostname")
+    assert machine_log.read(tmp_path) == []
+
+
+def test_attempts_with_each_kind_are_counted(tmp_path: Path) -> None:
+    """With the size of all; a folder or another file of a program is no qlog."""
+    for number, names in enumerate((["link.pcapng", "server/a.qlog"], ["client/b.sqlog"], []), 1):
+        artifacts = tmp_path / f"trials/0001/{number:012x}/1/artifacts"
+        for name in ["client/c.txt", *names]:
+            (artifacts / name).parent.mkdir(parents=True, exist_ok=True)
+            (artifacts / name).write_bytes(bytes(1000))
+        (artifacts / "client/folder.qlog").mkdir()
+    keys, packets, qlogs = kept_files.lines(tmp_path, {"qlog", "pcap", "keylog"})
+    assert keys.startswith("kept: keylog of 0 of 3 attempts, 0 B, in ")
+    assert packets.startswith("kept: pcap of 1 of 3 attempts, 1 kB, in ")
+    assert packets.endswith("/trials/BLOCK/TRIAL/ATTEMPT/artifacts/link.pcapng")
+    assert qlogs.startswith("kept: qlog of 2 of 3 attempts, 2 kB, in ")
+
+
+def test_a_run_that_keeps_nothing_says_nothing(tmp_path: Path) -> None:
+    """Also where there are no attempts."""
+    assert list(kept_files.lines(tmp_path, frozenset())) == []

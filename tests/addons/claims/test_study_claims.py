@@ -1,19 +1,37 @@
-"""The studies' claims on campaigns that came out as the papers say."""
+"""The studies' claims on campaigns that came out as the papers say.
+
+The forms of the claims' grammar exist because a published claim needs them.
+Planted campaigns are judged at the nominal rates: wrong verdicts are rare, true ones found.
+
+``make bench-claims`` judges more campaigns and prints the rates.
+"""
 
 from __future__ import annotations
 
 import math
 import random
+import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import get_args
 
 import pytest
+from scipy import stats
 
 import campaigns
 from campaigns import Ending
 from httpbed.addons.claims import claim_trials, judging
+from httpbed.addons.claims.stated import (
+    BlockStatistic,
+    CellStatistic,
+    ContrastKind,
+    OtherCells,
+    RankTrend,
+    StatedClaim,
+)
 from httpbed.experiment import parser
 from httpbed.experiment.experiment import Experiment
+from planted_campaigns import ONE_CELL, SEVERAL, Planted
 
 FOLDER = Path(__file__).parents[3] / "experiments"
 Levels = Mapping[str, str]
@@ -153,3 +171,47 @@ def not_reproduced(
 
 def _varies(levels: Levels) -> bool:
     return levels.get("client") == "curl-h2" and levels.get("loss") == "12 %"
+
+
+FILES = sorted((Path(__file__).parents[3] / "experiments").glob("*/*.toml"))
+CLAIMS = [
+    StatedClaim.model_validate(one)
+    for path in FILES
+    for one in tomllib.loads(path.read_text()).get("claim", ())
+]
+
+
+def test_each_key_is_in_a_published_claim() -> None:
+    """Of claims, of trends, and of cells elsewhere."""
+    for key in StatedClaim.model_fields:
+        assert any(getattr(one, key) for one in CLAIMS), key
+    trends = [one.trend for one in CLAIMS if one.trend]
+    for key in RankTrend.model_fields:
+        assert any(getattr(one, key) for one in trends), key
+    others = [one.minus_other or (one.trend and one.trend.other) for one in CLAIMS]
+    for key in OtherCells.model_fields:
+        assert any(getattr(one, key) for one in others if one), key
+
+
+def test_each_statistic_is_in_a_published_claim() -> None:
+    """Over blocks, over cells, and between treatments."""
+    assert {one.estimate for one in CLAIMS} == {*get_args(BlockStatistic)}
+    assert {one.take for one in CLAIMS} == {None, *get_args(CellStatistic)}
+    assert {by.by for one in CLAIMS for by in one.compare} == {*get_args(ContrastKind)}
+
+
+CAMPAIGNS = 60
+FALSE_ALARM = 1e-4
+"""Probability that one of these tests fails although the rates are as stated."""
+EVERY_CASE = [*ONE_CELL, *SEVERAL]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("planted", EVERY_CASE, ids=[one.says for one in EVERY_CASE])
+def test_verdicts_on_planted_campaigns_keep_their_rates(planted: Planted) -> None:
+    """Both errors: a wrong verdict, and a true effect that is not found."""
+    found = planted.verdicts(CAMPAIGNS)
+    for verdict, most in planted.wrong.items():
+        assert found[verdict] <= stats.binom.isf(FALSE_ALARM, CAMPAIGNS, most), found
+    for verdict, least in planted.right.items():
+        assert found[verdict] >= stats.binom.ppf(FALSE_ALARM, CAMPAIGNS, least), found

@@ -1,16 +1,22 @@
-"""Mirroring a folder without a browser: the tests provide the requests of its loads."""
+"""Mirroring a folder without a browser: the tests provide the requests of its loads.
+
+How the requests of a page load are sorted.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from httpbed.addons.pages.mirror import folder
+from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
+from httpbed.addons.pages.mirror import folder, loader
 from httpbed.addons.pages.mirror.loader import LoadedRequests
 from httpbed.base.errors import ConfigError
+from httpbed.experiment.workload import OWN_ORIGIN
 
 ICON = b'<link rel="icon" href="data:,">'
 
@@ -119,3 +125,41 @@ def test_a_page_that_is_not_itself_is_refused(
     with pytest.raises(ConfigError, match=reason):
         _mirrored(page, Script(*loads))
     assert [*page.parent.iterdir()] == [page]
+
+
+OWN = f"https://{OWN_ORIGIN}"
+
+
+def _asked(*requests: PageRequest) -> BrowserLoad:
+    return BrowserLoad(url=f"{OWN}/", ended="loaded", requests=requests)
+
+
+def _request(url: str, status: int = 200, failed: str = "") -> PageRequest:
+    return PageRequest(id=url, url=url, status=status, failed=failed)
+
+
+def test_requests_are_sorted_by_what_they_mean_for_the_page() -> None:
+    """Answered, missing, on another origin, in parts; data URLs are no requests."""
+    found = loader.requests_of(
+        _asked(
+            _request(f"{OWN}/a.png"),
+            _request(f"{OWN}/a.png"),
+            _request(f"{OWN}/gone", 404),
+            _request(f"{OWN}/broken", failed="net::ERR_FAILED"),
+            _request("https://other.test/x"),
+            _request("data:,x"),
+            _request(f"{OWN}/film.mp4", 206),
+            _request(f"{OWN}/film.mp4", 206),
+        )
+    )
+    assert found == loader.LoadedRequests(
+        {"/a.png": 2}, ("/gone", "/broken"), ("https://other.test/x",), "", ("/film.mp4",)
+    )
+
+
+@pytest.mark.parametrize(
+    "cut", [{"notes": ("5 further requests are dropped",)}, {"ended": "crashed", "reason": "oh"}]
+)
+def test_a_load_that_is_not_known_completely_has_a_reason(cut: dict[str, object]) -> None:
+    """A request that is missing from its record may occur at each load."""
+    assert loader.requests_of(replace(_asked(), **cut)).ended  # type: ignore[arg-type]

@@ -1,15 +1,26 @@
+"""
+
+The list of a site, and the files that it lists.
+
+Every server gives a file the content type in the site's list.
+"""
+
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 
 import pytest
 
 from httpbed.addons.pages.page import NamedPage
-from httpbed.addons.pages.sites import corpus
+from httpbed.addons.pages.sites import content_types, corpus
 from httpbed.addons.pages.sites import site as sites
 from httpbed.addons.pages.sites.corpus import CorpusPage
+from httpbed.addons.pages.sites.site import Resource, Site
 from httpbed.base.errors import HostError
 
 ALL = corpus.read()
@@ -125,3 +136,67 @@ def test_a_package_with_other_content_is_refused(
     page = NamedPage(name="startbootstrap-agency")
     with pytest.raises(HostError, match=r"has the SHA-256 .*, not bc49"):
         corpus.make(page, 1, tmp_path, tmp_path / "into", print)
+
+
+SITE = Site(
+    name="x",
+    source="y",
+    entry="/",
+    origins=["server.httpbed.test"],
+    resources=[
+        Resource(
+            origin=0, path="/", file="0/index.html", bytes=1, sha256="0" * 64, type="text/html"
+        )
+    ],
+)
+
+
+def test_the_digest_of_a_site_is_the_same_in_every_release() -> None:
+    """The corpus and users' folders pin pages by this digest."""
+    pinned = "d284b32e9727acc3e30956e52b72bacd04493ed114bb3a84594b73c51df13cb1"
+    assert SITE.digest == pinned
+    assert SITE.model_copy(update={"name": "z", "source": ""}).digest == pinned
+    assert SITE.model_copy(update={"skeleton": True}).digest != pinned
+
+
+def test_written_files_are_listed_once_for_each_url_that_a_load_requests(tmp_path: Path) -> None:
+    """A file has a second resource for a URL with a query; a URL without a file has none."""
+    requested = {"/a%20b.css": 1, "/c.js?v=1": 2, "/gone": 1}
+    resources = sites.write_files([("a b.css", b"a"), ("c.js", b"c")], requested, tmp_path)
+    assert [(one.path, one.file, one.type, one.requested) for one in resources] == [
+        ("/a%20b.css", "0/a b.css", "text/css", 1),
+        ("/c.js", "0/c.js", "text/javascript", 0),
+        ("/c.js?v=1", "0/c.js", "text/javascript", 2),
+    ]
+    assert (tmp_path / "files/0/a b.css").read_bytes() == b"a"
+
+
+FILES = resources.files("httpbed.programs")
+PATTERNS = {
+    "nginx": r"^ +(?P<type>[a-z]+/\S+) (?P<endings>[a-z0-9 ]+);$",
+    "envoy": r"^ +(?P<endings>[a-z0-9]+): (?P<type>[a-z]+/\S+)$",
+    "caddy": r"^\t+~\(\?i\)\\\.(?P<endings>[a-z0-9]+)\$ (?P<type>\S+)$",
+}
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_recipes_have_the_table_of_content_types(name: str) -> None:
+    """Each configuration has it in its own syntax."""
+    text = FILES.joinpath("recipes", f"{name}.toml").read_text("utf-8")
+    stated = {
+        ending: one["type"]
+        for one in re.finditer(PATTERNS[name], text, re.MULTILINE)
+        for ending in one["endings"].split()
+    }
+    assert stated == content_types.TYPES
+
+
+def test_builtin_programs_have_the_table_of_content_types() -> None:
+    """They cannot import httpbed's table."""
+    text = FILES.joinpath("builtin", "aioquic_server.py").read_text("utf-8")
+    (table,) = (
+        one.value
+        for one in ast.parse(text).body
+        if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "CONTENT_TYPES"
+    )
+    assert ast.literal_eval(table) == content_types.TYPES
