@@ -18,15 +18,6 @@ GUIDE = Path(__file__).parents[3] / "docs/guides/calibration.md"
 
 
 @pytest.mark.parametrize("scale", SCALES)
-def test_every_condition_can_be_read(scale: Scale) -> None:
-    """As an author would write it; names are unique, so that one can be chosen."""
-    tried = all_cells(scale)
-    for cell in tried:
-        assert len(cell.topology().links) == 1
-    assert len({cell.name for cell in tried}) == len(tried)
-
-
-@pytest.mark.parametrize("scale", SCALES)
 def test_a_scale_lasts_about_as_long_as_documented(scale: Scale) -> None:
     """One figure, in the command's help and in the guide: the sum of the cells."""
     lasts_s = sum(cell.lasts_s() + cells.OVERHEAD_S for cell in all_cells(scale))
@@ -47,16 +38,6 @@ def test_every_cell_claims_something_and_sends_something(scale: Scale) -> None:
     tried = all_cells(scale)
     assert tried[0] == cells.floor()
     assert all(cell.claims and (cell.flows or cell.stream) for cell in tried)
-
-
-def test_larger_scales_cover_more() -> None:
-    """The demanded range of rates, delays and losses is within the largest."""
-    full = EXTENTS["full"]
-    assert (min(full.rates), max(full.rates)) == (50_000, 10**9)
-    assert max(full.delays_ms) == 500
-    assert max(full.losses) == 0.5
-    for less, more in (("smoke", "standard"), ("standard", "full")):
-        assert set(EXTENTS[less].rates) <= set(EXTENTS[more].rates)  # type: ignore[index]
 
 
 @pytest.mark.parametrize("bit_s", EXTENTS["full"].rates)

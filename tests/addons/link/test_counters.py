@@ -66,13 +66,6 @@ def test_only_causes_that_were_there_have_a_row() -> None:
         assert words in told
 
 
-def test_a_link_that_carried_nothing_has_a_table() -> None:
-    """Its shares and its lateness are nothing to divide by."""
-    idle = {"in": 0, "delivered": 0, "lost": 0}
-    ways = [way(to, **idle) | {"utilisation": None} for to in ("far", "command")]
-    assert "saw no packet" in output.table(result(*ways, late=0))
-
-
 def test_packets_that_the_machine_could_not_handle_are_reported() -> None:
     """Without the warning the counters would look complete."""
     said = result(way("far"), way("command")) | {"socket_drops": 3}
