@@ -1,28 +1,21 @@
-"""Reading evidence: the output of ``ss``, ``ping`` and the emulator as one value.
-
-When a request ends and what its client received, if the client loses an address meanwhile.
-"""
+"""Reading evidence: the output of ``ss``, ``ping`` and the emulator as one value."""
 
 from __future__ import annotations
 
-import copy
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from httpbed.experiment.metric import METRICS
 from httpbed.programs.protocol import LoggedRequest
 from httpbed.trial import evidence, request_time
-from httpbed.trial.evidence import AttemptEvidence
 from recorded import (
     CATALOG,
     FOLDER,
     H2_LOSS,
     H3_CLEAN,
-    HANDED_OVER,
     PROXIED,
     SERVED,
     artifacts,
@@ -31,7 +24,6 @@ from recorded import (
     recorded_evidence,
     trial,
 )
-from recorded_handover import own
 
 HOP = planned(H2_LOSS).hops[0]
 
@@ -187,48 +179,3 @@ def test_the_smallest_echo_is_read_to_a_microsecond() -> None:
     assert evidence._pings(lines + summary) == (0.100341,) * 3
     assert evidence._pings(lines) == (0.1,) * 3
     assert evidence._pings("") == ()
-
-
-(HOP,) = planned(HANDED_OVER).hops
-LEFT = "wifi"
-MS = 10**6
-
-
-def lost(at_ms: int, gone_ms: int, answer_bytes: int = 0) -> AttemptEvidence:
-    """Return the recorded hand-over with an answer on the link whose address is lost for good.
-
-    Both times are since the emulator's start.
-    """
-    observed = recorded_evidence(HANDED_OVER)
-    link: Any = copy.deepcopy(dict(observed.link))
-    for one in link["connections"]:
-        left = one["link"] == LEFT
-        one |= {
-            "client_close_ns": one["client_first_ns"] + 30 * MS if left else None,
-            "client_last_ns": one["client_first_ns"] + 30 * MS,
-            "answer_last_ns": link["started_ns"] + at_ms * MS if left else None,
-            "answer_bytes": answer_bytes if left else 0,
-            "protocol": "tcp",
-        }
-    absences = {LEFT: [(gone_ms * MS, 10**18)]}
-    lacking = replace(own(observed), absences=absences)
-    return replace(observed, link=link).with_added(lacking)
-
-
-def ended_ms(observed: AttemptEvidence) -> float:
-    """Return when the request ended, since the emulator's start."""
-    ended_ns = request_time.ended_ns(HOP, observed, 0)
-    return (ended_ns - int(observed.link["started_ns"])) / MS
-
-
-def test_an_answer_lasts_until_the_address_is_gone() -> None:
-    """What is delivered after that is to nobody, but what came before is not forgotten."""
-    assert ended_ms(lost(at_ms=700, gone_ms=900)) == pytest.approx(700)
-    assert ended_ms(lost(at_ms=950, gone_ms=900)) == pytest.approx(900)
-
-
-def test_what_comes_after_the_address_is_gone_is_no_body() -> None:
-    """The link's deliveries until then bound what the client received."""
-    taken = sum(own(lost(900, 900)).deliveries[LEFT].values())
-    assert request_time.received([HOP], lost(900, 900, 10**7)) == taken
-    assert request_time.received([HOP], lost(900, 900, 1000)) == 1000
