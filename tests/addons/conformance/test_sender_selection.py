@@ -25,6 +25,7 @@ ONCE = {"replicates": 1}
 
 
 def mistakes(options: SenderOptions) -> str:
+    """Return the mistakes in a description of a sender."""
     with pytest.raises(ConfigError) as caught:
         choose(CATALOG, options)
     return "\n".join(map(str, caught.value.mistakes))
@@ -54,6 +55,11 @@ def test_a_client_cannot_be_tested() -> None:
 def test_an_end_of_a_tunnel_cannot_be_tested() -> None:
     """It forwards what others send under their congestion control."""
     assert "test the server behind it" in mistakes(SenderOptions("envoy-tunnel", judged_as="cubic"))
+
+
+def test_the_nearest_known_name_is_suggested() -> None:
+    """For a misspelled name."""
+    assert "did you mean 'nginx'?" in mistakes(SenderOptions("ngnix"))
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ KINDS = Literal["completed", "failed", "timed out", "unsupported", "invalid"]
 
 
 def broken(descriptor: CheckDescriptor, figure: str = "", item: str = "") -> Check:
+    """Return a failed check."""
     return descriptor.result(passed=False, figure=figure, item=item)
 
 

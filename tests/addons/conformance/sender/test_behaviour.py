@@ -1,7 +1,4 @@
-"""What is read of ideal senders is what they were made with.
-
-Shares of a bottleneck, and what waits there.
-"""
+"""What is read of ideal senders is what they were made with."""
 
 from __future__ import annotations
 
@@ -10,11 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from httpbed.addons.conformance import behaviour, split
+from httpbed.addons.conformance import behaviour
 from httpbed.addons.conformance.behaviour import Backoff, Pipe
 from httpbed.addons.conformance.flight import Flight, Packets, Round
 from httpbed.results import throughput_models as models
-from httpbed.results.fairness import jain
 from ideal_sender import Ideal
 
 TWO = (60, 4000)
@@ -119,39 +115,3 @@ def test_what_cannot_be_seen_is_none() -> None:
     transfer = Ideal(lasts_s=1.0, lost=(60,)).transfer()
     assert behaviour.backoff(transfer, 4000) is None
     assert behaviour.growth_per_round(transfer.rounds[:3]) is None
-
-
-RATES = st.lists(st.floats(0.01, 1e6), min_size=1, max_size=8)
-
-
-def stream(count: int, gap_s: float, passage_s: float) -> Packets:
-    """Make packets of 1500 bytes at a constant rate."""
-    sent = np.arange(count, dtype=np.float64) * gap_s
-    return Packets(sent, sent + passage_s, np.full(count, 1500), np.arange(count))
-
-
-@given(RATES)
-def test_jain_is_between_one_for_all_and_one_for_one(rates: list[float]) -> None:
-    """1/n to 1, and the same for any unit."""
-    index = jain(rates)
-    assert 1 / len(rates) - 1e-9 <= index <= 1 + 1e-9
-    assert jain([8 * rate for rate in rates]) == pytest.approx(index)
-
-
-def test_jain_at_its_ends() -> None:
-    """Equal, and all for one."""
-    assert jain([5, 5, 5]) == pytest.approx(1)
-    assert jain([7, 0, 0, 0]) == pytest.approx(0.25)
-
-
-def test_two_flows_share_a_bottleneck() -> None:
-    """One packet in 2 ms against one in 6 ms, through 10 Mbit/s; 3 ms wait in its queue."""
-    fast, slow = stream(3000, 0.002, 0.05), stream(1000, 0.006, 0.05)
-    bottleneck = stream(4000, 0.0015, 0.020 + 0.0012 + 0.003)
-    found = split.split(
-        {"a": fast, "b": slow}, bottleneck, rate_bit_s=10e6, delay_s=0.02, interval_s=(1.0, 5.0)
-    )
-    assert found.shares == pytest.approx({"a": 0.75, "b": 0.25}, abs=0.001)
-    assert found.jain == pytest.approx(1 / (2 * (0.75**2 + 0.25**2)), abs=0.001)
-    assert found.queue_delay_s["p50"] == pytest.approx(0.003)
-    assert found.utilisation == pytest.approx(0.8, abs=0.001)

@@ -29,6 +29,7 @@ ROWS = """\
 
 
 def read(rows: str) -> PacketLog:
+    """Read these lines of a packet log."""
     return packet_log.read((HEAD + rows).encode().splitlines(keepends=True))
 
 
