@@ -5,7 +5,7 @@ only
 "request HTTP version", with ``HTTP/1.1`` as its example. Firefox and WebPageTest write these names,
 Chrome ``http/2.0`` and ``h3``; careful readers accept all.
 
-Phases (:mod:`~httpbed.addons.pages.load.phases`) add up to ``time`` to the microsecond. An absent
+Phases (:mod:`~httpbed.addons.pages.load.timing`) add up to ``time`` to the microsecond. An absent
 phase is -1, or 0 where the specification requires a number. Fields with an underscore have Chrome's
 names.
 """

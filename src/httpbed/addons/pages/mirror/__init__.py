@@ -1,4 +1,4 @@
-"""``httpbed mirror``: makes a user's own page self-contained, so that experiments can load it.
+"""``httpbed pages mirror``: makes a user's page self-contained, so that experiments can load it.
 
 Not here: the format of sites (``pages/sites``), the replay of a recorded site (``sites/replay``).
 Start at ``url`` (a page on the web becomes a HAR file) or ``folder`` (a folder becomes a site)::
