@@ -188,3 +188,18 @@ def test_a_metric_that_exists_is_refused(
     else:
         assert (code, "metrics registered twice: request_time" in err) == (2, True), err
         assert "Traceback" not in err
+
+
+def test_a_folder_that_registers_nothing_is_named(tmp_path: Path) -> None:
+    """A half-made addon is no traceback."""
+    ((code, _, err),) = outcomes(package(tmp_path / "package", zzz='"""Nothing."""\n'), ["--help"])
+    assert code == 2, err
+    assert "httpbed.addons.zzz" in err
+
+
+def test_a_verb_that_needs_a_deleted_addon_names_it(tmp_path: Path, campaign: Path) -> None:
+    """The gate asks for the conformance of senders only while it judges."""
+    without = package(tmp_path / "package", without="conformance")
+    ((code, _, err),) = outcomes(without, ["gate", str(campaign), str(campaign)])
+    assert code == 2, err
+    assert "conformance" in err

@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 
 class RegistrationError(ConfigError):
-    """Two addons, or an addon and the core, provide something of the same name."""
+    """An addon registers nothing, or something of a name that is taken."""
 
     def __init__(self, reason: str) -> None:
         super().__init__([Mistake("addons", reason, "remove or mend one of them")])
@@ -107,7 +107,14 @@ def addons() -> Mapping[str, Addon]:
     except ModuleNotFoundError:
         return {}
     names = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
-    return {name: importlib.import_module(f"{PACKAGE}.{name}").ADDON for name in names}
+    return {name: _registered(name) for name in names}
+
+
+def _registered(name: str) -> Addon:
+    registered = getattr(importlib.import_module(f"{PACKAGE}.{name}"), "ADDON", None)
+    if not isinstance(registered, Addon):
+        raise RegistrationError(f"{PACKAGE}.{name} registers no ADDON")
+    return registered
 
 
 def load(place: str) -> Any:
@@ -119,11 +126,18 @@ def load(place: str) -> Any:
     try:
         return getattr(importlib.import_module(module), attribute)
     except ModuleNotFoundError as error:
-        name = (error.name or "").partition(f"{PACKAGE}.")[2].partition(".")[0]
-        if not name or name in addons():
-            raise
-        reason = f"needs the addon {name!r}, which is not installed"
-        raise MissingAddonError([Mistake(module.rpartition(".")[2], reason)]) from None
+        if missing := missing_addon(error, module.rpartition(".")[2]):
+            raise missing from None
+        raise
+
+
+def missing_addon(error: ModuleNotFoundError, needed_by: str) -> MissingAddonError | None:
+    """Return what to say of a failed import of an addon that is not installed; None of others."""
+    name = (error.name or "").partition(f"{PACKAGE}.")[2].partition(".")[0]
+    if not name or name in addons():
+        return None
+    reason = f"needs the addon {name!r}, which is not installed"
+    return MissingAddonError([Mistake(needed_by, reason, "install httpbed again")])
 
 
 def refuse_duplicates(what: str, names: list[str]) -> None:

@@ -16,6 +16,7 @@ from types import FrameType
 import click
 
 from httpbed.base import folders
+from httpbed.base.addon import missing_addon
 from httpbed.base.errors import BedError, ConfigError, HostError
 from httpbed.bed.machine import unprivileged
 from httpbed.cli import library_settings
@@ -146,6 +147,8 @@ def _require_memory() -> None:
 
 def _expected_failure(error: Exception) -> int:
     """Explain a failure and return its exit code; raise unexpected ones, with their traceback."""
+    if isinstance(error, ModuleNotFoundError):
+        error = missing_addon(error, " ".join(sys.argv[1:2])) or error
     if isinstance(error, ConfigError):
         for mistake in error.mistakes:
             _complain(str(mistake))
