@@ -48,14 +48,3 @@ def note_damage(campaigns: Sequence[Results]) -> None:
     for results in campaigns:
         for line in damage.lines(results.damaged, results.directory):
             echo(f"note: {line}", err=True)
-
-
-def without_valid_trials(campaigns: Sequence[Results]) -> list[Mistake]:
-    """Return a mistake for each campaign in which no trial has an outcome that is data."""
-    mistakes = []
-    for results in campaigns:
-        outcomes = set(results.trials["outcome"].to_pylist())
-        if not outcomes - {"invalid"}:
-            reason = "has no valid trial" if outcomes else "has no finished trial"
-            mistakes.append(Mistake(str(results.directory), reason, "resume it with httpbed run"))
-    return mistakes

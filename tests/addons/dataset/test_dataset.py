@@ -179,15 +179,14 @@ def test_the_path_combines_its_links(
     """Whatever the order of links and of their hosts in the experiment file is."""
     links = [turned(first, "client", "proxy"), turned(second, "proxy", "server")]
     scenario = chain(*(reversed(links) if is_reversed else links))
-    values = network_columns.path_values(scenario)
     given_ = {c.name: v for c, v in network_columns.cells(scenario).items()}
     for way in ("to_client", "to_server"):
         own = [{k: given_[f"link_{n}_{way}_{k}"] for k in ("rate_bit_s", "loss")} for n in (1, 2)]
-        assert values[f"path_{way}_rate_bit_s"] == min(float(one["rate_bit_s"] or 0) for one in own)
+        assert given_[f"path_{way}_rate_bit_s"] == min(float(one["rate_bit_s"] or 0) for one in own)
         survives = math.prod(1 - float(one["loss"] or 0) for one in own)
-        assert values[f"path_{way}_loss"] == pytest.approx(1 - survives, abs=1e-12)
+        assert given_[f"path_{way}_loss"] == pytest.approx(1 - survives, abs=1e-12)
     delays = [int(one["delay"].split()[0]) / 1e3 for one in (first, second)]
-    assert values["path_rtt_s"] == pytest.approx(2 * sum(delays))
+    assert given_["path_rtt_s"] == pytest.approx(2 * sum(delays))
     assert given_["link_1_name"] in {"client-proxy", "proxy-client"}
 
 

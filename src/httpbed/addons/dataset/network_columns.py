@@ -38,11 +38,6 @@ def cells(scenario: Scenario) -> Cells:
     return {**_path(scenario), **_links(scenario), **_others(scenario)}
 
 
-def path_values(scenario: Scenario) -> dict[str, Cell]:
-    """Return the values of the path from the client to the first server, by column."""
-    return {column.name: value for column, value in _path(scenario).items()}
-
-
 def _path(scenario: Scenario) -> Cells:
     route = path(scenario)
     links = scenario.topology.links

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from httpbed.addons.dataset.column import Cells, DatasetColumn, described, place
@@ -148,10 +148,3 @@ def _column(
     name: str, kind: FeatureKind, description: str, unit: str = "", number: int = 0
 ) -> DatasetColumn:
     return DatasetColumn(name, kind, description, EXPERIMENT, unit, place("programs", number))
-
-
-def programs_in_words(roles: Roles, manifest: Manifest) -> Iterator[str]:
-    """Yield each program with its version, client first."""
-    versions = {one["name"]: one["version"] for one in manifest.get("programs", ())}
-    for role in (roles.client, *roles.proxies, roles.server):
-        yield f"{role.implementation} {versions.get(role.implementation, '')}".strip()

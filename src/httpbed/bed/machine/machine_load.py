@@ -35,10 +35,6 @@ class PressureReading:
     at_s: float
     """Time of the reading, by the monotonic clock."""
 
-    def share_since(self, before: PressureReading) -> float:
-        """Return the share of time since an earlier reading; steal of several CPUs may exceed 1."""
-        return (self.seconds - before.seconds) / max(self.at_s - before.at_s, 1e-9)
-
 
 def read_pressure() -> PressureReading:
     """Read the counter."""
