@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.addons.pages.page_run import end_connections
-from httpbed.bed.network import network_plan, network_processes
+from httpbed.bed.network import network_plan, running_network
 from httpbed.bed.network.network_commands import NO_NEIGHBOUR_DISCOVERY
 from httpbed.bed.network.network_plan import NetworkPlan
 from httpbed.bed.network.network_processes import TOOLS
@@ -161,7 +161,7 @@ async def place(folder: Path, setting: Setting) -> AsyncIterator[Place]:
     planned = setting.network()
     spec = setting.sandbox(folder, planned)
     async with sandbox(spec) as supervisor:
-        await network_processes.build(supervisor, planned.processes)
+        await running_network.build(supervisor, planned.processes)
         made = Place(setting, supervisor, planned, folder / "trial")
         serving = catalog()[setting.server].plan(made.server())
         await supervisor.start(replace(serving, part="server"))

@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from httpbed.bed.network import network_processes
+from httpbed.bed.network import running_network
 from httpbed.bed.network.network_commands import NO_NEIGHBOUR_DISCOVERY
 from httpbed.bed.network.network_plan import NetworkPlan
-from httpbed.bed.network.network_processes import TOOLS, Emulator
+from httpbed.bed.network.network_processes import TOOLS
+from httpbed.bed.network.running_network import Emulator
 from httpbed.bed.sandbox.dialogue import Dialogue, run_tool
 from httpbed.bed.sandbox.sandbox_spec import (
     LINK,
@@ -136,7 +137,7 @@ async def made(planned: NetworkPlan, folder: Path) -> AsyncIterator[Running]:
         tmpfs_bytes=MEMORY_BYTES,
     )
     async with sandbox(spec) as supervisor:
-        emulator = await network_processes.build(supervisor, planned.processes)
+        emulator = await running_network.build(supervisor, planned.processes)
         yield Running(planned, supervisor, emulator, trial)
     await asyncio.to_thread(scratch.rmdir)
 

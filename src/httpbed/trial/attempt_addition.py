@@ -6,18 +6,19 @@ a guest. So an addition is a value that can be pickled, and imports what runs it
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from httpbed.bed.network.network_processes import Emulator
 from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
-from httpbed.bed.sandbox.supervisor import Supervisor
 from httpbed.trial.hops import NetworkHop
 
-if TYPE_CHECKING:  # it imports numpy, and a run begins without it
+if TYPE_CHECKING:  # a planner needs neither what runs nor numpy
+    import asyncio
+
+    from httpbed.bed.network.running_network import Emulator
+    from httpbed.bed.sandbox.supervisor import Supervisor
     from httpbed.store.packet_log import PacketLog
 
 

@@ -16,7 +16,7 @@ from httpbed.addons.handover.execution import RunningHandovers
 from httpbed.addons.handover.steps import HandoverPlan
 from httpbed.base.errors import BedError
 from httpbed.base.spellings import TRIGGER
-from httpbed.bed.network.network_processes import Emulator
+from httpbed.bed.network.running_network import Emulator
 from httpbed.bed.sandbox.sandbox_spec import Exit, ProcessSpec
 from httpbed.bed.sandbox.supervisor import Supervisor
 from httpbed.trial import plan as bed

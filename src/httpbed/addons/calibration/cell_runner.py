@@ -23,11 +23,12 @@ from httpbed.addons.calibration.evidence import (
     sent_file,
 )
 from httpbed.bed.machine.backend import Backend
-from httpbed.bed.network import network_processes
+from httpbed.bed.network import running_network
 from httpbed.bed.network.emulator import SPIN_US
 from httpbed.bed.network.network_commands import HOST_SYSCTLS, NO_NEIGHBOUR_DISCOVERY
 from httpbed.bed.network.network_plan import NetworkPlan, plan
-from httpbed.bed.network.network_processes import TOOLS, Emulator
+from httpbed.bed.network.network_processes import TOOLS
+from httpbed.bed.network.running_network import Emulator
 from httpbed.bed.sandbox.dialogue import Dialogue
 from httpbed.bed.sandbox.sandbox_spec import (
     LINK,
@@ -110,7 +111,7 @@ class _Run:
 
     async def perform(self) -> None:
         """Make the network, send, wait, and collect the evidence."""
-        emulator = await network_processes.build(self.supervisor, self.planned.processes)
+        emulator = await running_network.build(self.supervisor, self.planned.processes)
         receivers = [await self._begin(_receiver(flow)) for flow in self.cell.flows]
         await emulator.start_counting()
         failures, rebound = await asyncio.gather(self._send(), self._rebind(emulator))

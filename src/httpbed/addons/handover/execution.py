@@ -21,7 +21,7 @@ from httpbed.addons.handover.steps import BY_EMULATOR, HandoverPlan, Step
 from httpbed.base.clock import NS
 from httpbed.base.spellings import TRIGGER
 from httpbed.bed.machine import machine_load
-from httpbed.bed.network.network_processes import Emulator
+from httpbed.bed.network.running_network import Emulator
 from httpbed.bed.sandbox.dialogue import run_tool
 from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
 from httpbed.bed.sandbox.supervisor import Supervisor

@@ -18,7 +18,6 @@ from httpbed.base.spellings import TRIGGER
 from httpbed.bed.network.access_links import Access
 from httpbed.bed.network.network_plan import NetworkPlan
 from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
-from httpbed.bed.sandbox.supervisor import Supervisor
 from httpbed.experiment.changes import Delivered, Event
 from httpbed.experiment.handover import AfterBytes, At, Every, Handover, HandoverKind
 from httpbed.experiment.kept import LINK_RESULT
@@ -28,7 +27,8 @@ from httpbed.trial.artifacts import read_object
 from httpbed.trial.attempt_addition import AttemptAddition, RunningAddition
 from httpbed.trial.hops import NetworkHop
 
-if TYPE_CHECKING:  # it imports numpy
+if TYPE_CHECKING:  # a planner needs neither what runs nor numpy
+    from httpbed.bed.sandbox.supervisor import Supervisor
     from httpbed.store.packet_log import PacketLog
 
 What = Literal["attach", "detach", "prefer", "destroy", "down", "up", "rebind"]

@@ -29,10 +29,11 @@ from httpbed.base.clock import Clock
 from httpbed.base.errors import BedError, ConfigError, HostError, Mistake
 from httpbed.bed.machine import machine_load
 from httpbed.bed.machine.backend import Backend
-from httpbed.bed.network import network_processes
+from httpbed.bed.network import running_network
 from httpbed.bed.network.emulator import LINK_FILES, order
 from httpbed.bed.network.network_commands import NO_NEIGHBOUR_DISCOVERY
-from httpbed.bed.network.network_processes import TOOLS, Emulator
+from httpbed.bed.network.network_processes import TOOLS
+from httpbed.bed.network.running_network import Emulator
 from httpbed.bed.sandbox.dialogue import last_error_line, run_tool, time_bounded
 from httpbed.bed.sandbox.sandbox_spec import (
     LINK,
@@ -171,7 +172,7 @@ class _Bed:
         """Make the link, the far end and the way outside; return the three."""
         leading = asyncio.create_task(self._lead_out(way_out))
         far = await self.supervisor.start(self.planned.far)
-        emulator = await network_processes.build(self.supervisor, self.planned.network.processes)
+        emulator = await running_network.build(self.supervisor, self.planned.network.processes)
         await self.tool(self.planned.route)
         return emulator, far, "pasta" if await leading else "none"
 

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from httpbed.addons.pages import page_checks, replay_plan
 from httpbed.addons.pages.page import PageLoad, RecordedPage
 from httpbed.addons.pages.replay_plan import ReplayLogEntry
 from httpbed.addons.pages.sites.site import FILES, Site
 from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
-from httpbed.bed.sandbox.supervisor import Supervisor
 from httpbed.bed.toolbox.root_filesystem import Contents
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Check
@@ -28,6 +28,9 @@ from httpbed.trial.addition import (
 from httpbed.trial.attempt_addition import AttemptAddition, RunningAddition
 from httpbed.trial.hops import Chain
 from httpbed.trial.plan import CampaignSetup
+
+if TYPE_CHECKING:  # a planner does not need what runs
+    from httpbed.bed.sandbox.supervisor import Supervisor
 
 SITES = "/sites"
 REPLAY_ORIGIN = Contents("trixie", frozenset({"python3"}))

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from httpbed.base.errors import BedError
-from httpbed.bed.network.network_processes import Emulator, polled_s
+from httpbed.bed.network.network_processes import polled_s
+from httpbed.bed.network.running_network import Emulator
 from httpbed.bed.sandbox.supervisor import Supervisor
 
 PERIOD_S = 2.0

@@ -21,8 +21,8 @@ from typing import Any
 from httpbed.base import untrusted_files
 from httpbed.base.errors import BedError
 from httpbed.bed.machine import machine_load
-from httpbed.bed.network import network_processes
-from httpbed.bed.network.network_processes import Emulator
+from httpbed.bed.network import running_network
+from httpbed.bed.network.running_network import Emulator
 from httpbed.bed.sandbox.dialogue import run_tool, time_bounded
 from httpbed.bed.sandbox.sandbox_spec import Exit, ProcessSpec, SandboxSpec
 from httpbed.bed.sandbox.supervisor import PartError, RefusalError, Supervisor, sandbox
@@ -139,7 +139,7 @@ class _Run:
             servers = await stack.enter_async_context(
                 running_servers(self.supervisor, self.attempt.servers)
             )
-            emulator = await network_processes.build(self.supervisor, self.attempt.network)
+            emulator = await running_network.build(self.supervisor, self.attempt.network)
             self.phases.end("network")
             for added in self.additions:
                 await added.network_is_built(emulator)
