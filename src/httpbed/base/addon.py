@@ -76,6 +76,7 @@ class Seam(Generic[T]):
     name: str
     kind: type[T]
 
+    @cache  # noqa: B019 - seams are constants
     def provided(self) -> tuple[T, ...]:
         """Return what the addons provide, in the order of their names.
 

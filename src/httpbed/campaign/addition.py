@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -211,14 +210,8 @@ class TrialClock:
         raise NotImplementedError
 
 
-ADDITIONS = Seam("additions to campaigns", CampaignAddition)
+CAMPAIGN_ADDITIONS = Seam("additions to campaigns", CampaignAddition)
 CLOCKS = Seam("clocks", TrialClock)
-
-
-@cache
-def additions() -> tuple[CampaignAddition, ...]:
-    """Return what the installed addons add to campaigns."""
-    return ADDITIONS.provided()
 
 
 def clock(name: str) -> TrialClock:
@@ -234,4 +227,6 @@ def clock(name: str) -> TrialClock:
 
 def executor(settings: RunSettings) -> Executor | None:
     """Return what runs the trials elsewhere; None for this machine."""
-    return next(filter(None, (one.executor(settings) for one in additions())), None)
+    return next(
+        filter(None, (one.executor(settings) for one in CAMPAIGN_ADDITIONS.provided())), None
+    )

@@ -13,12 +13,12 @@ from httpbed.base.errors import HostError
 from httpbed.bed.machine import doctor
 from httpbed.bed.network.kernel import KINDS
 from httpbed.bed.toolbox.root_filesystem import Root
-from httpbed.campaign.addition import additions, clock
+from httpbed.campaign.addition import CAMPAIGN_ADDITIONS, clock
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.experiment.roles import DEFAULT_CONTROL
 from httpbed.programs.catalog import Catalog
 from httpbed.trial import content, link_files, program_roots, tls_certificates
-from httpbed.trial.addition import additions as trial_additions
+from httpbed.trial.addition import TRIAL_ADDITIONS
 from httpbed.trial.plan import CampaignSetup, PlanOptions
 
 Say = Callable[[str], None]
@@ -57,7 +57,11 @@ def make_setup(
     origins, is_real = loaded.recorded_origins(), loaded.experiment.clock == "real"
     names = loaded.implementations()
     workloads = loaded.workloads()
-    own = {name: root for one in trial_additions() for name, root in one.roots(workloads).items()}
+    own = {
+        name: root
+        for one in TRIAL_ADDITIONS.provided()
+        for name, root in one.roots(workloads).items()
+    }
     installed = program_roots.ensure(catalog, names, say=say, own=own)
     _require_congestion(loaded, installed.tools)
     return CampaignSetup(
@@ -84,7 +88,7 @@ def _sites(loaded: LoadedExperiment, say: Say) -> dict[str, Any]:
     workloads, seed = loaded.workloads(), loaded.experiment.seed
     return {
         key: site
-        for one in additions()
+        for one in CAMPAIGN_ADDITIONS.provided()
         for key, site in one.sites(workloads, seed, loaded.folder, say).items()
     }
 

@@ -14,7 +14,7 @@ from httpbed.bed.sandbox.sandbox_spec import LINK, SANDBOX, executable
 from httpbed.bed.toolbox import root_filesystem
 from httpbed.bed.toolbox.root_filesystem import ProgramIdentity
 from httpbed.campaign import program_versions
-from httpbed.campaign.addition import additions, clock
+from httpbed.campaign.addition import CAMPAIGN_ADDITIONS, clock
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.campaign.settings import RunSettings
 from httpbed.store.layout import MANIFEST_SCHEMA
@@ -75,7 +75,7 @@ def manifest(
         "until": loaded.stopping.until if loaded.stopping else None,
         **settings.sources,
     }
-    for one in additions():
+    for one in CAMPAIGN_ADDITIONS.provided():
         one.describe(made, loaded, setup.catalog, settings)
     return made
 

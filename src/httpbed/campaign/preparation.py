@@ -15,7 +15,7 @@ from typing import Any
 from httpbed.base.clock import Clock
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.network.link_file import LinkFile
-from httpbed.campaign.addition import NeededTrials, additions
+from httpbed.campaign.addition import CAMPAIGN_ADDITIONS, NeededTrials
 from httpbed.experiment import design_size, parser, replication
 from httpbed.experiment.design import design
 from httpbed.experiment.document import SCENARIO_PARTS, fill, level_values
@@ -28,7 +28,7 @@ from httpbed.experiment.trial import Trial
 from httpbed.experiment.workload import Workload
 from httpbed.programs import role_checks
 from httpbed.programs.catalog import Catalog
-from httpbed.trial.addition import additions as trial_additions
+from httpbed.trial.addition import TRIAL_ADDITIONS
 from httpbed.trial.link_files import LinkFiles
 
 ADDED_TABLES = frozenset({"handover"})
@@ -84,7 +84,9 @@ class LoadedExperiment:
     def recorded_origins(self) -> list[str]:
         """Return every origin of replayed sites, sorted."""
         workloads = self.workloads()
-        return sorted({name for one in additions() for name in one.origins(workloads)})
+        return sorted(
+            {name for one in CAMPAIGN_ADDITIONS.provided() for name in one.origins(workloads)}
+        )
 
     def tcp_controls(self) -> set[str]:
         """Return the congestion controls that the kernel must provide."""
@@ -117,7 +119,7 @@ def load(  # noqa: PLR0913 - the last two are keywords
         ConfigError: With every mistake in it and in its files, or if it has no such scale.
     """
     read, files = parser.read(text), LinkFiles(folder)
-    named = [one for addition in additions() if (one := addition.files(folder))]
+    named = [one for addition in CAMPAIGN_ADDITIONS.provided() if (one := addition.files(folder))]
     of_named = [mistake for one in named for mistake in one.mistakes(read)]
     roles = _role_mistakes(read, catalog)
     idle = _tables_without_effect(read.document)
@@ -152,14 +154,14 @@ def load(  # noqa: PLR0913 - the last two are keywords
 
 def _tables_without_effect(document: Mapping[str, Any]) -> Iterator[Mistake]:
     """Find tables that the core can read, and that no installed addon carries out."""
-    carried_out = {table for one in trial_additions() for table in one.carries_out}
+    carried_out = {table for one in TRIAL_ADDITIONS.provided() for table in one.carries_out}
     for table in ADDED_TABLES & document.keys() - carried_out:
         reason = "no installed addon carries this table out"
         yield Mistake(table, reason, "install httpbed again, or remove the table")
 
 
 def _needed(whole: Experiment, at_scale: Experiment) -> NeededTrials:
-    for one in additions():
+    for one in CAMPAIGN_ADDITIONS.provided():
         if needed := one.needed(whole, at_scale):
             return needed
     raise ConfigError([Mistake("--for-claims", "this httpbed judges no claims", "omit it")])

@@ -190,10 +190,12 @@ def _with_tables_of(results: Results, file: Path) -> Results:
     Raises:
         ConfigError: The file has none, or they do not fit the campaign's design.
     """
-    from httpbed.experiment.stated_tables import stated_tables
+    from httpbed.experiment.stated_tables import STATED_TABLES
 
     stated, whole = read_stated(file), results.stated_experiment
-    given = {one: tables for one in stated_tables() if (tables := getattr(stated, one.field))}
+    given = {
+        one: tables for one in STATED_TABLES.provided() if (tables := getattr(stated, one.field))
+    }
     if not given:
         remedy = "write [[figure]] or [[claim]] tables in it"
         raise ConfigError([Mistake(str(file), "declares no figure and no claim", remedy)])

@@ -14,7 +14,7 @@ from httpbed.base.clock import Clock
 from httpbed.bed.machine import backend
 from httpbed.bed.machine.backend import Backend
 from httpbed.campaign import capability
-from httpbed.campaign.addition import additions, executor
+from httpbed.campaign.addition import CAMPAIGN_ADDITIONS, executor
 from httpbed.campaign.parallelism import Parallelism
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.campaign.settings import RunSettings
@@ -33,7 +33,9 @@ if TYPE_CHECKING:  # statistics, which a run begins without
 
 def _added_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of addons, in the order of the addons' names."""
-    for option in reversed([option for one in additions() for option in one.options()]):
+    for option in reversed(
+        [option for one in CAMPAIGN_ADDITIONS.provided() for option in one.options()]
+    ):
         function = option(function)
     return function
 
@@ -125,7 +127,7 @@ def carry_out(
     from httpbed.campaign import run as campaign_run
     from httpbed.cli.progress import Reporter
 
-    for one in additions():
+    for one in CAMPAIGN_ADDITIONS.provided():
         one.refuse(loaded, chosen)
     capability.require(loaded, chosen.backend)
     experiment_argument.print_gaps(loaded, catalog, chosen.keep)
@@ -134,7 +136,7 @@ def carry_out(
     ready = campaign_run.prepare(loaded, catalog, chosen, say=say)
     elsewhere = executor(chosen)
     with ExitStack() as beside:
-        views = [beside.enter_context(one.view(chosen)) for one in additions()]
+        views = [beside.enter_context(one.view(chosen)) for one in CAMPAIGN_ADDITIONS.provided()]
         with (
             campaign_run.opened(ready, directory, jobs=chosen.jobs, say=say) as run,
             Reporter(len(run.pending), run.pending_per_block()) as reporter,

@@ -18,7 +18,7 @@ from httpbed.experiment.metric import METRICS
 from httpbed.experiment.replication import NumberOfBlocks, Replicates
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.selection import FactorNames
-from httpbed.experiment.stated_tables import stated_tables
+from httpbed.experiment.stated_tables import STATED_TABLES
 
 SHORTEST_TIME_LIMIT_S = 600.0
 LONGEST_TIME_LIMIT_S = 86_400.0
@@ -183,6 +183,6 @@ def experiment_model() -> type[Experiment]:
                 description=one.meaning,
             ),
         )
-        for one in stated_tables()
+        for one in STATED_TABLES.provided()
     }
     return create_model("Experiment", __base__=Experiment, **fields)

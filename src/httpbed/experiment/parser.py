@@ -33,7 +33,7 @@ from httpbed.experiment.experiment import Experiment, experiment_model
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.scenario_reader import ScenarioReader
 from httpbed.experiment.schema import experiment_schema
-from httpbed.experiment.stated_tables import StatedTable, StatedTables, stated_tables
+from httpbed.experiment.stated_tables import STATED_TABLES, StatedTable, StatedTables
 from httpbed.experiment.workload_kinds import NO_SUCH_KIND
 
 WHOLE_FILE = "experiment file"
@@ -130,7 +130,7 @@ def _checked(document: ExperimentDocument) -> ParsedExperiment:
         mistakes += factorial_mistakes.mistakes(design, treatments)
         mistakes += _scenario_mistakes(document, experiment, treatments)
         if treatments and not unreadable:  # tables select among treatments, which those would tell
-            for table in stated_tables():
+            for table in STATED_TABLES.provided():
                 mistakes += _table_mistakes(document, table, factors, treatments)
     return ParsedExperiment(document, experiment, tuple(dict.fromkeys(mistakes)), treatments)
 

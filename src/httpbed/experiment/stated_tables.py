@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from httpbed.base.addon import Seam
@@ -47,9 +46,3 @@ class StatedTable:
 
 
 STATED_TABLES = Seam("tables of the experiment file", StatedTable)
-
-
-@cache
-def stated_tables() -> tuple[StatedTable, ...]:
-    """Return the tables that the installed addons read."""
-    return STATED_TABLES.provided()

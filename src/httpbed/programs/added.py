@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 
@@ -30,6 +31,7 @@ def folders(name: str) -> list[Traversable]:
     return [resources.files(package) / name for package in packages]
 
 
+@cache
 def programs() -> dict[str, Traversable]:
     """Return the programs that recipes may start, a file or a folder each, by name."""
     every = (one for folder in folders("builtin") for one in folder.iterdir())

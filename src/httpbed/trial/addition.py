@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -177,12 +176,6 @@ class TrialAddition:
 TRIAL_ADDITIONS = Seam("additions to trials", TrialAddition)
 
 
-@cache
-def additions() -> tuple[TrialAddition, ...]:
-    """Return what the installed addons add to trials."""
-    return TRIAL_ADDITIONS.provided()
-
-
 def planned(parts: PlannedParts) -> Iterator[AttemptAddition]:
     """Plan everything that addons add to an attempt."""
-    yield from filter(None, (one.plan(parts) for one in additions()))
+    yield from filter(None, (one.plan(parts) for one in TRIAL_ADDITIONS.provided()))

@@ -19,7 +19,7 @@ from httpbed.experiment.workload import Download
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.protocol import PRIOR_PATH, LoggedRequest, ProgramReport, RoleName
 from httpbed.trial import fairness
-from httpbed.trial.addition import AddedEvidence, AttemptFiles, additions
+from httpbed.trial.addition import TRIAL_ADDITIONS, AddedEvidence, AttemptFiles
 from httpbed.trial.artifacts import EVIDENCE, read_object
 from httpbed.trial.content import PRIOR
 from httpbed.trial.fairness import FairShares
@@ -122,7 +122,7 @@ def read(planned: TrialPlan, catalog: Catalog, artifacts: Path) -> AttemptEviden
     reader = _Reader(planned, catalog, artifacts)
     reports = reader.reports()
     files = AttemptFiles(planned, artifacts, evidence, link)
-    added = filter(None, (one.read(files) for one in additions()))
+    added = filter(None, (one.read(files) for one in TRIAL_ADDITIONS.provided()))
     return AttemptEvidence(
         failures=evidence.get("failures", {}),
         exits=_exits(evidence, reports),

@@ -9,7 +9,7 @@ from pathlib import Path
 from httpbed.bed.network.network_commands import NO_NEIGHBOUR_DISCOVERY
 from httpbed.bed.sandbox.sandbox_spec import LINK, PartSpec, SandboxSpec, executable
 from httpbed.programs.protocol import AUTHORITY, KEY_PIN
-from httpbed.trial.addition import additions
+from httpbed.trial.addition import TRIAL_ADDITIONS
 from httpbed.trial.attempt_plan import AttemptPlan
 from httpbed.trial.parts import CERTIFICATES, CONTENT, LOG_BYTES
 from httpbed.trial.plan import CampaignSetup, TrialPlan
@@ -25,9 +25,17 @@ def sandbox_spec(setup: CampaignSetup, planned: TrialPlan, artifacts: Path) -> S
     contents = {path: content for path, content in setup.contents.items() if path in fetched}
     served = {
         **{f"{CONTENT}{path}": content.path for path, content in contents.items()},
-        **{path: here for one in additions() for path, here in one.served(setup, scenario).items()},
+        **{
+            path: here
+            for one in TRIAL_ADDITIONS.provided()
+            for path, here in one.served(setup, scenario).items()
+        },
     }
-    added = {path: here for one in additions() for path, here in one.shared(setup, planned).items()}
+    added = {
+        path: here
+        for one in TRIAL_ADDITIONS.provided()
+        for path, here in one.shared(setup, planned).items()
+    }
     bodies = [workload.body_bytes() for workload in scenario.workloads()]
     proxies = len(scenario.roles.proxies)
     return SandboxSpec(

@@ -22,7 +22,7 @@ from httpbed.programs.protocol import (
     RoleName,
     Upstream,
 )
-from httpbed.trial.addition import additions
+from httpbed.trial.addition import TRIAL_ADDITIONS
 from httpbed.trial.attempt_plan import BODIES
 from httpbed.trial.content import PRIOR, ContentFile, targets
 from httpbed.trial.tls_certificates import SERVER_NAME
@@ -129,7 +129,7 @@ class _GroupParts:
             knobs=role.knobs,
             kept=self.kept,
         )
-        for one in additions():
+        for one in TRIAL_ADDITIONS.provided():
             part = one.part(part, self._workload)
         return part
 

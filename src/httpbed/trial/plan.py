@@ -23,7 +23,7 @@ from httpbed.experiment.trial import Trial
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.protocol import Part
 from httpbed.trial import addition, hops, parts
-from httpbed.trial.addition import PlannedParts, additions
+from httpbed.trial.addition import TRIAL_ADDITIONS, PlannedParts
 from httpbed.trial.artifacts import PACKET_LOG
 from httpbed.trial.attempt_plan import AttemptPlan, Ping, PlannedClient
 from httpbed.trial.content import Content
@@ -141,7 +141,7 @@ def _network(
     trial: Trial, scenario: Scenario, options: PlanOptions, files: Mapping[str, LinkFile]
 ) -> NetworkPlan:
     topology = scenario.topology
-    for one in additions():
+    for one in TRIAL_ADDITIONS.provided():
         topology = one.topology(scenario, topology)
     return network_plan.plan(
         topology,
@@ -165,7 +165,7 @@ def _client_access(scenario: Scenario) -> dict[str, Any]:
         "forwarding": scenario.routers,
         "client": scenario.hosts["client"],
         "access": scenario.access_links,
-        "nat": {link for one in additions() for link in one.nat(scenario)},
+        "nat": {link for one in TRIAL_ADDITIONS.provided() for link in one.nat(scenario)},
     }
 
 
@@ -224,7 +224,7 @@ class _Processes:
         owner = owner or part.name
         implementation = self.catalog[self.scenario.implementations[owner]]
         spec = parts.process(part, implementation, owner)
-        for one in additions():
+        for one in TRIAL_ADDITIONS.provided():
             spec = one.process(self.trial, spec)
         return spec
 

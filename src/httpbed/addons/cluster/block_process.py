@@ -28,7 +28,7 @@ from httpbed.addons.cluster.messages import BlockEnd, BlockRequest, PackedAttemp
 from httpbed.base.errors import ConfigError, HostError, Mistake
 from httpbed.campaign import capability, executor, parallelism
 from httpbed.campaign import run as campaign_run
-from httpbed.campaign.addition import additions
+from httpbed.campaign.addition import CAMPAIGN_ADDITIONS
 from httpbed.campaign.admission import Admission
 from httpbed.campaign.executor import Work
 from httpbed.campaign.parallelism import Parallelism
@@ -102,7 +102,7 @@ def prepared(request: BlockRequest) -> tuple[Prepared, list[Work]]:
         clock="real",  # whatever the file says: a cluster has no other
     )
     work = wanted(request, loaded)
-    for one in additions():
+    for one in CAMPAIGN_ADDITIONS.provided():
         one.refuse(loaded, settings)
     capability.require(loaded, settings.backend)
     ready = campaign_run.prepare(loaded, catalog, settings, say=_say)

@@ -7,6 +7,7 @@ Start at ``read``; ``untrusted_values`` has the checks that all parsers share.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -46,6 +47,7 @@ WITHOUT_REQUESTS = frozenset({"none", "connect-udp-json"})
 """Parsers that never report a request."""
 
 
+@cache
 def known() -> Mapping[str, Parser]:
     """Return all parsers, those of addons included."""
     several = [one.parsers for one in ADDED_PROGRAMS.provided()]

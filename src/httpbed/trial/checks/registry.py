@@ -15,7 +15,7 @@ from typing import TypeVar
 from httpbed.experiment.check import SENT
 from httpbed.experiment.trial import Check
 from httpbed.programs.catalog import Catalog
-from httpbed.trial.addition import AddedJudgement, additions
+from httpbed.trial.addition import TRIAL_ADDITIONS, AddedJudgement
 from httpbed.trial.checks import bed, kernel, link, link_bounds, sent, subject
 from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.plan import CampaignSetup, TrialPlan
@@ -39,7 +39,7 @@ class JudgedAttempt:
     @cached_property
     def added(self) -> tuple[AddedJudgement, ...]:
         """The judgements of additions."""
-        return tuple(one.judgement(self) for one in additions())
+        return tuple(one.judgement(self) for one in TRIAL_ADDITIONS.provided())
 
     def stores_bodies(self, client: str) -> bool:
         """Whether a client stores what it fetches."""
