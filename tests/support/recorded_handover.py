@@ -43,9 +43,14 @@ def own(evidence: AttemptEvidence) -> HandoverEvidence:
     return found
 
 
+def with_own(evidence: AttemptEvidence, changed: HandoverEvidence) -> AttemptEvidence:
+    """Return the evidence with other evidence of hand-overs."""
+    return replace(evidence, added={**evidence.added, HandoverEvidence: changed})
+
+
 def delivered(evidence: AttemptEvidence, bins: Mapping[str, Bins]) -> AttemptEvidence:
     """Replace what the links delivered."""
-    return evidence.with_added(replace(own(evidence), deliveries=bins))
+    return with_own(evidence, replace(own(evidence), deliveries=bins))
 
 
 def verdicts(evidence: AttemptEvidence, **changes: Any) -> list[HandoverVerdict]:
@@ -67,7 +72,7 @@ def on_handover(**changes: Any) -> Fault:
     """Return the fault that the evidence of hand-overs differs."""
 
     def plant(evidence: AttemptEvidence) -> AttemptEvidence:
-        return evidence.with_added(replace(own(evidence), **changes))
+        return with_own(evidence, replace(own(evidence), **changes))
 
     return plant
 

@@ -11,7 +11,7 @@ import pytest
 from httpbed.trial import request_time
 from httpbed.trial.evidence import AttemptEvidence
 from recorded import HANDED_OVER, planned, recorded_evidence
-from recorded_handover import own
+from recorded_handover import own, with_own
 
 (HOP,) = planned(HANDED_OVER).hops
 LEFT = "wifi"
@@ -36,7 +36,7 @@ def lost(at_ms: int, gone_ms: int, answer_bytes: int = 0) -> AttemptEvidence:
         }
     absences = {LEFT: [(gone_ms * MS, 10**18)]}
     lacking = replace(own(observed), absences=absences)
-    return replace(observed, link=link).with_added(lacking)
+    return with_own(replace(observed, link=link), lacking)
 
 
 def ended_ms(observed: AttemptEvidence) -> float:

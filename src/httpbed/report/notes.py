@@ -8,6 +8,8 @@ from typing import Any
 
 from httpbed.base import units
 from httpbed.base.clock import Clock
+from httpbed.experiment import parser
+from httpbed.experiment.check import CHECK_BY_ID
 from httpbed.experiment.metric import METRICS, Censoring
 from httpbed.report.answer import named
 from httpbed.report.document import NOTES, NoteMaker, ReportInput
@@ -24,7 +26,7 @@ from httpbed.report.phrasing import (
     ratio_text,
     title,
 )
-from httpbed.results import attempts, estimate, selection, unread
+from httpbed.results import attempts, estimate, selection
 from httpbed.results.comparison import MIN_BLOCKS, Ratio
 from httpbed.results.estimate import CONFIDENCE, MIN_VALUES
 from httpbed.results.findings import FAIRNESS, Findings, Row
@@ -320,8 +322,20 @@ def _uncovered(manifest: Mapping[str, Any]) -> Iterator[str]:
         yield f"not covered by the link certificate: {places}; httpbed calibrate makes a new one"
 
 
+def _unread_data(results: Results) -> Iterator[str]:
+    """Name each kind of data of addons that are not installed."""
+    if tables := parser.unread_tables(results.document):
+        yield f"the tables {', '.join(tables)} of the experiment"
+    for what, column, known in (
+        ("metrics", results.observations["metric"], METRICS.keys()),
+        ("checks", results.checks["check"], CHECK_BY_ID.keys()),
+    ):
+        if names := sorted({*column.unique().to_pylist()} - known):
+            yield f"the {what} {', '.join(names)}"
+
+
 def _unread(results: Results) -> Iterator[str]:
-    if kinds := list(unread.unread(results)):
+    if kinds := list(_unread_data(results)):
         yield f"unread: {'; '.join(kinds)}; the addons that read them are not installed"
 
 

@@ -80,10 +80,6 @@ class AttemptEvidence:
         added: Added | None = self.added.get(kind)
         return added
 
-    def with_added(self, added: AddedEvidence) -> AttemptEvidence:
-        """Return the evidence with other evidence of an addition."""
-        return replace(self, added={**self.added, type(added): added})
-
     @property
     def moves(self) -> int | None:
         """How often the client's network changed; None if it could not."""

@@ -49,6 +49,7 @@ from recorded_handover import (
     on_handover,
     own,
     verdicts,
+    with_own,
 )
 
 
@@ -178,7 +179,7 @@ def steps(count: int, period_ms: int, takes_ms: int) -> tuple[CompletedStep, ...
 @pytest.mark.parametrize(("takes_ms", "keeps"), [(5, True), (15, False)])
 def test_steps_longer_than_their_period_are_reported(takes_ms: int, keeps: bool) -> None:
     """The figures count the hand-overs due and made."""
-    evidence = observed().with_added(HandoverEvidence(0, S, steps(40, 20, takes_ms), (), {}, {}))
+    evidence = with_own(observed(), HandoverEvidence(0, S, steps(40, 20, takes_ms), (), {}, {}))
     check = of_bed(evidence, kind="route", when={"every": "10 ms"}, sockets="")[HANDOVER_PACE.name]
     assert check.passed is keeps
     assert ("use a longer period" in check.figure) is not keeps

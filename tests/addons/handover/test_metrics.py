@@ -69,7 +69,9 @@ def moved(*at_ms: int) -> AttemptEvidence:
     zero_ns = evidence.link["origin_ns"] + evidence.link["started_ns"]
     own = HandoverEvidence(0, 600 * MS, (), changes, {}, {}, zero_ns=zero_ns)
     failed = ended(status=56)(evidence)
-    return replace(failed.with_added(own), link={**evidence.link, "connections": []})
+    return replace(
+        recorded_handover.with_own(failed, own), link={**evidence.link, "connections": []}
+    )
 
 
 def delivered(evidence: AttemptEvidence, **bins: dict[int, int]) -> AttemptEvidence:

@@ -29,6 +29,6 @@ ADDON = Addon(
         "checks of experiment files": ("httpbed.addons.claims.file_check:CHECK",),
         "additions to campaigns": ("httpbed.addons.claims.claim_trials:ADDITION",),
         "report sections": ("httpbed.addons.claims.claims_section_report:SECTION",),
-        "tables of the experiment file": ("httpbed.addons.claims.claim_table:TABLE",),
+        "tables of the experiment file": ("httpbed.addons.claims.checking:TABLE",),
     },
 )

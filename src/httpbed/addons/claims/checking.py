@@ -8,8 +8,9 @@ from httpbed.addons.claims import compiled
 from httpbed.addons.claims.cell_builder import ClaimDesign, treatments
 from httpbed.addons.claims.stated import StatedClaim
 from httpbed.experiment.document import KeyPath
+from httpbed.experiment.stated_tables import StatedTable, StatedTables
 from httpbed.experiment.table_problem import TableProblem, TableProblemsError
-from httpbed.experiment.treatment import TreatmentKey
+from httpbed.experiment.treatment import TreatmentKey, treatment_key
 
 OWN_ESTIMATE = (
     *(
@@ -118,3 +119,19 @@ def _of_estimate(stated: StatedClaim, design: ClaimDesign) -> Iterator[TableProb
                 reason = f"selects the same treatments as the arm {names[seen.index(selected)]!r}"
                 yield TableProblem(at, reason, "delete one of the arms")
             seen.append(selected)
+
+
+def _stated_problems(stated: StatedTables) -> Iterator[tuple[KeyPath, TableProblem]]:
+    design = ClaimDesign(stated.factors, frozenset(map(treatment_key, stated.treatments)))
+    return problems(stated.tables, design, stated.unread)
+
+
+TABLE = StatedTable(
+    "claim",
+    "claims",
+    StatedClaim,
+    1000,
+    "What the experiment's results should show, with the values that support it. Claims change"
+    " nothing that runs.",
+    _stated_problems,
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from httpbed.addons.claims.claim_table import TABLE
+from httpbed.addons.claims.checking import TABLE
 from httpbed.addons.claims.stated import StatedClaim
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.cli.report import read_stated, require_fit

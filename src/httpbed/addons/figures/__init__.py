@@ -11,6 +11,6 @@ from httpbed.base.addon import Addon
 ADDON = Addon(
     provides={
         "report sections": ("httpbed.addons.figures.section:SECTION",),
-        "tables of the experiment file": ("httpbed.addons.figures.figure_table:TABLE",),
+        "tables of the experiment file": ("httpbed.addons.figures.checking:TABLE",),
     },
 )

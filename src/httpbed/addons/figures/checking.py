@@ -13,6 +13,7 @@ from httpbed.experiment.factorial_mistakes import listed
 from httpbed.experiment.metric import METRICS
 from httpbed.experiment.numeric_levels import numeric_levels
 from httpbed.experiment.selection import Selection, selects
+from httpbed.experiment.stated_tables import StatedTable, StatedTables
 from httpbed.experiment.table_problem import TableProblem, TableProblemsError
 
 MAX_SERIES, MAX_PANELS, MAX_ON_AXIS = 7, 60, 60
@@ -225,3 +226,17 @@ def _published_places(placed: PlacedFigure) -> Iterator[TableProblem]:
         if not any(selects(published.at, one) for one in treatments):
             reason = "the figure has no cell with these levels"
             yield TableProblem(("published", index, "at"), reason, "name levels that it draws")
+
+
+def _stated_problems(stated: StatedTables) -> Iterator[tuple[KeyPath, TableProblem]]:
+    return problems(stated.tables, stated.factors, stated.treatments)
+
+
+TABLE = StatedTable(
+    "figure",
+    "figures",
+    StatedFigure,
+    100,
+    "Figures that the report draws. They change nothing that runs.",
+    _stated_problems,
+)
