@@ -26,7 +26,7 @@ from pathlib import Path
 
 HTTPBED = (sys.executable, "-c", "from httpbed.cli.main import main; main()")
 STEP = (sys.executable, "-m", "bench.campaign.large_campaign")
-MOST_MB = 2000
+MAX_MB = 2000
 PENDING = 20
 """Trials that the resumed run finds without an attempt."""
 
@@ -111,7 +111,7 @@ def _print(step: Step, cost: Cost, trials: int) -> bool:
     print(f"{row}{goal}", flush=True)
     if step.goal_s is None:
         return True
-    return cost.cpu_s <= step.goal_s and cost.peak_mb <= MOST_MB
+    return cost.cpu_s <= step.goal_s and cost.peak_mb <= MAX_MB
 
 
 def _sizes(folder: Path) -> str:

@@ -22,7 +22,7 @@ SIZES = (64, 128)
 CORES = {64: Goal("at most", 0.8)}
 P99_ERROR_US = {64: Goal("at most", 500), 128: Goal("at most", 1000)}
 WARM_UP_S = 3.0
-LEAST_OFFERED = 0.98
+MIN_OFFERED = 0.98
 """Of the rate; with less, the hosts had no CPU left to load the links, which a note says."""
 
 STARTS_PER_ROUND = 4
@@ -70,7 +70,7 @@ def _loaded(bench: Bench, section: Section, subject: Subject, links: int) -> Non
             seen = _observe(bench, wire, asked if goals else Conditions(), links)
             total = sum(bed.numbers(process)[0] for process in sending)
         offered = total * MTU_BYTES * 8 / (time.monotonic() - began) / RATE_BIT_S / links / 2
-        if offered < LEAST_OFFERED:
+        if offered < MIN_OFFERED:
             doubt = f"only {offered:.0%} offered: the hosts had no CPU left"
         note("offered", "%", offered * 100)
         note("rate achieved", "%", sum(seen.shares) / len(seen.shares) * 100)

@@ -23,7 +23,7 @@ from typing import Any
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 EVIDENCE = {"link-result.json", "evidence.json", "link.json", "offloads.txt"}
-MOST_FOLDERS = 20_000
+MAX_FOLDERS = 20_000
 KNOWN = {"PATH", "HOME", "LC_CTYPE"}
 """All variables of a program's environment; Python adds the last."""
 CALLS = {  # of x86-64 and, where it differs, arm64
@@ -156,7 +156,7 @@ def evidence_below(top: Path) -> list[str] | None:
     """Find files of the bed."""
     found = []
     os.listdir(top)
-    for _, (place, folders, names) in zip(range(MOST_FOLDERS), os.walk(top), strict=False):
+    for _, (place, folders, names) in zip(range(MAX_FOLDERS), os.walk(top), strict=False):
         folders[:] = [one for one in folders if one not in {"proc", "usr", "lib", "sys", "dev"}]
         found += [f"{place}/{name}" for name in names if name in EVIDENCE]
     opened = []

@@ -55,9 +55,7 @@ def test_of_attempts_that_need_more_than_there_is_one_runs() -> None:
 
 def test_without_memory_for_another_attempt_one_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each starts when the one before has ended."""
-    monkeypatch.setattr(
-        machine_load, "available_bytes", lambda: admission.LEAST_AVAILABLE_BYTES - 1
-    )
+    monkeypatch.setattr(machine_load, "available_bytes", lambda: admission.MIN_AVAILABLE_BYTES - 1)
 
     async def run() -> int:
         admitted = Admission(ADAPTED)
@@ -103,7 +101,7 @@ def test_strained_attempts_lower_the_budget_down_to_its_bound(
             budgets.append(admitted.budget)
         return budgets
 
-    most, least = admission.MOST_SHARE * CPUS, admission.LEAST_SHARE * CPUS
+    most, least = admission.MAX_SHARE * CPUS, admission.MIN_SHARE * CPUS
     assert asyncio.run(run()) == pytest.approx([most, most * DECREASE, least])
 
 
@@ -112,7 +110,7 @@ def test_an_attempt_that_tolerates_little_starts_while_a_cpu_is_idle(
 ) -> None:
     """What others need on average does not show that they are starting."""
     monkeypatch.setattr(machine_load, "idle_s", lambda: 0.0)
-    monkeypatch.setattr(admission, "MOST_WAIT_S", 60.0)
+    monkeypatch.setattr(admission, "MAX_WAIT_S", 60.0)
 
     async def run() -> None:
         admitted = Admission(ADAPTED)
@@ -242,7 +240,7 @@ def test_a_reported_demand_replaces_the_estimate() -> None:
             ended.set()
         return begun
 
-    assert demands.UNKNOWN_DEMAND * 10 == admission.LEAST_SHARE * CPUS
+    assert demands.UNKNOWN_DEMAND * 10 == admission.MIN_SHARE * CPUS
     assert asyncio.run(run(None)) == 0
     assert asyncio.run(run(0.1)) == 5
 
@@ -271,6 +269,6 @@ def test_idle_cpus_raise_a_budget_that_keeps_attempts_waiting(
             running[0].add_done_callback(lambda _: budgets.append(admitted.budget))
         return budgets[0]
 
-    least, most = admission.LEAST_SHARE * CPUS, admission.MOST_SHARE * CPUS
+    least, most = admission.MIN_SHARE * CPUS, admission.MAX_SHARE * CPUS
     raised = idle > 0 and trials == 100
     assert asyncio.run(run()) == pytest.approx(most if raised else least)

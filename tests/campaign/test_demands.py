@@ -9,8 +9,8 @@ from httpbed.campaign import demands
 from httpbed.campaign.demands import (
     FIRST_RANGE,
     INFORMATIVE_SHARE,
-    LEAST_TOLERANCE,
     LOWER,
+    MIN_TOLERANCE,
     RAISE,
     UNKNOWN_DEMAND,
     Demands,
@@ -114,7 +114,7 @@ def test_strained_attempts_lower_the_tolerance_of_their_client() -> None:
     assert learnt.tolerance(Keys.of(of_another_client()), 1.0) == CPUS
     for _ in range(100):
         learnt.learn_tolerance(KEYS, 1.0, CPUS, strained=True)
-    assert learnt.tolerance(KEYS, 1.0) == LEAST_TOLERANCE
+    assert learnt.tolerance(KEYS, 1.0) == MIN_TOLERANCE
 
 
 def test_a_tolerance_belongs_to_a_range_of_demand() -> None:

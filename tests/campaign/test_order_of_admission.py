@@ -85,7 +85,7 @@ def test_strained_attempts_of_a_sensitive_client_leave_the_budget() -> None:
             budgets.append(admitted.budget / CPUS)
         return budgets
 
-    most = admission.MOST_SHARE
+    most = admission.MAX_SHARE
     assert asyncio.run(run()) == pytest.approx([most, most * admission.DECREASE])
 
 

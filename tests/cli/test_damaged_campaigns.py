@@ -24,7 +24,7 @@ from httpbed.experiment.trial import Record
 from httpbed.store import campaign as campaigns
 from httpbed.store import finished
 
-MOST_S = 20
+MAX_S = 20
 """Longest time in seconds of a verb that does not hang."""
 DEEP = b"[" * 100_000
 OWN = ("manifest.json", "experiment.toml", "design.jsonl")
@@ -38,7 +38,7 @@ TRIALS = stored_campaigns.loaded().trials
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Fail a test that hangs; do not wait for a real disk."""
     monkeypatch.setattr(os, "fsync", lambda _: None)
-    signal.alarm(MOST_S)  # its action ends pytest, so give it another
+    signal.alarm(MAX_S)  # its action ends pytest, so give it another
     before = signal.signal(signal.SIGALRM, _waited)
     yield
     signal.alarm(0)
@@ -46,7 +46,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def _waited(*_: object) -> None:
-    pytest.fail(f"waited for more than {MOST_S} s")
+    pytest.fail(f"waited for more than {MAX_S} s")
 
 
 def leave(_: Record, artifacts: Path) -> None:

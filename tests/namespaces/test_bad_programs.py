@@ -77,7 +77,7 @@ stdout = "said.jsonl"
 stderr = "errors.txt"
 {ready}
 """
-LEAST_LOG_BYTES = 2 * 10**6
+MIN_LOG_BYTES = 2 * 10**6
 
 
 @pytest.fixture
@@ -145,12 +145,12 @@ def test_a_server_that_fails_is_data(
     """The outcome names the cause; the server's output is bounded in file size and in memory."""
     if fault in {"silent", "hang"}:
         monkeypatch.setattr("httpbed.bed.sandbox.supervisor.START_TIMEOUT_S", 1.0)
-    monkeypatch.setattr(parts, "LOG_BYTES", LEAST_LOG_BYTES)
+    monkeypatch.setattr(parts, "LOG_BYTES", MIN_LOG_BYTES)
     record = ended(BAD_SERVER, fault, recipes, tmp_path / "campaign")
     assert record.attempt.outcome.kind == "failed"
     assert reason in record.attempt.outcome.reason
     left = sum(file.stat().st_size for file in tmp_path.rglob("*") if file.is_file())
-    assert left < 4 * LEAST_LOG_BYTES
+    assert left < 4 * MIN_LOG_BYTES
 
 
 @pytest.mark.parametrize(
@@ -175,9 +175,9 @@ def test_a_client_that_floods_its_log_is_data(
     recipes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The client is ended, and only the beginning of its log is kept."""
-    monkeypatch.setattr(parts, "LOG_BYTES", LEAST_LOG_BYTES)
+    monkeypatch.setattr(parts, "LOG_BYTES", MIN_LOG_BYTES)
     record = ended(BAD_CLIENT, "flood", recipes, tmp_path / "campaign")
     assert record.attempt.outcome.kind == "failed"
     assert "client filled its folder of 2 MB" in record.attempt.outcome.reason
     left = sum(file.stat().st_size for file in tmp_path.rglob("*") if file.is_file())
-    assert left < 4 * LEAST_LOG_BYTES
+    assert left < 4 * MIN_LOG_BYTES

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 AT_ONCE = 2
 LIMIT_S = 30.0
 LOOP_S = 6.0
-MOST_ARTIFACT_BYTES = 48 * 2**20
+MAX_ARTIFACT_BYTES = 48 * 2**20
 ENDINGS = {
     "loop": {"time limit"},
     "away": {"left"},
@@ -86,7 +86,7 @@ def test_every_attack_ends_with_a_load_that_can_be_read(loads: Loads, attack: st
     report = loads.report(attack)
     assert report.complaint or (told["ended"] == "loaded" and not told["truncated"])
     left = (loads.folder / file_name(attack)).rglob("*")
-    assert sum(one.stat().st_size for one in left) < MOST_ARTIFACT_BYTES
+    assert sum(one.stat().st_size for one in left) < MAX_ARTIFACT_BYTES
 
 
 @pytest.mark.parametrize("attack", WHOLE)

@@ -166,7 +166,7 @@ def test_idle_clients_take_few_threads(serving: StatusServer) -> None:
     """Connections beyond the bound are closed at once, and the server answers afterwards."""
     idle = [
         socket.create_connection(("127.0.0.1", port(serving)), timeout=60)
-        for _ in range(server.MOST_CONNECTIONS + 1)
+        for _ in range(server.MAX_CONNECTIONS + 1)
     ]
     assert idle[-1].recv(1) == b""
     for one in idle:

@@ -90,7 +90,7 @@ def test_a_bomb_is_refused(bomb: str) -> None:
 def test_more_rows_than_any_table_has_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Equal values take no room in the file."""
     content = written(pa.table({"a": pa.array([1] * 1001, pa.int32())}))
-    monkeypatch.setattr(parquet_file, "MOST_ROWS", 1000)
+    monkeypatch.setattr(parquet_file, "MAX_ROWS", 1000)
     with pytest.raises(OversizeError, match="1001 rows"):
         parquet_file.read(content)
 

@@ -13,7 +13,7 @@ from typing import Any
 from httpbed.bed.machine.backend import Backend
 from httpbed.campaign import campaign_setup, preparation
 from httpbed.campaign import run as campaign_run
-from httpbed.campaign.executor import MOST_RETRIES
+from httpbed.campaign.executor import MAX_RETRIES
 from httpbed.campaign.parallelism import Parallelism
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.experiment.trial import Check, Record
@@ -122,7 +122,7 @@ class Stage:
     loaded: LoadedExperiment
     setup: CampaignSetup
 
-    def run(self, directory: Path, *, jobs: int = 1, retries: int = MOST_RETRIES) -> list[Record]:
+    def run(self, directory: Path, *, jobs: int = 1, retries: int = MAX_RETRIES) -> list[Record]:
         """Run every trial, retries included, and return the record of every attempt."""
         manifest = {"schema": 1, "programs": [], "recipes": {}}
         at_once = Parallelism(jobs)

@@ -40,13 +40,13 @@ from functools import partial
 
 from httpbed.bed.machine import machine_load
 from httpbed.campaign import parallelism
-from httpbed.campaign.demands import LEAST_DEMAND, Demands, Keys
+from httpbed.campaign.demands import MIN_DEMAND, Demands, Keys
 from httpbed.campaign.parallelism import Parallelism
 from httpbed.experiment.trial import Attempt, Record, Trial
 from httpbed.trial import verdict
 from httpbed.trial.run.demand_reports import ReportDemand
 
-LEAST_SHARE, MOST_SHARE = 0.5, 0.9
+MIN_SHARE, MAX_SHARE = 0.5, 0.9
 """Smallest and largest budget, as shares of the CPUs of this process; it begins with the
 smallest."""
 INCREASE_SHARE = 0.01
@@ -65,10 +65,10 @@ APART_S = 1.0
 long the CPUs may look idle although an attempt has started."""
 LOOK_S = 0.2
 """Time between two looks at the idle time: twenty ticks of the kernel's clock."""
-MOST_WAIT_S = 1.0
+MAX_WAIT_S = 1.0
 """Longest wait for idle CPUs, about as long as a set-up or judging takes; no other attempt starts
 meanwhile."""
-LEAST_AVAILABLE_BYTES = 5 * 2**28
+MIN_AVAILABLE_BYTES = 5 * 2**28
 """More than the files of a client and a server may take in memory (1.13 GiB without bodies):
 a part's folder has 64 MiB, its other files 512 MiB."""
 SETUP_S = 0.1
@@ -106,7 +106,7 @@ class Admission:
         self._demands = Demands(self._cpus)
         self._shares_cpus = parallelism_.processes > 1
         """Whether other processes run attempts, which this one cannot count."""
-        self._budget = LEAST_SHARE * self._cpus
+        self._budget = MIN_SHARE * self._cpus
         self._running: dict[int, _Running] = {}
         """The attempts under way, by their numbers."""
         self._waiting: list[_Waiting] = []
@@ -219,7 +219,7 @@ class Admission:
             return None
         if not self._adapts:
             return first
-        has_room = machine_load.available_bytes() >= LEAST_AVAILABLE_BYTES
+        has_room = machine_load.available_bytes() >= MIN_AVAILABLE_BYTES
         return self._first_that_fits(first.block) if has_room else None
 
     def _first_that_fits(self, block: int) -> _Waiting | None:
@@ -264,14 +264,14 @@ class Admission:
         tolerance = self._demands.tolerance(keys, self._demands.of(keys))
         if of_client >= SENSITIVE_DEMAND and tolerance < self._budget:
             since_s = time.monotonic() - self._started_sensitive_at_s
-            await asyncio.sleep(min(APART_S * of_client, MOST_WAIT_S) - since_s)
+            await asyncio.sleep(min(APART_S * of_client, MAX_WAIT_S) - since_s)
             await self._until_idle(min(1.0, self._cpus - tolerance))
             self._started_sensitive_at_s = time.monotonic()
         self._started_at_s = time.monotonic()
 
     async def _until_idle(self, cpus: float) -> None:
-        """Wait until so many CPUs are idle, at most :data:`MOST_WAIT_S`."""
-        until_s = time.monotonic() + MOST_WAIT_S
+        """Wait until so many CPUs are idle, at most :data:`MAX_WAIT_S`."""
+        until_s = time.monotonic() + MAX_WAIT_S
         while (self._running or self._shares_cpus) and time.monotonic() < until_s:
             before_s, at_s = machine_load.idle_s(), time.monotonic()
             await asyncio.sleep(LOOK_S)
@@ -280,7 +280,7 @@ class Admission:
 
     def _update_demand(self, number: int, cpus: float) -> None:
         """Replace the estimated demand of an attempt under way by the reported one."""
-        self._running[number].demand = max(cpus, LEAST_DEMAND)
+        self._running[number].demand = max(cpus, MIN_DEMAND)
         self._admit()
 
     def _learn(self, attempt: Attempt, running: _Running) -> None:
@@ -292,4 +292,4 @@ class Admission:
             self._change_to(self._budget * DECREASE)
 
     def _change_to(self, budget: float) -> None:
-        self._budget = min(max(budget, LEAST_SHARE * self._cpus), MOST_SHARE * self._cpus)
+        self._budget = min(max(budget, MIN_SHARE * self._cpus), MAX_SHARE * self._cpus)

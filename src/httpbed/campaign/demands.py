@@ -35,12 +35,12 @@ K = TypeVar("K")
 UNKNOWN_DEMAND = 0.2
 """Estimate for a client without earlier attempts, in CPUs: more than most downloads need, and less
 than a browser."""
-LEAST_DEMAND = 0.02
+MIN_DEMAND = 0.02
 OVERHEAD_S = 0.15
 """CPU time of an attempt beside that of its client's run: set-up, tear-down, judging, commit."""
 WEIGHT_OF_NEW = 0.3
 """Of an attempt's demand in the running mean (exponential smoothing)."""
-LEAST_TOLERANCE = 0.05
+MIN_TOLERANCE = 0.05
 """Smallest tolerance, in CPUs: a few transfers of minutes over slow links may run beside any
 attempt."""
 FIRST_RANGE = 0.1
@@ -88,7 +88,7 @@ class Demands:
         """Return the estimated demand of an attempt, in CPUs."""
         for key in (keys.treatment, keys.kind, keys.client):
             if (known := self._whole.get(key)) is not None:
-                return max(known, LEAST_DEMAND)
+                return max(known, MIN_DEMAND)
         return UNKNOWN_DEMAND
 
     def of_client(self, keys: Keys) -> float:
@@ -120,7 +120,7 @@ class Demands:
         before = self.tolerance(keys, demand)
         if beside < INFORMATIVE_SHARE * before:
             return
-        after = max(LOWER * before, LEAST_TOLERANCE) if strained else min(RAISE * before, self.cpus)
+        after = max(LOWER * before, MIN_TOLERANCE) if strained else min(RAISE * before, self.cpus)
         self._tolerances[_range(keys, demand)] = after
 
 

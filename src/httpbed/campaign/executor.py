@@ -35,7 +35,7 @@ Work = tuple[Trial, int]
 """A trial, and the number of its next attempt."""
 LOOKAHEAD = 200
 """Trials that wait for admission, which lets some overtake others of their block."""
-MOST_RETRIES = 3
+MAX_RETRIES = 3
 """Retries of a trial in one run, each after an invalid attempt and each reported."""
 PAUSE_S = 1.0
 """Before the retry of an attempt that a busy machine made invalid; it doubles with each retry.
@@ -64,7 +64,7 @@ async def execute(  # noqa: PLR0913 - all but the first three are keywords
     admission: Admission,
     tell: Callable[[AttemptProgress], None],
     say: Callable[[str], None],
-    retries: int = MOST_RETRIES,
+    retries: int = MAX_RETRIES,
 ) -> None:
     """Run the trials of ``work``, as many at a time as are admitted, and commit every attempt.
 

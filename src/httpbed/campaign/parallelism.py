@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from httpbed.base.clock import Clock
 
-MOST_PER_CPU = 24
+MAX_PER_CPU = 24
 """Upper bound of adapted parallelism. A download at 10 Mbit/s takes a tenth of a CPU, so that the
 CPUs are the limit; slower downloads take less, and so many at a time were never compared."""
 
@@ -41,5 +41,5 @@ def cpus() -> int:
 
 def adapted(processes: int = 1) -> Parallelism:
     """Return the parallelism that follows this machine's pressure, in each of so many processes."""
-    most = max(1, MOST_PER_CPU * cpus() // processes)
+    most = max(1, MAX_PER_CPU * cpus() // processes)
     return Parallelism(most, adapts=True, processes=processes)

@@ -25,7 +25,7 @@ from typing import Any
 from httpbed.campaign import campaign_setup, executor, manifest, stopping
 from httpbed.campaign.addition import Say, Tell
 from httpbed.campaign.admission import Admission
-from httpbed.campaign.executor import MOST_RETRIES, Work
+from httpbed.campaign.executor import MAX_RETRIES, Work
 from httpbed.campaign.parallelism import Parallelism
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.campaign.settings import RunSettings
@@ -39,7 +39,7 @@ from httpbed.store.campaign import Campaign
 from httpbed.store.first_files import FirstFiles
 from httpbed.trial.plan import CampaignSetup
 
-MOST_EARLIER = 1000
+MAX_EARLIER = 1000
 """Attempts that show what the next ones need."""
 
 
@@ -72,7 +72,7 @@ class OpenRun:
         """Return how many trials of each block are pending."""
         return Counter(trial.block for trial, _ in self.pending)
 
-    def finish(self, *, tell: Tell, retries: int = MOST_RETRIES) -> None:
+    def finish(self, *, tell: Tell, retries: int = MAX_RETRIES) -> None:
         """Run the pending trials, as many at a time as :attr:`jobs` says.
 
         With a range of replicates, trials run block by block, and only those of treatments that
@@ -213,7 +213,7 @@ def opened(ready: Prepared, directory: Path, *, jobs: Parallelism, say: Say) -> 
         if ended or broken_off:
             again = f", {broken_off} broken off and run again" if broken_off else ""
             say(f"resuming {directory}: {ended} of {total} trials are finished{again}")
-        earlier = finished.recent(campaign, done, MOST_EARLIER)
+        earlier = finished.recent(campaign, done, MAX_EARLIER)
         until = Stopping(directory, loaded.stopping) if loaded.stopping else None
         yield OpenRun(campaign, ready.setup, pending, earlier, content, until, jobs, say)
 

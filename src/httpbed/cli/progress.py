@@ -16,7 +16,7 @@ from httpbed.campaign.progress import AttemptProgress, Pace, RunProgress
 from httpbed.cli.echo import echo
 from httpbed.report.terminal import Console
 
-MOST_SILENCE_S = 60.0
+MAX_SILENCE_S = 60.0
 """Longest time without a line where there is no terminal."""
 ROWS_OF_BAR = 3
 """Rows of a terminal that the status leaves to the bar and to the line above it."""
@@ -127,7 +127,7 @@ class Reporter(LiveBar):
             self.advance()
             if not self._has_status:
                 self.write(left=_left(how_far.left_s))
-        elif how_far.block is not None or now - self._printed >= MOST_SILENCE_S:
+        elif how_far.block is not None or now - self._printed >= MAX_SILENCE_S:
             self._printed = now
             self._print_line(_line(how_far))
 

@@ -26,7 +26,7 @@ _PREFIXES: Mapping[str, tuple[tuple[float, float, str], ...]] = {
 }
 # Decimals, and from which shown value on they suffice.
 _DECIMALS = ((0, 1000.0), (1, 100.0), (2, 0.5))
-_LEAST_DECIMALS: Mapping[Form, int] = {"count": 0, "index": 3}
+_MIN_DECIMALS: Mapping[Form, int] = {"count": 0, "index": 3}
 
 
 @dataclass(frozen=True)
@@ -69,10 +69,8 @@ def number_format(metric: str, values: Iterable[float]) -> NumberFormat:
     """Choose the prefix by the largest of the values, the decimals by the smallest."""
     sizes = [abs(value) for value in values if value and math.isfinite(value)]
     form, unit = METRICS[metric].form, METRICS[metric].unit
-    if form in _LEAST_DECIMALS:
-        return NumberFormat(
-            1.0, "", max(_LEAST_DECIMALS[form], int(any(size % 1 for size in sizes)))
-        )
+    if form in _MIN_DECIMALS:
+        return NumberFormat(1.0, "", max(_MIN_DECIMALS[form], int(any(size % 1 for size in sizes))))
     largest = max(sizes, default=0.0)
     prefixes = _PREFIXES.get(unit, ((0.0, 1.0, unit),))
     factor, name = next((factor, name) for least, factor, name in prefixes if largest >= least)

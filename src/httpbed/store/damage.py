@@ -9,9 +9,9 @@ from typing import Any
 
 from httpbed.base.errors import visible
 
-MOST_REASONS = 3
+MAX_REASONS = 3
 """Reasons shown in one line for one place; the others are counted."""
-MOST_NAMED = 5
+MAX_NAMED = 5
 """Attempts that :func:`lines` names; ``httpbed verify`` names all."""
 
 
@@ -24,7 +24,7 @@ class Damage:
     reasons: tuple[str, ...]
 
     def __str__(self) -> str:
-        shown, rest = self.reasons[:MOST_REASONS], self.reasons[MOST_REASONS:]
+        shown, rest = self.reasons[:MAX_REASONS], self.reasons[MAX_REASONS:]
         return f"{self.place}: {'; '.join(shown)}" + (f"; and {len(rest)} more" if rest else "")
 
 
@@ -39,9 +39,9 @@ def lines(damaged: Sequence[Damage], directory: Path) -> Iterator[str]:
         f" httpbed run moves {'them' if many else 'it'} to damaged/ and runs"
         f" {'their trials' if many else 'its trial'} again:"
     )
-    yield from (f"  {visible(str(one))}" for one in damaged[:MOST_NAMED])
-    if len(damaged) > MOST_NAMED:
-        rest = len(damaged) - MOST_NAMED
+    yield from (f"  {visible(str(one))}" for one in damaged[:MAX_NAMED])
+    if len(damaged) > MAX_NAMED:
+        rest = len(damaged) - MAX_NAMED
         yield f"  and {rest} more; httpbed verify {visible(str(directory))} names all"
 
 

@@ -21,7 +21,7 @@ from httpbed.store import campaign as campaigns
 from httpbed.store.damage import Damage
 from httpbed.store.results import Results
 
-MOST_CHUNKS = 64
+MAX_CHUNKS = 64
 """A table of more pieces is joined into one, because each piece costs every query."""
 
 
@@ -115,4 +115,4 @@ def _stamp(directory: Path) -> tuple[int, int]:
 def _joined(table: pa.Table, rows: pa.Table) -> pa.Table:
     joined = pa.concat_tables([table, rows])
     pieces = max((column.num_chunks for column in joined.columns), default=0)
-    return joined.combine_chunks() if pieces > MOST_CHUNKS else joined
+    return joined.combine_chunks() if pieces > MAX_CHUNKS else joined

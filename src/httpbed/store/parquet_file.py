@@ -16,13 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-MOST_ROWS = 50_000_000
-MOST_COLUMNS = 300
+MAX_ROWS = 50_000_000
+MAX_COLUMNS = 300
 MAX_BYTES = 2**31
 """Of a table in memory, and of the pages of a file, decompressed. 10,000 page loads take a half."""
-MOST_PAGE_BYTES = 2**26
+MAX_PAGE_BYTES = 2**26
 """Of a page, decompressed; Arrow writes pages of 1 MB."""
-MOST_FOOTER_BYTES = 2**21
+MAX_FOOTER_BYTES = 2**21
 BATCH_ROWS = 2**20
 _TAIL = 8
 """The last bytes: the footer's length, and ``PAR1``."""
@@ -61,8 +61,8 @@ def _require_small_footer(content: bytes) -> None:
     length = int.from_bytes(tail[:4], "little")
     if len(tail) < _TAIL or tail[4:] != b"PAR1" or length > len(content):
         raise OversizeError("is no Parquet file")
-    if length > MOST_FOOTER_BYTES:
-        raise OversizeError(f"has a footer of more than {MOST_FOOTER_BYTES / 1e6:.0f} MB")
+    if length > MAX_FOOTER_BYTES:
+        raise OversizeError(f"has a footer of more than {MAX_FOOTER_BYTES / 1e6:.0f} MB")
 
 
 def _checked(content: bytes) -> list[str]:
@@ -72,10 +72,10 @@ def _checked(content: bytes) -> list[str]:
         schema = about.schema.to_arrow_schema()
     except UnicodeDecodeError:
         raise OversizeError("has a column whose name is no text") from None
-    if about.num_rows > MOST_ROWS or about.num_columns > MOST_COLUMNS:
+    if about.num_rows > MAX_ROWS or about.num_columns > MAX_COLUMNS:
         raise OversizeError(
             f"has {about.num_rows} rows and {about.num_columns} columns;"
-            f" the limits are {MOST_ROWS} and {MOST_COLUMNS}"
+            f" the limits are {MAX_ROWS} and {MAX_COLUMNS}"
         )
     if strange := [one.name for one in schema if one.type not in _KINDS]:
         raise OversizeError(f"has a column of a kind that no table has: {strange[0]!r}")
@@ -116,7 +116,7 @@ def _pages(content: bytes, chunk: Chunk) -> list[PageHeader]:
     except PageError as error:
         raise OversizeError(f"is not as httpbed writes it: {error}") from None
     for page in found:
-        if page.decompressed > MOST_PAGE_BYTES or page.encoding not in _ENCODINGS:
+        if page.decompressed > MAX_PAGE_BYTES or page.encoding not in _ENCODINGS:
             reason = f"has a page of {page.decompressed} bytes in the encoding {page.encoding}"
             raise OversizeError(reason)
     return found

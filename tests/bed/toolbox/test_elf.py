@@ -19,7 +19,7 @@ SIZE, SEGMENT, ENTRY = 64, 56, 16
 """Bytes of a header, a program header and an entry of a dynamic section, in 64 bits."""
 LOAD, DYNAMIC, INTERP = 1, 2, 3
 NEEDED, STRTAB, AUDIT = 1, 5, 0x6FFFFEFC
-MOST_MEMORY = 2**22
+MAX_MEMORY = 2**22
 
 
 def file_of(
@@ -80,7 +80,7 @@ def read(file: Path, content: bytes) -> elf.Elf:
     finally:
         _, most = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-        assert most < MOST_MEMORY
+        assert most < MAX_MEMORY
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -22,7 +22,7 @@ from httpbed.experiment.scenario import Scenario
 from httpbed.programs.catalog import Catalog
 
 VIRTUAL = Standing(None, ("no link certificate covers virtual time",))
-"""Of every experiment in virtual time: calibration measures links in real time."""
+"""The standing of every experiment in virtual time: calibration measures links in real time."""
 
 
 def standing(loaded: LoadedExperiment, backend: Backend) -> Standing:

@@ -17,7 +17,7 @@ from httpbed.results import sample as samples
 from httpbed.store.results import Results
 
 ENDINGS = ("failed", "timed out", "unsupported")
-MOST_REASON = 100
+MAX_REASON = 100
 """Characters of a reason."""
 EXPLICIT = frozenset(one.id for one in CHECKS if one.is_explicit)
 """Checks whose figure says by itself what is wrong."""
@@ -115,7 +115,7 @@ def _why(trials: ArmTrials, kind: str) -> str:
         return ""
     (first, _), *others = reasons.most_common()
     more = f", and {len(others)} other reason{'s' * (len(others) > 1)}" if others else ""
-    return f": {first[:MOST_REASON]}{more}"
+    return f": {first[:MAX_REASON]}{more}"
 
 
 def _reasons(rows: Iterable[Mapping[str, Any]], kind: str) -> Iterator[str]:

@@ -35,7 +35,7 @@ Bounds = tuple[float, float]
 """A lower and an upper bound; equal where the value is known."""
 BlockBounds = Mapping[int, Bounds]
 UNKNOWN = (-math.inf, math.inf)
-LEAST_PSEUDO_VALUES = 3
+MIN_PSEUDO_VALUES = 3
 
 
 class AbsentError(NoIntervalError):
@@ -124,7 +124,7 @@ def apart(quantity: Quantity, source: SampleSource, *, logarithmic: bool) -> flo
     match quantity:
         case MetricValue():
             values = [low for low, high in of_quantity(quantity, source).values() if low == high]
-            if len(values) < LEAST_PSEUDO_VALUES or (logarithmic and min(values) <= 0):
+            if len(values) < MIN_PSEUDO_VALUES or (logarithmic and min(values) <= 0):
                 return None
             return float(np.var(np.log(values) if logarithmic else values, ddof=1))
         case ContrastValue(by=by, of=of, to=to) if logarithmic == (by == "ratio"):
@@ -247,8 +247,8 @@ def _jackknife(sample: Sample) -> dict[int, float]:
         raise NoIntervalError("trials timed out, so their variation is unknown")
     blocks = sorted(sample.observed)
     values = np.array([sample.observed[block] for block in blocks])
-    if values.size < LEAST_PSEUDO_VALUES:
-        raise NoIntervalError(f"variation needs at least {LEAST_PSEUDO_VALUES} blocks")
+    if values.size < MIN_PSEUDO_VALUES:
+        raise NoIntervalError(f"variation needs at least {MIN_PSEUDO_VALUES} blocks")
     rest = [_log_variation(np.delete(values, index)) for index in range(values.size)]
     whole = values.size * _log_variation(values)
     return {block: whole - (values.size - 1) * one for block, one in zip(blocks, rest, strict=True)}

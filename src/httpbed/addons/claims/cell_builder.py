@@ -58,7 +58,7 @@ class KneeValue:
 
     points: tuple[Quantity, ...]
     places: tuple[float, ...]
-    """Of each point: the number that its level states, above zero."""
+    """The number above zero that the level of each point states."""
     at: float
     """The place of the knee; points lie on both sides."""
 
@@ -109,9 +109,9 @@ def treatments(quantity: Quantity, experiment: str = "") -> frozenset[TreatmentK
 
 
 Levels = Mapping[str, Sequence[str]]
-LEAST_POINTS = 3
-"""Of a correlation: that of two points is 1 or -1."""
-MOST_CELLS = 5_000
+MIN_POINTS = 3
+"""A correlation needs so many points: that of two is 1 or -1."""
+MAX_CELLS = 5_000
 """Of one claim."""
 
 
@@ -182,8 +182,8 @@ class CellBuilder:
         """Return the levels of each cell, in which cells differ."""
         names = list(dict.fromkeys(self._stated.over))
         chosen = [where.get(name) or self._design.factors[name] for name in names]
-        if math.prod(map(len, chosen)) > MOST_CELLS:
-            reason = f"makes more than {MOST_CELLS} cells"
+        if math.prod(map(len, chosen)) > MAX_CELLS:
+            reason = f"makes more than {MAX_CELLS} cells"
             remedy = "choose levels in where, or write several claims"
             raise TableProblemsError([TableProblem((*self._at, "over"), reason, remedy)])
         return [dict(zip(names, levels, strict=True)) for levels in itertools.product(*chosen)]
@@ -207,8 +207,8 @@ class CellBuilder:
                 against.append(self._value(own, ("trend",), str(trend.metric)))
             elif trend.other:
                 against += self._of_other_point(trend.other, levels, point)
-        if self._stated.estimate == "correlation" and len(points) < LEAST_POINTS:
-            reason = f"has {len(points)} points; a correlation needs {LEAST_POINTS}"
+        if self._stated.estimate == "correlation" and len(points) < MIN_POINTS:
+            reason = f"has {len(points)} points; a correlation needs {MIN_POINTS}"
             problem = TableProblem((*self._at, "trend"), reason, "choose more levels in where")
             raise TableProblemsError([problem])
         return TrendValue(tuple(points), tuple(against) or None)

@@ -49,9 +49,9 @@ class CellLocation:
     """What the blocks say about a cell."""
 
     lows: Location
-    """Of the lower bounds of the blocks' values, on the scale of the statistics."""
+    """The location of the lower bounds of the blocks' values, on the scale of the statistics."""
     highs: Location
-    """Of the upper bounds; the same object where all values are known."""
+    """The location of the upper bounds; the same object where all values are known."""
     scale: Scale
     is_constant: bool
     """Whether all blocks have the same value."""

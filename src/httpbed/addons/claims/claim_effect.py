@@ -11,7 +11,7 @@ from httpbed.addons.claims.region import Region, parse_region
 from httpbed.addons.claims.stated import StatedClaim
 from httpbed.report.phrasing import listed, number_format
 
-MOST_VALUES = 3
+MAX_VALUES = 3
 """Cells whose values are all written."""
 NOTHING = "nothing, for lack of trials"
 
@@ -52,7 +52,7 @@ def of_cells(stated: StatedClaim, arm: ArmJudgement, *, is_share: bool) -> str:
     The worst cell is the one farthest outside the claim's region, or nearest to its ends.
     """
     texts = [_number(stated, arm, cell, is_share=is_share) for cell in arm.cells]
-    if len(texts) <= MOST_VALUES:
+    if len(texts) <= MAX_VALUES:
         return listed(texts)
     region = parse_region(stated.expect or "", compiled.cell_unit(stated))
     worst = max(range(len(texts)), key=lambda at: _outside(arm.cells[at].value.value, region))

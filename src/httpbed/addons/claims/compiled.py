@@ -31,7 +31,7 @@ from httpbed.experiment.table_problem import TableProblem, TableProblemsError, r
 Aggregate = Literal["every", "share", "count", "largest"]
 SMALLEST_EFFECT = 0.02
 """Smaller changes of a ratio or gain are no difference worth the name."""
-MOST_COMPARED = 100
+MAX_COMPARED = 100
 """Cells that a spread compares with each other."""
 SMALLER = {
     "difference": Region(high=0.0, high_open=True),
@@ -121,8 +121,8 @@ def _unit(stated: StatedClaim) -> str:
 
 def _reduced(stated: StatedClaim, cells: Sequence[ClaimCell]) -> tuple[ClaimCell, ...]:
     """Replace cells by pairs of cells where the statistic compares them."""
-    if stated.take == "spread" and len(cells) > MOST_COMPARED:
-        reason = f"compares {len(cells)} cells with each other; the limit is {MOST_COMPARED}"
+    if stated.take == "spread" and len(cells) > MAX_COMPARED:
+        reason = f"compares {len(cells)} cells with each other; the limit is {MAX_COMPARED}"
         raise TableProblemsError([TableProblem(("take",), reason, "choose fewer levels")])
     if stated.take == "spread":
         pairs = itertools.permutations(cells, 2)

@@ -22,7 +22,7 @@ from httpbed.store import resume
 from httpbed.store.results import Results
 
 OPEN = 1e4
-"""Ratio that no two measured times have; only trials that timed out, far beyond the limit, do."""
+"""No two measured times have this ratio. Trials that timed out rank far beyond their limit."""
 COLOURS = {"pass": "green", "regression": "red", "inconclusive": "yellow"}
 
 

@@ -29,7 +29,7 @@ from httpbed.results.location import NoIntervalError
 NUMBERS = (6, 7, 8, 10, 12, 15, 20, 30, 40, 60, 100)
 """Numbers of blocks that are tried."""
 MAX_BLOCKS = NUMBERS[-1]
-CAMPAIGNS, MOST_OPEN = 10, 2
+CAMPAIGNS, MAX_OPEN = 10, 2
 """Simulated campaigns of each number of blocks, and how many of them may stay open."""
 SEED = 20260102
 
@@ -43,13 +43,13 @@ def blocks_to_settle(estimator: Estimator, measured: Sequence[CellSet]) -> int |
     """
     sets = [one.present for one in measured]
     cells = [cell for one in sets for cell in one]
-    if any(len(cell.values) < repetition.LEAST_CELLS for cell in cells):
+    if any(len(cell.values) < repetition.MIN_CELLS for cell in cells):
         return None
     tried = [one for one in NUMBERS if one > min(cell.n for cell in cells)]
 
     def is_enough(blocks: int) -> bool:
         campaigns = _campaigns(sets, estimator.claim.stated.estimate, blocks)
-        return sum(_is_open(estimator, one) for one in campaigns) <= MOST_OPEN
+        return sum(_is_open(estimator, one) for one in campaigns) <= MAX_OPEN
 
     at = bisect.bisect_left(tried, True, key=is_enough)
     return tried[at] if at < len(tried) else MAX_BLOCKS + 1
@@ -85,24 +85,24 @@ def _campaigns(sets: Sets, statistic: BlockStatistic, blocks: int) -> Iterator[S
         yield [[next(found) for _ in one] for one in sets]
 
 
-LEAST = verdict.LEAST_BLOCKS
+MIN_BLOCKS = verdict.MIN_BLOCKS
 """A claim about many cells could be settled with fewer, but no single cell of it."""
-MOST = 50
+MAX_BLOCKS = 50
 
 
 def to_settle(claim: CompiledClaim, parts: int = 1) -> int:
-    """Return the fewest blocks; ``MOST`` if so many do not suffice.
+    """Return the fewest blocks; ``MAX_BLOCKS`` if so many do not suffice.
 
     ``parts`` is the number of claims that share the error rate.
 
     Of a claim that subtracts cells of an unknown design, it is the number that any claim needs.
     """
     if claim.unknown or len(claim.cells) > 1 or claim.subtracted:
-        return LEAST
-    for blocks in range(LEAST, MOST):
+        return MIN_BLOCKS
+    for blocks in range(MIN_BLOCKS, MAX_BLOCKS):
         if {"reproduced", "contradicted"} <= set(_ideal_verdicts(claim, blocks, parts)):
             return blocks
-    return MOST
+    return MAX_BLOCKS
 
 
 def _ideal_verdicts(claim: CompiledClaim, blocks: int, parts: int) -> Iterator[str]:

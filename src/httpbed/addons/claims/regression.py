@@ -64,11 +64,11 @@ class _Tests:
 
     ratio: LogRatio | None
     worse: float
-    """Of the hypothesis that it is not worse by more than the margin; 1 without values."""
+    """p-value of the hypothesis that it is not worse by more than the margin; 1 without values."""
     fails_more: float
-    """Of the hypothesis that it completes as often as before."""
+    """p-value of the hypothesis that it completes as often as before."""
     fine: float
-    """Of the hypothesis that it is worse by the margin or more."""
+    """p-value of the hypothesis that it is worse by the margin or more."""
     pairs: int
     """Number of blocks that are pairs; 0 in real time."""
 

@@ -33,7 +33,7 @@ from httpbed.results.sample import Floats
 
 NODES = 31
 """Of the Gauss-Hermite quadrature over the common factor."""
-LEAST_OF_PRIOR = 4
+MIN_OF_PRIOR = 4
 """Cells with which a prior distribution is estimated."""
 CERTAIN = 1e-12
 SEED, DRAWS = 20260101, 4_000
@@ -155,14 +155,14 @@ def _variances(cells: Sequence[CellLocation]) -> tuple[Floats, Floats]:
 
 def _moderated(variances: Floats, cells: Sequence[CellLocation]) -> tuple[Floats, Floats]:
     degrees = np.array([cell.n - 1.0 for cell in cells])
-    if len(cells) < LEAST_CELLS:
+    if len(cells) < MIN_CELLS:
         return variances, degrees
     return squeezed(variances, degrees)
 
 
 def _posteriors(known: Errors) -> list[Errors]:
     """Return the centres under a flat prior and, of enough cells, under a normal one."""
-    if known.centres.size < LEAST_OF_PRIOR or not known.own.all():
+    if known.centres.size < MIN_OF_PRIOR or not known.own.all():
         return [known]
     mean, variance = _normal_prior(known.centres, known.own**2)
     weight = variance / (variance + known.own**2)
@@ -232,8 +232,8 @@ def correlation(cells: Sequence[CellLocation]) -> float:
     return min(0.95, max(0.0, products / pairs)) if pairs else 0.0
 
 
-LEAST_CELLS = 2
-LEAST_SHARE, LEAST_VARIANCE = 1e-5, 1e-14
+MIN_CELLS = 2
+MIN_SHARE, MIN_VARIANCE = 1e-5, 1e-14
 """A variance counts as at least this share of the median one, and at least as this number."""
 SAME_VARIANCE = 1e6
 """Degrees of freedom of a distribution without spread."""
@@ -243,7 +243,7 @@ def located(cells: Sequence[CellLocation]) -> list[CellLocation]:
     """Return cells with moderated locations; those without values of blocks keep their own."""
     at = [index for index, cell in enumerate(cells) if _has_spread(cell)]
     found = [*cells]
-    if len(at) < LEAST_CELLS:
+    if len(at) < MIN_CELLS:
         return found
     values = [cells[index].values for index in at]
     variances, degrees = squeezed(
@@ -272,7 +272,7 @@ def squeezed(variances: Floats, degrees: Floats) -> tuple[Floats, Floats]:
     """
     if not variances.any():
         return variances, np.full(variances.size, degrees.sum())
-    floor = max(LEAST_SHARE * float(np.median(variances)), LEAST_VARIANCE)
+    floor = max(MIN_SHARE * float(np.median(variances)), MIN_VARIANCE)
     raised = np.maximum(variances, floor)
     logs = np.log(raised) - special.digamma(degrees / 2) + np.log(degrees / 2)
     spread = logs.var(ddof=1) - special.polygamma(1, degrees / 2).mean()

@@ -146,7 +146,7 @@ def _root(holds: Callable[[float], bool]) -> float:
     return high
 
 
-LEAST_BLOCKS = 2
+MIN_BLOCKS = 2
 PERFECT = 1 - 1e-12
 """Correlations closer to 1 differ from it by rounding only."""
 PERFECT_Z = float(np.arctanh(PERFECT))
@@ -163,7 +163,7 @@ def pseudo_values(points: Floats, against: Floats) -> Floats:
         NoIntervalError: There is one block, or no correlation.
     """
     n = len(points)
-    if n < LEAST_BLOCKS:
+    if n < MIN_BLOCKS:
         raise NoIntervalError("one block has no spread")
     whole = _z(points, against)
     if abs(whole) >= PERFECT_Z:

@@ -1,9 +1,9 @@
 """The verdict of a claim: where the interval of its estimate lies.
 
 The interval lies inside the region: **reproduced**. It does not meet the region: **contradicted**.
-Otherwise: **open**. A claim of a direction may be neither right nor wrong: if the interval lies
-where no difference is worth the name, the verdict is **no difference**. What the campaign lacks is
-**not run**.
+Otherwise: **open**. A claim of a direction may be neither right nor wrong: if the whole
+interval lies within the smallest effect that counts, the verdict is **no difference**. What the
+campaign lacks is **not run**.
 
 Each end of the interval fails with probability 2.5 %, so the interval covers 95 %, and a claim at
 the very edge of its region gets a wrong verdict in one case of 40. The exact interval of a single
@@ -36,10 +36,10 @@ SIDE = 0.025
 """Probability with which each end of an interval fails."""
 WORST_SIDE = 0.05
 """The same, where few blocks permit no smaller one."""
-LEAST_BLOCKS = 5
-"""Of a single cell."""
-LEAST_OF_MANY = 2
-"""Of each of several cells, which estimate their variances together."""
+MIN_BLOCKS = 5
+"""A claim about a single cell is judged from so many blocks on."""
+MIN_OF_MANY = 2
+"""Several cells estimate their variances together, so each needs fewer blocks."""
 
 
 class TooFewBlocksError(NoIntervalError):
@@ -67,7 +67,7 @@ class ClaimEstimate:
     unit: str
     """A metric's unit, ``1``, or ``cells``."""
     is_equal: bool = False
-    """Whether the whole interval lies where no difference is worth the name."""
+    """Whether the whole interval lies within the smallest effect that counts."""
     not_run: int = 0
     """Number of its cells that the campaign does not have."""
 
@@ -82,7 +82,7 @@ class Bracket(NamedTuple):
 
 def least_blocks(cells: Sequence[CellLocation]) -> int:
     """Return the number of blocks that each of some cells needs."""
-    return LEAST_OF_MANY if len(cells) > 1 else LEAST_BLOCKS
+    return MIN_OF_MANY if len(cells) > 1 else MIN_BLOCKS
 
 
 def side_of(cells: Sequence[CellLocation], parts: int = 1) -> float:

@@ -23,7 +23,7 @@ CERTIFICATE, KEY = "member.pem", "member.key"
 VALID = timedelta(days=365)
 ENCRYPTED = "tls://"
 MAX_BYTES = 100_000
-"""Of a file with a certificate or a key; ours have less than 1 kB."""
+"""Upper bound of a file with a certificate or a key; ours have less than 1 kB."""
 START = (
     "start one with dask scheduler, as httpbed worker --init shows; its certificates have to be"
     " those of this machine"

@@ -38,7 +38,7 @@ class MachineShare:
     effect: float | None
     """Median effect of its blocks; None without a value."""
     interval: Interval | None
-    """Of the effect; None for fewer than two blocks."""
+    """The interval of the effect; None for fewer than two blocks."""
 
     @property
     def differs(self) -> bool:

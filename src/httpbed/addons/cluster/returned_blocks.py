@@ -13,7 +13,7 @@ from typing import Any
 from httpbed.addons.cluster import attempt_archive
 from httpbed.addons.cluster.attempt_archive import UselessError
 from httpbed.addons.cluster.messages import BlockEnd, PackedAttempt
-from httpbed.campaign.executor import MOST_RETRIES, Work
+from httpbed.campaign.executor import MAX_RETRIES, Work
 from httpbed.experiment.trial import Attempt, Record, Trial
 from httpbed.store import attempts, finished, layout, machine_log
 from httpbed.store.campaign import Campaign
@@ -145,6 +145,6 @@ def mismatch(work: Sequence[Work], packed: Sequence[PackedAttempt]) -> str:
     for trial, first in work:
         found = sorted(numbers[trial.id])
         expected = list(range(first, first + len(found)))
-        if not found or len(found) > MOST_RETRIES + 1 or found != expected:
+        if not found or len(found) > MAX_RETRIES + 1 or found != expected:
             return f"it returned the attempts {found} at {trial.id}, not those from {first} on"
     return ""

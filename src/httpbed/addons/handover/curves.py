@@ -27,7 +27,7 @@ MB = 1e6
 TOLERANCE = 0.003
 """How far a curve may be from where it belongs, as a share of the figure's height."""
 MAX_CORNERS = 6000
-"""Of all curves of a figure together; each has :data:`MIN_CORNERS` nevertheless."""
+"""The most corners of all curves of a figure; each has at least :data:`MIN_CORNERS`."""
 MIN_CORNERS, MAX_OF_ONE = 24, 300
 MAX_MARKS = 60
 """Vertical lines in a panel; more would be a wall."""

@@ -12,7 +12,7 @@ import click
 from httpbed.base.errors import ConfigError, Mistake, RejectedValueError
 
 ADDRESS = "127.0.0.1"
-MOST_PORT = 65535
+MAX_PORT = 65535
 VARIABLE = "HTTPBED_LIVE_SECRET"
 """Variable by which a run gives its watcher the secret."""
 
@@ -52,8 +52,8 @@ class _Port(click.ParamType[int]):
         """Return the port; raise ConfigError if it is in use."""
         del param, ctx
         text = str(value)
-        if not text.isdecimal() or int(text) > MOST_PORT:
-            accepted = f"write a number from 1 to {MOST_PORT} after --serve, or --serve last"
+        if not text.isdecimal() or int(text) > MAX_PORT:
+            accepted = f"write a number from 1 to {MAX_PORT} after --serve, or --serve last"
             raise RejectedValueError(f"{text!r} is not a port", accepted)
         listen(int(text)).close()
         return int(text)

@@ -29,9 +29,9 @@ HTTP_PORT = 80
 """Browsers leave it out of the Host field."""
 CONNECTION_S = 10.0
 """Time limit of a connection, so that a slow client keeps no thread."""
-MOST_REQUEST_BYTES = 16_384
-"""Of a request's line and header; a browser's has less than 1 kB."""
-MOST_CONNECTIONS = 32
+MAX_REQUEST_BYTES = 16_384
+"""Upper bound of a request's line and header; a browser's has less than 1 kB."""
+MAX_CONNECTIONS = 32
 """Open at a time; further ones are closed."""
 HEADERS = {
     "Cache-Control": "no-cache",
@@ -56,7 +56,7 @@ class StatusServer(ThreadingHTTPServer):
         self.hosts |= set(NAMES) if port == HTTP_PORT else set()
         self.prefix = f"/{secret}/".encode()
         self.page = page.make()
-        self._free = threading.Semaphore(MOST_CONNECTIONS)
+        self._free = threading.Semaphore(MAX_CONNECTIONS)
         self.status = b""
         """The latest status as JSON; empty before the first."""
 
@@ -87,7 +87,7 @@ class _BoundedRequest(io.RawIOBase):
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
-        self._left = MOST_REQUEST_BYTES
+        self._left = MAX_REQUEST_BYTES
         self._ends_s = time.monotonic() + CONNECTION_S
 
     def readable(self) -> bool:

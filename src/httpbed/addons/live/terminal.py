@@ -19,7 +19,7 @@ from httpbed.store.damage import Damage
 
 Document = Mapping[str, Any]
 KEY_WIDTH = 9
-MOST_REASONS = 5
+MAX_REASONS = 5
 """So many reasons are shown of each list; the others are counted."""
 FEW_REASONS = 2
 """So many beside a run."""
@@ -60,7 +60,7 @@ def heading(document: Document) -> str:
 
 
 def _endings(document: Document) -> Iterator[tuple[str, str]]:
-    yield from _reasons(document, MOST_REASONS)
+    yield from _reasons(document, MAX_REASONS)
     if last := document["last_invalid"]:
         where = f"{last['treatment']}, block {last['block']}, attempt {last['attempt']}"
         yield "latest", f"invalid attempt of {where}: {last['reason']}"

@@ -24,8 +24,8 @@ from httpbed.store import campaign_lock
 from httpbed.store.growing import GrowingCampaign
 
 SHARE = 0.01
-"""Of a core, at most."""
-LEAST_REST_S = 2.0
+"""The largest share of a core that watching takes."""
+MIN_REST_S = 2.0
 GLANCE_S = 1.0
 """How often a resting watcher looks whether the run still holds the campaign."""
 LAST_S = 5.0
@@ -109,7 +109,7 @@ def documents(
 
 def rest_s(used_s: float) -> float:
     """Return how long to rest after so many CPU seconds."""
-    return max(LEAST_REST_S, used_s / SHARE)
+    return max(MIN_REST_S, used_s / SHARE)
 
 
 def _rest(directory: Path, whole_s: float, sleep: Callable[[float], None]) -> None:

@@ -49,7 +49,7 @@ class PlannedLoads(AttemptAddition):
     origins: Mapping[str, ProcessSpec]
     """Behind each server that has a recorded site, by their own names."""
     drivers: Mapping[str, ProcessSpec]
-    """Of browsers that visit the page before the measured load."""
+    """The drivers of browsers that visit the page before the measured load."""
 
     def programs(self) -> Mapping[str, ProcessSpec]:
         """Return the programs behind servers."""

@@ -97,7 +97,7 @@ Column = tuple[LinkTimeline, Sequence[int | None], Sequence[int]]
 LONG_GAP_BINS = 12
 """Bins without a packet that end a line; a sender may pause for a round trip without one."""
 MAX_THROUGHPUT_BINS = 64
-"""Of a download; shorter bins would show single packets."""
+"""The most bins of a download; shorter bins would show single packets."""
 
 
 @dataclass(frozen=True)

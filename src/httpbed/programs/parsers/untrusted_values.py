@@ -20,7 +20,7 @@ UNREADABLE = (
 """What reading such output may raise; parsers turn it into a complaint."""
 LONGEST_S = 1e11
 """About 3,000 years: curl counts from 1970, and sums of such times are finite."""
-MOST = 2**63 - 1
+MAX_COUNT = 2**63 - 1
 """Larger counts are rejected."""
 
 
@@ -53,11 +53,11 @@ def count(logged: object) -> int:
     """Return a count, such as a number of bytes.
 
     Raises:
-        ValueError: It is not a whole number from 0 to ``MOST``.
+        ValueError: It is not a whole number from 0 to ``MAX_COUNT``.
         OverflowError: It is infinite.
     """
     value = int(logged) if isinstance(logged, int | float | str) else -1
-    if not 0 <= value <= MOST:
+    if not 0 <= value <= MAX_COUNT:
         msg = f"{logged!r} is not a count"
         raise ValueError(msg)
     return value

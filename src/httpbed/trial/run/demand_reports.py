@@ -20,8 +20,8 @@ from httpbed.bed.sandbox.supervisor import Supervisor
 PERIOD_S = 2.0
 """Time between two reports."""
 WEIGHT_OF_NEW = 0.5
-"""Of the latest period in a report (exponential smoothing): the start of a program no longer counts
-after some ten seconds."""
+"""The weight of the latest period in a report (exponential smoothing). After some ten seconds, the
+start of a program no longer counts."""
 
 ReportDemand = Callable[[float], None]
 """Takes the number of CPUs that the trial needs."""

@@ -122,7 +122,7 @@ def _in_utf8(file: Path) -> str:
 
 
 MAX_LETTERS = 100
-"""Of a URL or another text of the file's."""
+"""The longest URL or other text of the file that is shown."""
 
 
 def lines(imported: Sequence[ImportedLoad]) -> Iterator[str]:

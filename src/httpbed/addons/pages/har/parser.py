@@ -23,7 +23,7 @@ from httpbed.base.untrusted_files import UnreadableError
 from httpbed.base.user_file import NotAFileError
 
 MAX_BYTES = 128 * 2**20
-"""Of a HAR file; bodies of 95 MB fit as base64."""
+"""Upper bound of a HAR file; bodies of 95 MB fit as base64."""
 MAX_ENTRIES = 20_000
 MAX_MISTAKES = 40
 """Mistakes that are listed for a file; a last one counts the rest."""

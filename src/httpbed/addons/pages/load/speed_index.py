@@ -44,7 +44,7 @@ from httpbed.base import untrusted_files
 MAX_BYTES = 2**23
 """Size of one picture."""
 MAX_PIXELS = 2**22
-"""Of one picture; browsers scale theirs to 500 pixels a side."""
+"""Upper bound of one picture; browsers scale theirs to 500 pixels a side."""
 
 Pixels = npt.NDArray[np.uint8]
 """Rows of pixels; each pixel is red, green, blue."""

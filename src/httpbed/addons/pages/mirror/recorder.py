@@ -28,7 +28,7 @@ DRIVER = "chromium"
 CLIENT = "client"
 RELAY_PORT = 1080
 FILE_BYTES = 2**28
-"""Of all that the browser leaves."""
+"""Upper bound of all that the browser leaves."""
 LATE_S = 40.0
 """Time that the driver takes beside the load."""
 _SHOWN = "/outside"

@@ -26,7 +26,7 @@ from httpbed.base.errors import ConfigError, Mistake
 
 SOCKET = "way-out"
 MAX_BYTES = 2**30
-"""Of all that is carried to the browser."""
+"""Upper bound of all that is carried to the browser."""
 MAX_CONNECTIONS = 256
 CONNECT_S = 20.0
 CHUNK_BYTES = 2**16

@@ -16,7 +16,7 @@ Fields = list[tuple[str, str]]
 
 PREFIX = "x-recorded-"
 MAX_BYTES = 2**14
-"""Of a head; Chromium counts only part of a head in several HTTP/2 frames."""
+"""Upper bound of a head; Chromium counts only part of a head in several HTTP/2 frames."""
 _MADE_ANEW = frozenset(
     {
         "alt-svc",

@@ -10,7 +10,7 @@ from .bounded_files import MAX_EVENT_BYTES, BoundedLines
 from .cdp import DevToolsClient, Message
 
 MAX_BYTES = 90 * 2**20
-"""Of all bodies; a HAR file with them is a third longer."""
+"""Upper bound of all bodies; a HAR file with them is a third longer."""
 BUFFERS = {"maxTotalBufferSize": MAX_BYTES, "maxResourceBufferSize": MAX_BYTES}
 """Parameters of Network.enable: the browser drops bodies beyond its buffers."""
 
