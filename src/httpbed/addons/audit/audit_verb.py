@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
+from httpbed.base.errors import ConfigError, Mistake
+from httpbed.bed.machine import backend, scratch
+from httpbed.campaign import preparation
 from httpbed.campaign.parallelism import Parallelism
-from httpbed.cli import experiment_argument
-from httpbed.cli.experiment_argument import jobs_option
+from httpbed.campaign.settings import RunSettings
+from httpbed.cli import experiment_argument, output_file
+from httpbed.cli.echo import command_line, echo, say
+from httpbed.cli.experiment_argument import AUTO, jobs_option
 from httpbed.cli.options import json_option
 from httpbed.cli.verb import verb
 from httpbed.experiment.factorial import ScaleName
@@ -51,15 +59,58 @@ def command(
     Exit codes: 0 side by side is as good as one at a time; 1 it is not, or nothing is settled; 2
     usage; 3 this machine cannot.
     """
-    from httpbed.addons.audit import audit_body as body
+    _require(file, scale, output)
+    # Statistics take a second to import; mistakes are reported without them.
+    from httpbed.addons.audit import audit_report as report
+    from httpbed.addons.audit import session
+    from httpbed.campaign import capability
+    from httpbed.cli.progress import Reporter
+    from httpbed.report import terminal
 
-    body.run(
-        context,
-        file=file,
-        scale=scale,
-        jobs=jobs,
-        output=output,
-        link_backend=link_backend,
-        recipe_folders=recipe_folders,
-        as_json=as_json,
-    )
+    catalog = experiment_argument.catalog(recipe_folders)
+    if file is None:
+        loaded = preparation.load(session.text(), catalog)
+    else:
+        loaded, catalog = experiment_argument.load(file, recipe_folders, scale)
+    if loaded.experiment.clock == "virtual":
+        reason = "cannot be audited: in virtual time trials do not disturb each other"
+        raise ConfigError([Mistake("clock", reason, "audit an experiment with the real clock")])
+    options = RunSettings(backend.choose(link_backend), command_line())
+    capability.require(loaded, options.backend)
+    controls = frozenset[str]() if file else session.CONTROLS
+    audited = session.AuditedExperiment(loaded, catalog, jobs, options, controls)
+    trials = len(loaded.trials) * len(session.RUNS)
+    with _folder(output) as folder, Reporter(trials, {}) as reporter:
+        found = session.run(audited, folder, tell=reporter.report, say=say)
+    if as_json:
+        echo(json.dumps(found.as_json(), indent=1))
+    else:
+        word = AUTO if audited.jobs.adapts else str(audited.jobs)
+        report.show(found, loaded.experiment, word, terminal.console())
+    context.exit(0 if found.passed else 1)
+
+
+def _require(file: Path | None, scale: ScaleName | None, output: Path | None) -> None:
+    """Refuse options that contradict each other, and a folder that exists."""
+    mistakes = []
+    if scale and file is None:
+        reason = "the audit's own experiment has no scales"
+        mistakes.append(Mistake("--scale", reason, "name a FILE that has them"))
+    mistakes += output_file.new_folder_mistakes("-o", output)
+    if mistakes:
+        raise ConfigError(mistakes)
+
+
+@contextmanager
+def _folder(output: Path | None) -> Iterator[Path]:
+    """Yield the new folder of the user, or a temporary one."""
+    if output is None:
+        with scratch.temporary("audit") as own:
+            yield own
+        return
+    try:
+        output.mkdir(parents=True)
+    except OSError as error:
+        reason = f"cannot be made: {error.strerror}"
+        raise ConfigError([Mistake(str(output), reason, "name another folder")]) from None
+    yield output
