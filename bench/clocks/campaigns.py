@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from httpbed.experiment.treatment import TreatmentKey, treatment_key
+from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.results import log_ratio, sample
 from httpbed.results.sample import Sample
 from httpbed.store import query

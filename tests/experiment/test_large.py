@@ -13,8 +13,7 @@ from pydantic import ValidationError
 
 from httpbed.experiment import parser
 from httpbed.experiment.document import ExperimentDocument, scenario_document
-from httpbed.experiment.scenario import Scenario
-from httpbed.experiment.scenario_reader import ScenarioReader
+from httpbed.experiment.scenario import Scenario, ScenarioReader
 
 HEAD = """
 schema = 1

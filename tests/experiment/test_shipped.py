@@ -13,9 +13,8 @@ from httpbed.addons.claims import checking
 from httpbed.addons.claims.judging import design_of
 from httpbed.addons.pages.sites import corpus
 from httpbed.campaign import preparation
-from httpbed.experiment.factorial import ScaleName
+from httpbed.experiment.factorial import ScaleName, treatment_key
 from httpbed.experiment.roles import ClientRole, Transport
-from httpbed.experiment.treatment import treatment_key
 from httpbed.programs import catalog as catalogs
 from httpbed.results.duration import expected_s
 

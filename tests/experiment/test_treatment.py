@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from httpbed.experiment.treatment import treatment_key
+from httpbed.experiment.factorial import treatment_key
 
 
 def test_the_key_has_the_levels_in_the_order_of_the_factors() -> None:

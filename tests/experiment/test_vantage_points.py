@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from httpbed.experiment import vantage_points
+from httpbed.experiment import response_path
+from httpbed.experiment.response_path import VantagePoints
 from httpbed.experiment.scenario import Scenario
-from httpbed.experiment.vantage_points import VantagePoints
 
 
 def points(hosts: list[str], links: list[dict[str, Any]], **more: Any) -> VantagePoints:
@@ -19,7 +19,7 @@ def points(hosts: list[str], links: list[dict[str, Any]], **more: Any) -> Vantag
         "workload": {"kind": "download", "size": "1 MB"},
         **more,
     }
-    return vantage_points.of(Scenario.model_validate(document))
+    return response_path.vantage_points(Scenario.model_validate(document))
 
 
 def test_one_link_has_all_points() -> None:

@@ -21,7 +21,7 @@ from httpbed.bed.network import network_plan
 from httpbed.bed.network.access_links import Access
 from httpbed.bed.network.emulator import order
 from httpbed.bed.sandbox.dialogue import run_tool
-from httpbed.experiment.changes import Action
+from httpbed.experiment.topology import Action
 from networks import Running, made, topology
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]

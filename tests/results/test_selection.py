@@ -13,7 +13,7 @@ import campaigns
 import reports
 from campaigns import Ending
 from httpbed.addons.claims import judging, regression
-from httpbed.experiment.treatment import treatment_key
+from httpbed.experiment.factorial import treatment_key
 from httpbed.results import sample, selection
 from httpbed.results.findings import find
 from httpbed.store.results import Results

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from httpbed.experiment import replication
-from httpbed.experiment.replication import Replicates
+from httpbed.experiment import experiment
+from httpbed.experiment.experiment import Replicates
 from httpbed.results import estimate, log_ratio
 from httpbed.results.comparison import ratio_interval
 from httpbed.results.estimate import median_interval
@@ -59,7 +59,7 @@ def test_an_end_that_a_time_out_leaves_open_does_not_stop() -> None:
 def test_a_width_that_is_none_is_a_mistake(text: str) -> None:
     """With the accepted form or the accepted range."""
     with pytest.raises(ValueError, match=r"ci 5 %|%"):
-        replication.parse_width(text)
+        experiment.parse_width(text)
 
 
 def stops_at(values: Floats) -> int:

@@ -19,8 +19,8 @@ from httpbed.addons.cluster.messages import (
     PackedAttempt,
     WorkerFacts,
 )
+from httpbed.bed.machine.facts import MachineFacts
 from httpbed.campaign.settings import RunSettings
-from httpbed.experiment.machine import MachineFacts
 from httpbed.experiment.trial import Record, Trial
 from httpbed.store import campaign as campaigns
 

@@ -13,8 +13,9 @@ A client that times out is a result (SubjectError); an emulator that was late is
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,6 +63,16 @@ def visible_values(node: Any) -> Any:
     if isinstance(node, list | tuple):
         return [visible_values(one) for one in node]
     return visible(node) if isinstance(node, str) else node
+
+
+MAX_LISTED = 20
+"""Names that a message lists at most."""
+
+
+def first_names(names: Collection[str]) -> str:
+    """Return names for a message: the first 20, and how many more there are."""
+    some = ", ".join(itertools.islice(names, MAX_LISTED))
+    return some if len(names) <= MAX_LISTED else f"{some} and {len(names) - MAX_LISTED} more"
 
 
 _LAYOUT = re.compile(r"([\n\t])")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from httpbed.base.addon import Seam
 from httpbed.base.errors import HostError, Mistake
-from httpbed.experiment.treatment import TreatmentKey, treatment_key
+from httpbed.experiment.factorial import TreatmentKey, treatment_key
 
 if TYPE_CHECKING:  # they ask the seams, or --help need not import them
     from httpbed.bed.machine.backend import Backend

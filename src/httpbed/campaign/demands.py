@@ -27,7 +27,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Self, TypeVar
 
-from httpbed.experiment.treatment import TreatmentKey, treatment_key
+from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.experiment.trial import Attempt, Trial
 from httpbed.trial import verdict
 

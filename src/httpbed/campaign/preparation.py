@@ -16,13 +16,12 @@ from httpbed.base.clock import Clock
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.network.link_file import LinkFile
 from httpbed.campaign.addition import CAMPAIGN_ADDITIONS, NeededTrials
-from httpbed.experiment import design_size, parser, replication
+from httpbed.experiment import factorial_mistakes, parser
 from httpbed.experiment.design import design
 from httpbed.experiment.document import SCENARIO_PARTS, fill, level_values
-from httpbed.experiment.experiment import Experiment
+from httpbed.experiment.experiment import Experiment, Replicates, replicates_until
 from httpbed.experiment.factorial import ScaleName
 from httpbed.experiment.parser import ParsedExperiment
-from httpbed.experiment.replication import Replicates
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Trial
 from httpbed.experiment.workload import Workload
@@ -112,7 +111,7 @@ def load(  # noqa: PLR0913 - the last two are keywords
 
     With ``for_claims``, the design has only the trials that its claims need. ``replicates`` is the
     number of blocks in place of the file's own, at every scale; ``until`` is a width of interval
-    (:func:`~httpbed.experiment.replication.parse_width`) at which a treatment stops before.
+    (:func:`~httpbed.experiment.experiment.parse_width`) at which a treatment stops before.
     ``clock`` replaces the file's own.
 
     Raises:
@@ -174,13 +173,13 @@ def _stopping(experiment: Experiment, until: str | None, *, is_fixed: bool) -> R
     if is_fixed:
         reason = "cannot go with --for-claims: claims need numbers of blocks that are fixed"
         raise ConfigError([Mistake("--until", reason, "give one of the two")])
-    return replication.until(until, experiment.blocks)
+    return replicates_until(until, experiment.blocks)
 
 
 def _with_replicates(experiment: Experiment, replicates: int | None) -> Experiment:
     changed = experiment.with_replicates(replicates)
-    if replicates and (trials := changed.trials()) > design_size.MAX_TRIALS:
-        reason = f"the design has {trials} trials; the limit is {design_size.MAX_TRIALS}"
+    if replicates and (trials := changed.trials()) > factorial_mistakes.MAX_TRIALS:
+        reason = f"the design has {trials} trials; the limit is {factorial_mistakes.MAX_TRIALS}"
         raise ConfigError([Mistake("--replicates", reason, "use fewer replicates")])
     return changed
 
@@ -191,8 +190,8 @@ def _at(experiment: Experiment, scale: ScaleName | None) -> Experiment:
         remedy = f"choose one of {known}" if known else f"give it a table [scales.{scale}]"
         raise ConfigError([Mistake("--scale", f"the experiment has no scale {scale!r}", remedy)])
     reduced = experiment.at_scale(scale)
-    if scale and (trials := reduced.trials()) > design_size.MAX_TRIALS:
-        reason = f"this scale has {trials} trials; the limit is {design_size.MAX_TRIALS}"
+    if scale and (trials := reduced.trials()) > factorial_mistakes.MAX_TRIALS:
+        reason = f"this scale has {trials} trials; the limit is {factorial_mistakes.MAX_TRIALS}"
         raise ConfigError([Mistake(f"scales.{scale}.replicates", reason, "use fewer blocks")])
     return reduced
 

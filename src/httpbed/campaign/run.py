@@ -30,7 +30,7 @@ from httpbed.campaign.parallelism import Parallelism
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.campaign.settings import RunSettings
 from httpbed.campaign.stopping import Stopping
-from httpbed.experiment.growth import Growth
+from httpbed.experiment.design import Growth
 from httpbed.experiment.trial import Attempt, Trial
 from httpbed.programs.catalog import Catalog
 from httpbed.store import campaign as campaigns

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from httpbed.experiment.replication import Replicates
-from httpbed.experiment.treatment import TreatmentKey, treatment_key
+from httpbed.experiment.experiment import Replicates
+from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.experiment.trial import Trial
 from httpbed.store import layout
 

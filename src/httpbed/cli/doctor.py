@@ -9,13 +9,13 @@ import click
 
 from httpbed.base.errors import HostError
 from httpbed.bed.machine import doctor, facts
+from httpbed.bed.machine.facts import MachineFacts
 from httpbed.bed.sandbox import sandbox_spec
 from httpbed.bed.toolbox import passt, root_filesystem
 from httpbed.campaign.addition import CLOCKS
 from httpbed.cli.echo import echo
 from httpbed.cli.options import json_option
 from httpbed.cli.verb import verb_group
-from httpbed.experiment.machine import MachineFacts
 from httpbed.programs import catalog
 from httpbed.trial import program_roots
 

@@ -10,8 +10,8 @@ from httpbed.base import units
 from httpbed.campaign import parallelism
 from httpbed.campaign.addition import TrialClock
 from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.experiment.factorial import treatment_key
 from httpbed.experiment.roles import ClientRole, Transport
-from httpbed.experiment.treatment import treatment_key
 from httpbed.experiment.trial import Trial
 from httpbed.programs.catalog import Catalog
 from httpbed.results import duration

@@ -20,7 +20,7 @@ from httpbed.campaign.parallelism import Parallelism
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.cli.echo import echo
 from httpbed.cli.options import CheckedPath, OneOf, WholeNumber, suggestion
-from httpbed.experiment import buckets, kept, replication
+from httpbed.experiment import experiment, kept, response_path
 from httpbed.experiment.factorial import ScaleName
 from httpbed.experiment.parser import WHOLE_FILE
 from httpbed.programs import catalog as catalogs
@@ -144,7 +144,7 @@ replicates_option = click.option(
 
 def _until(context: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
     del context, parameter
-    return text if text is None or replication.parse_width(text) else None
+    return text if text is None or experiment.parse_width(text) else None
 
 
 until_option = click.option(
@@ -249,7 +249,9 @@ def notes(loaded: LoadedExperiment) -> list[str]:
     """
     if "bucket" not in loaded.text and "profile" not in loaded.text:
         return []
-    passed = (one for scenario in loaded.scenarios() for one in buckets.bucket_loads(scenario))
+    passed = (
+        one for scenario in loaded.scenarios() for one in response_path.bucket_loads(scenario)
+    )
     return list(dict.fromkeys(one.warning() for one in passed if one.holds_all))
 
 

@@ -21,8 +21,7 @@ from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.cli import expected_durations, experiment_argument, options
 from httpbed.cli.echo import echo
 from httpbed.cli.verb import verb
-from httpbed.experiment.factorial import ScaleName
-from httpbed.experiment.treatment import treatment_key
+from httpbed.experiment.factorial import ScaleName, treatment_key
 from httpbed.experiment.trial import Trial
 from httpbed.programs.catalog import Catalog
 from httpbed.trial import plan

@@ -19,7 +19,7 @@ from httpbed.cli.verb import verb
 from httpbed.experiment import parser
 from httpbed.experiment.document import KeyPath
 from httpbed.experiment.experiment import Experiment
-from httpbed.experiment.table_problem import TableProblem
+from httpbed.experiment.stated_tables import TableProblem
 
 
 @dataclass(frozen=True)

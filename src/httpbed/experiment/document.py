@@ -18,7 +18,7 @@ from typing import Any
 
 from httpbed.experiment import profiles
 from httpbed.experiment.factorial import Factors
-from httpbed.experiment.scenario import Scenario
+from httpbed.experiment.scenario import MAX_SHARED_PARTS, Scenario
 
 Document = Mapping[str, Any]
 """A parsed TOML table."""
@@ -28,8 +28,6 @@ Levels = Mapping[str, str]
 """A treatment: one level of each factor, by its text or name."""
 
 SCENARIO_PARTS = tuple(Scenario.model_fields)
-MAX_SHARED_PARTS = 20_000
-"""Parts of scenarios that are cached for sharing: some kB each."""
 
 
 class ExperimentDocument(dict[str, Any]):

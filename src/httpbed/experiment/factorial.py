@@ -11,13 +11,17 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Literal
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
-from httpbed.base import spellings
+from httpbed.base import spellings, units
 from httpbed.base.value import Value
+from httpbed.experiment.impairments.queue import parse_queue_limit
 
 FactorName = Annotated[str, Field(pattern=spellings.FACTOR)]
 LevelText = Annotated[str, Field(min_length=1, max_length=200)]
@@ -185,3 +189,95 @@ def _union(factors: Factors, factorials: Sequence[Factors]) -> Iterator[tuple[st
     yield from sorted(
         union, key=lambda levels: [rank[level] for rank, level in zip(ranks, levels, strict=True)]
     )
+
+
+# The key of a treatment, by which treatments are counted, grouped and looked up.
+
+
+TreatmentKey = tuple[str, ...]
+"""A treatment: its levels in the order of the experiment's factors."""
+
+
+def treatment_key(levels: Mapping[str, Any], factors: Iterable[str] | None = None) -> TreatmentKey:
+    """Return a treatment's key.
+
+    Args:
+        levels: Its levels, in the order of the factors; or with further members, such as a row of a
+            table.
+        factors: The names of the factors in their order; needed unless ``levels`` has only them.
+    """
+    return tuple(levels.values() if factors is None else (levels[name] for name in factors))
+
+
+# Selections: levels of some factors, by which tables of an experiment file choose treatments.
+
+
+def as_list(value: object) -> object:
+    """Return a single text, or a single table, as a list of one."""
+    return [value] if isinstance(value, str | Mapping) else value
+
+
+class OneOrSeveral:
+    """Makes the JSON Schema of a list accept one of its items, too."""
+
+    def __get_pydantic_json_schema__(
+        self, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        array = handler(core_schema)
+        return {"anyOf": [array["items"], array]}
+
+
+LevelOrLevels = Annotated[
+    list[LevelText], Field(min_length=1), BeforeValidator(as_list), OneOrSeveral()
+]
+"""One level of a factor, or several."""
+FactorNames = Annotated[
+    list[FactorName], Field(max_length=6), BeforeValidator(as_list), OneOrSeveral()
+]
+"""One factor, or several."""
+Selection = dict[FactorName, LevelOrLevels]
+"""Levels of some factors."""
+
+
+def selects(selection: Mapping[str, Collection[str]], treatment: Mapping[str, str]) -> bool:
+    """Whether a treatment has, of every factor that is named, one of the levels."""
+    return all(
+        name in treatment and treatment[name] in levels for name, levels in selection.items()
+    )
+
+
+# Levels of a factor as numbers on an axis.
+
+
+_READERS: tuple[tuple[Callable[[str], float], float, str], ...] = (
+    (units.parse_share, 0.01, "%"),
+    (units.parse_duration, 1e-3, "ms"),
+    (units.parse_rate, 1e6, "Mbit/s"),
+    (units.parse_size, 1e3, "kB"),
+    (lambda text: parse_queue_limit(text).amount, 1.0, "packets or BDP"),
+    (float, 1.0, ""),
+)
+"""What reads a level, what one of the axis's unit is, and that unit."""
+
+
+@dataclass(frozen=True)
+class NumericLevels:
+    """Levels as numbers of one unit."""
+
+    places: Mapping[str, float]
+    """By level, in ``unit``."""
+    unit: str
+    """Empty for plain numbers."""
+
+
+def numeric_levels(levels: Iterable[str]) -> NumericLevels | None:
+    """Return the levels as numbers; None if one is no number, or if their units differ in kind."""
+    texts = tuple(levels)
+    for read, factor, unit in _READERS:
+        try:
+            places = {text: read(text) / factor for text in texts}
+        except ValueError:
+            continue
+        if all(map(math.isfinite, places.values())):
+            return NumericLevels(places, unit)
+    return None

@@ -1,18 +1,18 @@
-"""Mistakes in the choice of an experiment's treatments, each at its place in the file.
+"""Mistakes in the choice of treatments, in the size of the design, and in the ``[report]`` table.
 
-Malformed entries are skipped here, because the models report them.
+Each has its place in the file. Malformed entries are skipped here, because the models report them.
 """
 
 from __future__ import annotations
 
-import itertools
+import difflib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, get_args
 
 from pydantic import ValidationError
 
-from httpbed.base.errors import Mistake
+from httpbed.base.errors import Mistake, first_names
 from httpbed.base.value import Value
 from httpbed.experiment import factorial
 from httpbed.experiment.factorial import (
@@ -23,13 +23,12 @@ from httpbed.experiment.factorial import (
     Scale,
     ScaleName,
     Treatment,
+    as_list,
 )
 
 _Entry = TypeVar("_Entry", bound=Value)
 Known = Mapping[str, Mapping[str, None]]
 """The levels of each factor, for lookup."""
-MAX_LISTED = 20
-"""Accepted names that a message lists."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ class PartialDesign:
         return tuple(factorial.treatments(self.factors, groups, exclusions))
 
 
-def readable(
+def readable_design(
     document: Mapping[str, Any], factors: Factors, unreadable: Collection[str] = ()
 ) -> PartialDesign:
     """Return the readable part of a document's design."""
@@ -79,7 +78,7 @@ def readable(
     )
 
 
-def mistakes(design: PartialDesign, treatments: Sequence[Treatment]) -> Iterator[Mistake]:
+def treatment_mistakes(design: PartialDesign, treatments: Sequence[Treatment]) -> Iterator[Mistake]:
     """Yield every mistake in a design."""
     yield from _duplicate_names(design)
     known = {name: dict.fromkeys(levels) for name, levels in design.factors.items()}
@@ -92,12 +91,6 @@ def mistakes(design: PartialDesign, treatments: Sequence[Treatment]) -> Iterator
         yield from _unused(design, treatments)
         yield from _without_effect(design)
         yield from _empty_scales(design, treatments)
-
-
-def listed(names: Collection[str]) -> str:
-    """Return names for a message: the first 20, and how many more there are."""
-    some = ", ".join(itertools.islice(names, MAX_LISTED))
-    return some if len(names) <= MAX_LISTED else f"{some} and {len(names) - MAX_LISTED} more"
 
 
 def _entries(value: object) -> dict[int, object]:
@@ -135,12 +128,12 @@ def _unknown_levels(
 ) -> Iterator[Mistake]:
     for name, levels in choice.items():
         if name not in factors:
-            known = f"known: {listed(factors)}" if factors else "there is no [factors] table"
+            known = f"known: {first_names(factors)}" if factors else "there is no [factors] table"
             yield Mistake(f"{place}.{name}", f"unknown factor {name!r}; {known}")
             continue
         for index, level in enumerate(levels):
             if level not in factors[name]:
-                reason = f"{level!r} is not a level of {name}; known: {listed(factors[name])}"
+                reason = f"{level!r} is not a level of {name}; known: {first_names(factors[name])}"
                 yield Mistake(f"{place}.{name}[{index}]", reason)
         if not levels:
             yield Mistake(f"{place}.{name}", "names no level", "name one, or delete the key")
@@ -215,3 +208,78 @@ def _empty_scales(design: PartialDesign, treatments: Sequence[Treatment]) -> Ite
             if not any(factorial.has(treatment, part) for treatment in left):
                 place = f"scales.{name}.parts[{index}]"
                 yield Mistake(place, "no treatment of the scale has these levels", "correct them")
+
+
+AXES = ("rows", "columns", "pages")
+
+
+def report_mistakes(
+    report: object, factors: Mapping[str, list[str]], unreadable: Collection[str] = ()
+) -> Iterator[Mistake]:
+    """Yield unknown factors and levels, and factors that are on two axes of the matrix.
+
+    Nothing is said about ``unreadable`` factors, whose own mistakes are reported.
+    """
+    if isinstance(report, Mapping):
+        yield from _base_mistakes(report.get("base"), factors, unreadable)
+        yield from _axis_mistakes(report, factors, unreadable)
+
+
+def known_factors(name: str, factors: Collection[str]) -> str:
+    """Return what to write instead of the name of an unknown factor."""
+    if close := difflib.get_close_matches(name, factors, 3):
+        return f"did you mean {' or '.join(map(repr, close))}?"
+    return f"name one of: {first_names(factors)}" if factors else "there is no [factors] table"
+
+
+def _base_mistakes(
+    base: object, factors: Mapping[str, list[str]], unreadable: Collection[str]
+) -> Iterator[Mistake]:
+    for name, level in base.items() if isinstance(base, Mapping) else ():
+        if name in unreadable:
+            continue
+        if name not in factors:
+            yield Mistake(f"report.base.{name}", "is not a factor", known_factors(name, factors))
+        elif level not in factors[name]:
+            known = first_names(factors[name])
+            yield Mistake(f"report.base.{name}", f"{level!r} is not a level; known: {known}")
+
+
+def _axis_mistakes(
+    report: Mapping[object, object], factors: Mapping[str, list[str]], unreadable: Collection[str]
+) -> Iterator[Mistake]:
+    first: dict[str, str] = {}
+    for axis in AXES:
+        names = as_list(report.get(axis, []))
+        for index, name in enumerate(names if isinstance(names, list) else []):
+            place = f"report.{axis}[{index}]"
+            if not isinstance(name, str) or name in unreadable:
+                continue
+            if name not in factors:
+                known = known_factors(name, factors) if factors else "delete it"
+                yield Mistake(place, f"{name!r} is not a factor", known)
+            elif name in first:
+                yield Mistake(place, f"{name!r} is also in {first[name]}", "name it in one of them")
+            first.setdefault(name, place)
+
+
+MAX_TREATMENTS = 20_000
+"""Each treatment is checked as a network and a set of programs of its own, 0.2 ms each."""
+MAX_TRIALS = 200_000
+"""Of all blocks: two days of trials of one second."""
+
+
+def size_mistakes(design: PartialDesign, blocks: int) -> Iterator[Mistake]:
+    """Yield what is wrong with the size of a design, which is not made for that."""
+    treatments = design.most()
+    if treatments > MAX_TREATMENTS:
+        sizes = first_names([f"{name} {len(levels)}" for name, levels in design.factors.items()])
+        reason = (
+            f"the design has {treatments} treatments (levels: {sizes}), each of which is checked;"
+            f" the limit is {MAX_TREATMENTS}"
+        )
+        remedy = "use fewer levels, or groups of those that the question needs together"
+        yield Mistake("groups" if design.groups else "factors", reason, remedy)
+    elif treatments * blocks > MAX_TRIALS:
+        reason = f"the design has {treatments * blocks} trials; the limit is {MAX_TRIALS}"
+        yield Mistake("replicates", reason, "use fewer blocks or levels, or several experiments")

@@ -14,9 +14,8 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BeforeValidator, ConfigDict, Field, Tag, model_validator
 
 from httpbed.base.units import Bytes, Seconds
-from httpbed.base.value import Value
-from httpbed.experiment.alternatives import chosen
-from httpbed.experiment.changes import LONGEST_S
+from httpbed.base.value import Value, form_by_key
+from httpbed.experiment.topology import LATEST_CHANGE_S
 
 HandoverKind = Literal[
     "none", "address deleted", "make before break", "route", "blackhole", "NAT rebinding"
@@ -38,14 +37,14 @@ class AfterBytes(Value):
 class At(Value):
     """Once, at a time."""
 
-    at: Annotated[Seconds, Field(gt=0, le=LONGEST_S)]
+    at: Annotated[Seconds, Field(gt=0, le=LATEST_CHANGE_S)]
     """Time since the client's start."""
 
 
 class Every(Value):
     """Repeatedly, at equal intervals."""
 
-    every: Annotated[Seconds, Field(ge=SHORTEST_PERIOD_S, le=LONGEST_S)]
+    every: Annotated[Seconds, Field(ge=SHORTEST_PERIOD_S, le=LATEST_CHANGE_S)]
     """Time from the client's start to the first hand-over, and from each to the next."""
 
 
@@ -53,7 +52,7 @@ HandoverTrigger = Annotated[
     Annotated[AfterBytes, Tag("<delivered>")]
     | Annotated[At, Tag("<at>")]
     | Annotated[Every, Tag("<every>")],
-    chosen('{ delivered = "2 MB" }', delivered="<delivered>", at="<at>", every="<every>"),
+    form_by_key('{ delivered = "2 MB" }', delivered="<delivered>", at="<at>", every="<every>"),
 ]
 
 
@@ -71,10 +70,10 @@ class Handover(Value):
     server sees another port. ``none``: no hand-over, as a control."""
     when: HandoverTrigger | None = None
     """When the hand-over happens; absent for ``none`` only."""
-    gap: Annotated[Seconds, Field(le=LONGEST_S)] | None = None
+    gap: Annotated[Seconds, Field(le=LATEST_CHANGE_S)] | None = None
     """For ``address deleted``: time from the deletion until the next link gets its address.
     Default: the next link has its address from the beginning."""
-    overlap: Annotated[Seconds, Field(le=LONGEST_S)] | None = None
+    overlap: Annotated[Seconds, Field(le=LATEST_CHANGE_S)] | None = None
     """For ``make before break``: time during which the client has both addresses."""
     sockets: Literal["destroyed", "kept"] = "kept"
     """``destroyed``: the TCP sockets of a deleted address are closed at once, as on Android

@@ -18,20 +18,12 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from httpbed.base.errors import Mistake
-from httpbed.base.value import Value
-from httpbed.experiment import (
-    design_size,
-    factorial_mistakes,
-    report_mistakes,
-    toml_errors,
-    validation_messages,
-)
+from httpbed.base.value import Value, is_form
 from httpbed.experiment import document as documents
-from httpbed.experiment.alternatives import is_form
+from httpbed.experiment import factorial_mistakes, validation_messages
 from httpbed.experiment.document import SCENARIO_PARTS, ExperimentDocument, KeyPath
 from httpbed.experiment.experiment import Experiment, experiment_model
-from httpbed.experiment.scenario import Scenario
-from httpbed.experiment.scenario_reader import ScenarioReader
+from httpbed.experiment.scenario import Scenario, ScenarioReader
 from httpbed.experiment.schema import experiment_schema
 from httpbed.experiment.stated_tables import STATED_TABLES, StatedTable, StatedTables
 from httpbed.experiment.workload_kinds import NO_SUCH_KIND
@@ -96,9 +88,11 @@ def _of_valid(document: ExperimentDocument) -> ParsedExperiment:
         {name: document[name] for name in document if name not in unread}
     )
     if experiment:
-        design = factorial_mistakes.readable(document, experiment.factors)
-        if design.most() > design_size.MAX_TREATMENTS:
-            return ParsedExperiment(document, None, tuple(design_size.mistakes(design, 1)))
+        design = factorial_mistakes.readable_design(document, experiment.factors)
+        if design.most() > factorial_mistakes.MAX_TREATMENTS:
+            return ParsedExperiment(
+                document, None, tuple(factorial_mistakes.size_mistakes(design, 1))
+            )
     return ParsedExperiment(document, experiment, mistakes)
 
 
@@ -106,7 +100,9 @@ def _read(text: str, check: Callable[[ExperimentDocument], ParsedExperiment]) ->
     try:
         document = ExperimentDocument(tomllib.loads(text))
     except (ValueError, RecursionError) as error:  # tomllib also refuses too many digits
-        mistake = Mistake(WHOLE_FILE, f"is not valid TOML: {toml_errors.in_line(error, text)}")
+        mistake = Mistake(
+            WHOLE_FILE, f"is not valid TOML: {validation_messages.toml_error(error, text)}"
+        )
         return ParsedExperiment({}, mistakes=(mistake,))
     try:
         return check(document)
@@ -121,13 +117,13 @@ def _checked(document: ExperimentDocument) -> ParsedExperiment:
     mistakes = [*header, *_factor_mistakes(document, factors)]
     unreadable = _stated_factors(document).keys() - factors.keys()
     if factors or "factors" not in document:  # unreadable factors are reported on their own
-        mistakes += report_mistakes.mistakes(document.get("report"), factors, unreadable)
-    design = factorial_mistakes.readable(document, factors, unreadable)
-    mistakes += design_size.mistakes(design, experiment.blocks if experiment else 1)
+        mistakes += factorial_mistakes.report_mistakes(document.get("report"), factors, unreadable)
+    design = factorial_mistakes.readable_design(document, factors, unreadable)
+    mistakes += factorial_mistakes.size_mistakes(design, experiment.blocks if experiment else 1)
     treatments: tuple[dict[str, str], ...] = ()
-    if design.most() <= design_size.MAX_TREATMENTS:
+    if design.most() <= factorial_mistakes.MAX_TREATMENTS:
         treatments = design.treatments()
-        mistakes += factorial_mistakes.mistakes(design, treatments)
+        mistakes += factorial_mistakes.treatment_mistakes(design, treatments)
         mistakes += _scenario_mistakes(document, experiment, treatments)
         if treatments and not unreadable:  # tables select among treatments, which those would tell
             for table in STATED_TABLES.provided():
@@ -250,7 +246,7 @@ def _factor_mistakes(
     stated = _stated_factors(document)
     for path, name in references:
         if name not in stated:
-            known = report_mistakes.known_factors(name, stated)
+            known = factorial_mistakes.known_factors(name, stated)
             yield Mistake(format_path(path), f"unknown factor {name!r}", known)
         elif path[0] == "factors" and path[1] in document.reached_from(name):
             reason = f"refers to factor {name!r}, whose levels refer back to this one"

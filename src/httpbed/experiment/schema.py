@@ -1,11 +1,23 @@
-"""The JSON Schema of an experiment file, generated from the models that validate it."""
+"""The JSON Schema of an experiment file, generated from the models that validate it.
+
+Its descriptions are the docstrings of the models' fields, read from their source when they are
+wanted. pydantic can read them as it defines each class, which takes a quarter of the time that the
+models take to import.
+"""
 
 from __future__ import annotations
 
+import ast
+import inspect
+from collections.abc import Iterable
+from functools import cache
+from itertools import pairwise
 from typing import Any
 
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+
 from httpbed.experiment.experiment import experiment_model
-from httpbed.experiment.field_docstrings import DocumentedSchema
 from httpbed.experiment.scenario import Scenario
 
 REFERENCE = {
@@ -56,3 +68,46 @@ def _or_reference(schema: dict[str, Any]) -> dict[str, Any]:
     if isinstance(value.get("items"), dict):
         value["items"] = {"anyOf": [value["items"], {"$ref": "#/$defs/FactorReference"}]}
     return {**kept, "anyOf": [value, {"$ref": "#/$defs/FactorReference"}]}
+
+
+@cache
+def field_docstrings(model: type[BaseModel]) -> dict[str, str]:
+    """Return the docstring of each field that has one, by the field's name."""
+    docs: dict[str, str] = {}
+    for one in reversed(model.__mro__):
+        if issubclass(one, BaseModel) and one is not BaseModel:
+            docs |= dict.fromkeys(one.__annotations__, "") | _stated(one)
+    return {name: text for name, text in docs.items() if text and name in model.model_fields}
+
+
+def _stated(model: type[BaseModel]) -> dict[str, str]:
+    """Return the docstrings in the body of one class; none if its source is not a class."""
+    try:
+        definition = ast.parse(inspect.cleandoc("\n" + inspect.getsource(model))).body[0]
+    except (OSError, TypeError):  # a model that create_model made
+        return {}
+    return dict(_documented(definition.body)) if isinstance(definition, ast.ClassDef) else {}
+
+
+def _documented(statements: Iterable[ast.stmt]) -> Iterable[tuple[str, str]]:
+    for field, following in pairwise(statements):
+        match field, following:
+            case (
+                ast.AnnAssign(target=ast.Name(id=name)),
+                ast.Expr(value=ast.Constant(value=str(text))),
+            ):
+                yield name, inspect.cleandoc(text)
+
+
+class DocumentedSchema(GenerateJsonSchema):
+    """JSON Schema whose properties have the docstrings of their fields as descriptions."""
+
+    def model_schema(self, schema: Any) -> JsonSchemaValue:
+        """Return the JSON Schema of a model, with descriptions."""
+        generated = super().model_schema(schema)
+        model = schema["cls"]
+        properties = generated.get("properties", {})
+        for name, text in field_docstrings(model).items():
+            alias = model.model_fields[name].serialization_alias or name
+            properties.setdefault(alias, {}).setdefault("description", text)
+        return generated

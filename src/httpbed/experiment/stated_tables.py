@@ -14,7 +14,32 @@ from typing import Any
 from httpbed.base.addon import Seam
 from httpbed.base.value import Value
 from httpbed.experiment.document import KeyPath
-from httpbed.experiment.table_problem import TableProblem
+
+# What is wrong with a claim or a declared figure, at which key of its table.
+
+
+@dataclass(frozen=True)
+class TableProblem:
+    """One mistake in a table."""
+
+    at: KeyPath
+    """Keys below the table."""
+    reason: str
+    remedy: str = ""
+
+
+class TableProblemsError(Exception):
+    """A table cannot be used; contains every mistake that was found."""
+
+    def __init__(self, problems: Iterable[TableProblem]) -> None:
+        self.problems = tuple(dict.fromkeys(problems))
+        super().__init__("; ".join(one.reason for one in self.problems))
+
+
+def require_none(problems: Iterable[TableProblem]) -> None:
+    """Raise the problems, if there are any."""
+    if found := tuple(problems):
+        raise TableProblemsError(found)
 
 
 @dataclass(frozen=True)

@@ -3,22 +3,165 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping
+import heapq
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, GetJsonSchemaHandler, model_validator
+from pydantic import AfterValidator, Field, GetJsonSchemaHandler, Tag, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from httpbed.base import spellings
-from httpbed.base.value import Value
+from httpbed.base.errors import RejectedValueError
+from httpbed.base.units import BitRate, Bytes, Seconds, Share
+from httpbed.base.value import Value, form_by_key
 from httpbed.experiment import profiles
-from httpbed.experiment.changes import Action, Event, ScheduleEntry
 from httpbed.experiment.impairments import rate as rates
+from httpbed.experiment.impairments.delay import Delay
 from httpbed.experiment.impairments.loss import Listed, Replay
 from httpbed.experiment.impairments.rate import MTU_BYTES, OVERHEADS, Steps, TokenBucket
 from httpbed.experiment.impairments.registry import Impaired, OneWay
-from httpbed.experiment.route import Route, shortest
+
+# Shortest routes between hosts of a network.
+#
+# The length of a route is its number of links. A tie between two routes is decided by the highest
+# link index that only one of them has: that route is longer. So no two routes have equal length,
+# the return route is the reverse of the route, and each part of a shortest route is itself
+# shortest. Hosts that look up their next hop independently therefore agree on the route.
+
+
+Route = tuple[tuple[int, int], ...]
+"""Links by index, each with its direction: 0 from its first host to its second, 1 back."""
+
+
+def route_length(route: Route) -> tuple[int, int]:
+    """Return a route's length, which differs for any two routes between the same hosts."""
+    return len(route), sum(1 << link for link, _ in route)
+
+
+def shortest_routes(
+    links: Sequence[tuple[str, str]],
+    start: str,
+    forwarding: Collection[str],
+    without: Collection[int] = (),
+) -> dict[str, Route]:
+    """Return the shortest route to every reachable host (Dijkstra 1959)."""
+    routes: dict[str, Route] = {}
+    waiting: list[tuple[tuple[int, int], str, Route]] = [((0, 0), start, ())]
+    while waiting:
+        _, host, route = heapq.heappop(waiting)
+        if host in routes:
+            continue
+        routes[host] = route
+        if host != start and host not in forwarding:
+            continue
+        for index, between in enumerate(links):
+            if host in between and index not in without:
+                side = between.index(host)
+                longer = (*route, (index, side))
+                heapq.heappush(waiting, (route_length(longer), between[1 - side], longer))
+    return routes
+
+
+# Changes of a running link: at given times, or at events.
+
+
+LATEST_CHANGE_S = 86_400.0
+ACTIONS = ("rate", "delay", "loss", "state")
+
+
+class Action(Value):
+    """A change of one condition."""
+
+    direction: Literal["up", "down"] | None = None
+    """``up`` is from the first host to the second; by default both directions change."""
+    rate: BitRate | None = None
+    """New rate, also for the packet in service; only of a constant rate or a token bucket."""
+    delay: Delay | None = None
+    """New one-way delay, of packets that have not left the queue."""
+    loss: Share | None = None
+    """New probability of independent loss; it replaces any other loss."""
+    state: Literal["up", "down"] | None = None
+    """``down``: packets that arrive or wait are dropped; ``up``: packets pass again."""
+
+    @model_validator(mode="after")
+    def _changes_one_thing(self) -> Action:
+        changed = self.changed_fields()
+        if len(changed) > 1:
+            raise RejectedValueError(f"changes {' and '.join(changed)}", "write an entry for each")
+        return self
+
+    def changed_fields(self) -> list[str]:
+        """Return the names of the conditions that change: at most one."""
+        return [name for name in ACTIONS if getattr(self, name) is not None]
+
+
+class ScheduleEntry(Action):
+    """A change at a given time."""
+
+    at: Annotated[Seconds, Field(le=LATEST_CHANGE_S)]
+    """Time since the client's start."""
+
+    @model_validator(mode="after")
+    def _changes_something(self) -> ScheduleEntry:
+        if not self.changed_fields():
+            raise RejectedValueError("changes nothing", f"give one of {', '.join(ACTIONS)}")
+        return self
+
+
+class Delivered(Value):
+    """A number of bytes has been delivered to a host."""
+
+    delivered: Bytes = Field(ge=1)
+    """IP bytes since the client's start."""
+    to: str
+    """The receiving host."""
+
+
+class FirstPacket(Value):
+    """The first packet with a payload arrives from a host."""
+
+    first_packet_of: str
+    """The sending host."""
+
+
+class Handshake(Value):
+    """The handshake of a connection is complete, as seen on the wire."""
+
+    handshake: Literal[True]
+    """``true``."""
+
+
+When = Annotated[
+    Annotated[Delivered, Tag("<delivered>")]
+    | Annotated[FirstPacket, Tag("<first packet>")]
+    | Annotated[Handshake, Tag("<handshake>")],
+    form_by_key(
+        '{ delivered = "2 MB", to = "client" }',
+        delivered="<delivered>",
+        to="<delivered>",
+        first_packet_of="<first packet>",
+        handshake="<handshake>",
+    ),
+]
+
+
+class Event(Action):
+    """An event that is reported once, and may change a condition."""
+
+    name: str = Field(pattern=spellings.LINK)
+    """Its name in the evidence: lower-case letters, digits and hyphens."""
+    when: When
+    """The condition for the event."""
+    after: Annotated[Seconds, Field(le=LATEST_CHANGE_S)] = 0.0
+    """Time from the event to the change."""
+
+    def host(self) -> str | None:
+        """Return the host that ``when`` names; None if it names none."""
+        if isinstance(self.when, Delivered):
+            return self.when.to
+        return self.when.first_packet_of if isinstance(self.when, FirstPacket) else None
+
 
 LinkName = Annotated[str, Field(pattern=spellings.LINK)]
 
@@ -223,7 +366,8 @@ class Topology(Value):
         A route is a list of link indices, each with the direction of travel. Links in ``without``
         are not used.
         """
-        return shortest([link.between for link in self.links], start, goal, forwarding, without)
+        links = [link.between for link in self.links]
+        return shortest_routes(links, start, forwarding, without).get(goal, ())
 
     def links_of(self, host: str) -> list[int]:
         """List a host's links by their indices."""

@@ -1,4 +1,4 @@
-"""Pydantic's validation errors in the words of all other mistakes."""
+"""Errors of pydantic and tomllib in the words of all other mistakes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import re
 from pydantic_core import ErrorDetails
 
 from httpbed.base import spellings
-from httpbed.base.errors import RejectedValueError
-from httpbed.experiment.factorial_mistakes import MAX_LISTED, listed
+from httpbed.base.errors import MAX_LISTED, RejectedValueError, first_names
 
 _EXPECTED = {
     "string_type": "a text in quotes",
@@ -72,7 +71,7 @@ def _expected(detail: ErrorDetails) -> str:
     if context.get("pattern") in spellings.WORDS:
         return f"must be {spellings.WORDS[context['pattern']]}"
     if len(accepted := accepted_words(detail)) > MAX_LISTED:
-        return f"must be one of {listed(accepted)}"
+        return f"must be one of {first_names(accepted)}"
     message = detail["msg"].removeprefix("Value error, ").replace(" after validation", "")
     return _SUBJECTS.sub("must ", message, count=1)
 
@@ -80,3 +79,45 @@ def _expected(detail: ErrorDetails) -> str:
 def accepted_words(detail: ErrorDetails) -> list[str]:
     """Return the accepted words of a place that accepts only certain words."""
     return re.findall(r"'([^']*)'", str(detail.get("ctx", {}).get("expected", "")))
+
+
+BYTE_ORDER_MARK = "\ufeff"
+LONGEST_LINE = 80
+"""Characters of a damaged line that a message repeats."""
+_TOML_WORDS = (
+    (r"Invalid value \(at end of document\)", "a list or a table in braces is not closed"),
+    (r"Unterminated string \(at end of document\)", "a text has no closing quotes"),
+    (r"Expected \"'\" \(at end of document\)", "a text has no closing quote"),
+    (
+        r"Expected newline or end of document after a statement",
+        "the line goes on after its value or table; put a text in quotes",
+    ),
+    (r"Illegal character '\\n'", "a text has no closing quote"),
+    (r"Cannot overwrite a value", "the key is given twice; keep one"),
+    (r"Invalid value", "the value is neither a number, true, false nor a text in quotes"),
+    (r"Invalid statement", "a line is neither KEY = VALUE nor [TABLE]"),
+)
+"""Messages of tomllib that do not name the mistake, each with ours."""
+_TABLE_TWICE = re.compile(r"Cannot (?:declare|mutate immutable|redefine).*? (\(.*?\))(?: twice)?")
+
+
+def toml_error(error: Exception, text: str) -> str:
+    """Return tomllib's message with the line that it means."""
+    if text.startswith(BYTE_ORDER_MARK):
+        return "it begins with a byte order mark; save it as UTF-8 without one"
+    message = str(error)
+    for theirs, ours in _TOML_WORDS:
+        message = re.sub(theirs, ours, message)
+    message = _TABLE_TWICE.sub(_given_twice, message)
+    found = re.search(r"\(at line (\d+), column \d+\)", message)
+    lines = text.splitlines()
+    if not found or not 0 < int(found[1]) <= len(lines):
+        return message
+    line = lines[int(found[1]) - 1].strip()
+    shown = line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]} ..."
+    return f"{message}: {shown}"
+
+
+def _given_twice(found: re.Match[str]) -> str:
+    keys = re.findall(r"'([^']+)'", found[1])
+    return f"[{'.'.join(keys)}] is given twice; write its keys in one place"

@@ -22,7 +22,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, NullLoc
 from matplotlib.transforms import blended_transform_factory
 
 from httpbed.base import disk
-from httpbed.experiment.numeric_levels import NumericLevels, numeric_levels
+from httpbed.experiment.factorial import NumericLevels, numeric_levels
 from httpbed.report import network, svg
 from httpbed.report.phrasing import (
     NumberFormat,

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.experiment.metric import Side
-from httpbed.experiment.treatment import TreatmentKey, treatment_key
 from httpbed.results import location, log_ratio
 from httpbed.results.estimate import CONFIDENCE, Interval
 from httpbed.results.log_ratio import LogRatio, Standing

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from httpbed.experiment.replication import Replicates
+from httpbed.experiment.experiment import Replicates
 from httpbed.results.sample import Bounded, Floats, Sample, bounded
 
 CONFIDENCE = 0.95

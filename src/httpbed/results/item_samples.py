@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pyarrow.compute as pc
 
+from httpbed.experiment.factorial import TreatmentKey
 from httpbed.experiment.metric import ItemStatistic
-from httpbed.experiment.treatment import TreatmentKey
 from httpbed.results.sample import Floats, Sample, by_treatment, samples
 from httpbed.store.results import Results
 

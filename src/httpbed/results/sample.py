@@ -26,9 +26,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from httpbed.experiment.document import scenario_document
+from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.experiment.metric import METRICS, Side
 from httpbed.experiment.scenario import Scenario
-from httpbed.experiment.treatment import TreatmentKey, treatment_key
 from httpbed.store.results import Results
 
 Floats = NDArray[np.float64]

@@ -38,7 +38,7 @@ from typing import NamedTuple
 import numpy as np
 
 from httpbed.experiment.document import program_factors
-from httpbed.experiment.treatment import TreatmentKey, treatment_key
+from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.store.results import Results
 
 ERROR_RATE = 0.05

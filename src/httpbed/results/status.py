@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from httpbed.experiment.treatment import TreatmentKey, treatment_key
+from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.results.estimate import Estimate, estimate
 from httpbed.results.sample import Sample, by_treatment, planned_blocks, samples, scenario
 from httpbed.store.damage import Damage

@@ -37,7 +37,7 @@ from typing import Any, TypeVar
 from httpbed.base import digests, disk, untrusted_files
 from httpbed.base.digests import DifferentError, FileDigest
 from httpbed.base.errors import ConfigError, Mistake
-from httpbed.experiment.growth import Growth
+from httpbed.experiment.design import Growth
 from httpbed.experiment.trial import Attempt, Record, Trial
 from httpbed.store import (
     attempts,

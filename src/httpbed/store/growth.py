@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any
 from httpbed.base import digests, disk, untrusted_files
 from httpbed.base.digests import FileDigest
 from httpbed.base.errors import ConfigError, Mistake
-from httpbed.experiment import differences, growth, parser
+from httpbed.experiment import differences, parser
+from httpbed.experiment.design import Growth, grown
 from httpbed.experiment.differences import Version
-from httpbed.experiment.growth import Growth
 from httpbed.experiment.trial import Trial
 from httpbed.store import first_files, layout, resume
 from httpbed.store.first_files import FirstFiles
@@ -53,7 +53,7 @@ def resumed(campaign: Campaign, wanted: FirstFiles) -> Growth | None:
     other = other_experiment(campaign, wanted.experiment_text, wanted.design)
     if mistakes := [*other, *_other_programs(campaign, wanted.manifest)]:
         raise ConfigError(mistakes)
-    step = growth.grown(old, wanted.design, ran)
+    step = grown(old, wanted.design, ran)
     manifest = campaign.manifest
     same_text = campaign.experiment_text == wanted.experiment_text
     if same_text and not step.changes_trials and resume.is_same_part(manifest, wanted.manifest):

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from httpbed.experiment.document import narrowed
 from httpbed.experiment.experiment import Experiment
-from httpbed.experiment.treatment import treatment_key
+from httpbed.experiment.factorial import treatment_key
 from httpbed.experiment.trial import Trial
 from httpbed.store import campaign as campaigns
 from httpbed.store import (

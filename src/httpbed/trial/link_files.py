@@ -19,7 +19,7 @@ from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.network.link_file import FileError, LinkFile
 from httpbed.experiment import parser
 from httpbed.experiment.document import replaced, scenario_document
-from httpbed.experiment.impairments.files import is_file_name
+from httpbed.experiment.impairments.descriptor import is_file_name
 from httpbed.experiment.parser import ParsedExperiment
 
 SIDES = ((), ("up",), ("down",))

@@ -17,7 +17,7 @@ from httpbed.bed.network.link_file import LinkFile
 from httpbed.bed.network.network_plan import NetworkPlan
 from httpbed.bed.network.network_processes import TOOLS
 from httpbed.bed.sandbox.sandbox_spec import TRIAL_FOLDER, ProcessSpec
-from httpbed.experiment import vantage_points
+from httpbed.experiment import response_path
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Trial
 from httpbed.programs.catalog import Catalog
@@ -174,7 +174,7 @@ def _records(scenario: Scenario, options: PlanOptions) -> PacketRecords:
     return PacketRecords(
         capture="pcap" in options.keep,
         log=f"{TRIAL_FOLDER}/{PACKET_LOG}" if needs_log else None,
-        timelines=vantage_points.of(scenario).records(),
+        timelines=response_path.vantage_points(scenario).records(),
     )
 
 

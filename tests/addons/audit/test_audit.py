@@ -12,7 +12,7 @@ from campaigns import VERSIONS, Ending, Ends, campaign
 from httpbed.addons.audit import audit_report as report
 from httpbed.addons.audit import judgement, session
 from httpbed.addons.audit.judgement import Audit
-from httpbed.experiment.treatment import TreatmentKey
+from httpbed.experiment.factorial import TreatmentKey
 from httpbed.report.terminal import console
 from httpbed.results.log_ratio import EQUIVALENCE_MARGIN as MARGIN
 from httpbed.results.sample import Floats, Sample, Tally

@@ -26,7 +26,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import stats
 
-from httpbed.experiment.treatment import TreatmentKey
+from httpbed.experiment.factorial import TreatmentKey
 from httpbed.results import comparison
 from httpbed.results.log_ratio import EQUIVALENCE_ERROR as ERROR
 from httpbed.results.log_ratio import EQUIVALENCE_MARGIN as MARGIN

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from httpbed.addons.calibration import envelope
 from httpbed.base import disk, folders
 from httpbed.bed.machine import facts
+from httpbed.bed.machine.facts import MachineFacts
 from httpbed.bed.sandbox.sandbox_spec import LINK, executable
-from httpbed.experiment.machine import MachineFacts
 
 if TYPE_CHECKING:  # it imports numpy, which only judging needs
     from httpbed.addons.calibration.session import Verdict

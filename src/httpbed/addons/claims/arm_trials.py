@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from httpbed.addons.claims.judging import ArmJudgement
 from httpbed.addons.claims.verdict import VERDICTS
 from httpbed.experiment.check import CHECKS
-from httpbed.experiment.treatment import TreatmentKey, treatment_key
+from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.results import sample as samples
 from httpbed.store.results import Results
 

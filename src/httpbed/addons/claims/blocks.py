@@ -24,8 +24,8 @@ from httpbed.addons.claims.cell_builder import (
     TrendValue,
     leaves,
 )
+from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.experiment.metric import ItemStatistic
-from httpbed.experiment.treatment import TreatmentKey, treatment_key
 from httpbed.results.item_samples import named_items, samples_of_items
 from httpbed.results.location import NoIntervalError
 from httpbed.results.sample import Sample, samples

@@ -11,12 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from httpbed.addons.claims.stated import ContrastKind, Knee, OtherCells, PairedContrast, StatedClaim
+from httpbed.base.errors import first_names
 from httpbed.experiment.document import KeyPath
-from httpbed.experiment.factorial_mistakes import listed
+from httpbed.experiment.factorial import TreatmentKey, numeric_levels
 from httpbed.experiment.metric import METRICS, ItemStatistic
-from httpbed.experiment.numeric_levels import numeric_levels
-from httpbed.experiment.table_problem import TableProblem, TableProblemsError
-from httpbed.experiment.treatment import TreatmentKey
+from httpbed.experiment.stated_tables import TableProblem, TableProblemsError
 
 
 @dataclass(frozen=True)
@@ -260,7 +259,7 @@ class CellBuilder:
         factors = self._design.factors
         free = [name for name in factors if name not in levels and len(factors[name]) > 1]
         if free:
-            reason = f"does not choose a level of {listed(free)}"
+            reason = f"does not choose a level of {first_names(free)}"
             remedy = "name the level in where, or the factor in over"
             raise TableProblemsError([TableProblem((*self._at, *at), reason, remedy)])
         chosen = [levels.get(name) or factors[name] for name in factors]
@@ -289,7 +288,7 @@ def _places(knee: Knee, levels: Sequence[str], at: KeyPath) -> Mapping[str, floa
     places = numbers.places
     known = knee.at in places
     if not known or not min(places.values()) < places[knee.at] < max(places.values()):
-        reason = f"{knee.at!r} does not lie between two of the levels: {listed(levels)}"
+        reason = f"{knee.at!r} does not lie between two of the levels: {first_names(levels)}"
         problem = TableProblem((*at, "at"), reason, "choose levels below and above it in where")
         raise TableProblemsError([problem])
     return places

@@ -8,9 +8,13 @@ from httpbed.addons.claims import compiled
 from httpbed.addons.claims.cell_builder import ClaimDesign, treatments
 from httpbed.addons.claims.stated import StatedClaim
 from httpbed.experiment.document import KeyPath
-from httpbed.experiment.stated_tables import StatedTable, StatedTables
-from httpbed.experiment.table_problem import TableProblem, TableProblemsError
-from httpbed.experiment.treatment import TreatmentKey, treatment_key
+from httpbed.experiment.factorial import TreatmentKey, treatment_key
+from httpbed.experiment.stated_tables import (
+    StatedTable,
+    StatedTables,
+    TableProblem,
+    TableProblemsError,
+)
 
 OWN_ESTIMATE = (
     *(

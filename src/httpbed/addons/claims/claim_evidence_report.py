@@ -10,7 +10,7 @@ from httpbed.addons.claims import arm_trials
 from httpbed.addons.claims.arm_trials import ArmTrials, ArmTrialsReader
 from httpbed.addons.claims.judging import ArmJudgement
 from httpbed.addons.conformance import senders_report as senders
-from httpbed.experiment.treatment import TreatmentKey, treatment_key
+from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.report.phrasing import few
 from httpbed.results import sample
 from httpbed.store import resume

@@ -17,7 +17,7 @@ from httpbed.addons.claims.stated import StatedClaim
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.campaign.addition import CampaignAddition, NeededTrials
 from httpbed.experiment.experiment import Experiment
-from httpbed.experiment.treatment import TreatmentKey, treatment_key
+from httpbed.experiment.factorial import TreatmentKey, treatment_key
 
 
 def of(whole: Experiment, at_scale: Experiment) -> NeededTrials:

@@ -26,7 +26,7 @@ from httpbed.addons.claims.region import PLAIN, Region, parse_region
 from httpbed.addons.claims.stated import StatedClaim
 from httpbed.base.errors import RejectedValueError
 from httpbed.experiment.metric import METRICS
-from httpbed.experiment.table_problem import TableProblem, TableProblemsError, require_none
+from httpbed.experiment.stated_tables import TableProblem, TableProblemsError, require_none
 
 Aggregate = Literal["every", "share", "count", "largest"]
 SMALLEST_EFFECT = 0.02

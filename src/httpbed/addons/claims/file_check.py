@@ -9,8 +9,8 @@ from httpbed.addons.claims.cell_builder import ClaimDesign
 from httpbed.cli.validate import FileCheck
 from httpbed.experiment.document import KeyPath
 from httpbed.experiment.experiment import Experiment
-from httpbed.experiment.table_problem import TableProblem
-from httpbed.experiment.treatment import TreatmentKey, treatment_key
+from httpbed.experiment.factorial import TreatmentKey, treatment_key
+from httpbed.experiment.stated_tables import TableProblem
 
 
 def _keys(experiment: Experiment) -> frozenset[TreatmentKey]:

@@ -19,8 +19,8 @@ from httpbed.addons.claims.estimation import CellSet, CellValue, Estimator
 from httpbed.addons.claims.stated import ArmKind, StatedClaim
 from httpbed.addons.claims.verdict import ClaimEstimate, ClaimVerdict
 from httpbed.experiment.experiment import Experiment
-from httpbed.experiment.table_problem import TableProblemsError
-from httpbed.experiment.treatment import TreatmentKey, treatment_key
+from httpbed.experiment.factorial import TreatmentKey, treatment_key
+from httpbed.experiment.stated_tables import TableProblemsError
 from httpbed.results import selection
 from httpbed.results.location import NoIntervalError
 from httpbed.store.results import Results

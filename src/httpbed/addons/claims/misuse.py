@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from httpbed.addons.claims.cell_builder import ClaimDesign
 from httpbed.addons.claims.stated import OtherCells, StatedClaim
+from httpbed.base.errors import first_names
 from httpbed.experiment.document import KeyPath
-from httpbed.experiment.factorial_mistakes import listed
+from httpbed.experiment.factorial import Selection
 from httpbed.experiment.metric import METRICS
-from httpbed.experiment.selection import Selection
-from httpbed.experiment.table_problem import TableProblem
+from httpbed.experiment.stated_tables import TableProblem
 
 STATISTICS_OVER_CELLS = ("share_in", "count_in", "take", "rank_of")
 
@@ -79,7 +79,7 @@ def _metric(stated: StatedClaim) -> Iterator[TableProblem]:
 def _statistics(stated: StatedClaim) -> Iterator[TableProblem]:
     used = [key for key in STATISTICS_OVER_CELLS if getattr(stated, key)]
     if len(used) > 1:
-        reason = f"{listed(used)} exclude each other"
+        reason = f"{first_names(used)} exclude each other"
         yield TableProblem((used[1],), reason, "keep one, or write two claims")
     if used and not stated.over:
         yield TableProblem((used[0],), "needs cells", "name the factors of the cells in over")
@@ -175,13 +175,15 @@ def _levels(at: KeyPath, selection: Selection, design: ClaimDesign) -> Iterator[
             continue
         for level in levels:
             if level not in design.factors[name]:
-                known = listed(design.factors[name])
+                known = first_names(design.factors[name])
                 reason = f"{level!r} is not a level of {name}; known: {known}"
                 yield TableProblem((*at, name), reason)
 
 
 def _unknown(name: str, design: ClaimDesign) -> str:
-    known = f"known: {listed(design.factors)}" if design.factors else "there is no [factors] table"
+    known = (
+        f"known: {first_names(design.factors)}" if design.factors else "there is no [factors] table"
+    )
     return f"unknown factor {name!r}; {known}"
 
 
@@ -194,7 +196,7 @@ def _shape_problems(stated: StatedClaim) -> Iterator[TableProblem]:
     """Find keys that do not go together with a shape, or with the violation of an order."""
     used = [key for key in SHAPES if getattr(stated, key)]
     if len(used) > 1:
-        reason = f"{listed(used)} exclude each other"
+        reason = f"{first_names(used)} exclude each other"
         yield TableProblem((used[1],), reason, "keep one, or write two claims")
     for key in used:
         if key != "trend" and stated.estimate not in CENTRES:

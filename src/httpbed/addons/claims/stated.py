@@ -13,9 +13,8 @@ from pydantic import BeforeValidator, Field
 
 from httpbed.base import spellings
 from httpbed.base.value import Value
-from httpbed.experiment.factorial import FactorName
+from httpbed.experiment.factorial import FactorName, OneOrSeveral, Selection, as_list
 from httpbed.experiment.metric import METRICS, ItemStatistic
-from httpbed.experiment.selection import OneOrSeveral, Selection, as_list
 
 ContrastKind = Literal["ratio", "gain", "difference"]
 BlockStatistic = Literal["median", "mean", "variation", "success", "violation", "correlation"]

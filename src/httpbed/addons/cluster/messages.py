@@ -12,9 +12,9 @@ from typing import Any, Literal
 from pydantic import Field
 
 from httpbed.base.value import Value
+from httpbed.bed.machine.facts import MachineFacts
 from httpbed.campaign.settings import RunSettings
 from httpbed.experiment.factorial import ScaleName
-from httpbed.experiment.machine import MachineFacts
 
 RESOURCE = "measurement"
 """Dask's abstract resource: a worker has one for each block that it runs at a time."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pyarrow as pa
 from pydantic import BaseModel
 
-from httpbed.experiment import field_docstrings
+from httpbed.experiment import schema
 from httpbed.experiment.impairments.descriptor import FeatureKind
 
 Cell = float | str | bool | None
@@ -72,7 +72,7 @@ def described(model: type[BaseModel], name: str) -> str:
     Raises:
         ValueError: The field has no docstring.
     """
-    text = field_docstrings.of(model).get(name)
+    text = schema.field_docstrings(model).get(name)
     if not text:
         raise ValueError(f"{model.__name__}.{name} has no description")
     return plain(text)

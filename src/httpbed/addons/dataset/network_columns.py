@@ -15,9 +15,8 @@ from httpbed.addons.dataset.column import Cell, Cells, DatasetColumn, described,
 from httpbed.experiment.impairments.descriptor import Along, Feature, FeatureKind, LinkFigures
 from httpbed.experiment.impairments.rate import mean_bit_s
 from httpbed.experiment.impairments.registry import ALL, Impaired
-from httpbed.experiment.route import Route
 from httpbed.experiment.scenario import Scenario
-from httpbed.experiment.topology import Direction, Link, Topology
+from httpbed.experiment.topology import Direction, Link, Route, Topology
 
 TO_SERVER, TO_CLIENT = "to_server", "to_client"
 SOURCE = "experiment file"

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from httpbed.addons.dataset import network_columns, program_columns, trial_columns, workload_columns
 from httpbed.addons.dataset.column import ARROW_TYPES, Cell, Cells, DatasetColumn
-from httpbed.experiment.treatment import TreatmentKey, treatment_key
+from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.results import sample
 from httpbed.store.results import Results
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from httpbed.addons.dataset.column import Cell, Cells, DatasetColumn, described, place, plain
+from httpbed.bed.machine.facts import MachineFacts
 from httpbed.experiment.check import CHECK_BY_ID
 from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.impairments.descriptor import FeatureKind
-from httpbed.experiment.machine import MachineFacts
 from httpbed.experiment.metric import METRICS
 from httpbed.experiment.trial import Attempt, Outcome, Trial
 from httpbed.store import machine_log, sources

@@ -13,7 +13,7 @@ from httpbed.addons.figures.figure_values import Distribution
 from httpbed.addons.figures.placed import Levels, PlacedFigure
 from httpbed.addons.figures.stated import parse_published
 from httpbed.base import units
-from httpbed.experiment.selection import selects
+from httpbed.experiment.factorial import selects
 from httpbed.report.phrasing import NumberFormat, title
 from httpbed.report.series import DASHES, Dashes
 from httpbed.report.svg import INK, VisibleFigure, name_points

@@ -7,14 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from httpbed.addons.figures.placed import Factors, PlacedFigure, place
 from httpbed.addons.figures.stated import StatedFigure, parse_published
 from httpbed.base import units
-from httpbed.base.errors import RejectedValueError
+from httpbed.base.errors import RejectedValueError, first_names
 from httpbed.experiment.document import KeyPath
-from httpbed.experiment.factorial_mistakes import listed
+from httpbed.experiment.factorial import Selection, numeric_levels, selects
 from httpbed.experiment.metric import METRICS
-from httpbed.experiment.numeric_levels import numeric_levels
-from httpbed.experiment.selection import Selection, selects
-from httpbed.experiment.stated_tables import StatedTable, StatedTables
-from httpbed.experiment.table_problem import TableProblem, TableProblemsError
+from httpbed.experiment.stated_tables import (
+    StatedTable,
+    StatedTables,
+    TableProblem,
+    TableProblemsError,
+)
 
 MAX_SERIES, MAX_PANELS, MAX_ON_AXIS = 7, 60, 60
 """Colours that readers tell apart, and what a page holds."""
@@ -135,12 +137,12 @@ def _unknown_levels(at: KeyPath, selection: Selection, factors: Factors) -> Iter
             continue
         for level in levels:
             if level not in factors[name]:
-                reason = f"{level!r} is not a level of {name}; known: {listed(factors[name])}"
+                reason = f"{level!r} is not a level of {name}; known: {first_names(factors[name])}"
                 yield TableProblem((*at, name), reason)
 
 
 def _unknown_factor(name: str, factors: Factors) -> str:
-    known = f"known: {listed(factors)}" if factors else "there is no [factors] table"
+    known = f"known: {first_names(factors)}" if factors else "there is no [factors] table"
     return f"unknown factor {name!r}; {known}"
 
 

@@ -9,8 +9,8 @@ from functools import cached_property
 
 from httpbed.addons.figures.placed import FigureCell, FigurePlace, Levels, PlacedFigure
 from httpbed.addons.figures.stated import StatedFigure
+from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.experiment.metric import METRICS
-from httpbed.experiment.treatment import TreatmentKey, treatment_key
 from httpbed.results.comparison import Ratio, compare
 from httpbed.results.estimate import Estimate, Interval, estimate
 from httpbed.results.item_samples import item_values

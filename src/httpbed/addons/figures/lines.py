@@ -15,7 +15,7 @@ from httpbed.addons.figures import panels
 from httpbed.addons.figures.figure_values import FigureValue
 from httpbed.addons.figures.panels import ValueScale
 from httpbed.addons.figures.placed import FigurePlace, Levels, PlacedFigure
-from httpbed.experiment.numeric_levels import NumericLevels, numeric_levels
+from httpbed.experiment.factorial import NumericLevels, numeric_levels
 from httpbed.report.figures import MARKERS, axis_text
 from httpbed.report.phrasing import NumberFormat
 from httpbed.report.series import DASHES

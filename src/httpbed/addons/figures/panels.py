@@ -26,7 +26,7 @@ from matplotlib.ticker import (
 from httpbed.addons.figures.figure_values import FigureValue
 from httpbed.addons.figures.placed import Levels, PlacedFigure
 from httpbed.addons.figures.stated import parse_published
-from httpbed.experiment.selection import selects
+from httpbed.experiment.factorial import selects
 from httpbed.report.figures import WIDE_IN
 from httpbed.report.phrasing import NumberFormat, level, number_format, title, treatment
 from httpbed.report.series import colour_ranks, colours

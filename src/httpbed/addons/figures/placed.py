@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from httpbed.addons.figures.stated import StatedFigure
-from httpbed.experiment.factorial_mistakes import listed
-from httpbed.experiment.selection import selects
-from httpbed.experiment.table_problem import TableProblem, TableProblemsError
-from httpbed.experiment.treatment import treatment_key
+from httpbed.base.errors import first_names
+from httpbed.experiment.factorial import selects, treatment_key
+from httpbed.experiment.stated_tables import TableProblem, TableProblemsError
 
 Factors = Mapping[str, Sequence[str]]
 Levels = tuple[str, ...]
@@ -139,7 +138,7 @@ def _demand_own_places(stated: StatedFigure, cells: Iterable[FigureCell]) -> Non
         names = (name for name in other if other[name] != cell.treatment[name])
         differing |= dict.fromkeys(names)
     if differing:
-        reason = f"several treatments have the same place: they differ in {listed(differing)}"
+        reason = f"several treatments have the same place: they differ in {first_names(differing)}"
         roles = {"grid": "x, y or panels", "cdf": "series, panels or over"}
         roles |= {"spans": "series or panels"}
         remedy = f"choose one level in where, or name the factor in {_roles(stated, roles)}"

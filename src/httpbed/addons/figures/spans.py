@@ -12,7 +12,7 @@ from matplotlib.patches import Patch
 
 from httpbed.addons.figures import panels
 from httpbed.addons.figures.placed import Levels, PlacedFigure
-from httpbed.experiment.treatment import treatment_key
+from httpbed.experiment.factorial import treatment_key
 from httpbed.report.phrasing import NumberFormat, number_format
 from httpbed.report.svg import QUIET, VisibleFigure
 from httpbed.results.item_samples import named_items

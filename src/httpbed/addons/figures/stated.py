@@ -10,9 +10,15 @@ from pydantic import BeforeValidator, Field
 from httpbed.base import spellings, units
 from httpbed.base.errors import RejectedValueError
 from httpbed.base.value import Value
-from httpbed.experiment.factorial import FactorName, LevelText
+from httpbed.experiment.factorial import (
+    FactorName,
+    FactorNames,
+    LevelText,
+    OneOrSeveral,
+    Selection,
+    as_list,
+)
 from httpbed.experiment.metric import METRICS
-from httpbed.experiment.selection import FactorNames, OneOrSeveral, Selection, as_list
 
 FigureKind = Literal["bars", "lines", "grid", "cdf", "spans"]
 Statistic = Literal["mean", "median", "ratio of medians"]

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.experiment.handover import MIGRATED, OVER_BEFORE, HandoverEvent, HandoverKind
 from httpbed.experiment.metric import METRICS
 from httpbed.experiment.roles import Retry
-from httpbed.experiment.treatment import TreatmentKey, treatment_key
 from httpbed.results import attempts, plain_values
 from httpbed.results.estimate import Estimate, estimate
 from httpbed.results.findings import Extension, Findings, Row

@@ -18,11 +18,10 @@ from httpbed.base.spellings import TRIGGER
 from httpbed.bed.network.access_links import Access
 from httpbed.bed.network.network_plan import NetworkPlan
 from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
-from httpbed.experiment.changes import Delivered, Event
 from httpbed.experiment.handover import AfterBytes, At, Every, Handover, HandoverKind
 from httpbed.experiment.kept import LINK_RESULT
 from httpbed.experiment.scenario import Scenario
-from httpbed.experiment.topology import Topology
+from httpbed.experiment.topology import Delivered, Event, Topology
 from httpbed.trial.artifacts import read_object
 from httpbed.trial.attempt_addition import AttemptAddition, RunningAddition
 from httpbed.trial.hops import NetworkHop

@@ -20,7 +20,7 @@ from httpbed.addons.handover.handover_samples import has_handovers, of_attempt
 from httpbed.addons.handover.timelines import Timeline
 from httpbed.base import units
 from httpbed.experiment.document import references, with_nested
-from httpbed.experiment.treatment import TreatmentKey, treatment_key
+from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.report import network, roles
 from httpbed.report.document import (
     Block,

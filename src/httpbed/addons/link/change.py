@@ -21,9 +21,8 @@ from httpbed.base import units
 from httpbed.base.errors import BedError, ConfigError, Mistake
 from httpbed.base.tc_quantities import spelled
 from httpbed.experiment import validation_messages
-from httpbed.experiment.changes import ACTIONS, Action
 from httpbed.experiment.impairments.registry import OPTIONS
-from httpbed.experiment.topology import Link
+from httpbed.experiment.topology import ACTIONS, Action, Link
 
 UPLINK = "HTTPBED_UPLINK"
 """Variable of the command's environment: the path of its link's socket."""

@@ -20,7 +20,7 @@ from httpbed.addons.pages.load import driver_output, speed_index
 from httpbed.addons.pages.load.browser_load import BrowserLoad
 from httpbed.addons.pages.load.speed_index import Band, PictureError, ProgressPoint
 from httpbed.addons.pages.page import PageLoad
-from httpbed.experiment.treatment import TreatmentKey
+from httpbed.experiment.factorial import TreatmentKey
 from httpbed.results.sample import samples, scenario
 from httpbed.store import layout
 from httpbed.store.results import Results

@@ -12,8 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, Tag
 from httpbed.base import spellings
 from httpbed.base.errors import RejectedValueError
 from httpbed.base.units import Bytes
-from httpbed.base.value import Value
-from httpbed.experiment.alternatives import chosen
+from httpbed.base.value import Value, form_by_key
 from httpbed.experiment.workload import PageCapability, PageVisit, Resumption, Workload
 
 OriginName = Annotated[
@@ -137,7 +136,7 @@ Page = Annotated[
     | Annotated[SyntheticPage, Tag("<synthetic>")]
     | Annotated[FolderPage, Tag("<folder>")]
     | Annotated[RecordedPage, Tag("<recorded>")],
-    chosen(
+    form_by_key(
         '"startbootstrap-agency"',
         name="<named>",
         objects="<synthetic>",

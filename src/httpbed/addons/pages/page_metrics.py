@@ -9,8 +9,8 @@ from typing import Any
 
 from httpbed.addons.pages import loads
 from httpbed.addons.pages.load.speed_index import Band
+from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.experiment.metric import METRICS
-from httpbed.experiment.treatment import TreatmentKey, treatment_key
 from httpbed.results import plain_values
 from httpbed.results.comparison import Ratio, compare
 from httpbed.results.estimate import Estimate, estimate

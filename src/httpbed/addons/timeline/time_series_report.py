@@ -18,7 +18,7 @@ from matplotlib.ticker import MaxNLocator
 from httpbed.addons.timeline import time_series
 from httpbed.addons.timeline.time_series import Series, TimeSeries
 from httpbed.base import units
-from httpbed.experiment.treatment import TreatmentKey, treatment_key
+from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.report import network
 from httpbed.report.document import Figure, Paragraph, ReportInput, Section, SectionMaker
 from httpbed.report.figures import STYLE, WIDTH_IN, Plot, looks

@@ -18,9 +18,9 @@ from typing import Any
 from httpbed.base import folders
 from httpbed.base.errors import HostError
 from httpbed.bed.machine import unprivileged
+from httpbed.bed.machine.facts import MachineFacts
 from httpbed.bed.toolbox import passt, root_filesystem
 from httpbed.bed.toolbox.root_filesystem import Root
-from httpbed.experiment.machine import MachineFacts
 
 CONGESTION = ("cubic", "reno", "bbr")
 QDISCS: Mapping[str, str] = {

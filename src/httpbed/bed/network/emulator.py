@@ -17,12 +17,11 @@ from httpbed.bed.network import kernel, link_file
 from httpbed.bed.network.link_file import Facts, LossRecord
 from httpbed.bed.network.routes import End
 from httpbed.bed.sandbox.sandbox_spec import TRIAL_FOLDER
-from httpbed.experiment.changes import Action, Delivered, Event, FirstPacket
 from httpbed.experiment.impairments.descriptor import nanoseconds
 from httpbed.experiment.impairments.rate import MTU_BYTES, Cellular, CellularModel, Steps, Trace
 from httpbed.experiment.impairments.registry import ALL
 from httpbed.experiment.kept import CAPTURE
-from httpbed.experiment.topology import Direction, Link
+from httpbed.experiment.topology import Action, Delivered, Direction, Event, FirstPacket, Link
 
 SCHEMA = 2
 SPIN_US = 150

@@ -31,8 +31,7 @@ from httpbed.bed.network.network_processes import NetworkProcesses
 from httpbed.bed.network.routes import AccessRoutes, End, Entry
 from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
 from httpbed.experiment.impairments.rate import Steps
-from httpbed.experiment.route import Route
-from httpbed.experiment.topology import Direction, Topology
+from httpbed.experiment.topology import Direction, Route, Topology
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from ipaddress import IPv4Network, IPv6Network
 
-from httpbed.experiment import route as routing
-from httpbed.experiment.route import Route
-from httpbed.experiment.topology import Topology
+from httpbed.experiment.topology import Route, Topology, route_length, shortest_routes
 
 Network = IPv4Network | IPv6Network
 
@@ -122,12 +120,12 @@ def of_host(
     for index in sorted(near):
         near_end = ends[index][hosts(ends[index]).index(host)]
         yield Entry(near_end.network, near_end, None)
-    reached = routing.all_from([hosts(pair) for pair in ends], host, forwarding, without)
+    reached = shortest_routes([hosts(pair) for pair in ends], host, forwarding, without)
     gates_of = forwarding & (reached.keys() - {host})
     for index, pair in enumerate(ends):
         gates = [reached[end] for end in hosts(pair) if end in gates_of]
         if gates and index not in near:
-            yield _along(min(gates, key=routing.length), ends, pair[0].network)
+            yield _along(min(gates, key=route_length), ends, pair[0].network)
 
 
 def of_ends(ends: Ends, host: str) -> list[tuple[End, End]]:
@@ -207,7 +205,7 @@ class AccessRoutes:
 
     def _reached(self, without: AbstractSet[int]) -> dict[str, Route]:
         links = [hosts(pair) for pair in self.ends]
-        return routing.all_from(links, self.client, self.forwarding, without)
+        return shortest_routes(links, self.client, self.forwarding, without)
 
     def _all_but(self, link: int) -> set[int]:
         client_links = (index for index, pair in enumerate(self.ends) if self.client in hosts(pair))

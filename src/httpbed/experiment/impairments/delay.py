@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, Tag
 
 from httpbed.base.units import Seconds, Share, SignedSeconds, at_most
-from httpbed.base.value import Value
-from httpbed.experiment.alternatives import TEXT, chosen
+from httpbed.base.value import TEXT, Value, form_by_key
 from httpbed.experiment.impairments.descriptor import (
     Emulated,
     Feature,
@@ -47,7 +46,9 @@ Jitter = Annotated[
     Annotated[Delay, Tag(TEXT)]
     | Annotated[Distributed, Tag("<distribution>")]
     | Annotated[Samples, Tag("<samples>")],
-    chosen('"5 ms"', distribution="<distribution>", spread="<distribution>", samples="<samples>"),
+    form_by_key(
+        '"5 ms"', distribution="<distribution>", spread="<distribution>", samples="<samples>"
+    ),
 ]
 """Uniform between minus and plus this; or of another distribution; or from a table."""
 
@@ -59,27 +60,6 @@ class Reordering(Value):
     """Probability that a packet is held back, independently of all others."""
     hold: Delay
     """Additional delay of these packets."""
-
-
-class DelayField(Value):
-    """The field of a direction."""
-
-    delay: Delay = 0.0
-    """One-way delay, added after transmission; the RTT is measured, never configured."""
-
-
-class JitterField(Value):
-    """The field of a direction."""
-
-    jitter: Jitter | None = None
-    """Variation of the delay from packet to packet; it keeps their order."""
-
-
-class ReorderingField(Value):
-    """The field of a direction."""
-
-    reordering: Reordering | None = None
-    """Packets that are held back, so that later packets overtake them."""
 
 
 def _emulated_jitter(

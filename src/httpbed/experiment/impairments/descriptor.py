@@ -9,9 +9,14 @@ special from them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Annotated, Any, Literal, NamedTuple, Protocol
+
+from pydantic import Field
+
+from httpbed.base import spellings
 
 Table = Mapping[str, Any]
 """A table of an experiment file as its author wrote it, or a JSON object."""
@@ -207,3 +212,23 @@ def chance(stream: str) -> Callable[[float, Emulated], Table | None]:
 def share_feature(name: str) -> Feature:
     """Return the column of a probability."""
     return Feature(name, "number", "1", lambda probability, _: float(probability), along="any")
+
+
+# Files that an experiment names; reading the experiment never looks for them.
+
+
+LONGEST_NAME = 1000
+
+FileName = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, pattern=spellings.FILE)]
+"""Relative to the experiment's file, or absolute."""
+Digest = Annotated[str, Field(pattern=spellings.SHA256)]
+"""SHA-256 in hexadecimal."""
+
+
+def is_file_name(value: object) -> bool:
+    """Tell whether a value is taken for a name."""
+    return (
+        isinstance(value, str)
+        and len(value) <= LONGEST_NAME
+        and re.fullmatch(spellings.FILE, value) is not None
+    )

@@ -8,18 +8,21 @@ from typing import Annotated
 from pydantic import Field, Tag
 
 from httpbed.base.units import Share
-from httpbed.base.value import Value
-from httpbed.experiment.alternatives import TEXT, chosen
+from httpbed.base.value import TEXT, Value, form_by_key
 from httpbed.experiment.impairments.descriptor import (
     Cause,
+    Chance,
+    Digest,
     Emulated,
     Feature,
+    FileName,
     Impairment,
     LinkFigures,
     Option,
     Table,
+    chance,
+    share_feature,
 )
-from httpbed.experiment.impairments.files import Digest, FileName
 
 MAX_LISTED = 10_000_000
 
@@ -78,7 +81,7 @@ Loss = Annotated[
     | Annotated[GilbertElliott, Tag("<Gilbert-Elliott>")]
     | Annotated[Listed, Tag("<listed>")]
     | Annotated[Replay, Tag("<replay>")],
-    chosen(
+    form_by_key(
         '"2 %"',
         to_bad="<Gilbert-Elliott>",
         to_good="<Gilbert-Elliott>",
@@ -88,13 +91,6 @@ Loss = Annotated[
 ]
 """Probability that a packet is lost, independently of all others; or loss in bursts; or given
 packets."""
-
-
-class LossField(Value):
-    """The field of a direction."""
-
-    loss: Loss = 0.0
-    """Packets that are lost on arrival, whatever the queue does."""
 
 
 def _emulated(loss: float | GilbertElliott | Listed | Replay, direction: Emulated) -> Table | None:
@@ -244,4 +240,43 @@ LOSS = Impairment(
             addition="`none`, `independent`, `bursts`, `listed` or `replay`.",
         ),
     ),
+)
+
+
+# Corruption and duplication: packets that arrive with one bit flipped, or twice.
+
+
+CORRUPTION = Impairment(
+    field="corruption",
+    emulated=chance("corruption"),
+    text="{} corrupted",
+    options=(
+        Option("corrupt", ("corruption",), "share", "0.01%", "Probability of a flipped bit."),
+    ),
+    random=True,
+    chance=Chance("corrupted", "damage", draws=2, netem="corrupt"),
+    counters=("corrupted",),
+    changes_bytes=True,
+    features=(share_feature("corruption"),),
+)
+"""Draw ``2 n`` decides about packet ``n``; draw ``2 n + 1`` chooses the bit."""
+
+
+DUPLICATION = Impairment(
+    field="duplication",
+    emulated=chance("duplication"),
+    text="{} duplicated",
+    options=(
+        Option(
+            "duplicate",
+            ("duplication",),
+            "share",
+            "0.1%",
+            "Probability that a packet is duplicated.",
+        ),
+    ),
+    random=True,
+    chance=Chance("duplicated", "copies", netem="duplicate"),
+    counters=("duplicated",),
+    features=(share_feature("duplication"),),
 )

@@ -157,13 +157,6 @@ class Queue(Value):
         return self.quantum or 1514
 
 
-class QueueField(Value):
-    """The field of a direction."""
-
-    queue: Queue = Queue.model_construct()
-    """The buffer before the transmitter; without a rate nothing waits in it."""
-
-
 def _emulated(queue: Queue, direction: Emulated) -> Table:
     unit, amount = queue.limit.resolved(direction.first_bit_s, direction.rtt_s)
     table: dict[str, object] = {"discipline": queue.discipline, "limit": {unit: amount}}

@@ -10,17 +10,19 @@ from pydantic import BeforeValidator, Field, Tag, field_validator, model_validat
 
 from httpbed.base.errors import RejectedValueError
 from httpbed.base.units import BitRate, Bytes, Seconds, Share
-from httpbed.base.value import Value
-from httpbed.experiment.alternatives import TEXT, chosen
+from httpbed.base.value import TEXT, Value, form_by_key
 from httpbed.experiment.impairments.descriptor import (
+    Cause,
+    Digest,
     Emulated,
     Feature,
+    FileName,
     Impairment,
+    Limit,
     LinkFigures,
     Option,
     Table,
 )
-from httpbed.experiment.impairments.files import Digest, FileName
 
 MTU_BYTES = 1500
 """Largest IP packet on every link; the Ethernet default, and what the studies used."""
@@ -164,7 +166,7 @@ Rate = Annotated[
     | Annotated[Trace, Tag("<trace>")]
     | Annotated[Steps, Tag("<steps>")]
     | Annotated[Cellular, Tag("<cellular>")],
-    chosen(
+    form_by_key(
         '"10 Mbit/s"',
         bucket="<token bucket>",
         trace="<trace>",
@@ -177,21 +179,6 @@ Rate = Annotated[
 
 AnyRate = int | TokenBucket | Trace | Steps | Cellular | None
 Counted = Literal["ip", "ethernet", "wire"]
-
-
-class RateField(Value):
-    """The field of a direction."""
-
-    rate: Rate | None = None
-    """Capacity; absent means unlimited, and then nothing waits in the queue."""
-
-
-class CountedField(Value):
-    """The field of a direction."""
-
-    counted: Counted = "ip"
-    """Bytes that take time at the rate: the IP packet's, or with the Ethernet header (14 more),
-    or with all that is on a wire (38 more)."""
 
 
 def mean_bit_s(rate: AnyRate) -> int | None:
@@ -312,4 +299,77 @@ COUNTED = Impairment(
         ),
     ),
     features=(Feature("counted", "string", "", lambda counted, _: str(counted)),),
+)
+
+
+# Policing: a token bucket without a queue, which drops the packets that exceed it.
+
+
+class Policing(Value):
+    """A policer as internet service providers use it.
+
+    Flach et al., An Internet-Wide Analysis of Traffic Policing, SIGCOMM 2016; RFC 2697 with one
+    bucket.
+    """
+
+    rate: BitRate
+    """Rate at which the bucket is filled, in bit/s."""
+    burst: Bytes = Field(ge=MTU_BYTES + max(OVERHEADS.values()), lt=2**32)
+    """Bytes that the bucket holds; it is full at first. At least one packet as it is counted."""
+
+
+def _emulated_policing(policing: Policing | None, _direction: Emulated) -> Table | None:
+    if policing is None:
+        return None
+    return {"bit_s": policing.rate, "burst_bytes": policing.burst}
+
+
+def _policing_words(table: Table) -> str:
+    return f"policed to {table.get('rate', '?')} with bursts of {table.get('burst', '?')}"
+
+
+def _most_policed_bytes(policing: Policing, seconds: float) -> float:
+    return policing.burst + policing.rate * seconds / 8
+
+
+POLICING = Impairment(
+    field="policing",
+    emulated=_emulated_policing,
+    text="policed by {}",
+    table_words=_policing_words,
+    options=(
+        Option(
+            "police",
+            ("policing", "rate"),
+            "rate",
+            "8mbit",
+            "Drop what exceeds this rate and --police-burst; nothing waits.",
+            needs="police-burst",
+        ),
+        Option(
+            "police-burst",
+            ("policing", "burst"),
+            "size",
+            "64KiB",
+            "Bytes above that rate that pass at once.",
+            needs="police",
+        ),
+    ),
+    causes=(Cause("policed", "policed", "policed", draws_later=False),),
+    limit=Limit("policed", _most_policed_bytes),
+    features=(
+        Feature(
+            "policing_rate_bit_s",
+            "integer",
+            "bit/s",
+            lambda policing, _: policing and policing.rate,
+            along="smallest",
+        ),
+        Feature(
+            "policing_burst_bytes",
+            "integer",
+            "byte",
+            lambda policing, _: policing and policing.burst,
+        ),
+    ),
 )

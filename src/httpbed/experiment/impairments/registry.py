@@ -7,26 +7,20 @@ from typing import get_type_hints
 
 from pydantic import create_model
 
+from httpbed.base.units import Share
 from httpbed.base.value import Value
-from httpbed.experiment.impairments.damage import (
-    CORRUPTION,
-    DUPLICATION,
-    CorruptionField,
-    DuplicationField,
-)
 from httpbed.experiment.impairments.delay import (
     DELAY,
     JITTER,
     REORDERING,
-    DelayField,
-    JitterField,
-    ReorderingField,
+    Delay,
+    Jitter,
+    Reordering,
 )
 from httpbed.experiment.impairments.descriptor import Cause, Chance, Impairment, Option
-from httpbed.experiment.impairments.loss import LOSS, LossField
-from httpbed.experiment.impairments.policing import POLICING, PolicingField
-from httpbed.experiment.impairments.queue import QUEUE, QueueField
-from httpbed.experiment.impairments.rate import COUNTED, RATE, CountedField, RateField
+from httpbed.experiment.impairments.loss import CORRUPTION, DUPLICATION, LOSS, Loss
+from httpbed.experiment.impairments.queue import QUEUE, Queue
+from httpbed.experiment.impairments.rate import COUNTED, POLICING, RATE, Counted, Policing, Rate
 
 ALL: tuple[Impairment, ...] = (
     RATE,
@@ -43,19 +37,30 @@ ALL: tuple[Impairment, ...] = (
 """Every impairment, in the order in which the report describes a link."""
 
 
-class Impaired(
-    QueueField,
-    CorruptionField,
-    DuplicationField,
-    ReorderingField,
-    PolicingField,
-    LossField,
-    JitterField,
-    DelayField,
-    CountedField,
-    RateField,
-):
-    """Every impairment of one direction; pydantic orders the fields from the last base on."""
+class Impaired(Value):
+    """Every impairment of one direction."""
+
+    rate: Rate | None = None
+    """Capacity; absent means unlimited, and then nothing waits in the queue."""
+    counted: Counted = "ip"
+    """Bytes that take time at the rate: the IP packet's, or with the Ethernet header (14 more),
+    or with all that is on a wire (38 more)."""
+    delay: Delay = 0.0
+    """One-way delay, added after transmission; the RTT is measured, never configured."""
+    jitter: Jitter | None = None
+    """Variation of the delay from packet to packet; it keeps their order."""
+    loss: Loss = 0.0
+    """Packets that are lost on arrival, whatever the queue does."""
+    policing: Policing | None = None
+    """Which packets are dropped because they exceed a rate and a burst; none of them waits."""
+    reordering: Reordering | None = None
+    """Packets that are held back, so that later packets overtake them."""
+    duplication: Share = 0.0
+    """Probability that a packet is sent twice, independently of all others."""
+    corruption: Share = 0.0
+    """Probability that one bit of a packet is flipped behind its IP header."""
+    queue: Queue = Queue.model_construct()
+    """The buffer before the transmitter; without a rate nothing waits in it."""
 
 
 _FORMS = get_type_hints(Impaired, include_extras=True)

@@ -15,8 +15,8 @@ from httpbed.addons.pages.page_metrics import (
     bands_of,
     of_campaign,
 )
+from httpbed.experiment.factorial import treatment_key
 from httpbed.experiment.metric import METRICS
-from httpbed.experiment.treatment import treatment_key
 from httpbed.report import treatments
 from httpbed.report.document import Cell, Column, ColumnMaker, Table
 from httpbed.report.matrix import SHAPES, tone

@@ -13,7 +13,7 @@ from typing import Any
 
 from httpbed.addons.pages import loads
 from httpbed.addons.pages.loads import MEASURES, PageTrial
-from httpbed.experiment.treatment import TreatmentKey, treatment_key
+from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.report.phrasing import level, number_format, title, treatment
 from httpbed.results import attempts
 from httpbed.results.findings import Condition, Findings, Row

@@ -8,8 +8,11 @@ its answer comes back is that of the delays, and the round trip can be seen at t
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 
+from httpbed.base import units
+from httpbed.experiment.impairments.rate import TokenBucket
 from httpbed.experiment.scenario import Scenario
 
 Place = tuple[int, int]
@@ -34,7 +37,7 @@ class VantagePoints:
         return dict.fromkeys(self.receiver, 0.0) | dict.fromkeys(self.narrow, self.beyond_s)
 
 
-def of(scenario: Scenario) -> VantagePoints:
+def vantage_points(scenario: Scenario) -> VantagePoints:
     """Return where a scenario's download is watched; of equal links the sender's is the narrow one.
 
     The sender is the client's server, or the first proxy.
@@ -52,3 +55,52 @@ def of(scenario: Scenario) -> VantagePoints:
         beyond_s=sum(links[link].rtt_s() for link, _ in route[:place]),
         before_s=sum(links[link].rtt_s() for link, _ in route[place + 1 :]),
     )
+
+
+# Token buckets on the response path, and the bytes that pass each of them.
+#
+# A bucket is full at first, so its first burst passes at line rate (RFC 2215 section 4.2). If the
+# bucket is larger than the whole transfer, its rate never limits anything.
+
+
+@dataclass(frozen=True)
+class BucketLoad:
+    """A token bucket, and the bytes of all bodies that pass it."""
+
+    link: str
+    source: str
+    """The host at the link's end that sends the responses."""
+    rate_bit_s: int
+    burst_bytes: int
+    size: int
+
+    @property
+    def holds_all(self) -> bool:
+        """Whether the whole transfer passes at line rate."""
+        return 0 < self.size <= self.burst_bytes
+
+    def warning(self) -> str:
+        """Return a message that the rate never limits the transfer, with the remedy."""
+        burst, size = units.format_size(self.burst_bytes), units.format_size(self.size)
+        return (
+            f"{self.link} from {self.source}: the bucket of {burst} holds the whole transfer of"
+            f" {size}, so the rate of {units.format_rate(self.rate_bit_s)} never limits it; set"
+            f" burst to far less than {size}"
+        )
+
+
+def bucket_loads(scenario: Scenario) -> tuple[BucketLoad, ...]:
+    """Return every bucket on the response path of a client, in the order of the links."""
+    sizes = Counter[tuple[int, int]]()
+    for group in scenario.client_groups:
+        for hop in group.hops():
+            for index, direction in scenario.route(hop.client, hop.server):
+                sizes[index, 1 - direction] += group.workload.body_bytes()
+    loads = []
+    for (index, direction), size in sorted(sizes.items()):
+        link = scenario.topology.links[index]
+        rate = link.directions()[direction].rate
+        if isinstance(rate, TokenBucket):
+            source = link.between[direction]
+            loads.append(BucketLoad(link.name, source, rate.bucket, rate.burst, size))
+    return tuple(loads)
