@@ -176,7 +176,7 @@ def test_any_claim_is_rejected_or_judged(claim: Mapping[str, Any]) -> None:
             assert_sound(judged[0])
             assert "nan" not in str(texts.values(campaign, judged, others))
     for one in claim_trials.of_claims([stated], design):
-        assert outlook.MIN_BLOCKS <= outlook.to_settle(one.claim) <= outlook.MAX_BLOCKS
+        assert outlook.MIN_BLOCKS <= outlook.to_settle(one.claim) <= outlook.MAX_NEEDED
 
 
 def assert_sound(judged: JudgedClaim) -> None:

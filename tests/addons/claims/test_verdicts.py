@@ -12,7 +12,7 @@ from scipy import stats
 import campaigns
 from campaigns import Ending
 from httpbed.addons.claims import claims_report as claims
-from httpbed.addons.claims import judging, verdict
+from httpbed.addons.claims import judging, outlook, verdict
 from httpbed.addons.claims.cells import CellLocation
 from httpbed.addons.claims.estimation import false_hypotheses
 from httpbed.addons.claims.judging import JudgedClaim
@@ -253,6 +253,17 @@ def test_the_number_of_blocks_that_would_settle_is_found_by_simulation() -> None
     assert found.verdict == "open"
     assert found.blocks_to_settle is not None
     assert 8 <= found.blocks_to_settle <= 30
+
+
+def test_a_claim_at_the_edge_of_its_region_names_the_most_blocks_that_were_tried() -> None:
+    """Five ratios around 1: no number of blocks decides whether they are below it."""
+    noise = [0.08, -0.08, 0.03, -0.03, 0.0]
+
+    def seconds(levels: Mapping[str, str], block: int) -> float:
+        return math.exp(noise[block - 1]) if levels["http_version"] == "3" else 1.0
+
+    main = judged(AT_2 + FASTER, seconds, 5).main
+    assert f"even {outlook.NUMBERS[-1]} blocks" in claims.outlook(main)
 
 
 RUNS = 1000

@@ -87,11 +87,11 @@ def _campaigns(sets: Sets, statistic: BlockStatistic, blocks: int) -> Iterator[S
 
 MIN_BLOCKS = verdict.MIN_BLOCKS
 """A claim about many cells could be settled with fewer, but no single cell of it."""
-MAX_BLOCKS = 50
+MAX_NEEDED = 50
 
 
 def to_settle(claim: CompiledClaim, parts: int = 1) -> int:
-    """Return the fewest blocks; ``MAX_BLOCKS`` if so many do not suffice.
+    """Return the fewest blocks; ``MAX_NEEDED`` if so many do not suffice.
 
     ``parts`` is the number of claims that share the error rate.
 
@@ -99,10 +99,10 @@ def to_settle(claim: CompiledClaim, parts: int = 1) -> int:
     """
     if claim.unknown or len(claim.cells) > 1 or claim.subtracted:
         return MIN_BLOCKS
-    for blocks in range(MIN_BLOCKS, MAX_BLOCKS):
+    for blocks in range(MIN_BLOCKS, MAX_NEEDED):
         if {"reproduced", "contradicted"} <= set(_ideal_verdicts(claim, blocks, parts)):
             return blocks
-    return MAX_BLOCKS
+    return MAX_NEEDED
 
 
 def _ideal_verdicts(claim: CompiledClaim, blocks: int, parts: int) -> Iterator[str]:
