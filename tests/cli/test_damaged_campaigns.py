@@ -207,7 +207,7 @@ def _resumed(folder: Path) -> None:
     now = stored_campaigns.manifest()
     with campaigns.opened(folder, stored_campaigns.SMALL, TRIALS, now) as campaign:
         campaign.clear_unfinished()
-        done = finished.read(campaign)
+        done = finished.finished_attempts(campaign)
         campaign.set_aside_damaged(done.damaged)
         campaign.note_run(datetime.now(UTC), "httpbed run", "1")
         work = executor.pending(done.last, TRIALS)

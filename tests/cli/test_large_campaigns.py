@@ -78,7 +78,7 @@ def test_status_counts_the_last_attempt_of_every_trial(large: Campaign) -> None:
 
 def test_a_complete_campaign_has_no_pending_trial(large: Campaign) -> None:
     """Whatever the outcome of its trials was, it is data."""
-    assert executor.pending(finished.read(large).last, large.design()) == []
+    assert executor.pending(finished.finished_attempts(large).last, large.design()) == []
 
 
 def test_unchanged_attempts_are_neither_read_nor_parsed(
@@ -87,7 +87,7 @@ def test_unchanged_attempts_are_neither_read_nor_parsed(
     """A report costs what its tables cost, however many attempts there are."""
     results = query.read(large.directory)
     assert results.trials.num_rows == synthesised()
-    assert len(finished.read(large).last) == 320
+    assert len(finished.finished_attempts(large).last) == 320
     assert calls == {}
 
 
@@ -132,7 +132,7 @@ def test_an_edit_with_a_restored_time_is_noticed(large: Campaign) -> None:
     file.write_bytes(file.read_bytes().replace(b'"source": "wire"', b'"source": "wira"'))
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert file.stat().st_size == before.st_size
-    (damaged,) = finished.read(large).damaged
+    (damaged,) = finished.finished_attempts(large).damaged
     assert damaged.place == str(file.parent.relative_to(large.directory))
 
 
@@ -150,5 +150,5 @@ def test_a_trial_keeps_its_rows_when_the_design_grows(large: Campaign, calls: Co
     text = TEXT.replace("replicates = 10", "replicates = 11")
     trials = stored_campaigns.loaded(text).trials
     with campaigns.opened(large.directory, text, trials, stored_campaigns.manifest()) as grown:
-        assert len(executor.pending(finished.read(grown).last, grown.design())) == 32
+        assert len(executor.pending(finished.finished_attempts(grown).last, grown.design())) == 32
     assert calls == {}

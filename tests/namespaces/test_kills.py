@@ -15,7 +15,7 @@ import pytest
 import process_tree
 from families import until
 from httpbed.store import campaign as campaigns
-from httpbed.store import campaign_lock
+from httpbed.store import campaign_folder
 from orchestrator import VICTIMS, Run, Sandbox
 from real_runs import SmallExperiment, finished
 
@@ -112,4 +112,4 @@ def kill_orchestrator(file: Path, directory: Path, moment: str) -> None:
             gone(sandbox)
     assert not list(run.temporary.iterdir()), moment
     assert before.items() <= finished(directory).items(), moment
-    assert not campaign_lock.is_held(directory), moment
+    assert not campaign_folder.is_locked(directory), moment

@@ -15,7 +15,7 @@ import stored_campaigns
 from httpbed.addons.dataset import table as dataset_table
 from httpbed.base.errors import ConfigError
 from httpbed.experiment.trial import Trial
-from httpbed.store import archive, campaign, query, sources, table_cache, tables, verification
+from httpbed.store import archive, campaign, manifest_form, query, table_cache, tables, verification
 from httpbed.store.archive import Merged
 
 OTHER_SEED = stored_campaigns.SMALL.replace("seed = 20261121", "seed = 2")
@@ -92,7 +92,7 @@ def test_each_block_keeps_the_facts_of_its_campaign(tmp_path: Path) -> None:
         results = query.read(tmp_path / name)
         assert results.experiment.blocks == 4
         assert results.seeds == {1: 20261121, 2: 20261121, 3: 2, 4: 2}
-        own = [sources.of_block(results.manifest, block) for block in (1, 2, 3, 4)]
+        own = [manifest_form.source_of_block(results.manifest, block) for block in (1, 2, 3, 4)]
         assert own[0] is own[1]
         assert own[2] is own[3]
         assert own[0]["made_from"] != own[2]["made_from"]

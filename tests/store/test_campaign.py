@@ -22,17 +22,17 @@ from httpbed.base.errors import ConfigError, Mistake
 from httpbed.campaign import executor
 from httpbed.experiment.handover import HandoverEvent
 from httpbed.experiment.trial import Trial
-from httpbed.store import campaign as campaigns
 from httpbed.store import (
-    campaign_lock,
-    design_file,
+    attempts,
+    campaign_files,
+    campaign_folder,
     finished,
-    kept_files,
     layout,
     machine_log,
     query,
     resume,
 )
+from httpbed.store import campaign as campaigns
 
 
 def refusal(directory: Path, **changes: str) -> list[Mistake]:
@@ -106,7 +106,7 @@ def test_a_commit_is_one_rename(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
                 campaign, stored_campaigns.record(stored_campaigns.loaded().trials[0])
             )
     assert list(campaign.records()) == []
-    assert executor.pending(finished.read(campaign).last, campaign.design()) == [
+    assert executor.pending(finished.finished_attempts(campaign).last, campaign.design()) == [
         (one, 1) for one in campaign.design()
     ]
     assert campaign.clear_unfinished() == 1
@@ -123,7 +123,7 @@ def test_what_is_left_is_the_design_minus_what_is_finished(tmp_path: Path) -> No
     campaign = stored_campaigns.make(
         tmp_path, [*records, stored_campaigns.record(trials[4], 2, "invalid")]
     )
-    left = executor.pending(finished.read(campaign).last, campaign.design())
+    left = executor.pending(finished.finished_attempts(campaign).last, campaign.design())
     assert left == [(trials[4], 3), *((trial, 1) for trial in trials[5:])]
 
 
@@ -236,10 +236,10 @@ def test_a_second_run_is_refused_while_the_first_lasts(tmp_path: Path) -> None:
     with campaigns.opened(
         tmp_path, stored_campaigns.SMALL, made.trials, stored_campaigns.manifest()
     ):
-        assert campaign_lock.is_held(tmp_path)
+        assert campaign_folder.is_locked(tmp_path)
         (mistake,) = refusal(tmp_path)
         assert "another run works on this campaign" in mistake.reason
-    assert not campaign_lock.is_held(tmp_path)
+    assert not campaign_folder.is_locked(tmp_path)
     stored_campaigns.make(tmp_path)
 
 
@@ -256,10 +256,10 @@ def test_a_lock_on_another_device_is_another_lock(
         lines = Path("/proc/locks").read_text().splitlines()
         (line,) = (one for one in lines if " FLOCK " in one and f":{inode} " in one)
         (name,) = (word for word in line.split() if word.endswith(f":{inode}"))
-        monkeypatch.setattr(campaign_lock, "_LOCKS", listed)
+        monkeypatch.setattr(campaign_folder, "_LOCKS", listed)
         for device, is_held in ((name.rpartition(":")[0], True), ("7f:7f", False)):
             listed.write_text(line.replace(name, f"{device}:{inode}") + "\n")
-            assert campaign_lock.is_held(tmp_path / "campaign") == is_held
+            assert campaign_folder.is_locked(tmp_path / "campaign") == is_held
 
 
 @pytest.mark.parametrize(
@@ -349,7 +349,7 @@ DOCUMENTS = st.dictionaries(st.sampled_from(["roles", "workload"]), st.sampled_f
 def test_every_trial_is_read_as_it_was_written(drawn: list[tuple[int, Words, Words]]) -> None:
     """Also when trials of equal levels have different documents."""
     design = [_trial(block, levels, document) for block, levels, document in drawn]
-    read = design_file.parse(design_file.text(design))
+    read = campaign_files.parse_design(campaign_files.design_text(design))
     assert read == design
     assert [trial.id for trial in read] == [trial.id for trial in design]
 
@@ -357,14 +357,17 @@ def test_every_trial_is_read_as_it_was_written(drawn: list[tuple[int, Words, Wor
 def test_a_document_is_written_once_for_each_treatment() -> None:
     """In the first line that has its levels."""
     design = [_trial(block, {"loss": loss}, {"a": loss}) for block in (1, 2) for loss in "01"]
-    lines = design_file.text(design).splitlines()
+    lines = campaign_files.design_text(design).splitlines()
     assert ['"document"' in line for line in lines] == [True, True, False, False]
 
 
 def test_a_file_in_which_every_line_has_a_document_is_read() -> None:
     """Campaigns had such designs until 2026-11-23."""
     design = [_trial(block, {"loss": "0"}, {"a": "b"}) for block in (1, 2)]
-    assert design_file.parse("".join(f"{one.model_dump_json()}\n" for one in design)) == design
+    assert (
+        campaign_files.parse_design("".join(f"{one.model_dump_json()}\n" for one in design))
+        == design
+    )
 
 
 def _trial(block: int, levels: Words, document: Words) -> Trial:
@@ -406,7 +409,7 @@ def test_attempts_with_each_kind_are_counted(tmp_path: Path) -> None:
             (artifacts / name).parent.mkdir(parents=True, exist_ok=True)
             (artifacts / name).write_bytes(bytes(1000))
         (artifacts / "client/folder.qlog").mkdir()
-    keys, packets, qlogs = kept_files.lines(tmp_path, {"qlog", "pcap", "keylog"})
+    keys, packets, qlogs = attempts.kept_lines(tmp_path, {"qlog", "pcap", "keylog"})
     assert keys.startswith("kept: keylog of 0 of 3 attempts, 0 B, in ")
     assert packets.startswith("kept: pcap of 1 of 3 attempts, 1 kB, in ")
     assert packets.endswith("/trials/BLOCK/TRIAL/ATTEMPT/artifacts/link.pcapng")
@@ -415,4 +418,4 @@ def test_attempts_with_each_kind_are_counted(tmp_path: Path) -> None:
 
 def test_a_run_that_keeps_nothing_says_nothing(tmp_path: Path) -> None:
     """Also where there are no attempts."""
-    assert list(kept_files.lines(tmp_path, frozenset())) == []
+    assert list(attempts.kept_lines(tmp_path, frozenset())) == []

@@ -14,7 +14,7 @@ from httpbed.base.errors import ConfigError
 from httpbed.store import attempts, layout, query, tables
 from httpbed.store import campaign as campaigns
 from httpbed.store.attempts import AttemptFiles
-from httpbed.store.growing import GrowingCampaign
+from httpbed.store.finished import GrowingCampaign
 
 TRIALS = stored_campaigns.loaded().trials
 

@@ -65,7 +65,7 @@ def run(
     with campaigns.opened(directory, text, read.trials, manifest) as campaign:
         campaign.clear_unfinished()
         design = [one for one in campaign.design() if one.id in asked]
-        pending = executor.pending(finished.read(campaign).last, design)
+        pending = executor.pending(finished.finished_attempts(campaign).last, design)
         stored_campaigns.keep(campaign, *(record(one, number) for one, number in pending[:most]))
     return campaign
 
@@ -349,7 +349,9 @@ def test_the_report_says_that_trials_of_a_block_ran_hours_apart(tmp_path: Path) 
     with campaigns.opened(
         tmp_path, MORE_LEVELS, read.trials, stored_campaigns.manifest()
     ) as campaign:
-        for one, number in executor.pending(finished.read(campaign).last, campaign.design()):
+        for one, number in executor.pending(
+            finished.finished_attempts(campaign).last, campaign.design()
+        ):
             later = record(one, number)
             attempt = later.attempt.model_copy(update={"started": "2026-11-21T15:00:00+00:00"})
             stored_campaigns.keep(campaign, later.model_copy(update={"attempt": attempt}))

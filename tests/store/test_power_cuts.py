@@ -167,7 +167,9 @@ def test_a_disk_that_does_not_keep_its_word_makes_no_trial_wrong(tmp_path: Path)
         assert not set(found) & spoilt["read"]
         again = {
             trial.id
-            for trial, _ in executor.pending(finished.read(campaign).last, campaign.design())
+            for trial, _ in executor.pending(
+                finished.finished_attempts(campaign).last, campaign.design()
+            )
         }
         assert again == {trial.id for trial in campaign.design()} - set(found)
         named = {one.place.split("/")[2] for one in verification.verify(campaign).damaged}
@@ -203,7 +205,9 @@ def test_a_run_after_the_cut_makes_what_was_lost_again(tmp_path: Path) -> None:
         stored_campaigns.loaded().trials,
         stored_campaigns.manifest(),
     ) as resumed:
-        trial, number = executor.pending(finished.read(resumed).last, resumed.design())[1]
+        trial, number = executor.pending(
+            finished.finished_attempts(resumed).last, resumed.design()
+        )[1]
         assert (trial, number) == (record.attempt.trial, 1)
         stored_campaigns.keep(resumed, record, leave=leave)
     assert list(campaign.records()) == [record]

@@ -34,9 +34,9 @@ from httpbed.experiment.design import Growth
 from httpbed.experiment.trial import Attempt, Trial
 from httpbed.programs.catalog import Catalog
 from httpbed.store import campaign as campaigns
-from httpbed.store import damage, growth, layout
+from httpbed.store import campaign_files, damage, layout
 from httpbed.store.campaign import Campaign
-from httpbed.store.first_files import FirstFiles
+from httpbed.store.campaign_files import FirstFiles
 from httpbed.trial.plan import CampaignSetup
 
 MAX_EARLIER = 1000
@@ -134,7 +134,7 @@ class OpenRun:
         """Take the trials that never ran of settled treatments out of the design."""
         stopping_rule.look()
         wanted = stopping_rule.wanted(self.content.design)
-        growth.resumed(self.campaign, replace(self.content, design=wanted))
+        campaign_files.resume_or_grow(self.campaign, replace(self.content, design=wanted))
         left = len(self.content.design) - len(wanted)
         self.say(stopping.line(stopping_rule.rule, wanted, left))
 
@@ -198,7 +198,7 @@ def opened(ready: Prepared, directory: Path, *, jobs: Parallelism, say: Say) -> 
         campaign.note_run(datetime.now(UTC), ready.manifest.get("command", ""), str(jobs))
         from httpbed.store import finished  # noqa: PLC0415 - it imports pyarrow
 
-        done = finished.read(campaign)
+        done = finished.finished_attempts(campaign)
         campaign.set_aside_damaged(done.damaged)
         for line in damage.lines(done.damaged, directory):
             say(line)

@@ -18,7 +18,7 @@ class Stopping:
     """
 
     def __init__(self, directory: Path, rule: Replicates) -> None:
-        from httpbed.store.growing import GrowingCampaign  # noqa: PLC0415 - it imports pyarrow
+        from httpbed.store.finished import GrowingCampaign  # noqa: PLC0415 - it imports pyarrow
 
         self._campaign = GrowingCampaign(directory)
         self.rule = rule

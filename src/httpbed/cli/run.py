@@ -25,7 +25,7 @@ from httpbed.cli.options import json_option
 from httpbed.cli.verb import verb
 from httpbed.experiment.factorial import ScaleName
 from httpbed.programs.catalog import Catalog
-from httpbed.store import kept_files
+from httpbed.store import attempts
 
 if TYPE_CHECKING:  # statistics, which a run begins without
     from httpbed.results.sample import Tally
@@ -147,7 +147,7 @@ def carry_out(
                 elsewhere(run, loaded, chosen, reporter.report)
             else:
                 run.finish(tell=reporter.report)
-        for line in kept_files.lines(directory, chosen.keep):
+        for line in attempts.kept_lines(directory, chosen.keep):
             say(line)
         return _report(directory, as_json=as_json)
 

@@ -17,8 +17,7 @@ from httpbed.store import damage
 
 if TYPE_CHECKING:
     from httpbed.store.campaign import Campaign
-    from httpbed.store.signature import Signature
-    from httpbed.store.verification import Verification
+    from httpbed.store.verification import Signature, Verification
 
 
 @verb("verify")
@@ -64,10 +63,10 @@ def command(
 
 def _signature(campaign: Campaign, signers: Path | None) -> Signature | None:
     """Check an archive's signature; None for a campaign, whose attempts no signature covers."""
-    from httpbed.store import signature
+    from httpbed.store import verification
 
     if campaign.is_archive:
-        return signature.check(campaign, signers)
+        return verification.check_signature(campaign, signers)
     if signers:
         reason = "is a campaign with its attempts, which no signature covers"
         remedy = "make an archive with httpbed export --archive, and sign that"

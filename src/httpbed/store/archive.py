@@ -27,11 +27,10 @@ from httpbed.base.errors import ConfigError, Mistake
 from httpbed.experiment.trial import Trial
 from httpbed.store import campaign as campaigns
 from httpbed.store import (
+    campaign_design,
     campaign_folder,
-    design_mistakes,
-    experiment_file,
     machine_log,
-    records,
+    manifest_form,
     resume,
     tables,
 )
@@ -107,7 +106,7 @@ def merge(directories: Sequence[Path], output: Path) -> Merged:
     provenance = [_provenance(source, merged) for source in sources]
     generation = max(resume.generation(source.manifest) for source in sources)
     grown = {"generation": generation} if generation > 1 else {}
-    manifest = records.refreshed(sources[0].manifest)
+    manifest = manifest_form.refreshed_manifest(sources[0].manifest)
     lines = [line for source in sources for line in _machine_lines(source, merged)]
     machines = {MACHINE_LINES: lines} if lines else {}
     public = _public({**manifest, **grown, SOURCES: provenance, **machines})
@@ -134,10 +133,10 @@ def _sources(directories: Sequence[Path], output: Path) -> list[Source]:
 
 def _source(directory: Path) -> Source:
     campaign = campaigns.open_existing(directory)
-    experiment, _ = experiment_file.read(campaign)
+    experiment, _ = campaign_design.read_experiment(campaign)
     design, made = campaign.design(), tables.compact(campaign)
-    design_mistakes.refuse(campaign, design, experiment.factors)
-    design_mistakes.refuse_strangers(campaign, design, made.tables["trials"])
+    campaign_design.refuse_design(campaign, design, experiment.factors)
+    campaign_design.refuse_strangers(campaign, design, made.tables["trials"])
     return Source(campaign, campaign.manifest, design, made)
 
 

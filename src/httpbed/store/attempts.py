@@ -11,16 +11,17 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from httpbed.base import digests, disk, untrusted_files
+from httpbed.base import digests, disk, units, untrusted_files
 from httpbed.base.digests import DifferentError, FileDigest
 from httpbed.experiment.handover import HandoverEvent
+from httpbed.experiment.kept import KINDS, QLOG_ENDINGS
 from httpbed.experiment.metric import Observation
 from httpbed.experiment.trial import Attempt, Record, Trial
 from httpbed.store import layout
@@ -288,3 +289,76 @@ def _handovers(items: Iterable[Any]) -> Iterator[HandoverEvent]:
             yield HandoverEvent.model_validate(one)
         except ValidationError:
             continue
+
+
+# Artifacts of a campaign's attempts, verified before use.
+#
+# Every reader of a campaign verifies each attempt's ``trial.json``, observations and hand-overs.
+# Artifacts can have hundreds of megabytes: an attempt's artifacts are hashed when they are read,
+# and ``httpbed verify`` hashes all.
+
+
+MAX_ARTIFACT_BYTES = 64 * 2**20
+"""Limit of a text that is read at once; no trial writes longer ones."""
+
+
+@dataclass
+class Artifacts:
+    """The artifacts of a campaign's attempts; remembers which are damaged."""
+
+    directory: Path | None = None
+    """The campaign's folder; None if there are no digests, so that nothing is verified."""
+    _seen: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+
+    def altered(self, row: Mapping[str, Any], below: str) -> Damage | None:
+        """Return how artifacts of a row of the trials table differ from what was written, if so.
+
+        ``below`` is the file or folder to be read.
+        """
+        if self.directory is None:
+            return None
+        place = layout.attempt(row["block"], row["trial"], row["attempt"])
+        if (place, below) not in self._seen:
+            found = altered(self.directory.resolve(), place, below)
+            self._seen[place, below] = found
+        reasons = self._seen[place, below]
+        return Damage(place, tuple(reasons)) if reasons else None
+
+    @property
+    def damaged(self) -> list[Damage]:
+        """Return the attempts whose artifacts were read and found damaged."""
+        seen = sorted(self._seen.items())
+        return [Damage(place, tuple(reasons)) for (place, _), reasons in seen if reasons]
+
+
+def artifact_text(file: Path) -> str:
+    """Return a text among the artifacts; empty if it cannot be read."""
+    try:
+        return untrusted_files.text(file, most=MAX_ARTIFACT_BYTES)
+    except (OSError, ValueError):
+        return ""
+
+
+# The files that trials keep on request, as a campaign's attempts have them.
+
+
+KEPT_PLACE = f"{layout.TRIALS}/BLOCK/TRIAL/ATTEMPT/artifacts"
+
+
+def kept_lines(directory: Path, kept: Collection[str]) -> Iterator[str]:
+    """Yield a line for each kind: how many attempts have it, its size and its place."""
+    attempts = [directory / place / "artifacts" for place in layout.attempts(directory)]
+    for name in sorted(kept):
+        sizes = [sum(_kept_sizes(name, artifacts)) for artifacts in attempts]
+        count, size = sum(map(bool, sizes)), units.format_size(sum(sizes), units.SHORT_DIGITS)
+        yield (
+            f"kept: {name} of {count} of {len(attempts)} attempts, {size},"
+            f" in {directory}/{KEPT_PLACE}/{KINDS[name].place}"
+        )
+
+
+def _kept_sizes(name: str, artifacts: Path) -> Iterator[int]:
+    """Yield the sizes of the attempt's files of a kind; programs cannot leave links."""
+    patterns = [KINDS[name].place] if name != "qlog" else [f"*/*{one}" for one in QLOG_ENDINGS]
+    files = (file for pattern in patterns for file in artifacts.glob(pattern))
+    yield from (file.stat().st_size for file in files if file.is_file())

@@ -18,7 +18,7 @@ An attempt joins the campaign by one rename, after all of it is on the disk, so 
 missing. The manifest has the digests of experiment, design and links, ``trial.json`` those of an
 attempt's files. An attempt that differs from its digests counts as missing. A resumed run executes
 the trials of the design that have no finished attempt. A run that asks for more trials, or whose
-file says something else about them, lets the campaign grow (:mod:`httpbed.store.growth`).
+file says something else about them, lets the campaign grow (:mod:`httpbed.store.campaign_files`).
 """
 
 from __future__ import annotations
@@ -39,16 +39,7 @@ from httpbed.base.digests import DifferentError, FileDigest
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.experiment.design import Growth
 from httpbed.experiment.trial import Attempt, Record, Trial
-from httpbed.store import (
-    attempts,
-    campaign_folder,
-    campaign_lock,
-    design_file,
-    first_files,
-    growth,
-    layout,
-    manifest_form,
-)
+from httpbed.store import attempts, campaign_files, campaign_folder, layout, manifest_form
 from httpbed.store.damage import Damage
 from httpbed.store.layout import DESIGN, EXPERIMENT, LINKS, MANIFEST, MANIFEST_SCHEMA, RUNS, SOURCES
 
@@ -86,7 +77,7 @@ class Campaign:
             reason = f"has schema {found}, and this httpbed reads schema {MANIFEST_SCHEMA}"
             remedy = "use the httpbed that wrote the campaign"
             raise ConfigError([Mistake(str(self.directory / MANIFEST), reason, remedy)])
-        if wrong := [*manifest_form.mistakes(document)]:
+        if wrong := [*manifest_form.manifest_mistakes(document)]:
             remedy = "restore it from a copy, or use the httpbed that wrote the campaign"
             file = self.directory / MANIFEST
             raise ConfigError(
@@ -105,7 +96,7 @@ class Campaign:
         def parse(content: bytes) -> list[Trial]:
             text, digest = self._as_written(DESIGN, content), self.files()[DESIGN]
             if self._design is None or self._design[0] != digest:
-                self._design = digest, design_file.parse(text)
+                self._design = digest, campaign_files.parse_design(text)
             return self._design[1]
 
         return self._parsed(DESIGN, parse)
@@ -129,7 +120,7 @@ class Campaign:
         for name in names:
             content = untrusted_files.data(self.directory / name, most=untrusted_files.OWN_BYTES)
             listed[name] = digests.of_bytes(content)
-        first_files.put_manifest(self.directory, self.manifest, listed)
+        campaign_files.put_manifest(self.directory, self.manifest, listed)
 
     def link_names(self) -> list[str]:
         """Return the names of the copies of files that the experiment names."""
@@ -140,7 +131,7 @@ class Campaign:
         if digest is None:
             raise DifferentError(f"is not among the files that {MANIFEST} names")
         if difference := digest.difference(digests.of_bytes(content)):
-            staged = growth.staged_content(self.directory, name, digest)
+            staged = campaign_files.staged_content(self.directory, name, digest)
             if staged is None:
                 raise DifferentError(difference)
             return staged.decode()
@@ -299,7 +290,7 @@ def require_place(directory: Path, experiment_text: str, design: Sequence[Trial]
     campaign_folder.refuse_foreign(directory)
     campaign_folder.require_writable(directory)
     if os.path.lexists(directory / MANIFEST):
-        mistakes = [*growth.other_experiment(Campaign(directory), experiment_text, design)]
+        mistakes = [*campaign_files.other_experiment(Campaign(directory), experiment_text, design)]
         if mistakes:
             raise ConfigError(mistakes)
 
@@ -323,14 +314,14 @@ def opened(
     """
     campaign_folder.refuse_foreign(directory)
     campaign_folder.make(directory)
-    with campaign_lock.held(directory):
+    with campaign_folder.locked(directory):
         campaign = Campaign(directory)
-        wanted = first_files.FirstFiles(experiment_text, design, manifest, files or {})
+        wanted = campaign_files.FirstFiles(experiment_text, design, manifest, files or {})
         if os.path.lexists(directory / MANIFEST):
-            growth.settle(directory, campaign.files())
-            campaign.growth = growth.resumed(campaign, wanted)
+            campaign_files.settle(directory, campaign.files())
+            campaign.growth = campaign_files.resume_or_grow(campaign, wanted)
         else:
-            first_files.write(directory, wanted)
+            campaign_files.write_first(directory, wanted)
         yield campaign
 
 
@@ -354,9 +345,9 @@ def made(
     with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as name:
         place = Path(name) / "made"
         place.mkdir()
-        with campaign_lock.held(place):
-            wanted = first_files.FirstFiles(experiment_text, design, manifest, files)
-            first_files.write(place, wanted)
+        with campaign_folder.locked(place):
+            wanted = campaign_files.FirstFiles(experiment_text, design, manifest, files)
+            campaign_files.write_first(place, wanted)
             yield Campaign(place)
             place.replace(target)
     disk.settle([target.parent])

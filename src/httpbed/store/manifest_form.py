@@ -6,15 +6,18 @@ Earlier versions wrote fewer members, so each may be missing, and others may be 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from httpbed.base.addon import Seam
 from httpbed.base.clock import Clock
 from httpbed.experiment import parser, validation_messages
 from httpbed.experiment.factorial import ScaleName
 from httpbed.experiment.kept import KINDS
+from httpbed.store.layout import SOURCES
 
 Texts = dict[str, str]
 Blocks = dict[Annotated[str, Field(pattern="^[1-9][0-9]*$")], int]
@@ -143,7 +146,7 @@ class _Manifest(_Campaign):
     cluster: bool = False
 
 
-def mistakes(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def manifest_mistakes(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the place and the reason of everything in a manifest that this httpbed cannot read."""
     try:
         _Manifest.model_validate(document)
@@ -152,3 +155,46 @@ def mistakes(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             reason, _ = validation_messages.reason_and_remedy(detail)
             is_missing = detail["type"] == "missing"
             yield parser.format_path(detail["loc"]), "is missing" if is_missing else reason
+
+
+# What addons know today of what a manifest lists: a seam.
+
+
+@dataclass(frozen=True)
+class ManifestRecords:
+    """What an addon of a later day knows of what a manifest lists, such as a program's test."""
+
+    name: str
+    key: str
+    """Of the manifest, under which it stands."""
+    refreshed: Callable[[Mapping[str, Any]], dict[str, Any]]
+    """Returns a manifest with what is known today."""
+
+
+RECORDS = Seam("records of manifests", ManifestRecords)
+
+
+def refreshed_manifest(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a manifest with what is known today of what it lists."""
+    made = dict(manifest)
+    for one in RECORDS.provided():
+        if made.get(one.key):
+            made = one.refreshed(made)
+    return made
+
+
+# Which campaign a block of an archive comes from.
+#
+# An archive may join several campaigns, of other machines, versions and seeds. Its manifest is that
+# of the first one, with the facts of each under ``sources``.
+
+
+def source_of_block(manifest: Mapping[str, Any], block: int) -> Mapping[str, Any]:
+    """Return what is known of the campaign that ran a block; the manifest if it is no archive.
+
+    An archive may be made from archives, each of which numbers the blocks again.
+    """
+    for source in manifest.get(SOURCES, ()):
+        if str(block) in source["blocks"]:
+            return source_of_block(source, int(source["blocks"][str(block)]))
+    return manifest

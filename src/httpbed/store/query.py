@@ -15,15 +15,8 @@ from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.factorial import treatment_key
 from httpbed.experiment.trial import Trial
 from httpbed.store import campaign as campaigns
-from httpbed.store import (
-    design_mistakes,
-    experiment_file,
-    machine_log,
-    records,
-    resume,
-    tables,
-)
-from httpbed.store.artifacts import Artifacts
+from httpbed.store import campaign_design, machine_log, manifest_form, resume, tables
+from httpbed.store.attempts import Artifacts
 from httpbed.store.campaign import Campaign
 from httpbed.store.layout import MACHINE_LINES
 from httpbed.store.results import Results
@@ -39,21 +32,23 @@ def read(directory: Path) -> Results:
         ConfigError: The folder is not a campaign.
     """
     campaign = campaigns.open_existing(directory)
-    stated, document = experiment_file.read(campaign)
+    stated, document = campaign_design.read_experiment(campaign)
     manifest = campaign.manifest
     whole = stated.with_replicates(manifest.get("replicates"))
     design = campaign.design()
-    design_mistakes.refuse(campaign, design, whole.factors)
+    campaign_design.refuse_design(campaign, design, whole.factors)
     experiment = _of_design(whole, design, manifest)
     factors = experiment.factors
     compacted = tables.compact(campaign)
     if campaign.is_archive:
-        design_mistakes.refuse_strangers(campaign, design, compacted.tables["trials"])
+        campaign_design.refuse_strangers(campaign, design, compacted.tables["trials"])
     return Results(
         directory=directory,
         experiment=experiment,
         document=narrowed(document, factors),
-        manifest=records.refreshed(manifest) | {"jobs": _jobs(campaign)} | _machines(campaign),
+        manifest=manifest_form.refreshed_manifest(manifest)
+        | {"jobs": _jobs(campaign)}
+        | _machines(campaign),
         planned=len(design),
         scenarios={treatment_key(trial.levels, factors): trial.document for trial in design},
         blocks=Counter(treatment_key(trial.levels, factors) for trial in design),

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from httpbed.experiment.experiment import Experiment
-from httpbed.store.artifacts import Artifacts
+from httpbed.store.attempts import Artifacts
 from httpbed.store.damage import Damage
 
 TRIAL_FIELDS: Mapping[str, pa.DataType] = {

@@ -17,6 +17,7 @@ import hmac
 import io
 import json
 import os
+import secrets
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -26,8 +27,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from httpbed.base import digests, disk, untrusted_files
-from httpbed.store import cache_key, layout, parquet_file
+from httpbed.base import digests, disk, folders, untrusted_files
+from httpbed.store import layout, parquet_file
 from httpbed.store.damage import Damage
 from httpbed.store.layout import INDEX
 
@@ -107,7 +108,7 @@ def _code(index: Mapping[str, Any], key: bytes) -> str:
 
 
 def _is_own(index: Mapping[str, Any]) -> bool:
-    key, code = cache_key.read(), index.get(CODE)
+    key, code = read_key(), index.get(CODE)
     return bool(key) and isinstance(code, str) and hmac.compare_digest(_code(index, key), code)
 
 
@@ -117,7 +118,7 @@ def write_own(directory: Path, stored: StoredTables) -> None:
     Raises:
         OSError: The campaign's folder, or the user's own, is not writable.
     """
-    write(directory, stored, cache_key.made())
+    write(directory, stored, ensure_key())
 
 
 def write(directory: Path, stored: StoredTables, key: bytes = b"") -> None:
@@ -158,3 +159,45 @@ def _replace(file: Path, content: bytes) -> None:
     finally:
         with suppress(OSError):
             unnamed.unlink(missing_ok=True)
+
+
+# The user's key, under which tables of campaigns are cached for this user alone.
+
+
+KEY_BYTES = 32
+_PRIVATE = 0o600
+
+
+def read_key() -> bytes:
+    """Return the key; empty if there is none that only this user can write."""
+    try:
+        found = untrusted_files.data(_key_file(), most=KEY_BYTES)
+    except (OSError, ValueError):
+        return b""
+    return found if len(found) == KEY_BYTES else b""
+
+
+def ensure_key() -> bytes:
+    """Return the key; make it if there is none.
+
+    Raises:
+        OSError: The user's folder is not writable.
+    """
+    if key := read_key():
+        return key
+    file = _key_file()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    unnamed = file.with_name(f".{file.name}.{os.getpid()}")
+    handle = os.open(unnamed, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, _PRIVATE)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(secrets.token_bytes(KEY_BYTES))
+        with suppress(FileExistsError):
+            os.link(unnamed, file)  # the first of several processes makes it
+    finally:
+        unnamed.unlink(missing_ok=True)
+    return read_key()
+
+
+def _key_file() -> Path:
+    return folders.state() / "tables.key"

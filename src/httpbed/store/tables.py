@@ -36,7 +36,7 @@ import pyarrow.compute as pc
 
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.experiment.trial import Attempt, OutcomeKind, Record, Trial
-from httpbed.store import attempts, campaign_lock, experiment_file, layout, table_cache
+from httpbed.store import attempts, campaign_design, campaign_folder, layout, table_cache
 from httpbed.store.campaign import Campaign
 from httpbed.store.damage import Damage
 from httpbed.store.layout import DESIGN, INDEX
@@ -192,7 +192,7 @@ def factors_of(campaign: Campaign) -> list[str]:
     Raises:
         ConfigError: The experiment file cannot be read.
     """
-    return [*experiment_file.header(campaign)[0].factors]
+    return [*campaign_design.experiment_header(campaign)[0].factors]
 
 
 def columns_digest(factors: Sequence[str]) -> str:
@@ -290,7 +290,7 @@ def rows_of(table: pa.Table, kept: Sequence[KnownAttempt]) -> pa.Table:
 
 def _keep(directory: Path, made: StoredTables, every: Sequence[KnownAttempt]) -> None:
     """Write the cache if the campaign's folder is writable; reading needs no such right."""
-    if campaign_lock.is_held(directory):
+    if campaign_folder.is_locked(directory):
         return
     columns = zip(*every, strict=True) if every else ([] for _ in KnownAttempt._fields)
     arrays = [pa.array(column, pa.string()) for column in columns]

@@ -1,28 +1,28 @@
-"""Verifies a campaign: reads all its files and compares them with their digests."""
+"""Verifies a campaign: reads all its files and compares them with their digests.
+
+An archive may be signed, too.
+"""
 
 from __future__ import annotations
 
+import re
+import shutil
+import subprocess
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import pyarrow as pa
 
-from httpbed.base import digests
-from httpbed.base.errors import ConfigError
+from httpbed.base import digests, untrusted_files
+from httpbed.base.errors import ConfigError, HostError
 from httpbed.experiment.trial import Record, Trial
-from httpbed.store import (
-    attempts,
-    design_mistakes,
-    experiment_file,
-    growth,
-    layout,
-    table_cache,
-    tables,
-)
+from httpbed.store import attempts, campaign_design, campaign_files, layout, table_cache, tables
 from httpbed.store.campaign import Campaign
 from httpbed.store.damage import Damage
-from httpbed.store.layout import DESIGN, EXPERIMENT, INDEX, LINKS, RUNS
+from httpbed.store.layout import DESIGN, EXPERIMENT, INDEX, LINKS, MANIFEST, RUNS, SIGNATURE
 from httpbed.store.table_cache import StoredTables, UnreadableTablesError
 from httpbed.store.tables import ATTEMPTS, BATCH, ORDER, TABLES, KnownAttempt
 
@@ -89,22 +89,22 @@ def _own_files(campaign: Campaign) -> Iterator[Damage]:
         return
     real = campaign.directory.resolve()
     for name, how in digests.differences(real, listed).items():
-        if growth.staged_content(real, name, listed[name]) is None:
+        if campaign_files.staged_content(real, name, listed[name]) is None:
             yield Damage(name, (how,))
     for name in (EXPERIMENT, DESIGN, *digests.names(real, LINKS)):
-        if name not in listed and not growth.is_unused_link(real, name):
+        if name not in listed and not campaign_files.is_unused_link(real, name):
             yield Damage(name, ("is not among the files that manifest.json names",))
 
 
 def _unreadable(campaign: Campaign) -> Iterator[Damage]:
     """Yield what no reader accepts of files that are as somebody wrote them."""
     try:
-        factors = experiment_file.read(campaign)[0].factors
+        factors = campaign_design.read_experiment(campaign)[0].factors
     except ConfigError as error:
         yield Damage(EXPERIMENT, tuple(f"{one.place}: {one.reason}" for one in error.mistakes))
         return
     try:
-        design_mistakes.refuse(campaign, campaign.design(), factors)
+        campaign_design.refuse_design(campaign, campaign.design(), factors)
     except ConfigError as error:
         yield Damage(DESIGN, tuple(f"{one.place}: {one.reason}" for one in error.mistakes))
 
@@ -132,7 +132,7 @@ def _attempt(
 
 def _notes(campaign: Campaign) -> Iterator[str]:
     real = campaign.directory.resolve()
-    if growth.staged_names(real):
+    if campaign_files.staged_names(real):
         yield "a run was killed while the campaign grew; the next run completes or forgets that"
     try:
         yield from (
@@ -224,3 +224,89 @@ def _bits(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if not pa.types.is_floating(column.type):
         return column
     return pa.chunked_array([one.view(pa.int64()) for one in column.chunks], pa.int64())
+
+
+# Who signed an archive: a detached signature of its manifest, by ``ssh-keygen -Y sign``.
+#
+# Digests show damage and edits, but a person who edits a table can compute all of them again. The
+# manifest of an archive has the digest of ``tables.json``, which has those of the tables, so
+# whoever signs the manifest signs the numbers. OpenSSH signs with the keys that people have already
+# (``ssh-keygen(1)``, "Signatures"); the namespace keeps a signature from being used elsewhere.
+
+
+NAMESPACE = "httpbed"
+MAX_SIGNATURE_BYTES = 2**16
+_SECONDS = 20
+_KEY = re.compile(r" with (\S+ key SHA256:\S+)")
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What is known of an archive's signature."""
+
+    verdict: Literal["none", "good", "unknown signer", "bad"]
+    signer: str = ""
+    """Who signed, by the list of allowed signers; of an unknown signer, the key."""
+    reason: str = ""
+    """Why it is bad."""
+
+
+def check_signature(campaign: Campaign, signers: Path | None = None) -> Signature:
+    """Check the signature of an archive, against a file of allowed signers if there is one.
+
+    Raises:
+        HostError: There is a signature, and no ssh-keygen.
+    """
+    real = campaign.directory.resolve()
+    try:
+        signature = untrusted_files.data(real / SIGNATURE, most=MAX_SIGNATURE_BYTES)
+    except FileNotFoundError:
+        return Signature("none")
+    except untrusted_files.UnreadableError as error:
+        return Signature("bad", reason=error.reason)
+    if INDEX not in campaign.files():
+        reason = f"{MANIFEST} does not cover the tables; that of httpbed export --archive does"
+        return Signature("bad", reason=reason)
+    signed = untrusted_files.data(real / MANIFEST, most=untrusted_files.OWN_BYTES)
+    with tempfile.TemporaryDirectory(prefix="httpbed-") as folder:
+        file = Path(folder) / SIGNATURE
+        file.write_bytes(signature)
+        return _checked_signature(file, signed, signers)
+
+
+def _checked_signature(file: Path, signed: bytes, signers: Path | None) -> Signature:
+    about = ("-n", NAMESPACE, "-s", str(file))
+    valid = _keygen("check-novalidate", *about, content=signed)
+    key = _KEY.search(valid.stdout)
+    if valid.returncode or key is None:
+        return Signature("bad", reason=_reason(valid.stderr))
+    if signers is None:
+        return Signature("unknown signer", key[1])
+    allowed = ("-f", str(signers.absolute()))
+    found = _keygen("find-principals", "-s", str(file), *allowed)
+    for name in found.stdout.splitlines() if found.returncode == 0 else ():
+        if _keygen("verify", *about, *allowed, "-I", name, content=signed).returncode == 0:
+            return Signature("good", f"{name} ({key[1]})")
+    return Signature("unknown signer", key[1])
+
+
+def _reason(text: str) -> str:
+    """Return the first line of an error."""
+    return next(iter(text.strip().splitlines()), "it is no signature of this manifest")
+
+
+def _keygen(verb: str, *arguments: str, content: bytes = b"") -> subprocess.CompletedProcess[str]:
+    program = shutil.which("ssh-keygen")
+    if program is None:
+        reason = "ssh-keygen, which checks signatures, is not installed"
+        raise HostError(reason, "install OpenSSH's client, such as the package openssh-client")
+    text = content.decode(errors="surrogateescape")
+    return subprocess.run(
+        [program, "-Y", verb, *arguments],
+        input=text,
+        capture_output=True,
+        check=False,
+        encoding="utf-8",
+        errors="surrogateescape",
+        timeout=_SECONDS,
+    )

@@ -99,7 +99,7 @@ class ScriptedRun:
 
 def blocks(campaign: Campaign) -> Iterator[list[Work]]:
     """Yield the pending trials of each block."""
-    pending = executor.pending(finished.read(campaign).last, campaign.design())
+    pending = executor.pending(finished.finished_attempts(campaign).last, campaign.design())
     for _, work in itertools.groupby(pending, key=lambda one: one[0].block):
         yield list(work)
 

@@ -19,7 +19,7 @@ from httpbed.results.comparison import EQUAL_MARGIN
 from httpbed.results.estimate import Interval, median_interval
 from httpbed.results.findings import Findings
 from httpbed.results.sample import Sample
-from httpbed.store import machine_log, resume, sources
+from httpbed.store import machine_log, manifest_form, resume
 from httpbed.store.layout import MACHINE_LINES, SOURCES
 from httpbed.store.results import Results
 
@@ -115,7 +115,7 @@ def _machines_of_sources(manifest: Mapping[str, Any]) -> dict[int, str]:
 def _hosts_of_sources(manifest: Mapping[str, Any]) -> dict[int, Mapping[str, Any]]:
     """Return the facts of the machine of each block of an archive, where its campaign has them."""
     blocks = [int(block) for one in manifest.get(SOURCES, ()) for block in one["blocks"]]
-    hosts = {block: sources.of_block(manifest, block).get("host") for block in blocks}
+    hosts = {block: manifest_form.source_of_block(manifest, block).get("host") for block in blocks}
     return {block: host for block, host in hosts.items() if host}
 
 

@@ -39,7 +39,7 @@ class ReturnedBlocks:
 
     def began_on(self) -> dict[int, str]:
         """Return the machine that ran a block's trials in earlier runs, by the block."""
-        trials = finished.read(self._campaign).trials
+        trials = finished.finished_attempts(self._campaign).trials
         rows = zip(
             *(trials[one].to_pylist() for one in ("block", "outcome", "machine")), strict=True
         )

@@ -15,7 +15,7 @@ from typing import Any
 
 from httpbed.addons.conformance.sender import SCALES, SCHEMA, Scale, SenderKey
 from httpbed.base import disk, folders
-from httpbed.store.records import ManifestRecords
+from httpbed.store.manifest_form import ManifestRecords
 
 
 def folder() -> Path:

@@ -14,7 +14,7 @@ from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.impairments.descriptor import FeatureKind
 from httpbed.experiment.metric import METRICS
 from httpbed.experiment.trial import Attempt, Outcome, Trial
-from httpbed.store import machine_log, sources
+from httpbed.store import machine_log, manifest_form
 from httpbed.store.layout import MACHINE_LINES
 
 MANIFEST, TRIAL = "manifest", "trial record"
@@ -63,7 +63,7 @@ def identity(campaign: str, experiment: Experiment, row: Mapping[str, Any], *, s
 
 def machine(manifest: Mapping[str, Any], block: int, ran_by: str | None) -> Cells:
     """Return the machine and the version of httpbed; ``ran_by`` names a cluster's machine."""
-    source, lines = sources.of_block(manifest, block), manifest.get(MACHINE_LINES, ())
+    source, lines = manifest_form.source_of_block(manifest, block), manifest.get(MACHINE_LINES, ())
     host = machine_log.hosts(lines).get(ran_by, {}) if ran_by else source.get("host", {})
     at = place("machine")
     own = described(Attempt, "machine")

@@ -15,8 +15,8 @@ from httpbed.results import attempts, plain_values
 from httpbed.results.estimate import Estimate, estimate
 from httpbed.results.findings import Extension, Findings, Row
 from httpbed.results.sample import by_treatment, of_trials, samples, scenario
-from httpbed.store import artifacts, layout
-from httpbed.store.attempts import HANDOVERS, read_events
+from httpbed.store import layout
+from httpbed.store.attempts import HANDOVERS, artifact_text, read_events
 from httpbed.store.results import Results
 
 TABLED = tuple(metric for metric in METRICS.values() if metric.handover_column)
@@ -141,7 +141,7 @@ def _total(
 def of_attempt(results: Results, row: Mapping[str, Any]) -> tuple[HandoverEvent, ...]:
     """Read one attempt's hand-overs."""
     left = layout.artifacts(results.directory, row["block"], row["trial"], row["attempt"])
-    return tuple(read_events(artifacts.text(left.parent / HANDOVERS)))
+    return tuple(read_events(artifact_text(left.parent / HANDOVERS)))
 
 
 def has_handovers(findings: Findings) -> bool:

@@ -25,7 +25,7 @@ from httpbed.addons.handover import handover_files
 from httpbed.addons.handover.handover_files import BIN_S, DELIVERIES, DeliveryBin
 from httpbed.addons.handover.handover_samples import of_attempt
 from httpbed.experiment.handover import HandoverEvent
-from httpbed.store import artifacts, layout
+from httpbed.store import attempts, layout
 from httpbed.store.results import Results
 
 Floats = NDArray[np.float64]
@@ -75,7 +75,7 @@ def timeline(results: Results, row: Mapping[str, Any]) -> Timeline:
     """Read one attempt's timeline; missing or damaged parts are empty."""
     events = of_attempt(results, row)
     altered = results.artifacts.altered(row, DELIVERIES)
-    text = "" if altered else artifacts.text(_artifacts(results, row) / DELIVERIES)
+    text = "" if altered else attempts.artifact_text(_artifacts(results, row) / DELIVERIES)
     curve, by_link = deliveries(text, events)
     return Timeline(
         block=row["block"],

@@ -45,9 +45,9 @@ def command(
     from httpbed.bed.machine import machine_load
     from httpbed.cli.campaign_folders import named_twice
     from httpbed.report.terminal import console
-    from httpbed.store import campaign_lock
+    from httpbed.store import campaign_folder
 
-    if any(map(campaign_lock.is_held, directories)):
+    if any(map(campaign_folder.is_locked, directories)):
         machine_load.become_idle()
     mistakes = [*named_twice(directories)]
     if len(directories) > 1:
@@ -108,7 +108,7 @@ def _serve(directory: Path, port: int, *, as_json: bool) -> None:
     """Serve the page until the user interrupts it, whatever runs begin and end."""
     from httpbed.addons.live import server, watch
     from httpbed.bed.machine import machine_load
-    from httpbed.store import campaign_lock
+    from httpbed.store import campaign_folder
 
     listening, secret = serve_option.listen(port), serve_option.new_secret()
     with server.serving(listening, secret) as serving:
@@ -118,7 +118,7 @@ def _serve(directory: Path, port: int, *, as_json: bool) -> None:
                 serving.show(document)
                 if as_json:
                     echo(json.dumps(document))
-            while not campaign_lock.is_held(directory):
+            while not campaign_folder.is_locked(directory):
                 time.sleep(watch.GLANCE_S)
             machine_load.become_idle()
 

@@ -20,8 +20,8 @@ from httpbed.addons.live.document import document
 from httpbed.base.errors import ConfigError
 from httpbed.results import status
 from httpbed.results.findings import default_metric
-from httpbed.store import campaign_lock
-from httpbed.store.growing import GrowingCampaign
+from httpbed.store import campaign_folder
+from httpbed.store.finished import GrowingCampaign
 
 SHARE = 0.01
 """The largest share of a core that watching takes."""
@@ -59,7 +59,7 @@ def once(directory: Path) -> dict[str, Any]:
     Raises:
         ConfigError: The folder is not a campaign.
     """
-    running = campaign_lock.is_held(directory)  # first: what a run adds later is not missed
+    running = campaign_folder.is_locked(directory)  # first: what a run adds later is not missed
     return Watched(directory).document(running=running)
 
 
@@ -95,14 +95,14 @@ def documents(
     Raises:
         ConfigError: The folder is not a campaign.
     """
-    running = campaign_lock.is_held(directory)
+    running = campaign_folder.is_locked(directory)
     watched = Watched(directory)
     yield watched.document(running=running)
     at_s = cpu_s()
     while running:
         _rest(directory, rest_s(cpu_s() - at_s), sleep)
         at_s = cpu_s()
-        running = campaign_lock.is_held(directory)
+        running = campaign_folder.is_locked(directory)
         if _refreshed(watched, running=running) or not running:
             yield watched.document(running=running)
 
@@ -114,7 +114,7 @@ def rest_s(used_s: float) -> float:
 
 def _rest(directory: Path, whole_s: float, sleep: Callable[[float], None]) -> None:
     """Rest so long, or until the run ends."""
-    while whole_s > 0 and campaign_lock.is_held(directory):
+    while whole_s > 0 and campaign_folder.is_locked(directory):
         sleep(min(GLANCE_S, whole_s))
         whole_s -= GLANCE_S
 

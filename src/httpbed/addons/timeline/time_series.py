@@ -29,7 +29,7 @@ from httpbed.base.value import Value
 from httpbed.experiment import response_path
 from httpbed.experiment.kept import LINK_RESULT
 from httpbed.results.sample import BITS, scenario
-from httpbed.store import artifacts, layout
+from httpbed.store import attempts, layout
 from httpbed.store.results import Results
 
 
@@ -149,7 +149,7 @@ def read(results: Results, row: Mapping[str, Any]) -> TimeSeries | None:
     if results.artifacts.altered(row, LINK_RESULT):
         return None
     try:
-        found = read_timelines(artifacts.text(folder / LINK_RESULT))
+        found = read_timelines(attempts.artifact_text(folder / LINK_RESULT))
     except ValueError:
         return None
     levels = {name: row[name] for name in results.experiment.factors}

@@ -1,25 +1,19 @@
-"""Lets a campaign grow: other files beside the same trials, of which none is lost.
+"""The files of a campaign beside its attempts: experiment, design, links and manifest.
 
-``manifest.json`` has the digests of ``experiment.toml`` and ``design.jsonl``, so its rename is the
-step at which a campaign grows:
-
-1. The three files are copied to ``earlier/<n>/``; links that are new are copied.
-2. The new experiment and design are written beside the old ones, as ``.experiment.toml`` and
-   ``.design.jsonl``.
-3. The new manifest takes its place, then the experiment and the design take theirs.
-
-A run that is killed before step 3 leaves the campaign as it was. After the manifest's rename,
-readers find the two other files in one place or the other, by their digests
-(:func:`staged_content`), and the next run moves them (:func:`settle`).
+They are written when it begins, the manifest last, and again when it grows.
 """
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
 
 from httpbed.base import digests, disk, untrusted_files
 from httpbed.base.digests import FileDigest
@@ -28,18 +22,129 @@ from httpbed.experiment import differences, parser
 from httpbed.experiment.design import Growth, grown
 from httpbed.experiment.differences import Version
 from httpbed.experiment.trial import Trial
-from httpbed.store import first_files, layout, resume
-from httpbed.store.first_files import FirstFiles
-from httpbed.store.layout import DESIGN, EARLIER, EXPERIMENT, FILES, LINKS
+from httpbed.store import layout, resume
+from httpbed.store.layout import DESIGN, EARLIER, EXPERIMENT, FILES, LINKS, MANIFEST
 
 if TYPE_CHECKING:
     from httpbed.store.campaign import Campaign
+
+
+# ``design.jsonl``: the trials of a campaign in order, one on each line.
+#
+# The blocks of a campaign repeat the documents of their treatments, which are most of a design. So
+# a document stands in the first line with its levels, and lines with the same levels and document
+# leave it out. In memory, too, trials of a treatment share one document.
+
+
+Levels = tuple[tuple[str, str], ...]
+
+
+def design_text(design: Iterable[Trial]) -> str:
+    """Return the file's content."""
+    written: dict[Levels, dict[str, Any]] = {}
+    return "".join(f"{_design_line(trial, written)}\n" for trial in design)
+
+
+def _design_line(trial: Trial, written: dict[Levels, dict[str, Any]]) -> str:
+    levels = tuple(trial.levels.items())
+    repeated = written.get(levels) == trial.document
+    written[levels] = trial.document
+    return trial.model_dump_json(exclude={"document"} if repeated else None)
+
+
+def parse_design(content: str) -> list[Trial]:
+    """Return the trials in a file's content; those of a treatment share one document.
+
+    Raises:
+        ValueError: A line is none of a design; the message names it.
+    """
+    read: dict[Levels, dict[str, Any]] = {}
+    return [_parsed_line(*line, read) for line in enumerate(content.splitlines(), start=1)]
+
+
+def _parsed_line(number: int, line: str, read: dict[Levels, dict[str, Any]]) -> Trial:
+    try:
+        return _trial(json.loads(line), read)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise ValueError(f"line {number}: {place}: {first['msg']}") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(f"line {number}: {type(error).__name__}: {error}") from None
+
+
+def _trial(content: dict[str, Any], read: dict[Levels, dict[str, Any]]) -> Trial:
+    levels = tuple(content["levels"].items())
+    if content.get("document") not in (None, read.get(levels)):
+        read[levels] = content["document"]
+    return Trial.model_validate({**content, "document": read.get(levels)})
+
+
+@dataclass(frozen=True)
+class FirstFiles:
+    """What a run asks of a campaign."""
+
+    experiment_text: str
+    design: Sequence[Trial]
+    manifest: Mapping[str, Any]
+    files: Mapping[str, Path]
+    """The files that the experiment names, by digest."""
+
+    def texts(self) -> dict[str, bytes]:
+        """Return the content of the experiment and of the design, by file name."""
+        design = design_text(self.design)
+        return {EXPERIMENT: self.experiment_text.encode(), DESIGN: design.encode()}
+
+
+def write_first(directory: Path, content: FirstFiles) -> None:
+    """Write the files of a new campaign, the manifest last: without it there is no campaign."""
+    texts = content.texts()
+    for name, text in texts.items():
+        disk.write(directory / name, text)
+    written = {name: digests.of_bytes(text) for name, text in texts.items()}
+    put_manifest(directory, content.manifest, written | keep_links(directory, content.files))
+
+
+def put_manifest(
+    directory: Path, manifest: Mapping[str, Any], files: Mapping[str, FileDigest]
+) -> None:
+    """Write the manifest with the digests of the files beside it, and put it in place."""
+    document = {**manifest, "files": {name: one.model_dump() for name, one in files.items()}}
+    unnamed = directory / ".manifest"
+    disk.write(unnamed, digests.sealed(document))
+    unnamed.rename(directory / MANIFEST)
+    disk.settle([directory])
+
+
+def keep_links(directory: Path, files: Mapping[str, Path]) -> dict[str, FileDigest]:
+    """Copy the files that an experiment names; return the digests of all copies."""
+    if files:
+        (directory / LINKS).mkdir(exist_ok=True)
+    for digest, path in files.items():
+        disk.write(directory / LINKS / digest, path.read_bytes())
+    return digests.of_folder(directory.resolve(), LINKS)
+
+
+# Lets a campaign grow: other files beside the same trials, of which none is lost.
+#
+# ``manifest.json`` has the digests of ``experiment.toml`` and ``design.jsonl``, so its rename is
+# the step at which a campaign grows:
+#
+# 1. The three files are copied to ``earlier/<n>/``; links that are new are copied.
+# 2. The new experiment and design are written beside the old ones, as ``.experiment.toml`` and
+#    ``.design.jsonl``.
+# 3. The new manifest takes its place, then the experiment and the design take theirs.
+#
+# A run that is killed before step 3 leaves the campaign as it was. After the manifest's rename,
+# readers find the two other files in one place or the other, by their digests
+# (:func:`staged_content`), and the next run moves them (:func:`settle`).
+
 
 STAGED = (EXPERIMENT, DESIGN)
 ANOTHER = "choose another folder with -o"
 
 
-def resumed(campaign: Campaign, wanted: FirstFiles) -> Growth | None:
+def resume_or_grow(campaign: Campaign, wanted: FirstFiles) -> Growth | None:
     """Make a campaign contain what a run asks for; return how it changed, None if it did not.
 
     Raises:
@@ -59,7 +164,7 @@ def resumed(campaign: Campaign, wanted: FirstFiles) -> Growth | None:
     if same_text and not step.changes_trials and resume.is_same_part(manifest, wanted.manifest):
         return None
     merged = resume.grown_manifest(manifest, wanted.manifest)
-    _write(campaign, FirstFiles(wanted.experiment_text, step.design, merged, wanted.files))
+    _write_grown(campaign, FirstFiles(wanted.experiment_text, step.design, merged, wanted.files))
     return step
 
 
@@ -82,18 +187,18 @@ def _other_programs(campaign: Campaign, manifest: Mapping[str, Any]) -> Iterator
         yield Mistake(str(campaign.directory), reason, remedy)
 
 
-def _write(campaign: Campaign, content: FirstFiles) -> None:
+def _write_grown(campaign: Campaign, content: FirstFiles) -> None:
     """Write the files of the grown campaign; the manifest's rename makes them count."""
     directory = campaign.directory
     listed = {name: one for name, one in campaign.files().items() if name not in STAGED}
     listed |= _keep_earlier(campaign)
-    copied = first_files.keep_links(directory, _lacking(content.files, listed))
+    copied = keep_links(directory, _lacking(content.files, listed))
     listed |= {name: one for name, one in copied.items() if name not in listed}
     for name, text in content.texts().items():
         disk.write(_staged(directory, name), text)
         listed[name] = digests.of_bytes(text)
     disk.settle([directory])
-    first_files.put_manifest(directory, content.manifest, listed)
+    put_manifest(directory, content.manifest, listed)
     settle(directory, listed)
 
 

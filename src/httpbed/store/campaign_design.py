@@ -1,22 +1,59 @@
-"""What is wrong with a design of unknown origin, before anything is computed from it.
+"""What a campaign of unknown origin says of its experiment and design, read and checked.
 
 A design has its digest, so it is as somebody wrote it. That somebody need not have been httpbed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
+from typing import Any
 
 import pyarrow as pa
 from pydantic import ValidationError
 
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.experiment import parser, validation_messages
+from httpbed.experiment.experiment import Experiment
+from httpbed.experiment.parser import ParsedExperiment
 from httpbed.experiment.trial import Trial
 from httpbed.store import layout
 from httpbed.store.campaign import Campaign
-from httpbed.store.layout import DESIGN
+from httpbed.store.layout import DESIGN, EXPERIMENT
+
+# Reads the experiment file of a campaign, which may come from anywhere.
+
+
+def experiment_header(campaign: Campaign) -> tuple[Experiment, Mapping[str, Any]]:
+    """Return the experiment, and the document from which it was read, its scenario unread.
+
+    Raises:
+        ConfigError: With every mistake, and its place in the file.
+    """
+    return _required_experiment(campaign, parser.read_valid(campaign.experiment_text))
+
+
+def read_experiment(campaign: Campaign) -> tuple[Experiment, Mapping[str, Any]]:
+    """Return the same, after the scenario of every treatment was read.
+
+    Raises:
+        ConfigError: With every mistake, and its place in the file.
+    """
+    return _required_experiment(campaign, parser.read_stored(campaign.experiment_text))
+
+
+def _required_experiment(
+    campaign: Campaign, found: ParsedExperiment
+) -> tuple[Experiment, Mapping[str, Any]]:
+    if found.experiment is None:
+        file, remedy = campaign.directory / EXPERIMENT, "restore it from a copy"
+        raise ConfigError(
+            replace(one, place=f"{file}: {one.place}", remedy=one.remedy or remedy)
+            for one in found.mistakes
+        )
+    return found.experiment, found.document
+
 
 MAX_LISTED = 20
 REMEDY = "restore it from a copy"
@@ -24,7 +61,7 @@ LARGEST = 2**31 - 1
 """The tables' columns of blocks and positions hold no larger number."""
 
 
-def refuse(campaign: Campaign, design: Sequence[Trial], factors: Collection[str]) -> None:
+def refuse_design(campaign: Campaign, design: Sequence[Trial], factors: Collection[str]) -> None:
     """Refuse a design whose trials are none of the experiment, or cannot be read.
 
     Raises:
