@@ -38,7 +38,7 @@ from httpbed.programs import catalog as catalogs
 from httpbed.programs.catalog import Catalog
 from httpbed.store import campaign as campaigns
 from httpbed.store.campaign import Campaign
-from httpbed.trial import isolation
+from httpbed.trial import plan
 from httpbed.trial.plan import CampaignSetup
 from httpbed.trial.run import runner
 
@@ -213,7 +213,7 @@ async def _bound(setup: CampaignSetup, trial: Trial, directory: Path) -> Phases:
     artifacts.parent.mkdir()
     began = time.monotonic()
     planned = setup.plan(trial)
-    spec = isolation.sandbox_spec(setup, planned, artifacts)
+    spec = plan.sandbox_spec(setup, planned, artifacts)
     runner._make_folders(spec.scratch, artifacts)  # noqa: SLF001 - a part of the runner
     async with sandbox(replace(spec, hosts={}, parts={})):
         pass

@@ -14,7 +14,7 @@ from httpbed.campaign.admission import Admission
 from httpbed.campaign.demands import LOWER, Keys
 from httpbed.campaign.parallelism import Parallelism
 from httpbed.experiment.trial import Record, Trial
-from httpbed.trial.run.demand_reports import ReportDemand
+from httpbed.trial.run.cpu_use import ReportDemand
 
 pytestmark = pytest.mark.usefixtures("four_idle_cpus")
 

@@ -9,7 +9,7 @@ import pytest
 
 from handover_experiments import HandoverExperiment
 from httpbed.store import campaign as campaigns
-from httpbed.trial.run import clients
+from httpbed.trial.run import clients_and_servers
 from real_runs import check, stage, values
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
@@ -78,5 +78,5 @@ def test_a_gap_is_outlasted_by_starting_again(tmp_path: Path) -> None:
     taken = values(record)
     assert taken["delivery_silence"] > GAP_S * 0.9
     lasted_s = record.attempt.phases_s["client"]
-    assert 2 <= taken["client_runs"] <= 2 + lasted_s / clients.APART_S
+    assert 2 <= taken["client_runs"] <= 2 + lasted_s / clients_and_servers.APART_S
     assert taken["bytes_fetched_twice"] == 0

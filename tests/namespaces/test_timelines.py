@@ -17,9 +17,9 @@ import pytest
 from httpbed.addons.timeline import time_series
 from httpbed.results import attempts
 from httpbed.store import query
-from httpbed.trial import isolation
-from httpbed.trial.artifacts import EVIDENCE
-from httpbed.trial.run import demand_reports, runner
+from httpbed.trial import plan
+from httpbed.trial.attempt_plan import EVIDENCE
+from httpbed.trial.run import cpu_use, runner
 from real_runs import SmallExperiment, artifact, stage
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
@@ -75,7 +75,7 @@ def test_a_download_reports_its_demand_until_it_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str
 ) -> None:
     """The last report comes before the client's end, and the trial is whole."""
-    monkeypatch.setattr(demand_reports, "PERIOD_S", 0.2)
+    monkeypatch.setattr(cpu_use, "PERIOD_S", 0.2)
     staged = stage(SmallExperiment(versions=(version,), rate="1 Mbit/s", size="200 kB"))
     artifacts, reported = tmp_path / "artifacts", list[float]()
 
@@ -84,9 +84,9 @@ def test_a_download_reports_its_demand_until_it_ends(
 
     (trial,) = staged.loaded.trials
     planned = staged.setup.plan(trial)
-    sandbox = isolation.sandbox_spec(staged.setup, planned, artifacts)
+    sandbox = plan.sandbox_spec(staged.setup, planned, artifacts)
     asyncio.run(runner.run(sandbox, planned.attempt, artifacts, report))
     evidence = json.loads((artifacts / EVIDENCE).read_text())
-    assert 3 <= len(reported) <= evidence["client_s"] / demand_reports.PERIOD_S
+    assert 3 <= len(reported) <= evidence["client_s"] / cpu_use.PERIOD_S
     assert 0 < max(reported) <= (os.cpu_count() or 1)
     assert evidence["exits"]["client"]["status"] == 0

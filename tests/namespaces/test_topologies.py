@@ -12,7 +12,6 @@ from httpbed.bed.machine import backend as backends
 from httpbed.bed.machine.backend import Backend
 from httpbed.bed.network import kernel, network_plan
 from httpbed.bed.network.kernel import READINGS
-from httpbed.trial.checks import kernel as kernel_checks
 from httpbed.trial.checks import link as link_checks
 from networks import made, topology
 
@@ -188,7 +187,7 @@ def test_the_kernel_carries_packets_over_several_links(tmp_path: Path, version: 
             return result, dict(times)
 
     result, qdiscs = asyncio.run(run())
-    checks = {check.name: check for check in kernel_checks.checks(planned, result, qdiscs)}
+    checks = {check.name: check for check in link_checks.kernel_checks(planned, result, qdiscs)}
     assert all(checks[f"kernel's link, on {link.name}"].passed for link in line.links)
     down = result["directions"][3]
     lasted_s = (down["last_ns"] - down["first_ns"]) / 1e9

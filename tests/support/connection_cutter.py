@@ -12,9 +12,9 @@ from httpbed.bed.network.network_processes import TOOLS
 from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
 from httpbed.bed.sandbox.supervisor import RefusalError, Supervisor
 from httpbed.trial.attempt_plan import PlannedClient
-from httpbed.trial.run import clients as trial_clients
+from httpbed.trial.run import clients_and_servers as trial_clients
 from httpbed.trial.run import runner
-from httpbed.trial.run.clients import ClientRuns
+from httpbed.trial.run.clients_and_servers import ClientRuns
 
 LOOK_S = 0.01
 

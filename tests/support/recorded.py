@@ -10,11 +10,9 @@ from httpbed.bed.toolbox.root_filesystem import Root
 from httpbed.experiment.metric import Observation
 from httpbed.experiment.trial import Check, Record, Trial
 from httpbed.programs import catalog
-from httpbed.trial import evidence, observe, plan, verdict
-from httpbed.trial.checks import registry
-from httpbed.trial.checks.registry import JudgedAttempt
+from httpbed.trial import evidence, plan, verdict
 from httpbed.trial.content import Content
-from httpbed.trial.evidence import AttemptEvidence
+from httpbed.trial.evidence import AttemptEvidence, JudgedAttempt
 from httpbed.trial.hops import Chain
 from httpbed.trial.plan import CampaignSetup, TrialPlan
 from httpbed.trial.program_roots import Programs
@@ -73,12 +71,12 @@ def recorded_evidence(name: str) -> AttemptEvidence:
 
 def checks(observed: AttemptEvidence, name: str = H2_LOSS) -> list[Check]:
     """Return every check on an attempt's evidence."""
-    return registry.checks(judged_attempt(observed, name))
+    return verdict.every_check(judged_attempt(observed, name))
 
 
 def observations(observed: AttemptEvidence, name: str = H2_LOSS) -> list[Observation]:
     """Return every observation of an attempt's evidence."""
-    return observe.observations(judged_attempt(observed, name))
+    return verdict.observations(judged_attempt(observed, name))
 
 
 def judged_attempt(observed: AttemptEvidence, name: str = H2_LOSS) -> JudgedAttempt:

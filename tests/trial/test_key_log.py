@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from httpbed.experiment.kept import KEYS
-from httpbed.trial import key_log
+from httpbed.trial.run import runner
 
 RANDOM = "5d" * 32
 CLIENT, SERVER = (f"{one}_TRAFFIC_SECRET_0 {RANDOM} {'a7' * 48}" for one in ("CLIENT", "SERVER"))
@@ -21,7 +21,7 @@ def wrote(artifacts: Path, part: str, content: str | bytes) -> None:
 
 def gathered(artifacts: Path, *parts: str) -> list[str]:
     """Return the lines of the trial's key log; none without a file."""
-    key_log.gather(artifacts, parts)
+    runner.gather_keys(artifacts, parts)
     file = artifacts / KEYS
     return file.read_text().splitlines() if file.exists() else []
 
@@ -57,5 +57,5 @@ def test_a_link_a_pipe_and_an_endless_file_are_not_read(tmp_path: Path) -> None:
     (tmp_path / "link" / KEYS).symlink_to(secret)
     os.mkfifo(tmp_path / "pipe" / KEYS)
     with (tmp_path / "long" / KEYS).open("wb") as file:
-        file.truncate(key_log.MAX_BYTES + 1)
+        file.truncate(runner.MAX_KEY_BYTES + 1)
     assert gathered(tmp_path, "link", "pipe", "long") == []

@@ -44,7 +44,7 @@ from httpbed.campaign.demands import MIN_DEMAND, Demands, Keys
 from httpbed.campaign.parallelism import Parallelism
 from httpbed.experiment.trial import Attempt, Record, Trial
 from httpbed.trial import verdict
-from httpbed.trial.run.demand_reports import ReportDemand
+from httpbed.trial.run.cpu_use import ReportDemand
 
 MIN_SHARE, MAX_SHARE = 0.5, 0.9
 """Smallest and largest budget, as shares of the CPUs of this process; it begins with the

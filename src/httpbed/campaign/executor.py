@@ -21,10 +21,10 @@ from httpbed.campaign.progress import AttemptProgress
 from httpbed.experiment.check import CARRIED_OUT
 from httpbed.experiment.trial import Attempt, Record, Trial
 from httpbed.store.campaign import Campaign
-from httpbed.trial import isolation, verdict
+from httpbed.trial import plan, verdict
 from httpbed.trial.plan import CampaignSetup, TrialPlan
 from httpbed.trial.run import runner
-from httpbed.trial.run.demand_reports import ReportDemand
+from httpbed.trial.run.cpu_use import ReportDemand
 from httpbed.trial.verdict import AttemptId
 
 if TYPE_CHECKING:  # it imports pyarrow
@@ -256,6 +256,6 @@ async def _carried_out(
 ) -> Mapping[str, float]:
     if planned.trial.clock != "real":
         return await clock(planned.trial.clock).run(planned, setup, artifacts)
-    sandbox = isolation.sandbox_spec(setup, planned, artifacts)
+    sandbox = plan.sandbox_spec(setup, planned, artifacts)
     phases = await runner.run(sandbox, planned.attempt, artifacts, report_demand)
     return phases.seconds

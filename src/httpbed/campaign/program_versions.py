@@ -18,9 +18,8 @@ from httpbed.bed.sandbox.sandbox_spec import PartSpec, ProcessSpec, SandboxSpec
 from httpbed.bed.sandbox.supervisor import RefusalError, sandbox
 from httpbed.experiment.scenario import Scenario
 from httpbed.programs.recipe import VERSION_BYTES, Recipe
-from httpbed.trial.isolation import SANDBOX_BYTES
 from httpbed.trial.parts import LOG_BYTES
-from httpbed.trial.plan import CampaignSetup
+from httpbed.trial.plan import SANDBOX_BYTES, CampaignSetup
 
 UNKNOWN = "unknown"
 """Version of a user's own binary that reports none; its digest identifies it."""

@@ -1,7 +1,7 @@
 """Additions to trials: what an addon plans, reads and judges in each trial, at one seam.
 
 An addon registers a :class:`TrialAddition`. Where a trial has something for it, it plans an
-:class:`~httpbed.trial.attempt_addition.AttemptAddition`, which the runner carries out, reads what
+:class:`~httpbed.trial.attempt_plan.AttemptAddition`, which the runner carries out, reads what
 that left as evidence, and judges it beside the checks and observations that every attempt has. The
 descriptors of its checks and metrics are registered in :mod:`httpbed.experiment`.
 """
@@ -24,12 +24,11 @@ from httpbed.experiment.topology import Topology
 from httpbed.experiment.trial import Check, Trial
 from httpbed.experiment.workload import Workload
 from httpbed.programs.protocol import Part
-from httpbed.trial.attempt_addition import AttemptAddition
-from httpbed.trial.attempt_plan import PlannedClient
+from httpbed.trial.attempt_plan import AttemptAddition, PlannedClient
 from httpbed.trial.hops import Chain
 
 if TYPE_CHECKING:  # they ask the seam
-    from httpbed.trial.checks.registry import JudgedAttempt
+    from httpbed.trial.evidence import JudgedAttempt
     from httpbed.trial.plan import CampaignSetup, TrialPlan
 
 AbsencesNs = Mapping[str, Sequence[tuple[int, int]]]

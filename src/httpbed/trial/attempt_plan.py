@@ -6,15 +6,110 @@ It has neither scenario nor recipe, so that the runner does not import the schem
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
-from typing import TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from httpbed.base import untrusted_files
 from httpbed.bed.network.network_processes import NetworkProcesses
 from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
 from httpbed.programs.protocol import Part
-from httpbed.trial.attempt_addition import AttemptAddition
 from httpbed.trial.hops import HopPath, NetworkHop
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from httpbed.bed.network.running_network import Emulator
+    from httpbed.bed.sandbox.supervisor import Supervisor
+    from httpbed.store.packet_log import PacketLog
+
+
+# The files that the bed writes into an attempt's folder. The runner writes them, and
+# :mod:`httpbed.trial.evidence` reads them.
+
+EVIDENCE = "evidence.json"
+"""Exits, bodies, pressure and what else the runner observed."""
+LINK_EVENTS = "link-events.jsonl"
+"""The emulator's events that say what happened to a link, and when."""
+PACKET_LOG = "packets.tsv"
+"""The emulator's packet log (:mod:`httpbed.store.packet_log`)."""
+HANDOVER_STEPS = "handover.jsonl"
+"""A line for each hand-over step that was carried out; times by CLOCK_MONOTONIC."""
+
+
+def read_object(artifacts: Path, name: str) -> dict[str, Any]:
+    """Return the JSON object in a file of the bed; empty if there is no such file."""
+    text = untrusted_files.own_text(artifacts / name)
+    return dict(untrusted_files.large_json(text, name)) if text else {}
+
+
+# What an addon adds to an attempt.
+#
+# A plan is made where the schema of experiments is known, and carried out where it is not, perhaps
+# in a guest. So an addition is a value that can be pickled, and imports what runs it only then.
+
+
+class RunningAddition:
+    """An addition while its attempt runs; the runner calls each method at its time.
+
+    A method that raises BedError makes the attempt invalid.
+    """
+
+    async def network_is_built(self, emulator: Emulator) -> None:
+        """Begin what must see the network before it is used."""
+
+    async def before_clients(self) -> None:
+        """Bring about what clients find; the idle round-trip times are measured."""
+
+    def on_trigger(self, name: str) -> None:
+        """Take note of a triggered event of the emulator."""
+
+    async def beside_clients(self, ended: asyncio.Event) -> None:
+        """Work while clients do, and finish soon after they have ``ended``."""
+
+    async def after_clients(self) -> None:
+        """End it; servers have ended, unless a part could not start."""
+
+
+class AttemptAddition:
+    """What one addon adds to one attempt."""
+
+    def programs(self) -> Mapping[str, ProcessSpec]:
+        """Return programs of the bed that start before servers, by the folders they write to."""
+        return {}
+
+    def before_clients(self) -> tuple[ProcessSpec, ...]:
+        """Return the commands of :meth:`RunningAddition.before_clients` and before."""
+        return ()
+
+    def reads_packet_log(self) -> bool:
+        """Whether :meth:`reduce` needs the log of every packet."""
+        return False
+
+    def reduce(self, artifacts: Path, log: PacketLog, hop: NetworkHop) -> None:
+        """Reduce the log to a file of the attempt; ``hop`` is the measured client's."""
+
+    def running(
+        self, supervisor: Supervisor, artifacts: Path
+    ) -> AbstractAsyncContextManager[RunningAddition]:
+        """Return the addition as it runs, for the time from before the first program starts."""
+        del supervisor, artifacts
+        return nullcontext(RunningAddition())
+
+    def imported_later(self) -> tuple[str, ...]:
+        """Name the modules that it imports while it runs."""
+        return ()
+
+    def described(self) -> dict[str, Any]:
+        """Return what ``httpbed plan --json`` says of it, beside its processes."""
+        return {}
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Yield what ``httpbed plan`` writes: indentation and text."""
+        yield from ()
+
 
 Addition = TypeVar("Addition", bound=AttemptAddition)
 

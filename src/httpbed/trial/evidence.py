@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,12 +20,12 @@ from httpbed.experiment.workload import Download
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.protocol import PRIOR_PATH, LoggedRequest, ProgramReport, RoleName
 from httpbed.trial import fairness
-from httpbed.trial.addition import TRIAL_ADDITIONS, AddedEvidence, AttemptFiles
-from httpbed.trial.artifacts import EVIDENCE, read_object
+from httpbed.trial.addition import TRIAL_ADDITIONS, AddedEvidence, AddedJudgement, AttemptFiles
+from httpbed.trial.attempt_plan import EVIDENCE, read_object
 from httpbed.trial.content import PRIOR
 from httpbed.trial.fairness import FairShares
 from httpbed.trial.hops import Chain, NetworkHop, ping_file, sockets_file
-from httpbed.trial.plan import TrialPlan
+from httpbed.trial.plan import CampaignSetup, TrialPlan
 
 _PING_TIME = re.compile(r"time=(?P<ms>[0-9.]+) ms")
 _PING_LEAST = re.compile(r"^rtt min/\S+ = (?P<ms>[0-9.]+)/", re.MULTILINE)
@@ -109,6 +110,29 @@ class AttemptEvidence:
     def connections(self) -> list[dict[str, Any]]:
         """The emulator's entry for each connection on each link."""
         return list(self.link.get("connections", []))
+
+
+@dataclass(frozen=True)
+class JudgedAttempt:
+    """What the checks read: the trial's plan, what was prepared for it, and the evidence."""
+
+    planned: TrialPlan
+    setup: CampaignSetup
+    evidence: AttemptEvidence
+
+    @property
+    def catalog(self) -> Catalog:
+        """The recipes of its programs."""
+        return self.setup.catalog
+
+    @cached_property
+    def added(self) -> tuple[AddedJudgement, ...]:
+        """The judgements of additions."""
+        return tuple(one.judgement(self) for one in TRIAL_ADDITIONS.provided())
+
+    def stores_bodies(self, client: str) -> bool:
+        """Whether a client stores what it fetches."""
+        return self.catalog[self.planned.scenario.implementations[client]].stores_bodies
 
 
 def read(planned: TrialPlan, catalog: Catalog, artifacts: Path) -> AttemptEvidence:

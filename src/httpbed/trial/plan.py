@@ -1,4 +1,4 @@
-"""The plan of a trial: network, processes, hand-overs; and what a campaign's trials share."""
+"""The plan of a trial: network, processes, sandbox; and what a campaign's trials share."""
 
 from __future__ import annotations
 
@@ -14,20 +14,28 @@ from httpbed.bed.network import network_plan
 from httpbed.bed.network.emulator import LINK_FILES, SPIN_US, PacketRecords
 from httpbed.bed.network.kernel import KINDS
 from httpbed.bed.network.link_file import LinkFile
+from httpbed.bed.network.network_commands import NO_NEIGHBOUR_DISCOVERY
 from httpbed.bed.network.network_plan import NetworkPlan
 from httpbed.bed.network.network_processes import TOOLS
-from httpbed.bed.sandbox.sandbox_spec import TRIAL_FOLDER, ProcessSpec
+from httpbed.bed.sandbox.sandbox_spec import (
+    LINK,
+    TRIAL_FOLDER,
+    PartSpec,
+    ProcessSpec,
+    SandboxSpec,
+    executable,
+)
 from httpbed.experiment import response_path
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Trial
 from httpbed.programs.catalog import Catalog
-from httpbed.programs.protocol import Part
+from httpbed.programs.protocol import AUTHORITY, KEY_PIN, Part
 from httpbed.trial import addition, hops, parts
 from httpbed.trial.addition import TRIAL_ADDITIONS, PlannedParts
-from httpbed.trial.artifacts import PACKET_LOG
-from httpbed.trial.attempt_plan import AttemptPlan, Ping, PlannedClient
+from httpbed.trial.attempt_plan import PACKET_LOG, AttemptPlan, Ping, PlannedClient
 from httpbed.trial.content import Content
 from httpbed.trial.hops import Chain, HopPath, NetworkHop, ping_file, sockets_file
+from httpbed.trial.parts import CERTIFICATES, CONTENT, LOG_BYTES
 from httpbed.trial.program_roots import Programs
 
 PINGS = 3
@@ -270,3 +278,75 @@ def _sockets(hop: NetworkHop) -> ProcessSpec:
         stdout=file,
         stderr=file,
     )
+
+
+# The sandbox of an attempt: what each part sees and may use.
+
+
+SANDBOX_BYTES = 512 * 2**20
+"""Size of a sandbox's tmpfs, without the bodies that programs store."""
+
+
+def sandbox_spec(setup: CampaignSetup, planned: TrialPlan, artifacts: Path) -> SandboxSpec:
+    """Return the sandbox of an attempt that leaves its evidence in the folder ``artifacts``."""
+    scenario, attempt = planned.scenario, planned.attempt
+    fetched = {fetch.path for one in attempt.all_clients() for fetch in one.part.fetches}
+    contents = {path: content for path, content in setup.contents.items() if path in fetched}
+    served = {
+        **{f"{CONTENT}{path}": content.path for path, content in contents.items()},
+        **{
+            path: here
+            for one in TRIAL_ADDITIONS.provided()
+            for path, here in one.served(setup, scenario).items()
+        },
+    }
+    added = {
+        path: here
+        for one in TRIAL_ADDITIONS.provided()
+        for path, here in one.shared(setup, planned).items()
+    }
+    bodies = [workload.body_bytes() for workload in scenario.workloads()]
+    proxies = len(scenario.roles.proxies)
+    return SandboxSpec(
+        scratch=artifacts.parent / "sandbox",
+        trial=artifacts,
+        parts={
+            name: setup.programs.part(replace(spec, shared=_shown(name, attempt, setup, served)))
+            for name, spec in _isolated(attempt).items()
+        },
+        roots=setup.programs.roots(),
+        shared={**setup.shared_files(), **added},
+        programs={LINK: executable(LINK)},
+        hosts=planned.network.sysctls,
+        sysctls=NO_NEIGHBOUR_DISCOVERY,
+        # A proxy may store what it forwards.
+        tmpfs_bytes=SANDBOX_BYTES + (2 + proxies) * sum(bodies),
+    )
+
+
+def _isolated(attempt: AttemptPlan) -> dict[str, PartSpec]:
+    """Return what each part sees and may use, without its program and the files of all."""
+    specs: dict[str, PartSpec] = {}
+    for folder, process in attempt.part_processes():
+        name = process.part or folder
+        spec = specs.get(name, PartSpec(process.root, process.host))
+        specs[name] = replace(
+            spec,
+            folders={**spec.folders, folder: process.file_bytes or LOG_BYTES},
+            files={**spec.files, **process.shown},
+            memory_bytes=process.memory_bytes,
+            processes=process.processes,
+        )
+    return specs
+
+
+def _shown(
+    part: str, attempt: AttemptPlan, setup: CampaignSetup, served: Mapping[str, Path]
+) -> dict[str, Path]:
+    """Return the files a part sees: content for servers only, keys for no client."""
+    if part not in attempt.servers and part not in attempt.bed_programs():
+        known = (AUTHORITY, KEY_PIN)
+        return {f"{CERTIFICATES}/{name}": setup.certificates / name for name in known}
+    proxies = {hop.client for hop in attempt.hops}
+    own = {CERTIFICATES: setup.certificates}
+    return own if part in proxies else {**own, **served}

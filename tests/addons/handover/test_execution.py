@@ -20,7 +20,7 @@ from httpbed.bed.network.running_network import Emulator
 from httpbed.bed.sandbox.sandbox_spec import Exit, ProcessSpec
 from httpbed.bed.sandbox.supervisor import Supervisor
 from httpbed.trial import plan as bed
-from httpbed.trial.artifacts import HANDOVER_STEPS
+from httpbed.trial.attempt_plan import HANDOVER_STEPS
 from recorded import CATALOG, HANDED_OVER, trial
 
 ENDS_AFTER = 4

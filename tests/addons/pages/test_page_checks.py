@@ -19,8 +19,7 @@ from httpbed.experiment.workload import OWN_ORIGIN
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
 from httpbed.trial import verdict
 from httpbed.trial.checks import subject
-from httpbed.trial.checks.registry import JudgedAttempt
-from httpbed.trial.evidence import AttemptEvidence
+from httpbed.trial.evidence import AttemptEvidence, JudgedAttempt
 from httpbed.trial.hops import Chain
 from httpbed.trial.plan import CampaignSetup
 from recorded import CATALOG, H3_CLEAN, attempt, chains, nothing_built, planned, recorded_evidence

@@ -15,7 +15,7 @@ from httpbed.base.errors import BedError
 from httpbed.bed.network.network_processes import TOOLS
 from httpbed.bed.toolbox.root_filesystem import Root
 from httpbed.programs import catalog
-from httpbed.trial import isolation
+from httpbed.trial import plan
 from httpbed.trial.plan import CampaignSetup
 from httpbed.trial.program_roots import Place, Programs
 from recorded import ALL, H2_LOSS, trial
@@ -33,7 +33,7 @@ def test_the_plan_of_an_attempt_arrives_as_it_was_made(tmp_path: Path) -> None:
     job.write_work(tmp_path, outside.handed(planned, prepared))
     arrived = job.read_work(tmp_path)
     assert arrived.attempt == planned.attempt
-    assert arrived.sandbox == isolation.sandbox_spec(prepared, planned, ATTEMPT / ARTIFACTS)
+    assert arrived.sandbox == plan.sandbox_spec(prepared, planned, ATTEMPT / ARTIFACTS)
 
 
 def test_a_guest_gets_only_what_its_trial_needs(tmp_path: Path) -> None:

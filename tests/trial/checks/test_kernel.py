@@ -18,7 +18,7 @@ from httpbed.experiment.trial import Check
 from httpbed.programs import catalog
 from httpbed.trial import plan
 from httpbed.trial.checks import bed as bed_checks
-from httpbed.trial.checks import kernel
+from httpbed.trial.checks import link as kernel
 from httpbed.trial.plan import PlanOptions
 from recorded import H2_LOSS, recorded_evidence, trial
 
@@ -61,7 +61,7 @@ def judged(
     topology = Topology.model_validate({"hosts": ["client", "server"], "links": [said]})
     planned = network_plan.plan(topology, {}, 1, 1, backend=backend, netem_seeded=seeded)
     readings = happened(backend) if qdiscs is None else qdiscs
-    found = kernel.checks(planned, result or observed(), readings)
+    found = kernel.kernel_checks(planned, result or observed(), readings)
     return {check.name: check for check in found}
 
 
@@ -173,10 +173,10 @@ def test_every_link_is_checked_by_its_own_counters() -> None:
     packets = observed()["directions"][0]["packets"]
     ways = [("a", "b"), ("b", "a"), ("b", "c"), ("c", "b")]
     result = {"directions": [{"from": a, "to": b, "packets": packets} for a, b in ways]}
-    checks = list(kernel.checks(planned, result, both))
+    checks = list(kernel.kernel_checks(planned, result, both))
     assert all(check.passed for check in checks)
     assert len({check.name for check in checks}) == len(checks) == 6
-    unshaped = kernel.checks(planned, result, one)
+    unshaped = kernel.kernel_checks(planned, result, one)
     broken = [check.name for check in unshaped if check.passed is False]
     assert broken == [
         "kernel's link, on b-c",

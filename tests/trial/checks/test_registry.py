@@ -14,8 +14,7 @@ from httpbed.experiment.check_descriptor import CheckDescriptor
 from httpbed.experiment.trial import Check
 from httpbed.programs.catalog import Catalog
 from httpbed.trial import verdict
-from httpbed.trial.checks import registry
-from httpbed.trial.checks.registry import JudgedAttempt
+from httpbed.trial.evidence import JudgedAttempt
 from httpbed.trial.plan import CampaignSetup
 from recorded import (
     ALL,
@@ -87,7 +86,7 @@ def _judge_planted() -> None:
         name: CATALOG[name].model_copy(update={"stores_bodies": False}) for name in names.values()
     }
     prepared = CampaignSetup(Catalog(recipes), nothing_built(), Path(), contents(H2_LOSS))
-    registry.checks(JudgedAttempt(planned(H2_LOSS), prepared, evidence))
+    verdict.every_check(JudgedAttempt(planned(H2_LOSS), prepared, evidence))
     verdict.broken_bed(verdict.AttemptId(trial(H2_LOSS), 1, datetime.now(UTC)), "why")
 
 

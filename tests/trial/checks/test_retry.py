@@ -10,9 +10,8 @@ from httpbed.bed.sandbox.sandbox_spec import Exit
 from httpbed.experiment.roles import Retry
 from httpbed.programs.protocol import LoggedRequest
 from httpbed.trial.checks import protocol
-from httpbed.trial.checks import retry as retry_checks
 from httpbed.trial.hops import Chain
-from httpbed.trial.run.clients import together
+from httpbed.trial.run.clients_and_servers import together
 from planted import ended, logged, on_another_connection
 from recorded import CATALOG, H2_LOSS, chains, judged_attempt, recorded_evidence
 
@@ -49,14 +48,14 @@ def test_statuses_of_each_attempt_are_accepted(
     retry: Retry, requests: tuple[LoggedRequest, ...], *, passed: bool | None
 ) -> None:
     """The file or its rest; requests whose client left do not count."""
-    check = retry_checks.statuses(retried(retry), logged(*requests)(SEEN), "")
+    check = protocol.retry_statuses(retried(retry), logged(*requests)(SEEN), "")
     assert check.passed is passed
 
 
 def test_a_rest_without_its_beginning_is_not_judged() -> None:
     """No log shows that it is the rest."""
     observed = logged(REST, part="client")(logged(REST)(SEEN))
-    check = retry_checks.statuses(retried("resume"), observed, "")
+    check = protocol.retry_statuses(retried("resume"), observed, "")
     assert check.passed is None
     assert check.figure.endswith("no log lists the response that it continues")
 
@@ -65,7 +64,7 @@ def test_a_rest_without_its_beginning_is_not_judged() -> None:
 def test_each_attempt_may_have_one_connection(count: int, *, passed: bool) -> None:
     """Over HTTP/2 a client needs one at a time."""
     again = ended(runs=2)(logged(REST)(SEEN))
-    check = retry_checks.connections(retried("resume"), again, count, 1, "")
+    check = protocol.retry_connections(retried("resume"), again, count, 1, "")
     assert (check.passed, check.limit) == (passed, "at most 2")
 
 
@@ -80,7 +79,7 @@ def test_a_download_without_a_retry_is_judged_as_any() -> None:
 def test_the_longest_log_is_quoted() -> None:
     """A server may not have noticed that its client left."""
     observed = logged(BROKEN, REST, part="client")(logged(REST)(SEEN))
-    check = retry_checks.statuses(retried("resume"), observed, "")
+    check = protocol.retry_statuses(retried("resume"), observed, "")
     assert check.passed
     assert check.figure == "200, 206, by the client"
 

@@ -10,7 +10,7 @@ import pytest
 
 from httpbed.experiment.check import FRAMES
 from httpbed.experiment.trial import Check
-from httpbed.trial.checks import bed, sent
+from httpbed.trial.checks import bed, subject
 from httpbed.trial.evidence import AttemptEvidence
 from planted import broken, ending
 from recorded import H2_LOSS, checks, judged_attempt, recorded_evidence
@@ -78,7 +78,7 @@ def test_a_connection_outside_the_experiment_is_its_openers_failure() -> None:
     assert broken(observed) == {"packets sent, server"}
 
 
-@pytest.mark.parametrize("field", sent.ASTRAY)
+@pytest.mark.parametrize("field", subject.ASTRAY)
 def test_a_frame_is_judged_once(field: str) -> None:
     """The bed answers for those alone that no host with programs sent."""
     observed = sending(CLIENT, {field: 2}, **{field: 2})

@@ -11,8 +11,14 @@ import pytest
 
 from httpbed.bed.sandbox.sandbox_spec import Exit, ProcessSpec
 from httpbed.bed.sandbox.supervisor import Process
-from httpbed.trial.run.clients import APART_S, LATER_SHARE, MANY_RUNS, Client, Pauses
-from httpbed.trial.run.servers import END_S
+from httpbed.trial.run.clients_and_servers import (
+    APART_S,
+    END_S,
+    LATER_SHARE,
+    MANY_RUNS,
+    Client,
+    Pauses,
+)
 
 
 def starts(limit_s: float, takes_s: float) -> list[float]:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from httpbed.bed.sandbox.supervisor import CpuTimes, TaskTimes
-from httpbed.trial.run.cpu_pressure import others_share, some_task_waited_s
+from httpbed.trial.run.cpu_use import others_share, some_task_waited_s
 
 SECONDS = st.floats(0, 100)
 TASKS = st.lists(st.builds(TaskTimes, SECONDS, SECONDS), max_size=20)

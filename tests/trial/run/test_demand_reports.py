@@ -11,8 +11,8 @@ import pytest
 
 from httpbed.base.errors import BedError
 from httpbed.bed.sandbox.supervisor import CpuTimes, TaskTimes
-from httpbed.trial.run import demand_reports
-from httpbed.trial.run.demand_reports import DemandReports
+from httpbed.trial.run import cpu_use
+from httpbed.trial.run.cpu_use import DemandReports
 
 Reading = tuple[float, float, float]
 """Seconds of the watch, of CPU time of all tasks, and of the emulator's polling in it."""
@@ -20,7 +20,7 @@ Reading = tuple[float, float, float]
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demand_reports, "PERIOD_S", 0.0)
+    monkeypatch.setattr(cpu_use, "PERIOD_S", 0.0)
 
 
 async def reported(readings: Sequence[Reading | Exception]) -> list[float]:

@@ -42,7 +42,7 @@ from httpbed.experiment.trial import Attempt, Check
 from httpbed.programs.catalog import Catalog
 from httpbed.store.campaign import Campaign
 from httpbed.trial import verdict
-from httpbed.trial.artifacts import PACKET_LOG
+from httpbed.trial.attempt_plan import PACKET_LOG
 
 T = TypeVar("T")
 Tell = Callable[[AttemptProgress], None]

@@ -26,9 +26,8 @@ from httpbed.bed.sandbox.dialogue import run_tool
 from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
 from httpbed.bed.sandbox.supervisor import Supervisor
 from httpbed.experiment.handover import AfterBytes
-from httpbed.trial.artifacts import HANDOVER_STEPS
-from httpbed.trial.attempt_addition import RunningAddition
-from httpbed.trial.run.servers import stop
+from httpbed.trial.attempt_plan import HANDOVER_STEPS, RunningAddition
+from httpbed.trial.run.clients_and_servers import stop
 
 
 class RunningHandovers(RunningAddition):

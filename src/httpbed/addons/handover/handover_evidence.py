@@ -27,7 +27,7 @@ from httpbed.base.spellings import TRIGGER
 from httpbed.bed.network.access_links import MONITOR, PREFERRED_METRIC
 from httpbed.experiment.handover import AfterBytes, Handover
 from httpbed.trial.addition import AbsencesNs, AddedEvidence
-from httpbed.trial.artifacts import HANDOVER_STEPS, LINK_EVENTS
+from httpbed.trial.attempt_plan import HANDOVER_STEPS, LINK_EVENTS
 from httpbed.trial.hops import NetworkHop
 
 CLOCKS_APART_NS = 1_000_000

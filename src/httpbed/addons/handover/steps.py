@@ -22,8 +22,7 @@ from httpbed.experiment.handover import AfterBytes, At, Every, Handover, Handove
 from httpbed.experiment.kept import LINK_RESULT
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.topology import Delivered, Event, Topology
-from httpbed.trial.artifacts import read_object
-from httpbed.trial.attempt_addition import AttemptAddition, RunningAddition
+from httpbed.trial.attempt_plan import AttemptAddition, RunningAddition, read_object
 from httpbed.trial.hops import NetworkHop
 
 if TYPE_CHECKING:  # a planner needs neither what runs nor numpy

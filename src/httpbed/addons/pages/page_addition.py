@@ -25,7 +25,7 @@ from httpbed.trial.addition import (
     PlannedParts,
     TrialAddition,
 )
-from httpbed.trial.attempt_addition import AttemptAddition, RunningAddition
+from httpbed.trial.attempt_plan import AttemptAddition, RunningAddition
 from httpbed.trial.hops import Chain
 from httpbed.trial.plan import CampaignSetup
 

@@ -23,8 +23,8 @@ from httpbed.bed.network.network_processes import TOOLS
 from httpbed.bed.sandbox.dialogue import TIME_BOUND_S, last_error_line
 from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
 from httpbed.bed.sandbox.supervisor import Process, RefusalError, Supervisor
-from httpbed.trial.attempt_addition import RunningAddition
-from httpbed.trial.run.servers import started, stop
+from httpbed.trial.attempt_plan import RunningAddition
+from httpbed.trial.run.clients_and_servers import started, stop
 
 
 @dataclass

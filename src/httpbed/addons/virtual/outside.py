@@ -21,7 +21,7 @@ from httpbed.addons.virtual.work import ARTIFACTS, ATTEMPT, PHASES, Work
 from httpbed.base import seeds
 from httpbed.base.errors import BedError, HostError, visible
 from httpbed.experiment.trial import Record, Trial
-from httpbed.trial import isolation
+from httpbed.trial import plan
 from httpbed.trial.plan import CampaignSetup, TrialPlan
 from httpbed.trial.run import runner
 
@@ -120,7 +120,7 @@ def handed(planned: TrialPlan, setup: CampaignSetup) -> Work:
     What the sandbox mounts takes part in the kernel's randomness. So it has nothing of the
     campaign's other trials.
     """
-    sandbox = isolation.sandbox_spec(setup.needed_by(planned), planned, ATTEMPT / ARTIFACTS)
+    sandbox = plan.sandbox_spec(setup.needed_by(planned), planned, ATTEMPT / ARTIFACTS)
     return Work(sandbox, planned.attempt)
 
 

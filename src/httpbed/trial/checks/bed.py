@@ -24,7 +24,8 @@ from httpbed.experiment.check import (
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Check
 from httpbed.programs.catalog import Catalog
-from httpbed.trial.checks import kernel, sent
+from httpbed.trial.checks import subject
+from httpbed.trial.checks.link import unjudged_rtt
 from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.hops import HopPath, NetworkHop
 from httpbed.trial.plan import TrialPlan
@@ -78,7 +79,7 @@ def _rtt(
     passed: bool | None
     least = min(pings_s, default=None)
     if net.backend == "netem" and any(side.jitter or side.loss for side in directions):
-        passed, figure = None, kernel.unjudged_rtt(pings_s)
+        passed, figure = None, unjudged_rtt(pings_s)
     elif least is None:
         passed, figure = False, "no echo came back"
     else:
@@ -117,8 +118,8 @@ def _us(nanoseconds: int | None) -> int:
 
 def _frames(planned: TrialPlan, link: Any) -> Check:
     """Judge the frames for which no host with programs answers."""
-    names = ("oversize_frames", "unstamped_frames", "send_failures", *sent.ASTRAY)
-    of_programs = sent.astray(planned, link)
+    names = ("oversize_frames", "unstamped_frames", "send_failures", *subject.ASTRAY)
+    of_programs = subject.astray(planned, link)
     counts = {name: link[name] - of_programs[name] for name in names}
     figure = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items())
     total = sum(counts.values())

@@ -6,10 +6,12 @@ A broken one makes the outcome failed. A failed trial counts and is never repeat
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import Any
 
+from httpbed.base import units
 from httpbed.bed.sandbox.sandbox_spec import Exit
 from httpbed.experiment.check import (
     BODIES,
@@ -18,6 +20,7 @@ from httpbed.experiment.check import (
     FOLDERS,
     LENGTHS,
     RAN,
+    SENT,
     STATUS,
     STATUS_OF_ONE,
 )
@@ -25,13 +28,11 @@ from httpbed.experiment.check_descriptor import CheckDescriptor
 from httpbed.experiment.trial import Check
 from httpbed.experiment.workload import Download
 from httpbed.trial import parts, request_logs
-from httpbed.trial.checks import protocol, retry
+from httpbed.trial.checks import protocol
 from httpbed.trial.content import Content, targets
-from httpbed.trial.evidence import AttemptEvidence, Body
-from httpbed.trial.hops import Chain
-
-if TYPE_CHECKING:  # it imports this module
-    from httpbed.trial.checks.registry import JudgedAttempt
+from httpbed.trial.evidence import AttemptEvidence, Body, JudgedAttempt
+from httpbed.trial.hops import Chain, address
+from httpbed.trial.plan import TrialPlan
 
 
 def checks(attempt: JudgedAttempt) -> Iterator[Check]:
@@ -141,7 +142,7 @@ def _fetched(chain: Chain, attempt: JudgedAttempt, where: str) -> Iterator[Check
 def _files(chain: Chain, workload: Download, attempt: JudgedAttempt, where: str) -> Iterator[Check]:
     evidence, stores = attempt.evidence, attempt.stores_bodies(chain.client)
     retried = chain.roles.client.retry != "none"
-    yield (retry.statuses if retried else _statuses)(chain, evidence, where)
+    yield (protocol.retry_statuses if retried else _statuses)(chain, evidence, where)
     contents = [attempt.setup.contents[target.path] for target in targets(workload)]
     if workload.rounds > 1 or not stores:
         yield _lengths(chain, workload.size, evidence, where)
@@ -217,3 +218,92 @@ def _in_words(body: Body | None) -> str:
     if body is None:
         return "the client stored nothing"
     return f"{body['bytes']} bytes, SHA-256 {body['sha256'][:12]}"
+
+
+# Checks of what the hosts with programs sent, beside the packets of the experiment's connections.
+#
+# A program may send what it likes. What it sends must not decide whether an attempt counts: one
+# packet to an address that no host has would void an attempt that the program dislikes, and the
+# next might be better. So the host that sent it answers for it, and the bed is not judged then. The
+# bed answers for frames that no host with programs sent (:func:`astray`).
+
+
+MAX_FOREIGN_BYTES = 1 << 16
+"""A kernel's own packets are far less: ICMP errors are limited to one per second and receiver
+(icmp(7)), at most 576 bytes each, and a join of a group is some 50 bytes."""
+ASTRAY = ("stray_frames", "malformed_packets")
+"""Fields of frames that are no packets."""
+FLOOD_PACKETS = 20_000
+"""A congestion control loses less than half of its packets in a full queue, for some round trips
+at the most. A program that lost more than half of so many packets has none."""
+
+Table = Mapping[str, Any]
+
+
+def sent_checks(planned: TrialPlan, evidence: AttemptEvidence) -> Iterator[Check]:
+    """Check each host with programs; results of older emulators do not say what hosts sent."""
+    directions = evidence.link.get("directions", ())
+    if not directions or "sent" not in directions[0]:
+        return
+    foreign = _foreign(planned, evidence)
+    most_flows = max(one["sent"]["flows"] for one in directions) if _crowded(directions) else None
+    for host in _hosts(planned):
+        wrong = [
+            what
+            for one in directions
+            if one["from"] == host
+            for what in _wrongly_sent(one, foreign[one["link"], host], most_flows)
+        ]
+        figure = "; ".join(wrong) or "nothing beside the experiment's connections"
+        yield SENT.result(
+            where=host,
+            passed=not wrong,
+            figure=figure,
+            limit=f"at most {units.format_size(MAX_FOREIGN_BYTES)} beside its connections",
+        )
+
+
+def astray(planned: TrialPlan, link: Table) -> Counter[str]:
+    """Count the frames that hosts with programs sent and that are no packets, by their field."""
+    directions = [one for one in link["directions"] if one["from"] in _hosts(planned)]
+    return Counter(
+        {field: sum(one.get("sent", {}).get(field, 0) for one in directions) for field in ASTRAY}
+    )
+
+
+def _hosts(planned: TrialPlan) -> Sequence[str]:
+    """Name the hosts with programs."""
+    return sorted(set(planned.scenario.hosts.values()))
+
+
+def _crowded(directions: Sequence[Table]) -> bool:
+    """Whether the emulator did not follow some connections, because there were too many."""
+    return any(one["sent"]["untracked_packets"] for one in directions)
+
+
+def _wrongly_sent(direction: Table, foreign: int, most_flows: int | None) -> Iterator[str]:
+    """List what is wrong with the packets that a host sent into a direction."""
+    sent, packets = direction["sent"], direction["packets"]
+    if stray := sent["stray_frames"]:
+        yield f"{stray} frame(s) that are not IP, as for an address that no host has"
+    if malformed := sent["malformed_packets"]:
+        yield f"{malformed} malformed packet(s)"
+    if (size := sent["other_bytes"] + foreign) > MAX_FOREIGN_BYTES:
+        yield f"{units.format_size(size)} that belong to no connection of the experiment"
+    if sent["flows"] == most_flows:
+        yield f"{sent['flows']} connections, and more than the emulator follows"
+    came = packets["in"] + direction["receive_drops"]
+    refused = packets.get("queue_dropped", 0) + direction["receive_drops"]
+    if came >= FLOOD_PACKETS and refused > came / 2:
+        yield f"a flood: {refused} of {came} packets did not fit"
+
+
+def _foreign(planned: TrialPlan, evidence: AttemptEvidence) -> Counter[tuple[str, str]]:
+    """Count the bytes of connections outside all hops, by link and by the host that opened them."""
+    hosts = {end.address: end.host for ends in planned.network.ends for end in ends}
+    counted: Counter[tuple[str, str]] = Counter()
+    for one in evidence.connections:
+        if not any(hop.is_between(one) for hop in planned.hops):
+            host = hosts.get(address(one["client"]), "")
+            counted[one["link"], host] += one["client_bytes"] + one["server_bytes"]
+    return counted

@@ -10,9 +10,10 @@ import asyncio
 import errno
 import json
 import os
+import re
 import shutil
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -26,16 +27,26 @@ from httpbed.bed.network.running_network import Emulator
 from httpbed.bed.sandbox.dialogue import run_tool, time_bounded
 from httpbed.bed.sandbox.sandbox_spec import Exit, ProcessSpec, SandboxSpec
 from httpbed.bed.sandbox.supervisor import PartError, RefusalError, Supervisor, sandbox
-from httpbed.experiment.kept import LINK_RESULT
-from httpbed.trial import fairness, key_log
-from httpbed.trial.artifacts import EVIDENCE, LINK_EVENTS, PACKET_LOG
-from httpbed.trial.attempt_addition import RunningAddition
-from httpbed.trial.attempt_plan import BODIES, AttemptPlan, PlannedClient
+from httpbed.experiment.kept import KEYS, LINK_RESULT
+from httpbed.trial import fairness
+from httpbed.trial.attempt_plan import (
+    BODIES,
+    EVIDENCE,
+    LINK_EVENTS,
+    PACKET_LOG,
+    AttemptPlan,
+    PlannedClient,
+    RunningAddition,
+)
 from httpbed.trial.hops import NetworkHop
-from httpbed.trial.run.clients import ClientRuns, run_clients, until_done
-from httpbed.trial.run.cpu_pressure import CpuPressure
-from httpbed.trial.run.demand_reports import DemandReports, ReportDemand
-from httpbed.trial.run.servers import RunningServers, running_servers
+from httpbed.trial.run.clients_and_servers import (
+    ClientRuns,
+    RunningServers,
+    run_clients,
+    running_servers,
+    until_done,
+)
+from httpbed.trial.run.cpu_use import CpuPressure, DemandReports, ReportDemand
 
 MIN_FREE_BYTES = 64 * 2**10
 SETTLING_S = 0.05
@@ -83,7 +94,7 @@ async def run(
     _write_json(artifacts, EVIDENCE, {**evidence, "excess": excess, "disorder": reasons})
     await asyncio.to_thread(_reduce, attempt, artifacts)
     if "keylog" in attempt.kept:
-        await asyncio.to_thread(key_log.gather, artifacts, attempt.folders())
+        await asyncio.to_thread(gather_keys, artifacts, attempt.folders())
     phases.end("tear-down")
     return phases
 
@@ -360,3 +371,30 @@ async def listen(  # noqa: PLR0913 - its sources, and where it writes
 def _senders(connection: Mapping[str, Any], hops: Sequence[NetworkHop]) -> list[str]:
     """Return each sender of the hops that a connection is on, once."""
     return list(dict.fromkeys(hop.server for hop in hops if hop.is_between(connection)))
+
+
+# The TLS secrets of a trial: one key log for all of its connections, from those of its programs.
+#
+# Wireshark reads one key log. A trial with proxies has connections whose secrets only one of its
+# programs writes. A program may write anything, so only whole lines of RFC 9850 are taken over.
+
+
+MAX_KEY_BYTES = 4 * 2**20
+"""Upper bound of a program's key log: the secrets of some 6,000 connections."""
+_KEY_LINE = re.compile(r"[A-Z][A-Z0-9_]{3,63} [0-9a-fA-F]{64} [0-9a-fA-F]{64,128}")
+"""A label, the client's random and a secret of 32 to 64 bytes."""
+
+
+def gather_keys(artifacts: Path, parts: Iterable[str]) -> None:
+    """Write the secrets of all parts to one file; none if no part left any."""
+    lines = dict.fromkeys(line for part in parts for line in _key_lines(artifacts / part / KEYS))
+    if lines:
+        untrusted_files.write(artifacts, KEYS, "".join(f"{line}\n" for line in lines))
+
+
+def _key_lines(file: Path) -> list[str]:
+    try:
+        text = untrusted_files.text(file, most=MAX_KEY_BYTES)
+    except (OSError, untrusted_files.UnreadableError):
+        return []
+    return [line for line in text.splitlines() if _KEY_LINE.fullmatch(line)]

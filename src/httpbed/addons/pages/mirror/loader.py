@@ -20,7 +20,7 @@ from httpbed.base.errors import BedError, ConfigError, Mistake
 from httpbed.campaign import campaign_setup, preparation
 from httpbed.experiment.workload import OWN_ORIGIN
 from httpbed.programs.catalog import Catalog, unknown
-from httpbed.trial import isolation
+from httpbed.trial import plan
 from httpbed.trial.plan import CampaignSetup
 from httpbed.trial.run import runner
 
@@ -87,7 +87,7 @@ class BrowserLoader:
         self, loaded: preparation.LoadedExperiment, setup: CampaignSetup, artifacts: Path
     ) -> None:
         planned = setup.plan(loaded.trials[0])
-        sandbox = isolation.sandbox_spec(setup, planned, artifacts)
+        sandbox = plan.sandbox_spec(setup, planned, artifacts)
         await runner.run(sandbox, planned.attempt, artifacts)
 
 

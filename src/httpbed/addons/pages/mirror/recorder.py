@@ -21,7 +21,7 @@ from httpbed.bed.sandbox.supervisor import sandbox
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.protocol import NO_PAGE, Part
 from httpbed.trial import program_roots
-from httpbed.trial.isolation import SANDBOX_BYTES
+from httpbed.trial.plan import SANDBOX_BYTES
 
 DRIVER = "chromium"
 """The program that can record; recipes name it."""
