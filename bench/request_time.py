@@ -25,7 +25,7 @@ from bench.clocks.grid import Stack
 
 from httpbed.base.clock import NS
 from httpbed.bed.machine import backend
-from httpbed.campaign import parallelism, preparation, run
+from httpbed.campaign import preparation, run, settings
 from httpbed.campaign.run import OpenRun
 from httpbed.campaign.settings import RunSettings
 from httpbed.experiment.trial import Record
@@ -147,7 +147,7 @@ def _opened(words: argparse.Namespace, *, is_proxied: bool) -> AbstractContextMa
     ready = run.prepare(loaded, catalog, options, say=_say)
     directory = words.folder / hosts[1]
     directory.parent.mkdir(parents=True, exist_ok=True)
-    return run.opened(ready, directory, jobs=parallelism.adapted(), say=_say)
+    return run.opened(ready, directory, jobs=settings.adapted_parallelism(), say=_say)
 
 
 def _read(campaign: OpenRun) -> Iterator[tuple[str, Timed]]:

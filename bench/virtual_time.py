@@ -25,9 +25,8 @@ from pathlib import Path
 
 from httpbed.base.clock import Clock
 from httpbed.campaign import preparation, run
-from httpbed.campaign.parallelism import ONE
-from httpbed.campaign.progress import AttemptProgress
-from httpbed.campaign.settings import RunSettings
+from httpbed.campaign.executor import AttemptProgress
+from httpbed.campaign.settings import ONE, RunSettings
 from httpbed.experiment.kept import LINK_RESULT
 from httpbed.experiment.trial import Record
 from httpbed.programs import catalog as catalogs

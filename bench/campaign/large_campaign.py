@@ -15,9 +15,8 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tests/support"))
 import synthesised_campaigns
 from httpbed.bed.machine import backend
 from httpbed.campaign import run
-from httpbed.campaign.parallelism import ONE
 from httpbed.campaign.preparation import load
-from httpbed.campaign.settings import RunSettings
+from httpbed.campaign.settings import ONE, RunSettings
 from httpbed.programs import catalog as catalogs
 from httpbed.store import campaign as campaigns
 

@@ -31,11 +31,10 @@ from typing import Self
 from httpbed.addons.audit import judgement
 from httpbed.addons.audit.judgement import AuditedTreatment
 from httpbed.bed.machine import backend, machine_load
-from httpbed.campaign import parallelism, preparation
+from httpbed.campaign import preparation, settings
 from httpbed.campaign import run as campaign_run
-from httpbed.campaign.parallelism import ONE, Parallelism
-from httpbed.campaign.progress import AttemptProgress
-from httpbed.campaign.settings import RunSettings
+from httpbed.campaign.executor import AttemptProgress
+from httpbed.campaign.settings import ONE, Parallelism, RunSettings
 from httpbed.programs import catalog as catalogs
 from httpbed.programs.catalog import Catalog
 from httpbed.results import sample
@@ -175,7 +174,7 @@ def main() -> None:
     catalog = catalogs.load()
     load = " ".join(f"{value:.2f}" for value in os.getloadavg())
     print(
-        f"{parallelism.cpus()} CPUs, load average {load}; {words.trials} downloads of 10 MB of each"
+        f"{settings.cpus()} CPUs, load average {load}; {words.trials} downloads of 10 MB of each"
         f" kind at --jobs auto, twice, and {words.alone} one at a time; 10 Mbit/s, 20 ms each way"
     )
     print(
@@ -205,7 +204,7 @@ def _kinds(text: str) -> list[str]:
 
 
 def _measure(kind: Kind, catalog: Catalog, folder: Path, words: argparse.Namespace) -> Measured:
-    auto, trials = parallelism.adapted(), max(2, round(kind.share * words.trials))
+    auto, trials = settings.adapted_parallelism(), max(2, round(kind.share * words.trials))
     with Occupancy() as occupancy:
         first = _run(kind, catalog, folder / "1", trials, auto)
         second = _run(kind, catalog, folder / "2", trials, auto)

@@ -31,7 +31,7 @@ from bench.clocks.grid import Cell
 from httpbed.base.clock import Clock
 from httpbed.bed.machine import backend
 from httpbed.bed.machine.backend import Backend
-from httpbed.campaign import parallelism, preparation, run
+from httpbed.campaign import preparation, run, settings
 from httpbed.campaign.run import OpenRun
 from httpbed.campaign.settings import RunSettings
 from httpbed.programs import catalog as catalogs
@@ -83,7 +83,7 @@ def _campaign(folder: Path, layout: str, clock: Clock, stack: ExitStack) -> Open
     chosen: Backend = backend.choose(None) if clock == "real" else "af_packet"
     ready = run.prepare(loaded, catalog, RunSettings(chosen, "make bench-truth"), say=_say)
     directory = judged.directory(folder, layout, clock)
-    jobs = parallelism.adapted()
+    jobs = settings.adapted_parallelism()
     return OpenCampaign(
         stack.enter_context(run.opened(ready, directory, jobs=jobs, say=_say)), clock
     )

@@ -15,9 +15,8 @@ from bench.exactness.table import Row
 from bench.virtual_time import burning
 
 from httpbed.campaign import preparation, run
-from httpbed.campaign.parallelism import ONE, Parallelism
 from httpbed.campaign.run import Prepared
-from httpbed.campaign.settings import RunSettings
+from httpbed.campaign.settings import ONE, Parallelism, RunSettings
 from httpbed.programs.catalog import Catalog
 
 TWO = Parallelism(2)

@@ -8,15 +8,15 @@ import pytest
 
 from admitted_attempts import CPUS
 from httpbed.bed.machine import machine_load
-from httpbed.campaign import admission, demands, parallelism
+from httpbed.campaign import admission, settings
 
 
 @pytest.fixture
 def four_idle_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
     """Admit attempts to four idle CPUs, on which set-ups take no time."""
-    monkeypatch.setattr(parallelism, "cpus", lambda: CPUS)
+    monkeypatch.setattr(settings, "cpus", lambda: CPUS)
     monkeypatch.setattr(machine_load, "idle_s", lambda: CPUS * time.monotonic())
     for constant in ("APART_S", "SETUP_S"):
         monkeypatch.setattr(admission, constant, 0.0)
-    monkeypatch.setattr(demands, "OVERHEAD_S", 0.0)
+    monkeypatch.setattr(admission, "OVERHEAD_S", 0.0)
     monkeypatch.setattr(admission, "LOOK_S", 0.0)

@@ -9,7 +9,7 @@ import pytest
 from httpbed.base.errors import ConfigError, HostError
 from httpbed.bed.machine import backend as backends
 from httpbed.bed.machine.backend import Backend
-from httpbed.campaign import capability, preparation
+from httpbed.campaign import preparation
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.programs import catalog
 from real_runs import SmallExperiment
@@ -21,7 +21,7 @@ def loaded(text: str) -> LoadedExperiment:
 
 def refused(text: str, backend: Backend) -> dict[str, str]:
     with pytest.raises(ConfigError) as caught:
-        capability.require(loaded(text), backend)
+        preparation.require_backend(loaded(text), backend)
     return {one.place: str(one).partition(": ")[2] for one in caught.value.mistakes}
 
 
@@ -58,9 +58,9 @@ def test_a_profile_is_blamed_for_what_it_fills_in() -> None:
 def test_the_emulator_can_do_everything() -> None:
     """It is never refused here; and what the kernel can do is not either."""
     for backend in ("af_packet", "tun"):
-        capability.require(loaded(SmallExperiment(loss="1 %").text()), backend)
-    capability.require(loaded(SmallExperiment(loss="1 %").text()), "netem")
-    capability.require(loaded(SmallExperiment(delay="0 ms").text()), "tbf")
+        preparation.require_backend(loaded(SmallExperiment(loss="1 %").text()), backend)
+    preparation.require_backend(loaded(SmallExperiment(loss="1 %").text()), "netem")
+    preparation.require_backend(loaded(SmallExperiment(delay="0 ms").text()), "tbf")
 
 
 MOVING = """
@@ -104,4 +104,4 @@ def test_every_link_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(refused(text, "tbf")) == {"topology.links[1].delay", "topology.links[1].rate"}
     monkeypatch.setattr(backends, "IPV6", Path("/absent"))
     with pytest.raises(HostError):
-        capability.require(loaded(text), "af_packet")
+        preparation.require_backend(loaded(text), "af_packet")

@@ -19,7 +19,7 @@ import pytest
 import stored_campaigns
 from httpbed.base.errors import HostError
 from httpbed.campaign import executor
-from httpbed.campaign.progress import Pace, RunProgress
+from httpbed.campaign.executor import Pace, RunProgress
 from httpbed.experiment.trial import Attempt, Record, Trial
 from httpbed.trial import verdict
 from httpbed.trial.verdict import AttemptId

@@ -7,7 +7,7 @@ from click.testing import CliRunner, Result
 
 from httpbed.addons.compare import compare_verb as compare
 from httpbed.base.errors import ConfigError
-from httpbed.campaign import keeping, preparation
+from httpbed.campaign import preparation
 from httpbed.programs import catalog
 from real_runs import SmallExperiment
 
@@ -20,7 +20,9 @@ BESIDE_PROXY = SmallExperiment(
 
 
 def notes(settings: SmallExperiment, *kept: str) -> list[str]:
-    return keeping.notes(preparation.load(settings.text(), CATALOG), CATALOG, frozenset(kept))
+    return preparation.keep_notes(
+        preparation.load(settings.text(), CATALOG), CATALOG, frozenset(kept)
+    )
 
 
 def refused(settings: SmallExperiment, *kept: str) -> list[str]:

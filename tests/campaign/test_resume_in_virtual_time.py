@@ -14,10 +14,10 @@ import pytest
 
 import stored_campaigns
 from httpbed.base.clock import Clock
-from httpbed.campaign import campaign_setup, executor, parallelism, preparation
+from httpbed.campaign import campaign_setup, executor, preparation, settings
 from httpbed.campaign import run as campaign_run
-from httpbed.campaign.parallelism import ONE, Parallelism
 from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.campaign.settings import ONE, Parallelism
 from httpbed.experiment.trial import Record, Trial
 from httpbed.programs import catalog
 from httpbed.store import campaign as campaigns
@@ -63,7 +63,7 @@ def test_a_judged_invalid_trial_is_repeated_in_real_time_only(tmp_path: Path) ->
 
 def test_auto_is_one_guest_for_each_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Guests do not disturb each other, so nothing has to adapt."""
-    monkeypatch.setattr(parallelism, "cpus", lambda: 3)
+    monkeypatch.setattr(settings, "cpus", lambda: 3)
     jobs = Parallelism(24, adapts=True)
     assert resumed(tmp_path / "real", "real", jobs)[0].jobs == jobs
     assert resumed(tmp_path / "virtual", "virtual", jobs)[0].jobs == Parallelism(3)

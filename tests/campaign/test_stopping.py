@@ -17,9 +17,8 @@ from httpbed.base.errors import ConfigError
 from httpbed.campaign import executor, preparation
 from httpbed.campaign import run as campaign_run
 from httpbed.campaign.admission import Admission
-from httpbed.campaign.executor import Work
-from httpbed.campaign.parallelism import ONE
-from httpbed.campaign.progress import AttemptProgress
+from httpbed.campaign.executor import AttemptProgress, Work
+from httpbed.campaign.settings import ONE
 from httpbed.experiment.trial import Record, Trial
 from httpbed.programs import catalog
 from httpbed.results.findings import find

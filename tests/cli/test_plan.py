@@ -13,7 +13,7 @@ import stored_campaigns
 from httpbed.bed.machine import backend as backends
 from httpbed.bed.machine import doctor
 from httpbed.bed.machine.backend import Backend
-from httpbed.campaign import campaign_setup, parallelism
+from httpbed.campaign import campaign_setup, settings
 from httpbed.cli import plan as verb
 from httpbed.programs import catalog
 from httpbed.trial import content, program_roots, tls_certificates
@@ -90,7 +90,7 @@ def summed_up(text: str, *words: str, folder: Path) -> list[str]:
 
 def test_plan_estimates_both_clocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A guest takes a CPU, whatever the link; several run side by side."""
-    monkeypatch.setattr(parallelism, "cpus", lambda: 4)
+    monkeypatch.setattr(settings, "cpus", lambda: 4)
     real, virtual, *_ = summed_up(stored_campaigns.SMALL, folder=tmp_path)
     assert real.startswith("12 trials: 6 treatments in 2 blocks; about ")
     assert virtual.startswith("in virtual time (--clock virtual): about ")

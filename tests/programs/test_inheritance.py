@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from httpbed.base.errors import ConfigError
 from httpbed.programs import catalog
-from httpbed.programs.inheritance import merged
+from httpbed.programs.catalog import merged
 
 tables = st.recursive(
     st.integers() | st.text(max_size=3),

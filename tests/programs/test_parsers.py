@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.programs.parsers import access_log, caddy, curl, known
+from httpbed.programs.parsers import access_log, curl, known
 from httpbed.programs.protocol import LoggedRequest, MigrationCounts, ProgramReport
 from recorded import FOLDER
 
@@ -109,7 +109,7 @@ def test_aioquics_server_logs_early_data() -> None:
 
 def test_caddys_log_is_read() -> None:
     """Versions and ciphers are numbers there."""
-    parsed = caddy.parse(FOLDER / "caddy-2.11.7/access.jsonl")
+    parsed = access_log.parse_caddy(FOLDER / "caddy-2.11.7/access.jsonl")
     assert [one.http_version for one in parsed.requests[:6]] == ["1.1", "1.1", "2", "2", "3", "3"]
     assert answers(parsed)[:2] == [("1.1", 200, 10**6), ("1.1", 200, 0)]
     assert {(one.tls_version, one.cipher) for one in parsed.requests} == {("TLSv1.3", AES_128)}

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from httpbed.programs import pattern, template
-from httpbed.programs.settings import Knob
-from httpbed.programs.version import VersionCommand
+from httpbed.programs import invocation, settings
+from httpbed.programs.settings import Knob, VersionCommand
 
 ENDLESS = ("(?P<version>(a+)+b)", "(?P<version>(a|aa)+$)", "(?P<version>(.*)*x)", "(?P<version>b)")
 OUTPUT = "a" * 2**20 + "\n"
@@ -21,9 +20,9 @@ OUTPUT = "a" * 2**20 + "\n"
 @pytest.mark.parametrize("stated", ENDLESS)
 def test_no_pattern_runs_without_end(stated: str) -> None:
     """Python's own engine would try more ways than there are atoms; the test has a time limit."""
-    assert pattern.version(stated, OUTPUT) is None
-    assert not pattern.is_in(stated, OUTPUT)
-    assert not pattern.is_all_of(stated, OUTPUT)
+    assert settings.version_in(stated, OUTPUT) is None
+    assert not settings.matches_part(stated, OUTPUT)
+    assert not settings.matches_all(stated, OUTPUT)
 
 
 @pytest.mark.parametrize(
@@ -33,7 +32,7 @@ def test_no_pattern_runs_without_end(stated: str) -> None:
         (r"(?P<version>x)\1", "back-references"),
         ("(?P<version>x", "not a regular expression"),
         ("((((?P<version>x{100}){100}){100}){100})", "not a regular expression"),
-        (f"(?P<version>{'x' * pattern.MAX_CHARACTERS})", "at most"),
+        (f"(?P<version>{'x' * settings.MAX_PATTERN_CHARACTERS})", "at most"),
         ("x", "no group"),
     ],
 )
@@ -76,23 +75,23 @@ def test_what_is_no_printable_word_is_no_version(said: str) -> None:
 )
 def test_variables_are_filled_in_and_braces_kept(text: str, filled: str) -> None:
     """A doubled brace gives one brace; a brace that opens no name stays."""
-    assert template.fill(text, {"url": "https://server/", "port": "443"}) == filled
+    assert invocation.fill(text, {"url": "https://server/", "port": "443"}) == filled
 
 
 def test_a_value_is_never_a_template() -> None:
     """The value of a variable is not filled again."""
-    assert template.fill("{body}", {"body": "{url}", "url": "no"}) == "{url}"
+    assert invocation.fill("{body}", {"body": "{url}", "url": "no"}) == "{url}"
 
 
 def test_an_unknown_variable_is_an_error() -> None:
     """No command is started with an empty word instead."""
     with pytest.raises(KeyError):
-        template.fill("{nothing}", {})
+        invocation.fill("{nothing}", {})
 
 
 @given(st.text())
 def test_doubling_braces_protects_any_text(text: str) -> None:
     """Any text can be written."""
     doubled = text.replace("{", "{{").replace("}", "}}")
-    assert list(template.names(doubled)) == []
-    assert template.fill(doubled, {}) == text
+    assert list(invocation.names(doubled)) == []
+    assert invocation.fill(doubled, {}) == text

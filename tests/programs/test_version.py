@@ -6,11 +6,11 @@ import pytest
 from pydantic import ValidationError
 
 from httpbed.base.errors import ConfigError, HostError
-from httpbed.campaign import program_versions
-from httpbed.campaign.program_versions import ReportedVersion
+from httpbed.campaign import manifest
+from httpbed.campaign.manifest import ReportedVersion
 from httpbed.programs import catalog
 from httpbed.programs.recipe import Recipe
-from httpbed.programs.version import VersionCommand
+from httpbed.programs.settings import VersionCommand
 
 CATALOG = catalog.load()
 # Debian 12's, shortened.
@@ -75,7 +75,7 @@ def refused(recipe: Recipe, output: str) -> str:
     assert recipe.version is not None
     found = {recipe.name: ReportedVersion(recipe.version.reported(output), output)}
     with pytest.raises((ConfigError, HostError)) as caught:
-        program_versions.required({recipe.name: recipe}, found, {recipe.name: {"3"}})
+        manifest.required_versions({recipe.name: recipe}, found, {recipe.name: {"3"}})
     return f"{type(caught.value).__name__}: {caught.value}"
 
 

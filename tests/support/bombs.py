@@ -65,15 +65,18 @@ def _net_log(file: Path) -> Any:
 
 def _program(name: str) -> Callable[[Path], Any]:
     def read(file: Path) -> Any:
-        from importlib import import_module  # noqa: PLC0415 - as above
+        from httpbed.programs import parsers  # noqa: PLC0415 - as above
 
-        report = import_module(f"httpbed.programs.parsers.{name}").parse(file)
+        report = parsers.PARSERS[name](file)
         return report.complaint[:200] or f"{len(report.requests)} requests"
 
     return read
 
 
-PROGRAMS = ("curl", "requests_json", "quiche", "access_log", "caddy", "wget", "wget2", "gtlsclient")
+PROGRAMS = (
+    *("curl-json", "requests-json", "quiche-json", "access-log-json", "caddy-json"),
+    *("wget-log", "wget2-stats", "gtlsclient-log"),
+)
 READERS: dict[str, Callable[[Path], Any]] = {
     **{name: _program(name) for name in PROGRAMS},
     "driver_output": _driver_output,

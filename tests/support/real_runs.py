@@ -14,8 +14,8 @@ from httpbed.bed.machine.backend import Backend
 from httpbed.campaign import campaign_setup, preparation
 from httpbed.campaign import run as campaign_run
 from httpbed.campaign.executor import MAX_RETRIES
-from httpbed.campaign.parallelism import Parallelism
 from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.campaign.settings import Parallelism
 from httpbed.experiment.trial import Check, Record
 from httpbed.programs import catalog as catalogs
 from httpbed.store import campaign as campaigns

@@ -13,7 +13,7 @@ from bench.exactness import evidence, families, repetitions
 import replays
 from hars import MIXED
 from httpbed.addons.interop import session
-from httpbed.campaign.parallelism import ONE
+from httpbed.campaign.settings import ONE
 from httpbed.programs import catalog as catalogs
 from httpbed.store import campaign as campaigns
 

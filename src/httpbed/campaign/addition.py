@@ -19,8 +19,8 @@ from httpbed.experiment.factorial import TreatmentKey, treatment_key
 if TYPE_CHECKING:  # they ask the seams, or --help need not import them
     from httpbed.bed.machine.backend import Backend
     from httpbed.bed.machine.doctor import Capability
+    from httpbed.campaign.executor import AttemptProgress
     from httpbed.campaign.preparation import LoadedExperiment
-    from httpbed.campaign.progress import AttemptProgress
     from httpbed.campaign.run import OpenRun
     from httpbed.campaign.settings import RunSettings
     from httpbed.experiment.experiment import Experiment

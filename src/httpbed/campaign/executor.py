@@ -1,23 +1,26 @@
 """Runs trials on this machine, several at a time, each attempt in its own sandbox.
 
 All sandboxes are started from the event loop's thread, which outlives them: the kernel kills a
-sandbox when the thread that started it ends.
+sandbox when the thread that started it ends. Each committed attempt is reported as progress.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+import signal
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, TypeVar
 
 from httpbed.base.errors import BedError
 from httpbed.campaign.addition import clock
 from httpbed.campaign.admission import Admission
-from httpbed.campaign.interruption import Interruption
-from httpbed.campaign.progress import AttemptProgress
 from httpbed.experiment.check import CARRIED_OUT
 from httpbed.experiment.trial import Attempt, Record, Trial
 from httpbed.store.campaign import Campaign
@@ -27,8 +30,92 @@ from httpbed.trial.run import runner
 from httpbed.trial.run.cpu_use import ReportDemand
 from httpbed.trial.verdict import AttemptId
 
-if TYPE_CHECKING:  # it imports pyarrow
+if TYPE_CHECKING:
     from httpbed.store.finished import LastAttempt
+
+
+# Ctrl-C once lets the attempts under way finish; twice breaks them off.
+#
+# An attempt may have taken minutes, so it is worth waiting for. A service manager's SIGTERM breaks
+# off at once, because SIGKILL follows.
+
+
+@dataclass
+class Interruption:
+    """A user's request that no further attempt begins."""
+
+    announce: Callable[[], None]
+    """Called once, in the event loop, when the request has come."""
+    requested: bool = False
+
+    @contextmanager
+    def handled(self) -> Iterator[None]:
+        """Take the first SIGINT; the handler before gets all others.
+
+        A background job of a shell ignores SIGINT, and goes on ignoring it.
+        """
+        loop, before = asyncio.get_running_loop(), signal.getsignal(signal.SIGINT)
+        if not callable(before):
+            yield
+            return
+
+        def interrupt(number: int, frame: FrameType | None) -> None:
+            if number != signal.SIGINT or self.requested:
+                before(number, frame)
+                return
+            self.requested = True
+            # A handler may interrupt a write, and must not write itself.
+            loop.call_soon_threadsafe(self.announce)
+
+        signal.signal(signal.SIGINT, interrupt)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+
+@dataclass(frozen=True)
+class AttemptProgress:
+    """An attempt has been committed."""
+
+    attempt: Attempt
+    retried: bool
+    """Whether another attempt at the same trial follows."""
+
+
+@dataclass(frozen=True)
+class RunProgress:
+    """How many trials of a run are finished, and when the others will be."""
+
+    done: int
+    total: int
+    lasted_s: float
+    """Since the run began."""
+    left_s: float
+    """If the other trials take as long as those that are finished."""
+    block: int | None = None
+    """The block that this trial completed, if it did."""
+
+
+@dataclass
+class Pace:
+    """Counts the finished trials of a run; times are seconds of one clock."""
+
+    total: int
+    per_block: Mapping[int, int]
+    """Number of trials of each block; empty: their order is not that of blocks."""
+    began_s: float
+    _done: Counter[int] = field(default_factory=Counter)
+
+    def finish(self, attempt: Attempt, now_s: float) -> RunProgress:
+        """Count a trial that is not retried."""
+        block = attempt.trial.block
+        self._done[block] += 1
+        done, lasted_s = self._done.total(), now_s - self.began_s
+        left_s = lasted_s / done * (self.total - done)
+        completed = block if self._done[block] == self.per_block.get(block) else None
+        return RunProgress(done, self.total, lasted_s, left_s, completed)
+
 
 T = TypeVar("T")
 Work = tuple[Trial, int]

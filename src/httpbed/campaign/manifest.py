@@ -3,22 +3,37 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata, resources
+from pathlib import Path
 from typing import Any
 
-from httpbed.base import disk
-from httpbed.bed.machine import facts
-from httpbed.bed.sandbox.sandbox_spec import LINK, SANDBOX, executable
+from httpbed.base import disk, untrusted_files
+from httpbed.base.errors import ConfigError, HostError, Mistake
+from httpbed.bed.machine import facts, scratch
+from httpbed.bed.network.network_processes import TOOLS
+from httpbed.bed.sandbox.sandbox_spec import (
+    LINK,
+    SANDBOX,
+    PartSpec,
+    ProcessSpec,
+    SandboxSpec,
+    executable,
+)
+from httpbed.bed.sandbox.supervisor import RefusalError, sandbox
 from httpbed.bed.toolbox import root_filesystem
 from httpbed.bed.toolbox.root_filesystem import ProgramIdentity
-from httpbed.campaign import program_versions
 from httpbed.campaign.addition import CAMPAIGN_ADDITIONS, clock
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.campaign.settings import RunSettings
+from httpbed.experiment.scenario import Scenario
+from httpbed.programs.recipe import VERSION_BYTES, Recipe
 from httpbed.store.layout import MANIFEST_SCHEMA
-from httpbed.trial.plan import CampaignSetup
+from httpbed.trial.parts import LOG_BYTES
+from httpbed.trial.plan import SANDBOX_BYTES, CampaignSetup
 
 REPLAY_PROGRAM = "python3"
 """The interpreter of the server that replays sites, and its package."""
@@ -37,9 +52,9 @@ def manifest(
         for name, recipe in recipes.items()
     }
     identities |= {tool: root_filesystem.program_identity(tools, tool) for tool in TOOLS_USED}
-    reported = asyncio.run(program_versions.ask(recipes.values(), setup))
-    wanted = program_versions.spoken(loaded.scenarios())
-    known = program_versions.required(recipes, reported, wanted)
+    reported = asyncio.run(ask_versions(recipes.values(), setup))
+    wanted = spoken_versions(loaded.scenarios())
+    known = required_versions(recipes, reported, wanted)
     known |= {tool: tools.versions[package] for tool, package in TOOLS_USED.items()}
     for root in setup.programs.own.values():
         identities[REPLAY_PROGRAM] = root_filesystem.program_identity(root, REPLAY_PROGRAM)
@@ -120,3 +135,143 @@ def _own(name: str) -> dict[str, Any]:
         "sha256": disk.sha256(executable(name)),
         "libraries": {},
     }
+
+
+# Asks every program for its version, and refuses those that cannot run the experiment.
+#
+# A client without HTTP/3, or too old for the options of its recipe, would fail in every trial.
+
+
+UNKNOWN = "unknown"
+"""Version of a user's own binary that reports none; its digest identifies it."""
+QUOTED = 200
+"""Characters of a program's output that messages quote at most."""
+
+
+@dataclass(frozen=True)
+class ReportedVersion:
+    """The version that a program reports."""
+
+    version: str | None
+    """None if its recipe's pattern does not match the output."""
+    output: str
+    """What it printed."""
+
+    def absence(self, name: str) -> str:
+        """Return the sentence that the program of this name reported no version."""
+        return f"{name} did not report its version: {self.output[:QUOTED]!r}"
+
+
+async def ask_versions(
+    recipes: Collection[Recipe], setup: CampaignSetup
+) -> dict[str, ReportedVersion]:
+    """Ask every program for its version, in a sandbox."""
+    with scratch.temporary("versions") as folder:
+        commands = [command for recipe in recipes if (command := recipe.identify())]
+        for name in ("sandbox", "output"):
+            (folder / name).mkdir()
+        spec = SandboxSpec(
+            scratch=folder / "sandbox",
+            trial=folder / "output",
+            roots=setup.programs.roots(),
+            shared={},
+            programs={},
+            hosts={},
+            sysctls={},
+            tmpfs_bytes=SANDBOX_BYTES,
+            parts={str(command.part): _version_part(command, setup) for command in commands},
+        )
+        async with sandbox(spec) as supervisor:
+            for command in commands:
+                with contextlib.suppress(RefusalError):  # it then reports no version
+                    await supervisor.run(command)
+        return {recipe.name: _reported_version(recipe, folder / "output") for recipe in recipes}
+
+
+def _version_part(spec: ProcessSpec, setup: CampaignSetup) -> PartSpec:
+    limits = PartSpec(
+        spec.root,
+        folders={str(spec.part): spec.file_bytes or LOG_BYTES},
+        memory_bytes=spec.memory_bytes,
+        processes=spec.processes,
+    )
+    return setup.programs.part(limits)
+
+
+def _reported_version(recipe: Recipe, folder: Path) -> ReportedVersion:
+    spec = recipe.identify()
+    if spec is None or recipe.version is None:
+        return ReportedVersion(None, "")
+    try:  # the program may have put a link or a pipe in its place
+        output = untrusted_files.text(folder / str(spec.stdout), most=VERSION_BYTES).strip()
+    except (FileNotFoundError, untrusted_files.UnreadableError):
+        output = ""
+    return ReportedVersion(recipe.version.reported(output), output)
+
+
+def spoken_versions(scenarios: Iterable[Scenario]) -> dict[str, set[str]]:
+    """Return the HTTP versions that each implementation speaks as a client, or answers."""
+    found: dict[str, set[str]] = {}
+    for scenario in scenarios:
+        implementations = scenario.implementations
+        answering = {hop.server for hop in scenario.hops()}
+        for hop in scenario.hops():
+            # Whether a proxy can send requests of a version is another ability of its build.
+            ends = {hop.server} if hop.client in answering else {hop.client, hop.server}
+            for part in ends:
+                found.setdefault(implementations[part], set()).add(hop.http_version)
+    return found
+
+
+def required_versions(
+    recipes: Mapping[str, Recipe],
+    reported: Mapping[str, ReportedVersion],
+    wanted: Mapping[str, Collection[str]],
+) -> dict[str, str]:
+    """Return each program's version.
+
+    Raises:
+        ConfigError: A user's own executable is too old, or lacks an HTTP version.
+        HostError: Another program does, or reports no version.
+    """
+    if own := [one for name in recipes for one in _own_mistakes(recipes[name], reported, wanted)]:
+        raise ConfigError(own)
+    return {
+        name: _required_version(recipe, reported[name], wanted) for name, recipe in recipes.items()
+    }
+
+
+def _own_mistakes(
+    recipe: Recipe,
+    reported: Mapping[str, ReportedVersion],
+    wanted: Mapping[str, Collection[str]],
+) -> Iterator[Mistake]:
+    if recipe.install.binary:
+        remedy = f"name another one: --program {recipe.name}=PATH, or omit --program"
+        for reason in _lacking(recipe, reported[recipe.name], wanted):
+            yield Mistake(recipe.name, f"{recipe.install.binary} {reason}", remedy)
+
+
+def _lacking(
+    recipe: Recipe, found: ReportedVersion, wanted: Mapping[str, Collection[str]]
+) -> Iterator[str]:
+    if recipe.version:
+        yield from recipe.version.lacking(found.output, wanted.get(recipe.name, ()))
+
+
+def _required_version(
+    recipe: Recipe, found: ReportedVersion, wanted: Mapping[str, Collection[str]]
+) -> str:
+    if found.version is None and recipe.install.binary:
+        return UNKNOWN
+    if found.version is None:
+        raise HostError(
+            found.absence(recipe.name),
+            f"mend [version] of its recipe, or rebuild the {TOOLS} with httpbed toolbox remove",
+        )
+    for reason in _lacking(recipe, found, wanted):
+        remedy = (
+            f"name a newer one with --program {recipe.name}=PATH, or in [install] of its recipe"
+        )
+        raise HostError(f"{recipe.name} {reason}", remedy)
+    return found.version

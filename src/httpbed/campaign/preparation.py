@@ -1,32 +1,40 @@
 """Load an experiment: its design, and all mistakes of the file and of its recipes at once.
 
+What this machine's link and the programs cannot do for it is refused here, too.
+
 Nothing is built here; ``campaign_setup`` builds what the trials need.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from httpbed.base.clock import Clock
 from httpbed.base.errors import ConfigError, Mistake
+from httpbed.bed.machine.backend import Backend, require_ip
+from httpbed.bed.network import kernel
+from httpbed.bed.network.kernel import UnsupportedKey
 from httpbed.bed.network.link_file import LinkFile
-from httpbed.campaign.addition import CAMPAIGN_ADDITIONS, NeededTrials
+from httpbed.campaign.addition import CAMPAIGN_ADDITIONS, NeededTrials, clock
 from httpbed.experiment import factorial_mistakes, parser
 from httpbed.experiment.design import design
 from httpbed.experiment.document import SCENARIO_PARTS, fill, level_values
 from httpbed.experiment.experiment import Experiment, Replicates, replicates_until
 from httpbed.experiment.factorial import ScaleName
+from httpbed.experiment.kept import ProgramRecord
 from httpbed.experiment.parser import ParsedExperiment
+from httpbed.experiment.roles import ClientRole, Hop, ProxyRole, Role, ServerRole
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Trial
 from httpbed.experiment.workload import Workload
 from httpbed.programs import role_checks
 from httpbed.programs.catalog import Catalog
+from httpbed.programs.protocol import RoleName
 from httpbed.trial.addition import TRIAL_ADDITIONS
 from httpbed.trial.link_files import LinkFiles
 
@@ -204,3 +212,145 @@ def _role_mistakes(read: ParsedExperiment, catalog: Catalog) -> Iterator[Mistake
         for mistake in role_checks.role_mistakes(catalog, parts):
             document, path = read.document, mistake.path
             yield parser.mistake_at(document, path, levels, mistake.reason, mistake.remedy)
+
+
+# Checks that machine and backend support an experiment's network.
+
+
+_BACKEND_REMEDY = "choose another kind, or run without --link-backend"
+
+
+def require_backend(loaded: LoadedExperiment, backend: Backend) -> None:
+    """Refuse what the kernel's disciplines do not support; the emulator supports everything.
+
+    Raises:
+        ConfigError: With every place in every treatment; or the trials are in virtual time.
+        HostError: The kernel does not support the IP version, or the processor has no guests.
+    """
+    if loaded.experiment.clock != "real":
+        clock(loaded.experiment.clock).refuse(backend)
+        return
+    for version in sorted({scenario.topology.ip_version for scenario in loaded.scenarios()}):
+        require_ip(version)
+    if backend in {"af_packet", "tun"}:
+        return
+    found = [*_backend_mistakes(loaded, "tbf" if backend == "tbf" else "netem")]
+    if found:
+        raise ConfigError(dict.fromkeys(found))
+
+
+def _backend_mistakes(loaded: LoadedExperiment, kind: kernel.Kind) -> Iterator[Mistake]:
+    document = loaded.document
+    for trial in loaded.trials:
+        if trial.block > 1:  # every block has all treatments
+            continue
+        scenario = trial.scenario()
+        for index, link in enumerate(scenario.topology.links):
+            for unable in kernel.unable(kind, link):
+                yield _backend_mistake(document, trial, index, unable)
+        if reason := kernel.unable_to_hand_over(kind, scenario.handover):
+            path = ("handover", "kind")
+            yield parser.mistake_at(document, path, trial.levels, reason, _BACKEND_REMEDY)
+
+
+def _backend_mistake(
+    document: Mapping[str, Any], trial: Trial, index: int, unable: UnsupportedKey
+) -> Mistake:
+    described = fill(document["topology"], level_values(document, trial.levels))  # without profiles
+    path = ("topology", "links", index, *_written_path(described["links"][index], unable))
+    return parser.mistake_at(document, path, trial.levels, unable.reason, unable.remedy)
+
+
+def _written_path(link: Mapping[str, Any], unable: UnsupportedKey) -> tuple[str | int, ...]:
+    """Return the keys that the author wrote: of the direction, of both, or of a profile."""
+    side, key = unable.side, unable.key
+    if side is not None and key[0] in link.get(side, {}):
+        return (side, *key)
+    return ("profile",) if key[0] not in link and "profile" in link else key
+
+
+# Which programs of an experiment write what its trials shall keep (``--keep``).
+
+
+KEEP_OPTION = "--keep"
+_ROLES: Mapping[type[Role], RoleName] = {
+    ClientRole: "client",
+    ProxyRole: "proxy",
+    ServerRole: "server",
+}
+Writes = Callable[[Role, Hop, bool], bool]
+"""Whether a program records its end of a hop; the last argument says that it is the client's."""
+
+
+def keep_notes(loaded: LoadedExperiment, catalog: Catalog, kept: frozenset[str]) -> list[str]:
+    """Return what will be missing or useless of what is to be kept.
+
+    A program that does not write a record is no mistake while another one does: a comparison of
+    HTTP/2 with HTTP/3 has QUIC connections in half of its trials only.
+
+    Raises:
+        ConfigError: With each kind that no program of the experiment writes.
+    """
+    found, mistakes = list[str](), list[Mistake]()
+    for kind in (one for one in get_args(ProgramRecord) if one in kept):
+        written = dict(_written(kind, loaded, catalog))
+        missing = sorted(name for name, is_written in written.items() if not is_written)
+        if len(missing) == len(written):
+            mistakes.append(_keep_mistake(kind, missing, catalog))
+        elif missing:
+            found.append(f"{KEEP_OPTION} {kind}: not written {', '.join(missing)}")
+    if mistakes:
+        raise ConfigError(mistakes)
+    if "keylog" in kept and "pcap" not in kept:
+        found.append(f"{KEEP_OPTION} keylog: keys without packets decrypt nothing; add pcap")
+    return found
+
+
+def _written(
+    kind: ProgramRecord, loaded: LoadedExperiment, catalog: Catalog
+) -> Iterator[tuple[str, bool]]:
+    """Yield whether each record is written, by its name: a connection's keys, a program's qlog.
+
+    The keys of either end decrypt a connection. Behind the far end of a tunnel there is none: the
+    packets are those of the client's connection with the next hop.
+    """
+    far_ends = {one.next_proxy for one in catalog.recipes.values()}
+
+    def writes(role: Role, hop: Hop, is_client: bool) -> bool:
+        recipe, its = catalog[role.implementation], _ROLES[type(role)]
+        return recipe.writes(kind, its, hop.http_version, upstream=is_client and its == "proxy")
+
+    for scenario in loaded.scenarios():
+        roles = {name: role for name, role, _ in scenario.parts()}
+        for hop in scenario.hops():
+            ends = roles[hop.client], roles[hop.server]
+            if kind == "qlog":
+                yield from _qlogs(hop, ends, writes)
+            elif ends[0].implementation not in far_ends:
+                yield _keys(hop, ends, writes)
+
+
+def _keys(hop: Hop, ends: tuple[Role, Role], writes: Writes) -> tuple[str, bool]:
+    client, server = ends
+    name = f"by either of {client.implementation} and {server.implementation}"
+    is_written = writes(client, hop, True) or writes(server, hop, False)
+    return f"{name} over HTTP/{hop.http_version}", is_written
+
+
+def _qlogs(hop: Hop, ends: tuple[Role, Role], writes: Writes) -> Iterator[tuple[str, bool]]:
+    if hop.transport != "quic":
+        return
+    for role, is_client in zip(ends, (True, False), strict=True):
+        yield f"by {role.implementation} as a {_ROLES[type(role)]}", writes(role, hop, is_client)
+
+
+def _keep_mistake(kind: ProgramRecord, missing: list[str], catalog: Catalog) -> Mistake:
+    if not missing:
+        reason = f"{kind} is about QUIC, and no trial has a connection over it"
+        return Mistake(KEEP_OPTION, reason, f"omit {kind}, or add HTTP/3")
+    recipes = catalog.recipes.values()
+    able = sorted(one.name for one in recipes if any(kind in one.run_in(r).keep for r in one.roles))
+    reason = f"{kind} is not written {', '.join(missing)}"
+    return Mistake(
+        KEEP_OPTION, reason, f"omit it, or use a program that writes it: {', '.join(able)}"
+    )

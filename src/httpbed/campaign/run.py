@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -22,15 +22,15 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from httpbed.campaign import campaign_setup, executor, manifest, stopping
+from httpbed.campaign import campaign_setup, executor, manifest
 from httpbed.campaign.addition import Say, Tell
 from httpbed.campaign.admission import Admission
 from httpbed.campaign.executor import MAX_RETRIES, Work
-from httpbed.campaign.parallelism import Parallelism
 from httpbed.campaign.preparation import LoadedExperiment
-from httpbed.campaign.settings import RunSettings
-from httpbed.campaign.stopping import Stopping
+from httpbed.campaign.settings import Parallelism, RunSettings
 from httpbed.experiment.design import Growth
+from httpbed.experiment.experiment import Replicates
+from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.experiment.trial import Attempt, Trial
 from httpbed.programs.catalog import Catalog
 from httpbed.store import campaign as campaigns
@@ -38,6 +38,69 @@ from httpbed.store import campaign_files, damage, layout
 from httpbed.store.campaign import Campaign
 from httpbed.store.campaign_files import FirstFiles
 from httpbed.trial.plan import CampaignSetup
+
+# Which trials of a design with a range of replicates still run, from what a campaign holds.
+
+
+class Stopping:
+    """The treatments of a campaign that get no further block, as of the last look.
+
+    A look parses only the attempts that were added since the one before.
+    """
+
+    def __init__(self, directory: Path, rule: Replicates) -> None:
+        from httpbed.store.finished import GrowingCampaign  # noqa: PLC0415 - it imports pyarrow
+
+        self._campaign = GrowingCampaign(directory)
+        self.rule = rule
+        self._settled = self._judged()
+
+    def look(self) -> None:
+        """Read what the campaign has gained, and judge its treatments again."""
+        if self._campaign.refresh():
+            self._settled = self._judged()
+
+    def _judged(self) -> frozenset[TreatmentKey]:
+        # Statistics take time to import, and runs without such a rule do not need them.
+        from httpbed.results import estimate, sample  # noqa: PLC0415
+        from httpbed.results.findings import default_metric  # noqa: PLC0415
+
+        results = self._campaign.results
+        found = sample.samples(results, default_metric(results))
+        return frozenset(key for key, one in found.items() if estimate.is_settled(one, self.rule))
+
+    def needs(self, trial: Trial) -> bool:
+        """Whether a trial that did not run is needed."""
+        factors = self._campaign.results.experiment.factors
+        if trial.levels.keys() != factors.keys():  # of another experiment, which is refused later
+            return True
+        return treatment_key(trial.levels, factors) not in self._settled
+
+    def wanted(self, trials: Iterable[Trial]) -> list[Trial]:
+        """Return the trials that ran, and those that are needed."""
+        ran = layout.trials_with_attempts(self._campaign.directory.resolve())
+        return [one for one in trials if one.id in ran or self.needs(one)]
+
+
+def wanted_trials(directory: Path, rule: Replicates | None, trials: Iterable[Trial]) -> list[Trial]:
+    """Return the trials that a run asks of a campaign, which may not exist yet."""
+    if rule is None or not (directory / layout.MANIFEST).is_file():
+        return list(trials)
+    return Stopping(directory, rule).wanted(trials)
+
+
+def stopping_line(rule: Replicates, trials: Iterable[Trial], left: int) -> str:
+    """Say where the treatments of a finished run stopped."""
+    blocks: dict[TreatmentKey, int] = {}
+    for trial in trials:
+        key = treatment_key(trial.levels)
+        blocks[key] = max(blocks.get(key, 0), trial.block)
+    fewest, most = min(blocks.values(), default=0), max(blocks.values(), default=0)
+    span = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+    return (
+        f"{rule.until}: stopped after {span} blocks; {left} of the planned trials were not needed"
+    )
+
 
 MAX_EARLIER = 1000
 """Attempts that show what the next ones need."""
@@ -136,7 +199,7 @@ class OpenRun:
         wanted = stopping_rule.wanted(self.content.design)
         campaign_files.resume_or_grow(self.campaign, replace(self.content, design=wanted))
         left = len(self.content.design) - len(wanted)
-        self.say(stopping.line(stopping_rule.rule, wanted, left))
+        self.say(stopping_line(stopping_rule.rule, wanted, left))
 
 
 def prepare(
@@ -176,7 +239,7 @@ def require_place(loaded: LoadedExperiment, directory: Path) -> None:
     Raises:
         ConfigError: The folder holds another campaign or other files.
     """
-    trials = stopping.wanted(directory, loaded.stopping, loaded.trials)
+    trials = wanted_trials(directory, loaded.stopping, loaded.trials)
     campaigns.require_place(directory, loaded.text, trials)
 
 
@@ -191,7 +254,7 @@ def opened(ready: Prepared, directory: Path, *, jobs: Parallelism, say: Say) -> 
     """
     loaded, files = ready.loaded, {key: file.path for key, file in ready.setup.files.items()}
     jobs = jobs.by_clock(loaded.experiment.clock)
-    trials = stopping.wanted(directory, loaded.stopping, loaded.trials)
+    trials = wanted_trials(directory, loaded.stopping, loaded.trials)
     content = FirstFiles(loaded.text, trials, ready.manifest, files)
     with campaigns.opened(directory, loaded.text, trials, ready.manifest, files) as campaign:
         broken_off = campaign.clear_unfinished()

@@ -1,16 +1,58 @@
-"""The settings of a run: made by the command line, and passed whole."""
+"""The settings of a run, such as how many trials run at a time.
+
+The command line makes them, and they are passed whole.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from httpbed.base.clock import Clock
 from httpbed.bed.machine.backend import Backend
-from httpbed.campaign.parallelism import ONE, Parallelism
 
-if TYPE_CHECKING:  # --help need not import it
+if TYPE_CHECKING:
     from httpbed.trial.plan import PlanOptions
+
+
+MAX_PER_CPU = 24
+"""Upper bound of adapted parallelism. A download at 10 Mbit/s takes a tenth of a CPU, so that the
+CPUs are the limit; slower downloads take less, and so many at a time were never compared."""
+
+
+@dataclass(frozen=True)
+class Parallelism:
+    """The number of trials that run at a time."""
+
+    most: int
+    adapts: bool = False
+    """Whether it follows the machine's pressure; ``most`` is then the upper bound."""
+    processes: int = 1
+    """Processes on this machine that run trials at the same time, each with an equal share of the
+    CPUs."""
+
+    def by_clock(self, clock: Clock) -> Parallelism:
+        """Return the parallelism for this clock; guests take a CPU each and disturb nothing."""
+        return Parallelism(cpus()) if clock == "virtual" and self.adapts else self
+
+    def __str__(self) -> str:
+        return f"auto, at most {self.most}" if self.adapts else str(self.most)
+
+
+ONE = Parallelism(1)
+
+
+def cpus() -> int:
+    """Return the number of CPUs that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def adapted_parallelism(processes: int = 1) -> Parallelism:
+    """Return the parallelism that follows this machine's pressure, in each of so many processes."""
+    most = max(1, MAX_PER_CPU * cpus() // processes)
+    return Parallelism(most, adapts=True, processes=processes)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from httpbed.base import units
-from httpbed.campaign import parallelism
+from httpbed.campaign import settings
 from httpbed.campaign.addition import TrialClock
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.experiment.factorial import treatment_key
@@ -67,7 +67,7 @@ def by(clock: TrialClock, found: list[ExpectedTreatment]) -> Iterator[str]:
         (one, clock.cpu_s(one.first.scenario(), one.share, in_browser=one.in_browser))
         for one in found
     ]
-    cpu_s, cpus = sum(one.blocks * trial_s for one, trial_s in took), parallelism.cpus()
+    cpu_s, cpus = sum(one.blocks * trial_s for one, trial_s in took), settings.cpus()
     side_by_side = f", {about(cpu_s / cpus)} on {cpus} CPUs" if cpus > 1 else ""
     yield f"in {clock.name} time (--clock {clock.name}): {about(cpu_s)} of one CPU{side_by_side}"
     slower = [

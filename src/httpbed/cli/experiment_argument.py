@@ -15,9 +15,9 @@ from httpbed.base.clock import Clock
 from httpbed.base.errors import ConfigError, Mistake, RejectedValueError
 from httpbed.base.user_file import NotAFileError
 from httpbed.bed.machine.backend import Backend
-from httpbed.campaign import keeping, parallelism, preparation
-from httpbed.campaign.parallelism import Parallelism
+from httpbed.campaign import preparation, settings
 from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.campaign.settings import Parallelism
 from httpbed.cli.echo import echo
 from httpbed.cli.options import CheckedPath, OneOf, WholeNumber, suggestion
 from httpbed.experiment import experiment, kept, response_path
@@ -223,7 +223,7 @@ class JobsType(click.ParamType[Parallelism]):
         if isinstance(value, Parallelism):
             return value
         if value == AUTO:
-            return parallelism.adapted()
+            return settings.adapted_parallelism()
         if not value.isdecimal() or not 1 <= int(value) <= MAX_JOBS:
             reason = f"{value!r} is neither a number from 1 to {MAX_JOBS} nor {AUTO}"
             raise RejectedValueError(reason)
@@ -267,7 +267,7 @@ def print_gaps(loaded: LoadedExperiment, catalog: Catalog, keep: frozenset[str])
     Raises:
         ConfigError: No program writes it.
     """
-    for note in keeping.notes(loaded, catalog, keep):
+    for note in preparation.keep_notes(loaded, catalog, keep):
         echo(f"note: {note}", err=True)
 
 

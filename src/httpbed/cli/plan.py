@@ -15,7 +15,7 @@ from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.machine import backend
 from httpbed.bed.network.network_commands import NO_NEIGHBOUR_DISCOVERY
 from httpbed.bed.toolbox import root_filesystem
-from httpbed.campaign import campaign_setup, capability
+from httpbed.campaign import campaign_setup, preparation
 from httpbed.campaign.addition import CLOCKS, NeededTrials
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.cli import expected_durations, experiment_argument, options
@@ -100,7 +100,7 @@ def _planner(
         HostError: This machine lacks the backend.
     """
     chosen = backend.choose(link_backend)
-    capability.require(loaded, chosen)
+    preparation.require_backend(loaded, chosen)
     tools = root_filesystem.find(root_filesystem.TOOLS) if chosen == "netem" else None
     options = campaign_setup.plan_options(PlanOptions(keep=keep, backend=chosen), tools)
     return lambda trial: plan.plan(trial, catalog, options, loaded.files)

@@ -12,7 +12,7 @@ from rich.console import RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn
 
 from httpbed.base import units
-from httpbed.campaign.progress import AttemptProgress, Pace, RunProgress
+from httpbed.campaign.executor import AttemptProgress, Pace, RunProgress
 from httpbed.cli.echo import echo
 from httpbed.report.terminal import Console
 

@@ -13,11 +13,10 @@ import click
 from httpbed.base.clock import Clock
 from httpbed.bed.machine import backend
 from httpbed.bed.machine.backend import Backend
-from httpbed.campaign import capability
+from httpbed.campaign import preparation
 from httpbed.campaign.addition import CAMPAIGN_ADDITIONS, executor
-from httpbed.campaign.parallelism import Parallelism
 from httpbed.campaign.preparation import LoadedExperiment
-from httpbed.campaign.settings import RunSettings
+from httpbed.campaign.settings import Parallelism, RunSettings
 from httpbed.cli import experiment_argument, output_file
 from httpbed.cli.echo import command_line, echo, say
 from httpbed.cli.experiment_argument import jobs_option
@@ -129,7 +128,7 @@ def carry_out(
 
     for one in CAMPAIGN_ADDITIONS.provided():
         one.refuse(loaded, chosen)
-    capability.require(loaded, chosen.backend)
+    preparation.require_backend(loaded, chosen.backend)
     experiment_argument.print_gaps(loaded, catalog, chosen.keep)
     campaign_run.require_place(loaded, directory)
     output_file.require_report(directory)

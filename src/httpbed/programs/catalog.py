@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -17,9 +18,57 @@ from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.toolbox.root_filesystem import Contents
 from httpbed.experiment import validation_messages
 from httpbed.experiment.parser import format_path
-from httpbed.programs import added, recipe_checks, user_program
-from httpbed.programs.inheritance import LIKE, RecipeSource
+from httpbed.programs import protocol, recipe_checks, user_program
 from httpbed.programs.recipe import Recipe, digest_of
+
+# A recipe that inherits from another one, and states only what differs.
+#
+# ``like = "nginx"`` inherits every setting of that recipe. Tables are merged key by key; any other
+# value replaces the inherited one. ``install`` is replaced as a whole: a program has one origin.
+
+
+LIKE = "like"
+WHOLE = frozenset({"install"})
+"""Tables that are never merged."""
+
+
+@dataclass(frozen=True)
+class RecipeSource:
+    """A recipe as its author wrote it."""
+
+    file: str
+    folder: Path
+    """Folder that paths in ``install`` are relative to."""
+    text: str
+    document: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The name in the source; empty if it has none."""
+        return str(self.document.get("name", ""))
+
+    @property
+    def like(self) -> str | None:
+        """The name of the recipe that it inherits from."""
+        base = self.document.get(LIKE)
+        return None if base is None else str(base)
+
+    def over(self, base: RecipeSource) -> RecipeSource:
+        """Return this source merged over ``base``; its text is both texts."""
+        own = {key: value for key, value in self.document.items() if key != LIKE}
+        folder = self.folder if "install" in own else base.folder
+        return RecipeSource(self.file, folder, base.text + self.text, merged(base.document, own))
+
+
+def merged(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ``base`` with the values of ``own`` added or replaced."""
+    result = dict(base)
+    for key, value in own.items():
+        before = base.get(key)
+        is_table = isinstance(before, Mapping) and isinstance(value, Mapping) and key not in WHOLE
+        result[key] = merged(before, value) if is_table and before is not None else value
+    return result
+
 
 MAX_BYTES = 2**20
 """Largest size of a recipe file."""
@@ -121,7 +170,7 @@ def load(folders: Iterable[Path] = ()) -> Catalog:
     known: dict[str, RecipeSource] = {}
     recipes, replaced = dict[str, Recipe](), dict[str, str]()
     mistakes: list[Mistake] = []
-    groups: list[list[Traversable]] = [added.folders("recipes")]
+    groups: list[list[Traversable]] = [protocol.shipped_folders("recipes")]
     groups += [[folder] for folder in folders]
     for several in groups:
         sources, wrong = _sources(several)

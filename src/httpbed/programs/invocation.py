@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 
 from pydantic import Field
@@ -10,9 +11,62 @@ from pydantic import Field
 from httpbed.base.value import Value
 from httpbed.experiment.kept import ProgramRecord
 from httpbed.experiment.roles import HttpVersion
-from httpbed.programs import added, template
+from httpbed.programs import protocol
 from httpbed.programs.protocol import Part
-from httpbed.programs.template import Words
+
+# Templates of recipes: ``{name}`` stands for a variable, ``{{`` and ``}}`` for a brace.
+#
+# A brace that opens no name, as in a server's configuration, stands for itself. A word of a command
+# that consists of one variable may become any number of words.
+
+
+Words = str | Sequence[str]
+"""Value of a variable: a text or, where the variable is a whole word, several words."""
+
+_TOKEN = re.compile(r"\{\{|\}\}|\{(?P<name>[a-z][a-z0-9_]*)\}")
+
+
+def names(text: str) -> Iterator[str]:
+    """Yield the variables in a template."""
+    return (match["name"] for match in _TOKEN.finditer(text) if match["name"])
+
+
+def alone(text: str) -> str | None:
+    """Return the variable if the template is nothing else; otherwise None."""
+    match = _TOKEN.fullmatch(text)
+    return match["name"] if match else None
+
+
+def fill(text: str, variables: Mapping[str, Words]) -> str:
+    """Replace every variable by its text.
+
+    Raises:
+        KeyError: A variable is unknown.
+        TypeError: A variable has several words, but the template is more than that variable.
+    """
+    return _TOKEN.sub(lambda match: _replacement(match, variables), text)
+
+
+def fill_words(words: Iterable[str], variables: Mapping[str, Words]) -> Iterator[str]:
+    """Fill the words of a command; a variable of several words becomes that many words."""
+    for word in words:
+        name = alone(word)
+        value = variables[name] if name else None
+        if value is None or isinstance(value, str):
+            yield fill(word, variables)
+        else:
+            yield from value
+
+
+def _replacement(match: re.Match[str], variables: Mapping[str, Words]) -> str:
+    if not match["name"]:
+        return match[0][0]
+    value = variables[match["name"]]
+    if not isinstance(value, str):
+        msg = f"{{{match['name']}}} stands for several words"
+        raise TypeError(msg)
+    return value
+
 
 LISTS = frozenset({"requests", "upstreams", "origins"})
 """Variables that repeat a template for each request, upstream or origin."""
@@ -97,7 +151,7 @@ class Run(Value):
     def input_files(self, variables: Mapping[str, Words]) -> dict[str, str]:
         """Return name and content of every file that the part's folder needs before the start."""
         shipped = dict(file for name in self.programs for file in _shipped(name))
-        return shipped | {name: template.fill(text, variables) for name, text in self.files.items()}
+        return shipped | {name: fill(text, variables) for name, text in self.files.items()}
 
     def variables(self, part: Part, own: Mapping[str, str]) -> dict[str, Words]:
         """Return the variables of this run's templates; ``own`` are those of the whole recipe."""
@@ -118,13 +172,13 @@ class Run(Value):
         known["requests"] = [
             filled
             for each in part.each_request()
-            for filled in template.fill_words(self.each_request, known | each)
+            for filled in fill_words(self.each_request, known | each)
         ]
         known["upstreams"] = "".join(
-            template.fill(self.each_upstream, known | each) for each in part.each_upstream()
+            fill(self.each_upstream, known | each) for each in part.each_upstream()
         )
         known["origins"] = "".join(
-            template.fill(self.each_origin, known | each) for each in part.each_origin()
+            fill(self.each_origin, known | each) for each in part.each_origin()
         )
         return known
 
@@ -140,7 +194,7 @@ def _words(value: str | list[str]) -> list[str]:
 
 def _shipped(name: str) -> Iterator[tuple[str, str]]:
     """Yield name and text of each file of a builtin program."""
-    program = added.programs()[name]
+    program = protocol.shipped_programs()[name]
     if program.is_file():
         yield name, program.read_text("utf-8")
         return
@@ -151,8 +205,8 @@ def _shipped(name: str) -> Iterator[tuple[str, str]]:
 
 def _chosen(value: str | list[str], known: Mapping[str, Words]) -> Words:
     if isinstance(value, str):
-        return template.fill(value, known)
-    return list(template.fill_words(value, known))
+        return fill(value, known)
+    return list(fill_words(value, known))
 
 
 def in_folder(part: Part, name: str | None) -> str | None:

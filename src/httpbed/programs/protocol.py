@@ -9,15 +9,20 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from httpbed.base.addon import Seam
 from httpbed.bed.sandbox.sandbox_spec import TRIAL_FOLDER, ProcessSpec
 from httpbed.experiment.kept import KEYS
 
-if TYPE_CHECKING:  # the runner imports this, and no schema
+if TYPE_CHECKING:
     from httpbed.experiment.metric import Observation
     from httpbed.experiment.roles import Retry
+
 
 AUTHORITY, CERTIFICATE, KEY, KEY_PIN = "ca.pem", "server.pem", "server.key", "server.spki"
 """Names of the files in the folder of certificates."""
@@ -327,3 +332,33 @@ class Implementation(Protocol):
     def parse(self, role: RoleName, folder: Path) -> ProgramReport:
         """Read the files in its folder."""
         ...
+
+
+# The programs that come with httpbed: the core's, and those that addons bring.
+
+
+@dataclass(frozen=True)
+class AddedPrograms:
+    """What an addon brings, in a package of its own."""
+
+    name: str
+    package: str
+    """It has the folders ``recipes`` and ``builtin``: programs that recipes start in a part."""
+    parsers: Mapping[str, str]
+    """A parser's name in recipes -> ``module:function`` of the recipe's file."""
+
+
+ADDED_PROGRAMS = Seam("programs", AddedPrograms)
+
+
+def shipped_folders(name: str) -> list[Traversable]:
+    """Return the folders of this name: the core's, and those of addons."""
+    packages = ["httpbed.programs", *(one.package for one in ADDED_PROGRAMS.provided())]
+    return [resources.files(package) / name for package in packages]
+
+
+@cache
+def shipped_programs() -> dict[str, Traversable]:
+    """Return the programs that recipes may start, a file or a folder each, by name."""
+    every = (one for folder in shipped_folders("builtin") for one in folder.iterdir())
+    return {one.name: one for one in every if not one.name.startswith("_")}

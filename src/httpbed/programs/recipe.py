@@ -17,12 +17,11 @@ from httpbed.bed.sandbox.sandbox_spec import Ports, ProcessSpec
 from httpbed.experiment.kept import ProgramRecord
 from httpbed.experiment.roles import ClientRole, HttpVersion, KnobName, Transport
 from httpbed.experiment.workload import Capability
-from httpbed.programs import parsers, template
+from httpbed.programs import invocation, parsers
 from httpbed.programs.install import Install
 from httpbed.programs.invocation import Run, in_folder
 from httpbed.programs.protocol import LoggedRequest, Part, ProgramReport, RoleName
-from httpbed.programs.settings import CongestionControl, Knob, Retrying, settings
-from httpbed.programs.version import VersionCommand
+from httpbed.programs.settings import CongestionControl, Knob, Retrying, VersionCommand, settings
 
 MEMORY_BYTES = 4 * 2**30
 """Limit for each process of a program under test, far above the needs of a browser."""
@@ -116,7 +115,7 @@ class Recipe(Value):
     def command(self, role: RoleName) -> str:
         """Return name or path of the program under test in a role, inside its root filesystem."""
         run = self.run_in(role)
-        return run.program or template.fill(run.argv[0], self._place())
+        return run.program or invocation.fill(run.argv[0], self._place())
 
     def identify(self) -> ProcessSpec | None:
         """Return the command that reports its version; None if no such command is known."""
@@ -124,7 +123,7 @@ class Recipe(Value):
             return None
         name = f"{self.name}/version.txt"
         return ProcessSpec(
-            tuple(template.fill_words(self.version.argv, self._place())),
+            tuple(invocation.fill_words(self.version.argv, self._place())),
             root=self.name,
             part=self.name,
             environment=self.install.environment(self.name),
@@ -170,7 +169,7 @@ class Recipe(Value):
         run = self.run_in(part.role)
         variables = run.variables(part, self._own_variables(part))
         return ProcessSpec(
-            argv=tuple(template.fill_words(run.argv, variables)),
+            argv=tuple(invocation.fill_words(run.argv, variables)),
             host=part.host,
             root=self.name,
             files={
@@ -179,7 +178,7 @@ class Recipe(Value):
             },
             environment=self.install.environment(self.name)
             | {
-                name: template.fill(text, variables)
+                name: invocation.fill(text, variables)
                 for name, text in run.environment_of(part).items()
             },
             stdout=in_folder(part, run.stdout),

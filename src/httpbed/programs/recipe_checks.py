@@ -11,7 +11,7 @@ from typing import get_args
 from httpbed.base.errors import Mistake
 from httpbed.experiment.kept import ProgramRecord
 from httpbed.experiment.workload import DownloadCapability, PageCapability, PageVisit
-from httpbed.programs import added, parsers, template
+from httpbed.programs import invocation, parsers, protocol
 from httpbed.programs.invocation import LISTS, Choice, Run
 from httpbed.programs.protocol import (
     ORIGIN_VARIABLES,
@@ -93,7 +93,7 @@ def _parser_mistakes(recipe: Recipe) -> Iterator[Mistake]:
 
 
 def _words(run: Run) -> Iterator[Mistake]:
-    if set(template.names(run.argv[0])) - {PROGRAM}:
+    if set(invocation.names(run.argv[0])) - {PROGRAM}:
         yield Mistake("argv[0]", "has a variable other than {program}", "write the program's name")
     if _is_command_line(run.argv[0]):
         reason = f"{run.argv[0]!r} is a command line, not a single word"
@@ -111,7 +111,7 @@ def _words(run: Run) -> Iterator[Mistake]:
 def _unseen(recipe: Recipe, run: Run) -> Iterator[Mistake]:
     """Yield a mistake if a binary's recipe starts a program that the sandbox does not show."""
     program, needs = run.argv[0], recipe.install.needs
-    if recipe.install.binary and PROGRAM not in template.names(program) and program not in needs:
+    if recipe.install.binary and PROGRAM not in invocation.names(program) and program not in needs:
         reason = f"{program!r} is not visible to this recipe, whose binary sees no other program"
         yield Mistake(
             "argv[0]", reason, f"add it to install.needs: {json.dumps([*needs, program])}"
@@ -124,7 +124,7 @@ def _is_command_line(word: str) -> bool:
 
 
 def _programs(run: Run) -> Iterator[Mistake]:
-    known = sorted(added.programs())
+    known = sorted(protocol.shipped_programs())
     for name in sorted(set(run.programs) - set(known)):
         yield Mistake("programs", f"no program {name!r}; known: {', '.join(known)}")
 
@@ -147,15 +147,15 @@ def _variables(recipe: Recipe, run: Run) -> Iterator[Mistake]:
     }
     several |= {kind for kind, record in run.keep.items() if isinstance(record.text, list)}
     for place, text in run.templates():
-        word_alone = place.startswith("argv") and template.alone(text)
-        for name in sorted(several & set(template.names(text))):
+        word_alone = place.startswith("argv") and invocation.alone(text)
+        for name in sorted(several & set(invocation.names(text))):
             if not word_alone and not place.startswith("choose."):
                 reason = f"{{{name}}} stands for several words"
                 yield Mistake(place, reason, "make it a word of argv by itself")
 
 
 def _unknown(place: str, text: str, known: Collection[str]) -> Iterator[Mistake]:
-    for name in sorted(set(template.names(text)) - set(known)):
+    for name in sorted(set(invocation.names(text)) - set(known)):
         close = difflib.get_close_matches(name, known, n=1)
         remedy = f"did you mean {{{close[0]}}}?" if close else "write {{ for a brace"
         listed = ", ".join(sorted(known))

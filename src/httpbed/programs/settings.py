@@ -1,16 +1,74 @@
-"""Settings of a program that experiments vary: knobs, congestion control, retries."""
+"""What a recipe says of a program's version and settings: knobs, congestion control, retries."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal
+import re
+from collections.abc import Collection, Iterator, Mapping
+from itertools import zip_longest
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+import re2
+from pydantic import AfterValidator, Field, model_validator
 
 from httpbed.base.value import Value
-from httpbed.experiment.roles import DEFAULT_CONTROL, FIXED, TCP_CONTROLS, Transport
-from httpbed.programs import pattern
-from httpbed.programs.pattern import Pattern
+from httpbed.experiment.roles import DEFAULT_CONTROL, FIXED, TCP_CONTROLS, HttpVersion, Transport
+
+# Regular expressions of recipes, which are searched in what programs under test print.
+#
+# A recipe may be a stranger's, and the output hostile. Python's own engine may then run for years:
+# it tries every way in which ``(a+)+b`` can match. RE2 takes time in proportion to the output,
+# whatever the pattern is, and bounded memory. It has no look-around and no back-references.
+
+
+MAX_PATTERN_CHARACTERS = 1000
+_OPTIONS = re2.Options()
+_OPTIONS.log_errors = False
+
+
+def _compiled(pattern: str) -> Any:
+    try:
+        return re2.compile(pattern, _OPTIONS)
+    except re2.error as error:
+        reason = error.args[0] if error.args else "it cannot be read"
+        text = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+        raise ValueError(
+            f"is not a regular expression (of RE2: without look-around, back-references): {text}"
+        ) from None
+
+
+def _is_pattern(pattern: str) -> str:
+    _compiled(pattern)
+    return pattern
+
+
+def _has_a_version_group(pattern: str) -> str:
+    if "version" not in _compiled(pattern).groupindex:
+        raise ValueError("has no group (?P<version>...)")
+    return pattern
+
+
+_Short = Annotated[str, Field(max_length=MAX_PATTERN_CHARACTERS)]
+Pattern = Annotated[_Short, AfterValidator(_is_pattern)]
+"""A regular expression."""
+VersionPattern = Annotated[_Short, AfterValidator(_has_a_version_group)]
+"""A regular expression with a group ``version``."""
+
+
+def version_in(pattern: str, output: str) -> str | None:
+    """Return what the group ``version`` matches first in a program's output; None if nothing."""
+    match = _compiled(pattern).search(output)
+    return match["version"] if match else None
+
+
+def matches_part(pattern: str, output: str) -> bool:
+    """Whether a pattern matches somewhere in a program's output."""
+    return _compiled(pattern).search(output) is not None
+
+
+def matches_all(pattern: str, value: str) -> bool:
+    """Whether a pattern matches a value as a whole."""
+    return _compiled(pattern).fullmatch(value) is not None
+
 
 RetryKind = Literal["restart", "resume"]
 """The values of :data:`httpbed.experiment.roles.Retry` without ``none``."""
@@ -43,7 +101,7 @@ class Knob(Value):
     def accepts(self, value: str) -> bool:
         """Return whether the program accepts a value."""
         if self.pattern is not None:
-            return pattern.is_all_of(self.pattern, value)
+            return matches_all(self.pattern, value)
         return value in self.levels
 
     def domain(self) -> str:
@@ -125,3 +183,52 @@ class Retrying(Value):
 def settings(knobs: Mapping[str, Knob], stated: Mapping[str, str]) -> dict[str, str]:
     """Return the value of every knob: the stated one, or else upstream's default."""
     return {name: stated.get(name, knob.default) for name, knob in knobs.items()}
+
+
+# What a program says about its version, and whether that is enough for its recipe.
+
+
+MAX_VERSION_CHARACTERS = 100
+"""Of a version. A longer one is no version, and would fill a report's columns."""
+
+
+class VersionCommand(Value):
+    """The command that reports the program's version."""
+
+    argv: list[str] = Field(min_length=1)
+    pattern: VersionPattern
+    """Regular expression with a group ``version``; it is searched in the command's output."""
+    least: Annotated[str | None, Field(pattern=r"^[0-9]+(\.[0-9]+)*$")] = None
+    """The oldest version that understands what the recipe writes."""
+    shows: dict[HttpVersion, Pattern] = Field(default_factory=dict)
+    """Regular expression for each HTTP version that a build may lack; the command's output matches
+    it if this build has that version."""
+
+    def reported(self, output: str) -> str | None:
+        """Return the version in the command's output; None if there is none.
+
+        The program may print anything. What is long or has control characters is no version.
+        """
+        found = version_in(self.pattern, output)
+        is_one = found is not None and found.isprintable() and len(found) <= MAX_VERSION_CHARACTERS
+        return found if is_one else None
+
+    def lacking(self, output: str, wanted: Collection[str]) -> Iterator[str]:
+        """Yield what the program lacks for its recipe and for the wanted HTTP versions.
+
+        Output without a version, such as that of another program, shows nothing.
+        """
+        version = self.reported(output)
+        if version is None:
+            return
+        if self.least and _is_older(version, self.least):
+            yield f"is version {version}, and its recipe needs {self.least} or later"
+        for one, shown in self.shows.items():
+            if one in wanted and not matches_part(shown, output):
+                yield f"was built without HTTP/{one}"
+
+
+def _is_older(version: str, least: str) -> bool:
+    numbers, needed = ([int(one) for one in re.findall(r"\d+", text)] for text in (version, least))
+    pairs = zip_longest(numbers[: len(needed)], needed, fillvalue=0)
+    return [one for one, _ in pairs] < needed

@@ -14,9 +14,9 @@ from cluster_workers import ORDER
 from httpbed.addons.cluster import attempt_archive, block_process
 from httpbed.addons.cluster.messages import BlockRequest
 from httpbed.base.errors import ConfigError, HostError
-from httpbed.campaign import parallelism
+from httpbed.campaign import settings
 from httpbed.campaign.admission import Admission
-from httpbed.campaign.parallelism import Parallelism
+from httpbed.campaign.settings import Parallelism
 
 LOADED = stored_campaigns.loaded()
 
@@ -54,8 +54,8 @@ def test_other_programs_are_refused_with_both_versions() -> None:
 
 def test_slots_share_the_cpus_of_their_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each process of a block believes otherwise that all CPUs are its own."""
-    monkeypatch.setattr(parallelism, "cpus", lambda: 6)
-    jobs = parallelism.adapted()
+    monkeypatch.setattr(settings, "cpus", lambda: 6)
+    jobs = settings.adapted_parallelism()
     alone, beside = block_process.parallel(jobs, 1), block_process.parallel(jobs, 3)
     assert (alone.most, beside.most) == (6 * 24, 2 * 24)
     assert Admission(beside).budget == pytest.approx(Admission(alone).budget / 3)

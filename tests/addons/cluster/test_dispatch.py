@@ -21,8 +21,7 @@ from httpbed.addons.cluster.messages import BlockEnd, BlockRequest
 from httpbed.addons.cluster.returned_blocks import ReturnedBlocks
 from httpbed.base.errors import HostError
 from httpbed.campaign import executor
-from httpbed.campaign.executor import Work
-from httpbed.campaign.progress import AttemptProgress
+from httpbed.campaign.executor import AttemptProgress, Work
 from httpbed.experiment.trial import Record, Trial
 from httpbed.store import campaign as campaigns
 from httpbed.store import finished, machine_log, verification

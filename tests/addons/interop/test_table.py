@@ -19,7 +19,7 @@ from httpbed.addons.interop.session import (
     PairingResult,
     RefusalResult,
 )
-from httpbed.campaign.program_versions import ReportedVersion
+from httpbed.campaign.manifest import ReportedVersion
 from httpbed.programs import catalog
 
 CURL = catalog.load()["curl"]

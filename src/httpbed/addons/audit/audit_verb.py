@@ -12,8 +12,7 @@ import click
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.machine import backend, scratch
 from httpbed.campaign import preparation
-from httpbed.campaign.parallelism import Parallelism
-from httpbed.campaign.settings import RunSettings
+from httpbed.campaign.settings import Parallelism, RunSettings
 from httpbed.cli import experiment_argument, output_file
 from httpbed.cli.echo import command_line, echo, say
 from httpbed.cli.experiment_argument import AUTO, jobs_option
@@ -63,7 +62,6 @@ def command(
     # Statistics take a second to import; mistakes are reported without them.
     from httpbed.addons.audit import audit_report as report
     from httpbed.addons.audit import session
-    from httpbed.campaign import capability
     from httpbed.cli.progress import Reporter
     from httpbed.report import terminal
 
@@ -76,7 +74,7 @@ def command(
         reason = "cannot be audited: in virtual time trials do not disturb each other"
         raise ConfigError([Mistake("clock", reason, "audit an experiment with the real clock")])
     options = RunSettings(backend.choose(link_backend), command_line())
-    capability.require(loaded, options.backend)
+    preparation.require_backend(loaded, options.backend)
     controls = frozenset[str]() if file else session.CONTROLS
     audited = session.AuditedExperiment(loaded, catalog, jobs, options, controls)
     trials = len(loaded.trials) * len(session.RUNS)

@@ -11,10 +11,9 @@ from httpbed.addons.audit import judgement
 from httpbed.addons.audit.judgement import Audit, AuditedRun
 from httpbed.addons.claims import judging
 from httpbed.campaign import run as campaign_run
-from httpbed.campaign.parallelism import ONE, Parallelism
+from httpbed.campaign.executor import AttemptProgress
 from httpbed.campaign.preparation import LoadedExperiment
-from httpbed.campaign.progress import AttemptProgress
-from httpbed.campaign.settings import RunSettings
+from httpbed.campaign.settings import ONE, Parallelism, RunSettings
 from httpbed.programs.catalog import Catalog
 from httpbed.results import sample
 from httpbed.store import query

@@ -26,15 +26,14 @@ from typing import Any
 from httpbed.addons.cluster import attempt_archive
 from httpbed.addons.cluster.messages import BlockEnd, BlockRequest, PackedAttempt
 from httpbed.base.errors import ConfigError, HostError, Mistake
-from httpbed.campaign import capability, executor, parallelism
+from httpbed.campaign import executor, preparation
 from httpbed.campaign import run as campaign_run
 from httpbed.campaign.addition import CAMPAIGN_ADDITIONS
 from httpbed.campaign.admission import Admission
 from httpbed.campaign.executor import Work
-from httpbed.campaign.parallelism import Parallelism
 from httpbed.campaign.preparation import LoadedExperiment, load
 from httpbed.campaign.run import Prepared
-from httpbed.campaign.settings import RunSettings
+from httpbed.campaign.settings import Parallelism, RunSettings, adapted_parallelism
 from httpbed.programs import catalog as catalogs
 from httpbed.store import campaign as campaigns
 from httpbed.store import layout, resume
@@ -104,7 +103,7 @@ def prepared(request: BlockRequest) -> tuple[Prepared, list[Work]]:
     work = wanted(request, loaded)
     for one in CAMPAIGN_ADDITIONS.provided():
         one.refuse(loaded, settings)
-    capability.require(loaded, settings.backend)
+    preparation.require_backend(loaded, settings.backend)
     ready = campaign_run.prepare(loaded, catalog, settings, say=_say)
     require_same_programs(request.manifest, ready.manifest)
     return ready, work
@@ -158,7 +157,7 @@ def require_disk(folder: Path) -> None:
 
 def parallel(jobs: Parallelism, slots: int) -> Parallelism:
     """Return how many trials run at a time: an adapted number is of a slot's share of the CPUs."""
-    return parallelism.adapted(processes=slots) if jobs.adapts else jobs
+    return adapted_parallelism(processes=slots) if jobs.adapts else jobs
 
 
 def _executed(ready: Prepared, work: list[Work], directory: Path, jobs: Parallelism) -> Campaign:

@@ -37,10 +37,8 @@ from httpbed.addons.cluster.returned_blocks import ReturnedBlocks
 from httpbed.base import units
 from httpbed.base.errors import HostError
 from httpbed.campaign.addition import Say, Tell
-from httpbed.campaign.executor import Work
-from httpbed.campaign.interruption import Interruption
-from httpbed.campaign.progress import AttemptProgress
-from httpbed.campaign.stopping import Stopping
+from httpbed.campaign.executor import AttemptProgress, Interruption, Work
+from httpbed.campaign.run import Stopping
 from httpbed.experiment.trial import Attempt
 from httpbed.store.machine_log import LOST, RETURNED
 

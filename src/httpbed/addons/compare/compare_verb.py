@@ -13,7 +13,7 @@ from httpbed.addons.compare.options import OPTIONS, CommandLine
 from httpbed.base.clock import Clock
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.machine import backend
-from httpbed.campaign.parallelism import Parallelism
+from httpbed.campaign.settings import Parallelism
 from httpbed.cli import experiment_argument, options, run
 from httpbed.cli.echo import echo
 from httpbed.cli.experiment_argument import jobs_option

@@ -33,10 +33,9 @@ from httpbed.base.clock import Clock
 from httpbed.bed.machine.backend import Backend
 from httpbed.campaign import preparation
 from httpbed.campaign import run as campaign_run
-from httpbed.campaign.parallelism import ONE, Parallelism
+from httpbed.campaign.executor import AttemptProgress
 from httpbed.campaign.preparation import LoadedExperiment
-from httpbed.campaign.progress import AttemptProgress
-from httpbed.campaign.settings import RunSettings
+from httpbed.campaign.settings import ONE, Parallelism, RunSettings
 from httpbed.experiment import check
 from httpbed.experiment.trial import Attempt, Check
 from httpbed.programs.catalog import Catalog

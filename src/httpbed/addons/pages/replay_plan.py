@@ -14,7 +14,7 @@ from pathlib import Path
 
 from httpbed.base import untrusted_files
 from httpbed.bed.sandbox.sandbox_spec import TRIAL_FOLDER, Ports, ProcessSpec
-from httpbed.programs import added
+from httpbed.programs import protocol
 from httpbed.programs.protocol import REPLAY_PORT, Part
 
 ROOT = "replay-origin"
@@ -60,7 +60,7 @@ def process(part: Part) -> ProcessSpec:
         host=part.host,
         root=ROOT,
         part=folder,
-        files={f"{folder}/{_PROGRAM}": added.programs()[_PROGRAM].read_text("utf-8")},
+        files={f"{folder}/{_PROGRAM}": protocol.shipped_programs()[_PROGRAM].read_text("utf-8")},
         stdout=f"{folder}/{_OUTPUT}",
         stderr=f"{folder}/{_OUTPUT}",
         ready=Ports(tcp=(REPLAY_PORT,)),

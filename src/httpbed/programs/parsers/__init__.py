@@ -12,9 +12,8 @@ from importlib import import_module
 from pathlib import Path
 
 from httpbed.base.addon import refuse_duplicates
-from httpbed.programs.added import ADDED_PROGRAMS
 from httpbed.programs.parsers.untrusted_values import UNREADABLE, count, seconds
-from httpbed.programs.protocol import LoggedRequest, ProgramReport
+from httpbed.programs.protocol import ADDED_PROGRAMS, LoggedRequest, ProgramReport
 
 Parser = Callable[[Path], ProgramReport]
 
@@ -31,16 +30,16 @@ def _of(module: str, function: str = "parse") -> Parser:
 
 PARSERS: Mapping[str, Parser] = {
     "access-log-json": _of(".access_log"),
-    "caddy-json": _of(".caddy"),
+    "caddy-json": _of(".access_log", "parse_caddy"),
     "connect-udp-json": _of(".access_log", "parse_tunnels"),
     "curl-json": _of(".curl"),
     "gtlsclient-log": _of(".gtlsclient"),
     "h2load-log": _of(".h2load"),
     "none": lambda _: ProgramReport(),
-    "quiche-json": _of(".quiche"),
-    "requests-json": _of(".requests_json"),
+    "quiche-json": _of(".own_clients", "parse_quiche"),
+    "requests-json": _of(".own_clients"),
     "wget-log": _of(".wget"),
-    "wget2-stats": _of(".wget2"),
+    "wget2-stats": _of(".wget", "parse_wget2"),
 }
 """Parser's name in recipes -> function of the recipe's file; a missing file means no output."""
 WITHOUT_REQUESTS = frozenset({"none", "connect-udp-json"})

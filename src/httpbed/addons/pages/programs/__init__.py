@@ -6,7 +6,7 @@ Start at ``builtin/chromium``.
 
 from __future__ import annotations
 
-from httpbed.programs.added import AddedPrograms
+from httpbed.programs.protocol import AddedPrograms
 
 PROGRAMS = AddedPrograms(
     name="pages",
