@@ -257,7 +257,7 @@ def test_the_number_of_blocks_that_would_settle_is_found_by_simulation() -> None
 
 def test_a_claim_at_the_edge_of_its_region_names_the_most_blocks_that_were_tried() -> None:
     """Five ratios around 1: no number of blocks decides whether they are below it."""
-    noise = [0.08, -0.08, 0.03, -0.03, 0.0]
+    noise = [0.4, -0.4, 0.2, -0.2, 0.0]
 
     def seconds(levels: Mapping[str, str], block: int) -> float:
         return math.exp(noise[block - 1]) if levels["http_version"] == "3" else 1.0
