@@ -6,8 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from httpbed.addons.claims.claim_verdict import WORST_SIDE
 from httpbed.addons.claims.claims_section_report import SHAPES
-from httpbed.addons.claims.verdict import WORST_SIDE
 from httpbed.report.phrasing import listed
 from markdown_table import table
 from results_archives import PAPERS, Claim, PublishedExperiment, studies, whole

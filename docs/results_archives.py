@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from httpbed.addons.claims.coverage import Coverage, coverage
+from httpbed.addons.claims.claims_section_report import Coverage, coverage
 from httpbed.experiment import parser
 from httpbed.experiment.experiment import Experiment
 from httpbed.store import query

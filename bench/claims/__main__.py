@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tests/support"))
 
 from bench.claims.coverage import simulated
 
-from httpbed.addons.claims.verdict import VERDICTS
+from httpbed.addons.claims.claim_verdict import VERDICTS
 from planted_campaigns import ONE_CELL, SEVERAL
 
 CORRELATED = ((8, 5, 0.4), (24, 10, 0.4), (180, 5, 0.4), (180, 10, 0.4), (180, 10, 0.0))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from httpbed.addons.claims import repetition
-from httpbed.addons.claims.cells import CellLocation
+from httpbed.addons.claims.cell_location import CellLocation
 from httpbed.addons.claims.region import Region
 from httpbed.results import location
 

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 import stored_campaigns
-from httpbed.addons.claims import claim_trials, judging, outlook
+from httpbed.addons.claims import claim_outlook, judging
+from httpbed.addons.claims.cell_builder import ClaimDesign
+from httpbed.addons.claims.compiled_claim import with_arms
 from httpbed.base.errors import ConfigError
 from httpbed.campaign import preparation
 from httpbed.campaign.preparation import LoadedExperiment
@@ -126,10 +128,8 @@ def test_forms_that_need_more_blocks(keys: str, region: str, expected: int) -> N
 
 def fewest(claims: str, experiment_text: str = BLOCKS) -> list[int]:
     experiment = stored_campaigns.loaded(experiment_text + claims).experiment
-    design = judging.design_of(experiment)
-    return [
-        outlook.to_settle(one.claim) for one in claim_trials.of_claims(experiment.claims, design)
-    ]
+    compiled = with_arms(experiment.claims, ClaimDesign.of_experiment(experiment))
+    return list(map(claim_outlook.to_settle, compiled))
 
 
 def test_a_campaign_of_it_is_read_back(tmp_path: Path) -> None:

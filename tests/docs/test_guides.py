@@ -16,7 +16,7 @@ import printed
 import results_archives
 import stored_campaigns
 from httpbed.addons.claims import claim_trials
-from httpbed.addons.claims.stated import OtherCells, RankTrend, StatedClaim
+from httpbed.addons.claims.stated_claim import OtherCells, RankTrend, StatedClaim
 from httpbed.addons.compare import compare_verb as compare
 from httpbed.addons.pages.page import PageLoad, RecordedPage
 from httpbed.cli import export
@@ -215,7 +215,9 @@ def test_the_claims_guide_has_the_trials_that_claims_need() -> None:
         whole = parser.read((folder / f"{name}.toml").read_text()).experiment
         assert whole is not None
         standard = whole.at_scale("standard")
-        needed = [claim_trials.of(whole, one).blocks.values() for one in (standard, whole)]
+        needed = [
+            claim_trials.ADDITION.needed(whole, one).blocks.values() for one in (standard, whole)
+        ]
         assert [*map(int, numbers)] == [standard.trials(), *map(sum, needed)], name
     claiming = [path for path in folder.glob("*/*.toml") if "[[claim]]" in path.read_text()]
     assert len(rows) == len(claiming)

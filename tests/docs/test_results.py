@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 import results_page
-from httpbed.addons.claims.claims_section_report import SHAPES
-from httpbed.addons.claims.coverage import coverage
+from httpbed.addons.claims.claims_section_report import SHAPES, coverage
 from results_archives import PAPERS, ROOT, PublishedExperiment, place, whole
 from results_clocks import claims_of
 

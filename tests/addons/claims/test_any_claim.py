@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 
 import campaigns
 from campaigns import Ending
-from httpbed.addons.claims import checking, claim_trials, judging, outlook
+from httpbed.addons.claims import claim_checking, claim_outlook, judging
 from httpbed.addons.claims import claims_report as texts
+from httpbed.addons.claims.cell_builder import ClaimDesign
+from httpbed.addons.claims.compiled_claim import with_arms
 from httpbed.addons.claims.judging import JudgedClaim
-from httpbed.addons.claims.stated import StatedClaim
+from httpbed.addons.claims.stated_claim import StatedClaim
 from httpbed.store.results import Results
 
 
@@ -166,8 +168,8 @@ CAMPAIGNS = [results(blocks) for blocks in (1, 4, 12)]
 def test_any_claim_is_rejected_or_judged(claim: Mapping[str, Any]) -> None:
     """And what is printed of it is text, without nan."""
     stated = StatedClaim.model_validate(claim)
-    design = judging.design_of(CAMPAIGNS[0].experiment)
-    if found := list(checking.problems({0: stated}, design)):
+    design = ClaimDesign.of_experiment(CAMPAIGNS[0].experiment)
+    if found := list(claim_checking.problems({0: stated}, design)):
         assert all(one.reason for _, one in found)
         return
     for campaign in CAMPAIGNS:
@@ -175,8 +177,9 @@ def test_any_claim_is_rejected_or_judged(claim: Mapping[str, Any]) -> None:
             judged = judging.judge(campaign, [stated], others)
             assert_sound(judged[0])
             assert "nan" not in str(texts.values(campaign, judged, others))
-    for one in claim_trials.of_claims([stated], design):
-        assert outlook.MIN_BLOCKS <= outlook.to_settle(one.claim) <= outlook.MAX_NEEDED
+    for one in with_arms([stated], design):
+        needed = claim_outlook.to_settle(one)
+        assert claim_outlook.MIN_BLOCKS <= needed <= claim_outlook.MAX_NEEDED
 
 
 def assert_sound(judged: JudgedClaim) -> None:

@@ -54,7 +54,7 @@ def opening(results: Results) -> str:
     """Return what stands above the table of claims."""
     section = claims_section.make(results, judging.judge(results))
     assert section is not None
-    return " ".join(section.opening)
+    return " ".join(section["opening"])
 
 
 def test_a_report_begins_with_citation_scale_and_coverage() -> None:
@@ -67,7 +67,7 @@ def test_a_report_begins_with_citation_scale_and_coverage() -> None:
     assert "The publication has 9 cells and 90 runs. Absent: a satellite: nobody has one." in text
     section = claims_section.make(results, judging.judge(results))
     assert section is not None
-    assert [count for _, _, count in section.counted] == [1]
+    assert [count for _, count in section["counted"]] == [1]
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from scipy import stats
 import campaigns
 from campaigns import Ending
 from httpbed.addons.claims import judging, shape_statistics
+from httpbed.addons.claims.claim_verdict import SIDE
 from httpbed.addons.claims.judging import ArmJudgement
-from httpbed.addons.claims.verdict import SIDE
 from httpbed.results import location
 from httpbed.results.sample import Floats
 

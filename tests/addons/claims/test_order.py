@@ -11,9 +11,9 @@ from scipy import stats
 import campaigns
 from campaigns import Ending
 from httpbed.addons.claims import judging
+from httpbed.addons.claims.claim_verdict import SIDE
 from httpbed.addons.claims.judging import ArmJudgement
 from httpbed.addons.claims.shape_statistics import OrderViolation
-from httpbed.addons.claims.verdict import SIDE
 from httpbed.results.sample import Floats
 
 RUNS = 1000

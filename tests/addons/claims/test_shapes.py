@@ -12,7 +12,8 @@ from scipy import stats
 
 import campaigns
 from campaigns import Ending
-from httpbed.addons.claims import cells, judging, verdict
+from httpbed.addons.claims import cell_location, claim_verdict, judging
+from httpbed.addons.claims.block_values import CampaignSamples
 from httpbed.addons.claims.cell_builder import FlipValue, KneeValue, MetricValue, Quantity
 from httpbed.addons.claims.judging import ArmJudgement
 from httpbed.addons.claims.region import Region
@@ -30,20 +31,21 @@ FLIP = FlipValue(("h3",), ("h2",), "resource_time", "resource_time_queued")
 ITEMS = 128
 
 
-class Planted:
+class Planted(CampaignSamples):
     """Values of trials and of items, by treatment."""
 
     def __init__(self, values: Mapping[Any, Floats], items: Mapping[Any, Floats]) -> None:
-        self._values, self._items = values, items
+        self._values, self._planted_items = values, items
 
     def sample(self, leaf: MetricValue, treatment: tuple[str, ...]) -> Sample:
         observed = dict(enumerate(self._values[treatment].tolist(), start=1))
         return Sample(leaf.metric, {}, observed, {}, "", Tally(len(observed)))
 
     def items(
-        self, metric: str, treatment: tuple[str, ...], _: str
+        self, metric: str, treatment: tuple[str, ...], experiment: str = ""
     ) -> Mapping[int, Mapping[str, float]]:
-        rows = self._items[metric, treatment].tolist()
+        del experiment
+        rows = self._planted_items[metric, treatment].tolist()
         return {
             block: {f"/{number}": value for number, value in enumerate(row)}
             for block, row in enumerate(rows, start=1)
@@ -85,9 +87,9 @@ def verdicts(
     rng = np.random.default_rng(20261122)
     found = []
     for _ in range(RUNS):
-        cell = cells.locate(quantity, "median", plant(true, rng, blocks))
-        side = verdict.side_of([cell])
-        estimate = verdict.ClaimEstimate(
+        cell = cell_location.locate(quantity, "median", plant(true, rng, blocks))
+        side = claim_verdict.side_of([cell])
+        estimate = claim_verdict.ClaimEstimate(
             cell.value,
             cell.low(side),
             cell.high(side),
@@ -98,7 +100,7 @@ def verdicts(
             False,
             "1",
         )
-        found.append(verdict.rule(estimate, Region(edge, low_open=True)))
+        found.append(claim_verdict.rule(estimate, Region(edge, low_open=True)))
     return found
 
 
@@ -192,18 +194,18 @@ def test_items_of_one_load_only_are_not_compared() -> None:
     """A block without any shared item gives no share."""
     planted = with_flips(0.9, np.random.default_rng(1), 6)
     source = _Renamed(planted)
-    cell = cells.locate(FLIP, "median", source)
+    cell = cell_location.locate(FLIP, "median", source)
     assert cell.n == 5
 
 
-class _Renamed:
+class _Renamed(Planted):
     """The same loads, of which one has other names in one treatment."""
 
     def __init__(self, planted: Planted) -> None:
-        self.sample, self._planted = planted.sample, planted
+        self._planted = planted
 
     def items(
-        self, metric: str, treatment: tuple[str, ...], experiment: str
+        self, metric: str, treatment: tuple[str, ...], experiment: str = ""
     ) -> Mapping[int, Mapping[str, float]]:
         found = dict(self._planted.items(metric, treatment, experiment))
         if treatment == ("h3",):

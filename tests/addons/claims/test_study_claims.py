@@ -21,7 +21,7 @@ from scipy import stats
 import campaigns
 from campaigns import Ending
 from httpbed.addons.claims import claim_trials, judging
-from httpbed.addons.claims.stated import (
+from httpbed.addons.claims.stated_claim import (
     BlockStatistic,
     CellStatistic,
     ContrastKind,
@@ -137,7 +137,7 @@ def test_what_claims_need_suffices_to_reproduce_them(
     file: str, published: Published, _: set[str], open_claims: set[str]
 ) -> None:
     """Its blocks are fewer or more than those of the standard scale, as each claim needs."""
-    needed = claim_trials.of(read(file), read(file).at_scale("standard"))
+    needed = claim_trials.ADDITION.needed(read(file), read(file).at_scale("standard"))
     assert not_reproduced(file, published, needed.blocks) == open_claims
 
 

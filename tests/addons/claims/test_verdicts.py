@@ -11,10 +11,10 @@ from scipy import stats
 
 import campaigns
 from campaigns import Ending
+from httpbed.addons.claims import claim_outlook, claim_verdict, judging
 from httpbed.addons.claims import claims_report as claims
-from httpbed.addons.claims import judging, outlook, verdict
-from httpbed.addons.claims.cells import CellLocation
-from httpbed.addons.claims.estimation import false_hypotheses
+from httpbed.addons.claims.cell_location import CellLocation
+from httpbed.addons.claims.claim_verdict import false_hypotheses
 from httpbed.addons.claims.judging import JudgedClaim
 from httpbed.addons.claims.region import Region, parse_region
 from httpbed.results.location import pseudo_median
@@ -263,7 +263,7 @@ def test_a_claim_at_the_edge_of_its_region_names_the_most_blocks_that_were_tried
         return math.exp(noise[block - 1]) if levels["http_version"] == "3" else 1.0
 
     main = judged(AT_2 + FASTER, seconds, 5).main
-    assert f"even {outlook.NUMBERS[-1]} blocks" in claims.outlook(main)
+    assert f"even {claim_outlook.NUMBERS[-1]} blocks" in claims.outlook(main)
 
 
 RUNS = 1000
@@ -278,11 +278,11 @@ def rates(centre: float, region: Region, blocks: int = 8) -> Mapping[str, int]:
     for _ in range(RUNS):
         found = pseudo_median(math.log(centre) + 0.1 * rng.standard_normal(blocks))
         cell = CellLocation(found, found, "logarithm", is_constant=False)
-        side = verdict.side_of([cell])
-        estimate = verdict.ClaimEstimate(
+        side = claim_verdict.side_of([cell])
+        estimate = claim_verdict.ClaimEstimate(
             cell.value, cell.low(side), cell.high(side), 0.95, (8, 8), 1, 1, False, "1"
         )
-        counts[verdict.rule(estimate, region)] += 1
+        counts[claim_verdict.rule(estimate, region)] += 1
     return counts
 
 
@@ -314,6 +314,6 @@ def test_a_bound_on_false_hypotheses_rarely_fails() -> None:
     """Ten of twenty hypotheses are false; the bound exceeds ten in 2.5 % of the cases at most."""
     rng = np.random.default_rng(1)
     p_values = np.hstack([rng.uniform(size=(RUNS, 10)), 1e-3 * rng.uniform(size=(RUNS, 10))])
-    found = [false_hypotheses(one, verdict.SIDE) for one in p_values]
-    assert sum(one > 10 for one in found) <= most(verdict.SIDE)
+    found = [false_hypotheses(one, claim_verdict.SIDE) for one in p_values]
+    assert sum(one > 10 for one in found) <= most(claim_verdict.SIDE)
     assert np.median(found) >= 8

@@ -1,9 +1,9 @@
 """Claims: what they say, and the verdicts on them.
 
-``stated`` is the table of the experiment file, ``compiled`` makes cells of it, ``blocks`` their
-values, and ``cells`` the statistic of each over the blocks; ``estimation`` is the statistic over
-cells, with ``repetition`` for their number. Start at ``judging``. ``regression`` compares with a
-baseline.
+``stated_claim`` is the table of the experiment file, ``compiled_claim`` makes cells of it,
+``block_values`` their values, and ``cell_location`` the statistic of each over the blocks;
+``claim_verdict`` is the statistic over cells and its verdict, with ``repetition`` for their number.
+Start at ``judging``. ``regression`` compares with a baseline.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ ADDON = Addon(
         ),
     ),
     provides={
-        "checks of experiment files": ("httpbed.addons.claims.file_check:CHECK",),
+        "checks of experiment files": ("httpbed.addons.claims.claim_checking:CHECK",),
         "additions to campaigns": ("httpbed.addons.claims.claim_trials:ADDITION",),
         "report sections": ("httpbed.addons.claims.claims_section_report:SECTION",),
-        "tables of the experiment file": ("httpbed.addons.claims.checking:TABLE",),
+        "tables of the experiment file": ("httpbed.addons.claims.claim_checking:TABLE",),
     },
 )

@@ -10,10 +10,17 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from httpbed.addons.claims.stated import ContrastKind, Knee, OtherCells, PairedContrast, StatedClaim
+from httpbed.addons.claims.stated_claim import (
+    ContrastKind,
+    Knee,
+    OtherCells,
+    PairedContrast,
+    StatedClaim,
+)
 from httpbed.base.errors import first_names
 from httpbed.experiment.document import KeyPath
-from httpbed.experiment.factorial import TreatmentKey, numeric_levels
+from httpbed.experiment.experiment import Experiment
+from httpbed.experiment.factorial import TreatmentKey, numeric_levels, treatment_key
 from httpbed.experiment.metric import METRICS, ItemStatistic
 from httpbed.experiment.stated_tables import TableProblem, TableProblemsError
 
@@ -100,13 +107,6 @@ def leaves(quantity: Quantity) -> Iterator[MetricValue]:
                 )
 
 
-def treatments(quantity: Quantity, experiment: str = "") -> frozenset[TreatmentKey]:
-    """Return every treatment of one experiment from which a quantity is computed."""
-    return frozenset(
-        key for leaf in leaves(quantity) if leaf.experiment == experiment for key in leaf.treatments
-    )
-
-
 Levels = Mapping[str, Sequence[str]]
 MIN_POINTS = 3
 """A correlation needs so many points: that of two is 1 or -1."""
@@ -122,6 +122,17 @@ class ClaimDesign:
     treatments: frozenset[TreatmentKey]
     others: Mapping[str, ClaimDesign] = field(default_factory=dict)
     """The designs of other experiments, by name, as far as they are known."""
+
+    @classmethod
+    def of_experiment(
+        cls, experiment: Experiment, others: Mapping[str, Experiment] | None = None
+    ) -> ClaimDesign:
+        """Return the design of an experiment; ``others`` are named."""
+        return cls(
+            experiment.factors,
+            frozenset(map(treatment_key, experiment.treatments())),
+            {name: cls.of_experiment(one) for name, one in (others or {}).items()},
+        )
 
     def of(self, experiment: str | None) -> ClaimDesign | None:
         """Return the design of this or another experiment; None if it is unknown."""

@@ -7,113 +7,24 @@ number of blocks is the fewest with which the claims that use it can be settled 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from httpbed.addons.claims import compiled
-from httpbed.addons.claims.cell_builder import ClaimDesign, treatments
-from httpbed.addons.claims.compiled import CompiledClaim
-from httpbed.addons.claims.stated import StatedClaim
+from httpbed.addons.claims.cell_builder import ClaimDesign
+from httpbed.addons.claims.compiled_claim import CompiledClaim, with_arms
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.campaign.addition import CampaignAddition, NeededTrials
 from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
 
 
-def of(whole: Experiment, at_scale: Experiment) -> NeededTrials:
-    """Return what the claims of an experiment need of the treatments of one of its scales.
-
-    Blocks above those of the whole experiment do not exist.
-
-    Raises:
-        ConfigError: It has no claims, or the scale completes none.
-    """
-    available = _keys(at_scale)
-    every = [*of_claims(whole.claims, ClaimDesign(whole.factors, _keys(whole)))]
-    run = [one for one in every if one.treatments <= available]
-    if not run:
-        reason = "the scale runs all cells of no claim" if every else "the experiment has no claims"
-        remedy = "choose another --scale" if every else "write [[claim]] tables in it"
-        raise ConfigError([Mistake("--for-claims", reason, remedy)])
-    wanted = [*_wanted(whole, run)]
-    short = sorted((one for one in wanted if one.blocks > whole.blocks), key=lambda one: one.blocks)
-    return NeededTrials(
-        blocks=_blocks(wanted, whole.blocks),
-        left_out=tuple(sorted(_ids(every) - _ids(run))),
-        short={one.claim: one.blocks for one in short},
-    )
-
-
-@dataclass(frozen=True)
-class _Wanted:
+class _Wanted(NamedTuple):
     """The number of blocks of some treatments with which a claim can be settled."""
 
     claim: str
-    treatments: Collection[TreatmentKey]
-    blocks: int
-
-
-def _wanted(whole: Experiment, run: Sequence[NeededTreatments]) -> Iterator[_Wanted]:
-    """Yield what each claim needs by itself, and what combined claims need of their parts."""
-    # The distributions take time to import, and runs without the option do not need them.
-    from httpbed.addons.claims import outlook  # noqa: PLC0415
-
-    for one in run:
-        yield _Wanted(one.id, one.treatments, outlook.to_settle(one.claim))
-    for combined in (claim for claim in whole.claims if claim.parts):
-        for one in (one for one in run if one.id in combined.parts):
-            count = outlook.to_settle(one.claim, len(combined.parts))
-            yield _Wanted(combined.id, one.treatments, count)
-
-
-def _keys(experiment: Experiment) -> frozenset[TreatmentKey]:
-    return frozenset(map(treatment_key, experiment.treatments()))
-
-
-def _ids(found: Iterable[NeededTreatments]) -> set[str]:
-    return {one.id for one in found}
-
-
-def _blocks(wanted: Iterable[_Wanted], most: int) -> Mapping[TreatmentKey, int]:
-    blocks: dict[TreatmentKey, int] = {}
-    for one in wanted:
-        for key in one.treatments:
-            blocks[key] = max(blocks.get(key, 0), min(one.blocks, most))
-    return blocks
-
-
-@dataclass(frozen=True)
-class NeededTreatments:
-    """What one claim needs, as stated or in one of its control arms."""
-
-    claim: CompiledClaim
-    arm: str
-    """Name of the arm; empty for the claim as stated."""
     treatments: frozenset[TreatmentKey]
-
-    @property
-    def id(self) -> str:
-        """The claim's id."""
-        return self.claim.stated.id
-
-
-def of_claims(claims: Sequence[StatedClaim], design: ClaimDesign) -> Iterator[NeededTreatments]:
-    """Yield what valid claims and their arms need; those that consist of others need no more."""
-    for stated in claims:
-        if stated.parts:
-            continue
-        names = [arm.name for arm in stated.arm]
-        yield _of("", stated, design)
-        for index, arm in compiled.arms(stated):
-            yield _of(names[index], arm, design)
-
-
-def _of(name: str, stated: StatedClaim, design: ClaimDesign) -> NeededTreatments:
-    claim = compiled.compile_claim(stated, design)
-    quantities = [cell.quantity for cell in (*claim.cells, *claim.subtracted)]
-    return NeededTreatments(
-        claim, name, frozenset[TreatmentKey]().union(*map(treatments, quantities))
-    )
+    blocks: int
 
 
 @dataclass(frozen=True)
@@ -123,8 +34,49 @@ class ClaimsAddition(CampaignAddition):
     name: str = "claims"
 
     def needed(self, whole: Experiment, at_scale: Experiment) -> NeededTrials:
-        """Return the trials that the claims of an experiment need."""
-        return of(whole, at_scale)
+        """Return the trials that the claims of an experiment need.
+
+        Blocks above those of the whole experiment do not exist.
+
+        Raises:
+            ConfigError: It has no claims, or the scale completes none.
+        """
+        available = {treatment_key(one) for one in at_scale.treatments()}
+        every = [*with_arms(whole.claims, ClaimDesign.of_experiment(whole))]
+        complete = [one for one in every if one.treatments()[""] <= available]
+        if not complete:
+            reason = (
+                "the scale runs all cells of no claim" if every else "the experiment has no claims"
+            )
+            remedy = "choose another --scale" if every else "write [[claim]] tables in it"
+            raise ConfigError([Mistake("--for-claims", reason, remedy)])
+        wanted = [*_wanted(whole, complete)]
+        blocks: dict[TreatmentKey, int] = {}
+        for one in wanted:
+            for key in one.treatments:
+                blocks[key] = max(blocks.get(key, 0), min(one.blocks, whole.blocks))
+        short = [one for one in wanted if one.blocks > whole.blocks]
+        short.sort(key=lambda one: one.blocks)
+        return NeededTrials(
+            blocks=blocks,
+            left_out=tuple(
+                sorted({one.stated.id for one in every} - {one.stated.id for one in complete})
+            ),
+            short={one.claim: one.blocks for one in short},
+        )
+
+
+def _wanted(whole: Experiment, complete: Sequence[CompiledClaim]) -> Iterator[_Wanted]:
+    """Yield what each claim needs by itself, and what combined claims need of their parts."""
+    # The distributions take time to import, and runs without the option do not need them.
+    from httpbed.addons.claims import claim_outlook  # noqa: PLC0415
+
+    for claim in complete:
+        used = claim.treatments()[""]
+        yield _Wanted(claim.stated.id, used, claim_outlook.to_settle(claim))
+        for combined in (one for one in whole.claims if claim.stated.id in one.parts):
+            blocks = claim_outlook.to_settle(claim, len(combined.parts))
+            yield _Wanted(combined.id, used, blocks)
 
 
 ADDITION = ClaimsAddition()

@@ -9,13 +9,19 @@ from typing import Any
 
 from rich.text import Text
 
-from httpbed.addons.claims import arm_trials, claim_effect, compiled
+from httpbed.addons.claims import claim_evidence_report, compiled_claim
 from httpbed.addons.claims.claim_evidence_report import ClaimEvidence
-from httpbed.addons.claims.estimation import CELLS, CellValue
+from httpbed.addons.claims.claim_outlook import MAX_BLOCKS
+from httpbed.addons.claims.claim_verdict import (
+    CELLS,
+    VERDICTS,
+    CellValue,
+    ClaimEstimate,
+    ClaimVerdict,
+)
 from httpbed.addons.claims.judging import ArmJudgement, JudgedClaim
-from httpbed.addons.claims.outlook import MAX_BLOCKS
-from httpbed.addons.claims.stated import StatedClaim
-from httpbed.addons.claims.verdict import VERDICTS, ClaimEstimate, ClaimVerdict
+from httpbed.addons.claims.region import Region, parse_region
+from httpbed.addons.claims.stated_claim import StatedClaim
 from httpbed.addons.conformance import senders_report as senders
 from httpbed.base.errors import visible
 from httpbed.report.manifest import certificate, uncovered
@@ -29,6 +35,9 @@ COLOURS = {"reproduced": "green", "contradicted": "red", "no difference": "cyan"
 SIDES = ("above", "below", "both")
 OPEN_END = "?"
 INDENT = "    "
+MAX_VALUES = 3
+"""Cells whose values are all written."""
+NOTHING = "nothing, for lack of trials"
 
 
 def show(
@@ -47,7 +56,7 @@ def show(
 
 def summed_up(judged: Sequence[JudgedClaim]) -> str:
     """Count the verdicts, and how many of the reproduced claims are robust."""
-    text = arm_trials.counted([one.main.verdict for one in judged])
+    text = claim_evidence_report.counted([one.main.verdict for one in judged])
     robust = sum(one.robustness == "robust" for one in judged)
     return f"{text}; robust: {robust}" if robust else text
 
@@ -181,15 +190,15 @@ def briefly(stated: StatedClaim, arm: ArmJudgement) -> str:
     """Write the effect with its interval, or why there is none."""
     found = arm.estimate
     if found is None:
-        return claim_effect.NOTHING if arm.verdict == "not run" else arm.reason
+        return NOTHING if arm.verdict == "not run" else arm.reason
     if found.unit == CELLS and arm.cells:
-        return claim_effect.of_cells(stated, arm, is_share=is_share(stated))
+        return of_cells(stated, arm)
     value, low, high = numbers(stated, found)
     if arm.verdict == "not run":
         # Bounds on what did not run are no measurement.
-        ran = claim_effect.named(stated, value, found.judged_cells)
+        ran = named(stated, value, found.judged_cells)
         return f"{ran} in the {found.judged_cells} of {found.cells} cells that ran"
-    return f"{claim_effect.named(stated, value, found.cells)} [{low}, {high}]"
+    return f"{named(stated, value, found.cells)} [{low}, {high}]"
 
 
 def effects(judged: Sequence[JudgedClaim]) -> dict[str, str]:
@@ -245,7 +254,7 @@ def _exceptions(stated: StatedClaim, arm: ArmJudgement) -> str:
 
 def _number(stated: StatedClaim, arm: ArmJudgement, value: float) -> str:
     """Write the value of a cell."""
-    unit = compiled.cell_unit(stated)
+    unit = compiled_claim.cell_unit(stated)
     if unit != "1" and stated.metric:
         return number_format(stated.metric, [cell.value.value for cell in arm.cells]).bounded(
             Bounded(value)
@@ -353,3 +362,70 @@ def estimate_values(found: ClaimEstimate) -> Mapping[str, Any]:
         "cells": found.cells,
         "judged_cells": found.judged_cells,
     }
+
+
+def named(stated: StatedClaim, value: str, cells: int) -> str:
+    """Say what an estimate without unit is: a ratio, a correlation, so many of all cells."""
+    if stated.count_in:
+        return f"{value} of {cells}"
+    if stated.rank_of:
+        return f"rank {value} of {cells + 1}"  # the cells are its rivals
+    return f"{_statistic(stated)}{value}{_times(stated)}"
+
+
+def _statistic(stated: StatedClaim) -> str:
+    """Name a statistic that is no value of the metric, nor a change of one."""
+    if stated.trend:
+        return "correlation " if stated.estimate == "correlation" else "rank correlation "
+    if stated.knee:
+        return "exponent lower by "
+    if stated.estimate == "variation":
+        return "coefficient of variation " + ("higher by " if stated.minus else "")
+    return ""
+
+
+def _times(stated: StatedClaim) -> str:
+    """Return the sign of a ratio."""
+    if stated.take == "spread":
+        return "x"
+    is_of_several = stated.share_in or stated.minus or stated.minus_other
+    if is_of_several or not compiled_claim.is_change(stated):
+        return ""
+    return "x" if stated.compare[-1].by == "ratio" else ""
+
+
+def of_cells(stated: StatedClaim, arm: ArmJudgement) -> str:
+    """Write the effect: ``17.0 s [16.8, 17.3] and 17.2 s [17.0, 17.3]``, or ``worst of 18: ...``.
+
+    The worst cell is the one farthest outside the claim's region, or nearest to its ends.
+    """
+    texts = [_cell_text(stated, arm, cell) for cell in arm.cells]
+    if len(texts) <= MAX_VALUES:
+        return listed(texts)
+    region = parse_region(stated.expect or "", compiled_claim.cell_unit(stated))
+    worst = max(range(len(texts)), key=lambda at: _outside(arm.cells[at].value.value, region))
+    inside = sum(cell.is_inside for cell in arm.cells)
+    lacking = arm.estimate.cells - len(texts) if arm.estimate else 0
+    absent = f", {lacking} missing" if lacking else ""
+    return f"worst of {len(texts)}: {texts[worst]}; {inside} of {len(texts)} as claimed{absent}"
+
+
+def _outside(value: float, region: Region) -> float:
+    """Return how far a value lies outside a region; negative inside."""
+    return max(region.low - value, value - region.high)
+
+
+def _cell_text(stated: StatedClaim, arm: ArmJudgement, cell: CellValue) -> str:
+    """Write the value of a cell with its own interval."""
+    unit = compiled_claim.cell_unit(stated)
+    if unit != "1" and stated.metric:
+        form = number_format(stated.metric, [abs(one.value.value) for one in arm.cells])
+        value = form.bounded(cell.value)
+        ends = [
+            form.number(end) if math.isfinite(end) else OPEN_END for end in (cell.low, cell.high)
+        ]
+    else:
+        factor, sign = (100, " %") if is_share(stated) else (1, "")
+        value = named(stated, f"{cell.value.beyond}{_plain(factor * cell.value.value, 3)}{sign}", 0)
+        ends = [_plain(factor * end, 3) for end in (cell.low, cell.high)]
+    return f"{value} [{', '.join(ends)}]"

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from httpbed.addons.claims import claims_report as claims
 from httpbed.addons.claims import judging
 from httpbed.addons.claims.claim_evidence_report import ClaimEvidence
-from httpbed.addons.claims.coverage import coverage
-from httpbed.addons.claims.judging import JudgedClaim
-from httpbed.addons.claims.verdict import ClaimVerdict
+from httpbed.addons.claims.claim_verdict import ClaimVerdict
+from httpbed.addons.claims.judging import JudgedClaim, Robustness
+from httpbed.experiment.experiment import Experiment
+from httpbed.experiment.factorial import PublishedDesign
 from httpbed.report import templating
 from httpbed.report.document import Drawn, ReportInput, Section, SectionMaker
 from httpbed.report.phrasing import DASH
@@ -26,63 +28,33 @@ SHAPES: Mapping[ClaimVerdict, str] = {
 }
 
 
-@dataclass(frozen=True)
-class ShownArm:
-    """A claim under other conditions."""
-
-    name: str
-    verdict: str
-    shape: str
-    measured: str
-
-
-@dataclass(frozen=True)
-class ShownClaim:
-    """One claim with its verdict."""
-
-    id: str
-    says: str
-    verdict: str
-    shape: str
-    robustness: str
-    """In a few words; empty without arms."""
-    measured: str
-    """The estimate with its interval, or why there is none."""
-    published: str
-    expected: str
-    source: str
-    in_full: str
-    """All that is measured, in words."""
-    arms: tuple[ShownArm, ...]
-    warnings: tuple[str, ...]
+IN_ARMS: Mapping[Robustness, str] = {
+    "robust": "in every arm",
+    "contradicted": "in every arm",
+    "refuted": "attribution refuted",
+    "depends": "not in every arm",
+    "open": "arms undecided",
+    "no arms": "",
+}
+"""Whether the arms have the claim's verdict, too."""
 
 
-@dataclass(frozen=True)
-class ClaimsSection:
-    """All claims."""
-
-    opening: tuple[str, ...]
-    """From which publication they are, at which scale this campaign ran, and how much of the
-    publication's design that is."""
-    counted: tuple[tuple[str, str, int], ...]
-    """Shape and name of each verdict that occurs, with the number of claims."""
-    robust: int
-    claims: tuple[ShownClaim, ...]
-
-
-def make(results: Results, judged: Sequence[JudgedClaim]) -> ClaimsSection | None:
-    """Gather what the section shows of a campaign's claims; None without any."""
+def make(results: Results, judged: Sequence[JudgedClaim]) -> Mapping[str, Any] | None:
+    """Return what the section's template shows of a campaign's claims; None without any."""
     if not judged:
         return None
-    evidence = ClaimEvidence(results)
-    whole, effects = claims.whole(judged), claims.effects(judged)
+    evidence, whole = ClaimEvidence(results), claims.whole(judged)
     numbers = Counter(one.main.verdict for one in whole)
-    return ClaimsSection(
-        tuple(_opening(results, len(whole))),
-        tuple((shape, name, numbers[name]) for name, shape in SHAPES.items() if numbers[name]),
-        sum(one.robustness == "robust" for one in whole),
-        tuple(_claim(one, effects[one.stated.id], evidence) for one in judged),
-    )
+    values = claims.values(results, judged)["claims"]
+    return {
+        "opening": list(_opening(results, len(whole))),
+        "counted": [(name, numbers[name]) for name in SHAPES if numbers[name]],
+        "robust": sum(one.robustness == "robust" for one in whole),
+        "claims": [
+            {**value, "limits": list(claims.limits(one, evidence))}
+            for one, value in zip(judged, values, strict=True)
+        ],
+    }
 
 
 def _opening(results: Results, number: int) -> Iterator[str]:
@@ -123,41 +95,6 @@ def counted(judged: Sequence[JudgedClaim]) -> str:
     return f"{len(judged)} claim{'s' * (len(judged) > 1)}: {claims.summed_up(judged)}"
 
 
-def _claim(judged: JudgedClaim, effect: str, evidence: ClaimEvidence) -> ShownClaim:
-    stated, main = judged.stated, judged.main
-    return ShownClaim(
-        id=stated.id,
-        says=stated.says,
-        verdict=main.verdict,
-        shape=SHAPES[main.verdict],
-        robustness=_robustness(judged),
-        measured=effect,
-        published=stated.published,
-        expected=stated.expect or "",
-        source=stated.source,
-        in_full=claims.measured(stated, main),
-        arms=tuple(
-            ShownArm(arm.name, arm.verdict, SHAPES[arm.verdict], claims.measured(stated, arm))
-            for arm in judged.arms
-        ),
-        warnings=tuple(claims.limits(judged, evidence)),
-    )
-
-
-def _robustness(judged: JudgedClaim) -> str:
-    """Say whether the arms have the claim's verdict, too; empty without one, or without arms."""
-    if judged.main.verdict == "not run":
-        return ""
-    return {
-        "robust": "in every arm",
-        "contradicted": "in every arm",
-        "refuted": "attribution refuted",
-        "depends": "not in every arm",
-        "open": "arms undecided",
-        "no arms": "",
-    }[judged.robustness]
-
-
 def _section(source: ReportInput) -> Section | None:
     judged = judging.judge(source.results)
     shown = make(source.results, judged)
@@ -166,10 +103,59 @@ def _section(source: ReportInput) -> Section | None:
     return Section(
         "claims",
         "Answer",
-        (Drawn(templating.part("claims.html.j2", __package__, claims=shown)),),
+        (
+            Drawn(
+                templating.part(
+                    "claims.html.j2", __package__, claims=shown, shapes=SHAPES, in_arms=IN_ARMS
+                )
+            ),
+        ),
         in_contents="Answer and claims",
         line=f"{counted(judged)}; httpbed claims DIR shows each of them",
     )
 
 
 SECTION = SectionMaker("claims", 10, _section)
+
+
+PAPER = "paper"
+"""The scale that is a publication's own design."""
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Cells and trials of the scale ``paper``: how many ran, and how many it has."""
+
+    cells: int
+    of_cells: int
+    trials: int
+    of_trials: int
+    published: PublishedDesign | None
+    """What the publication measured."""
+    absent: tuple[str, ...]
+    """What the publication has and the scale lacks."""
+
+
+def coverage(results: Results, experiment: Experiment | None = None) -> Coverage | None:
+    """Compare what ran with the scale ``paper``; None if the experiment has no such scale.
+
+    A cell that ran has a valid trial. Trials beyond the scale's number of blocks do not count.
+    ``experiment`` is the file of today, by default the campaign's own.
+    """
+    experiment = experiment or results.stated_experiment
+    if PAPER not in experiment.scales:
+        return None
+    scale, reduced = experiment.scales[PAPER], experiment.at_scale(PAPER)
+    names = [name for name in experiment.factors if name in results.trials.column_names]
+    valid = [row for row in results.last_attempts if row["outcome"] != "invalid"]
+    blocks = Counter(tuple(row[name] for name in names) for row in valid)
+    wanted = {tuple(one[name] for name in names) for one in reduced.treatments()}
+    ran = [min(blocks[key], scale.replicates) for key in wanted if blocks[key]]
+    return Coverage(
+        cells=len(ran),
+        of_cells=len(wanted),
+        trials=sum(ran),
+        of_trials=len(wanted) * scale.replicates,
+        published=scale.published,
+        absent=tuple(scale.absent),
+    )

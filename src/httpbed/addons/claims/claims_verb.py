@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from httpbed.base.errors import ConfigError, Mistake
 from httpbed.cli.echo import echo
 from httpbed.cli.options import CAMPAIGN, json_option
 from httpbed.cli.verb import verb
+
+if TYPE_CHECKING:  # slow, and not for --help
+    from httpbed.addons.claims.stated_claim import StatedClaim
+    from httpbed.store.results import Results
 
 
 @verb("claims")
@@ -33,15 +40,15 @@ def command(*, directories: tuple[Path, ...], file: Path | None, as_json: bool) 
     campaign of each. It reads only the campaigns, and runs on any operating system.
     """
     # Reading and judging take half a second to import, which --help need not wait for.
-    from httpbed.addons.claims import claims_report as claims  # noqa: PLC0415
-    from httpbed.addons.claims import judging, later_claims  # noqa: PLC0415
-    from httpbed.cli import campaign_folders  # noqa: PLC0415
-    from httpbed.report import terminal  # noqa: PLC0415
+    from httpbed.addons.claims import claims_report as claims
+    from httpbed.addons.claims import judging
+    from httpbed.cli import campaign_folders
+    from httpbed.report import terminal
 
     campaigns = campaign_folders.read(directories)
     found = [
         (results, judging.judge(results, stated, others), others)
-        for results, stated in later_claims.claims_of_each(campaigns, file)
+        for results, stated in _claims_of_each(campaigns, file)
         for others in [[one for one in campaigns if one is not results]]
     ]
     if as_json:
@@ -53,3 +60,52 @@ def command(*, directories: tuple[Path, ...], file: Path | None, as_json: bool) 
         if len(campaigns) > 1:
             echo(f"{results.directory}:")
         claims.show(results, judged, out, others)
+
+
+def _claims_of_each(
+    campaigns: Sequence[Results], file: Path | None
+) -> list[tuple[Results, Sequence[StatedClaim]]]:
+    """Return each campaign with the claims to judge.
+
+    A campaign is left out if claims of the others refer to it, and it has none of its own, or
+    ``file`` is given: it is only evidence.
+
+    Raises:
+        ConfigError: A campaign has no claims, or the file's claims do not fit it.
+    """
+    from httpbed.cli.report import read_stated
+
+    claims = read_stated(file).claims if file else [c for one in campaigns for c in _own(one)]
+    named = {name for one in claims for name in one.other_experiments}
+    judged = [
+        one for one in campaigns if one.experiment.name not in named or (file is None and _own(one))
+    ]
+    if not judged:
+        reason = "claims of the file only refer to the campaigns that are given"
+        remedy = "name a campaign of the file's experiment as well"
+        raise ConfigError([Mistake(str(file), reason, remedy)])
+    return [(one, _claims(one, file)) for one in judged]
+
+
+def _own(results: Results) -> Sequence[StatedClaim]:
+    claims: Sequence[StatedClaim] = results.stated_experiment.claims
+    return claims
+
+
+def _claims(results: Results, file: Path | None) -> Sequence[StatedClaim]:
+    """Return the claims to judge: the campaign's own, or those of a file that fits it.
+
+    Raises:
+        ConfigError: There are none, or the file's claims do not fit the campaign.
+    """
+    from httpbed.addons.claims.claim_checking import TABLE
+    from httpbed.cli.report import read_stated, require_fit
+
+    claims = read_stated(file).claims if file else _own(results)
+    if not claims:
+        place, remedy = results.directory, "write [[claim]] tables in a file and name it with"
+        remedy = "write [[claim]] tables in it" if file else f"{remedy} --experiment"
+        raise ConfigError([Mistake(str(file or place), "has no claims", remedy)])
+    if file:
+        require_fit(TABLE, claims, results, file)
+    return claims

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
-from httpbed.addons.claims import regression
+from httpbed.addons.claims import claims_report as claims
+from httpbed.addons.claims import judging, regression
 from httpbed.addons.claims.judging import JudgedClaim
 from httpbed.addons.claims.regression import GateVerdict, TreatmentChange
-from httpbed.base.errors import visible
+from httpbed.base.errors import ConfigError, Mistake, visible
+from httpbed.experiment.metric import METRICS
 from httpbed.report.phrasing import DASH, listed, title, treatment
 from httpbed.report.terminal import Console
-from httpbed.results import selection
+from httpbed.results import findings, selection
 from httpbed.results.selection import SelectedArm
 from httpbed.store import resume
 from httpbed.store.results import Results
@@ -26,8 +29,78 @@ OPEN = 1e4
 COLOURS = {"pass": "green", "regression": "red", "inconclusive": "yellow"}
 
 
-def show(changes: Sequence[TreatmentChange], metric: str, out: Console) -> None:
-    """Print a line for each treatment."""
+@dataclass(frozen=True)
+class Gate:
+    """A campaign against its baseline."""
+
+    baseline: Results
+    campaign: Results
+    metric: str
+    margin: float
+    judged: Sequence[JudgedClaim]
+    changes: Sequence[TreatmentChange]
+    selected: Mapping[Path, Sequence[SelectedArm]]
+    """By campaign: arms whose results may be selected."""
+
+    @property
+    def verdict(self) -> GateVerdict:
+        """Whether the campaign is worse, or contradicts its claims."""
+        if any(self.selected.values()):
+            return "refused"
+        of_claims = {one.main.verdict for one in self.judged}
+        of_treatments = regression.verdict(self.changes) if self.changes else "pass"
+        if of_claims & {"contradicted", "no difference"} or of_treatments == "regression":
+            return "regression"
+        is_pass = of_claims <= {"reproduced"} and of_treatments == "pass"
+        return "pass" if is_pass else "inconclusive"
+
+
+def decide(
+    baseline: Results, campaign: Results, *, metric: str | None, margin: float, treatments: bool
+) -> Gate:
+    """Judge the campaign's claims, and compare its treatments with the baseline's.
+
+    Without ``treatments``, a campaign with claims is compared only by how often it completes.
+
+    Raises:
+        ConfigError: They share no treatment, or neither direction of the metric is worse.
+    """
+    _require_shared_treatments(baseline, campaign)
+    judged = judging.judge(campaign) if campaign.stated_experiment.claims else ()
+    name = metric or findings.default_metric(campaign)
+    if judged and not treatments:
+        changes = regression.that_complete_less(baseline, campaign, name)
+    elif METRICS[name].better == "neither":
+        reason = f"neither direction of {name} is worse"
+        raise ConfigError([Mistake("--metric", reason, "choose another metric")])
+    else:
+        changes = regression.compare(baseline, campaign, name, margin)
+    selected = {one.directory: selection.selected_arms(one) for one in (baseline, campaign)}
+    return Gate(baseline, campaign, name, margin, judged, changes, selected)
+
+
+def _require_shared_treatments(old: Results, now: Results) -> None:
+    """Refuse a baseline of another experiment, even if only claims are judged."""
+    treatments, others = (
+        {frozenset(zip(one.experiment.factors, levels, strict=True)) for levels in one.blocks}
+        for one in (old, now)
+    )
+    if not treatments & others:
+        reason = f"shares no treatment with {old.directory}"
+        remedy = "compare two campaigns of the same experiment"
+        raise ConfigError([Mistake(str(now.directory), reason, remedy)])
+
+
+def show(gate: Gate, out: Console) -> None:
+    """Print the claims, and a line for each treatment."""
+    if gate.judged:
+        claims.show(gate.campaign, gate.judged, out)
+    if gate.changes:
+        out.print(_table(gate.changes, gate.metric))
+        out.print(Text(_sentence(gate.changes)))
+
+
+def _table(changes: Sequence[TreatmentChange], metric: str) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     for header in (
         "treatment",
@@ -46,7 +119,7 @@ def show(changes: Sequence[TreatmentChange], metric: str, out: Console) -> None:
             f"{one.pairs} paired" if one.pairs else " and ".join(map(str, one.blocks)),
             Text(": ".join(filter(None, (one.verdict, one.reason))), COLOURS[one.verdict]),
         )
-    out.print(table)
+    return table
 
 
 def _interval(one: TreatmentChange) -> str:
@@ -58,26 +131,34 @@ def _interval(one: TreatmentChange) -> str:
     return f"{low} .. {high}"
 
 
-def sentence(changes: Sequence[TreatmentChange]) -> str:
+def _sentence(changes: Sequence[TreatmentChange]) -> str:
     """Sum up the treatments in one line."""
     counts = {kind: sum(one.verdict == kind for one in changes) for kind in COLOURS}
     found = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
     return f"{len(changes)} treatments: {found}"
 
 
-def notes(baseline: Results, campaign: Results) -> Iterator[str]:
+def notes(gate: Gate) -> Iterator[str]:
     """Name what differs between the campaigns besides the results."""
-    for name, before, now in resume.differences(baseline.manifest, campaign.manifest):
+    manifests = gate.baseline.manifest, gate.campaign.manifest
+    for name, before, now in resume.differences(*manifests):
         yield f"{name} was {before or 'not there'} and is now {now or 'gone'}"
 
 
-def values(changes: Sequence[TreatmentChange], metric: str, margin: float) -> Mapping[str, Any]:
-    """Return the comparison for :func:`json.dumps`."""
+def values(gate: Gate) -> Mapping[str, Any]:
+    """Return the gate for :func:`json.dumps`."""
+    compared = {
+        "metric": gate.metric,
+        "margin": gate.margin,
+        "verdict": regression.verdict(gate.changes),
+        "treatments": list(map(_values, gate.changes)),
+    }
     return {
-        "metric": metric,
-        "margin": margin,
-        "verdict": regression.verdict(changes),
-        "treatments": [_values(one) for one in changes],
+        "schema": 1,
+        "verdict": gate.verdict,
+        "claims": claims.values(gate.campaign, gate.judged)["claims"] if gate.judged else [],
+        "comparison": compared if gate.changes else None,
+        "refused_arms": list(_arm_values(gate)),
     }
 
 
@@ -94,56 +175,46 @@ def _values(one: TreatmentChange) -> Mapping[str, Any]:
     }
 
 
-def refusal(selected: Mapping[Path, Sequence[SelectedArm]]) -> str:
-    """Return the last line if results of a campaign may be selected; else empty."""
-    arms = [
-        f"{directory}: {selection.in_words(arm)}"
-        for directory, own in selected.items()
-        for arm in own
-    ]
-    remedy = "find what makes these attempts invalid (httpbed report), then run more blocks"
-    return visible(f"gate: refused: {'; '.join(arms)}; {remedy}") if arms else ""
+def _arm_values(gate: Gate) -> Iterator[Mapping[str, Any]]:
+    """Yield the arms whose results may be selected."""
+    for directory, arms in gate.selected.items():
+        for arm in arms:
+            yield {
+                "directory": str(directory),
+                "levels": dict(arm.levels),
+                "trials": arm.trials,
+                "with_invalid_attempts": arm.repeated,
+                "share_of_others": arm.others,
+            }
 
 
-def arm_values(selected: Mapping[Path, Sequence[SelectedArm]]) -> list[Mapping[str, Any]]:
-    """Return arms whose results may be selected, for :func:`json.dumps`."""
-    return [
-        {
-            "directory": str(directory),
-            "levels": dict(one.levels),
-            "trials": one.trials,
-            "with_invalid_attempts": one.repeated,
-            "share_of_others": one.others,
-        }
-        for directory, own in selected.items()
-        for one in own
-    ]
-
-
-def closing(
-    verdict: GateVerdict,
-    judged: Sequence[JudgedClaim],
-    changes: Sequence[TreatmentChange],
-    *,
-    strict: bool,
-) -> str:
+def closing(gate: Gate, *, strict: bool) -> str:
     """Return the last line: the verdict, its cause, and what it means for the exit code."""
-    if verdict == "inconclusive":
-        code = "exit code 1, because of --strict" if strict else "exit code 0; --strict gives 1"
-        return f"gate: inconclusive: the campaigns cannot exclude a regression ({code})"
-    if verdict == "regression":
-        return f"gate: regression: {listed(list(_causes(judged, changes)))}"
+    match gate.verdict:
+        case "refused":
+            arms = [
+                f"{directory}: {selection.in_words(arm)}"
+                for directory, own in gate.selected.items()
+                for arm in own
+            ]
+            remedy = "find what makes these attempts invalid (httpbed report), then run more blocks"
+            return visible(f"gate: refused: {'; '.join(arms)}; {remedy}")
+        case "inconclusive":
+            code = "exit code 1, because of --strict" if strict else "exit code 0; --strict gives 1"
+            return f"gate: inconclusive: the campaigns cannot exclude a regression ({code})"
+        case "regression":
+            return f"gate: regression: {listed(list(_causes(gate)))}"
     return "gate: pass"
 
 
-def _causes(judged: Sequence[JudgedClaim], changes: Sequence[TreatmentChange]) -> Iterator[str]:
-    contradicted = [one.stated.id for one in judged if one.main.verdict == "contradicted"]
+def _causes(gate: Gate) -> Iterator[str]:
+    contradicted = [one.stated.id for one in gate.judged if one.main.verdict == "contradicted"]
     if contradicted:
-        claims = "claim" if len(contradicted) == 1 else "claims"
-        yield f"{claims} {listed(contradicted)} contradicted"
-    worse = [one for one in changes if one.verdict == "regression"]
+        noun = "claim" if len(contradicted) == 1 else "claims"
+        yield f"{noun} {listed(contradicted)} contradicted"
+    worse = [one for one in gate.changes if one.verdict == "regression"]
     fewer = sum(one.reason == regression.COMPLETES_LESS for one in worse)
     if len(worse) > fewer:
-        yield f"{len(worse) - fewer} of {len(changes)} treatments worse than the baseline"
+        yield f"{len(worse) - fewer} of {len(gate.changes)} treatments worse than the baseline"
     if fewer:
         yield f"{fewer} {'treatment completes' if fewer == 1 else 'treatments complete'} less often"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
 
 from httpbed.base import units
+from httpbed.cli.echo import echo
 from httpbed.cli.options import CAMPAIGN, OneOf, json_option
 from httpbed.cli.verb import verb
 from httpbed.experiment.metric import METRICS
@@ -58,14 +60,23 @@ def command(
     of some programs exceed those of the others: their results may be selected. Exit code 0: pass,
     or inconclusive without --strict. 1: regression, or refused.
     """
-    from httpbed.addons.claims import gate_body as body  # noqa: PLC0415 - not for --help
+    # Statistics take a second to import, which --help need not wait for.
+    from httpbed.addons.claims import gate_report as report
+    from httpbed.cli import campaign_folders
+    from httpbed.report import terminal
 
-    body.run(
-        context,
-        baseline=baseline,
-        campaign=campaign,
-        margin=margin,
+    gate = report.decide(
+        *campaign_folders.read((baseline, campaign)),
         metric=metric,
-        strict=strict,
-        as_json=as_json,
+        margin=units.parse_share(MARGIN) if margin is None else margin,
+        treatments=margin is not None or metric is not None,
     )
+    if as_json:
+        echo(json.dumps(report.values(gate), indent=1))
+    else:
+        report.show(gate, terminal.console())
+        for note in report.notes(gate):
+            echo(f"note: {note}", err=True)
+        echo(report.closing(gate, strict=strict))
+    failed = {"regression", "refused"} | ({"inconclusive"} if strict else set())
+    context.exit(int(gate.verdict in failed))

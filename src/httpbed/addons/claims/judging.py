@@ -7,19 +7,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from httpbed.addons.claims import blocks, compiled, estimation
-from httpbed.addons.claims import cells as locations
-from httpbed.addons.claims import outlook as outlooks
-from httpbed.addons.claims import verdict as verdicts
-from httpbed.addons.claims.blocks import AbsentError, CampaignSamples
-from httpbed.addons.claims.cell_builder import ClaimCell, ClaimDesign, leaves, treatments
-from httpbed.addons.claims.cells import CellLocation
-from httpbed.addons.claims.compiled import CompiledClaim
-from httpbed.addons.claims.estimation import CellSet, CellValue, Estimator
-from httpbed.addons.claims.stated import ArmKind, StatedClaim
-from httpbed.addons.claims.verdict import ClaimEstimate, ClaimVerdict
-from httpbed.experiment.experiment import Experiment
-from httpbed.experiment.factorial import TreatmentKey, treatment_key
+from httpbed.addons.claims import block_values, claim_verdict, compiled_claim
+from httpbed.addons.claims import cell_location as locations
+from httpbed.addons.claims import claim_outlook as outlooks
+from httpbed.addons.claims import claim_verdict as verdicts
+from httpbed.addons.claims.block_values import AbsentError, CampaignSamples
+from httpbed.addons.claims.cell_builder import ClaimCell, ClaimDesign
+from httpbed.addons.claims.cell_location import CellLocation
+from httpbed.addons.claims.claim_verdict import (
+    CellSet,
+    CellValue,
+    ClaimEstimate,
+    ClaimVerdict,
+    Estimator,
+)
+from httpbed.addons.claims.compiled_claim import CompiledClaim
+from httpbed.addons.claims.stated_claim import ArmKind, StatedClaim
+from httpbed.experiment.factorial import TreatmentKey
 from httpbed.experiment.stated_tables import TableProblemsError
 from httpbed.results import selection
 from httpbed.results.location import NoIntervalError
@@ -126,12 +130,6 @@ def judge(
     )
 
 
-def design_of(experiment: Experiment) -> ClaimDesign:
-    """Return what claims of an experiment can refer to."""
-    keys = frozenset(map(treatment_key, experiment.treatments()))
-    return ClaimDesign(experiment.factors, keys)
-
-
 class _Judge:
     """Judges claims by one campaign, and by others that claims name."""
 
@@ -141,18 +139,19 @@ class _Judge:
         known = {
             one.experiment.name: one for one in others if self._given[one.experiment.name] == 1
         }
-        designs = {name: design_of(one.stated_experiment) for name, one in known.items()}
         self._samples = CampaignSamples(results, known)
         self._selected = {"": selection.selected_arms(results)}
         self._selected |= {name: selection.selected_arms(one) for name, one in known.items()}
-        self._design = replace(design_of(results.stated_experiment), others=designs)
+        self._design = ClaimDesign.of_experiment(
+            results.stated_experiment, {name: one.stated_experiment for name, one in known.items()}
+        )
         self._loads = results.stated_experiment.blocks
 
     def claim(self, stated: StatedClaim, parts: int = 1) -> JudgedClaim:
         """Judge a claim with its arms, as one of so many parts that share the error rate."""
         arms = tuple(
             replace(self._arm(arm, stated.arm[index].name, parts), kind=stated.arm[index].kind)
-            for index, arm in compiled.arms(stated)
+            for index, arm in compiled_claim.arms(stated)
         )
         return _between_readings(JudgedClaim(stated, self._arm(stated, "", parts), arms))
 
@@ -195,16 +194,16 @@ class _Judge:
 
     def _least_blocks(self, parts: Sequence[StatedClaim]) -> int:
         """Return the fewest blocks with which claims that share the error rate can be settled."""
-        found = [compiled.compile_claim(one, self._design) for one in parts]
+        found = [compiled_claim.compile_claim(one, self._design) for one in parts]
         return max(outlooks.to_settle(one, len(parts)) for one in found)
 
     def _arm(self, stated: StatedClaim, name: str, parts: int) -> ArmJudgement:
         try:
-            claim = compiled.compile_claim(stated, self._design)
+            claim = compiled_claim.compile_claim(stated, self._design)
         except TableProblemsError as error:
             return ArmJudgement(name, "not run", str(error))
-        used = _used(claim)
-        own, elsewhere = used.pop("", frozenset()), used
+        elsewhere = claim.treatments()
+        own = elsewhere.pop("")
         if claim.unknown:
             reason = "; ".join(map(self._needs, claim.unknown))
             return ArmJudgement(name, "not run", reason, treatments=own)
@@ -217,7 +216,7 @@ class _Judge:
         except NoIntervalError as error:
             verdict: ClaimVerdict = "not run" if isinstance(error, AbsentError) else "open"
             return ArmJudgement(name, verdict, str(error), treatments=own, elsewhere=elsewhere)
-        verdict = verdicts.rule(found, estimation.region(claim))
+        verdict = verdicts.rule(found, claim_verdict.region(claim))
         is_wanted = self._outlook and verdict == "open"
         settle = outlooks.blocks_to_settle(estimator, sets) if is_wanted else None
         side = _side(claim, found, cells) if verdict == "contradicted" else ""
@@ -248,7 +247,7 @@ class _Judge:
             try:
                 present.append((self._located(claim, cell), cell))
             except NoIntervalError as error:
-                not_run += not blocks.was_run(cell.quantity, self._samples)
+                not_run += not block_values.was_run(cell.quantity, self._samples)
                 lacking.append(error)
         if not present:
             raise AbsentError(str(lacking[0])) if not_run else lacking[0]
@@ -264,16 +263,6 @@ class _Judge:
 
     def _located(self, claim: CompiledClaim, cell: ClaimCell) -> CellLocation:
         return locations.locate(cell.quantity, claim.stated.estimate, self._samples)
-
-
-def _used(claim: CompiledClaim) -> dict[str, frozenset[TreatmentKey]]:
-    """Return the treatments that a claim uses, by experiment; the empty name is its own."""
-    quantities = [cell.quantity for cell in (*claim.cells, *claim.subtracted)]
-    names = {leaf.experiment for one in quantities for leaf in leaves(one)}
-    return {
-        name: frozenset[TreatmentKey]().union(*(treatments(one, name) for one in quantities))
-        for name in names
-    }
 
 
 def _used_elsewhere(parts: Sequence[ArmJudgement]) -> dict[str, frozenset[TreatmentKey]]:
@@ -299,7 +288,7 @@ def _between_readings(judged: JudgedClaim) -> JudgedClaim:
 
 def _side(claim: CompiledClaim, found: ClaimEstimate, cells: Sequence[CellValue]) -> Side:
     """Return where a contradicted estimate lies."""
-    if found.unit != estimation.CELLS:
+    if found.unit != claim_verdict.CELLS:
         return "above" if found.value.value >= claim.region.high else "below"
     outside = [cell.value.value for cell in cells if not cell.is_inside]
     if all(value >= claim.cell_region.high for value in outside):

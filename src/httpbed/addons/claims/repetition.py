@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import optimize, special, stats
 
-from httpbed.addons.claims.cells import CellLocation
+from httpbed.addons.claims.cell_location import CellLocation
 from httpbed.addons.claims.region import Region
 from httpbed.results.location import Student
 from httpbed.results.sample import Floats

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from httpbed.addons.claims.cell_builder import ClaimDesign
-from httpbed.addons.claims.stated import OtherCells, StatedClaim
+from httpbed.addons.claims.stated_claim import OtherCells, StatedClaim
 from httpbed.base.errors import first_names
 from httpbed.experiment.document import KeyPath
 from httpbed.experiment.factorial import Selection

@@ -14,17 +14,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from httpbed.addons.claims import misuse
+from httpbed.addons.claims import claim_key_mistakes
 from httpbed.addons.claims.cell_builder import (
     CellBuilder,
     ClaimCell,
     ClaimDesign,
     ContrastValue,
+    MetricValue,
     leaves,
 )
 from httpbed.addons.claims.region import PLAIN, Region, parse_region
-from httpbed.addons.claims.stated import StatedClaim
+from httpbed.addons.claims.stated_claim import StatedClaim
 from httpbed.base.errors import RejectedValueError
+from httpbed.experiment.factorial import TreatmentKey
 from httpbed.experiment.metric import METRICS
 from httpbed.experiment.stated_tables import TableProblem, TableProblemsError, require_none
 
@@ -65,8 +67,18 @@ class CompiledClaim:
     @property
     def metrics(self) -> frozenset[str]:
         """The metrics that it needs; the empty name stands for outcomes."""
-        cells = (*self.cells, *self.subtracted)
-        return frozenset(leaf.metric for cell in cells for leaf in leaves(cell.quantity))
+        return frozenset(leaf.metric for leaf in self._leaves())
+
+    def treatments(self) -> dict[str, frozenset[TreatmentKey]]:
+        """The treatments that it uses, by experiment; the empty name is its own."""
+        used: dict[str, set[TreatmentKey]] = {"": set()}
+        for leaf in self._leaves():
+            used.setdefault(leaf.experiment, set()).update(leaf.treatments)
+        return {name: frozenset(keys) for name, keys in used.items()}
+
+    def _leaves(self) -> Iterator[MetricValue]:
+        for cell in (*self.cells, *self.subtracted):
+            yield from leaves(cell.quantity)
 
 
 def compile_claim(stated: StatedClaim, design: ClaimDesign) -> CompiledClaim:
@@ -75,7 +87,7 @@ def compile_claim(stated: StatedClaim, design: ClaimDesign) -> CompiledClaim:
     Raises:
         TableProblemsError: With what is wrong with the claim.
     """
-    require_none(misuse.problems(stated, design))
+    require_none(claim_key_mistakes.problems(stated, design))
     cells = _reduced(stated, CellBuilder(stated, design).cells(stated.where))
     region, cell_region = _regions(stated, len(cells))
     return CompiledClaim(
@@ -88,7 +100,7 @@ def compile_claim(stated: StatedClaim, design: ClaimDesign) -> CompiledClaim:
         unit=_unit(stated),
         no_difference=_no_difference(stated, cell_region),
         offset=int(bool(stated.rank_of)),
-        unknown=tuple(dict.fromkeys(misuse.unknown_experiments(stated, design))),
+        unknown=tuple(dict.fromkeys(claim_key_mistakes.unknown_experiments(stated, design))),
     )
 
 
@@ -190,6 +202,14 @@ def _parsed(key: str, text: str, unit: str, values: Region) -> tuple[Region, lis
     except RejectedValueError as error:
         return Region(), [TableProblem((key,), error.reason, error.remedy)]
     return region, list(_range_problems(key, region, values, text))
+
+
+def with_arms(claims: Sequence[StatedClaim], design: ClaimDesign) -> Iterator[CompiledClaim]:
+    """Yield valid claims and their arms; claims that consist of others have no estimate."""
+    for stated in claims:
+        if not stated.parts:
+            for one in (stated, *(arm for _, arm in arms(stated))):
+                yield compile_claim(one, design)
 
 
 def arms(stated: StatedClaim) -> Iterator[tuple[int, StatedClaim]]:

@@ -14,8 +14,8 @@ from typing import Literal
 
 import numpy as np
 
-from httpbed.addons.claims import blocks, shape_statistics
-from httpbed.addons.claims.blocks import BlockBounds, SampleSource
+from httpbed.addons.claims import block_values, shape_statistics
+from httpbed.addons.claims.block_values import BlockBounds, CampaignSamples
 from httpbed.addons.claims.cell_builder import (
     ContrastValue,
     FlipValue,
@@ -27,7 +27,7 @@ from httpbed.addons.claims.cell_builder import (
 )
 from httpbed.addons.claims.region import Region
 from httpbed.addons.claims.shape_statistics import OrderViolation
-from httpbed.addons.claims.stated import BlockStatistic
+from httpbed.addons.claims.stated_claim import BlockStatistic
 from httpbed.experiment.metric import METRICS, Side
 from httpbed.results import location
 from httpbed.results.location import Location, NoIntervalError
@@ -139,7 +139,7 @@ class CellLocation:
         return _shown(value, self.scale)
 
 
-def locate(quantity: Quantity, statistic: BlockStatistic, source: SampleSource) -> CellLocation:
+def locate(quantity: Quantity, statistic: BlockStatistic, source: CampaignSamples) -> CellLocation:
     """Locate a cell.
 
     Raises:
@@ -155,10 +155,10 @@ def locate(quantity: Quantity, statistic: BlockStatistic, source: SampleSource) 
         return of_its_own[statistic](quantity, source)
     scale = _scale(quantity)
     inner = _without_gain(quantity)
-    bounds = blocks.of_quantity(inner, source)
+    bounds = block_values.of_quantity(inner, source)
     lows, highs = (_on_scale(bounds, end, scale) for end in (0, 1))
     _require_values(lows)
-    if all(bound == blocks.UNKNOWN for bound in bounds.values()):
+    if all(bound == block_values.UNKNOWN for bound in bounds.values()):
         raise NoIntervalError(
             "no block has a known value: trials timed out or have no valid attempt, or values are"
             " zero"
@@ -181,12 +181,12 @@ def locate(quantity: Quantity, statistic: BlockStatistic, source: SampleSource) 
         values=nearest[is_near],
         blocks=tuple(compress(sorted(bounds), is_near)),
         of_medians=_of_medians(inner, statistic, source, scale, nearest[is_near]),
-        apart=blocks.apart(inner, source, logarithmic=scale != "plain"),
+        apart=block_values.apart(inner, source, logarithmic=scale != "plain"),
     )
 
 
-def _variation(quantity: Quantity, source: SampleSource) -> CellLocation:
-    pseudo = blocks.pseudo_values(quantity, source)
+def _variation(quantity: Quantity, source: CampaignSamples) -> CellLocation:
+    pseudo = block_values.pseudo_values(quantity, source)
     values = np.array([*pseudo.values()])
     _require_values(values)
     found: Location = location.mean(values)
@@ -213,7 +213,7 @@ def from_values(cell: CellLocation, values: Floats, statistic: BlockStatistic) -
 def _of_medians(
     quantity: Quantity,
     statistic: BlockStatistic,
-    source: SampleSource,
+    source: CampaignSamples,
     scale: Scale,
     values: Floats,
 ) -> float:
@@ -222,7 +222,7 @@ def _of_medians(
         return math.nan
     if statistic == "mean":
         return float(values.mean())
-    found = blocks.of_medians(quantity, source)
+    found = block_values.of_medians(quantity, source)
     low, high = (math.nan, math.nan) if found is None else (_inner(end, scale) for end in found)
     return low if math.isfinite(low) and math.isclose(low, high) else float(np.median(values))
 
@@ -272,7 +272,7 @@ def _location(quantity: Quantity, statistic: BlockStatistic, values: Floats) -> 
     return location.centre(values)
 
 
-def _success(quantity: Quantity, source: SampleSource) -> CellLocation:
+def _success(quantity: Quantity, source: CampaignSamples) -> CellLocation:
     tallies = [
         source.sample(leaf, treatment).tally
         for leaf in leaves(quantity)
@@ -285,11 +285,11 @@ def _success(quantity: Quantity, source: SampleSource) -> CellLocation:
     return CellLocation(found, found, "plain", is_constant=False)
 
 
-def _violation(quantity: Quantity, source: SampleSource) -> CellLocation:
+def _violation(quantity: Quantity, source: CampaignSamples) -> CellLocation:
     """Locate the violation of the order that the first treatment of a contrast is better."""
     if not isinstance(quantity, ContrastValue):
         raise NoIntervalError("a violation needs two treatments")
-    of, to = (blocks.of_quantity(one, source) for one in (quantity.of, quantity.to))
+    of, to = (block_values.of_quantity(one, source) for one in (quantity.of, quantity.to))
     shared = sorted(of.keys() & to.keys())
     if not shared:
         raise NoIntervalError(NO_VALUES)
@@ -304,12 +304,12 @@ def _violation(quantity: Quantity, source: SampleSource) -> CellLocation:
     return CellLocation(lows, highs, "plain", is_constant=constant)
 
 
-def _correlation(quantity: Quantity, source: SampleSource) -> CellLocation:
+def _correlation(quantity: Quantity, source: CampaignSamples) -> CellLocation:
     """Locate the correlation of the centres of a trend's points."""
     if not isinstance(quantity, TrendValue):
         raise NoIntervalError("a correlation needs a trend")
     sides = [quantity.points, quantity.against or ()]
-    bounds = [[blocks.of_quantity(one, source) for one in points] for points in sides]
+    bounds = [[block_values.of_quantity(one, source) for one in points] for points in sides]
     shared = sorted(set.intersection(*(set(one) for points in bounds for one in points)))
     points, against = (
         np.array([_known(own, shared, one) for one, own in zip(side, found, strict=True)]).T

@@ -17,13 +17,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from httpbed.addons.claims import cells as locations
-from httpbed.addons.claims import repetition, verdict
-from httpbed.addons.claims.cells import CellLocation
-from httpbed.addons.claims.compiled import CompiledClaim, cell_range
-from httpbed.addons.claims.estimation import CellSet, Estimator, region
+from httpbed.addons.claims import cell_location as locations
+from httpbed.addons.claims import claim_verdict, repetition
+from httpbed.addons.claims.cell_location import CellLocation
+from httpbed.addons.claims.claim_verdict import CellSet, Estimator, region
+from httpbed.addons.claims.compiled_claim import CompiledClaim, cell_range
 from httpbed.addons.claims.region import Region
-from httpbed.addons.claims.stated import BlockStatistic
+from httpbed.addons.claims.stated_claim import BlockStatistic
 from httpbed.results.location import NoIntervalError
 
 NUMBERS = (6, 7, 8, 10, 12, 15, 20, 30, 40, 60, 100)
@@ -58,7 +58,7 @@ def blocks_to_settle(estimator: Estimator, measured: Sequence[CellSet]) -> int |
 def _is_open(estimator: Estimator, simulated: Sets) -> bool:
     found = [CellSet(cells, [{}] * len(cells), 0) for cells in simulated]
     whole, _ = estimator.estimate(found)
-    return verdict.rule(whole, region(estimator.claim)) == "open"
+    return claim_verdict.rule(whole, region(estimator.claim)) == "open"
 
 
 def _campaigns(sets: Sets, statistic: BlockStatistic, blocks: int) -> Iterator[Sets]:
@@ -85,7 +85,7 @@ def _campaigns(sets: Sets, statistic: BlockStatistic, blocks: int) -> Iterator[S
         yield [[next(found) for _ in one] for one in sets]
 
 
-MIN_BLOCKS = verdict.MIN_BLOCKS
+MIN_BLOCKS = claim_verdict.MIN_BLOCKS
 """A claim about many cells could be settled with fewer, but no single cell of it."""
 MAX_NEEDED = 50
 
@@ -114,7 +114,7 @@ def _ideal_verdicts(claim: CompiledClaim, blocks: int, parts: int) -> Iterator[s
             found, _ = Estimator(claim, blocks, parts).estimate([CellSet([ideal], [{}], 0)])
         except NoIntervalError:
             continue
-        yield verdict.rule(found, region(claim))
+        yield claim_verdict.rule(found, region(claim))
 
 
 def _point(region: Region, within: Region) -> float:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from httpbed.addons.claims import compiled
-from httpbed.addons.claims.cell_builder import ClaimDesign, treatments
-from httpbed.addons.claims.stated import StatedClaim
+from httpbed.addons.claims import compiled_claim
+from httpbed.addons.claims.cell_builder import ClaimDesign
+from httpbed.addons.claims.stated_claim import StatedClaim
+from httpbed.cli.validate import FileCheck
 from httpbed.experiment.document import KeyPath
-from httpbed.experiment.factorial import TreatmentKey, treatment_key
+from httpbed.experiment.experiment import Experiment
+from httpbed.experiment.factorial import treatment_key
 from httpbed.experiment.stated_tables import (
     StatedTable,
     StatedTables,
@@ -59,21 +61,16 @@ def problems(
             yield from ((place, problem) for problem in _of_estimate(stated, design))
 
 
-def complete(
-    claims: Sequence[StatedClaim], design: ClaimDesign, available: frozenset[TreatmentKey]
-) -> list[str]:
-    """Return the ids of valid claims of which all treatments, without arms, are available."""
-    needed = {one.id: _needed(one, design) for one in claims if not one.parts}
-    for one in claims:
-        if one.parts:
-            needed[one.id] = frozenset[TreatmentKey]().union(*(needed[of] for of in one.parts))
-    return [one.id for one in claims if needed[one.id] <= available]
-
-
-def _needed(stated: StatedClaim, design: ClaimDesign) -> frozenset[TreatmentKey]:
-    claim = compiled.compile_claim(stated, design)
-    cells = (*claim.cells, *claim.subtracted)
-    return frozenset[TreatmentKey]().union(*(treatments(cell.quantity) for cell in cells))
+def complete(whole: Experiment, scale: Experiment) -> list[str]:
+    """Return the ids of valid claims of which a scale runs all treatments, arms left out."""
+    design = ClaimDesign.of_experiment(whole)
+    available = {treatment_key(one) for one in scale.treatments()}
+    own = {
+        one.id: compiled_claim.compile_claim(one, design).treatments()[""] <= available
+        for one in whole.claims
+        if not one.parts
+    }
+    return [one.id for one in whole.claims if all(own[part] for part in one.parts or [one.id])]
 
 
 def _of_combination(
@@ -97,18 +94,18 @@ def _of_combination(
 
 def _of_estimate(stated: StatedClaim, design: ClaimDesign) -> Iterator[TableProblem]:
     try:
-        main = compiled.compile_claim(stated, design)
+        main = compiled_claim.compile_claim(stated, design)
     except TableProblemsError as error:
         yield from error.problems
         return
     names = [arm.name for arm in stated.arm]
     seen: list[object] = []
-    for index, arm in compiled.arms(stated):
+    for index, arm in compiled_claim.arms(stated):
         at = ("arm", index)
         if names.index(names[index]) != index:
             yield TableProblem((*at, "name"), "names two arms", "give each arm its own name")
         try:
-            other = compiled.compile_claim(arm, design)
+            other = compiled_claim.compile_claim(arm, design)
         except TableProblemsError as error:
             seen.append(None)
             yield from (
@@ -139,3 +136,24 @@ TABLE = StatedTable(
     " nothing that runs.",
     _stated_problems,
 )
+
+
+def _across_files(
+    experiment: Experiment, others: Mapping[str, Experiment]
+) -> Iterable[tuple[KeyPath, TableProblem]]:
+    """Find what is wrong in claims about other experiments."""
+    design = ClaimDesign.of_experiment(experiment, others)
+    return problems(dict(enumerate(experiment.claims)), design)
+
+
+def _complete_counts(experiment: Experiment) -> dict[str, int]:
+    """Count the claims, and those of which each scale runs all treatments; empty without claims."""
+    if not experiment.claims:
+        return {}
+    counts = {"all": len(experiment.claims)}
+    for name in experiment.scales:
+        counts[name] = len(complete(experiment, experiment.at_scale(name)))
+    return counts
+
+
+CHECK = FileCheck("claims", _across_files, _complete_counts)
