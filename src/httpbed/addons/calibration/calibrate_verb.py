@@ -86,8 +86,8 @@ def command(
     Exit codes: 0 every cell passed; 1 some failed; 2 usage; 3 this machine cannot.
     """
     # Judging imports numpy, which --help does without.
-    from httpbed.addons.calibration import cells, session  # noqa: PLC0415
-    from httpbed.addons.calibration.cell_runner import Bench  # noqa: PLC0415
+    from httpbed.addons.calibration import cells, session
+    from httpbed.addons.calibration.cell_runner import Bench
 
     chosen = _chosen(cells.all_cells(scale), words)
     output_file.require_new_folder("--keep", keep)

@@ -212,9 +212,9 @@ def _test(senders: list[Sender], catalog: Catalog, options: ConformanceOptions) 
 
 def _carry_out(sender: Sender, catalog: Catalog, folder: Path, options: ConformanceOptions) -> int:
     # Statistics and plotting take seconds to import; mistakes are reported without them.
-    from httpbed.addons.conformance import conformance_report as report  # noqa: PLC0415
-    from httpbed.addons.conformance import session  # noqa: PLC0415
-    from httpbed.report import terminal  # noqa: PLC0415
+    from httpbed.addons.conformance import conformance_report as report
+    from httpbed.addons.conformance import session
+    from httpbed.report import terminal
 
     test = session.prepare(
         sender,
@@ -249,9 +249,9 @@ def _exit_code(judgement: Judgement) -> int:
 
 
 def _compete(senders: list[Sender], catalog: Catalog, options: ConformanceOptions) -> int:
-    from httpbed.addons.conformance import conformance_report as report  # noqa: PLC0415
-    from httpbed.addons.conformance import session  # noqa: PLC0415
-    from httpbed.report import terminal  # noqa: PLC0415
+    from httpbed.addons.conformance import conformance_report as report
+    from httpbed.addons.conformance import session
+    from httpbed.report import terminal
 
     loaded = session.prepare_competition(senders, catalog, options.scale, options.clock)
     with _folder(options.output) as folder, _reporter(loaded) as reporter:

@@ -181,7 +181,7 @@ def _run(
     """Run a command behind the link that ``values`` describe by flag; return its exit code."""
     impossible: Sequence[Mistake] = ()
     if clock == "virtual":
-        from httpbed.addons.link import guest  # noqa: PLC0415 - a real link needs none
+        from httpbed.addons.link import guest
 
         impossible = guest.mistakes(argv, Path.cwd(), outside=outside, metered=bool(metered))
         metered = False
