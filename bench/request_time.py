@@ -30,7 +30,7 @@ from httpbed.campaign.run import OpenRun
 from httpbed.campaign.settings import RunSettings
 from httpbed.experiment.trial import Record
 from httpbed.programs import catalog as catalogs
-from httpbed.trial import evidence, request_time
+from httpbed.trial import client_requests, evidence
 from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.hops import NetworkHop
 
@@ -166,7 +166,7 @@ def _timed(campaign: OpenRun, record: Record) -> Timed | None:
     stored = sum(int(body["bytes"]) for body in read.bodies.get(chain.client, ()) if body)
     if ended is None or not ended.clean or (stored or size) < size:
         return None
-    answered_s = request_time.seconds(hop, read, size)
+    answered_s = client_requests.request_s(hop, read, size)
     if answered_s is None:
         return None
     is_valid = record.attempt.outcome.kind != "invalid"

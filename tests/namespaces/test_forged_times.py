@@ -1,7 +1,7 @@
 """A program's own packets choose no request time, and a pair of programs no body.
 
 Each attack was once a shorter time, or would be one without the end of the answer
-(:mod:`httpbed.trial.request_time`) or without the bound on bodies
+(:mod:`httpbed.trial.client_requests`) or without the bound on bodies
 (:mod:`httpbed.trial.checks.link_bounds`).
 """
 

@@ -10,7 +10,7 @@ import pytest
 
 from httpbed.experiment.metric import METRICS
 from httpbed.programs.protocol import LoggedRequest
-from httpbed.trial import evidence, request_time
+from httpbed.trial import client_requests, evidence
 from recorded import (
     CATALOG,
     FOLDER,
@@ -80,7 +80,7 @@ def test_request_time_ends_with_the_clients_fin_over_tcp() -> None:
     (connection,) = observed.link["connections"]
     connection["client_last_ns"] = connection["client_close_ns"] + 10**9
     took = (connection["client_close_ns"] - connection["client_first_ns"]) / 1e9
-    assert request_time.seconds(HOP, observed, 0) == pytest.approx(took)
+    assert client_requests.request_s(HOP, observed, 0) == pytest.approx(took)
 
 
 def test_request_time_ends_with_the_clients_last_packet_over_quic() -> None:
@@ -89,7 +89,7 @@ def test_request_time_ends_with_the_clients_last_packet_over_quic() -> None:
     (connection,) = observed.connections
     assert connection["client_close_ns"] is None
     took = (connection["client_last_ns"] - connection["client_first_ns"]) / 1e9
-    assert request_time.seconds(HOP, observed, 0) == pytest.approx(took)
+    assert client_requests.request_s(HOP, observed, 0) == pytest.approx(took)
 
 
 def test_request_time_ends_with_the_last_of_several_connections() -> None:
@@ -98,7 +98,9 @@ def test_request_time_ends_with_the_last_of_several_connections() -> None:
     (connection,) = observed.link["connections"]
     earlier = {**connection, "client_first_ns": 10**6, "client_close_ns": 2 * 10**6}
     observed.link["connections"].append(earlier)
-    assert request_time.seconds(HOP, observed, 0) == (connection["client_close_ns"] - 10**6) / 1e9
+    assert (
+        client_requests.request_s(HOP, observed, 0) == (connection["client_close_ns"] - 10**6) / 1e9
+    )
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ import linking
 from httpbed.base.errors import ConfigError, HostError
 from httpbed.bed.toolbox import root_filesystem
 from httpbed.bed.toolbox.root_filesystem import Contents, Root
-from httpbed.programs import catalog, user_program
+from httpbed.programs import catalog
 from httpbed.programs.catalog import Catalog
-from httpbed.programs.install import Install
+from httpbed.programs.install import Install, require_user_programs
 from httpbed.trial import program_roots
 from httpbed.trial.program_roots import Programs
 
@@ -108,9 +108,9 @@ def test_a_program_with_a_loader_of_its_own_is_refused(tmp_path: Path, way: str)
         with_program(str(hostile))
     assert "statically" in str(caught.value)
     recipe = with_program(program(tmp_path / "mine"))["curl"]
-    install = recipe.install.model_copy(update={"needs": [str(hostile), str(hostile)]})
+    changed = recipe.install.model_copy(update={"needs": [str(hostile), str(hostile)]})
     with pytest.raises(ConfigError, match="needs") as caught:
-        user_program.require([recipe.model_copy(update={"install": install})])
+        require_user_programs([recipe.model_copy(update={"install": changed})])
     assert len(caught.value.mistakes) == 2
     assert not (tmp_path / "mark").exists()
 

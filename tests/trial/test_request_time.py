@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from httpbed.trial import request_time
+from httpbed.trial import client_requests
 from httpbed.trial.evidence import AttemptEvidence
 from recorded import HANDED_OVER, planned, recorded_evidence
 from recorded_handover import own, with_own
@@ -41,7 +41,7 @@ def lost(at_ms: int, gone_ms: int, answer_bytes: int = 0) -> AttemptEvidence:
 
 def ended_ms(observed: AttemptEvidence) -> float:
     """Return when the request ended, since the emulator's start."""
-    ended_ns = request_time.ended_ns(HOP, observed, 0)
+    ended_ns = client_requests.request_ended_ns(HOP, observed, 0)
     return (ended_ns - int(observed.link["started_ns"])) / MS
 
 
@@ -54,5 +54,5 @@ def test_an_answer_lasts_until_the_address_is_gone() -> None:
 def test_what_comes_after_the_address_is_gone_is_no_body() -> None:
     """The link's deliveries until then bound what the client received."""
     taken = sum(own(lost(900, 900)).deliveries[LEFT].values())
-    assert request_time.received([HOP], lost(900, 900, 10**7)) == taken
-    assert request_time.received([HOP], lost(900, 900, 1000)) == 1000
+    assert client_requests.received_bytes([HOP], lost(900, 900, 10**7)) == taken
+    assert client_requests.received_bytes([HOP], lost(900, 900, 1000)) == 1000

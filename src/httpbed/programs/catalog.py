@@ -18,7 +18,7 @@ from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.toolbox.root_filesystem import Contents
 from httpbed.experiment import validation_messages
 from httpbed.experiment.parser import format_path
-from httpbed.programs import protocol, recipe_checks, user_program
+from httpbed.programs import install, protocol, recipe_checks
 from httpbed.programs.recipe import Recipe, digest_of
 
 # A recipe that inherits from another one, and states only what differs.
@@ -120,7 +120,7 @@ class Catalog:
         if mistakes:
             raise ConfigError(mistakes)
         changed = {name: self[name].with_program(path) for name, path in programs.items()}
-        user_program.require(changed.values())
+        install.require_user_programs(changed.values())
         return Catalog({**self.recipes, **changed}, self.replaced)
 
     def with_second_build(self, name: str, path: str) -> Catalog:

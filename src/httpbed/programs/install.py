@@ -1,18 +1,25 @@
-"""Where a program comes from."""
+"""Where a program comes from, and why an executable of the user's cannot be run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+import shutil
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from packaging.utils import is_normalized_name, parse_wheel_filename
 from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
-from httpbed.base.errors import RejectedValueError
+from httpbed.base.errors import ConfigError, Mistake, RejectedValueError
 from httpbed.base.value import Value
-from httpbed.bed.toolbox import pypi
+from httpbed.bed.toolbox import elf, pypi
+from httpbed.bed.toolbox.elf import DamagedError
 from httpbed.bed.toolbox.root_filesystem import Contents
+
+if TYPE_CHECKING:
+    from httpbed.programs.recipe import Recipe
+
 
 _HOW = 'write "FILE.whl" = "SHA-256" below it; pip download NAME==VERSION and pip hash print both'
 _Package = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9+.-]+$")]
@@ -127,3 +134,88 @@ class Install(Value):
 def folder(name: str) -> str:
     """Return the folder, inside a trial, of a program that is in no root, and of its libraries."""
     return f"/programs/{name}"
+
+
+# The user's own executables: named by ``--program`` or by a recipe, and why one cannot run.
+
+
+def require_user_programs(recipes: Iterable[Recipe]) -> None:
+    """Check that the user's executables among some recipes can be run.
+
+    Raises:
+        ConfigError: With every one that cannot, and why.
+    """
+    own = [recipe for recipe in recipes if recipe.install.binary]
+    mistakes = [*filter(None, map(user_program_mistake, own))]
+    mistakes += [missing for recipe in own for missing in _missing_needs(recipe)]
+    if mistakes:
+        raise ConfigError(mistakes)
+
+
+def find_user_program(recipe: Recipe) -> Path:
+    """Find the user's executable; a bare name is looked up as a shell does."""
+    return named_program(recipe.install.binary or "")
+
+
+def named_program(name: str) -> Path:
+    """Return the absolute path of a path, or of a bare name of a program."""
+    return Path((None if "/" in name else shutil.which(name)) or name).expanduser().absolute()
+
+
+def is_started(needed: Path) -> bool:
+    """Whether a file that a program needs is a program, and not a folder, a script or data."""
+    try:
+        return needed.is_file() and os.access(needed, os.X_OK) and elf.is_program(needed)
+    except OSError:
+        return False
+
+
+def _missing_needs(recipe: Recipe) -> Iterator[Mistake]:
+    for name in recipe.install.needs:
+        if not named_program(name).exists():
+            place, where = f"{recipe.name}: install.needs", "is not there"
+            where = where if "/" in name else "is not on the PATH"
+            yield Mistake(place, f"{name} {where}", "install it, or take it out of the recipe")
+        elif is_started(named_program(name)):
+            wrong = _program_fault(
+                f"{recipe.name}: install.needs", named_program(name), "name another one"
+            )
+            yield from [wrong] if wrong else []
+
+
+def user_program_mistake(recipe: Recipe) -> Mistake | None:
+    """Return why the user's executable cannot be run; None if it can."""
+    program = find_user_program(recipe)
+    place, binary = f"{recipe.name}: install.binary", recipe.install.binary
+    other = f"name another one: --program {recipe.name}=PATH"
+    if not program.exists():
+        where = "is not there" if binary and "/" in binary else "is not on the PATH"
+        return Mistake(place, f"{binary} {where}", f"it is your own program: {other}")
+    if not program.is_file():
+        return Mistake(place, f"{program} is no file", other)
+    if not os.access(program, os.X_OK):
+        return Mistake(place, f"{program} may not be executed by you", f"chmod +x, or {other}")
+    return _program_fault(place, program, other)
+
+
+def _program_fault(place: str, program: Path, other: str) -> Mistake | None:
+    """Return why an executable file is no program for this machine, or one that is refused."""
+    try:
+        if not elf.is_program(program):
+            reason = f"{program} is a script, or no program at all"
+            remedy = "name the program itself, as scripts hide what is measured"
+            return Mistake(place, reason, remedy)
+        file = elf.read(program)
+    except DamagedError as error:
+        return Mistake(place, f"{program} {error}", other)
+    except OSError as error:
+        return Mistake(place, f"{program} cannot be read by you: {error.strerror}", other)
+    if file.processor != elf.this_processor():
+        machine = os.uname().machine
+        return Mistake(place, f"{program} is for another processor than {machine}", other)
+    if refused := elf.loader_refusal(file):
+        remedy = (
+            "link it for the dynamic loader of this machine and without auditors, or statically"
+        )
+        return Mistake(place, f"{program} {refused}", remedy)
+    return None

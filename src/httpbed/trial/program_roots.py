@@ -21,7 +21,7 @@ from httpbed.bed.sandbox import sandbox_spec
 from httpbed.bed.sandbox.sandbox_spec import PartSpec
 from httpbed.bed.toolbox import elf, quiche, root_filesystem
 from httpbed.bed.toolbox.root_filesystem import Contents, ProgramIdentity, Root
-from httpbed.programs import install, user_program
+from httpbed.programs import install
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.recipe import Recipe
 
@@ -164,8 +164,10 @@ def build(
 def _places_here(recipes: Iterable[Recipe], say: Say) -> dict[str, Place]:
     """Find the programs of this machine; every mistake is reported before any build."""
     several = list(recipes)
-    user_program.require(several)
-    programs = [(recipe, user_program.find(recipe)) for recipe in several if recipe.install.binary]
+    install.require_user_programs(several)
+    programs = [
+        (recipe, install.find_user_program(recipe)) for recipe in several if recipe.install.binary
+    ]
     programs += [(recipe, own_executable(recipe, say)) for recipe in several if recipe.install.own]
     return {recipe.name: _place(recipe, program) for recipe, program in programs}
 
@@ -184,8 +186,8 @@ def state(recipe: Recipe) -> tuple[bool, str]:
             return True, str(sandbox_spec.executable(recipe.install.own))
         except HostError as error:
             return False, error.reason
-    wrong = user_program.mistake(recipe)
-    return wrong is None, wrong.reason if wrong else str(user_program.find(recipe))
+    wrong = install.user_program_mistake(recipe)
+    return wrong is None, wrong.reason if wrong else str(install.find_user_program(recipe))
 
 
 def own_executable(recipe: Recipe, say: Say, *, accept_expired: bool = False) -> Path:
@@ -199,8 +201,8 @@ def own_executable(recipe: Recipe, say: Say, *, accept_expired: bool = False) ->
 
 def _place(recipe: Recipe, program: Path) -> Place:
     """Find the files of this machine that a program sees; stamp those that it executes."""
-    needed = [user_program.named(name) for name in recipe.install.needs]
-    programs = [program, *filter(user_program.is_started, needed)]
+    needed = [install.named_program(name) for name in recipe.install.needs]
+    programs = [program, *filter(install.is_started, needed)]
     libraries = {one: elf.libraries(one) for one in programs}
     shown = {str(recipe.install.program(recipe.name)): program.resolve()}
     shown |= {str(path): path.resolve() for path in needed}

@@ -19,7 +19,7 @@ from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Attempt, Check, Outcome, Record, Trial
 from httpbed.experiment.workload import Download
 from httpbed.results.fairness import jain
-from httpbed.trial import evidence, request_time
+from httpbed.trial import client_requests, evidence
 from httpbed.trial.checks import bed, link, link_bounds, subject
 from httpbed.trial.evidence import AttemptEvidence, JudgedAttempt
 from httpbed.trial.hops import Chain, NetworkHop
@@ -109,7 +109,7 @@ def observations(attempt: JudgedAttempt) -> list[Observation]:
 
 def _wire(chain: Chain, evidence: AttemptEvidence) -> Iterator[Observation]:
     hop, size = chain.hops[0], chain.workload.body_bytes()
-    duration = request_time.seconds(hop, evidence, size or 0)
+    duration = client_requests.request_s(hop, evidence, size or 0)
     if duration is None:
         return
     near, far = hop.near(evidence.connections), hop.far(evidence.connections)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from httpbed.trial import request_time
+from httpbed.trial import client_requests
 from httpbed.trial.checks.link_bounds import IMPOSSIBLE
 from httpbed.trial.evidence import AttemptEvidence
 from planted import Fault, broken, ending, on_link
@@ -157,15 +157,15 @@ def answered(**changes: object) -> Fault:
 def test_a_request_lasts_until_the_answer_has_arrived() -> None:
     """The client's close counts only if it is later."""
     observed = answered()(recorded_evidence(H2_LOSS))
-    before = request_time.seconds(HOP, observed, 10**6)
+    before = client_requests.request_s(HOP, observed, 10**6)
     (connection,) = observed.link["connections"]
     later = connection["client_close_ns"] + 10**9
     late = answered(answer_last_ns=later)(recorded_evidence(H2_LOSS))
     earlier = answered(answer_last_ns=later - 2 * 10**9)(recorded_evidence(H2_LOSS))
     assert before is not None
     assert before == pytest.approx(2.27386)
-    assert request_time.seconds(HOP, earlier, 10**6) == before
-    assert request_time.seconds(HOP, late, 10**6) == pytest.approx(before + 1)
+    assert client_requests.request_s(HOP, earlier, 10**6) == before
+    assert client_requests.request_s(HOP, late, 10**6) == pytest.approx(before + 1)
 
 
 def test_bodies_that_were_not_delivered_before_the_end_are_the_programs_failure() -> None:

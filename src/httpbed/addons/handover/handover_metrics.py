@@ -19,7 +19,7 @@ from httpbed.addons.handover.handover_evidence import HandoverChange, HandoverEv
 from httpbed.base.clock import NS
 from httpbed.experiment.handover import Handover
 from httpbed.experiment.metric import Observation, Source
-from httpbed.trial import hops, request_time
+from httpbed.trial import client_requests, hops
 from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.hops import Chain, NetworkHop
 
@@ -238,7 +238,7 @@ def done_ns(
     done = evidence.client is not None and evidence.client.clean
     if not done or not hop.near(evidence.connections):
         return handovers.ended_ns
-    return request_time.ended_ns(hop, evidence, size) - int(evidence.link["started_ns"])
+    return client_requests.request_ended_ns(hop, evidence, size) - int(evidence.link["started_ns"])
 
 
 def observed(

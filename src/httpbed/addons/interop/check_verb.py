@@ -21,7 +21,7 @@ from httpbed.cli.experiment_argument import catalog, recipes_option
 from httpbed.cli.options import WholeNumber, json_option
 from httpbed.cli.verb import verb
 from httpbed.programs import catalog as catalogs
-from httpbed.programs import user_program
+from httpbed.programs import install
 from httpbed.programs.catalog import Catalog
 
 
@@ -74,7 +74,7 @@ def command(
     output_file.require_new_folder("-o", output)
     known = catalog(recipe_folders)
     catalogs.require(known, names)
-    user_program.require(known[name] for name in names)
+    install.require_user_programs(known[name] for name in names)
     found, absent = checking.here(known)
     chosen = pairings.every(found) if full else pairings.few(found)
     wanted = [one for one in chosen if not names or one.members() & set(names)]

@@ -42,10 +42,10 @@ from httpbed.addons.pages.sites.site import Site
 from httpbed.experiment.check import CONNECTION_COUNT, RESUMPTION, STATUS
 from httpbed.experiment.trial import Check
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
-from httpbed.trial import request_logs
+from httpbed.trial import client_requests
+from httpbed.trial.client_requests import RequestLog
 from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.hops import Chain
-from httpbed.trial.request_logs import RequestLog
 
 DIGITS = 12
 """Digits of a digest in a figure."""
@@ -70,7 +70,7 @@ def checks(
     yield _site(load, site, of)
     yield _requests(browser, load, site, of)
     yield _statuses(browser, load, site, of)
-    log = request_logs.of_server(chain.responders[0], evidence)
+    log = client_requests.of_server(chain.responders[0], evidence)
     if log.is_evidence:
         yield _agreement(browser, log, of)
     if log.requests:
@@ -243,7 +243,7 @@ def _before(
     """Check the HTTP version of the prior visit in the browser's report and in the log."""
     expected = DISCOVERED_FROM if chain.discovers else chain.hops[0].http_version
     reported = [one for one in (browser.before, log.before) if one]
-    figure = request_logs.versions_in_words(browser.before or log.before) or "none"
+    figure = client_requests.versions_in_words(browser.before or log.before) or "none"
     if load.visit == "cold":
         return PRIOR_VISIT.result(where=of, passed=not reported, figure=figure, limit="none")
     passed = bool(browser.before) and all(_all_in(expected, one) for one in reported)

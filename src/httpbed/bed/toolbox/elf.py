@@ -27,15 +27,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import IO, Any
-
-from elftools.common.exceptions import ELFError
-from elftools.common.utils import struct_parse
-from elftools.elf.elffile import ELFFile
+from typing import IO, TYPE_CHECKING, Any
 
 from httpbed.base import user_file
 from httpbed.base.errors import HostError
 from httpbed.base.user_file import NotAFileError
+
+if TYPE_CHECKING:
+    from elftools.elf.elffile import ELFFile
 
 _MAGIC = b"\x7fELF"
 MAX_BYTES = 4 * 2**30
@@ -104,6 +103,10 @@ def read(path: Path) -> Elf:
 
 
 def _read(file: IO[bytes]) -> Elf:
+    # 48 modules, and most runs have no program of the user's.
+    from elftools.common.exceptions import ELFError  # noqa: PLC0415
+    from elftools.elf.elffile import ELFFile  # noqa: PLC0415
+
     size = os.fstat(file.fileno()).st_size
     if size > MAX_BYTES:
         raise DamagedError(f"is larger than {MAX_BYTES / 2**30:.0f} GiB")
@@ -138,7 +141,8 @@ def _table(elf: ELFFile, kind: str, offset: int, count: int, size: int) -> list[
     entry = getattr(elf.structs, kind)
     if offset + count * entry.sizeof() > size:
         raise DamagedError("is damaged: a table leads beyond its end")
-    return [struct_parse(entry, elf.stream, offset + n * entry.sizeof()) for n in range(count)]
+    elf.stream.seek(offset)
+    return [entry.parse_stream(elf.stream) for _ in range(count)]
 
 
 def _only(segments: list[Any], kind: str, size: int) -> Any:

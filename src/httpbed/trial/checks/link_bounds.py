@@ -40,7 +40,7 @@ from httpbed.experiment.impairments.registry import ALL
 from httpbed.experiment.topology import Direction, Link
 from httpbed.experiment.trial import Check
 from httpbed.experiment.workload import Download
-from httpbed.trial import request_time
+from httpbed.trial import client_requests
 from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.hops import Chain, HopPath, NetworkHop
 from httpbed.trial.plan import TrialPlan
@@ -51,19 +51,15 @@ formula gives sqrt(-2 ln 2^-53) = 8.572 for a uniform draw of 53 bits."""
 PARETO_LEAST = -0.5 / (0.75**0.5)
 """The least of a Pareto distribution of shape 3, shifted to mean 0 and scaled to deviation 1."""
 
-RateChanges = Sequence[tuple[float, int]]
-"""Seconds since the client's start, ascending, and the rate from then on in bit/s."""
-
 
 @dataclass(frozen=True)
 class Bounds:
     """The bounds of one direction of a link: on bytes in a window, delay, transmission time.
 
     Each is computed from the topology alone, not from the emulator's configuration. A direction
-    with a burst ``b`` and a rate ``r(t)`` lets at most ``b`` and the integral of ``r`` over a
-    window pass (arrival curves: Cruz, IEEE Trans. Inf. Theory 37, 1991; Le Boudec and Thiran,
-    *Network Calculus*, 2001, section 1.2). The window must begin no later than the packets'
-    arrivals.
+    with a burst ``b`` and rates up to ``r`` lets at most ``b`` and ``r`` times the window pass
+    (arrival curves: Cruz, IEEE Trans. Inf. Theory 37, 1991; Le Boudec and Thiran, *Network
+    Calculus*, 2001, section 1.2). The window must begin no later than the packets' arrivals.
     """
 
     link: Link
@@ -98,22 +94,10 @@ class Bounds:
         rate = self.highest_bit_s()
         return max(0, size - self.burst_bytes()) * 8 / rate if rate else 0.0
 
-    def most_bytes(self, from_s: float, to_s: float, changes: RateChanges) -> float | None:
-        """Return the most bytes that can pass in a window; None without :meth:`highest_bit_s`.
-
-        Times are seconds since the client's start; ``changes`` are the changes that were made. None
-        of them can raise the rate above what the experiment allows.
-        """
+    def most_bytes(self, seconds: float) -> float | None:
+        """Return the most bytes that can pass in a window; None without :meth:`highest_bit_s`."""
         highest = self.highest_bit_s()
-        if highest is None:
-            return None
-        steps = [(float("-inf"), self.described.first_bit_s() or highest), *changes]
-        ends = [*(at for at, _ in steps[1:]), float("inf")]
-        bits = sum(
-            min(rate, highest) * max(0.0, min(end, to_s) - max(begin, from_s))
-            for (begin, rate), end in zip(steps, ends, strict=True)
-        )
-        return self.burst_bytes() + bits / 8
+        return None if highest is None else self.burst_bytes() + highest * max(0.0, seconds) / 8
 
     def rounding_bytes(self) -> float:
         """Return the tolerance for rounding: one byte, and 1 ns at the highest rate."""
@@ -250,13 +234,6 @@ class _DirectionEvidence:
         self.witnessed: Table = self.result.get("witnessed") or {}
         self.is_witnessed = self.is_carried and _has_witness(link)
         self.named = f"from {self.result['from']} to {self.result['to']} over {described.name}"
-        self.changes = [
-            (change["at_ns"] / NS, change["change"]["rate_bit_s"])
-            for change in link["changes"]
-            if change["link"] == described.name
-            and change["direction"] == number % 2
-            and "rate_bit_s" in change["change"]
-        ]
 
     def windows(self) -> Iterator[BoundComparison]:
         """Compare the bytes of the tightest window and of the whole time."""
@@ -264,7 +241,7 @@ class _DirectionEvidence:
             size, lasted = window["bytes"], (window["to_ns"] - window["from_ns"]) / NS
             late = f"after the ideal transmitter for {_sent(size, lasted)}"
             yield self._least(window["slack_ns"], late)
-            yield from self._window(window["bytes"], window["from_ns"] / NS, window["to_ns"] / NS)
+            yield from self._window(size, lasted)
         for impairment in ALL:
             value, limit = getattr(self.bounds.described, impairment.field), impairment.limit
             if limit and value and (window := self.witnessed.get(limit.witness)):
@@ -285,15 +262,14 @@ class _DirectionEvidence:
         last_s = self.result["last_ns"] / NS - self.bounds.least_delay_s()
         overhead = self.bounds.described.overhead_bytes()
         sizes, packets = self.result["bytes"]["delivered"], self.result["packets"]["delivered"]
-        yield from self._window(sizes + overhead * packets, first_s, last_s)
+        yield from self._window(sizes + overhead * packets, last_s - first_s)
 
-    def _window(self, size: int, from_s: float, to_s: float) -> Iterator[BoundComparison]:
-        since = self.started_s
-        most = self.bounds.most_bytes(from_s - since, to_s - since, self.changes)
+    def _window(self, size: int, lasted_s: float) -> Iterator[BoundComparison]:
+        most = self.bounds.most_bytes(lasted_s)
         if most is not None:
             tolerance = self.bounds.rounding_bytes()
             tolerance += 0.0 if self.is_carried else KERNEL_SHARE * most
-            what = f"{self.named} in {_lasted(to_s - from_s)}"
+            what = f"{self.named} in {_lasted(lasted_s)}"
             yield BoundComparison(what, size, most, True, "bytes", tolerance)
 
     def times(self) -> Iterator[BoundComparison]:
@@ -372,10 +348,10 @@ def _request_time(
     """
     hop = chain.hops[0]
     whole = _bodies_bytes(chain, evidence)
-    took_s = request_time.seconds(hop, evidence, whole)
+    took_s = client_requests.request_s(hop, evidence, whole)
     if not whole or took_s is None:
         return
-    size = min(whole, request_time.received([hop], evidence))
+    size = min(whole, client_requests.received_bytes([hop], evidence))
     (path,) = hop.paths
     slowest_s = max(
         Bounds(planned.topology.links[link], 1 - side, planned.backend).least_transmission_s(size)
@@ -392,7 +368,7 @@ def _bodies(chain: Chain, evidence: AttemptEvidence) -> Iterator[BoundComparison
         for client in dict.fromkeys(hop.client for hop in chain.hops):
             hops = [hop for hop in chain.hops if hop.client == client]
             what = f"of bodies at the {client}"
-            received = request_time.received(hops, evidence)
+            received = client_requests.received_bytes(hops, evidence)
             yield BoundComparison(what, size, received, True, "bytes")
 
 

@@ -24,10 +24,10 @@ from httpbed.experiment.roles import HttpVersion
 from httpbed.experiment.trial import Check
 from httpbed.experiment.workload import Download
 from httpbed.programs.protocol import LoggedRequest
-from httpbed.trial import request_logs
+from httpbed.trial import client_requests
+from httpbed.trial.client_requests import RequestLog
 from httpbed.trial.evidence import AttemptEvidence, JudgedAttempt
 from httpbed.trial.hops import Chain, NetworkHop
-from httpbed.trial.request_logs import RequestLog
 
 TRANSPORTS = {"tcp": "tcp", "quic": "udp"}
 """The emulator's names of the transport protocols."""
@@ -44,7 +44,7 @@ def checks(chain: Chain, attempt: JudgedAttempt, of: str, *, whole: bool) -> Ite
     yield from spoken(chain, evidence, of)
     for hop in chain.hops:
         yield _resets(hop, evidence, _where(hop, chain, of), whole=whole)
-        yield _tls(request_logs.of_hop(hop, chain, evidence), _where(hop, chain, of))
+        yield _tls(client_requests.of_hop(hop, chain, evidence), _where(hop, chain, of))
     yield from _connections(chain, attempt, of)
     if isinstance(chain.workload, Download):
         yield _resumption(chain, evidence, of)
@@ -55,7 +55,7 @@ def checks(chain: Chain, attempt: JudgedAttempt, of: str, *, whole: bool) -> Ite
 def spoken(chain: Chain, evidence: AttemptEvidence, of: str) -> Iterator[Check]:
     """Check the HTTP version on all hops, also of requests that were cut off."""
     for hop in chain.hops:
-        logs = request_logs.of_hop(hop, chain, evidence)
+        logs = client_requests.of_hop(hop, chain, evidence)
         yield _protocol(hop, chain, logs, evidence, _where(hop, chain, of))
 
 
@@ -74,7 +74,7 @@ def _protocol(
     passed: bool | None
     if otherwise:
         passed, figure = False, _spoken(otherwise[0])
-    elif wrong := request_logs.complaints([hop.server], evidence):
+    elif wrong := client_requests.complaints([hop.server], evidence):
         passed, figure = None if cut_off else False, wrong[0]
     elif cut_off and not carried:
         passed, figure = None, "cut off before any connection"
@@ -110,7 +110,7 @@ def _versions(log: RequestLog, *, cut_off: bool) -> set[str]:
 
 
 def _spoken(log: RequestLog) -> str:
-    return f"{request_logs.versions_in_words(log.requests)}, by {log.by}"
+    return f"{client_requests.versions_in_words(log.requests)}, by {log.by}"
 
 
 def _resets(hop: NetworkHop, evidence: AttemptEvidence, where: str, *, whole: bool) -> Check:
@@ -178,7 +178,7 @@ def _download_connections(
 def _resumption(chain: Chain, evidence: AttemptEvidence, where: str) -> Check:
     """Compare resumed connections and early data with the workload."""
     expected = chain.workload.resumes
-    for log in request_logs.of_hop(chain.hops[0], chain, evidence):
+    for log in client_requests.of_hop(chain.hops[0], chain, evidence):
         resumed = [one.resumed for one in log.requests if one.resumed is not None]
         early = [one.early_data for one in log.requests if one.early_data is not None]
         if resumed or (early and expected != "resumed"):
@@ -246,9 +246,9 @@ def retry_statuses(chain: Chain, evidence: AttemptEvidence, where: str) -> Check
     """
     retry = chain.roles.client.retry
     accepted = STATUSES[retry]
-    logs = [log for log in request_logs.of_chain(chain, evidence) if log.is_evidence]
+    logs = [log for log in client_requests.of_chain(chain, evidence) if log.is_evidence]
     wrong = [log for log in logs if not _is_accepted(log, accepted)]
-    unreadable = request_logs.complaints(chain.responders, evidence)
+    unreadable = client_requests.complaints(chain.responders, evidence)
     fullest = sorted(wrong or logs, key=lambda one: len(one.requests), reverse=True)
     figure = fullest[0].statuses_in_words() if fullest else "none"
     passed: bool | None = bool(logs) and not wrong and not unreadable
@@ -284,7 +284,7 @@ def least_requests(chain: Chain, evidence: AttemptEvidence) -> int:
     """Return the least number of requests: the client's runs, or the responses in a log."""
     if chain.roles.client.retry == "none":
         return 1
-    answered = [len(log.requests) for log in request_logs.of_chain(chain, evidence)]
+    answered = [len(log.requests) for log in client_requests.of_chain(chain, evidence)]
     runs = evidence.exits[chain.client].runs if chain.client in evidence.exits else 1
     return max(runs, *answered)
 

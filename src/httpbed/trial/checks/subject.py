@@ -27,7 +27,7 @@ from httpbed.experiment.check import (
 from httpbed.experiment.check_descriptor import CheckDescriptor
 from httpbed.experiment.trial import Check
 from httpbed.experiment.workload import Download
-from httpbed.trial import parts, request_logs
+from httpbed.trial import client_requests, parts
 from httpbed.trial.checks import protocol
 from httpbed.trial.content import Content, targets
 from httpbed.trial.evidence import AttemptEvidence, Body, JudgedAttempt
@@ -160,10 +160,10 @@ def _statuses(chain: Chain, evidence: AttemptEvidence, where: str) -> Check:
     requests = chain.workload.requests()
     descriptor = STATUS_OF_ONE if requests == 1 else STATUS
     limit = f"{HTTPStatus.OK}" if requests == 1 else f"{requests} of {HTTPStatus.OK}"
-    every = request_logs.of_chain(chain, evidence)
+    every = client_requests.of_chain(chain, evidence)
     logs = [log for log in every if log.is_evidence]
     wrong = [log for log in logs if log.statuses() != {HTTPStatus.OK: requests}]
-    unreadable = request_logs.complaints(chain.responders, evidence)
+    unreadable = client_requests.complaints(chain.responders, evidence)
     return descriptor.result(
         where=where,
         passed=bool(logs) and not wrong and not unreadable,
@@ -175,7 +175,7 @@ def _statuses(chain: Chain, evidence: AttemptEvidence, where: str) -> Check:
 def _lengths(chain: Chain, size: int, evidence: AttemptEvidence, where: str) -> Check:
     """Check every round by the length of its bodies, because later bodies replace earlier ones."""
     limit = f"{size} bytes each"
-    for log in request_logs.of_chain(chain, evidence):
+    for log in client_requests.of_chain(chain, evidence):
         lengths = [one.body_bytes for one in log.requests if one.body_bytes is not None]
         if lengths:
             break
