@@ -6,13 +6,17 @@ One sentence for each factor.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from campaigns import VERSIONS, Ending, campaign, timed
-from httpbed.report.answer import answer, factor_sentences
+from httpbed.report.answer import answer
+from httpbed.report.factor_sentences import factor_sentences
 from httpbed.report.figures import NAME_POINTS, spread
 from httpbed.report.phrasing import base_name
 from httpbed.report.publish import summary
@@ -94,8 +98,8 @@ NOISE = (-0.08, 0.05, 0.0, 0.11, -0.03)
 
 def texts(ends: object, text: str, metric: str = "request_time") -> list[str]:
     """Return the sentences on a campaign's factors."""
-    found = find(campaign(ends, text), metric)  # type: ignore[arg-type]
-    return [str(one) for one in factor_sentences(metric, found.effects)]
+    results = campaign(ends, text)  # type: ignore[arg-type]
+    return [str(one) for one in factor_sentences(find(results, metric), results.document)]
 
 
 def noisy(levels: Mapping[str, str], block: int) -> float:
@@ -112,8 +116,8 @@ def test_differences_that_chance_gives_are_called_so() -> None:
         return noisy(levels, block) * (2 if slow else 1)
 
     assert texts(ends, MANY)[0] == (
-        "HTTP version: against HTTP/2, HTTP/3 needed more time in 1 of 20 cells (2.11x), less in"
-        " none, no more than chance gives, 19 not settled with 5 blocks."
+        "HTTP version: against HTTP/2, HTTP/3 needed more time in 1 of 20 cells (2.11x), no more"
+        " than chance gives, 19 not settled with 5 blocks."
     )
 
 
@@ -130,3 +134,69 @@ levels = { http_version = ["3"], loss = ["2 %"] }
 """
     alone = "no two treatments with values differ in this factor alone."
     assert texts(lambda *_: 1.0, VERSIONS + groups) == [f"HTTP version: {alone}", f"Loss: {alone}"]
+
+
+SERVERS = """
+[factors]
+http_version = ["2", "3"]
+server = ["nginx", "goserver"]
+"""
+TWO_SERVERS = (
+    re.sub(r"\[factors\].*?\n\n", SERVERS.lstrip() + "\n", VERSIONS, flags=re.DOTALL)
+    .replace('{ factor = "loss" }', '"1 %"')
+    .replace('"nginx"\n\n[w', '{ factor = "server" }\n\n[w')
+)
+
+
+def opposite(levels: Mapping[str, str], block: int) -> float:
+    """Let HTTP/3 be slower with one server and faster with the other."""
+    by_server = {"nginx": 1.4, "goserver": 0.85}
+    factor = by_server[levels["server"]] if levels["http_version"] == "3" else 1.0
+    return factor * (1 + NOISE[block % 5] / 20)
+
+
+@pytest.mark.parametrize("losses", [["1 %"], ["0 %", "1 %", "2 %", "4 %"]])
+def test_an_effect_that_depends_on_another_factor_is_told_by_its_levels(losses: list[str]) -> None:
+    """Few comparisons and many alike: one sentence has both directions, each with its server."""
+    text = TWO_SERVERS
+    if len(losses) > 1:
+        text = text.replace('loss = "1 %"', 'loss = { factor = "loss" }')
+        text = text.replace("[factors]", f"[factors]\nloss = {losses}")
+    results = campaign(opposite, text)
+    base = {"http_version": "2", "server": "nginx"} if len(losses) == 1 else None
+    found = [one for one in sentences(find(results, base=base), results.document) if "but" in one]
+    (told,) = found
+    assert re.search(r"HTTP/3 .*more .*nginx \(1\.[34]\dx.*less .*goserver \(0\.8\dx", told)
+
+
+def test_two_cells_of_many_are_no_interaction() -> None:
+    """Most cells of a level must agree before a sentence says so of the level."""
+
+    def ends(levels: Mapping[str, str], block: int) -> float:
+        factor = {"3 %": 2.0, "7 %": 0.4}.get(levels["loss"], 1.0)
+        is_third = levels["http_version"] == "3" and levels["place"] == "far"
+        return noisy({**levels}, block) * (factor if is_third else 1.0)
+
+    text = MANY.replace("[factors]", '[factors]\nplace = ["near", "far"]')
+    assert ", but " not in texts(ends, text)[0]
+
+
+def by_rate(levels: Mapping[str, str], block: int) -> float:
+    """Let a lower rate cost time, and the version nothing."""
+    seconds = 10 / float(levels["rate"].removesuffix(" Mbit/s"))
+    return seconds * (1 + NOISE[block % 5] / 10)
+
+
+RATES = VERSIONS.replace('loss = ["0 %", "2 %"]', 'rate = ["1 Mbit/s", "5 Mbit/s", "20 Mbit/s"]')
+RATES = RATES.replace('rate = "10 Mbit/s"', 'rate = { factor = "rate" }')
+RATES = RATES.replace('loss = { factor = "loss" }', "")
+
+
+def test_what_everybody_knows_is_left_out() -> None:
+    """A higher rate needs less time; where it did not, or nothing else was varied, it is said."""
+    (version,) = texts(by_rate, RATES)
+    assert version.startswith("HTTP version")
+    slower = texts(lambda levels, block: 1 / by_rate(levels, block), RATES)
+    assert [one.split(":")[0] for one in slower] == ["HTTP version", "Rate"]
+    alone = RATES.replace('["1.1", "2", "3"]', '["2"]')
+    assert [one.split(":")[0] for one in texts(by_rate, alone)] == ["Rate"]

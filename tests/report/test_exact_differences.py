@@ -71,6 +71,14 @@ def test_real_time_has_no_exact_difference() -> None:
     assert not any("identical" in one or "exactly" in one for one in sentences({}, clock="real"))
 
 
+def test_no_identity_is_stated_where_nobody_asked_for_it() -> None:
+    """HTTP versions may need the same time; that they differ by nothing was not the question."""
+    results = campaign(lambda *_: 1.0, VERSIONS, manifest={"clock": "virtual"})
+    told = [str(one) for one in answer(find(results), results.document)]
+    assert any("the same time" in one for one in told)
+    assert not any("identical" in one or "exactly" in one for one in told)
+
+
 def test_many_comparisons_are_counted() -> None:
     """Where the answer sums up, one sentence counts those without any difference."""
     losses = '["0 %", "1 %", "2 %", "3 %", "4 %", "5 %", "6 %"]'

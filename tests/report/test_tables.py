@@ -8,12 +8,16 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import reports
 from campaigns import VERSIONS, Ending, campaign, timed
+from httpbed.experiment.check import LATENESS, PROTOCOL
+from httpbed.report import publish
 from httpbed.report.terminal import console
 from httpbed.results.findings import find
 from httpbed.store.results import Results
@@ -41,12 +45,10 @@ answer     At 0 % loss, HTTP/1.1 needed the same time as HTTP/2, to within 1 %.
 answer     At 0 % loss, HTTP/3 needed 0.97x the time of HTTP/2.
 answer     At 2 % loss, HTTP/1.1 needed 1.12x the time of HTTP/2, which is within noise.
 answer     At 2 % loss, HTTP/3 needed 0.78x the time of HTTP/2.
-evidence   30 trials valid, 0 invalid attempts kept aside; passed in all: emulator lateness, losses
-           as drawn, protocol used; emulator lateness at most p99 85 us; no link certificate:
-           httpbed calibrate
-note       1 comparison is within noise (1.12x of HTTP/1.1 at 2 % loss); with fewer than 6 blocks an
-           interval runs from the smallest to the largest value and covers 93.75 %, not 95 %; about
-           6 blocks would settle it (replicates = 6)
+evidence   30 trials valid, all 3 checks passed; no link certificate: httpbed calibrate
+note       1 comparison is within noise; with fewer than 6 blocks an interval runs from the smallest
+           to the largest value and covers 93.75 %, not 95 %, which replicates = 6 reaches; about 6
+           replicates would settle it
 """
 
 
@@ -292,3 +294,72 @@ def test_a_goodput_within_its_rate_needs_no_note() -> None:
     """A goodput that rounds to the rate needs no note either."""
     assert noted('"10 Mbit/s"', 0.9) == []
     assert noted('"10 Mbit/s"', 0.7999) == []
+
+
+def evidence_line(results: Results) -> str:
+    """Return the line of evidence, unwrapped."""
+    text = " ".join(shown(results).split())
+    return text.split(" evidence ")[1].split(" note ")[0]
+
+
+def test_evidence_is_one_short_line_when_all_is_well() -> None:
+    """It counts trials, repeated trials and checks, and names no check."""
+
+    def ends(levels: Mapping[str, str], block: int) -> Ending:
+        again = levels["http_version"] == "3" and block == 2
+        return replace(timed(steady(levels, block)), invalid_first=["late"] * 2 * again)
+
+    line = evidence_line(campaign(ends))
+    assert re.findall(r"\d+", line) == ["30", "2", "3"]
+    assert "lateness" not in line
+
+
+def test_a_failed_check_is_named_in_the_evidence() -> None:
+    """With the number of trials; checks that were never observed do not count as passed."""
+    results = campaign(steady)
+    rows = results.checks.to_pylist()
+    for row in rows:
+        if row["check"] == PROTOCOL.id:
+            row["passed"] = row["block"] != 1
+        elif row["check"] == LATENESS.id:
+            row["passed"] = None
+    checks = pa.Table.from_pylist(rows, schema=results.checks.schema)
+    line = evidence_line(replace(results, checks=checks))
+    assert "protocol used (6 of 30)" in line
+    assert re.findall(r"\d+", line) == ["30", "6", "30", "1", "1"]
+
+
+def test_the_checks_are_listed_on_request() -> None:
+    """Each check, and each invalid attempt with its reason."""
+    stream = io.StringIO()
+    results = campaign(
+        lambda levels, block: replace(timed(steady(levels, block)), invalid_first=["clock stepped"])
+    )
+    document = publish.document(results, find(results), draws=False)
+    publish.show(document, None, console(stream), with_checks=True)
+    text = " ".join(stream.getvalue().split())
+    assert text.count("5000 us") == 1
+    assert text.count("clock stepped") == 30
+
+
+def test_two_blocks_forecast_nothing() -> None:
+    """Their spread says nothing on how many blocks would settle a comparison."""
+    text = shown(campaign(steady, VERSIONS.replace("replicates = 5", "replicates = 2")))
+    assert "settle it" not in text
+    assert "would settle" not in text
+
+
+@pytest.mark.parametrize(
+    ("replicates", "missing", "promised"), [(5, False, True), (5, True, False), (6, True, False)]
+)
+def test_replicates_are_promised_only_where_they_suffice(
+    replicates: int, missing: bool, promised: bool
+) -> None:
+    """Not where a treatment lacks values in blocks that ran, and not if they were asked for."""
+
+    def ends(levels: Mapping[str, str], block: int) -> Ending | float:
+        lost = missing and levels["http_version"] == "3" and block > 3
+        return Ending({}, "failed", "refused") if lost else steady(levels, block)
+
+    text = shown(campaign(ends, VERSIONS.replace("replicates = 5", f"replicates = {replicates}")))
+    assert ("replicates = 6" in text) == promised

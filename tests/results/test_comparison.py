@@ -127,9 +127,12 @@ def test_a_base_of_zero_has_no_ratio() -> None:
 
 
 def test_four_blocks_settle_nothing() -> None:
-    """Four blocks may all agree by chance, with a probability of one in eight."""
+    """Four blocks may all agree by chance, with a probability of one in eight.
+
+    Their spread forecasts nothing either.
+    """
     found = compared(by_block(1, 1, 1, 1), by_block(5, 5.1, 5.2, 5.3))
-    assert (found.judgement, found.blocks_to_settle) == ("open", 5)
+    assert (found.judgement, found.blocks_to_settle) == ("open", None)
 
 
 def test_judgements_at_the_margin() -> None:

@@ -86,6 +86,12 @@ _NOT_WRITABLE = {errno.EACCES, errno.EROFS}
     metavar="BLOCK/TRIAL",
     help="Show one trial: its page load, or its course over time and each hand-over, with figures.",
 )
+@click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    help="Print every check and every invalid attempt, too, not only how many there are.",
+)
 def command(
     *,
     directory: Path,
@@ -98,6 +104,7 @@ def command(
     beside: tuple[Path, ...],
     timeline: bool,
     trial: str | None,
+    verbose: bool,
 ) -> None:
     """Print the results of the campaign in DIR, and write its HTML report and figures.
 
@@ -120,6 +127,7 @@ def command(
         "--experiment": experiment_file,
         "--with": beside,
         "--timeline": timeline,
+        "-v": verbose,
     }
     _require_compatible(form, chosen, trial, as_json=as_json)
     form = "json" if as_json else form or "text"
@@ -133,7 +141,7 @@ def command(
         _one_trial(results, trial, as_json=form == "json")
         return
     results = _completed(results, experiment_file, [query.read(one) for one in beside])
-    _whole(results, metric, base, form=form, output=output, every_trial=timeline)
+    _whole(results, metric, base, form=form, output=output, every_trial=timeline, verbose=verbose)
 
 
 def _completed(results: Results, file: Path | None, beside: Sequence[Results]) -> Results:
@@ -220,6 +228,7 @@ def _whole(
     form: str,
     output: Path | None,
     every_trial: bool,
+    verbose: bool,
 ) -> None:
     """Print the results of a campaign and, except as Markdown, write its HTML report."""
     from httpbed.report import publish
@@ -235,7 +244,7 @@ def _whole(
     if form == "json":
         echo(json.dumps(summary(results, findings, path), indent=1))
     else:
-        publish.show(document, path)
+        publish.show(document, path, with_checks=verbose)
 
 
 def _require_compatible(
@@ -260,6 +269,9 @@ def _require_compatible(
             for name, remedy in remedies.items()
             if name in given
         ]
+    if "-v" in given and trial is None and (as_json or form in {"json", "markdown"}):
+        reason = "adds tables to the text for a terminal; JSON and the HTML report have them"
+        mistakes.append(Mistake("-v", reason, "leave one of them out"))
     if form == "markdown" and trial is not None:
         reason = "--format markdown prints tables of all trials"
         mistakes.append(Mistake("--trial", reason, "use --format text or json"))

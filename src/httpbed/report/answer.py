@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.experiment.metric import METRICS
 from httpbed.report import network
+from httpbed.report.factor_sentences import FactorSentences, factor_sentences
 from httpbed.report.phrasing import (
     FEW_BLOCKS,
+    Sentence,
     agreeing_blocks,
     base_in_sentence,
     by_rule,
@@ -23,31 +24,15 @@ from httpbed.report.phrasing import (
     title,
     treatment_in_sentence,
 )
-from httpbed.results.comparison import EQUAL_MARGIN, MIN_BLOCKS, FactorEffect, LevelEffect, Ratio
+from httpbed.results.comparison import EQUAL_MARGIN, MIN_BLOCKS, Ratio, interaction
 from httpbed.results.estimate import CONFIDENCE
 from httpbed.results.findings import Condition, Findings, Row
-from httpbed.results.log_ratio import Standing
-
-
-@dataclass(frozen=True)
-class Sentence:
-    """One finding."""
-
-    text: str
-    """Without its full stop."""
-    evidence: str = ""
-    """Interval and number of blocks; empty for a sentence without figures of its own."""
-    about: str = ""
-    """The factor that the sentence is about, if it is about one."""
-
-    def __str__(self) -> str:
-        lead = f"{self.about}: " if self.about else ""
-        return f"{lead}{self.text} ({self.evidence})." if self.evidence else f"{lead}{self.text}."
-
 
 MAX_SENTENCES = 6
 """Of single comparisons; of more, the answer sums up what each factor did."""
 Comparison = tuple[Condition, Row, Ratio]
+StatedComparison = tuple[TreatmentKey, Ratio]
+"""A treatment with its ratio to the base."""
 
 
 def answer(
@@ -64,17 +49,37 @@ def answer(
     opening = [Sentence(f"The link: {link}")] if link else []
     if sums_up(findings):
         same = [Sentence(text) for text in _exact_summary(findings)]
-        return [*opening, *same, *factor_sentences(findings.metric, findings.effects)]
+        return [*opening, *same, *factor_sentences(findings, document)]
     others = [
         one
         for one in findings.effects
         if one.levels and one.factor not in {*findings.base, *findings.network}
     ]
-    beside = factor_sentences(findings.metric, others)
+    beside = factor_sentences(findings, document, others)
     undecided = [ratio for _, _, ratio in compared if _is_noisy(findings, ratio)]
     if len(compared) > 1 and len(undecided) == len(compared):
         return [*opening, _nothing_settled(findings, document, compared), *beside]
-    return [*opening, *every_comparison(findings, document), *beside]
+    interactions, stated = _interactions(findings, document)
+    singly = every_comparison(findings, document, stated)
+    return [*opening, *interactions, *singly, *beside]
+
+
+def _interactions(
+    findings: Findings, document: Mapping[str, Any]
+) -> tuple[list[Sentence], set[StatedComparison]]:
+    """State where a factor of the base gives less and where more, and which comparisons that are.
+
+    Returns:
+        The sentences; the treatments whose comparison with the base is in one of them.
+    """
+    describe, sentences = FactorSentences(findings, document), list[Sentence]()
+    stated: set[StatedComparison] = set()
+    for effect in findings.effects:
+        for one in effect.levels if effect.factor in findings.base else ():
+            if found := interaction(one, effect.factor):
+                sentences.append(describe.interaction_alone(effect, one, found))
+                stated |= {(treatment_key(cell), ratio) for cell, ratio in one.directed()}
+    return sentences, stated
 
 
 def sums_up(findings: Findings) -> bool:
@@ -82,12 +87,16 @@ def sums_up(findings: Findings) -> bool:
     return len(_compared(findings)) > MAX_SENTENCES
 
 
-def every_comparison(findings: Findings, document: Mapping[str, Any]) -> list[Sentence]:
-    """State every comparison with the base, condition by condition."""
+def every_comparison(
+    findings: Findings,
+    document: Mapping[str, Any],
+    stated: Collection[StatedComparison] = (),
+) -> list[Sentence]:
+    """State every comparison with the base that is not stated yet, condition by condition."""
     return [
         sentence
         for condition in findings.conditions
-        for sentence in _of_condition(findings, document, condition)
+        for sentence in _of_condition(findings, document, condition, stated)
     ]
 
 
@@ -113,12 +122,19 @@ def _without_comparison(findings: Findings) -> str:
 
 
 def _of_condition(
-    findings: Findings, document: Mapping[str, Any], condition: Condition
+    findings: Findings,
+    document: Mapping[str, Any],
+    condition: Condition,
+    stated: Collection[StatedComparison],
 ) -> Iterator[Sentence]:
     """State each settled comparison, then all that are within noise in one sentence."""
     at = network.condition(document, condition.levels)
     place = f"At {at}, " if at else ""
-    compared = [(row, row.ratio) for row in condition.rows if row.ratio]
+    compared = [
+        (row, row.ratio)
+        for row in condition.rows
+        if row.ratio and (treatment_key(row.levels), row.ratio) not in stated
+    ]
     groups = _with_one_reservation(findings, compared)
     for row, ratio in compared:
         if not any((row, ratio) in group for group in groups):
@@ -160,7 +176,7 @@ def _comparison(findings: Findings, row: Row, ratio: Ratio) -> Sentence:
         metric = title(findings.metric)
         verb, same = f"had {size} the {metric} of {base}", f"had the same {metric} as {base}"
     exactly = _exact_words(findings, ratio)
-    if _found_none(findings, ratio):
+    if exactly and ratio.identical:
         return Sentence(f"{subject} {same}{exactly}")
     if ratio.judgement == "equal":
         margin = f"to within {percent(EQUAL_MARGIN)}"
@@ -218,20 +234,15 @@ def _nothing_settled(
     )
 
 
-def _found_none(findings: Findings, ratio: Ratio) -> bool:
-    """Whether a comparison in virtual time found the same values in all blocks.
-
-    There the machine adds nothing to any value, so a difference in a single block is already one of
-    the programs. How large it is in general is another question, which the interval answers: other
-    losses give another difference.
-    """
-    return findings.clock == "virtual" and ratio.identical
-
-
 def _exact_words(findings: Findings, ratio: Ratio) -> str:
-    """Write the differences within the blocks, to follow a sentence; empty in real time."""
+    """Write the differences within the blocks, to follow a sentence.
+
+    Only where identity is the question, because the treatments are one program or two builds of it
+    in virtual time: there the machine adds nothing, and a difference in a single block is already
+    one of the builds. How large it is in general, the interval says.
+    """
     gaps = ratio.differences
-    if findings.clock == "real" or gaps is None:
+    if not findings.asks_identity or gaps is None:
         return ""
     if ratio.identical:
         return f": identical in {_all_blocks(ratio.n)}"
@@ -241,169 +252,12 @@ def _exact_words(findings: Findings, ratio: Ratio) -> str:
 
 
 def _exact_summary(findings: Findings) -> Iterator[str]:
-    """Count the comparisons without any difference; nothing in real time."""
+    """Count the comparisons without any difference, where identity is the question."""
     ratios = [row.ratio for _, row in findings.rows() if row.ratio]
-    if findings.clock == "virtual" and ratios:
+    if findings.asks_identity and ratios:
         same = sum(ratio.identical for ratio in ratios)
         yield f"{same} of {len(ratios)} comparisons are identical in all their blocks"
 
 
 def _all_blocks(count: int) -> str:
     return f"all {count} blocks" if count > 1 else "the only block"
-
-
-MAX_LEVELS = 4
-"""Of a factor, that a sentence describes one by one."""
-MAX_NAMED = 8
-"""Levels that a list names."""
-EQUAL = f"equal to within {percent(EQUAL_MARGIN)}"
-
-
-def factor_sentences(metric: str, effects: Iterable[FactorEffect]) -> list[Sentence]:
-    """Describe what each factor did to a metric."""
-    return [_sentence(metric, effect) for effect in effects]
-
-
-def less_and_more(metric: str) -> tuple[str, str]:
-    """Return what a treatment with a smaller, and with a larger, value did."""
-    if metric == "request_time":
-        return "needed less time", "needed more time"
-    if metric == "page_load_time":
-        return "loaded the page in less time", "loaded the page in more time"
-    return f"had a lower {title(metric)}", f"had a higher {title(metric)}"
-
-
-def unsettled(ratios: Sequence[Ratio]) -> str:
-    """Return ``not settled with 4 blocks``."""
-    return f"not {_settled(ratios)}"
-
-
-def _settled(ratios: Sequence[Ratio]) -> str:
-    sizes = sorted({ratio.n for ratio in ratios})
-    n = " to ".join(dict.fromkeys(map(str, (sizes[0], sizes[-1]))))
-    return f"settled with {n} block{'s' * (sizes[-1] > 1)}"
-
-
-def extremes(ratios: Sequence[Ratio]) -> str:
-    """Return the smallest and the largest of some ratios: ``0.68x to 0.91x``."""
-    ordered = sorted(ratios, key=lambda ratio: ratio.value.value)
-    ends = (ratio_text(ordered[0].value), ratio_text(ordered[-1].value))
-    return " to ".join(dict.fromkeys(ends))
-
-
-def _sentence(metric: str, effect: FactorEffect) -> Sentence:
-    about, against = sentence_case(title(effect.factor)), f"against {_name(effect)}"
-    every = [ratio for one in effect.levels for ratio in one.ratios]
-    if not every:
-        return Sentence("no two treatments with values differ in this factor alone", about=about)
-    judgements = {ratio.judgement for ratio in every}
-    if judgements == {"open"}:
-        none = {1: "the one cell is", 2: "neither cell is"}.get(len(every))
-        text = f"{against}, {none or f'none of {len(every)} cells is'} "
-        settled = _settled(every) if len(every) > 1 else unsettled(every)
-        return Sentence(f"{text}{settled} ({extremes(every)})", about=about)
-    if judgements <= {"equal", "open"}:
-        text = f"changed nothing that is settled {against}: {', '.join(_undirected(every))}"
-        return Sentence(text if "open" in judgements else _nothing(every, against), about=about)
-    if len(effect.levels) > 1 and all(len(one.ratios) == 1 for one in effect.levels):
-        return Sentence(f"{against}, {'; '.join(_by_direction(metric, effect))}", about=about)
-    return Sentence(f"{against}, {'; '.join(_by_level(metric, effect))}", about=about)
-
-
-def _nothing(every: Sequence[Ratio], against: str) -> str:
-    return f"changed nothing {against}: {EQUAL} in {_of_all(every)}"
-
-
-def _of_all(ratios: Sequence[Ratio]) -> str:
-    count = len(ratios)
-    return {1: "the one cell", 2: "both cells"}.get(count, f"all {count} cells")
-
-
-def _by_level(metric: str, effect: FactorEffect) -> Iterator[str]:
-    """Describe the levels with most settled differences, and count the others."""
-    ordered = sorted(effect.levels, key=_weight, reverse=True)
-    shown = [one for one in ordered if _differing(one)]
-    if len(effect.levels) <= MAX_LEVELS:
-        shown = list(effect.levels)
-    for one in shown[:MAX_LEVELS]:
-        yield _level(metric, _text(effect.factor, one.level), one.ratios)
-    if more := shown[MAX_LEVELS:]:
-        yield f"{_names(effect, more)} differed in some cells"
-    if same := [one for one in ordered if one not in shown]:
-        yield f"no difference is settled for {_names(effect, same)}"
-
-
-def _level(metric: str, subject: str, ratios: Sequence[Ratio]) -> str:
-    less, more = less_and_more(metric)
-    by = {side: [one for one in ratios if one.judgement == side] for side in ("less", "more")}
-    other = _undirected(ratios)
-    if len(ratios) == 1:
-        verb = f"{less if by['less'] else more} ({extremes(ratios)})"
-        return f"{subject} {verb}" if by["less"] or by["more"] else f"{subject} was {other[0]}"
-    first, second = ("less", "more") if len(by["less"]) >= len(by["more"]) else ("more", "less")
-    if not by[first]:
-        return f"{subject} differed in no settled cell: {', '.join(other)}"
-    verbs = {"less": less, "more": more}
-    texts = [f"{subject} {verbs[first]} in {_count(by[first], ratios)} ({extremes(by[first])})"]
-    if len(by[first]) < len(ratios):
-        found = f"{len(by[second])} ({extremes(by[second])})" if by[second] else "none"
-        texts.append(f"{second} in {found}")
-    if len(by["less"]) + len(by["more"]) <= (1 - CONFIDENCE) * len(ratios):
-        texts.append("no more than chance gives")
-    return ", ".join([*texts, *other])
-
-
-def _count(some: Sequence[Ratio], ratios: Sequence[Ratio]) -> str:
-    return _of_all(ratios) if len(some) == len(ratios) else f"{len(some)} of {len(ratios)} cells"
-
-
-def _undirected(ratios: Sequence[Ratio]) -> list[str]:
-    """Count the cells without a direction: equal, or not settled."""
-    equal, open_ones = (
-        [one for one in ratios if one.judgement == judgement] for judgement in ("equal", "open")
-    )
-    alone = len(ratios) == 1
-    texts = [EQUAL if alone else f"{EQUAL} in {len(equal)}"] if equal else []
-    if open_ones:
-        texts.append(unsettled(open_ones) if alone else f"{len(open_ones)} {unsettled(open_ones)}")
-    return texts
-
-
-def _by_direction(metric: str, effect: FactorEffect) -> Iterator[str]:
-    """Name the levels by what they did, each with its ratio: each has one cell."""
-    less, more = less_and_more(metric)
-    words: dict[Standing, str] = {"less": less, "more": more, "equal": f"were {EQUAL}"}
-    for judgement, verb in words.items():
-        if some := [one for one in effect.levels if one.ratios[0].judgement == judgement]:
-            was = verb.replace("were", "was") if len(some) == 1 else verb
-            yield f"{_names(effect, some, ratios=judgement != 'equal')} {was}"
-    if left := [one for one in effect.levels if one.ratios[0].judgement == "open"]:
-        verb = "is" if len(left) == 1 else "are"
-        yield f"{_names(effect, left)} {verb} {unsettled([one.ratios[0] for one in left])}"
-
-
-def _names(effect: FactorEffect, levels: Sequence[LevelEffect], *, ratios: bool = False) -> str:
-    names = [
-        _text(effect.factor, one.level) + (f" ({extremes(one.ratios)})" if ratios else "")
-        for one in levels[:MAX_NAMED]
-    ]
-    left = len(levels) - len(names)
-    return listed([*names, f"{left} more"] if left else names)
-
-
-def _differing(effect: LevelEffect) -> int:
-    return sum(one.judgement in {"less", "more"} for one in effect.ratios)
-
-
-def _weight(effect: LevelEffect) -> tuple[int, float]:
-    """Order levels: by the number of cells that differ, then by the largest difference."""
-    sizes = (abs(math.log(one.value.value)) for one in effect.ratios if one.value.value > 0)
-    return _differing(effect), max(sizes, default=0.0)
-
-
-def _name(effect: FactorEffect) -> str:
-    return _text(effect.factor, effect.reference)
-
-
-def _text(factor: str, level: str) -> str:
-    return f"HTTP/{level}" if factor == "http_version" else level

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from httpbed.base.addon import Seam
-from httpbed.report.answer import Sentence
+from httpbed.report.phrasing import Sentence
 from httpbed.results.findings import Findings
 from httpbed.store.results import Results
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from httpbed.base import units
@@ -23,7 +23,6 @@ from httpbed.report.phrasing import (
     few,
     in_one_line,
     percent,
-    ratio_text,
     title,
 )
 from httpbed.results import attempts, estimate, selection
@@ -33,7 +32,8 @@ from httpbed.results.findings import FAIRNESS, Findings, Row
 from httpbed.results.sample import Tally
 from httpbed.store.results import Results
 
-HOPELESS_BLOCKS = 1000
+MAX_FORECAST = 100
+"""Blocks, above which the spread of a few values forecasts nothing."""
 ROUNDING = 1.005
 """A goodput above the rate by less is printed as the rate, with three digits."""
 MAX_REASON = 160
@@ -254,29 +254,24 @@ def _unshared(findings: Findings, document: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
-def _blocks(findings: Findings, document: Mapping[str, Any]) -> Iterator[str]:
+def _blocks(source: ReportInput) -> Iterator[str]:
     """Say in one note what the number of blocks leaves open, and how many would do."""
-    compared = [(c, row, row.ratio) for c, row in findings.rows() if row.ratio]
-    few_blocks = [ratio for _, _, ratio in compared if ratio.n < MIN_BLOCKS]
-    noisy = [
-        (f"{ratio_text(ratio.value)} of {named(findings, document, c, row)}", ratio)
-        for c, row, ratio in compared
-        if ratio.judgement == "open" and ratio.n >= MIN_BLOCKS
-    ]
-    texts, wanted = [], []
+    findings, replicates = source.findings, source.results.experiment.blocks
+    compared = [row.ratio for _, row in findings.rows() if row.ratio]
+    few_blocks = [ratio for ratio in compared if ratio.n < MIN_BLOCKS]
+    noisy = [one for one in compared if one.judgement == "open" and one.n >= MIN_BLOCKS]
+    texts = []
     if few_blocks:
         subject, verb = _counted(len(few_blocks), len(compared))
         sizes = " or ".join(map(str, sorted({ratio.n for ratio in few_blocks})))
         texts.append(f"{subject} {verb} not settled: n = {sizes}, and {FEW_BLOCKS} settle nothing")
-        wanted.append(MIN_BLOCKS)
     if noisy:
         subject, verb = _counted(len(noisy), len(compared))
-        places = "; ".join(few([what for what, _ in noisy], "comparisons"))
-        texts.append(f"{subject} {verb} within noise ({places})")
-    texts += _short_intervals(findings, wanted)
-    remedy = _remedy([*few_blocks, *(ratio for _, ratio in noisy)], wanted)
+        texts.append(f"{subject} {verb} within noise")
+    texts += _short_intervals(findings, replicates)
+    texts += _forecast(noisy)
     if texts:
-        yield "; ".join([*texts, *([remedy] if remedy else [])])
+        yield "; ".join(texts)
 
 
 def _counted(count: int, compared: int) -> tuple[str, str]:
@@ -285,35 +280,43 @@ def _counted(count: int, compared: int) -> tuple[str, str]:
     return (f"all {count} comparisons" if count == compared else f"{count} comparisons"), "are"
 
 
-def _short_intervals(findings: Findings, wanted: list[int]) -> Iterator[str]:
-    """State what intervals of few values cover; add the blocks that they want."""
+def _short_intervals(findings: Findings, replicates: int) -> Iterator[str]:
+    """State what intervals of few values cover, and how many blocks give them more."""
     intervals = [row.estimate.interval for _, row in findings.rows() if row.estimate]
+    remedy = _least_replicates(findings, replicates)
     if short := {i.coverage for i in intervals if i and not i.reaches_confidence}:
         covered = " or ".join(percent(share) for share in sorted(short))
         yield (
             f"with fewer than {MIN_VALUES} blocks an interval runs from the smallest to the"
-            f" largest value and covers {covered}, not {percent(CONFIDENCE)}"
+            f" largest value and covers {covered}, not {percent(CONFIDENCE)}{remedy}"
         )
     if any(interval is None for interval in intervals):
-        yield "a single value has no interval"
-    if short or None in intervals:
-        wanted.append(MIN_VALUES)
+        yield f"a single value has no interval{'' if short else remedy}"
 
 
-def _remedy(ratios: list[Ratio], wanted: list[int]) -> str:
-    """Say how many blocks would settle these comparisons, or are wanted otherwise."""
-    needed = [ratio.blocks_to_settle or MIN_BLOCKS for ratio in ratios]
-    within_reach = [blocks for blocks in needed if blocks <= HOPELESS_BLOCKS]
+def _least_replicates(findings: Findings, replicates: int) -> str:
+    """Name the replicates that give each treatment enough values for its interval.
+
+    Empty if they have been asked for already, because then trials are missing, not blocks, and
+    where blocks lack a value, because the next ones may lack it, too.
+    """
+    sizes = [row.sample.n for _, row in findings.rows()]
+    is_reached = replicates >= MIN_VALUES or min(sizes, default=0) < replicates
+    return "" if is_reached else f", which replicates = {MIN_VALUES} reaches"
+
+
+def _forecast(noisy: Sequence[Ratio]) -> Iterator[str]:
+    """Say how many blocks would settle the comparisons that are within noise, if a few would."""
+    needed = [ratio.blocks_to_settle for ratio in noisy if ratio.blocks_to_settle]
+    within_reach = [blocks for blocks in needed if blocks <= MAX_FORECAST]
+    settled = len(within_reach)
     if needed and not within_reach:
-        which = "it" if len(ratios) == 1 else "any of them"
-        return f"more than {HOPELESS_BLOCKS} blocks would be needed to settle {which}"
-    blocks = max([*within_reach, *wanted], default=0)
-    if not needed:
-        return f"replicates = {blocks} reaches it" if blocks else ""
-    those = len(within_reach)
-    which = "it" if len(ratios) == 1 else "all" if those == len(ratios) else f"{those} of them"
-    least = "at least" if any(ratio.blocks_to_settle is None for ratio in ratios) else "about"
-    return f"{least} {blocks} blocks would settle {which} (replicates = {blocks})"
+        which = "it" if len(noisy) == 1 else "any of them"
+        yield f"more than {MAX_FORECAST} blocks would be needed to settle {which}"
+    elif within_reach:
+        all_of_them = "it" if len(noisy) == 1 else "all"
+        which = all_of_them if settled == len(noisy) else f"{settled} of them"
+        yield f"about {max(within_reach)} replicates would settle {which}"
 
 
 def _uncovered(manifest: Mapping[str, Any]) -> Iterator[str]:
@@ -347,7 +350,7 @@ OWN = (
     NoteMaker("endings", 30, lambda source: _endings(source.findings, source.document)),
     NoteMaker("gaps", 40, lambda source: _gaps(source.findings, source.document)),
     NoteMaker("pauses", 50, lambda source: _pauses(source.results)),
-    NoteMaker("blocks", 70, lambda source: _blocks(source.findings, source.document)),
+    NoteMaker("blocks", 70, _blocks),
     NoteMaker("no base", 75, lambda source: _without_base(source.findings, source.document)),
     NoteMaker("ceilings", 80, lambda source: _ceilings(source.findings, source.document)),
     NoteMaker("competitors", 90, lambda source: _unshared(source.findings, source.document)),

@@ -317,7 +317,7 @@ def in_one_line(remarks: Iterable[Remark], kind: str) -> Iterator[str]:
         remedies[remark.remedy] = None
     texts = [f"{', '.join(few(names, kind))}: {text}" for text, names in subjects.items()]
     if texts:
-        yield "; ".join([*few(texts, kind), *(one for one in remedies if one)])
+        yield "; ".join([*few(texts, kind), *few([*filter(None, remedies)], "remedies")])
 
 
 def few(names: Sequence[str], kind: str) -> list[str]:
@@ -326,3 +326,19 @@ def few(names: Sequence[str], kind: str) -> list[str]:
         return list(names)
     shown = names[: MAX_OF_A_KIND - 1]
     return [*shown, f"and {len(names) - len(shown)} more {kind}"]
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One finding."""
+
+    text: str
+    """Without its full stop."""
+    evidence: str = ""
+    """Interval and number of blocks; empty for a sentence without figures of its own."""
+    about: str = ""
+    """The factor that the sentence is about, if it is about one."""
+
+    def __str__(self) -> str:
+        lead = f"{self.about}: " if self.about else ""
+        return f"{lead}{self.text} ({self.evidence})." if self.evidence else f"{lead}{self.text}."

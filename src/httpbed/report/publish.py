@@ -50,9 +50,15 @@ def save(document: Document, directory: Path, path: Path | None = None) -> Path:
     return path
 
 
-def show(document: Document, path: Path | None, out: Console | None = None) -> None:
+def show(
+    document: Document,
+    path: Path | None,
+    out: Console | None = None,
+    *,
+    with_checks: bool = False,
+) -> None:
     """Print table, answer, evidence and notes; the last line is the report's ``path``."""
-    terminal_report.show(document, path, out or terminal.console())
+    terminal_report.show(document, path, out or terminal.console(), with_checks=with_checks)
 
 
 def in_markdown(results: Results, findings: Findings) -> str:

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from httpbed.experiment.check import LATENESS
 from httpbed.experiment.metric import METRICS
 from httpbed.report import levels, manifest, matrix, network, notes, roles, templating, treatments
-from httpbed.report.answer import Sentence, answer, every_comparison, sums_up
+from httpbed.report.answer import answer, every_comparison, sums_up
 from httpbed.report.document import (
     MAX_LISTED,
     SECTIONS,
@@ -32,8 +31,10 @@ from httpbed.report.document import (
 from httpbed.report.matrix import Matrix
 from httpbed.report.phrasing import (
     DASH,
+    Sentence,
     base_name,
     covering,
+    few,
     listed,
     percent,
     sentence_case,
@@ -98,7 +99,7 @@ def document(source: ReportInput) -> Document:
         matrix_title=_matrix_title(findings),
         answer=tuple(answer(findings, results.document, with_link=False)),
         notes=tuple(notes.notes(source)),
-        evidence=(*evidence(findings), *beside, manifest.certificate(made_by)),
+        evidence=(evidence(findings), *beside, manifest.certificate(made_by)),
         sections=tuple(sections),
     )
 
@@ -324,40 +325,35 @@ def _checks(checks: Iterable[CheckSummary]) -> Table:
     )
 
 
-def evidence(findings: Findings) -> list[str]:
-    """Sum up validity: how many trials are valid, and what each check found."""
-    kept, valid = len(findings.invalid), findings.tally.recorded
-    trials, attempts = f"trial{'s' * (valid != 1)}", f"attempt{'s' * (kept != 1)}"
-    texts = [f"{valid} {trials} valid, {kept} invalid {attempts} kept aside"]
-    texts += [_passed(check) for check in findings.checks if check.failed]
-    unseen = [one for one in findings.checks if one.not_observed and not one.failed]
-    texts += _listed("passed where observed", [_seen_in(one) for one in unseen if one.passed])
-    texts += _listed("never observed", [one.name for one in unseen if not one.passed])
-    # Checks of directions, hops and parts share a name: it is listed once if all of them passed.
-    broken = {check.kind for check in findings.checks if check.passed != check.total}
-    kinds = dict.fromkeys(check.kind for check in findings.checks)
-    texts += _listed("passed in all", [kind for kind in kinds if kind not in broken])
-    texts += [
-        f"{check.name} at most p99 {check.measured * 1e6:.0f} us"
-        for check in findings.checks
-        if check.check == LATENESS.id and check.measured is not None
-    ]
-    return ["; ".join(texts)]
+def evidence(findings: Findings) -> str:
+    """Sum up validity: how many trials are valid, and whether every check of them passed.
+
+    Checks of directions, hops and parts share a name, and count as one.
+    """
+    given_up = {one.trial for one in findings.invalid if not one.retried}
+    repeated = {one.trial for one in findings.invalid} - given_up
+    valid = findings.tally.recorded
+    texts = [f"{valid} trial{'s' * (valid != 1)} valid"]
+    texts += [f"{len(repeated)} repeated"] if repeated else []
+    texts += [f"{len(given_up)} without a valid attempt"] if given_up else []
+    return _with_checks(", ".join(texts), findings.checks)
 
 
-def _listed(what: str, names: list[str]) -> list[str]:
-    """List names of checks; a comma in a name would look like the end of it."""
-    whole = [name.replace(", ", ": ") for name in names]
-    return [f"{what}: {', '.join(whole)}"] if names else []
-
-
-def _seen_in(check: CheckSummary) -> str:
-    return f"{check.name} ({check.passed} of {check.total})"
-
-
-def _passed(check: CheckSummary) -> str:
-    text = f"{check.name} {check.passed}/{check.total}"
-    return f"{text} ({check.not_observed} not observed)" if check.not_observed else text
+def _with_checks(trials: str, checks: Iterable[CheckSummary]) -> str:
+    """Add the checks that failed by name, and the number of the others."""
+    kinds: dict[str, list[CheckSummary]] = {}
+    for check in checks:
+        kinds.setdefault(check.kind, []).append(check)
+    broken = [check for same in kinds.values() for check in same if check.failed]
+    unseen = [same for same in kinds.values() if not any(one.passed + one.failed for one in same)]
+    passed = len(kinds) - len({check.kind for check in broken}) - len(unseen)
+    plural = "s" * (passed > 1)
+    beside = f", {len(unseen)} never observed" if unseen else ""
+    if broken:
+        names = [f"{one.name} ({one.failed} of {one.total})" for one in broken]
+        failed = f"failed: {', '.join(few(names, 'checks'))}"
+        return f"{trials}; {failed}; the other {passed} check{plural} passed{beside}"
+    return f"{trials}, all {passed} check{plural} passed{beside}" if passed else trials + beside
 
 
 def _manifest(source: ReportInput) -> Section:

@@ -35,8 +35,13 @@ GAPS = (2, 1)
 """Blanks between columns of a matrix; fewer where more do not fit."""
 
 
-def show(document: Document, report: Path | None, out: Console) -> None:
-    """Print the document; the path of the HTML report, if there is one, is the last line."""
+def show(
+    document: Document, report: Path | None, out: Console, *, with_checks: bool = False
+) -> None:
+    """Print the document; the path of the HTML report, if there is one, is the last line.
+
+    ``with_checks``: every check and every invalid attempt in tables, too.
+    """
     shown = fitted(document.treatments, out.width - INDENT)
     texts = [(section.id, section.line) for section in document.sections if section.line]
     texts += [("answer", str(replace(sentence, evidence=""))) for sentence in document.answer]
@@ -54,9 +59,19 @@ def show(document: Document, report: Path | None, out: Console) -> None:
     table = Padding(Group(*tables), (0, 0, 0, INDENT))
     programs = [("programs", ", ".join(document.programs))] if document.programs else []
     heading = [("question", document.question), *document.heading.pairs, *programs]
-    terminal.show(out, (_facts(heading), "", table, "", _facts(texts)))
+    checks = list(_checks(document, out.width - INDENT)) if with_checks else []
+    terminal.show(out, (_facts(heading), "", table, "", _facts(texts), *checks))
     if report is not None:
         out.print(Text(f"{'report':<{KEY_WIDTH}}  {report}"), soft_wrap=True)
+
+
+def _checks(document: Document, width: int) -> Iterator[RenderableType]:
+    """Yield the tables of the section on validity."""
+    for section in document.sections:
+        for block in section.blocks if section.id == "validity" else ():
+            if isinstance(block, Table):
+                yield from ("", Text(visible(block.caption), "dim"))
+                yield Padding(fitted(block, width).table, (0, 0, 0, INDENT))
 
 
 def _facts(lines: Iterable[tuple[str, str]]) -> Grid:
@@ -171,10 +186,12 @@ class _Layout:
         spare = room - sum(widths) - GAP * len(widths)
         if spare < 0:
             return None
-        for index, one in enumerate(beside):
-            more = min(spare, _max_width(one, stacked=self.stacked) - widths[index])
-            widths[index], spare = widths[index] + more, spare - more
-        return widths
+        wanted = [_max_width(one, stacked=self.stacked) for one in beside]
+        lacking = sum(wanted) - sum(widths)
+        share = min(1.0, spare / lacking) if lacking else 0.0
+        return [
+            least + int(share * (most - least)) for least, most in zip(widths, wanted, strict=True)
+        ]
 
 
 def fitted(table: Table, width: int) -> FittedTable:

@@ -14,7 +14,8 @@ than one case of ten.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,7 +67,7 @@ class Ratio:
     """Number of shared blocks without a ratio: both timed out, or the base is zero."""
     judgement: Standing
     blocks_to_settle: int | None
-    """About how many blocks would settle an open judgement; None if settled, or of one pair."""
+    """About how many blocks would settle an open judgement; None if settled, or of few pairs."""
     differences: Differences | None
     """None if any value is a bound only."""
 
@@ -122,16 +123,16 @@ def blocks_to_settle(ratios: Floats) -> int | None:
 
     Computed from the spread of the logarithms: the interval's half-width shrinks with the root of
     the number of blocks, until it excludes 1 or fits within the margin of equality. None with fewer
-    than two pairs, which have no spread.
+    than ``MIN_BLOCKS`` pairs, whose spread forecasts nothing.
     """
     logs = np.log(ratios)
-    if logs.size < 2:  # one pair has no spread
+    if logs.size < MIN_BLOCKS:
         return None
     quantile = float(stats.norm.ppf((1 + CONFIDENCE) / 2))
     width = quantile * EFFICIENCY * float(logs.std(ddof=1))
     effect = abs(location.centre(logs).value)
     gap = max(effect, math.log1p(EQUAL_MARGIN) - effect)
-    return max(MIN_BLOCKS, logs.size + 1, math.ceil((width / gap) ** 2))
+    return max(logs.size + 1, math.ceil((width / gap) ** 2))
 
 
 def _defined(sample: Sample, base: Sample, block: int) -> bool:
@@ -186,8 +187,26 @@ class LevelEffect:
     """One level of a factor against the reference."""
 
     level: str
+    cells: tuple[Mapping[str, str], ...]
+    """The treatment of each cell, in the design's order."""
     ratios: tuple[Ratio, ...]
-    """One for each cell, in the order of the treatments."""
+    """One for each cell."""
+
+    def directed(self) -> Iterator[tuple[Mapping[str, str], Ratio]]:
+        """Yield the cells in which the level certainly gives less or more."""
+        for cell, ratio in zip(self.cells, self.ratios, strict=True):
+            if ratio.judgement in {"less", "more"}:
+                yield cell, ratio
+
+
+@dataclass(frozen=True)
+class Interaction:
+    """Another factor, on whose level depends whether a level gives less or more."""
+
+    factor: str
+    sides: Mapping[Standing, tuple[tuple[str, int, tuple[Ratio, ...]], ...]]
+    """For ``less`` and ``more``: the other factor's levels, each with its number of cells and the
+    ratios of those that are settled."""
 
 
 @dataclass(frozen=True)
@@ -227,10 +246,47 @@ def _of_factor(samples: Sequence[Sample], factor: str, wanted: str | None) -> Fa
 
 def _levels(samples: Sequence[Sample], factor: str, reference: str) -> tuple[LevelEffect, ...]:
     by_key: Mapping[TreatmentKey, Sample] = {treatment_key(one.levels): one for one in samples}
-    ratios: dict[str, list[Ratio]] = {}
+    cells: dict[str, list[tuple[Mapping[str, str], Ratio]]] = {}
     for sample in samples:
         level = sample.levels[factor]
         other = by_key.get(treatment_key({**sample.levels, factor: reference}))
         if level != reference and other and (ratio := compare(sample, other)):
-            ratios.setdefault(level, []).append(ratio)
-    return tuple(LevelEffect(level, tuple(found)) for level, found in ratios.items())
+            cells.setdefault(level, []).append((sample.levels, ratio))
+    return tuple(
+        LevelEffect(level, *map(tuple, zip(*compared, strict=True)))
+        for level, compared in cells.items()
+    )
+
+
+def interaction(effect: LevelEffect, factor: str) -> Interaction | None:
+    """Return the factor whose level decides whether this level gives less or more.
+
+    Each level of that factor has one direction in most of its cells, or none in any, never both;
+    None if there is no such factor, or if chance would settle as many cells. Of several factors,
+    the one with the fewest levels explains most.
+    """
+    directed = list(effect.directed())
+    if len(directed) <= (1 - CONFIDENCE) * len(effect.ratios):
+        return None
+    if {ratio.judgement for _, ratio in directed} != {"less", "more"}:
+        return None
+    others = [name for name in effect.cells[0] if name != factor]
+    by_count = sorted(others, key=lambda name: len({cell[name] for cell in effect.cells}))
+    found = (_separated(effect, name) for name in by_count)
+    return next(filter(None, found), None)
+
+
+def _separated(effect: LevelEffect, name: str) -> Interaction | None:
+    """Return the interaction with a factor, if its levels separate less from more."""
+    counts = Counter(cell[name] for cell in effect.cells)
+    settled: dict[str, list[Ratio]] = {}
+    for cell, ratio in effect.directed():
+        settled.setdefault(cell[name], []).append(ratio)
+    sides: dict[Standing, list[tuple[str, int, tuple[Ratio, ...]]]] = {}
+    for level, ratios in settled.items():
+        directions = {ratio.judgement for ratio in ratios}
+        if len(directions) > 1 or 2 * len(ratios) <= counts[level]:
+            return None
+        levels = sides.setdefault(directions.pop(), [])
+        levels.append((level, counts[level], tuple(ratios)))
+    return Interaction(name, {side: tuple(levels) for side, levels in sides.items()})

@@ -101,6 +101,9 @@ class Findings:
     """Programs whose invalid attempts exceed those of the others."""
     clock: Clock
     """The trials' clock; in virtual time a difference is never the machine's."""
+    asks_identity: bool
+    """Whether each treatment is compared with the same one, or with another build of its program,
+    in virtual time: then the question is whether there is any difference at all."""
 
     @cached_property
     def effects(self) -> tuple[FactorEffect, ...]:
@@ -174,6 +177,17 @@ def find(
         invalid=invalid_attempts(results),
         selected=selection.selected_arms(results),
         clock=results.manifest.get("clock", "real"),
+        asks_identity=_asks_identity(results, chosen, rows),
+    )
+
+
+def _asks_identity(results: Results, base: Mapping[str, str], rows: Sequence[Row]) -> bool:
+    if results.manifest.get("clock") != "virtual":
+        return False
+    return bool(results.manifest.get("second_builds")) or all(
+        scenario(results, row.levels) == scenario(results, {**row.levels, **base})
+        for row in rows
+        if row.ratio
     )
 
 

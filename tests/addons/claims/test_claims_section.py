@@ -85,7 +85,8 @@ def test_the_terminal_counts_the_verdicts() -> None:
     printed, results = io.StringIO(), judged()
     reports.show(results, find(results), None, terminal.console(printed))
     line = (
-        "claims     2 claims: 1 reproduced, 1 contradicted; httpbed claims DIR shows each of them"
+        "claims     2 claims: 1 reproduced, 1 contradicted;"
+        " httpbed claims campaign shows each of them"
     )
     assert line in printed.getvalue().splitlines()
 

@@ -29,6 +29,7 @@ from httpbed.report import terminal
 from httpbed.report.phrasing import in_one_line
 from ideal_sender import Ideal
 
+FOLDER = Path("my campaign")
 NASTY = "<script>alert(1)</script>"
 
 
@@ -63,7 +64,7 @@ def test_a_test_without_a_download_leaves_no_record(state: Path) -> None:
 def test_no_note_recommends_testing_the_end_of_a_tunnel() -> None:
     """Its command could not work."""
     said = {"sender": key().as_json(), "passed": None, "testable": False}
-    (told,) = senders.untested({"senders": [said]})
+    (told,) = senders.untested({"senders": [said]}, FOLDER)
     assert "httpbed conformance" not in told
 
 
@@ -168,8 +169,8 @@ def test_reports_warn_of_failed_and_untested_senders() -> None:
     }
     made = {"recipe_folders": ["ci"], "own_programs": {"own": "/bin/own"}}
     found = {"senders": [said | {"passed": passed} for passed in (None, False, True)], **made}
-    told = [*senders.untested(found), *in_one_line(senders.failed(found), "senders")]
-    assert [*senders.untested({}), *senders.failed({})] == []
+    told = [*senders.untested(found, FOLDER), *in_one_line(senders.failed(found), "senders")]
+    assert [*senders.untested({}, FOLDER), *senders.failed({})] == []
     assert len(told) == 2
     assert "never tested" in told[0]
     asked = "httpbed conformance own --http-version 3 --congestion-control reno --knob=knob=1"
@@ -182,7 +183,7 @@ def test_the_test_of_a_second_build_names_its_program() -> None:
     second = {"own-new": {"of": "own", "path": "/bin/new"}}
     made = {"clock": "virtual", "own_programs": {"own": "/bin/old"}, "second_builds": second}
     sender = replace(key(), implementation="own-new").as_json()
-    (note,) = senders.untested({"senders": [{"sender": sender, "passed": None}], **made})
+    (note,) = senders.untested({"senders": [{"sender": sender, "passed": None}], **made}, FOLDER)
     assert "httpbed conformance own --http-version 3" in note
     assert note.endswith("--clock=virtual --program=own=/bin/new")
 
@@ -190,9 +191,9 @@ def test_the_test_of_a_second_build_names_its_program() -> None:
 def test_several_untested_senders_have_one_command() -> None:
     """It tests every sender of the campaign."""
     node = {"sender": key().as_json(), "passed": None}
-    (note,) = senders.untested({"senders": [node, node], "recipe_folders": ["ci"]})
+    (note,) = senders.untested({"senders": [node, node], "recipe_folders": ["ci"]}, FOLDER)
     assert note.startswith("2 senders were never tested")
-    assert "httpbed conformance --campaign DIR --recipes=ci tests them" in note
+    assert "httpbed conformance --campaign 'my campaign' --recipes=ci tests them" in note
 
 
 def test_plots_have_plain_figures_at_the_configured_losses() -> None:

@@ -80,7 +80,7 @@ def notes(results: Results) -> Iterator[str]:
     """Yield what limits all claims: damage, conformance of senders, calibration."""
     yield from damage.lines(results.damaged, results.directory)
     yield from in_one_line(senders.failed(results.manifest), "senders")
-    yield from senders.untested(results.manifest)
+    yield from senders.untested(results.manifest, results.directory)
     if reasons := uncovered(results.manifest):
         yield f"not covered by the link certificate: {listed(reasons)}"
     elif not results.manifest.get("link_certificate"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -100,6 +101,7 @@ def _section(source: ReportInput) -> Section | None:
     shown = make(source.results, judged)
     if shown is None:
         return None
+    folder = shlex.quote(str(source.results.directory))
     return Section(
         "claims",
         "Answer",
@@ -111,7 +113,7 @@ def _section(source: ReportInput) -> Section | None:
             ),
         ),
         in_contents="Answer and claims",
-        line=f"{counted(judged)}; httpbed claims DIR shows each of them",
+        line=f"{counted(judged)}; httpbed claims {folder} shows each of them",
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from httpbed.report.document import NoteMaker, ReportInput
@@ -20,10 +21,10 @@ def failed(manifest: Mapping[str, Any]) -> Iterator[Remark]:
     for test, command in _tests(manifest):
         if test.get("passed") is False:
             text = f"did not pass: {_reasons(test)}"
-            yield Remark(named(test["sender"]), text, f"{command} -o DIR shows why")
+            yield Remark(named(test["sender"]), text, f"{command} shows why")
 
 
-def untested(manifest: Mapping[str, Any]) -> Iterator[str]:
+def untested(manifest: Mapping[str, Any], directory: Path) -> Iterator[str]:
     """Name the senders that never had a conformance test, with the command that tests them."""
     lacking = [(test, command) for test, command in _tests(manifest) if test.get("passed") is None]
     testable = [(named(s["sender"]), command) for s, command in lacking if s.get("testable", True)]
@@ -31,10 +32,10 @@ def untested(manifest: Mapping[str, Any]) -> Iterator[str]:
         ((who, command),) = testable
         yield f"{who} was never tested for conformance on this machine: {command}"
     elif testable:
-        command = shlex.join(["httpbed", "conformance", "--campaign", "DIR", *_sources(manifest)])
+        words = ["httpbed", "conformance", "--campaign", str(directory), *_sources(manifest)]
         yield (
             f"{len(testable)} senders were never tested for conformance on this machine:"
-            f" {command} tests them"
+            f" {shlex.join(words)} tests them"
         )
     ends = [named(test["sender"]) for test, _ in lacking if not test.get("testable", True)]
     if ends:
@@ -63,7 +64,9 @@ def _sources(manifest: Mapping[str, Any], second: Mapping[str, str] | None = Non
 
 
 def _reasons(node: Mapping[str, Any]) -> str:
-    failed, unseen = ", ".join(node.get("failed", ())), ", ".join(node.get("unseen", ()))
+    failed, unseen = (
+        ", ".join(few(node.get(kind, ()), "properties")) for kind in ("failed", "unseen")
+    )
     texts = [failed] if failed else []
     texts += [f"not seen: {unseen}"] if unseen else []
     return "; ".join(texts) or "its conformance test"
@@ -98,7 +101,7 @@ def _failed_notes(source: ReportInput) -> Iterator[str]:
 
 
 def _untested_notes(source: ReportInput) -> Iterator[str]:
-    return untested(source.results.manifest)
+    return untested(source.results.manifest, source.results.directory)
 
 
 FAILED = NoteMaker("failed senders", 110, _failed_notes)
