@@ -26,7 +26,7 @@ from pathlib import Path
 from httpbed.base.clock import Clock
 from httpbed.campaign import preparation, run
 from httpbed.campaign.executor import AttemptProgress
-from httpbed.campaign.settings import ONE, RunSettings
+from httpbed.campaign.settings import ONE, DesignOptions, RunSettings
 from httpbed.experiment.kept import LINK_RESULT
 from httpbed.experiment.trial import Record
 from httpbed.programs import catalog as catalogs
@@ -120,7 +120,7 @@ def _campaigns(text: str, folder: Path, repeat: int) -> list[list[Timed]]:
 def _run(text: str, clock: Clock, directory: Path) -> list[Timed]:
     """Run an experiment one trial at a time; return the trials by block."""
     catalog = catalogs.load()
-    loaded = preparation.load(text, catalog, clock=clock)
+    loaded = preparation.load(text, catalog, options=DesignOptions(clock=clock))
     ready = run.prepare(loaded, catalog, RunSettings("af_packet", "bench"), say=_say)
     with run.opened(ready, directory, jobs=ONE, say=_say) as campaign_run:
         costs = Costs()

@@ -11,6 +11,7 @@ from bench.clocks import costs, grid, judged
 from campaigns import Ending, Ends, campaign
 from httpbed.base.clock import Clock
 from httpbed.campaign import preparation
+from httpbed.campaign.settings import DesignOptions
 from httpbed.programs import catalog
 from httpbed.store import query
 
@@ -22,7 +23,9 @@ def test_the_experiments_have_every_cell_with_every_seed(clock: Clock) -> None:
     found = [
         (grid.cell_of(trial.levels), trial.block)
         for layout in grid.LAYOUTS
-        for trial in preparation.load(grid.experiment(layout), catalog.load(), clock=clock).trials
+        for trial in preparation.load(
+            grid.experiment(layout), catalog.load(), options=DesignOptions(clock=clock)
+        ).trials
     ]
     assert len(found) == len(set(found)) == len(every) * grid.BLOCKS
     assert {cell for cell, _ in found} == every

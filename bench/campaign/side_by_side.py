@@ -34,7 +34,7 @@ from httpbed.bed.machine import backend, machine_load
 from httpbed.campaign import preparation, settings
 from httpbed.campaign import run as campaign_run
 from httpbed.campaign.executor import AttemptProgress
-from httpbed.campaign.settings import ONE, Parallelism, RunSettings
+from httpbed.campaign.settings import ONE, DesignOptions, Parallelism, RunSettings
 from httpbed.programs import catalog as catalogs
 from httpbed.programs.catalog import Catalog
 from httpbed.results import sample
@@ -233,7 +233,7 @@ class Ran:
 
 
 def _run(kind: Kind, catalog: Catalog, folder: Path, trials: int, jobs: Parallelism) -> Ran:
-    loaded = preparation.load(kind.text(), catalog, replicates=trials)
+    loaded = preparation.load(kind.text(), catalog, options=DesignOptions(replicates=trials))
     options = RunSettings(backend.choose(None), "make bench-side-by-side")
     ready = campaign_run.prepare(loaded, catalog, options, say=_silent)
     ends_s: dict[bool, list[float]] = {True: [], False: []}

@@ -35,6 +35,7 @@ from bench.virtual_time import EXPERIMENT
 from httpbed.addons.virtual import boot, job, outside
 from httpbed.addons.virtual.work import PHASES
 from httpbed.campaign import campaign_setup, preparation
+from httpbed.campaign.settings import DesignOptions
 from httpbed.experiment.trial import Trial
 from httpbed.programs import catalog as catalogs
 from httpbed.trial.plan import CampaignSetup
@@ -75,7 +76,7 @@ def main() -> None:
 def _prepared(version: str, size: str, loss: str) -> tuple[Trial, CampaignSetup]:
     text = EXPERIMENT.format(blocks=1, loss=loss, version=version, control="cubic", size=size)
     catalog = catalogs.load()
-    loaded = preparation.load(text, catalog, clock="virtual")
+    loaded = preparation.load(text, catalog, options=DesignOptions(clock="virtual"))
     return loaded.trials[0], campaign_setup.make_setup(loaded, catalog, say=print)
 
 

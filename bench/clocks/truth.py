@@ -33,7 +33,7 @@ from httpbed.bed.machine import backend
 from httpbed.bed.machine.backend import Backend
 from httpbed.campaign import preparation, run, settings
 from httpbed.campaign.run import OpenRun
-from httpbed.campaign.settings import RunSettings
+from httpbed.campaign.settings import DesignOptions, RunSettings
 from httpbed.programs import catalog as catalogs
 
 FOLDER = Path("build/clocks")
@@ -79,7 +79,7 @@ def _opened(folder: Path, layouts: Collection[str]) -> Iterator[Mapping[str, lis
 
 def _campaign(folder: Path, layout: str, clock: Clock, stack: ExitStack) -> OpenCampaign:
     catalog = catalogs.load()
-    loaded = preparation.load(grid.experiment(layout), catalog, clock=clock)
+    loaded = preparation.load(grid.experiment(layout), catalog, options=DesignOptions(clock=clock))
     chosen: Backend = backend.choose(None) if clock == "real" else "af_packet"
     ready = run.prepare(loaded, catalog, RunSettings(chosen, "make bench-truth"), say=_say)
     directory = judged.directory(folder, layout, clock)

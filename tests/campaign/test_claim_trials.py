@@ -13,6 +13,7 @@ from httpbed.addons.claims.compiled_claim import with_arms
 from httpbed.base.errors import ConfigError
 from httpbed.campaign import preparation
 from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.campaign.settings import DesignOptions
 from httpbed.experiment.factorial import ScaleName
 from httpbed.programs import catalog
 from httpbed.results import sample
@@ -48,7 +49,7 @@ FILE = BLOCKS + SCALES + RATIO + SUCCESS
 
 def load(text: str = FILE, scale: ScaleName | None = None) -> LoadedExperiment:
     """Load the part of an experiment that its claims need."""
-    return preparation.load(text, catalog.load(), scale=scale, for_claims=True)
+    return preparation.load(text, catalog.load(), options=DesignOptions(scale, for_claims=True))
 
 
 def blocks(loaded: LoadedExperiment) -> dict[tuple[str, ...], int]:

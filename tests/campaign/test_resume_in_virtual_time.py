@@ -17,7 +17,7 @@ from httpbed.base.clock import Clock
 from httpbed.campaign import campaign_setup, executor, preparation, settings
 from httpbed.campaign import run as campaign_run
 from httpbed.campaign.preparation import LoadedExperiment
-from httpbed.campaign.settings import ONE, Parallelism
+from httpbed.campaign.settings import ONE, DesignOptions, Parallelism
 from httpbed.experiment.trial import Record, Trial
 from httpbed.programs import catalog
 from httpbed.store import campaign as campaigns
@@ -27,7 +27,9 @@ from httpbed.trial.verdict import AttemptId
 
 def loaded(clock: Clock) -> LoadedExperiment:
     """Read an experiment of twelve trials by a clock."""
-    return preparation.load(stored_campaigns.SMALL, catalog.load(), clock=clock)
+    return preparation.load(
+        stored_campaigns.SMALL, catalog.load(), options=DesignOptions(clock=clock)
+    )
 
 
 def resumed(

@@ -18,7 +18,7 @@ from httpbed.campaign import executor, preparation
 from httpbed.campaign import run as campaign_run
 from httpbed.campaign.admission import Admission
 from httpbed.campaign.executor import AttemptProgress, Work
-from httpbed.campaign.settings import ONE
+from httpbed.campaign.settings import ONE, DesignOptions
 from httpbed.experiment.trial import Record, Trial
 from httpbed.programs import catalog
 from httpbed.results.findings import find
@@ -55,7 +55,7 @@ def run(
 
     ``invalid`` is the block whose trials without loss have an invalid attempt.
     """
-    loaded = preparation.load(text, catalog.load(), **options)
+    loaded = preparation.load(text, catalog.load(), options=DesignOptions(**options))
     ran, said = list[Trial](), list[str]()
 
     async def execute(
@@ -183,7 +183,9 @@ def test_claims_need_fixed_numbers_of_blocks() -> None:
         """
     )
     with pytest.raises(ConfigError, match="cannot go with --for-claims"):
-        preparation.load(text, catalog.load(), for_claims=True, until="ci 5 %")
+        preparation.load(
+            text, catalog.load(), options=DesignOptions(for_claims=True, until="ci 5 %")
+        )
 
 
 @pytest.mark.parametrize(

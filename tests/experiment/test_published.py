@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from httpbed.campaign import preparation
+from httpbed.campaign.settings import DesignOptions
 from httpbed.experiment.factorial import ScaleName, Treatment
 from httpbed.programs import catalog as catalogs
 
@@ -38,7 +39,7 @@ STATED = re.compile(r"--scale \w+ +([\d.]+ \w+): ")
 @cache
 def treatments(study: str, file: str, scale: ScaleName) -> tuple[Treatment, ...]:
     path = FOLDER / study / file
-    loaded = preparation.load(path.read_text(), CATALOG, path.parent, scale)
+    loaded = preparation.load(path.read_text(), CATALOG, path.parent, DesignOptions(scale))
     return tuple(loaded.experiment.treatments())
 
 

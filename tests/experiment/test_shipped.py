@@ -12,6 +12,7 @@ import pytest
 from httpbed.addons.claims import claim_checking
 from httpbed.addons.pages.sites import corpus
 from httpbed.campaign import preparation
+from httpbed.campaign.settings import DesignOptions
 from httpbed.experiment.factorial import ScaleName
 from httpbed.experiment.roles import ClientRole, Transport
 from httpbed.programs import catalog as catalogs
@@ -83,7 +84,7 @@ def notices(client: ClientRole, transport: Transport) -> float:
 
 def planned_s(path: Path, scale: ScaleName | None) -> float:
     """Return the approximate duration of all trials, run one after another."""
-    loaded = preparation.load(path.read_text(), CATALOG, path.parent, scale)
+    loaded = preparation.load(path.read_text(), CATALOG, path.parent, DesignOptions(scale))
     limit_s = loaded.experiment.time_limit_s
     each_s = (min(expected_s(one, control, notices), limit_s(one)) for one in loaded.scenarios())
     return loaded.experiment.blocks * sum(each_s)
@@ -127,7 +128,9 @@ def test_the_header_of_a_study_states_the_duration_of_each_scale(path: Path) -> 
 def test_the_paper_scale_runs_every_cell_of_each_claim(path: Path) -> None:
     """As stated, without arms: no claim of a study stays open because a cell was left out."""
     whole = preparation.load(path.read_text(), CATALOG, path.parent).experiment
-    scaled = preparation.load(path.read_text(), CATALOG, path.parent, "paper").experiment
+    scaled = preparation.load(
+        path.read_text(), CATALOG, path.parent, DesignOptions("paper")
+    ).experiment
     assert claim_checking.complete(whole, scaled) == [one.id for one in whole.claims]
 
 
@@ -138,7 +141,9 @@ def test_the_paper_scale_has_the_papers_cells_and_runs(
 ) -> None:
     """Its own clients, paths and one reading of its delay; what is absent is named."""
     file = FOLDER / f"{path}.toml"
-    experiment = preparation.load(file.read_text(), CATALOG, file.parent, "paper").experiment
+    experiment = preparation.load(
+        file.read_text(), CATALOG, file.parent, DesignOptions("paper")
+    ).experiment
     scale = experiment.scales["paper"]
     found = [one for one in experiment.treatments() if _is_the_papers(path, one)]
     assert scale.published is not None
@@ -163,7 +168,7 @@ def test_zhang_2023_has_both_sites_and_every_rate_and_loss(file: str, impairment
     Acknowledgements are unimpaired.
     """
     path = FOLDER / f"zhang2023/{file}.toml"
-    loaded = preparation.load(path.read_text(), CATALOG, path.parent, "full")
+    loaded = preparation.load(path.read_text(), CATALOG, path.parent, DesignOptions("full"))
     scenarios = loaded.scenarios()
     assert len(scenarios) == 2 * impairments * 4
     assert {one.workload.requests() for one in scenarios} == {13, 43}
@@ -179,7 +184,7 @@ def test_zhang_2023_has_both_sites_and_every_rate_and_loss(file: str, impairment
 def test_the_grid_of_biswal_2016_is_that_of_tables_2_and_4() -> None:
     """Five runs of 360 combinations over both protocols, with the RTT split equally."""
     path = FOLDER / "biswal2016/grid.toml"
-    loaded = preparation.load(path.read_text(), CATALOG, path.parent, "full")
+    loaded = preparation.load(path.read_text(), CATALOG, path.parent, DesignOptions("full"))
     assert loaded.experiment.blocks == 5
     selected = [
         treatment
@@ -200,7 +205,7 @@ def test_the_grid_of_biswal_2016_is_that_of_tables_2_and_4() -> None:
 def test_delay_and_loss_of_liu_2024_are_on_the_clients_link_only() -> None:
     """Every link has 10 Mbit/s; the network is the same with and without a proxy."""
     path = FOLDER / "liu2024/single-stream.toml"
-    loaded = preparation.load(path.read_text(), CATALOG, path.parent, "smoke")
+    loaded = preparation.load(path.read_text(), CATALOG, path.parent, DesignOptions("smoke"))
     for scenario in loaded.scenarios():
         links = [link.directions() for link in scenario.topology.links]
         assert all(way.rate == 10**7 for ways in links for way in ways)

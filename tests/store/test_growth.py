@@ -14,6 +14,7 @@ import stored_campaigns
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.campaign import executor, preparation
 from httpbed.campaign.run import growth_lines
+from httpbed.campaign.settings import DesignOptions
 from httpbed.experiment.factorial import ScaleName
 from httpbed.experiment.trial import Trial
 from httpbed.programs import catalog
@@ -304,7 +305,7 @@ def test_files_that_new_treatments_name_are_copied(tmp_path: Path) -> None:
 
 def test_the_number_of_blocks_on_the_command_line_replaces_the_files(tmp_path: Path) -> None:
     """At every scale; the campaign keeps the number for its readers."""
-    read = preparation.load(SCALED, catalog.load(), scale="smoke", replicates=3)
+    read = preparation.load(SCALED, catalog.load(), options=DesignOptions("smoke", replicates=3))
     assert [one.block for one in read.trials] == [1, 1, 1, 2, 2, 2, 3, 3, 3]
     manifest = stored_campaigns.manifest(scale="smoke") | {"replicates": 3}
     run(tmp_path, SCALED, scale="smoke")

@@ -20,7 +20,7 @@ from httpbed.addons.cluster.messages import (
     WorkerFacts,
 )
 from httpbed.bed.machine.facts import MachineFacts
-from httpbed.campaign.settings import RunSettings
+from httpbed.campaign.settings import DesignOptions, RunSettings
 from httpbed.experiment.trial import Record, Trial
 from httpbed.store import campaign as campaigns
 
@@ -47,9 +47,7 @@ ORDER = BlockRequest(
     block=0,
     text=stored_campaigns.SMALL,
     folder="/",
-    scale=None,
-    for_claims=False,
-    replicates=None,
+    options=DesignOptions(clock="real"),
     settings=RunSettings("af_packet", "httpbed run"),
     manifest={},
 )

@@ -8,6 +8,7 @@ from typing import Any
 
 from httpbed.campaign import preparation
 from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.campaign.settings import DesignOptions
 from httpbed.experiment.check import ROUND_TRIP_TIME
 from httpbed.experiment.factorial import ScaleName
 from httpbed.experiment.metric import Observation
@@ -33,7 +34,7 @@ levels = { loss = ["2 %"] }
 
 def loaded(text: str = SMALL, scale: ScaleName | None = None) -> LoadedExperiment:
     """Read an experiment."""
-    return preparation.load(text, catalog.load(), scale=scale)
+    return preparation.load(text, catalog.load(), options=DesignOptions(scale))
 
 
 def manifest(

@@ -84,9 +84,9 @@ def manifest(
             {"name": one.site.name, "source": one.site.source, "sha256": one.site.digest}
             for one in setup.sites.values()
         ],
-        "scale": loaded.scale,
-        "for_claims": loaded.for_claims is not None,
-        "replicates": loaded.replicates,
+        "scale": loaded.options.scale,
+        "for_claims": loaded.options.for_claims,
+        "replicates": loaded.options.replicates,
         "until": loaded.stopping.until if loaded.stopping else None,
         **settings.sources,
     }

@@ -14,13 +14,13 @@ from functools import reduce
 from pathlib import Path
 from typing import Any, get_args
 
-from httpbed.base.clock import Clock
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.machine.backend import Backend, require_ip
 from httpbed.bed.network import kernel
 from httpbed.bed.network.kernel import UnsupportedKey
 from httpbed.bed.network.link_file import LinkFile
 from httpbed.campaign.addition import CAMPAIGN_ADDITIONS, NeededTrials, clock
+from httpbed.campaign.settings import DesignOptions
 from httpbed.experiment import factorial_mistakes, parser
 from httpbed.experiment.design import design
 from httpbed.experiment.document import SCENARIO_PARTS, fill, level_values
@@ -51,8 +51,7 @@ class LoadedExperiment:
     experiment: Experiment
     document: Mapping[str, Any]
     trials: tuple[Trial, ...]
-    scale: ScaleName | None
-    """The scale of the design; None for all of it."""
+    options: DesignOptions
     files: Mapping[str, LinkFile]
     """The files that the experiment names, by digest."""
     folder: Path = Path()
@@ -61,8 +60,6 @@ class LoadedExperiment:
     """The sites of all its pages by key, if they need not be looked up or generated."""
     for_claims: NeededTrials | None = None
     """What the claims need; None for a design that does not depend on them."""
-    replicates: int | None = None
-    """The number of blocks that replaces the file's own; None: the file's own."""
     stopping: Replicates | None = None
     """When a treatment gets no further block; None: after the last one."""
 
@@ -104,23 +101,13 @@ class LoadedExperiment:
         return [trial.scenario() for trial in self.trials if trial.block == 1]
 
 
-def load(  # noqa: PLR0913 - the last two are keywords
+def load(
     text: str,
     catalog: Catalog,
     folder: Path = Path(),
-    scale: ScaleName | None = None,
-    *,
-    for_claims: bool = False,
-    replicates: int | None = None,
-    until: str | None = None,
-    clock: Clock | None = None,
+    options: DesignOptions = DesignOptions(),  # noqa: B008 - it is immutable
 ) -> LoadedExperiment:
     """Load an experiment's text; file names in it are relative to ``folder``.
-
-    With ``for_claims``, the design has only the trials that its claims need. ``replicates`` is the
-    number of blocks in place of the file's own, at every scale; ``until`` is a width of interval
-    (:func:`~httpbed.experiment.experiment.parse_width`) at which a treatment stops before.
-    ``clock`` replaces the file's own.
 
     Raises:
         ConfigError: With every mistake in it and in its files, or if it has no such scale.
@@ -135,9 +122,9 @@ def load(  # noqa: PLR0913 - the last two are keywords
     )
     if mistakes or read.experiment is None:
         raise ConfigError(mistakes)
-    whole = _with_replicates(read.experiment, replicates).with_clock(clock)
-    experiment = _at(whole, scale)
-    needed = _needed(whole, experiment) if for_claims else None
+    whole = _with_replicates(read.experiment, options.replicates).with_clock(options.clock)
+    experiment = _at(whole, options.scale)
+    needed = _needed(whole, experiment) if options.for_claims else None
     if needed:
         experiment = needed.reduced(experiment)
 
@@ -150,12 +137,11 @@ def load(  # noqa: PLR0913 - the last two are keywords
         experiment,
         read.document,
         tuple(trials),
-        scale,
+        options,
         files.found(),
         folder,
         for_claims=needed,
-        replicates=replicates,
-        stopping=_stopping(experiment, until, is_fixed=for_claims),
+        stopping=_stopping(experiment, options),
     )
 
 
@@ -174,14 +160,14 @@ def _needed(whole: Experiment, at_scale: Experiment) -> NeededTrials:
     raise ConfigError([Mistake("--for-claims", "this httpbed judges no claims", "omit it")])
 
 
-def _stopping(experiment: Experiment, until: str | None, *, is_fixed: bool) -> Replicates | None:
+def _stopping(experiment: Experiment, options: DesignOptions) -> Replicates | None:
     """Return the rule by which treatments stop; None if their number of blocks is fixed."""
-    if until is None:
+    if options.until is None:
         return experiment.stopping
-    if is_fixed:
+    if options.for_claims:
         reason = "cannot go with --for-claims: claims need numbers of blocks that are fixed"
         raise ConfigError([Mistake("--until", reason, "give one of the two")])
-    return replicates_until(until, experiment.blocks)
+    return replicates_until(options.until, experiment.blocks)
 
 
 def _with_replicates(experiment: Experiment, replicates: int | None) -> Experiment:

@@ -1,4 +1,4 @@
-"""The settings of a run, such as how many trials run at a time.
+"""The settings of a run: which trials, how many at a time, and what they keep.
 
 The command line makes them, and they are passed whole.
 """
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from httpbed.base.clock import Clock
 from httpbed.bed.machine.backend import Backend
+from httpbed.experiment.factorial import ScaleName
 
 if TYPE_CHECKING:
     from httpbed.trial.plan import PlanOptions
@@ -53,6 +54,23 @@ def adapted_parallelism(processes: int = 1) -> Parallelism:
     """Return the parallelism that follows this machine's pressure, in each of so many processes."""
     most = max(1, MAX_PER_CPU * cpus() // processes)
     return Parallelism(most, adapts=True, processes=processes)
+
+
+@dataclass(frozen=True)
+class DesignOptions:
+    """Which trials of an experiment's design a campaign runs, and by which clock."""
+
+    scale: ScaleName | None = None
+    """None for all of the design."""
+    for_claims: bool = False
+    """Whether only the trials run that the experiment's claims need."""
+    replicates: int | None = None
+    """The number of blocks in place of the file's own, at every scale."""
+    until: str | None = None
+    """A width of interval (:func:`~httpbed.experiment.experiment.parse_width`) at which a treatment
+    stops before its last block."""
+    clock: Clock | None = None
+    """The clock in place of the file's own."""
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -17,7 +18,7 @@ from httpbed.base.user_file import NotAFileError
 from httpbed.bed.machine.backend import Backend
 from httpbed.campaign import preparation, settings
 from httpbed.campaign.preparation import LoadedExperiment
-from httpbed.campaign.settings import Parallelism
+from httpbed.campaign.settings import DesignOptions, Parallelism
 from httpbed.cli.echo import echo
 from httpbed.cli.options import CheckedPath, OneOf, WholeNumber, suggestion
 from httpbed.experiment import experiment, kept, response_path
@@ -167,6 +168,18 @@ clock_option = click.option(
 )
 
 
+def design_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that choose trials of a design; the verb gets them as ``design``."""
+
+    @functools.wraps(function)
+    def gathered(*arguments: Any, **values: Any) -> Any:
+        chosen = {one.name: values.pop(one.name) for one in fields(DesignOptions)}
+        return function(*arguments, design=DesignOptions(**chosen), **values)
+
+    options = (scale_option, for_claims_option, replicates_option, until_option, clock_option)
+    return functools.reduce(lambda verb, option: option(verb), reversed(options), gathered)
+
+
 def _kept(
     context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> frozenset[str]:
@@ -311,12 +324,7 @@ def catalog(recipe_folders: tuple[Path, ...]) -> Catalog:
 def load(
     file: Path,
     recipe_folders: tuple[Path, ...],
-    scale: ScaleName | None = None,
-    *,
-    for_claims: bool = False,
-    replicates: int | None = None,
-    until: str | None = None,
-    clock: Clock | None = None,
+    options: DesignOptions = DesignOptions(),  # noqa: B008 - it is immutable
 ) -> tuple[LoadedExperiment, Catalog]:
     """Read an experiment file and all recipes.
 
@@ -326,16 +334,7 @@ def load(
     known = catalog(recipe_folders)
     content = text(file)
     try:
-        loaded = preparation.load(
-            content,
-            known,
-            file.parent,
-            scale,
-            for_claims=for_claims,
-            replicates=replicates,
-            until=until,
-            clock=clock,
-        )
+        loaded = preparation.load(content, known, file.parent, options)
     except ConfigError as error:
         raise ConfigError(
             replace(one, place=str(file)) if one.place == WHOLE_FILE else one

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import click
 
-from httpbed.base.clock import Clock
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.machine import backend
 from httpbed.bed.network.network_commands import NO_NEIGHBOUR_DISCOVERY
@@ -18,10 +17,11 @@ from httpbed.bed.toolbox import root_filesystem
 from httpbed.campaign import campaign_setup, preparation
 from httpbed.campaign.addition import CLOCKS, NeededTrials
 from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.campaign.settings import DesignOptions
 from httpbed.cli import expected_durations, experiment_argument, options
 from httpbed.cli.echo import echo
 from httpbed.cli.verb import verb
-from httpbed.experiment.factorial import ScaleName, treatment_key
+from httpbed.experiment.factorial import treatment_key
 from httpbed.experiment.trial import Trial
 from httpbed.programs.catalog import Catalog
 from httpbed.trial import plan
@@ -32,11 +32,7 @@ Planner = Callable[[Trial], TrialPlan]
 
 @verb("plan")
 @experiment_argument.file_argument
-@experiment_argument.scale_option
-@experiment_argument.for_claims_option
-@experiment_argument.replicates_option
-@experiment_argument.until_option
-@experiment_argument.clock_option
+@experiment_argument.design_options
 @click.option("--commands", is_flag=True, help="Print every command of each trial.")
 @experiment_argument.keep_option
 @experiment_argument.link_backend_option
@@ -46,11 +42,7 @@ Planner = Callable[[Trial], TrialPlan]
 def command(
     *,
     file: Path,
-    scale: ScaleName | None,
-    for_claims: bool,
-    replicates: int | None,
-    until: str | None,
-    clock: Clock | None,
+    design: DesignOptions,
     commands: bool,
     keep: frozenset[str],
     link_backend: str | None,
@@ -63,15 +55,7 @@ def command(
     Use it before a long run, to see its duration by both clocks and, with --commands, the exact
     commands: give --clock, --keep and --link-backend as to httpbed run.
     """
-    loaded, catalog = experiment_argument.load(
-        file,
-        recipe_folders,
-        scale,
-        for_claims=for_claims,
-        replicates=replicates,
-        until=until,
-        clock=clock,
-    )
+    loaded, catalog = experiment_argument.load(file, recipe_folders, design)
     planner = _planner(loaded, catalog, link_backend, keep) if commands else None
     trials = [trial for trial in loaded.trials if wanted in {None, trial.id}]
     if not trials:
@@ -83,7 +67,8 @@ def command(
         _print(trial, planner)
     lines = [*_durations(loaded, catalog), *_publication(loaded)]
     if loaded.for_claims:
-        whole, _ = experiment_argument.load(file, recipe_folders, scale, replicates=replicates)
+        every = DesignOptions(scale=design.scale, replicates=design.replicates)
+        whole, _ = experiment_argument.load(file, recipe_folders, every)
         lines += _saving(loaded, loaded.for_claims, whole, catalog)
     echo("\n".join(lines), err=True)
     experiment_argument.print_notes(loaded)
@@ -169,7 +154,7 @@ def _counts(loaded: LoadedExperiment) -> str:
 
 def _publication(loaded: LoadedExperiment) -> Iterator[str]:
     """Compare a scale with the publication whose design it is."""
-    scale = loaded.experiment.scales.get(loaded.scale) if loaded.scale else None
+    scale = loaded.experiment.scales.get(loaded.options.scale) if loaded.options.scale else None
     if scale is None:
         return
     if scale.published:
@@ -184,7 +169,7 @@ def _saving(
     loaded: LoadedExperiment, needed: NeededTrials, whole: LoadedExperiment, catalog: Catalog
 ) -> Iterator[str]:
     """Say what the claims do not need, and which of them stay open."""
-    at = f"scale {loaded.scale}" if loaded.scale else "the whole design"
+    at = f"scale {loaded.options.scale}" if loaded.options.scale else "the whole design"
     saved = len(whole.trials) - len(loaded.trials)
     change = f"saves {saved}" if saved >= 0 else f"adds {-saved}"
     took = expected_durations.real(expected_durations.expected(whole, catalog))

@@ -10,19 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from httpbed.base.clock import Clock
 from httpbed.bed.machine import backend
 from httpbed.bed.machine.backend import Backend
 from httpbed.campaign import preparation
 from httpbed.campaign.addition import CAMPAIGN_ADDITIONS, executor
 from httpbed.campaign.preparation import LoadedExperiment
-from httpbed.campaign.settings import Parallelism, RunSettings
+from httpbed.campaign.settings import DesignOptions, Parallelism, RunSettings
 from httpbed.cli import experiment_argument, output_file
 from httpbed.cli.echo import command_line, echo, say
 from httpbed.cli.experiment_argument import jobs_option
 from httpbed.cli.options import json_option
 from httpbed.cli.verb import verb
-from httpbed.experiment.factorial import ScaleName
 from httpbed.programs.catalog import Catalog
 from httpbed.store import attempts
 
@@ -41,11 +39,7 @@ def _added_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @verb("run")
 @experiment_argument.file_argument
-@experiment_argument.scale_option
-@experiment_argument.for_claims_option
-@experiment_argument.replicates_option
-@experiment_argument.until_option
-@experiment_argument.clock_option
+@experiment_argument.design_options
 @click.option(
     "-o",
     "--output",
@@ -70,11 +64,7 @@ def command(
     /,
     *,
     file: Path,
-    scale: ScaleName | None,
-    for_claims: bool,
-    replicates: int | None,
-    until: str | None,
-    clock: Clock | None,
+    design: DesignOptions,
     output: Path | None,
     jobs: Parallelism,
     keep: frozenset[str],
@@ -92,16 +82,8 @@ def command(
     figure or report section is taken over. A file that would run its treatments differently is
     rejected, with each key that differs.
     """
-    loaded, catalog = experiment_argument.load(
-        file,
-        recipe_folders,
-        scale,
-        for_claims=for_claims,
-        replicates=replicates,
-        until=until,
-        clock=clock,
-    )
-    words = [loaded.experiment.name, scale, "for-claims" if for_claims else None]
+    loaded, catalog = experiment_argument.load(file, recipe_folders, design)
+    words = [loaded.experiment.name, design.scale, "for-claims" if design.for_claims else None]
     directory = output or Path("-".join(filter(None, words)))
     chosen = settings(backend.choose(link_backend), jobs=jobs, keep=keep, added=added)
     context.exit(carry_out(loaded, catalog, directory, chosen, as_json=as_json))

@@ -54,11 +54,6 @@ class PlanOptions:
     """How the emulator gets packets from the kernel, or the discipline that replaces it."""
     netem_seeded: bool = False
     """Whether the kernel's netem takes a seed."""
-    spin_us: int = SPIN_US
-    """How long the emulator may poll for a due time, in microseconds.
-
-    It is 0 on a virtual clock, whose timers are exact.
-    """
 
 
 @dataclass(frozen=True)
@@ -161,7 +156,7 @@ def _network(
         files={digest: file.facts for digest, file in files.items()},
         netem_seeded=options.netem_seeded,
         # While the emulator polls, a virtual clock stands still.
-        spin_us=options.spin_us if trial.clock == "real" else 0,
+        spin_us=SPIN_US if trial.clock == "real" else 0,
         locked=True,
         **_client_access(scenario),
     )

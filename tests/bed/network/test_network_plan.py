@@ -368,11 +368,14 @@ def test_packets_are_kept_on_request_only() -> None:
     assert captured == "/trial/link.pcapng"
 
 
-def test_the_emulator_polls_as_long_as_the_options_say() -> None:
+def test_the_emulator_polls_by_the_real_clock_only() -> None:
     """On a virtual clock it sleeps: each poll would cost a system call, and timers are exact."""
-    options = plan.PlanOptions(spin_us=0)
-    planned = plan.plan(trial(H2_LOSS), CATALOG, options)
-    assert planned.network.emulator_config["spin_us"] == 0
+    by_clock = {
+        clock: plan.plan(trial(H2_LOSS).model_copy(update={"clock": clock}), CATALOG)
+        for clock in ("real", "virtual")
+    }
+    spins = {clock: one.network.emulator_config["spin_us"] for clock, one in by_clock.items()}
+    assert spins == {"real": 150, "virtual": 0}
 
 
 def test_a_topology_is_planned_whoever_uses_it() -> None:

@@ -12,7 +12,7 @@ import click
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.machine import backend, scratch
 from httpbed.campaign import preparation
-from httpbed.campaign.settings import Parallelism, RunSettings
+from httpbed.campaign.settings import DesignOptions, Parallelism, RunSettings
 from httpbed.cli import experiment_argument, output_file
 from httpbed.cli.echo import command_line, echo, say
 from httpbed.cli.experiment_argument import AUTO, jobs_option
@@ -69,7 +69,7 @@ def command(
     if file is None:
         loaded = preparation.load(session.text(), catalog)
     else:
-        loaded, catalog = experiment_argument.load(file, recipe_folders, scale)
+        loaded, catalog = experiment_argument.load(file, recipe_folders, DesignOptions(scale=scale))
     if loaded.experiment.clock == "virtual":
         reason = "cannot be audited: in virtual time trials do not disturb each other"
         raise ConfigError([Mistake("clock", reason, "audit an experiment with the real clock")])

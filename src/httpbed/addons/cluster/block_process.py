@@ -91,15 +91,7 @@ def prepared(request: BlockRequest) -> tuple[Prepared, list[Work]]:
     settings = request.settings
     folders = map(Path, settings.sources["recipe_folders"])
     catalog = catalogs.load(folders).with_programs(settings.sources["own_programs"])
-    loaded = load(
-        request.text,
-        catalog,
-        Path(request.folder),
-        request.scale,
-        for_claims=request.for_claims,
-        replicates=request.replicates,
-        clock="real",  # whatever the file says: a cluster has no other
-    )
+    loaded = load(request.text, catalog, Path(request.folder), request.options)
     work = wanted(request, loaded)
     for one in CAMPAIGN_ADDITIONS.provided():
         one.refuse(loaded, settings)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from httpbed.addons.cluster import cluster_option
@@ -86,9 +86,8 @@ def finish(run: OpenRun, loaded: LoadedExperiment, settings: RunSettings, tell: 
         block=0,
         text=run.content.experiment_text,
         folder=str(loaded.folder.absolute()),
-        scale=loaded.scale,
-        for_claims=loaded.for_claims is not None,
-        replicates=loaded.replicates,
+        # A cluster has no other clock than the real one; here it is decided when treatments stop.
+        options=replace(loaded.options, until=None, clock="real"),
         settings=block_process.for_workers(settings),
         manifest={name: manifest[name] for name in COMPARED if name in manifest},
     )

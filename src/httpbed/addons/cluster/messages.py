@@ -13,8 +13,7 @@ from pydantic import Field
 
 from httpbed.base.value import Value
 from httpbed.bed.machine.facts import MachineFacts
-from httpbed.campaign.settings import RunSettings
-from httpbed.experiment.factorial import ScaleName
+from httpbed.campaign.settings import DesignOptions, RunSettings
 
 RESOURCE = "measurement"
 """Dask's abstract resource: a worker has one for each block that it runs at a time."""
@@ -67,9 +66,7 @@ class BlockRequest:
     """The experiment file."""
     folder: str
     """Where that file is: names in it are relative to this folder."""
-    scale: ScaleName | None
-    for_claims: bool
-    replicates: int | None
+    options: DesignOptions
     settings: RunSettings
     manifest: Mapping[str, Any]
     """The campaign's: the worker has to have the same programs, recipes, sites and links."""

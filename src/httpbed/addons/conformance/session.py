@@ -35,7 +35,7 @@ from httpbed.campaign import preparation
 from httpbed.campaign import run as campaign_run
 from httpbed.campaign.executor import AttemptProgress
 from httpbed.campaign.preparation import LoadedExperiment
-from httpbed.campaign.settings import ONE, Parallelism, RunSettings
+from httpbed.campaign.settings import ONE, DesignOptions, Parallelism, RunSettings
 from httpbed.experiment import check
 from httpbed.experiment.trial import Attempt, Check
 from httpbed.programs.catalog import Catalog
@@ -91,7 +91,7 @@ def prepare(  # noqa: PLR0913 - all but the first two are keywords
     """
     planned = networks.networks(scale, sender.judged_as)
     text = networks.experiment(sender, planned, replicates=REPLICATES[scale], seed=SEED)
-    loaded = preparation.load(text, catalog, clock=clock)
+    loaded = preparation.load(text, catalog, options=DesignOptions(clock=clock))
     return ConformanceTest(sender, scale, planned, loaded, catalog, backend, jobs, command)
 
 
@@ -168,7 +168,7 @@ def prepare_competition(
         ConfigError: With every reason why it cannot run.
     """
     text = competition.experiment(competitors, scale, seed=SEED)
-    return preparation.load(text, catalog, clock=clock)
+    return preparation.load(text, catalog, options=DesignOptions(clock=clock))
 
 
 def compete(  # noqa: PLR0913 - all but the first three are keywords
