@@ -18,12 +18,12 @@ import stored_campaigns
 from httpbed.addons.claims import claim_trials
 from httpbed.addons.claims.stated_claim import OtherCells, RankTrend, StatedClaim
 from httpbed.addons.compare import compare_verb as compare
+from httpbed.addons.handover.handover_model import HandoverKind
 from httpbed.addons.pages.page import PageLoad, RecordedPage
 from httpbed.cli import export
 from httpbed.cli.main import cli
 from httpbed.experiment import parser, workload_kinds
 from httpbed.experiment.document import scenario_document
-from httpbed.experiment.handover import HandoverKind
 from httpbed.experiment.scenario import Scenario
 
 GUIDES = Path(__file__).parents[2] / "docs/guides"

@@ -12,8 +12,8 @@ from httpbed.addons.handover import handover_metrics as metrics
 from httpbed.addons.handover import handover_outcome as outcome
 from httpbed.addons.handover.deliveries import Bins
 from httpbed.addons.handover.handover_evidence import HandoverEvidence
+from httpbed.addons.handover.handover_model import Handover
 from httpbed.addons.handover.handover_outcome import HandoverVerdict
-from httpbed.experiment.handover import Handover
 from httpbed.experiment.trial import Check
 from httpbed.trial.evidence import AttemptEvidence
 from planted import Fault

@@ -29,18 +29,13 @@ from httpbed.experiment.factorial import ScaleName
 from httpbed.experiment.kept import ProgramRecord
 from httpbed.experiment.parser import ParsedExperiment
 from httpbed.experiment.roles import ClientRole, Hop, ProxyRole, Role, ServerRole
-from httpbed.experiment.scenario import Scenario
+from httpbed.experiment.scenario import Scenario, StatedHandover
 from httpbed.experiment.trial import Trial
 from httpbed.experiment.workload import Workload
 from httpbed.programs import role_checks
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.protocol import RoleName
-from httpbed.trial.addition import TRIAL_ADDITIONS
 from httpbed.trial.link_files import LinkFiles
-
-ADDED_TABLES = frozenset({"handover"})
-"""Tables that the core reads, because networks and reports depend on them, but does not carry
-out."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +111,7 @@ def load(
     named = [one for addition in CAMPAIGN_ADDITIONS.provided() if (one := addition.files(folder))]
     of_named = [mistake for one in named for mistake in one.mistakes(read)]
     roles = _role_mistakes(read, catalog)
-    idle = _tables_without_effect(read.document)
+    idle = _handover_without_effect(read.document)
     mistakes = tuple(
         dict.fromkeys((*read.mistakes, *files.mistakes(read), *of_named, *roles, *idle))
     )
@@ -145,12 +140,11 @@ def load(
     )
 
 
-def _tables_without_effect(document: Mapping[str, Any]) -> Iterator[Mistake]:
-    """Find tables that the core can read, and that no installed addon carries out."""
-    carried_out = {table for one in TRIAL_ADDITIONS.provided() for table in one.carries_out}
-    for table in ADDED_TABLES & document.keys() - carried_out:
+def _handover_without_effect(document: Mapping[str, Any]) -> Iterator[Mistake]:
+    """Find a hand-over that the core can read, and that no installed addon carries out."""
+    if "handover" in document and not StatedHandover.is_carried_out:
         reason = "no installed addon carries this table out"
-        yield Mistake(table, reason, "install httpbed again, or remove the table")
+        yield Mistake("handover", reason, "install httpbed again, or remove the table")
 
 
 def _needed(whole: Experiment, at_scale: Experiment) -> NeededTrials:
@@ -234,7 +228,7 @@ def _backend_mistakes(loaded: LoadedExperiment, kind: kernel.Kind) -> Iterator[M
         for index, link in enumerate(scenario.topology.links):
             for unable in kernel.unable(kind, link):
                 yield _backend_mistake(document, trial, index, unable)
-        if reason := kernel.unable_to_hand_over(kind, scenario.handover):
+        if reason := scenario.handover.refusal(kind) if scenario.handover else "":
             path = ("handover", "kind")
             yield parser.mistake_at(document, path, trial.levels, reason, _BACKEND_REMEDY)
 

@@ -1,144 +1,65 @@
-"""Hand-overs: the client leaves one of its links and continues on the next.
+"""Hand-overs, as far as the core knows them: the client leaves a link and continues on the next.
 
-:class:`Handover` is what an experiment asks for: the network's part only.
-:class:`HandoverEvent` is what one trial did. The program's part is measured: a TCP connection ends,
-because it is identified by its addresses; a QUIC connection may migrate (RFC 9000 section 9).
+An addon has the model of the table ``[handover]``, which networks, estimates and mistakes ask here.
+Without it the core reads the client's links, so that campaigns stay readable, and runs nothing.
+:class:`HandoverEvent` is what one trial did.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import Annotated, Any, Literal, get_args
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 
-from pydantic import BeforeValidator, ConfigDict, Field, Tag, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field
 
-from httpbed.base.units import Bytes, Seconds
-from httpbed.base.value import Value, form_by_key
-from httpbed.experiment.topology import LATEST_CHANGE_S
+from httpbed.base.addon import Seam
+from httpbed.base.value import Value
+from httpbed.experiment.roles import ClientRole, Transport
 
-HandoverKind = Literal[
-    "none", "address deleted", "make before break", "route", "blackhole", "NAT rebinding"
-]
-SHORTEST_PERIOD_S = 0.01
+if TYPE_CHECKING:  # it has a hand-over
+    from httpbed.experiment.scenario import Scenario
+
 MAX_LINKS = 8
-_ADDRESS_GOES = frozenset({"address deleted", "make before break"})
-_STAYS = frozenset({"none", "NAT rebinding"})
+Notices = Callable[[ClientRole, Transport], float]
+"""Returns the seconds after which a client recovers whose address is gone and whose sockets get no
+error; infinity if it never does."""
 
 
-class AfterBytes(Value):
-    """Once, when a number of bytes has been delivered to the client."""
+class HandoverTable(Value):
+    """The table ``[handover]``; each method does nothing unless a model overrides it."""
 
-    delivered: Bytes = Field(ge=1)
-    """Bytes of IP packets on the client's current link since the client's start. They include
-    headers and handshakes, so the received part of the file is some per cent smaller."""
-
-
-class At(Value):
-    """Once, at a time."""
-
-    at: Annotated[Seconds, Field(gt=0, le=LATEST_CHANGE_S)]
-    """Time since the client's start."""
-
-
-class Every(Value):
-    """Repeatedly, at equal intervals."""
-
-    every: Annotated[Seconds, Field(ge=SHORTEST_PERIOD_S, le=LATEST_CHANGE_S)]
-    """Time from the client's start to the first hand-over, and from each to the next."""
-
-
-HandoverTrigger = Annotated[
-    Annotated[AfterBytes, Tag("<delivered>")]
-    | Annotated[At, Tag("<at>")]
-    | Annotated[Every, Tag("<every>")],
-    form_by_key('{ delivered = "2 MB" }', delivered="<delivered>", at="<at>", every="<every>"),
-]
-
-
-class Handover(Value):
-    """The client's links, and when and how it switches from one to the next."""
+    model_config = ConfigDict(extra="allow")
+    is_carried_out: ClassVar[bool] = False
+    """Whether an addon has the model, and carries hand-overs out."""
 
     links: list[str] = Field(min_length=1, max_length=MAX_LINKS)
     """Names of the client's links. The client begins on the first link, switches to the next, and
     after the last link returns to the first."""
-    kind: HandoverKind
-    """``address deleted``: the address of the current link is deleted. ``make before break``: the
-    next link gets its address and is preferred; the old address is deleted later. ``route``: the
-    next link is preferred, nothing else changes. ``blackhole``: the current link drops all packets
-    silently. ``NAT rebinding``: a NAT at the far end of the first link forgets its mapping, so the
-    server sees another port. ``none``: no hand-over, as a control."""
-    when: HandoverTrigger | None = None
-    """When the hand-over happens; absent for ``none`` only."""
-    gap: Annotated[Seconds, Field(le=LATEST_CHANGE_S)] | None = None
-    """For ``address deleted``: time from the deletion until the next link gets its address.
-    Default: the next link has its address from the beginning."""
-    overlap: Annotated[Seconds, Field(le=LATEST_CHANGE_S)] | None = None
-    """For ``make before break``: time during which the client has both addresses."""
-    sockets: Literal["destroyed", "kept"] = "kept"
-    """``destroyed``: the TCP sockets of a deleted address are closed at once, as on Android
-    (SOCK_DESTROY). ``kept``: the sockets stay open, as on most other systems."""
+    kind: str
+    """How the client goes from one link to the next."""
 
-    @model_validator(mode="after")
-    def _fits(self) -> Handover:
-        mistakes = [*self._links_mistakes(), *self._time_mistakes(), *self._kind_mistakes()]
-        if mistakes:
-            raise ValueError("; ".join(mistakes))
-        return self
-
-    @property
-    def happens(self) -> bool:
-        """Whether the network changes at all."""
-        return self.kind != "none"
-
-    def durations_s(self) -> dict[tuple[str, ...], float]:
+    def durations_s(self) -> Mapping[tuple[str, ...], float]:
         """Return each duration in seconds, by the keys that lead to it."""
-        timed = self.when if isinstance(self.when, (At, Every)) else ()
-        durations = {("when", name): seconds for name, seconds in timed}
-        lasting = {("gap",): self.gap, ("overlap",): self.overlap}
-        return durations | {
-            path: seconds for path, seconds in lasting.items() if seconds is not None
-        }
+        return {}
 
-    @property
-    def repeats_s(self) -> float | None:
-        """Seconds from each hand-over to the next; None if there is at most one."""
-        return self.when.every if isinstance(self.when, Every) else None
+    def mistakes(self, scenario: Scenario) -> Iterator[str]:
+        """Yield what does not fit into a scenario."""
+        del scenario
+        yield from ()
 
-    def from_and_to(self, number: int) -> tuple[str, str]:
-        """Return the links that hand-over ``number``, from 1, leaves and enters."""
-        count = len(self.links)
-        return self.links[(number - 1) % count], self.links[number % count]
+    def refusal(self, discipline: str) -> str:
+        """Return why a discipline of the kernel cannot do it; empty if it can."""
+        del discipline
+        return ""
 
-    def up_at_first(self) -> list[str]:
-        """Return the links on which the client has an address from the beginning."""
-        waits = self.gap is not None or self.overlap is not None  # the control treatment, too
-        return self.links[:1] if waits else self.links
+    def added_s(self, scenario: Scenario, transfer_s: float, notices: Notices) -> float:
+        """Return the seconds that it adds to a transfer of so many; infinity if it ends none."""
+        del scenario, transfer_s, notices
+        return 0.0
 
-    def _links_mistakes(self) -> Iterator[str]:
-        if len(set(self.links)) != len(self.links):
-            yield "links names a link twice; name each link once"
-        if len(self.links) < 2 and self.kind not in _STAYS:  # the next one
-            yield f"{self.kind!r} needs a second link; name it in links"
 
-    def _time_mistakes(self) -> Iterator[str]:
-        if self.happens and self.when is None:
-            yield 'when is missing; write it like { delivered = "2 MB" }'
-        if not self.happens and self.when is not None:
-            yield "kind is 'none', which has no when; delete when, or choose another kind"
-        lasts_s = max(self.gap or 0.0, self.overlap or 0.0)
-        if self.repeats_s is not None and lasts_s >= self.repeats_s:
-            yield f"gap or overlap ({lasts_s:g} s) lasts until the next hand-over; shorten it"
-
-    def _kind_mistakes(self) -> Iterator[str]:
-        if self.gap is not None and self.kind not in {"none", "address deleted"}:
-            yield f"gap belongs to 'address deleted', not to {self.kind!r}; delete it"
-        if self.overlap is None and self.kind == "make before break":
-            yield 'overlap is missing; set how long the client has both addresses, such as "1 s"'
-        if self.overlap is not None and self.kind not in {"none", "make before break"}:
-            yield f"overlap belongs to 'make before break', not to {self.kind!r}; delete it"
-        if self.sockets == "destroyed" and self.kind not in _ADDRESS_GOES | {"none"}:
-            yield f"{self.kind!r} deletes no address, so it destroys no socket; delete sockets"
+HANDOVER_MODELS = Seam("model of hand-overs", type)
 
 
 HandoverOutcome = Literal[

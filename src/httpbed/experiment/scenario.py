@@ -7,18 +7,23 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
-from httpbed.base import spellings
 from httpbed.base.units import Seconds
 from httpbed.base.value import Value
-from httpbed.experiment.handover import AfterBytes, Handover
+from httpbed.experiment.handover import HANDOVER_MODELS, HandoverTable
 from httpbed.experiment.roles import ClientRole, Hop, ProxyRole, Role, Roles, ServerRole, hops
 from httpbed.experiment.topology import Link, Route, Topology
-from httpbed.experiment.workload import Download, Workload
+from httpbed.experiment.workload import Workload
 from httpbed.experiment.workload_kinds import StatedWorkload
+
+if TYPE_CHECKING:
+    StatedHandover = HandoverTable
+else:
+    StatedHandover = next(iter(HANDOVER_MODELS.provided()), HandoverTable)
+    """The table ``[handover]``, as an addon reads it."""
 
 
 class Competitor(Value):
@@ -75,7 +80,7 @@ class Scenario(Value):
     """What is fetched."""
     competitors: list[Competitor] = Field(default_factory=list, max_length=16)
     """Other clients and servers that use the network at the same time, to measure fairness."""
-    handover: Handover | None = None
+    handover: StatedHandover | None = None
     """Links that the client switches between. Default: the client stays on its link."""
 
     @model_validator(mode="after")
@@ -84,8 +89,7 @@ class Scenario(Value):
         mistakes = unknown or [
             *self._unreachable(),
             *self._dead_ends(),
-            *self._ambiguities(),
-            *self._late_handover(),
+            *((*self._other_route(), *self.handover.mistakes(self)) if self.handover else ()),
         ]
         if mistakes:
             raise ValueError("; ".join(mistakes))
@@ -236,18 +240,6 @@ class Scenario(Value):
                 known = ", ".join(own) or "none"
                 yield f"handover.links: {name!r} is not a link of the client; known: {known}"
 
-    def _late_handover(self) -> Iterator[str]:
-        """Find a hand-over that never starts, or one during a page load."""
-        when, size = self.handover and self.handover.when, self.workload.body_bytes()
-        if self.handover and not isinstance(self.workload, Download):
-            yield 'a hand-over needs a download; delete handover, or use kind = "download"'
-            return
-        if isinstance(when, AfterBytes) and when.delivered > size:
-            yield (
-                f"handover.when waits for {when.delivered} bytes, but the workload has only {size};"
-                " lower when.delivered, or fetch more"
-            )
-
     def _dead_ends(self) -> Iterator[str]:
         """Find links of a hand-over that do not lead to the server of the client's first hop."""
         first = self.hops()[0]
@@ -266,27 +258,14 @@ class Scenario(Value):
                     " role forward"
                 )
 
-    def _ambiguities(self) -> Iterator[str]:
-        """Find what would be mistaken: another route, the wrong side of a NAT, an event's name."""
-        if self.handover is None:
-            return
+    def _other_route(self) -> Iterator[str]:
+        """Find a client whose route begins on another link than its hand-over."""
         first, used = self.topology.links[self.access_links[0]], self.access()
         if used and self.link != first:
             yield (
                 f"the client's route leads over {self.link.name}, not over {first.name}; name the"
                 " client's link first in handover.links"
             )
-        if self.handover.kind == "NAT rebinding" and first.between[0] != self.hosts["client"]:
-            yield (
-                f"the NAT of {first.name} is at its second host; make the client the first host in"
-                " its between"
-            )
-        for link in self.topology.links:
-            if any(event.name == spellings.TRIGGER for event in link.events):
-                yield (
-                    f"an event of {link.name} is named {spellings.TRIGGER!r}, which the hand-over"
-                    " uses; choose another name"
-                )
 
     def _unreachable(self) -> Iterator[str]:
         for hop in self.hops():

@@ -5,20 +5,16 @@ a model of the sender's congestion control gives: Reno and CUBIC with timeouts o
 9438), without timeouts over QUIC, which probes earlier (Mathis). BBR ignores loss. The round trips
 of the handshake and the time around each trial are added. The estimate distinguishes minutes from
 hours: a small file that meets a timeout takes several times as long.
-
-A client that restarts when its address goes fetches again what it had by then. A client whose
-sockets get no error waits for its own timeout or the trial's limit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf
 
-from httpbed.experiment.handover import AfterBytes, At, Handover
+from httpbed.experiment.handover import Notices
 from httpbed.experiment.impairments.loss import GilbertElliott
 from httpbed.experiment.impairments.rate import MTU_BYTES
-from httpbed.experiment.roles import ClientRole, Hop, Transport
+from httpbed.experiment.roles import Hop, Transport
 from httpbed.experiment.scenario import Scenario
 from httpbed.results import throughput_models as models
 
@@ -35,9 +31,6 @@ INDIFFERENT_TO_LOSS = ("bbr", "bbr2")
 
 Controls = Callable[[str, Transport, str | None], str]
 """Returns the congestion control of an implementation, a transport and the experiment's choice."""
-Notices = Callable[[ClientRole, Transport], float]
-"""Returns the seconds after which a client recovers whose address is gone and whose sockets get no
-error; infinity if it never does."""
 
 
 def expected_s(scenario: Scenario, controls: Controls, notices: Notices) -> float:
@@ -55,34 +48,8 @@ def expected_s(scenario: Scenario, controls: Controls, notices: Notices) -> floa
     if scenario.workload.kind == "page":
         bed_s += visits * BROWSER_S
     transfer_s *= 1 + scenario.workload.fetches_twice
-    return bed_s + handshakes_s + transfer_s + _handovers_s(scenario, transfer_s, notices)
-
-
-def _handovers_s(scenario: Scenario, transfer_s: float, notices: Notices) -> float:
-    """Seconds that the changes of the client's address add."""
-    change, transport = scenario.handover, scenario.hops()[0].transport
-    if change is None or change.kind in {"none", "route"}:
-        return 0.0
-    had_s = _first_s(change, transfer_s, scenario.workload.body_bytes())
-    if had_s >= transfer_s:
-        return 0.0
-    if change.kind == "blackhole":
-        return 0.0 if change.repeats_s else inf
-    forgets = change.kind == "NAT rebinding"
-    if forgets and transport == "quic":
-        return 0.0
-    is_notified = forgets or (transport == "tcp" and change.sockets == "destroyed")
-    waits_s = 0.0 if is_notified else notices(scenario.roles.client, transport)
-    if scenario.roles.client.retry != "restart":
-        return waits_s
-    return waits_s + (inf if change.repeats_s else had_s)
-
-
-def _first_s(change: Handover, transfer_s: float, whole_bytes: int) -> float:
-    """Seconds of the transfer until the first change."""
-    if isinstance(change.when, AfterBytes):
-        return transfer_s * change.when.delivered / whole_bytes
-    return change.when.at if isinstance(change.when, At) else change.repeats_s or 0.0
+    added_s = scenario.handover.added_s(scenario, transfer_s, notices) if scenario.handover else 0.0
+    return bed_s + handshakes_s + transfer_s + added_s
 
 
 def _packets_s(hop: Hop, scenario: Scenario, controls: Controls, rtt_s: float) -> float:

@@ -123,8 +123,6 @@ class TrialAddition:
 
     name: str
     judgement: type[AddedJudgement] = field(default=AddedJudgement, init=False)
-    carries_out: Collection[str] = field(default=(), init=False)
-    """Tables of an experiment file that have no effect without the addition."""
 
     def topology(self, scenario: Scenario, topology: Topology) -> Topology:
         """Return the topology with what the addition needs in it."""

@@ -14,7 +14,7 @@ import pytest
 
 from httpbed.addons.handover import handover_evidence
 from httpbed.addons.handover.handover_evidence import HandoverEvidence
-from httpbed.experiment.handover import Handover
+from httpbed.addons.handover.handover_model import Handover, handover_of
 from recorded import HANDED_OVER, artifacts, planned, trial
 
 MS = 10**6
@@ -207,7 +207,7 @@ def test_alternating_links_have_one_change_and_absence_each(left: Path) -> None:
 
 def test_an_attempt_without_a_client_has_no_hand_overs(left: Path) -> None:
     """An attempt without the emulator's result has none either."""
-    described = trial(HANDED_OVER).scenario().handover
+    described = handover_of(trial(HANDED_OVER).scenario())
     assert described is not None
     evidence = json.loads((left / "evidence.json").read_text())
     assert handover_evidence.read(described, HOP, {"failures": {"server": "no"}}, {}, left) is None

@@ -9,7 +9,7 @@ import pytest
 import recorded_handover
 from httpbed.addons.handover import handover_metrics as metrics
 from httpbed.addons.handover.handover_evidence import HandoverChange, HandoverEvidence
-from httpbed.experiment.handover import Handover
+from httpbed.addons.handover.handover_model import Handover, handover_of
 from httpbed.programs.protocol import LoggedRequest, MigrationCounts, PathEvent
 from httpbed.trial.evidence import AttemptEvidence
 from planted import ended, logged
@@ -23,7 +23,7 @@ HOP = CHAIN.hops[0]
 
 def taken(evidence: AttemptEvidence) -> dict[tuple[str, str], float]:
     """Return the metrics of hand-overs."""
-    handovers = metrics.observed(SCENARIO.handover, CHAIN, evidence)
+    handovers = metrics.observed(handover_of(SCENARIO), CHAIN, evidence)
     told = metrics.observations(handovers) if handovers else ()
     return {(one.metric, one.item): one.value for one in told}
 

@@ -42,11 +42,14 @@ def _config(
     scenario: Scenario, seed: int, backend: Backend, files: Mapping[str, Facts]
 ) -> Mapping[str, Any]:
     """Return the emulator's configuration, with the mean rate of each trace, and hand-overs."""
-    from httpbed.addons.handover import steps  # noqa: PLC0415 - it runs trials, and --help none
+    # It runs trials, and --help none.
+    from httpbed.addons.handover import steps  # noqa: PLC0415
+    from httpbed.addons.handover.handover_model import handover_of  # noqa: PLC0415
 
     topology = steps.with_trigger(scenario, scenario.topology)
     planned = plan(topology, {}, seed, 1, backend=backend, files=files).emulator_config
-    ordered = steps.ordered(scenario.handover) if scenario.handover else ()
+    handover = handover_of(scenario)
+    ordered = steps.ordered(handover) if handover else ()
     config = {**planned, envelope.ORDERED: ordered}
     for link, configured in zip(topology.links, config["links"], strict=True):
         for way, table in zip(link.directions(), configured["directions"], strict=True):

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from httpbed.addons.dataset.column import Cells, DatasetColumn, described, place
-from httpbed.experiment.handover import Handover
 from httpbed.experiment.impairments.descriptor import FeatureKind
 from httpbed.experiment.roles import (
     DEFAULT_CONTROL,
@@ -20,7 +19,7 @@ from httpbed.experiment.roles import (
     ServerRole,
     transport_below,
 )
-from httpbed.experiment.scenario import Scenario
+from httpbed.experiment.scenario import Scenario, StatedHandover
 
 EXPERIMENT, MANIFEST = "experiment file", "manifest"
 Manifest = Mapping[str, Any]
@@ -137,7 +136,7 @@ def _control(name: str, about: str, number: int) -> DatasetColumn:
 def _others(scenario: Scenario) -> Cells:
     competitors = f"Number of these: {described(Scenario, 'competitors')}"
     kind = scenario.handover.kind if scenario.handover else None
-    handover = f"{described(Handover, 'kind')} Empty without a hand-over."
+    handover = f"{described(StatedHandover, 'kind')} Empty without a hand-over."
     return {
         _column("competitors", "integer", competitors, "1", LAST): len(scenario.competitors),
         _column("handover", "string", handover, number=LAST): kind,

@@ -1,6 +1,7 @@
 """Hand-overs of a trial: steps, execution, evidence, outcome, metrics and checks.
 
-Not here: their description (``experiment.handover``).
+Not here: what one trial did, as a campaign keeps it (``experiment.handover``).
+Their table in an experiment is ``handover_model``.
 Start at ``steps``; ``metrics.ObservedHandovers`` gathers what was observed.
 """
 
@@ -15,6 +16,7 @@ METRICS = Path(__file__).with_name("handover_metrics.toml")
 ADDON = Addon(
     provides={
         "files of metrics": ("httpbed.addons.handover:METRICS",),
+        "model of hand-overs": ("httpbed.addons.handover.handover_model:Handover",),
         "checks": ("httpbed.addons.handover.handover_check_table:CHECKS",),
         "additions to trials": ("httpbed.addons.handover.handover_addition:ADDITION",),
         "findings": ("httpbed.addons.handover.handover_samples:EXTENSION",),

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TextIO
 
 from httpbed.addons.handover import steps
+from httpbed.addons.handover.handover_model import AfterBytes
 from httpbed.addons.handover.steps import BY_EMULATOR, HandoverPlan, Step
 from httpbed.base.clock import NS
 from httpbed.base.spellings import TRIGGER
@@ -25,7 +26,6 @@ from httpbed.bed.network.running_network import Emulator
 from httpbed.bed.sandbox.dialogue import run_tool
 from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
 from httpbed.bed.sandbox.supervisor import Supervisor
-from httpbed.experiment.handover import AfterBytes
 from httpbed.trial.attempt_plan import HANDOVER_STEPS, RunningAddition
 from httpbed.trial.run.clients_and_servers import stop
 

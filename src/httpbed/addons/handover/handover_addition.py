@@ -16,6 +16,7 @@ from httpbed.addons.handover import (
 )
 from httpbed.addons.handover.handover_evidence import HandoverEvidence
 from httpbed.addons.handover.handover_metrics import ObservedHandovers
+from httpbed.addons.handover.handover_model import handover_of
 from httpbed.addons.handover.handover_outcome import HandoverVerdict
 from httpbed.addons.handover.steps import HandoverPlan
 from httpbed.experiment.handover import HandoverEvent
@@ -35,7 +36,7 @@ class HandoverJudgement(AddedJudgement):
         """The client's hand-overs; None where there are none, or the client did not run."""
         planned = self.attempt.planned
         return handover_metrics.observed(
-            planned.scenario.handover, planned.chains[0], self.attempt.evidence
+            handover_of(planned.scenario), planned.chains[0], self.attempt.evidence
         )
 
     @cached_property
@@ -46,9 +47,9 @@ class HandoverJudgement(AddedJudgement):
     def checks_of_bed(self) -> Iterable[Check]:
         """Check that the client's network changed as configured."""
         planned = self.attempt.planned
-        if planned.scenario.handover:
+        if handover := handover_of(planned.scenario):
             hop = planned.hops[0]
-            yield from handover_checks.of_bed(planned.scenario.handover, hop, self.attempt.evidence)
+            yield from handover_checks.of_bed(handover, hop, self.attempt.evidence)
 
     def checks_of_subject(self) -> Iterable[Check]:
         """Check that the client began on its first link, and report how it reacted."""
@@ -75,7 +76,6 @@ class HandoverAddition(TrialAddition):
 
     name: str = "hand-overs"
     judgement: type[AddedJudgement] = field(default=HandoverJudgement, init=False)
-    carries_out: Collection[str] = field(default=("handover",), init=False)
 
     def topology(self, scenario: Scenario, topology: Topology) -> Topology:
         """Return the topology with the event that triggers the hand-over."""
@@ -91,7 +91,7 @@ class HandoverAddition(TrialAddition):
 
     def read(self, files: AttemptFiles) -> HandoverEvidence | None:
         """Read when the client's network changed."""
-        handover = files.planned.scenario.handover
+        handover = handover_of(files.planned.scenario)
         if handover is None:
             return None
         hop = files.planned.hops[0]

@@ -27,11 +27,12 @@ from httpbed.addons.handover.handover_check_table import (
 )
 from httpbed.addons.handover.handover_evidence import COMMANDS_END, HandoverEvidence
 from httpbed.addons.handover.handover_metrics import ObservedHandovers
+from httpbed.addons.handover.handover_model import AfterBytes, Handover
 from httpbed.addons.handover.handover_outcome import HandoverVerdict
 from httpbed.addons.handover.steps import DECISIVE
 from httpbed.base import units
 from httpbed.base.clock import NS
-from httpbed.experiment.handover import OVER_BEFORE, AfterBytes, Handover
+from httpbed.experiment.handover import OVER_BEFORE
 from httpbed.experiment.trial import Check
 from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.hops import NetworkHop

@@ -16,8 +16,8 @@ from typing import Any
 from httpbed.addons.handover import deliveries
 from httpbed.addons.handover.deliveries import BIN_NS, STALLED_BYTES
 from httpbed.addons.handover.handover_evidence import HandoverChange, HandoverEvidence
+from httpbed.addons.handover.handover_model import Handover
 from httpbed.base.clock import NS
-from httpbed.experiment.handover import Handover
 from httpbed.experiment.metric import Observation, Source
 from httpbed.trial import client_requests, hops
 from httpbed.trial.evidence import AttemptEvidence

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from httpbed.addons.handover.handover_model import HandoverKind, handover_of
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
-from httpbed.experiment.handover import MIGRATED, OVER_BEFORE, HandoverEvent, HandoverKind
+from httpbed.experiment.handover import MIGRATED, OVER_BEFORE, HandoverEvent
 from httpbed.experiment.metric import METRICS
 from httpbed.experiment.roles import Retry
 from httpbed.results import attempts, plain_values
@@ -92,7 +93,8 @@ def _costs(
     rows: Iterable[Mapping[str, Any]],
 ) -> HandoverCosts:
     built = scenario(results, levels)
-    kind = built.handover.kind if built.handover else "none"
+    handover = handover_of(built)
+    kind = handover.kind if handover else "none"
     ended = [(row["outcome"], of_attempt(results, row)) for row in rows if kind != "none"]
     every = [event for _, events in ended for event in events]
     return HandoverCosts(

@@ -13,12 +13,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from httpbed.addons.handover.handover_model import (
+    AfterBytes,
+    At,
+    Every,
+    Handover,
+    HandoverKind,
+    handover_of,
+)
 from httpbed.base import units
 from httpbed.base.spellings import TRIGGER
 from httpbed.bed.network.access_links import Access
 from httpbed.bed.network.network_plan import NetworkPlan
 from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
-from httpbed.experiment.handover import AfterBytes, At, Every, Handover, HandoverKind
 from httpbed.experiment.kept import LINK_RESULT
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.topology import Delivered, Event, Topology
@@ -224,7 +231,7 @@ def awaited(handover: Handover) -> str:
 
 def with_trigger(scenario: Scenario, topology: Topology) -> Topology:
     """Return the topology, with the event that triggers the hand-over."""
-    handover = scenario.handover
+    handover = handover_of(scenario)
     if handover is None or not isinstance(handover.when, AfterBytes):
         return topology
     links, first = list(topology.links), scenario.access_links[0]
@@ -242,10 +249,11 @@ def nat(scenario: Scenario) -> tuple[int, ...]:
 
 def plan(scenario: Scenario, net: NetworkPlan) -> HandoverPlan | None:
     """Plan the hand-overs of a scenario in its network."""
-    if scenario.handover is None or net.monitor is None:
+    handover = handover_of(scenario)
+    if handover is None or net.monitor is None:
         return None
     monitor = replace(net.monitor, file_bytes=MONITOR_BYTES)
-    return HandoverPlan(scenario.handover, net.access, monitor)
+    return HandoverPlan(handover, net.access, monitor)
 
 
 def _deletion(handover: Handover, left: str, after_s: float = 0.0) -> Iterator[Step]:

@@ -30,7 +30,6 @@ from typing import Final, Literal, get_args
 
 from httpbed.base import seeds
 from httpbed.bed.network.routes import End
-from httpbed.experiment.handover import Handover
 from httpbed.experiment.impairments.delay import Distributed
 from httpbed.experiment.impairments.loss import GilbertElliott
 from httpbed.experiment.impairments.rate import MTU_BYTES, TokenBucket
@@ -228,15 +227,6 @@ def unable(kind: Kind, link: Link) -> Iterator[UnsupportedKey]:
             yield UnsupportedKey(
                 None, ("events", index), live, "let it only tell, or run without it"
             )
-
-
-def unable_to_hand_over(kind: Kind, handover: Handover | None) -> str:
-    """Return why this kind cannot do a hand-over; empty if it can, as for the client's own."""
-    if handover and handover.kind == "blackhole":
-        return f"{kind} is not changed while it runs: it cannot begin to drop everything"
-    if handover and handover.kind == "NAT rebinding":
-        return f"{kind} passes packets on as they are: it is no NAT"
-    return ""
 
 
 def _both_unable(kind: Kind, way: Direction) -> Reasons:

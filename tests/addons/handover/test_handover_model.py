@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from httpbed.addons.handover.handover_model import Handover, handover_of
 from httpbed.experiment import parser
-from httpbed.experiment.handover import Handover
 from httpbed.experiment.scenario import Scenario
 
 TWO_LINKS: dict[str, Any] = {
@@ -51,7 +51,7 @@ def test_the_client_begins_on_the_first_link_of_the_hand_over() -> None:
 
 def test_the_client_switches_from_each_link_to_the_next_and_then_to_the_first() -> None:
     """Repeated hand-overs cycle through the links."""
-    handover = scenario(when={"every": "5 s"}).handover
+    handover = handover_of(scenario(when={"every": "5 s"}))
     assert handover is not None
     assert [handover.from_and_to(number) for number in (1, 2, 3)] == [
         ("wifi", "cellular"),
