@@ -9,7 +9,7 @@ import subprocess
 
 import progress
 from httpbed.base.errors import HostError
-from httpbed.bed.toolbox import passt
+from httpbed.bed.toolbox import debian
 
 
 def ensure() -> None:
@@ -26,11 +26,11 @@ def ensure() -> None:
 
 def unpack_pasta() -> None:
     """Unpack pasta into the cache if this machine has none; only `httpbed link` needs it."""
-    if passt.find():
+    if debian.find_pasta():
         return
     try:
         with progress.step("unpacking pasta with apt", "10 s"):
-            passt.ensure(lambda _: None)
+            debian.ensure_pasta(lambda _: None)
     except HostError as error:
         progress.say(f"without pasta, httpbed link has no outside network: {error.reason}")
 

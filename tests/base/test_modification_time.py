@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.base import modification_time
+from httpbed.base import disk
 from httpbed.base.errors import HostError
 
 
@@ -17,9 +17,9 @@ def test_every_file_below_a_folder_gets_the_fixed_time(tmp_path: Path) -> None:
     files = [tmp_path / "a", tmp_path / "below/b"]
     for file in files:
         file.touch()
-    modification_time.fix_below(tmp_path)
+    disk.fix_times_below(tmp_path)
     times = {file.stat().st_mtime for file in files}
-    assert times == {modification_time.FIXED.timestamp()}
+    assert times == {disk.FIXED_TIME.timestamp()}
 
 
 def test_another_users_file_with_another_time_is_refused(
@@ -29,12 +29,12 @@ def test_another_users_file_with_another_time_is_refused(
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     for file in (ours, theirs):
         file.touch()
-    modification_time.fix(ours)
+    disk.fix_time(ours)
 
     def forbidden(file: Path, *, ns: tuple[int, int]) -> None:
         raise PermissionError(file, ns)
 
     monkeypatch.setattr(os, "utime", forbidden)
-    modification_time.fix(ours)
+    disk.fix_time(ours)
     with pytest.raises(HostError, match=r"theirs belongs to another user .* set HTTPBED_CACHE"):
-        modification_time.fix(theirs)
+        disk.fix_time(theirs)

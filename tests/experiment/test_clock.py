@@ -8,9 +8,8 @@ import tomllib
 import pytest
 
 from httpbed.base.clock import Clock
-from httpbed.experiment import differences, parser
-from httpbed.experiment.design import design
-from httpbed.experiment.differences import Version
+from httpbed.experiment import parser
+from httpbed.experiment.design import Version, design, differences
 from httpbed.experiment.document import SCENARIO_PARTS
 from httpbed.experiment.experiment import experiment_model
 from httpbed.experiment.trial import Trial
@@ -48,7 +47,7 @@ def test_another_clock_is_a_difference_of_experiments() -> None:
     """A run in virtual time cannot resume a campaign in real time, whatever the file says."""
     document = tomllib.loads(DEMO)
     real, virtual = (Version(document, trials(clock)) for clock in ("real", "virtual"))
-    (found,) = differences.differences(real, virtual, ran=())
+    (found,) = differences(real, virtual, ran=())
     assert str(found) == 'clock was "real" and is now "virtual"'
 
 

@@ -18,8 +18,8 @@ from host_sockets import opened
 from httpbed.bed.machine import backend as backends
 from httpbed.bed.machine.backend import Backend
 from httpbed.bed.network import network_plan
-from httpbed.bed.network.access_links import Access
 from httpbed.bed.network.emulator import order
+from httpbed.bed.network.network_commands import Access
 from httpbed.bed.sandbox.dialogue import run_tool
 from httpbed.experiment.topology import Action
 from networks import Running, made, topology

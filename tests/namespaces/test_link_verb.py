@@ -16,7 +16,7 @@ from httpbed.addons.link import plan
 from httpbed.base import seeds
 from httpbed.bed.machine.backend import TUN
 from httpbed.bed.network import fates
-from httpbed.bed.toolbox import passt
+from httpbed.bed.toolbox import debian
 from link_command import (
     ASK,
     LINK,
@@ -218,7 +218,7 @@ def test_isolated_has_no_route_out() -> None:
 
 def test_the_outside_is_reached_through_the_link() -> None:
     """TCP connections to this machine cross the link."""
-    assert passt.find(), "set-up installs or unpacks it: make prepare"
+    assert debian.find_pasta(), "set-up installs or unpacks it: make prepare"
     with server() as port:
         ask = python(ASK, plan.THIS_MACHINE, port)
         began = time.monotonic()

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from httpbed.base import folders
 from httpbed.base.errors import ConfigError
+from httpbed.bed.network import link_file
 from httpbed.campaign import preparation
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.experiment import parser
@@ -20,7 +21,6 @@ from httpbed.experiment.impairments.rate import Trace
 from httpbed.programs import catalog
 from httpbed.store import campaign as campaigns
 from httpbed.store.packet_log import COLUMNS
-from httpbed.trial import link_files
 from httpbed.trial.plan import CampaignSetup
 from recorded import DEMO, nothing_built
 from stored_campaigns import manifest
@@ -70,7 +70,7 @@ def test_model_and_files_agree_on_file_names(name: str | int) -> None:
         taken = True
     except ValidationError:
         taken = False
-    assert bool([*link_files.places(document)]) == taken
+    assert bool([*link_file.file_references(document)]) == taken
 
 
 def test_a_name_need_not_be_printable(folder: Path) -> None:
@@ -106,7 +106,7 @@ def test_another_content_makes_other_trials(folder: Path) -> None:
 def test_the_emulator_finds_files_by_their_digest(folder: Path) -> None:
     """It reads a copy that cannot change during the campaign."""
     loaded = load(folder, text())
-    kept = link_files.kept(loaded.files)
+    kept = link_file.kept_files(loaded.files)
     setup = CampaignSetup(catalog.load(), nothing_built(), Path(), {}, files=kept)
     (folder / "up.trace").unlink()
     config = setup.plan(loaded.trials[0]).network.emulator_config["links"][0]
@@ -133,7 +133,7 @@ def test_a_file_that_changes_while_it_is_copied_is_an_error(folder: Path) -> Non
     cached = folders.cache() / "links" / DIGEST
     cached.unlink(missing_ok=True)
     with pytest.raises(ConfigError, match="has changed"):
-        link_files.kept(loaded.files)
+        link_file.kept_files(loaded.files)
 
 
 def test_mistakes_in_files_and_text_are_reported_together(folder: Path) -> None:

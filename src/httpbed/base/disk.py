@@ -16,8 +16,11 @@ import stat
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from httpbed.base.errors import HostError
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -163,3 +166,39 @@ def sha256(path: Path) -> str:
     """
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+# The modification time of files that servers serve.
+#
+# Servers send it (Last-Modified, ETag), and HPACK and QPACK encode other digits in another number
+# of bytes. So it is the same for every user, whenever the files were made.
+
+
+FIXED_TIME = datetime(2026, 1, 1, tzinfo=UTC)
+_FIXED_NS = int(FIXED_TIME.timestamp()) * 10**9
+
+
+def fix_time(file: Path) -> None:
+    """Give a file the fixed time.
+
+    Raises:
+        HostError: It has another time and belongs to another user, who shares the cache.
+    """
+    if file.stat().st_mtime_ns == _FIXED_NS:
+        return
+    try:
+        os.utime(file, ns=(_FIXED_NS, _FIXED_NS))
+    except PermissionError:
+        reason = f"{file} belongs to another user and has another modification time"
+        raise HostError(reason, "set HTTPBED_CACHE to a folder of yours") from None
+
+
+def fix_times_below(folder: Path) -> None:
+    """Give all files below a folder the fixed time.
+
+    Raises:
+        HostError: As :func:`fix`.
+    """
+    for file in folder.rglob("*"):
+        if file.is_file():
+            fix_time(file)

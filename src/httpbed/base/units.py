@@ -216,3 +216,41 @@ Bytes = Annotated[
     WithJsonSchema({"type": "string", "examples": ["1 MB"]}),
 ]
 """A number of bytes."""
+
+
+# Quantities as users type them in a shell: ``10mbit``, ``50ms`` and ``4%``, as in ``tc``.
+#
+# They are rewritten to the experiment file's spelling and read by the same code. A unit that tools
+# interpret differently (``10mbps`` is bytes to ``tc``) is rejected.
+
+
+_TC_RATES = {
+    f"{prefix}bit{per}": f"{prefix.upper() if prefix in 'mg' else prefix}bit/s"
+    for prefix in ("", "k", "m", "g")
+    for per in ("", "/s")
+}
+_TC_DURATIONS = {
+    **dict.fromkeys(("us", "usec", "usecs"), "us"),
+    **dict.fromkeys(("ms", "msec", "msecs"), "ms"),
+    **dict.fromkeys(("s", "sec", "secs"), "s"),
+    "min": "min",
+    "h": "h",
+}
+_TC_SIZES = {"b": "B", "kib": "KiB", "mib": "MiB", "gib": "GiB"}
+_TC_AMOUNTS = {**dict.fromkeys(("p", "packet", "packets"), "packets"), "bdp": "BDP"}
+
+TC_UNITS: Mapping[str, Mapping[str, str]] = {
+    "rate": _TC_RATES,
+    "duration": _TC_DURATIONS,
+    "share": {"%": "%"},
+    "size": _TC_SIZES,
+    "amount": {**_TC_AMOUNTS, **_TC_SIZES, **_TC_DURATIONS},
+}
+"""Units by kind of quantity, in lower case, with the experiment file's spelling."""
+
+
+def from_tc(kind: str, text: str) -> str:
+    """Return a quantity in the spelling of an experiment file; unknown text stays as it is."""
+    match = QUANTITY.fullmatch(text)
+    unit = TC_UNITS.get(kind, {}).get((match["unit"] or "").lower()) if match else None
+    return f"{match['number']} {unit}" if match and unit else text

@@ -78,7 +78,7 @@ MIN_DEMAND = 0.02
 OVERHEAD_S = 0.15
 """CPU time of an attempt beside that of its client's run: set-up, tear-down, judging, commit."""
 WEIGHT_OF_NEW = 0.3
-"""Of an attempt's demand in the running mean (exponential smoothing)."""
+"""Weight of an attempt's demand in the running mean (exponential smoothing)."""
 MIN_TOLERANCE = 0.05
 """Smallest tolerance, in CPUs: a few transfers of minutes over slow links may run beside any
 attempt."""
@@ -88,7 +88,7 @@ LOWER, RAISE = 0.7, 1.04
 """Factors of a tolerance after a strained attempt, and after another one. It stays the same where
 the share ``f`` is strained for which ``LOWER**f * RAISE**(1 - f)`` is 1: 10 %."""
 INFORMATIVE_SHARE = 0.25
-"""Of a tolerance: an attempt beside less does not change it."""
+"""An attempt beside a smaller share of its tolerance does not change the tolerance."""
 
 
 @dataclass(frozen=True)
@@ -187,9 +187,9 @@ MIN_SHARE, MAX_SHARE = 0.5, 0.9
 """Smallest and largest budget, as shares of the CPUs of this process; it begins with the
 smallest."""
 INCREASE_SHARE = 0.01
-"""Of the CPUs: added after each look that found idle CPUs."""
+"""Share of the CPUs by which the budget grows after each look that found idle CPUs."""
 IDLE_SHARE = 0.2
-"""Of the CPUs: so much idle time shows that the budget is too small."""
+"""A larger idle share of the CPUs shows that the budget is too small."""
 IDLE_LOOK_S = 1.0
 DECREASE = 0.9
 """The budget is multiplied by it after a strained attempt."""

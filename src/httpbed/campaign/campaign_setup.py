@@ -11,13 +11,14 @@ from typing import Any
 from httpbed.base.clock import Clock
 from httpbed.base.errors import HostError
 from httpbed.bed.machine import doctor
+from httpbed.bed.network import link_file
 from httpbed.bed.network.kernel import KINDS
 from httpbed.bed.toolbox.root_filesystem import Root
 from httpbed.campaign.addition import CAMPAIGN_ADDITIONS, clock
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.experiment.roles import DEFAULT_CONTROL
 from httpbed.programs.catalog import Catalog
-from httpbed.trial import content, link_files, program_roots, tls_certificates
+from httpbed.trial import content, program_roots, tls_certificates
 from httpbed.trial.addition import TRIAL_ADDITIONS
 from httpbed.trial.plan import CampaignSetup, PlanOptions
 
@@ -71,7 +72,7 @@ def make_setup(
         contents=content.ensure_all(loaded.experiment.seed, workloads),
         sites=loaded.sites or _sites(loaded, say),
         options=plan_options(options or PlanOptions(), installed.tools),
-        files=link_files.kept(loaded.files),
+        files=link_file.kept_files(loaded.files),
         kernel=None if is_real else clock(loaded.experiment.clock).kernel(say),
     )
 

@@ -18,7 +18,7 @@ from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.machine.backend import Backend, require_ip
 from httpbed.bed.network import kernel
 from httpbed.bed.network.kernel import UnsupportedKey
-from httpbed.bed.network.link_file import LinkFile
+from httpbed.bed.network.link_file import LinkFile, LinkFiles
 from httpbed.campaign.addition import CAMPAIGN_ADDITIONS, NeededTrials, clock
 from httpbed.campaign.settings import DesignOptions
 from httpbed.experiment import factorial_mistakes, parser
@@ -35,7 +35,6 @@ from httpbed.experiment.workload import Workload
 from httpbed.programs import role_checks
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.protocol import RoleName
-from httpbed.trial.link_files import LinkFiles
 
 
 @dataclass(frozen=True)

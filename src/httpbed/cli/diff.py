@@ -15,7 +15,7 @@ from httpbed.cli.verb import verb
 from httpbed.experiment.metric import METRICS
 
 if TYPE_CHECKING:  # slow, and not for --help
-    from httpbed.experiment.differences import Difference
+    from httpbed.experiment.design import Difference
     from httpbed.store.results import Results
 
 
@@ -66,11 +66,11 @@ def command(*, one: Path, other: Path, metric: str | None, as_json: bool) -> Non
 
 def _settings(old: Results, new: Results) -> list[Difference]:
     """List the settings of the experiments that differ."""
-    from httpbed.experiment import differences
+    from httpbed.experiment import design
     from httpbed.store import campaign as campaigns
 
     before, now = (
-        differences.Version(one.document, campaigns.open_existing(one.directory).design())
+        design.Version(one.document, campaigns.open_existing(one.directory).design())
         for one in (old, new)
     )
-    return differences.differences(before, now, frozenset())
+    return design.differences(before, now, frozenset())

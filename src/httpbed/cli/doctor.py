@@ -11,7 +11,7 @@ from httpbed.base.errors import HostError
 from httpbed.bed.machine import doctor, facts
 from httpbed.bed.machine.facts import MachineFacts
 from httpbed.bed.sandbox import sandbox_spec
-from httpbed.bed.toolbox import passt, root_filesystem
+from httpbed.bed.toolbox import debian, root_filesystem
 from httpbed.campaign.addition import CLOCKS
 from httpbed.cli.echo import echo
 from httpbed.cli.options import json_option
@@ -46,7 +46,7 @@ def command(context: click.Context, *, as_json: bool) -> None:
                 name: program_roots.state(recipe)[0]
                 for name, recipe in catalog.load().recipes.items()
             },
-            pasta=passt.find(),
+            pasta=debian.find_pasta(),
         ),
         *(clock.test() for clock in CLOCKS.provided()),
     ]

@@ -266,7 +266,7 @@ def _axis_mistakes(
 MAX_TREATMENTS = 20_000
 """Each treatment is checked as a network and a set of programs of its own, 0.2 ms each."""
 MAX_TRIALS = 200_000
-"""Of all blocks: two days of trials of one second."""
+"""Two days, if each trial takes a second."""
 
 
 def size_mistakes(design: PartialDesign, blocks: int) -> Iterator[Mistake]:

@@ -33,7 +33,7 @@ DRIVER_S = 15.0
 """Time for the browser driver to stop the browser at the time limit and write its report."""
 VERSION_BYTES = 2**20
 _QUOTED_LINES, _QUOTED_LENGTH = 3, 300
-"""Of a program's error output, what messages quote at most."""
+"""Messages quote so many lines, and characters, of a program's error output."""
 
 
 class Parse(Value):

@@ -189,7 +189,7 @@ def settings(knobs: Mapping[str, Knob], stated: Mapping[str, str]) -> dict[str, 
 
 
 MAX_VERSION_CHARACTERS = 100
-"""Of a version. A longer one is no version, and would fill a report's columns."""
+"""A longer text is no version, and would fill a report's columns."""
 
 
 class VersionCommand(Value):

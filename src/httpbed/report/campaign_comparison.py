@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from httpbed.base.errors import visible
-from httpbed.experiment.differences import Difference
+from httpbed.experiment.design import Difference
 from httpbed.experiment.metric import METRICS
 from httpbed.report.phrasing import DASH, title, treatment
 from httpbed.report.terminal import Console

@@ -18,9 +18,8 @@ from pydantic import ValidationError
 from httpbed.base import digests, disk, untrusted_files
 from httpbed.base.digests import FileDigest
 from httpbed.base.errors import ConfigError, Mistake
-from httpbed.experiment import differences, parser
-from httpbed.experiment.design import Growth, grown
-from httpbed.experiment.differences import Version
+from httpbed.experiment import parser
+from httpbed.experiment.design import Growth, Version, differences, grown
 from httpbed.experiment.trial import Trial
 from httpbed.store import layout, resume
 from httpbed.store.layout import DESIGN, EARLIER, EXPERIMENT, FILES, LINKS, MANIFEST
@@ -174,7 +173,7 @@ def other_experiment(campaign: Campaign, text: str, design: Sequence[Trial]) -> 
     ran = layout.trials_with_attempts(campaign.directory.resolve())
     earlier = Version(parser.read_valid(campaign.experiment_text).document, campaign.design())
     later = Version(parser.read_valid(text).document, design)
-    for one in differences.differences(earlier, later, ran):
+    for one in differences(earlier, later, ran):
         reason = f"holds a campaign of another experiment: {one}"
         yield Mistake(place, reason, f"{one.remedy}, or {ANOTHER}")
 

@@ -166,7 +166,7 @@ class ManifestRecords:
 
     name: str
     key: str
-    """Of the manifest, under which it stands."""
+    """The member of a manifest that lists it."""
     refreshed: Callable[[Mapping[str, Any]], dict[str, Any]]
     """Returns a manifest with what is known today."""
 

@@ -19,9 +19,9 @@ import pyarrow.parquet as pq
 MAX_ROWS = 50_000_000
 MAX_COLUMNS = 300
 MAX_BYTES = 2**31
-"""Of a table in memory, and of the pages of a file, decompressed. 10,000 page loads take a half."""
+"""Bound of a table in memory, and of a file's decompressed pages; 10,000 page loads take a half."""
 MAX_PAGE_BYTES = 2**26
-"""Of a page, decompressed; Arrow writes pages of 1 MB."""
+"""Bound of a decompressed page; Arrow writes pages of 1 MB."""
 MAX_FOOTER_BYTES = 2**21
 BATCH_ROWS = 2**20
 _TAIL = 8

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from httpbed.base import disk, folders, modification_time, seeds
+from httpbed.base import disk, folders, seeds
 from httpbed.experiment.workload import Download, Workload
 
 PARAGRAPHS = 2000
@@ -84,7 +84,7 @@ def ensure(seed: int, target: ContentFile) -> Content:
     for path in folder.glob(f"{stem}-*.txt"):
         content = Content(path, target.size, path.stem.rsplit("-", 1)[1])
         if content.is_whole():
-            modification_time.fix(path)
+            disk.fix_time(path)
             return content
     return _make(folder, stem, _text(seed, own_seed, target.size), target.size)
 
@@ -98,7 +98,7 @@ def _make(folder: Path, stem: str, text: Iterable[bytes], size: int) -> Content:
             file.write(part)
     path = folder / f"{stem}-{digest.hexdigest()}.txt"
     Path(name).chmod(0o644)
-    modification_time.fix(Path(name))
+    disk.fix_time(Path(name))
     Path(name).replace(path)
     return Content(path, size, digest.hexdigest())
 

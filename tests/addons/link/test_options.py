@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from httpbed.addons.link import options
 from httpbed.base import units
 from httpbed.base.errors import ConfigError
-from httpbed.base.tc_quantities import spelled
+from httpbed.base.units import from_tc
 from httpbed.experiment import profiles
 from httpbed.experiment.impairments.loss import GilbertElliott, Replay
 from httpbed.experiment.impairments.registry import OPTIONS
@@ -72,8 +72,8 @@ def test_a_direction_keeps_the_options_for_both_directions() -> None:
 )
 def test_shells_spellings_become_the_file_s(kind: str, shell: str, file: str) -> None:
     """Both are read alike."""
-    assert spelled(kind, shell) == file
-    assert spelled(kind, file) == file
+    assert from_tc(kind, shell) == file
+    assert from_tc(kind, file) == file
 
 
 def test_every_impairment_has_an_option() -> None:
@@ -204,14 +204,14 @@ def test_a_burst_adds_to_a_profile_s_rate() -> None:
 @pytest.mark.parametrize("text", ["10mbps", "10MB/s", "64kb", "10", "", "mbit", "0x10mbit"])
 def test_what_is_ambiguous_is_not_guessed(text: str) -> None:
     """``mbps`` is megabytes to tc and megabits to others."""
-    assert spelled("rate", text) == text
+    assert from_tc("rate", text) == text
     assert set(mistakes(rate=text or " ")) == {"--rate"}
 
 
 @given(st.integers(1_000, 10**9))
 def test_every_rate_survives_its_spelling(bit_s: int) -> None:
     """The rate is not rounded between the command line and the model."""
-    assert units.parse_rate(spelled("rate", f"{bit_s}bit")) == bit_s
+    assert units.parse_rate(from_tc("rate", f"{bit_s}bit")) == bit_s
 
 
 def test_all_mistakes_are_reported_at_once_at_their_options() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from httpbed.base.errors import HostError
-from httpbed.bed.toolbox import debian, passt
+from httpbed.bed.toolbox import debian
 
 
 @pytest.fixture
@@ -29,9 +29,9 @@ def test_the_package_is_unpacked_once(bare: Path, monkeypatch: pytest.MonkeyPatc
         (target / "usr/bin/pasta").touch(0o755)
 
     monkeypatch.setattr(debian, "unpack", unpack)
-    assert passt.find() is None
-    first = passt.ensure(said.append)
-    assert (passt.ensure(said.append), passt.find()) == (first, first)
+    assert debian.find_pasta() is None
+    first = debian.ensure_pasta(said.append)
+    assert (debian.ensure_pasta(said.append), debian.find_pasta()) == (first, first)
     assert (unpacked, len(said)) == ([("passt",)], 1)
     assert bare.parent / "cache" in first.parents
 
@@ -39,7 +39,7 @@ def test_the_package_is_unpacked_once(bare: Path, monkeypatch: pytest.MonkeyPatc
 def test_an_installed_one_is_preferred(bare: Path) -> None:
     """It has this machine's AppArmor profile and security updates."""
     (bare / "pasta").touch(0o755)
-    assert passt.ensure(pytest.fail) == bare / "pasta"
+    assert debian.ensure_pasta(pytest.fail) == bare / "pasta"
 
 
 def test_a_failed_download_leaves_nothing(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,7 +52,7 @@ def test_a_failed_download_leaves_nothing(bare: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(debian, "_apt_get", refuse)
     for _ in range(2):
         with pytest.raises(HostError, match="Unable to locate package passt") as caught:
-            passt.ensure(lambda _: None)
+            debian.ensure_pasta(lambda _: None)
         assert "install passt" in caught.value.remedy
     assert list((bare.parent / "cache").iterdir()) == []
 
@@ -64,11 +64,11 @@ def test_pasta_and_its_device_are_tried(tmp_path: Path) -> None:
         (tmp_path / name).chmod(0o755)
     device = tmp_path / "tun"
     device.touch()
-    assert passt.fault(tmp_path / "works", device) is None
+    assert debian.pasta_fault(tmp_path / "works", device) is None
     for broken, reason in ((tmp_path / "fails", "exit status 127"), (tmp_path / "gone", "No such")):
-        why, remedy = passt.fault(broken, device) or ("", "")
+        why, remedy = debian.pasta_fault(broken, device) or ("", "")
         assert why.startswith(f"{broken}: {reason}")
         assert "apt install passt" in remedy
-    why, remedy = passt.fault(tmp_path / "works", tmp_path / "none") or ("", "")
+    why, remedy = debian.pasta_fault(tmp_path / "works", tmp_path / "none") or ("", "")
     assert why == f"{tmp_path}/none: No such file or directory"
     assert "modprobe tun" in remedy

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 from httpbed.base.clock import Clock
 from httpbed.base.errors import Mistake
-from httpbed.base.tc_quantities import spelled
-from httpbed.base.units import QUANTITY
+from httpbed.base.units import QUANTITY, from_tc
 from httpbed.programs.catalog import Catalog
 
 Place = tuple[str, ...]
@@ -32,7 +31,7 @@ class PlacedOption:
 
     name: str
     kind: str
-    """A kind of :data:`~httpbed.base.tc_quantities.KNOWN`, ``count`` or ``word``."""
+    """A kind of :data:`~httpbed.base.units.TC_UNITS`, ``count`` or ``word``."""
     default: str | None
     """None: absent."""
     example: str
@@ -283,7 +282,7 @@ def proxy(word: str, catalog: Catalog) -> tuple[str, str]:
 
 def _spelled(kind: str, text: str) -> str:
     """Spell a quantity as experiment files do, with a space before its unit."""
-    match = QUANTITY.fullmatch(spelled(kind, text)) if kind not in {"word", "count"} else None
+    match = QUANTITY.fullmatch(from_tc(kind, text)) if kind not in {"word", "count"} else None
     return f"{match['number']} {match['unit']}" if match and match["unit"] else text
 
 

@@ -25,7 +25,7 @@ from httpbed.addons.handover.handover_model import AfterBytes, Handover
 from httpbed.addons.handover.steps import BY_EMULATOR, DECISIVE, What, sockets_left_file
 from httpbed.base import untrusted_files
 from httpbed.base.spellings import TRIGGER
-from httpbed.bed.network.access_links import MONITOR, PREFERRED_METRIC
+from httpbed.bed.network.network_commands import MONITOR, PREFERRED_METRIC
 from httpbed.trial.addition import AbsencesNs, AddedEvidence
 from httpbed.trial.attempt_plan import HANDOVER_STEPS, LINK_EVENTS
 from httpbed.trial.hops import NetworkHop

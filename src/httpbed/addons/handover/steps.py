@@ -23,7 +23,7 @@ from httpbed.addons.handover.handover_model import (
 )
 from httpbed.base import units
 from httpbed.base.spellings import TRIGGER
-from httpbed.bed.network.access_links import Access
+from httpbed.bed.network.network_commands import Access
 from httpbed.bed.network.network_plan import NetworkPlan
 from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
 from httpbed.experiment.kept import LINK_RESULT

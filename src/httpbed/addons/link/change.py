@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from httpbed.addons.link.options import CHANGE, STATE, WAYS
 from httpbed.base import units
 from httpbed.base.errors import BedError, ConfigError, Mistake
-from httpbed.base.tc_quantities import spelled
+from httpbed.base.units import from_tc
 from httpbed.experiment import validation_messages
 from httpbed.experiment.impairments.registry import OPTIONS
 from httpbed.experiment.topology import ACTIONS, Action, Link
@@ -159,7 +159,7 @@ def _conditions(options: Mapping[str, str | bool | None]) -> Iterator[RequestedC
         for way in WAYS:
             flag = next((flag for flag in (f"{way}-{name}", name) if options.get(flag)), None)
             if flag:
-                text = spelled(kind, str(options[flag]))
+                text = from_tc(kind, str(options[flag]))
                 yield RequestedChange(f"--{flag}", {"direction": way, name: text})
 
 

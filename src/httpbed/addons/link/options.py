@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from httpbed.base.errors import ConfigError, Mistake
-from httpbed.base.tc_quantities import spelled
+from httpbed.base.units import from_tc
 from httpbed.bed.network.link_file import READERS, FileError, LinkFile
 from httpbed.experiment import profiles, validation_messages
 from httpbed.experiment.impairments.descriptor import Option, Place
@@ -132,7 +132,7 @@ def _given(options: Mapping[str, str | bool], way: str) -> dict[Place, OptionVal
 def _read(kind: str, value: str | bool) -> str | int:
     if isinstance(value, str) and kind == "count" and value.isascii() and value.isdigit():
         return int(value)
-    return spelled(kind, value) if isinstance(value, str) else value
+    return from_tc(kind, value) if isinstance(value, str) else value
 
 
 def _whole(given: Mapping[str, dict[Place, OptionValue]], way: str) -> dict[Place, OptionValue]:

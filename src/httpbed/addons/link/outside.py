@@ -17,7 +17,7 @@ from ipaddress import IPv4Address, ip_address
 from pathlib import Path
 
 from httpbed.base.errors import HostError
-from httpbed.bed.toolbox import passt
+from httpbed.bed.toolbox import debian
 
 SEARCHED = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """Folders in which a sandbox looks for programs."""
@@ -89,7 +89,7 @@ def way_out(*, wanted: bool | None, say: Say) -> WayOut | None:
     if wanted is False:
         return None
     try:
-        return WayOut(passt.ensure(say), _names(say))
+        return WayOut(debian.ensure_pasta(say), _names(say))
     except HostError as error:
         if wanted:
             reason = f"pasta is missing, so the outside cannot be reached: {error.reason}"

@@ -19,7 +19,7 @@ from httpbed.base import folders
 from httpbed.base.errors import HostError
 from httpbed.bed.machine import unprivileged
 from httpbed.bed.machine.facts import MachineFacts
-from httpbed.bed.toolbox import passt, root_filesystem
+from httpbed.bed.toolbox import debian, root_filesystem
 from httpbed.bed.toolbox.root_filesystem import Root
 
 CONGESTION = ("cubic", "reno", "bbr")
@@ -394,7 +394,7 @@ def _programs_capability(programs: Mapping[str, bool]) -> Capability:
 
 
 def _outside_capability(pasta: Path | None) -> Capability:
-    name, fault = "outside network of links", passt.fault(pasta)
+    name, fault = "outside network of links", debian.pasta_fault(pasta)
     return Capability(name, None, *fault) if fault else Capability(name, True, str(pasta))
 
 

@@ -22,11 +22,11 @@ from functools import cached_property
 from typing import Any
 
 from httpbed.bed.machine.backend import Backend
-from httpbed.bed.network import access_links, emulator, kernel, network_commands, routes
-from httpbed.bed.network.access_links import Access
+from httpbed.bed.network import emulator, kernel, network_commands, routes
 from httpbed.bed.network.emulator import Draws, PacketRecords
 from httpbed.bed.network.kernel import LinkDisciplines
 from httpbed.bed.network.link_file import Facts
+from httpbed.bed.network.network_commands import Access
 from httpbed.bed.network.network_processes import NetworkProcesses
 from httpbed.bed.network.routes import AccessRoutes, End, Entry
 from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
@@ -153,7 +153,7 @@ def plan(  # noqa: PLR0913 - optional arguments have names
         backend=backend,
         shaped=shaped,
         access=network.access,
-        monitor=access_links.monitor(client) if access else None,
+        monitor=network_commands.access_monitor(client) if access else None,
     )
 
 
@@ -191,7 +191,7 @@ class _Made:
     @cached_property
     def access(self) -> tuple[Access, ...]:
         names = [link.name for link in self.topology.links]
-        return access_links.plan(self.ways, names, self._control(self.client))
+        return network_commands.plan_access(self.ways, names, self._control(self.client))
 
     def processes(
         self, emulator: ProcessSpec, shaped: tuple[LinkDisciplines, ...]
@@ -253,7 +253,7 @@ class _Made:
             self.client,
             self.ways.besides(),
             self._control(self.client),
-            later=access_links.made(self.access),
+            later=network_commands.access_lines(self.access),
             without=self.own,
             by_tun=by_tun,
         )

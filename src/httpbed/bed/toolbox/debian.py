@@ -1,4 +1,4 @@
-"""Debian's archive: unpacking its packages, the age of its index, and a /usr that covers ours.
+"""Debian's archive: unpacking its packages, mmdebstrap and pasta among them; the index's age.
 
 A Release file has a date, and in changing suites an expiry date (deb822, ``Date`` and
 ``Valid-Until``). A snapshot archive serves expired indexes. So does an attacker on the way to the
@@ -11,6 +11,7 @@ Standard library only: set-up uses it before anything is installed.
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
@@ -24,6 +25,7 @@ from pathlib import Path
 
 from httpbed.base import folders
 from httpbed.base.errors import HostError
+from httpbed.bed.machine.backend import TUN
 
 VARIABLE = "HTTPBED_INDEX"
 HOOK = (
@@ -200,3 +202,61 @@ for place in bin sbin lib lib64; do
     if [ -d /$place ] && [ ! -L /$place ]; then mount --rbind {usr}/$place /$place || exit; fi
 done
 mount --rbind {usr} /usr || exit"""
+
+
+# Finds pasta, which connects emulated links with the outside, or unpacks it into the cache.
+#
+# pasta is an executable of Debian's package passt. It needs only the C library, so the package of
+# this machine's own suite runs without an installation.
+
+
+_PASST = "passt"
+_PASTA = Path("usr/bin/pasta")
+
+
+def find_pasta() -> Path | None:
+    """Return this machine's pasta, else the one in the cache; None if there is neither."""
+    if installed := shutil.which(_PASTA.name):
+        return Path(installed)
+    unpacked = _unpacked_passt() / _PASTA
+    return unpacked if unpacked.exists() else None
+
+
+def ensure_pasta(say: Callable[[str], None]) -> Path:
+    """Return pasta; unpack it into the cache if this machine has none.
+
+    Raises:
+        HostError: apt is missing or cannot download it.
+    """
+    if found := find_pasta():
+        return found
+    say("fetching pasta, which this machine lacks, once (usually 10 s)")
+    unpack_once((_PASST,), _unpacked_passt())
+    return _unpacked_passt() / _PASTA
+
+
+def pasta_fault(program: Path | None, tun: Path = TUN) -> tuple[str, str] | None:
+    """Return why pasta does not work on this machine, and the remedy; None if it works.
+
+    It is started, because one of another distribution may lack its C library, and the device that
+    it opens is opened.
+    """
+    install = "apt install passt, or run httpbed link, which fetches it"
+    if program is None:
+        return "pasta is missing", install
+    try:
+        done = subprocess.run([program, "--version"], check=False, capture_output=True)
+    except OSError as error:
+        return f"{program}: {error.strerror}", install
+    if done.returncode != 0:
+        return f"{program}: exit status {done.returncode}", install
+    try:
+        os.close(os.open(tun, os.O_RDWR | os.O_CLOEXEC))
+    except OSError as error:
+        remedy = f"ask the administrator to run: modprobe tun; chmod 666 {tun}"
+        return f"{tun}: {error.strerror}", remedy
+    return None
+
+
+def _unpacked_passt() -> Path:
+    return folders.cache() / _PASST

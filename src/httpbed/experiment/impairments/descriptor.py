@@ -32,7 +32,7 @@ class Option:
     path: Place
     """Where its value stands in the description of a link."""
     kind: str
-    """What the user types: a kind of :data:`~httpbed.base.tc_quantities.KNOWN`,
+    """What the user types: a kind of :data:`~httpbed.base.units.TC_UNITS`,
     ``count``, ``word`` or ``flag``."""
     example: str
     help: str

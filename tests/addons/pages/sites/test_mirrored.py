@@ -10,7 +10,7 @@ from httpbed.addons.pages.page import FolderPage
 from httpbed.addons.pages.sites import catalog, mirrored
 from httpbed.addons.pages.sites import site as sites
 from httpbed.addons.pages.sites.site import Resource, Site
-from httpbed.base import modification_time
+from httpbed.base import disk
 from httpbed.base.errors import ConfigError
 
 PAGE = FolderPage(folder="mine")
@@ -62,7 +62,7 @@ def test_a_campaign_has_its_own_copy(mine: Path, monkeypatch: pytest.MonkeyPatch
     assert (first.folder / "files/0/a.png").read_bytes() == b"image"
     assert first.folder.is_relative_to(mine.parent / "cache")
     served = first.folder / "files/0/a.png"
-    assert served.stat().st_mtime == modification_time.FIXED.timestamp()
+    assert served.stat().st_mtime == disk.FIXED_TIME.timestamp()
 
 
 def test_a_page_in_two_folders_has_one_copy(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:

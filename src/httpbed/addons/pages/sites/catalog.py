@@ -15,7 +15,7 @@ from typing import Any
 from httpbed.addons.pages.page import FolderPage, KnownPage, NamedPage, RecordedPage, SyntheticPage
 from httpbed.addons.pages.sites import site as sites
 from httpbed.addons.pages.sites.site import Maker, NamedPagesMaker, Outline, Say, Site
-from httpbed.base import folders, modification_time
+from httpbed.base import disk, folders
 from httpbed.base.errors import ConfigError, Mistake
 
 NAMED_PAGES = ("corpus", "generated.biswal", "generated.ranjan", "generated.zhang")
@@ -92,7 +92,7 @@ def _verified(page: KnownPage, cached: CachedSite) -> CachedSite:
         remedy = "delete sha256, or restore the page that it was taken from"
         reason = f"is {page.sha256}, but the site's digest is {digest}"
         raise ConfigError([Mistake("sha256", reason, remedy)])
-    modification_time.fix_below(cached.folder / sites.FILES)
+    disk.fix_times_below(cached.folder / sites.FILES)
     return cached
 
 
