@@ -186,12 +186,15 @@ class _Layout:
         spare = room - sum(widths) - GAP * len(widths)
         if spare < 0:
             return None
-        wanted = [_max_width(one, stacked=self.stacked) for one in beside]
-        lacking = sum(wanted) - sum(widths)
-        share = min(1.0, spare / lacking) if lacking else 0.0
-        return [
-            least + int(share * (most - least)) for least, most in zip(widths, wanted, strict=True)
-        ]
+        lacking = {
+            index: _max_width(one, stacked=self.stacked) - widths[index]
+            for index, one in enumerate(beside)
+        }
+        # Equal shares, and what a column does not need goes to those that need more.
+        for left, index in enumerate(sorted(lacking, key=lambda index: lacking[index])):
+            more = min(lacking[index], spare // (len(lacking) - left))
+            widths[index], spare = widths[index] + more, spare - more
+        return widths
 
 
 def fitted(table: Table, width: int) -> FittedTable:
