@@ -12,9 +12,9 @@ from scipy import stats
 import campaigns
 import reports
 from campaigns import Ending
-from httpbed.addons.claims import judging, regression
+from httpbed.addons.claims import judging
 from httpbed.experiment.factorial import treatment_key
-from httpbed.results import sample, selection
+from httpbed.results import regression, sample, selection
 from httpbed.results.findings import find
 from httpbed.store.results import Results
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from httpbed.base import units
 from httpbed.base.errors import ConfigError, Mistake, RejectedValueError
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
@@ -70,6 +71,34 @@ class WholeNumber(click.IntRange):
         if number > most:
             raise RejectedValueError(f"{number} is above {most}", self._accepted)
         return number
+
+
+FORMATS = ("text", "markdown", "json")
+change_format_option = click.option(
+    "--format",
+    "form",
+    type=OneOf(FORMATS),
+    metavar="[text|markdown|json]",
+    help="What is printed. markdown: for a pull request, a change before and after in milliseconds."
+    "  [default: text]",
+)
+
+
+def chosen_format(form: str | None, *, as_json: bool) -> str:
+    """Return the format that ``--format`` or ``--json`` chooses.
+
+    Raises:
+        ConfigError: They contradict each other.
+    """
+    if as_json and form not in {None, "json"}:
+        raise ConfigError([Mistake("--json", f"contradicts --format {form}", "give one of them")])
+    return "json" if as_json else form or "text"
+
+
+def share(context: click.Context, parameter: click.Parameter, text: str | None) -> float | None:
+    """Return the share that an option gives, such as ``1 %``."""
+    del context, parameter
+    return None if text is None else units.parse_share(text)
 
 
 Check = Callable[[Path, click.Context], object]

@@ -14,7 +14,7 @@ import click
 from httpbed.base.errors import ConfigError, Mistake, visible
 from httpbed.cli import output_file
 from httpbed.cli.echo import echo
-from httpbed.cli.options import CAMPAIGN, OneOf, json_option
+from httpbed.cli.options import CAMPAIGN, FORMATS, OneOf, json_option
 from httpbed.cli.verb import verb
 from httpbed.experiment.metric import METRICS
 from httpbed.store import damage
@@ -23,8 +23,6 @@ if TYPE_CHECKING:  # slow, and not for --help
     from httpbed.experiment.experiment import Experiment
     from httpbed.experiment.stated_tables import StatedTable
     from httpbed.store.results import Results
-
-FORMATS = ("text", "markdown", "json")
 
 _NOT_WRITABLE = {errno.EACCES, errno.EROFS}
 

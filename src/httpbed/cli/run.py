@@ -25,6 +25,7 @@ from httpbed.programs.catalog import Catalog
 from httpbed.store import attempts
 
 if TYPE_CHECKING:  # statistics, which a run begins without
+    from httpbed.results.findings import Findings
     from httpbed.results.sample import Tally
 
 
@@ -104,6 +105,14 @@ def carry_out(
     as_json: bool,
 ) -> int:
     """Run the unfinished trials of a campaign, print its report, and return the exit code."""
+    execute(loaded, catalog, directory, chosen)
+    return exit_code(report(directory, "json" if as_json else "text").tally)
+
+
+def execute(
+    loaded: LoadedExperiment, catalog: Catalog, directory: Path, chosen: RunSettings
+) -> None:
+    """Run the unfinished trials of a campaign."""
     # What runs trials takes half of the time to import, and --help and mistakes need none of it.
     from httpbed.campaign import run as campaign_run
     from httpbed.cli.progress import Reporter
@@ -130,10 +139,10 @@ def carry_out(
                 run.finish(tell=reporter.report)
         for line in attempts.kept_lines(directory, chosen.keep):
             say(line)
-        return _report(directory, as_json=as_json)
 
 
-def _report(directory: Path, *, as_json: bool) -> int:
+def report(directory: Path, form: str) -> Findings:
+    """Print a campaign's report in one of ``options.FORMATS``, and return its findings."""
     # Statistics and plotting take seconds to import, and the trials need neither.
     from httpbed.report import publish
     from httpbed.report.publish import summary
@@ -144,14 +153,20 @@ def _report(directory: Path, *, as_json: bool) -> int:
     findings = find(results)
     document = publish.document(results, findings)
     path = publish.save(document, results.directory)
-    failed = every_trial_failed(findings.tally)
-    if failed:
+    if failed := every_trial_failed(findings.tally):
         say(failed)
-    if as_json:
+    if form == "json":
         echo(json.dumps(summary(results, findings, path), indent=1))
+    elif form == "markdown":
+        echo(publish.in_markdown(results, findings), nl=False)
     else:
         publish.show(document, path)
-    return 1 if failed or findings.tally.outcomes["invalid"] else 0
+    return findings
+
+
+def exit_code(tally: Tally) -> int:
+    """Return 1 if trials remain invalid, or if every trial failed; else 0."""
+    return int(bool(every_trial_failed(tally) or tally.outcomes["invalid"]))
 
 
 def every_trial_failed(tally: Tally) -> str:

@@ -29,18 +29,19 @@ def render(document: Document) -> str:
     evidence = filter(None, [*document.evidence, document.clock, programs, by])
     parts = (
         [f"**{escaped(document.question)}**"],
-        _list("Claims", lines),
-        _list("Answer", map(str, document.answer)),
-        _table(document.treatments),
-        *(part for one in brief for part in ([f"{escaped(one.caption)}"], _table(one))),
-        _list("Before relying on it", document.notes),
-        _list("Evidence", evidence),
+        listing("Claims", lines),
+        listing("Answer", map(str, document.answer)),
+        lines_of(document.treatments),
+        *(part for one in brief for part in ([f"{escaped(one.caption)}"], lines_of(one))),
+        listing("Before relying on it", document.notes),
+        listing("Evidence", evidence),
     )
     texts = ("\n".join(part) for part in parts)
     return "\n\n".join(filter(None, texts)) + "\n"
 
 
-def _table(one: Table) -> Iterator[str]:
+def lines_of(one: Table) -> Iterator[str]:
+    """Yield the lines of a table of the report."""
     columns = [column for column in one.columns if column.shown != "in HTML"]
     rows = [*zip(*(map(_cell, column.cells) for column in columns), strict=True)]
     shown = rows if one.names else rows[:MAX_ROWS]
@@ -61,7 +62,8 @@ def _cell(cell: Cell) -> str:
     return f"**{text}**" if cell.tone in SETTLED else text
 
 
-def _list(title: str, texts: Iterable[str]) -> Iterator[str]:
+def listing(title: str, texts: Iterable[str]) -> Iterator[str]:
+    """Yield the lines of a list below its title; nothing without texts."""
     for number, text in enumerate(texts):
         if not number:
             yield f"{title}:"

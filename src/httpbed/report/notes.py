@@ -277,7 +277,8 @@ def _blocks(source: ReportInput) -> Iterator[str]:
 def _counted(count: int, compared: int) -> tuple[str, str]:
     if count == 1:
         return ("the comparison" if compared == 1 else "1 comparison"), "is"
-    return (f"all {count} comparisons" if count == compared else f"{count} comparisons"), "are"
+    all_of_them = "both" if compared == 2 else f"all {compared}"
+    return (f"{all_of_them if count == compared else count} comparisons"), "are"
 
 
 def _short_intervals(findings: Findings, replicates: int) -> Iterator[str]:

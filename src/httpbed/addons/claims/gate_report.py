@@ -8,32 +8,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
-from rich.text import Text
-
 from httpbed.addons.claims import claims_report as claims
-from httpbed.addons.claims import judging, regression
+from httpbed.addons.claims import judging
 from httpbed.addons.claims.judging import JudgedClaim
-from httpbed.addons.claims.regression import GateVerdict, TreatmentChange
 from httpbed.base.errors import ConfigError, Mistake, visible
 from httpbed.experiment.metric import METRICS
-from httpbed.report.phrasing import DASH, listed, title, treatment
+from httpbed.report import change_table
+from httpbed.report.phrasing import listed
 from httpbed.report.terminal import Console
-from httpbed.results import findings, selection
+from httpbed.results import findings, regression, selection
+from httpbed.results.regression import GateVerdict, TreatmentChange
 from httpbed.results.selection import SelectedArm
 from httpbed.store import resume
 from httpbed.store.results import Results
-
-OPEN = 1e4
-"""No two measured times have this ratio. Trials that timed out rank far beyond their limit."""
-COLOURS = {"pass": "green", "regression": "red", "inconclusive": "yellow"}
 
 
 @dataclass(frozen=True)
 class Gate:
     """A campaign against its baseline."""
 
-    baseline: Results
+    baseline: Results | None
+    """None: the campaign ran the baseline's build, too, or is judged by its claims alone."""
     campaign: Results
     metric: str
     margin: float
@@ -56,27 +51,51 @@ class Gate:
 
 
 def decide(
-    baseline: Results, campaign: Results, *, metric: str | None, margin: float, treatments: bool
+    campaigns: Sequence[Results], *, metric: str | None, margin: float, treatments: bool
 ) -> Gate:
-    """Judge the campaign's claims, and compare its treatments with the baseline's.
+    """Judge a campaign's claims, and compare its treatments with the baseline's.
 
-    Without ``treatments``, a campaign with claims is compared only by how often it completes.
+    Args:
+        campaigns: The campaign, after its baseline if that is another one; else treatments of the
+            new build are compared with those of the old one.
+        metric: None: the campaign's own.
+        margin: A share: by how much a treatment may be worse.
+        treatments: Whether treatments are compared even if there are claims; else a campaign with
+            claims is compared only by how often it completes.
 
     Raises:
-        ConfigError: They share no treatment, or neither direction of the metric is worse.
+        ConfigError: There is nothing to compare, or neither direction of the metric is worse.
     """
-    _require_shared_treatments(baseline, campaign)
+    *others, campaign = campaigns
+    baseline = others[0] if others else None
+    _require_baseline(baseline, campaign)
     judged = judging.judge(campaign) if campaign.stated_experiment.claims else ()
     name = metric or findings.default_metric(campaign)
-    if judged and not treatments:
-        changes = regression.that_complete_less(baseline, campaign, name)
-    elif METRICS[name].better == "neither":
+    if METRICS[name].better == "neither" and (treatments or not judged):
         reason = f"neither direction of {name} is worse"
         raise ConfigError([Mistake("--metric", reason, "choose another metric")])
+    by_claims = bool(judged) and not treatments
+    allowed = math.inf if by_claims else margin
+    if baseline:
+        changes = regression.compare(baseline, campaign, name, allowed)
+    elif regression.has_builds(campaign):
+        changes = regression.compare_builds(campaign, name, allowed)
     else:
-        changes = regression.compare(baseline, campaign, name, margin)
-    selected = {one.directory: selection.selected_arms(one) for one in (baseline, campaign)}
+        changes = ()
+    if by_claims:
+        changes = tuple(one for one in changes if one.verdict == "regression")
+    selected = {one.directory: selection.selected_arms(one) for one in campaigns}
     return Gate(baseline, campaign, name, margin, judged, changes, selected)
+
+
+def _require_baseline(baseline: Results | None, campaign: Results) -> None:
+    """Refuse a campaign that nothing can be compared with."""
+    if baseline:
+        _require_shared_treatments(baseline, campaign)
+    elif not regression.has_builds(campaign) and not campaign.stated_experiment.claims:
+        reason = "has neither two builds of a program nor claims"
+        remedy = "name the campaign before the change first"
+        raise ConfigError([Mistake(str(campaign.directory), reason, remedy)])
 
 
 def _require_shared_treatments(old: Results, now: Results) -> None:
@@ -96,50 +115,23 @@ def show(gate: Gate, out: Console) -> None:
     if gate.judged:
         claims.show(gate.campaign, gate.judged, out)
     if gate.changes:
-        out.print(_table(gate.changes, gate.metric))
-        out.print(Text(_sentence(gate.changes)))
+        change_table.show(gate.changes, gate.metric, out)
 
 
-def _table(changes: Sequence[TreatmentChange], metric: str) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
-    for header in (
-        "treatment",
-        f"{title(metric)}, now / baseline",
-        "90 % interval",
-        "n",
-        "verdict",
-    ):
-        table.add_column(header)
-    for one in changes:
-        is_known = math.isfinite(one.ratio)
-        table.add_row(
-            Text(visible(treatment(one.levels, tuple(one.levels)))),
-            f"{one.ratio:.3f}" if is_known else DASH,
-            _interval(one),
-            f"{one.pairs} paired" if one.pairs else " and ".join(map(str, one.blocks)),
-            Text(": ".join(filter(None, (one.verdict, one.reason))), COLOURS[one.verdict]),
-        )
-    return table
-
-
-def _interval(one: TreatmentChange) -> str:
-    """Write the interval; trials that timed out may leave an end open."""
-    if not math.isfinite(one.high):
-        return DASH
-    low = "any" if one.low < 1 / OPEN else f"{one.low:.3f}"
-    high = "any" if one.high > OPEN else f"{one.high:.3f}"
-    return f"{low} .. {high}"
-
-
-def _sentence(changes: Sequence[TreatmentChange]) -> str:
-    """Sum up the treatments in one line."""
-    counts = {kind: sum(one.verdict == kind for one in changes) for kind in COLOURS}
-    found = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
-    return f"{len(changes)} treatments: {found}"
+def in_markdown(gate: Gate, *, strict: bool) -> str:
+    """Return the change as GitHub Flavored Markdown, for a pull request."""
+    question = gate.campaign.experiment.question
+    last = closing(gate, strict=strict)
+    verdicts = [f"{one.stated.id}: {one.main.verdict}" for one in gate.judged]
+    return change_table.in_markdown(
+        question, gate.changes, gate.metric, [*verdicts, *notes(gate)], last
+    )
 
 
 def notes(gate: Gate) -> Iterator[str]:
     """Name what differs between the campaigns besides the results."""
+    if gate.baseline is None:
+        return
     manifests = gate.baseline.manifest, gate.campaign.manifest
     for name, before, now in resume.differences(*manifests):
         yield f"{name} was {before or 'not there'} and is now {now or 'gone'}"
@@ -147,31 +139,14 @@ def notes(gate: Gate) -> Iterator[str]:
 
 def values(gate: Gate) -> Mapping[str, Any]:
     """Return the gate for :func:`json.dumps`."""
-    compared = {
-        "metric": gate.metric,
-        "margin": gate.margin,
-        "verdict": regression.verdict(gate.changes),
-        "treatments": list(map(_values, gate.changes)),
-    }
     return {
         "schema": 1,
         "verdict": gate.verdict,
         "claims": claims.values(gate.campaign, gate.judged)["claims"] if gate.judged else [],
-        "comparison": compared if gate.changes else None,
+        "comparison": change_table.values(gate.changes, gate.metric, gate.margin)
+        if gate.changes
+        else None,
         "refused_arms": list(_arm_values(gate)),
-    }
-
-
-def _values(one: TreatmentChange) -> Mapping[str, Any]:
-    numbers = {"ratio": one.ratio, "low": one.low, "high": one.high}
-    return {
-        "levels": dict(one.levels),
-        "verdict": one.verdict,
-        "reason": one.reason,
-        **{name: value if math.isfinite(value) else None for name, value in numbers.items()},
-        "blocks": list(one.blocks),
-        "pairs": one.pairs,
-        "completed": [one.baseline.completed, one.now.completed],
     }
 
 
@@ -212,9 +187,4 @@ def _causes(gate: Gate) -> Iterator[str]:
     if contradicted:
         noun = "claim" if len(contradicted) == 1 else "claims"
         yield f"{noun} {listed(contradicted)} contradicted"
-    worse = [one for one in gate.changes if one.verdict == "regression"]
-    fewer = sum(one.reason == regression.COMPLETES_LESS for one in worse)
-    if len(worse) > fewer:
-        yield f"{len(worse) - fewer} of {len(gate.changes)} treatments worse than the baseline"
-    if fewer:
-        yield f"{fewer} {'treatment completes' if fewer == 1 else 'treatments complete'} less often"
+    yield from change_table.causes(gate.changes)

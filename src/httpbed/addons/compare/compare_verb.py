@@ -57,6 +57,14 @@ def _options(function: Callable[..., Any]) -> Callable[..., Any]:
 @experiment_argument.clock_option
 @experiment_argument.keep_option
 @experiment_argument.against_option
+@click.option(
+    "--fail-above",
+    callback=options.share,
+    metavar="SHARE",
+    help="With --against: exit with 1 if a treatment of the new build is certainly worse than that"
+    " of the old one by more than this share, such as 1%.",
+)
+@options.change_format_option
 @click.option("--dry-run", is_flag=True, help="Print the experiment file and run nothing.")
 @experiment_argument.recipes_option
 @options.json_option
@@ -74,6 +82,8 @@ def command(
     clock: Clock | None,
     keep: frozenset[str],
     against: tuple[str, str] | None,
+    fail_above: float | None,
+    form: str | None,
     dry_run: bool,
     recipe_folders: tuple[Path, ...],
     as_json: bool,
@@ -85,13 +95,13 @@ def command(
     that the program has. An option may have several values, separated by commas; all of them run.
     The same line resumes an interrupted comparison.
 
-    Use it for a quick answer, and with --against to compare two builds of your program. The
-    campaign's folder contains the experiment file: to go further, copy it, edit it, and use httpbed
-    run.
+    Use it for a quick answer, and with --against to compare two builds of your program; with
+    --fail-above, a change that slows it fails a pull request. The campaign's folder contains the
+    experiment file: to go further, copy it, edit it, and use httpbed run.
+
+    Exit code 1: invalid trials remain, a treatment has no result, or the new build is worse.
     """
-    if dry_run and as_json:
-        reason = "has no meaning with --dry-run, which prints the experiment file"
-        raise ConfigError([Mistake("--json", reason, "leave one of them out")])
+    _require_compatible(against, fail_above, form, dry_run=dry_run, as_json=as_json)
     catalog = experiment_argument.catalog(recipe_folders)
     if against:
         catalog = catalog.with_second_build(*against)
@@ -109,6 +119,31 @@ def command(
         return
     chosen = run.settings(backend.choose(None), jobs=jobs, keep=keep)
     directory = output or Path(loaded.experiment.name)
-    code = run.carry_out(loaded, catalog, directory, chosen, as_json=as_json)
+    run.execute(loaded, catalog, directory, chosen)
+    from httpbed.addons.compare import change  # statistics, which a run begins without
+
+    shown = options.chosen_format(form, as_json=as_json)
+    if against:
+        code = change.report_change(directory, shown, fail_above)
+    else:
+        code = change.report(directory, shown)
     echo(f"experiment file: {directory / 'experiment.toml'}", err=True)
     context.exit(code)
+
+
+def _require_compatible(
+    against: object, fail_above: float | None, form: str | None, *, dry_run: bool, as_json: bool
+) -> None:
+    """Raise ConfigError with every option that would be without effect."""
+    mistakes = []
+    if as_json and form not in {None, "json"}:
+        mistakes.append(Mistake("--json", f"contradicts --format {form}", "give one of them"))
+    given = {"--json": as_json, "--format": form is not None}
+    for option in (option for option, is_given in given.items() if is_given and dry_run):
+        reason = "has no meaning with --dry-run, which prints the experiment file"
+        mistakes.append(Mistake(option, reason, "leave one of them out"))
+    if fail_above is not None and not against:
+        reason = "has no meaning without a second build"
+        mistakes.append(Mistake("--fail-above", reason, "name the new build with --against"))
+    if mistakes:
+        raise ConfigError(mistakes)

@@ -1,4 +1,4 @@
-"""Whether a campaign is worse than a baseline: treatment by treatment, with one error rate.
+"""Whether a campaign, or a build, is worse than its baseline: treatment by treatment.
 
 The two campaigns ran at different times, so their blocks are not pairs: each treatment is compared
 by ranks (Mann and Whitney 1947) of the logarithms. A **regression** is a treatment that is worse
@@ -9,6 +9,8 @@ the margin, also at 5 %; that all treatments pass needs no adjustment.
 
 A campaign in which the invalid attempts of some programs exceed those of the others
 (:mod:`httpbed.results.selection`) is **refused**: its results may be selected.
+
+Two builds in one campaign ran in the same blocks: they are compared in pairs, by signed ranks.
 
 In virtual time, no machine comes between the campaigns. The blocks in which both ran the same trial
 are pairs then, compared by signed ranks (Wilcoxon 1945); a treatment with the same value twice in
@@ -27,9 +29,11 @@ from scipy import stats
 
 from httpbed.experiment.metric import METRICS
 from httpbed.results import campaign_comparison, log_ratio
+from httpbed.results import sample as samples
 from httpbed.results.campaign_comparison import Levels, levels_of
+from httpbed.results.estimate import estimate
 from httpbed.results.log_ratio import LogRatio
-from httpbed.results.sample import Sample, Tally
+from httpbed.results.sample import Bounded, Sample, Tally
 from httpbed.store.results import Results
 
 GateVerdict = Literal["pass", "regression", "inconclusive", "refused"]
@@ -52,10 +56,12 @@ class TreatmentChange:
     """Ends of the 90 % interval, each of which fails in 5 %."""
     blocks: tuple[int, int]
     """Number of values in the baseline, and now."""
+    medians: tuple[Bounded | None, Bounded | None]
+    """Of the baseline, and now."""
     baseline: Tally
     now: Tally
     pairs: int
-    """Number of blocks that are pairs; 0 in real time."""
+    """Number of blocks that are pairs; 0 in two campaigns in real time."""
 
 
 @dataclass(frozen=True)
@@ -90,12 +96,31 @@ def compare(
     return tuple(_judged(pairs, tests, margin))
 
 
-def that_complete_less(
-    baseline: Results, campaign: Results, metric: str
-) -> tuple[TreatmentChange, ...]:
-    """Return the treatments that complete less often than in the baseline."""
-    changes = compare(baseline, campaign, metric, math.inf)
-    return tuple(one for one in changes if one.verdict == "regression")
+BUILD, BUILDS = "build", ("old", "new")
+"""The factor of a program's two builds, and its levels."""
+
+
+def has_builds(campaign: Results) -> bool:
+    """Whether a campaign ran two builds of a program."""
+    return set(BUILDS) <= set(campaign.experiment.factors.get(BUILD, ()))
+
+
+def compare_builds(campaign: Results, metric: str, margin: float) -> tuple[TreatmentChange, ...]:
+    """Compare each treatment of the new build with the same of the old one.
+
+    Args:
+        campaign: A campaign that ran both in every block.
+        metric: A metric of which one direction is better.
+        margin: As for :func:`compare`.
+    """
+    by_build: dict[str, dict[Levels, Sample]] = {build: {} for build in BUILDS}
+    for sample in samples.samples(campaign, metric).values():
+        others = {name: level for name, level in sample.levels.items() if name != BUILD}
+        by_build[sample.levels[BUILD]][frozenset(others.items())] = replace(sample, levels=others)
+    old, new = (by_build[build] for build in BUILDS)
+    pairs = [(old[levels], now) for levels, now in new.items() if levels in old]
+    tests = [_tests(one, now, margin, sorted({*one.at_bound()})) for one, now in pairs]
+    return tuple(_judged(pairs, tests, margin))
 
 
 def verdict(changes: Sequence[TreatmentChange]) -> GateVerdict:
@@ -165,6 +190,7 @@ def _change(
         low=low,
         high=high,
         blocks=(old.n, now.n),
+        medians=(_median(old), _median(now)),
         baseline=old.tally,
         now=now.tally,
         pairs=test.pairs,
@@ -176,6 +202,11 @@ def _change(
     reasons = [text] if slower else []
     reasons += [COMPLETES_LESS] if fails_more else []
     return replace(change, verdict="regression", reason=" and ".join(reasons))
+
+
+def _median(sample: Sample) -> Bounded | None:
+    found = estimate(sample)
+    return found.median if found else None
 
 
 def _identical(old: Sample, now: Sample, pairs: int) -> str:
@@ -193,8 +224,8 @@ def _why_open(old: Sample, now: Sample, test: _Tests) -> str:
     if test.ratio is None:
         return "a value is zero, so there is no ratio"
     if test.ratio.least_p > ERROR_RATE:
-        least = 5 if test.pairs else 4
-        return f"too few blocks for any verdict; run at least {least} in each campaign"
+        least = "5 blocks" if test.pairs else "4 in each campaign"
+        return f"too few blocks for any verdict; run at least {least}"
     if test.worse <= ERROR_RATE:
         return "worse, but in too few blocks for so many treatments; more blocks would settle it"
     return "the interval contains the margin; more blocks would narrow it"

@@ -1,0 +1,152 @@
+"""What a change cost: each treatment before and after, with its verdict."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rich.padding import Padding
+
+from httpbed.experiment.metric import METRICS
+from httpbed.report import markdown, terminal_report
+from httpbed.report.document import Cell, Column, Table, Tone
+from httpbed.report.phrasing import (
+    DASH,
+    NumberFormat,
+    number_format,
+    sentence_case,
+    title,
+    treatment,
+)
+from httpbed.report.terminal import Console
+from httpbed.results import regression
+from httpbed.results.regression import GateVerdict, TreatmentChange
+
+OPEN = 1e4
+"""No two measured times have this ratio. Trials that timed out rank far beyond their limit."""
+TONES: Mapping[GateVerdict, Tone] = {
+    "pass": "settled",
+    "regression": "worse",
+    "inconclusive": "open",
+}
+
+
+def table(changes: Sequence[TreatmentChange], metric: str) -> Table:
+    """Lay out a row for each treatment; times are in milliseconds."""
+    scale = _scale(metric, [one.value for pair in changes for one in pair.medians if one])
+    names = (treatment(one.levels, tuple(one.levels)) for one in changes)
+    medians = zip(*(one.medians for one in changes), strict=True)
+    return Table(
+        "Change",
+        f"{sentence_case(title(metric))} before and after; the interval covers 90 %",
+        (
+            Column.of("treatment", names, wraps=True),
+            *(
+                Column.of(header, (scale.bounded(one) if one else DASH for one in column))
+                for header, column in zip(("before", "after"), medians, strict=True)
+            ),
+            Column("change [90 %]", tuple(map(_change, changes))),
+            Column.of("n", map(_blocks, changes), wraps=True),
+            Column("verdict", tuple(map(_verdict, changes)), wraps=True),
+        ),
+    )
+
+
+def _scale(metric: str, values: Sequence[float]) -> NumberFormat:
+    scale = number_format(metric, values)
+    if METRICS[metric].unit != "s":
+        return scale
+    smallest = 1000 * min(map(abs, values), default=1.0)
+    return NumberFormat(
+        1e-3, "ms", next((n for n, least in ((1, 100), (2, 10)) if smallest >= least), 3)
+    )
+
+
+def _change(one: TreatmentChange) -> Cell:
+    if not math.isfinite(one.ratio):
+        return Cell(DASH)
+    ends = (one.low, one.high)
+    shown = ["any" if not 1 / OPEN < end < OPEN else _percent(end) for end in ends]
+    return Cell(f"{_percent(one.ratio)} %", f"[{', '.join(shown)}]")
+
+
+def _percent(ratio: float) -> str:
+    return f"{100 * (ratio - 1):+.{1 if abs(ratio - 1) >= 1e-3 else 2}f}"
+
+
+def _blocks(one: TreatmentChange) -> str:
+    return f"{one.pairs} paired" if one.pairs else " and ".join(map(str, one.blocks))
+
+
+def _verdict(one: TreatmentChange) -> Cell:
+    return Cell(": ".join(filter(None, (one.verdict, one.reason))), tone=TONES[one.verdict])
+
+
+def sentence(changes: Sequence[TreatmentChange]) -> str:
+    """Sum up the treatments in one line."""
+    counts = {kind: sum(one.verdict == kind for one in changes) for kind in TONES}
+    found = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
+    return f"{len(changes)} treatment{'s' * (len(changes) != 1)}: {found}"
+
+
+def causes(changes: Sequence[TreatmentChange]) -> Iterator[str]:
+    """Say how many treatments are worse, and how many complete less often."""
+    worse = [one for one in changes if one.verdict == "regression"]
+    fewer = sum(one.reason == regression.COMPLETES_LESS for one in worse)
+    if len(worse) > fewer:
+        yield f"{len(worse) - fewer} of {len(changes)} treatments worse than the baseline"
+    if fewer:
+        yield f"{fewer} {'treatment completes' if fewer == 1 else 'treatments complete'} less often"
+
+
+def show(changes: Sequence[TreatmentChange], metric: str, out: Console) -> None:
+    """Print the table and its summary."""
+    shown = table(changes, metric)
+    out.print(Padding(terminal_report.fitted(shown, out.width - 1).table, (0, 0, 0, 1)))
+    out.print(sentence(changes), soft_wrap=True)
+
+
+def in_markdown(
+    question: str,
+    changes: Sequence[TreatmentChange],
+    metric: str,
+    notes: Iterable[str],
+    closing: str,
+) -> str:
+    """Write question, table, what differs else, and the verdict as GitHub Flavored Markdown."""
+    shown = table(changes, metric) if changes else None
+    parts = (
+        [f"**{markdown.escaped(question)}**"],
+        [markdown.escaped(f"{shown.caption}.")] if shown else [],
+        markdown.lines_of(shown) if shown else [],
+        markdown.listing("Before relying on it", notes),
+        [markdown.escaped(closing)],
+    )
+    return "\n\n".join(filter(None, ("\n".join(part) for part in parts))) + "\n"
+
+
+def values(changes: Sequence[TreatmentChange], metric: str, margin: float) -> Mapping[str, Any]:
+    """Return the change for :func:`json.dumps`."""
+    return {
+        "metric": metric,
+        "unit": METRICS[metric].unit,
+        "margin": margin,
+        "verdict": regression.verdict(changes),
+        "treatments": list(map(_values, changes)),
+    }
+
+
+def _values(one: TreatmentChange) -> Mapping[str, Any]:
+    numbers = {"ratio": one.ratio, "low": one.low, "high": one.high}
+    return {
+        "levels": dict(one.levels),
+        "verdict": one.verdict,
+        "reason": one.reason,
+        **{name: value if math.isfinite(value) else None for name, value in numbers.items()},
+        "medians": [asdict(median) if median else None for median in one.medians],
+        "blocks": list(one.blocks),
+        "pairs": one.pairs,
+        "completed": [one.baseline.completed, one.now.completed],
+    }
