@@ -105,7 +105,7 @@ def test_unknown_kinds_are_reported_at_once() -> None:
     refused = dry("curl:h3", "--keep", "foo,,qlg").exception
     assert isinstance(refused, ConfigError)
     assert [str(one) for one in refused.mistakes] == [
-        "--keep: 'foo' is unknown; known: qlog, keylog, pcap",
+        "--keep: 'foo' is unknown; known: qlog, keylog, pcap, packets",
         "--keep: one of its values is empty; put single commas between values",
         "--keep: 'qlg' is unknown; did you mean qlog?",
     ]

@@ -25,7 +25,7 @@ from httpbed.experiment import factorial_mistakes, parser
 from httpbed.experiment.design import design
 from httpbed.experiment.document import SCENARIO_PARTS, fill, level_values
 from httpbed.experiment.experiment import Experiment, Replicates, replicates_until
-from httpbed.experiment.factorial import ScaleName
+from httpbed.experiment.factorial import ScaleName, TreatmentKey, treatment_key
 from httpbed.experiment.kept import ProgramRecord
 from httpbed.experiment.parser import ParsedExperiment
 from httpbed.experiment.roles import ClientRole, Hop, ProxyRole, Role, ServerRole
@@ -92,7 +92,10 @@ class LoadedExperiment:
 
     def scenarios(self) -> list[Scenario]:
         """Return each treatment's scenario, read once; every block has the same."""
-        return [trial.scenario() for trial in self.trials if trial.block == 1]
+        first = dict[TreatmentKey, Trial]()
+        for trial in self.trials:
+            first.setdefault(treatment_key(trial.levels), trial)
+        return [trial.scenario() for trial in first.values()]
 
 
 def load(

@@ -9,8 +9,9 @@ from typing import Literal
 ProgramRecord = Literal["qlog", "keylog"]
 """The kinds that programs under test write, if their recipes say how."""
 
-LINK_RESULT, CAPTURE = "link-result.json", "link.pcapng"
-"""The emulator's files in the attempt's artifacts: its result, and on request its capture."""
+LINK_RESULT, CAPTURE, PACKET_LOG = "link-result.json", "link.pcapng", "packets.tsv"
+"""The emulator's files in the attempt's artifacts: its result, and on request its capture and its
+packet log (:mod:`httpbed.store.packet_log`)."""
 KEYS = "keylog.txt"
 """Each program's file of TLS secrets in its folder, and that of all programs beside the capture."""
 QLOG_ENDINGS = (".sqlog", ".qlog")
@@ -45,6 +46,11 @@ KINDS: Mapping[str, KeptKind] = {
             "pcap",
             "every packet as pcapng, with the cause of each drop, for Wireshark",
             CAPTURE,
+        ),
+        KeptKind(
+            "packets",
+            "the capture of pcap, and when each packet left the link, for httpbed explain",
+            PACKET_LOG,
         ),
     )
 }

@@ -21,7 +21,14 @@ from httpbed.programs import invocation, parsers
 from httpbed.programs.install import Install
 from httpbed.programs.invocation import Run, in_folder
 from httpbed.programs.protocol import LoggedRequest, Part, ProgramReport, RoleName
-from httpbed.programs.settings import CongestionControl, Knob, Retrying, VersionCommand, settings
+from httpbed.programs.settings import (
+    CongestionControl,
+    FixedWindow,
+    Knob,
+    Retrying,
+    VersionCommand,
+    settings,
+)
 
 MEMORY_BYTES = 4 * 2**30
 """Limit for each process of a program under test, far above the needs of a browser."""
@@ -94,6 +101,9 @@ class Recipe(Value):
     congestion_control: CongestionControl = CongestionControl()
     knobs: dict[KnobName, Knob] = Field(default_factory=dict)
     """Settings that experiments may vary."""
+    windows: list[FixedWindow] = Field(default_factory=list)
+    """Numbers of bytes at which its transfers stand still, with the knob of each; ``httpbed
+    explain`` names them."""
     retrying: Retrying = Retrying()
     """Retries of failed downloads that are possible as a client."""
     ranges: bool = True

@@ -11,7 +11,14 @@ import re2
 from pydantic import AfterValidator, Field, model_validator
 
 from httpbed.base.value import Value
-from httpbed.experiment.roles import DEFAULT_CONTROL, FIXED, TCP_CONTROLS, HttpVersion, Transport
+from httpbed.experiment.roles import (
+    DEFAULT_CONTROL,
+    FIXED,
+    TCP_CONTROLS,
+    HttpVersion,
+    KnobName,
+    Transport,
+)
 
 # Regular expressions of recipes, which are searched in what programs under test print.
 #
@@ -107,6 +114,49 @@ class Knob(Value):
     def domain(self) -> str:
         """Return the accepted values in words."""
         return f"matching {self.pattern}" if self.pattern else ", ".join(self.levels)
+
+
+class FixedWindow(Value):
+    """A number of bytes that a program never has in flight, or never lets come, more of."""
+
+    knob: KnobName | None = None
+    """The knob that sets it; its value is then the number of bytes."""
+    bytes: int | None = Field(default=None, gt=0)
+    """The number, if no knob of the recipe sets it."""
+    is_power: bool = False
+    """Whether the knob is the exponent of two of a number that is one larger."""
+    name: str = ""
+    """Upstream's name of it, if no knob of the recipe has it."""
+    holds: Literal["sender's buffer", "receiver's window", "congestion window"]
+    """What it limits: what the program keeps until it is acknowledged, what it accepts, or what its
+    congestion control allows."""
+    roles: list[Literal["client", "server", "proxy"]] = Field(min_length=1)
+    """The roles in which the program has it."""
+    http_versions: list[HttpVersion] = Field(min_length=1)
+    lifted: str = ""
+    """A value of the knob at which it holds nothing in usual networks."""
+    source: str = Field(min_length=1)
+    """Where upstream's source or documentation says so."""
+
+    @model_validator(mode="after")
+    def _has_a_size(self) -> FixedWindow:
+        if (self.knob is None) == (self.bytes is None):
+            msg = "say either knob or bytes"
+            raise ValueError(msg)
+        return self
+
+    def size(self, values: Mapping[str, str]) -> int | None:
+        """Return its bytes with these values of the knobs; None for a value without a number."""
+        if self.bytes is not None:
+            return self.bytes
+        found = _SIZE.fullmatch(values.get(str(self.knob), ""))
+        if found is None:
+            return None
+        number = int(found[1]) << 10 * " kmg".index(found[2].lower() or " ")
+        return (1 << min(number, 62)) - 1 if self.is_power else number
+
+
+_SIZE = re.compile(r"([0-9]{1,15})([kKmMgG]?)")
 
 
 class QuicControl(Value):

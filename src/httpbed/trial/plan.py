@@ -26,13 +26,14 @@ from httpbed.bed.sandbox.sandbox_spec import (
     executable,
 )
 from httpbed.experiment import response_path
+from httpbed.experiment.kept import PACKET_LOG
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Trial
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.protocol import AUTHORITY, KEY_PIN, Part
 from httpbed.trial import addition, hops, parts
 from httpbed.trial.addition import TRIAL_ADDITIONS, PlannedParts
-from httpbed.trial.attempt_plan import PACKET_LOG, AttemptPlan, Ping, PlannedClient
+from httpbed.trial.attempt_plan import AttemptPlan, Ping, PlannedClient
 from httpbed.trial.content import Content
 from httpbed.trial.hops import Chain, HopPath, NetworkHop, ping_file, sockets_file
 from httpbed.trial.parts import CERTIFICATES, CONTENT, LOG_BYTES
@@ -54,6 +55,11 @@ class PlanOptions:
     """How the emulator gets packets from the kernel, or the discipline that replaces it."""
     netem_seeded: bool = False
     """Whether the kernel's netem takes a seed."""
+
+    @property
+    def keeps_log(self) -> bool:
+        """Whether each trial keeps the emulator's packet log; the kernel's links have none."""
+        return self.log or ("packets" in self.keep and self.backend not in KINDS)
 
 
 @dataclass(frozen=True)
@@ -134,7 +140,7 @@ def plan(
         sockets={hop.server: _sockets(hop) for hop in located if hop.transport == "tcp"},
         kept=options.keep,
         measures_pressure=trial.clock == "real",
-        keeps_packet_log=options.log,
+        keeps_packet_log=options.keeps_log,
         additions=tuple(addition.planned(PlannedParts(scenario, net, described, clients))),
     )
     return TrialPlan(trial, scenario, net, attempt)
@@ -173,9 +179,9 @@ def _client_access(scenario: Scenario) -> dict[str, Any]:
 
 
 def _records(scenario: Scenario, options: PlanOptions) -> PacketRecords:
-    needs_log = options.log or _needs_log(scenario, options.backend)
+    needs_log = options.keeps_log or _needs_log(scenario, options.backend)
     return PacketRecords(
-        capture="pcap" in options.keep,
+        capture=not options.keep.isdisjoint({"pcap", "packets"}),
         log=f"{TRIAL_FOLDER}/{PACKET_LOG}" if needs_log else None,
         timelines=response_path.vantage_points(scenario).records(),
     )

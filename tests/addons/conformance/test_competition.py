@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from httpbed.addons.conformance import competition, session
+from httpbed.experiment.kept import PACKET_LOG
 from httpbed.store.packet_log import COLUMNS
-from httpbed.trial.attempt_plan import PACKET_LOG
 
 FLOWS = ("a", "b")
 MS = 10**6

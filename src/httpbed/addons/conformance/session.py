@@ -37,11 +37,11 @@ from httpbed.campaign.executor import AttemptProgress
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.campaign.settings import ONE, DesignOptions, Parallelism, RunSettings
 from httpbed.experiment import check
+from httpbed.experiment.kept import PACKET_LOG
 from httpbed.experiment.trial import Attempt, Check
 from httpbed.programs.catalog import Catalog
 from httpbed.store.campaign import Campaign
 from httpbed.trial import verdict
-from httpbed.trial.attempt_plan import PACKET_LOG
 
 T = TypeVar("T")
 Tell = Callable[[AttemptProgress], None]

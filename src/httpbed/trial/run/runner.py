@@ -27,13 +27,12 @@ from httpbed.bed.network.running_network import Emulator
 from httpbed.bed.sandbox.dialogue import run_tool, time_bounded
 from httpbed.bed.sandbox.sandbox_spec import Exit, ProcessSpec, SandboxSpec
 from httpbed.bed.sandbox.supervisor import PartError, RefusalError, Supervisor, sandbox
-from httpbed.experiment.kept import KEYS, LINK_RESULT
+from httpbed.experiment.kept import KEYS, LINK_RESULT, PACKET_LOG
 from httpbed.trial import fairness
 from httpbed.trial.attempt_plan import (
     BODIES,
     EVIDENCE,
     LINK_EVENTS,
-    PACKET_LOG,
     AttemptPlan,
     PlannedClient,
     RunningAddition,

@@ -1,0 +1,99 @@
+"""Runs trials of a campaign again, with their packets kept.
+
+A trial is a value: the same trial meets the same losses, delays and draws. In virtual time it takes
+the same time again; in real time it differs as two trials of a treatment do. The trials go to a
+campaign of their own, because a finished one is never changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from httpbed.base.clock import Clock
+from httpbed.base.errors import ConfigError, Mistake
+from httpbed.bed.machine import backend
+from httpbed.campaign import preparation
+from httpbed.campaign import run as campaign_run
+from httpbed.campaign.addition import CAMPAIGN_ADDITIONS
+from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.campaign.settings import DesignOptions, Parallelism, RunSettings
+from httpbed.cli import experiment_argument
+from httpbed.cli.echo import command_line, say
+from httpbed.cli.progress import Reporter
+from httpbed.experiment.factorial import TreatmentKey, treatment_key
+from httpbed.programs.catalog import Catalog
+from httpbed.store import campaign as campaigns
+from httpbed.store.results import Results
+
+KEPT = frozenset({"packets"})
+SUFFIX = "-explained"
+Chosen = tuple[int, TreatmentKey]
+"""A trial by its block and its treatment: its id depends on its clock."""
+
+
+@dataclass(frozen=True)
+class Again:
+    """How trials run again."""
+
+    catalog: Catalog
+    directory: Path
+    """Their campaign."""
+    files: Path
+    """The folder to which file names in the experiment are relative."""
+    jobs: Parallelism
+    clock: Clock | None
+    """None: the clock of the trials themselves."""
+
+
+def folder_of(directory: Path) -> Path:
+    """Return where the trials of a campaign run again by default: beside it."""
+    return directory.absolute().with_name(directory.absolute().name + SUFFIX)
+
+
+def run(results: Results, chosen: Collection[Chosen], how: Again) -> None:
+    """Run the chosen trials; the folder may hold some of them already.
+
+    :raises ConfigError: when the experiment cannot be read, or the folder holds something else.
+    :raises HostError: when this machine cannot run them.
+    """
+    loaded = _loaded(results, chosen, how)
+    settings = RunSettings(
+        backend.choose(None),
+        command_line(),
+        keep=KEPT,
+        jobs=how.jobs,
+        sources=experiment_argument.program_sources(),
+    )
+    for one in CAMPAIGN_ADDITIONS.provided():
+        one.refuse(loaded, settings)
+    preparation.require_backend(loaded, settings.backend)
+    campaign_run.require_place(loaded, how.directory)
+    ready = campaign_run.prepare(loaded, how.catalog, settings, say=say)
+    with (
+        campaign_run.opened(ready, how.directory, jobs=how.jobs, say=say) as work,
+        Reporter(len(work.pending), work.pending_per_block()) as reporter,
+    ):
+        work.finish(tell=reporter.report)
+
+
+def _loaded(results: Results, chosen: Collection[Chosen], how: Again) -> LoadedExperiment:
+    campaign, manifest = campaigns.open_existing(results.directory), results.manifest
+    loaded = preparation.load(
+        campaign.experiment_text,
+        how.catalog,
+        how.files,
+        DesignOptions(
+            scale=manifest.get("scale"),
+            replicates=manifest.get("replicates"),
+            clock=how.clock or manifest.get("clock"),
+        ),
+    )
+    trials = tuple(
+        trial for trial in loaded.trials if (trial.block, treatment_key(trial.levels)) in chosen
+    )
+    if not trials:
+        reason = "its experiment file has none of the trials that are to be explained"
+        raise ConfigError([Mistake(str(results.directory), reason, "run the experiment itself")])
+    return replace(loaded, trials=trials, stopping=None)

@@ -1,0 +1,155 @@
+"""The taxonomy: what a moment of a transfer was spent on. docs/concepts/explain.md has the theory.
+
+One list serves TCP and QUIC. A :class:`Cause` has a place in the order of reading, a group by which
+shares are added up, and the sentence that says what would shorten it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Group = Literal[
+    "set-up", "path", "server", "client", "window", "congestion window", "loss", "link", "other"
+]
+Surety = Literal["seen", "inferred"]
+"""``seen``: a header, a drop or the link says so. ``inferred``: the packets' times suggest it."""
+
+
+@dataclass(frozen=True)
+class Cause:
+    """One cause."""
+
+    name: str
+    group: Group
+    colour: str
+    meaning: str
+    lifted_by: str
+    """What would shorten the time spent on it; empty: nothing."""
+
+
+CAUSES = (
+    Cause(
+        "set-up",
+        "set-up",
+        "#7a5195",
+        "round trips of the handshakes before the request leaves",
+        "resumption, early data, or an HTTP version with fewer round trips",
+    ),
+    Cause(
+        "processing in the set-up",
+        "set-up",
+        "#a88bb8",
+        "nothing is under way before the request: a program computes or waits",
+        "a faster client or server, or smaller certificates",
+    ),
+    Cause(
+        "path",
+        "path",
+        "#9aa5b1",
+        "the request's way to the server, and the way of the answer's last packet",
+        "a shorter path",
+    ),
+    Cause(
+        "server",
+        "server",
+        "#d45087",
+        "the sender has nothing to send: it thinks, reads or waits for another server",
+        "a faster answer of the server or of what it waits for",
+    ),
+    Cause(
+        "client",
+        "client",
+        "#8a6d3b",
+        "the client has what it asked for and has not asked for more, or has not closed",
+        "a client that asks or closes earlier",
+    ),
+    Cause(
+        "receiver's window",
+        "window",
+        "#e67e22",
+        "the receiver's flow control allows no further byte",
+        "a larger receive buffer, or a client that reads faster",
+    ),
+    Cause(
+        "fixed window",
+        "window",
+        "#f2b134",
+        "bytes in flight stand at a fixed number below what the link holds",
+        "a larger window or buffer",
+    ),
+    Cause(
+        "slow start",
+        "congestion window",
+        "#2f9e77",
+        "the congestion window is still growing from its first value",
+        "a larger initial window, a warm connection or a larger transfer",
+    ),
+    Cause(
+        "congestion window",
+        "congestion window",
+        "#5fbf9b",
+        "the congestion window is below what the link holds, after losses or at an early exit",
+        "another congestion control, or fewer losses",
+    ),
+    Cause(
+        "recovery",
+        "loss",
+        "#c0392b",
+        "the window is reduced until the losses of a round trip are repaired",
+        "fewer losses, or a congestion control that gives way less",
+    ),
+    Cause(
+        "timeout",
+        "loss",
+        "#8e1b10",
+        "packets are lost, no acknowledgement is left to come, and a timer has to expire",
+        "fewer losses at the end of flights, or a probe that comes earlier",
+    ),
+    Cause(
+        "late acknowledgements",
+        "other",
+        "#b7950b",
+        "the receiver has the packets and its acknowledgement has not left",
+        "a receiver that acknowledges earlier",
+    ),
+    Cause(
+        "pacing",
+        "other",
+        "#17a2b8",
+        "the sender has packets and window, and spaces the packets by a timer",
+        "a higher pacing rate",
+    ),
+    Cause(
+        "sender's reaction",
+        "other",
+        "#6c757d",
+        "an acknowledgement has arrived and the sender has not yet answered it: CPU",
+        "a faster sender or machine",
+    ),
+    Cause(
+        "others on the link",
+        "link",
+        "#34495e",
+        "the link carries packets that are not of this connection",
+        "a link without competitors",
+    ),
+    Cause(
+        "repeated bytes",
+        "loss",
+        "#e08283",
+        "the link carries bytes that it has delivered before, or that a later copy replaces",
+        "fewer needless retransmissions",
+    ),
+    Cause(
+        "link",
+        "link",
+        "#2c6fbb",
+        "the link carries this connection's packets: the least that its bytes need",
+        "a faster link",
+    ),
+    Cause("unknown", "other", "#d0d0d0", "no rule applies", ""),
+)
+"""In the order in which a table lists them."""
+NAMES = tuple(one.name for one in CAUSES)
+BY_NAME = {one.name: one for one in CAUSES}

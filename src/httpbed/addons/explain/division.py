@@ -1,0 +1,429 @@
+"""Divides the time of a transfer into periods, each with its cause: a pure function.
+
+# Theory of operation
+
+*The line of time.* A transfer lasts from the client's first packet to the end of its request. Four
+marks cut it: the request leaves, it reaches the server, the answer's first data enters the
+narrowest link, and its last data leaves that link. Before the answer a transfer waits; during the
+answer the link is either busy or idle; after it the last packet travels and the client closes.
+
+*Busy and idle.* The link is one server with one queue (:mod:`.transfer`). While it is busy with
+this connection's bytes, nothing else can make the transfer faster than a faster link. While it is
+idle, exactly one thing is missing: a packet of the sender. So each idle time gets the reason why
+its **ending packet**, the next one that the sender sends, was not sent before. What an idle time
+costs is what its cause costs: without the cause the link would have been busy.
+
+*The reason of a packet.* A sender that waits for window sends when an acknowledgement arrives, so
+a packet is **prompted** if a packet of the receiver reached the sender at most a reaction time
+before it. Any other packet comes by the sender's own decision: a timer, or data that appears.
+
+Prompted: the wait is cut from its end. The sender's reaction comes last; before it the way of the
+acknowledgement; before that the time for which the receiver had the newest packet and did not
+acknowledge it. The rest of the wait is for window. Which window follows from the bytes in flight:
+
+1. a packet was lost and its round trip of repair is not over: *recovery* (RFC 9002, 7.3.2);
+2. TCP's advertised window has no room for a full segment: *receiver's window* (RFC 9293, 3.8.6);
+3. bytes in flight stand at one number for several round trips, without loss: *fixed window*;
+4. no packet was lost so far and the number grows from round to round: *slow start*;
+5. else *congestion window*.
+
+Unprompted:
+
+1. a packet is lost and too few followed it to prove that: *timeout* (RFC 6298; RFC 9002, 6.2);
+2. nothing is in flight: the sender could have sent, and had nothing: *server*. If a request of the
+   client prompted it, the time before that request is the *client*'s (T-RAT's and Siekkinen's
+   application limit);
+3. the packet before it was not full: the sender's buffer was empty: *server*;
+4. bytes in flight grow from round to round before any loss: *slow start*, by a sender that paces;
+5. else *pacing*.
+
+*Two readings.* The division of **costs** leaves the link's busy time to the link. The division by
+what was **in force** gives a busy time that is shorter than a round trip to the cause that ends it:
+a window of half the pipe is in force for all of the time, and costs half of it. Both add up to the
+whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from httpbed.addons.explain.causes import NAMES, Surety
+from httpbed.addons.explain.rounds import Rounds
+from httpbed.addons.explain.transfer import Numbers, Transfer
+
+BURST_NS = 1_000_000
+"""Packets of a client's request follow each other by less."""
+DATA_AT_ONCE = 3
+"""Full packets within a round trip that begin an answer; fewer may be probes of the path's MTU."""
+DUPLICATES = 3
+
+
+@dataclass(frozen=True)
+class Period:
+    """A part of the time, in ns since the client's first packet."""
+
+    begin: int
+    end: int
+    cause: str
+    surety: Surety
+    detail: str = ""
+    """The kind of a timeout."""
+
+    @property
+    def lasts(self) -> int:
+        """Its length in ns."""
+        return self.end - self.begin
+
+    @property
+    def kind(self) -> tuple[str, str, str]:
+        """What neighbours have in common that are one period."""
+        return self.cause, self.surety, self.detail
+
+
+@dataclass(frozen=True)
+class Division:
+    """The periods of a transfer, which follow each other without a gap."""
+
+    periods: tuple[Period, ...]
+    in_force: tuple[Period, ...]
+    """The same time by what was in force."""
+    rounds: Rounds | None
+    """None without an answer."""
+
+    @property
+    def whole(self) -> int:
+        """The transfer's time in ns."""
+        return self.periods[-1].end if self.periods else 0
+
+    def costs(self) -> dict[str, int]:
+        """Return the ns of each cause that occurs, in the order of the taxonomy."""
+        return _totals(self.periods)
+
+    def forces(self) -> dict[str, int]:
+        """Return for how many ns each cause was in force."""
+        return _totals(self.in_force)
+
+    def seen(self, cause: str) -> int:
+        """Return the ns of a cause that were seen and not inferred."""
+        return sum(one.lasts for one in self.periods if one.cause == cause and one.surety == "seen")
+
+
+def _totals(periods: Iterable[Period]) -> dict[str, int]:
+    totals = dict.fromkeys(NAMES, 0)
+    for one in periods:
+        totals[one.cause] += one.lasts
+    return {name: total for name, total in totals.items() if total}
+
+
+def divide(transfer: Transfer) -> Division:
+    """Divide the time of a transfer."""
+    marks = _marks(transfer)
+    before = [*_before(transfer, marks)]
+    if marks.first is None or marks.last is None:
+        periods = tuple(_joined(before))
+        return Division(periods, periods, None)
+    rounds = Rounds(transfer)
+    during = _Answer(transfer, rounds, marks.first, marks.last)
+    after = [*_after(transfer, marks, marks.last)]
+    return Division(
+        tuple(_joined([*before, *during.periods, *after])),
+        tuple(_joined([*before, *during.in_force(), *after])),
+        rounds,
+    )
+
+
+@dataclass(frozen=True)
+class _Marks:
+    """The cuts of a transfer's time."""
+
+    request: int
+    """The request leaves; the end if it never does."""
+    heard: int
+    """The request has reached the server."""
+    first: int | None
+    """The answer's first data enters the link."""
+    last: int | None
+    """The link has carried the answer's last data."""
+    arrived: int
+    """That has reached the client."""
+
+
+def _marks(transfer: Transfer) -> _Marks:
+    end, data, answers = transfer.ended, transfer.content, transfer.answers
+    if transfer.request is None:
+        return _Marks(end, end, None, None, end)
+    request = min(transfer.request, end)
+    burst = (answers.sent >= request) & (answers.sent <= request + BURST_NS) & (answers.payload > 0)
+    heard = np.sort(answers.arrived[burst & ~answers.lost])
+    earliest = int(heard[0]) if len(heard) else request
+    large = np.flatnonzero((2 * data.payload >= transfer.full) & (data.sent >= earliest))
+    delivered = np.flatnonzero((data.arrived >= 0) & (data.arrived <= end))
+    latest = min(int(heard[-1]) if len(heard) else end, end)
+    if not len(large) or not len(delivered):
+        return _Marks(request, latest, None, None, end)
+    wanted = min(DATA_AT_ONCE, max(1, transfer.body_bytes // transfer.full))
+    within = data.sent[large] + max(transfer.path.round_trip_ns, BURST_NS)
+    followers = np.searchsorted(data.sent[large], within, side="right") - np.arange(len(large))
+    enough = np.flatnonzero(followers >= wanted)
+    first = int(large[enough[0] if len(enough) else 0])
+    last = int(delivered[np.argmax(data.arrived[delivered])])
+    if data.done[last] <= data.entered[first]:
+        return _Marks(request, latest, None, None, end)
+    in_time = heard[heard <= data.sent[first]]
+    return _Marks(
+        request,
+        int(in_time[-1]) if len(in_time) else min(latest, int(data.entered[first])),
+        int(data.entered[first]),
+        int(data.done[last]),
+        int(data.arrived[last]),
+    )
+
+
+def _before(transfer: Transfer, marks: _Marks) -> Iterator[Period]:
+    """Divide the time before the answer, by what was under way."""
+    end = transfer.ended if marks.first is None else marks.first
+    until_request = min(marks.request, end)
+    yield from _waiting(transfer, 0, until_request, "set-up", "processing in the set-up")
+    heard = min(marks.heard, end)
+    yield from _waiting(transfer, until_request, heard, "path", "processing in the set-up")
+    if not _any_lost(transfer, until_request, heard):
+        yield Period(heard, end, "server" if transfer.is_over else "unknown", "seen")
+    else:
+        yield from _waiting(transfer, heard, end, "path", "server")
+
+
+def _any_lost(transfer: Transfer, begin: int, end: int) -> bool:
+    answers = transfer.answers
+    return bool((answers.lost & (answers.sent >= begin) & (answers.sent <= end)).any())
+
+
+def _waiting(
+    transfer: Transfer, begin: int, end: int, under_way: str, silent: str
+) -> Iterator[Period]:
+    """Yield periods by whether a packet is under way, and after a silence by what it waits for."""
+    both = (transfer.data, transfer.answers)
+    starts = np.concatenate([one.sent[~one.lost] for one in both])
+    ends = np.concatenate([one.arrived[~one.lost] for one in both])
+    drops = np.sort(np.concatenate([one.sent[one.lost] for one in both]))
+    at = begin
+    for first, last in _merged(starts, ends):
+        start, stop = max(first, begin), min(last, end)
+        if stop <= start:
+            continue
+        if start > at:
+            yield _silence(drops, at, start, silent)
+        yield Period(max(at, start), stop, under_way, "seen")
+        at = stop
+    if at < end:
+        yield _silence(drops, at, end, silent)
+
+
+def _silence(drops: Numbers, begin: int, end: int, cause: str) -> Period:
+    """Return a time in which nothing was under way: after a loss it is that of a timer."""
+    heard_since = np.searchsorted(drops, end) - np.searchsorted(drops, begin - 2_000_000_000)
+    if heard_since and end - begin > BURST_NS:
+        return Period(begin, end, "timeout", "seen", "in the set-up")
+    return Period(begin, end, cause, "seen")
+
+
+def _merged(starts: Numbers, ends: Numbers) -> Iterator[tuple[int, int]]:
+    """Yield the union of intervals, in order."""
+    order = np.argsort(starts, kind="stable")
+    starts, ends = starts[order], np.maximum.accumulate(ends[order])
+    if not len(starts):
+        return
+    cuts = np.flatnonzero(starts[1:] > ends[:-1]) + 1
+    for begin, end in zip([0, *cuts.tolist()], [*cuts.tolist(), len(starts)], strict=True):
+        yield int(starts[begin]), int(ends[end - 1])
+
+
+def _after(transfer: Transfer, marks: _Marks, last: int) -> Iterator[Period]:
+    arrived = min(marks.arrived, transfer.ended)
+    yield Period(min(last, arrived), arrived, "path", "seen")
+    yield Period(arrived, transfer.ended, "client" if transfer.is_over else "unknown", "seen")
+
+
+def _joined(periods: Iterable[Period]) -> Iterator[Period]:
+    """Leave out empty periods, and join neighbours of one cause."""
+    last: Period | None = None
+    for one in periods:
+        if one.lasts <= 0:
+            continue
+        if last and last.kind == one.kind:
+            last = replace(last, end=one.end)
+            continue
+        if last:
+            yield last
+        last = one
+    if last:
+        yield last
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """The time in which the answer's data passes the link."""
+
+    transfer: Transfer
+    rounds: Rounds
+    first: int
+    last: int
+
+    @cached_property
+    def periods(self) -> tuple[Period, ...]:
+        """Its busy and idle times, with their causes."""
+        found = list[Period]()
+        at = self.first
+        for begin, end, cause in self._busy():
+            if begin > at:
+                found += self._idle(at, begin)
+            found.append(Period(max(at, begin), end, cause, "seen"))
+            at = max(at, end)
+        if at < self.last:
+            found += self._idle(at, self.last)
+        return tuple(found)
+
+    def in_force(self) -> Iterator[Period]:
+        """Yield the same time, short busy times by the cause that follows, or came before."""
+        stretches, kinds = list[list[Period]](), list[bool]()
+        for one in self.periods:
+            is_busy = one.cause in BUSY or one.lasts <= self.transfer.reaction_ns
+            if stretches and is_busy == kinds[-1]:
+                stretches[-1].append(one)
+            else:
+                stretches.append([one])
+                kinds.append(is_busy)
+        short = self.rounds.round_trip_ns
+        for index, stretch in enumerate(stretches):
+            begin, end = stretch[0].begin, stretch[-1].end
+            neighbours = [*stretches[index + 1 : index + 2], *stretches[max(0, index - 1) : index]]
+            if not kinds[index] or end - begin >= short or not neighbours:
+                yield from stretch
+                continue
+            main = max(neighbours[0], key=lambda one: (one.cause not in PARTIAL, one.lasts))
+            yield Period(begin, end, main.cause, main.surety, main.detail)
+
+    def _busy(self) -> Iterator[tuple[int, int, str]]:
+        """Yield when the link was busy within the answer, and with what."""
+        data = self.transfer.data
+        own = np.flatnonzero(~data.lost)
+        begun, done = data.begun[own], data.done[own]
+        kinds = np.where(self._repeated()[own], "repeated bytes", "link")
+        other_begun, other_done = self.transfer.others
+        other = "link" if self.transfer.others_are_own else "others on the link"
+        begun = np.concatenate([begun, other_begun])
+        done = np.concatenate([done, other_done])
+        kinds = np.concatenate([kinds, np.full(len(other_begun), other)])
+        order = np.argsort(begun, kind="stable")
+        for first, last, kind in zip(
+            begun[order].tolist(), done[order].tolist(), kinds[order].tolist(), strict=True
+        ):
+            start, stop = max(first, self.first), min(last, self.last)
+            if stop > start:
+                yield start, stop, kind
+
+    def _repeated(self) -> np.ndarray:
+        """Return which packets of TCP bring nothing new: all of their bytes had arrived before."""
+        data = self.transfer.data
+        repeated = np.zeros(len(data), dtype=bool)
+        if self.transfer.protocol != "tcp":
+            return repeated
+        ends = data.first + data.payload
+        highest = np.maximum.accumulate(np.concatenate([[0], ends[:-1]])) if len(ends) else ends
+        again = np.flatnonzero((data.payload > 0) & (ends <= highest) & ~data.lost)
+        for index in again.tolist():
+            earlier = slice(0, index)
+            same = (
+                (data.first[earlier] <= data.first[index])
+                & (ends[earlier] >= ends[index])
+                & (data.arrived[earlier] >= 0)
+                & (data.arrived[earlier] < data.arrived[index])
+            )
+            repeated[index] = bool(same.any())
+        return repeated
+
+    def _idle(self, begin: int, end: int) -> Iterator[Period]:
+        """Divide an idle time: at each packet that the sender sent in it, and at its end."""
+        entered = self.transfer.content.entered
+        low, high = np.searchsorted(entered, [begin, end], side="left").tolist()
+        at = begin
+        for index in range(low, min(high + 1, len(entered))):
+            stop = min(int(entered[index]), end)
+            if stop > at:
+                yield from self._wait(at, stop, index)
+                at = stop
+        if at < end:
+            yield Period(at, end, "unknown", "inferred")
+
+    def _wait(self, begin: int, end: int, packet: int) -> Iterator[Period]:
+        """Divide the wait for a packet; ``begin`` and ``end`` are times at the link."""
+        rounds, data = self.rounds, self.transfer.content
+        answer = int(rounds.prompting[packet])
+        if answer < 0:
+            yield from self._unprompted(begin, end, packet)
+            return
+        shift = int(data.entered[packet] - data.sent[packet])
+        answers = self.transfer.answers
+        heard = max(begin, min(end, int(answers.arrived[answer]) + shift))
+        late = min(heard - begin, rounds.late_ns(answer))
+        request = rounds.asks(packet, answer, begin)
+        if request is not None:
+            asked = max(begin, min(heard, request + shift))
+            yield Period(begin, asked, "client", "inferred")
+            yield Period(asked, heard, "path", "inferred")
+        else:
+            yield self._window(begin, heard - late, packet)
+            yield Period(heard - late, heard, "late acknowledgements", "seen")
+        yield Period(heard, end, "sender's reaction", "seen")
+
+    def _window(self, begin: int, end: int, packet: int) -> Period:
+        """Name the window that a prompted packet waited for."""
+        rounds = self.rounds
+        sent = int(self.transfer.content.sent[packet])
+        if rounds.in_recovery(sent):
+            return Period(begin, end, "recovery", "seen")
+        if rounds.is_receiver_limited(packet):
+            return Period(begin, end, "receiver's window", "seen")
+        if rounds.in_plateau(sent):
+            return Period(begin, end, "fixed window", "inferred")
+        if rounds.is_growing(sent):
+            return Period(begin, end, "slow start", "inferred")
+        return Period(begin, end, "congestion window", "inferred")
+
+    def _unprompted(self, begin: int, end: int, packet: int) -> Iterator[Period]:
+        """Name what a packet waited for that no acknowledgement prompted."""
+        rounds, data = self.rounds, self.transfer.content
+        sent = int(data.sent[packet])
+        if (kind := rounds.timer(packet)) is not None:
+            yield Period(begin, end, "timeout", "seen", kind)
+        elif rounds.unknown_before(packet) == 0:
+            yield from self._nothing_in_flight(begin, end, packet)
+        elif rounds.is_partial(packet - 1) and not rounds.in_plateau(sent):
+            yield Period(begin, end, "server", "inferred")
+        elif rounds.in_recovery(sent):
+            yield Period(begin, end, "recovery", "inferred")
+        elif rounds.is_growing(sent):
+            yield Period(begin, end, "slow start", "inferred")
+        elif rounds.in_plateau(sent):
+            yield Period(begin, end, "fixed window", "inferred")
+        else:
+            yield Period(begin, end, "pacing", "inferred")
+
+    def _nothing_in_flight(self, begin: int, end: int, packet: int) -> Iterator[Period]:
+        """Divide a time after which all was acknowledged: the client's until it asks again."""
+        request = self.rounds.asked_between(begin, packet)
+        if request is None:
+            yield Period(begin, end, "server", "seen")
+            return
+        left, heard = (min(max(one, begin), end) for one in request)
+        yield Period(begin, left, "client", "seen")
+        yield Period(left, heard, "path", "seen")
+        yield Period(heard, end, "server", "seen")
+
+
+BUSY = frozenset({"link", "others on the link", "repeated bytes"})
+PARTIAL = frozenset({"late acknowledgements", "sender's reaction"})
+"""Causes that lengthen the wait for another one."""

@@ -1,0 +1,336 @@
+"""Reads an attempt's packets as a :class:`~.transfer.Transfer`, or says why it has none.
+
+The packet log has every packet's times, size and fate; the capture has the headers. Both number the
+packets of a direction in the order of their arrival. The emulator's configuration has the links,
+and its result has the connections.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from httpbed.addons.explain import capture
+from httpbed.addons.explain.capture import Headers
+from httpbed.addons.explain.transfer import Numbers, Sent, Transfer
+from httpbed.addons.explain.transfer import Path as NetworkPath
+from httpbed.base import untrusted_files
+from httpbed.experiment.impairments.rate import TokenBucket
+from httpbed.experiment.kept import CAPTURE, LINK_RESULT, PACKET_LOG
+from httpbed.experiment.response_path import vantage_points
+from httpbed.experiment.scenario import Scenario
+from httpbed.store import packet_log
+from httpbed.store.packet_log import PacketLog
+
+BITS = 8
+NS = 1_000_000_000
+LINK_CONFIGURATION = "link.json"
+MOST_BYTES = 2**31
+"""Largest capture that is read; 30 million full packets have 45 GB."""
+
+
+class NoTransferError(ValueError):
+    """An attempt cannot be divided; the reason is a part of a sentence."""
+
+
+def read(
+    artifacts: Path, scenario: Scenario, clock: Any, request_s: float | None, *, is_over: bool
+) -> Transfer:
+    """Read the connection of an attempt that carried most of the answer.
+
+    ``request_s`` is the observed request time; without one, the time ends with the client's last
+    packet.
+
+    :raises NoTransferError: when there is nothing to divide.
+    """
+    refuse(scenario)
+    result = _object(artifacts / LINK_RESULT)
+    configuration = _object(artifacts / LINK_CONFIGURATION)
+    log, headers = _packets(artifacts, result)
+    watched = _watched(scenario)
+    near = _near(result, watched)
+    origin = min(int(one["client_first_ns"]) for one in near)
+    start = origin - int(result["started_ns"])
+    main = max(near, key=lambda one: int(one["server_bytes"]))
+    found = _Reading(scenario, configuration, log, headers, watched, start).transfer(main, clock)
+    handshake = main.get("handshake_ns")
+    return replace(
+        found,
+        request=None if handshake is None else int(handshake) - origin,
+        ended=_ended(main, origin, request_s),
+        is_over=is_over,
+        remarks=_remarks(len(near)),
+    )
+
+
+def refuse(scenario: Scenario) -> None:
+    """Refuse what the rules do not cover.
+
+    :raises NoTransferError: with the reason.
+    """
+    if scenario.handover is not None:
+        raise NoTransferError("its client changes its link, and a path is one set of links")
+    if scenario.workload.kind == "page":
+        raise NoTransferError("a page is many requests that depend on each other")
+
+
+@dataclass(frozen=True)
+class _Watched:
+    """The links of a path, and the one at which packets are watched."""
+
+    client_link: int
+    narrow: int
+    down: int
+    """Direction of the narrow link towards the client."""
+    others: tuple[tuple[int, int, bool], ...]
+    """Each other link, its direction towards the client, and whether it is on the client's side."""
+
+
+def _watched(scenario: Scenario) -> _Watched:
+    route = [(link, 1 - way) for link, way in scenario.access()]
+    (narrow, way), *more = vantage_points(scenario).narrow
+    if more:
+        raise NoTransferError("its client has several links")
+    place = [link for link, _ in route].index(narrow)
+    others = tuple(
+        (link, direction, index < place)
+        for index, (link, direction) in enumerate(route)
+        if index != place
+    )
+    for link, _, _ in others:
+        for one in scenario.topology.links[link].directions():
+            if one.mean_bit_s() or one.loss or one.jitter:
+                reason = "its path has several links with a rate, loss or jitter"
+                raise NoTransferError(reason)
+    return _Watched(route[0][0], narrow, 2 * narrow + way, others)
+
+
+def _object(path: Path) -> dict[str, Any]:
+    try:
+        text = untrusted_files.text(path, most=64 * 2**20)
+        return dict(json.loads(text))
+    except (OSError, ValueError):
+        raise NoTransferError(f"its {path.name} is missing or damaged") from None
+
+
+def _packets(artifacts: Path, result: Mapping[str, Any]) -> tuple[PacketLog, Headers]:
+    if result.get("backend") == "observer":
+        reason = "the kernel carried its packets, and does not tell which it dropped, and when"
+        raise NoTransferError(reason)
+    files = artifacts / PACKET_LOG, artifacts / CAPTURE
+    if not all(file.is_file() for file in files):
+        raise NoTransferError("it kept no packets")
+    if files[1].stat().st_size > MOST_BYTES:
+        raise NoTransferError("its capture is larger than 2 GiB")
+    try:
+        return packet_log.load(files[0], is_cut_off=True), capture.load(files[1])
+    except (OSError, ValueError) as error:
+        raise NoTransferError(f"its packets cannot be read: {error}") from None
+
+
+def _near(result: Mapping[str, Any], watched: _Watched) -> list[Mapping[str, Any]]:
+    """Return the connections on the narrow link, in which the client sent a packet."""
+    name = result["directions"][watched.down]["link"]
+    near = [
+        one
+        for one in result["connections"]
+        if one["link"] == name and one["client_first_ns"] is not None
+    ]
+    if not near:
+        raise NoTransferError("its client sent nothing")
+    return near
+
+
+def _ended(connection: Mapping[str, Any], origin: int, request_s: float | None) -> int:
+    if request_s is not None:
+        return round(request_s * NS)
+    last = max(connection["client_last_ns"] or 0, connection["server_last_ns"] or 0)
+    return int(last) - origin
+
+
+@dataclass(frozen=True)
+class _Reading:
+    scenario: Scenario
+    configuration: Mapping[str, Any]
+    log: PacketLog
+    headers: Headers
+    watched: _Watched
+    start: int
+
+    def transfer(self, connection: Mapping[str, Any], clock: Any) -> Transfer:
+        """Return a connection's packets, with what else the link carried."""
+        is_tcp = connection["protocol"] == "tcp"
+        protocol = capture.TCP if is_tcp else capture.UDP
+        port = int(connection["client"].rpartition(":")[2])
+        down, up = self.watched.down, self.watched.down ^ 1
+        data_rows, data_headers = self._direction(down)
+        answer_rows, answer_headers = self._direction(up)
+        own = (data_headers.protocol == protocol) & (data_headers.destination_port == port)
+        asked = (answer_headers.protocol == protocol) & (answer_headers.source_port == port)
+        begun, done = self._service(data_rows, down)
+        others = ~own & (done >= 0)
+        answers = self._sent(answer_rows, *self._service(answer_rows, up), answer_headers, up)
+        data = self._sent(data_rows, begun, done, data_headers, down)
+        data, answers = data.where(own), answers.where(asked)
+        if is_tcp:
+            data, answers = _numbered(
+                data, answers, data_headers.where(own), answer_headers.where(asked)
+            )
+        order = np.argsort(begun[others], kind="stable")
+        kept = self.scenario.workload.body_bytes() or 0
+        return Transfer(
+            protocol="tcp" if is_tcp else "quic",
+            data=data,
+            answers=answers,
+            others=(begun[others][order], done[others][order]),
+            path=self._path(),
+            body_bytes=kept,
+            clock=clock,
+            others_are_own=not self.scenario.competitors,
+        )
+
+    def _direction(self, direction: int) -> tuple[PacketLog, Headers]:
+        """Return the packets of a direction, by number, with their headers."""
+        rows, headers = self.log.originals(direction), self.headers.of(direction)
+        if len(rows) and int(rows.number.max()) >= len(headers):
+            raise NoTransferError("its packet log and its capture differ")
+        return rows, headers.where(rows.number)
+
+    def _service(self, rows: PacketLog, direction: int) -> tuple[Numbers, Numbers]:
+        """Return when the link began and finished each packet; -1 for dropped ones."""
+        described = self.configuration["links"][direction // 2]["directions"][direction % 2]
+        entered = rows.in_ns - self.start
+        left = np.flatnonzero(rows.out_ns >= 0)
+        begun, done = np.full(len(rows), -1), np.full(len(rows), -1)
+        constant = not any(described[key] for key in ("jitter", "reordering"))
+        if constant and not self._changes_delay(direction):
+            finished = rows.out_ns[left] - self.start - int(described["delay_ns"])
+            order = left[np.argsort(finished, kind="stable")]
+            ends = np.sort(finished)
+            starts = np.maximum(entered[order], np.concatenate([[-(1 << 62)], ends[:-1]]))
+            begun[order], done[order] = np.minimum(starts, ends), ends
+            return begun, done
+        rate = (described["rate"] or {}).get("bit_s")
+        at = -(1 << 62)
+        for index in left[np.argsort(entered[left], kind="stable")].tolist():
+            size = int(rows.bytes[index]) + int(described["overhead_bytes"])
+            begun[index] = max(int(entered[index]), at)
+            at = int(begun[index]) + (size * BITS * NS // int(rate) if rate else 0)
+            done[index] = at
+        return begun, done
+
+    def _changes_delay(self, direction: int) -> bool:
+        link = self.scenario.topology.links[direction // 2]
+        return len(link.delays(direction % 2)) > 1
+
+    def _sent(
+        self, rows: PacketLog, begun: Numbers, done: Numbers, headers: Headers, direction: int
+    ) -> Sent:
+        before, beyond = self._shifts(direction)
+        entered = rows.in_ns - self.start
+        arrived = np.where(rows.out_ns >= 0, rows.out_ns - self.start + beyond, -1)
+        none = np.zeros(len(rows), dtype=np.int64)
+        return Sent(
+            sent=entered - before,
+            entered=entered,
+            begun=begun,
+            done=done,
+            arrived=arrived,
+            bytes=rows.bytes,
+            payload=headers.payload,
+            first=none,
+            acknowledged=none,
+            edge=none,
+        )
+
+    def _shifts(self, direction: int) -> tuple[int, int]:
+        """Return the delays of the path before and beyond the narrow link, in ns."""
+        is_down = direction == self.watched.down
+        sums = [0, 0]
+        for link, towards_client, is_near in self.watched.others:
+            way = towards_client if is_down else 1 - towards_client
+            delay = self.scenario.topology.links[link].directions()[way].delay
+            sums[int(is_near == is_down)] += round(delay * NS)
+        return sums[0], sums[1]
+
+    def _path(self) -> NetworkPath:
+        links = self.scenario.topology.links
+        narrow, way = links[self.watched.narrow], self.watched.down % 2
+        direction = narrow.directions()[way]
+        used = [narrow, *(links[link] for link, _, _ in self.watched.others)]
+        rate = direction.rate
+        return NetworkPath(
+            rate_bit_s=direction.mean_bit_s(),
+            round_trip_ns=round(sum(link.rtt_s() for link in used) * NS),
+            burst_bytes=rate.burst if isinstance(rate, TokenBucket) else 0,
+        )
+
+
+def _remarks(connections: int) -> tuple[str, ...]:
+    if connections == 1:
+        return ()
+    return (f"of {connections} connections, the one with most bytes",)
+
+
+def _numbered(
+    data: Sent, answers: Sent, data_headers: Headers, answer_headers: Headers
+) -> tuple[Sent, Sent]:
+    """Return both directions with TCP's numbers, each from 0 at its SYN."""
+    first = _from(data_headers.sequence, data_headers.flags)
+    own_syn = data_headers.flags & capture.SYN > 0
+    acknowledged = _following(answer_headers.acknowledgement, data_headers.sequence)
+    scale = _scale(answer_headers, data_headers)
+    window = answer_headers.window << np.where(answer_headers.flags & capture.SYN > 0, 0, scale)
+    none = np.zeros(len(data), dtype=np.int64)
+    return (
+        Sent(
+            **{
+                **{name: getattr(data, name) for name in Sent.__annotations__},
+                "first": first + own_syn,
+                "acknowledged": none,
+                "edge": none,
+            }
+        ),
+        Sent(
+            **{
+                **{name: getattr(answers, name) for name in Sent.__annotations__},
+                "acknowledged": acknowledged,
+                "edge": acknowledged + window,
+            }
+        ),
+    )
+
+
+def _from(sequence: Numbers, flags: Numbers) -> Numbers:
+    """Return TCP's numbers without their wrap at 2^32, from the first packet's."""
+    del flags
+    if not len(sequence):
+        return sequence
+    steps = (np.diff(sequence) + (1 << 31)) % (1 << 32) - (1 << 31)
+    return np.concatenate([[0], np.cumsum(steps)]).astype(np.int64)
+
+
+def _following(acknowledgement: Numbers, sequence: Numbers) -> Numbers:
+    """Return acknowledgements on the scale of the other direction's numbers."""
+    if not len(acknowledgement) or not len(sequence):
+        return acknowledgement
+    known = np.flatnonzero(acknowledgement)
+    found = np.zeros(len(acknowledgement), dtype=np.int64)
+    if not len(known):
+        return found
+    values = acknowledgement[known]
+    origin = int((values[0] - sequence[0] + (1 << 31)) % (1 << 32) - (1 << 31))
+    steps = (np.diff(values) + (1 << 31)) % (1 << 32) - (1 << 31)
+    found[known] = np.concatenate([[origin], origin + np.cumsum(steps)])
+    return found
+
+
+def _scale(answers: Headers, data: Headers) -> int:
+    """Return the scale of the client's window: only if both SYNs have the option (RFC 7323)."""
+    offered = [one.scale[one.scale >= 0] for one in (answers, data)]
+    return int(offered[0][0]) if all(len(one) for one in offered) else 0

@@ -1,0 +1,165 @@
+"""Chooses the trials to explain, runs those again that kept no packets, and prints the answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from httpbed.addons.explain import again, evidence, explain_report
+from httpbed.addons.explain.again import Again
+from httpbed.addons.explain.evidence import NoTransferError
+from httpbed.addons.explain.explanation import Explained, Unexplained, explain
+from httpbed.base.errors import ConfigError, Mistake
+from httpbed.cli.echo import echo
+from httpbed.experiment.factorial import treatment_key
+from httpbed.programs.catalog import Catalog
+from httpbed.report import html, markdown, terminal, terminal_report
+from httpbed.report.sections import Document
+from httpbed.results import attempts
+from httpbed.results.sample import by_treatment, of_trials, scenario
+from httpbed.store import query
+from httpbed.store.layout import FIGURES
+from httpbed.store.results import Results
+
+Row = Mapping[str, Any]
+REPORT = "explain.html"
+SHIFTED = 0.01
+"""Relative difference of a repeated trial's time from which on a note says so."""
+
+
+def run(
+    directory: Path,
+    how: Again | None,
+    catalog: Catalog,
+    *,
+    treatments: Sequence[str],
+    trial: str | None,
+    form: str,
+) -> None:
+    """Explain trials of a campaign; ``how`` says how to run them again, None: not at all."""
+    results = query.read(directory)
+    rows = _chosen(results, treatments, trial)
+    missing = [row for row in rows if not _can_be_read(results, row)]
+    repeated, notes = None, list[str]()
+    if missing and how is not None:
+        again.run(results, {_place(results, row) for row in missing}, how)
+        repeated = query.read(how.directory)
+    found = list[Explained | Unexplained]()
+    for row in rows:
+        other = _same(repeated, results, row) if repeated and row in missing else None
+        if repeated and other:
+            found.append(explain(repeated, other, catalog))
+            notes += _shift(results, row, repeated, other)
+        else:
+            found.append(explain(results, row, catalog))
+    _print(results, found, notes, form, how.directory if repeated and how else directory)
+
+
+def _chosen(results: Results, treatments: Sequence[str], trial: str | None) -> list[Row]:
+    rows: list[Row] = [*attempts.valid(results)]
+    if trial is not None:
+        return [_one(rows, trial)]
+    wanted = _levels(results, treatments)
+    rows = [row for row in rows if all(row[name] == level for name, level in wanted.items())]
+    if not rows:
+        reason = "no valid trial of such a treatment" if wanted else "no valid trial"
+        raise ConfigError([Mistake(str(results.directory), f"has {reason}")])
+    times = of_trials(results, "request_time")
+    groups = by_treatment(results, [dict(row) for row in rows]).values()
+    return [attempts.typical(group, times)[0] for group in groups]
+
+
+def _levels(results: Results, treatments: Sequence[str]) -> dict[str, str]:
+    mistakes, levels = list[Mistake](), dict[str, str]()
+    factors = results.experiment.factors
+    for word in treatments:
+        name, equals, level = (part.strip() for part in word.partition("="))
+        if not equals:
+            reason = f"{word!r} does not have the form FACTOR=LEVEL"
+            mistakes.append(Mistake("--treatment", reason, "write for example http_version=3"))
+        elif name not in factors:
+            known = ", ".join(factors) or "none"
+            mistakes.append(Mistake("--treatment", f"no factor {name!r}; known: {known}"))
+        elif level not in factors[name]:
+            reason = f"{name} has no level {level!r}; known: {', '.join(factors[name])}"
+            mistakes.append(Mistake("--treatment", reason))
+        levels[name] = level
+    if mistakes:
+        raise ConfigError(mistakes)
+    return levels
+
+
+def _one(rows: Sequence[Row], text: str) -> Row:
+    block, _, name = text.partition("/")
+    matching = [
+        row
+        for row in rows
+        if name and row["trial"].startswith(name) and str(row["block"]) == block.lstrip("0")
+    ]
+    if len(matching) != 1:
+        reason = f"{text!r} matches {len(matching) or 'no'} valid trials"
+        known = ", ".join(f"{row['block']}/{row['trial']}" for row in (matching or rows)[:6])
+        raise ConfigError([Mistake("--trial", reason, f"there are: {known or 'none yet'}")])
+    return matching[0]
+
+
+def _can_be_read(results: Results, row: Row) -> bool:
+    """Whether running a trial again would add nothing: it has packets, or no rule covers it."""
+    try:
+        evidence.refuse(scenario(results, {name: row[name] for name in results.experiment.factors}))
+    except NoTransferError:
+        return True
+    return explain_report.has_packets(results, row)
+
+
+def _place(results: Results, row: Row) -> again.Chosen:
+    return row["block"], treatment_key({name: row[name] for name in results.experiment.factors})
+
+
+def _same(repeated: Results, results: Results, row: Row) -> Row | None:
+    """Return the row of the repetition of a trial."""
+    wanted = _place(results, row)
+    return next((one for one in attempts.valid(repeated) if _place(repeated, one) == wanted), None)
+
+
+def _shift(results: Results, row: Row, repeated: Results, other: Row) -> list[str]:
+    """Say that a repeated trial took another time."""
+    before = of_trials(results, "request_time").get((row["trial"], row["attempt"]))
+    after = of_trials(repeated, "request_time").get((other["trial"], other["attempt"]))
+    if before is None or after is None or abs(after - before) <= SHIFTED * before:
+        return []
+    took = f"trial {row['block']}/{row['trial']} took {before:.3g} s, and {after:.3g} s when it"
+    return [f"{took} ran again for its packets; the division is that of the repetition"]
+
+
+def _print(
+    results: Results,
+    found: Sequence[Explained | Unexplained],
+    notes: Sequence[str],
+    form: str,
+    directory: Path,
+) -> None:
+    if form == "json":
+        echo(json.dumps(explain_report.values(found, notes)))
+        return
+    document = explain_report.document(results, found, notes, draws=form == "text")
+    if form == "markdown":
+        echo(markdown.render(document), nl=False)
+        return
+    terminal_report.show(document, _save(document, directory), terminal.console())
+
+
+def _save(document: Document, directory: Path) -> Path | None:
+    """Write the HTML page and its figures into a campaign; None where that is read-only."""
+    path = directory / REPORT
+    try:
+        path.write_text(html.render(document), encoding="utf-8")
+        for section in document.sections:
+            for plot in section.figures():
+                plot.save(directory / FIGURES)
+    except OSError as error:
+        echo(f"note: no HTML page: {error}", err=True)
+        return None
+    return path

@@ -1,0 +1,126 @@
+"""Figures of divisions: stacked bars side by side, and one trial's bands over its time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.patches import Patch
+
+from httpbed.addons.explain.causes import BY_NAME, CAUSES
+from httpbed.addons.explain.division import Period
+from httpbed.addons.explain.explanation import NS, Explained
+from httpbed.report.figures import STYLE, WIDE_IN, Plot
+from httpbed.report.series import SINCE
+from httpbed.report.svg import INK, VisibleFigure
+
+ROW_IN = 0.34
+LEGEND_COLUMNS = 4
+LEGEND_ROW_IN = 0.2
+SHOWN_SHARE = 0.002
+"""Causes with less of every transfer are in the table and not in the legend."""
+MAX_POINTS = 1500
+
+
+def bars(rows: Sequence[tuple[str, Explained]]) -> Plot:
+    """Draw the division of each trial as one bar, with the names of the treatments."""
+    shown = _shown([one for _, one in rows])
+    legend_in = LEGEND_ROW_IN * -(-len(shown) // LEGEND_COLUMNS)
+    with mpl.rc_context(STYLE):
+        size = (WIDE_IN, ROW_IN * len(rows) + 0.7 + legend_in)
+        figure = VisibleFigure(figsize=size, layout="constrained")
+        axes = figure.subplots()
+        for place, (_, one) in enumerate(rows):
+            _bar(axes, place, one)
+        axes.set_yticks(range(len(rows)), [name for name, _ in rows])
+        axes.invert_yaxis()
+        axes.set_xlabel("time of the request (s)")
+        _plain(axes)
+        _legend(figure, shown)
+    texts = [f"{name}: {one.sentences()[0]}" for name, one in rows]
+    return Plot(
+        name="explain-divisions",
+        caption="What the time of each treatment's typical trial was spent on.",
+        alternative="; ".join(texts),
+        figure=figure,
+    )
+
+
+def bands(one: Explained) -> Plot:
+    """Draw one trial: bytes in flight and losses over the bands of what was in force."""
+    shown = _shown([one], in_force=True)
+    legend_in = LEGEND_ROW_IN * -(-len(shown) // LEGEND_COLUMNS)
+    with mpl.rc_context(STYLE):
+        figure = VisibleFigure(figsize=(WIDE_IN, 2.6 + legend_in), layout="constrained")
+        above, below = figure.subplots(2, 1, sharex=True, height_ratios=(4, 1))
+        for axes in (above, below):
+            for period in one.division.in_force:
+                _band(axes, period, alpha=0.25 if axes is above else 1.0)
+        _in_flight(above, one)
+        above.set_ylabel("in flight (kB)")
+        below.set_yticks([])
+        below.set_xlim(0, one.seconds)
+        below.set_xlabel(SINCE)
+        for axes in (above, below):
+            _plain(axes)
+        _legend(figure, shown)
+    return Plot(
+        name=f"explain-{one.block}-{one.trial}",
+        caption="Payload in flight, losses as crosses, and what was in force.",
+        alternative=". ".join(one.sentences()),
+        figure=figure,
+    )
+
+
+def _shown(every: Sequence[Explained], *, in_force: bool = False) -> list[str]:
+    """Return the causes that a figure shows, in the order of the taxonomy."""
+    largest = dict.fromkeys(BY_NAME, 0.0)
+    for one in every:
+        totals = one.division.forces() if in_force else one.division.costs()
+        for name, total in totals.items():
+            largest[name] = max(largest[name], total / max(1, one.division.whole))
+    return [cause.name for cause in CAUSES if largest[cause.name] >= SHOWN_SHARE]
+
+
+def _bar(axes: Axes, place: int, one: Explained) -> None:
+    left = 0.0
+    for name, cost in sorted(
+        one.division.costs().items(), key=lambda pair: list(BY_NAME).index(pair[0])
+    ):
+        axes.barh(place, cost / NS, left=left, color=BY_NAME[name].colour, height=0.72)
+        left += cost / NS
+
+
+def _band(axes: Axes, period: Period, *, alpha: float) -> None:
+    colour = BY_NAME[period.cause].colour
+    axes.axvspan(period.begin / NS, period.end / NS, color=colour, alpha=alpha, linewidth=0)
+
+
+def _in_flight(axes: Axes, one: Explained) -> None:
+    rounds = one.division.rounds
+    if rounds is None:
+        return
+    data = rounds.data
+    step = max(1, len(data) // MAX_POINTS)
+    kept = np.arange(0, len(data), step)
+    axes.plot(data.sent[kept] / NS, rounds.in_flight[kept] / 1e3, color=INK, linewidth=0.9)
+    lost = np.flatnonzero(data.lost)
+    axes.plot(data.sent[lost] / NS, rounds.in_flight[lost] / 1e3, "x", color=INK, markersize=4)
+    axes.set_ylim(bottom=0)
+
+
+def _legend(figure: VisibleFigure, shown: Sequence[str]) -> None:
+    patches = [Patch(color=BY_NAME[name].colour, label=name) for name in shown]
+    figure.legend(
+        handles=patches,
+        loc="outside lower center",
+        ncols=LEGEND_COLUMNS,
+        frameon=False,
+        fontsize="small",
+    )
+
+
+def _plain(axes: Axes) -> None:
+    axes.spines[["top", "right"]].set_visible(False)

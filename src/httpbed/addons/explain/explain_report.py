@@ -1,0 +1,245 @@
+"""Explanations as a document of their own, and as a section of every report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from httpbed.addons.explain import explain_figures
+from httpbed.addons.explain.causes import BY_NAME
+from httpbed.addons.explain.explanation import Explained, Unexplained, explained, typical
+from httpbed.base import units
+from httpbed.experiment.kept import PACKET_LOG
+from httpbed.programs import catalog as catalogs
+from httpbed.report import manifest, network
+from httpbed.report.document import (
+    Block,
+    Cell,
+    Column,
+    Facts,
+    Figure,
+    Heading,
+    Listing,
+    Paragraph,
+    ReportInput,
+    RowName,
+    Section,
+    SectionMaker,
+    Table,
+)
+from httpbed.report.phrasing import Sentence, treatment
+from httpbed.report.sections import Document
+from httpbed.store import layout
+from httpbed.store.results import Results
+
+NS = 1_000_000_000
+MAX_BANDS = 6
+"""Trials whose bands over time are drawn."""
+MAX_SECTION = 24
+"""Treatments that the section of a report explains; reading a trial takes some hundredths of a
+second for each 10 MB."""
+MAX_BESIDE = 4
+"""Trials that have columns side by side; more have a row each."""
+MAX_CAUSES = 7
+"""Causes in the table for a terminal; the others are summed up."""
+OTHER = "other causes"
+READING = (
+    "Costs: the time for which the link was idle because of a cause, and the time before and after"
+    " the answer. They add up to the whole."
+)
+
+
+def title(one: Explained | Unexplained) -> str:
+    """Name a trial by its treatment."""
+    return treatment(one.levels, one.levels)
+
+
+def document(
+    results: Results, found: Sequence[Explained | Unexplained], notes: Sequence[str], *, draws: bool
+) -> Document:
+    """Return explanations as a document."""
+    known = explained(found)
+    answers = [
+        Sentence(f"{title(one)}: {text}" if len(found) > 1 else text)
+        for one in known
+        for text in [". ".join(one.sentences())]
+    ]
+    answers += [
+        Sentence(f"{title(one)}: trial {one.block}/{one.trial} cannot be divided: {one.reason}")
+        for one in found
+        if isinstance(one, Unexplained)
+    ]
+    made_by = results.manifest
+    return Document(
+        name=results.experiment.name,
+        question=f"Why did it take so long? {results.experiment.question}",
+        httpbed=str(made_by.get("httpbed", "")),
+        started=str(made_by.get("started", "")),
+        clock=manifest.clock(made_by),
+        programs=tuple(f"{one.name} {one.version}".strip() for one in manifest.under_test(made_by)),
+        heading=Facts(tuple(("link", line) for line in network.sentences(results.document))),
+        treatments=table(known),
+        matrix=None,
+        matrix_title="",
+        answer=tuple(answers),
+        notes=tuple(notes),
+        evidence=tuple(_evidence(known)),
+        sections=tuple(_sections(known, answers, notes, draws=draws)),
+    )
+
+
+def _sections(
+    known: Sequence[Explained], answers: Sequence[Sentence], notes: Sequence[str], *, draws: bool
+) -> Iterator[Section]:
+    yield Section("answer", "", (Listing(tuple(answers), "answer"),), in_contents="")
+    if notes:
+        blocks = (Heading("Before relying on it"), Listing(tuple(notes), "notes"))
+        yield Section("notes", "", blocks, in_contents="")
+    if known:
+        yield Section("division", "Where the time went", tuple(_blocks(known, draws=draws)))
+    if known and draws:
+        figures = tuple(
+            block
+            for one in known[:MAX_BANDS]
+            for block in (Heading(title(one)), Figure(explain_figures.bands(one)))
+        )
+        yield Section("bands", "Over time", figures)
+
+
+def _blocks(known: Sequence[Explained], *, draws: bool) -> Iterator[Block]:
+    if draws:
+        yield Figure(explain_figures.bars([(title(one), one) for one in known]))
+    yield Paragraph(READING)
+    yield details(known)
+
+
+def table(known: Sequence[Explained]) -> Table:
+    """Return the table for terminal and Markdown; many trials have a row each, few a column."""
+    names = _columns(known)
+    columns = _by_trial(known, names) if len(known) > MAX_BESIDE else _by_cause(known, names)
+    return Table("Division", "What the time was spent on", tuple(columns), brief=True)
+
+
+def _by_cause(known: Sequence[Explained], names: Sequence[str]) -> Iterator[Column]:
+    """Yield a column of costs for each trial, the whole in the last row."""
+    yield Column.of("cause", (*names, OTHER, "whole"), is_name=True)
+    for one in known:
+        costs = one.division.costs()
+        rest = sum(value for name, value in costs.items() if name not in names)
+        cells = [_cell(costs.get(name, 0), one) for name in names]
+        whole = Cell(_seconds(one.division.whole))
+        yield Column(title(one), (*cells, _cell(rest, one), whole), right=True)
+
+
+def _by_trial(known: Sequence[Explained], names: Sequence[str]) -> Iterator[Column]:
+    """Yield a column of shares for each cause."""
+    yield Column.of("trial", map(title, known), is_name=True)
+    yield Column.of("time", (_seconds(one.division.whole) for one in known), right=True)
+    costs = [one.division.costs() for one in known]
+    rest = [sum(value for name, value in cost.items() if name not in names) for cost in costs]
+    every = [(name, [cost.get(name, 0) for cost in costs]) for name in names]
+    for name, values in [*every, (OTHER, rest)]:
+        cells = (_share(value, one) for value, one in zip(values, known, strict=True))
+        yield Column.of(name.replace(" ", "\n"), cells, right=True)
+
+
+def _share(ns: int, one: Explained) -> str:
+    return f"{100 * ns / max(1, one.division.whole):.0f} %" if ns else ""
+
+
+def _columns(known: Sequence[Explained]) -> list[str]:
+    """Return the causes that took most of some trial, in the order of the taxonomy."""
+    shares = dict.fromkeys(BY_NAME, 0.0)
+    for one in known:
+        for name, cost in one.division.costs().items():
+            shares[name] = max(shares[name], cost / max(1, one.division.whole))
+    dearest = sorted(shares, key=lambda name: -shares[name])[:MAX_CAUSES]
+    return [name for name in BY_NAME if name in dearest and shares[name] >= 0.02]
+
+
+def details(known: Sequence[Explained]) -> Table:
+    """Return a row for each cause of each trial."""
+    rows = [
+        (title(one), name, one.division.costs().get(name, 0), forces.get(name, 0), one)
+        for one in known
+        for forces in [one.division.forces()]
+        for name in BY_NAME
+        if name in forces or name in one.division.costs()
+    ]
+    columns = (
+        Column("cost", tuple(_cell(cost, one) for _, _, cost, _, one in rows), right=True),
+        Column("in force", tuple(_cell(force, one) for _, _, _, force, one in rows), right=True),
+        Column.of("how sure", (_surety(one, name) for _, name, _, _, one in rows)),
+        Column.of("lifted by", (BY_NAME[name].lifted_by for _, name, _, _, _ in rows), wraps=True),
+    )
+    return Table(
+        "Every cause",
+        "Every cause, with what it cost and for how long it was in force",
+        columns,
+        tuple(RowName(name, cause) for name, cause, _, _, _ in rows),
+        name_header="cause",
+    )
+
+
+def _surety(one: Explained, name: str) -> str:
+    cost = one.division.costs().get(name, 0)
+    seen = one.division.seen(name)
+    if not cost or seen == cost:
+        return "seen" if cost else ""
+    return f"{100 * seen / cost:.0f} % seen" if seen else "inferred"
+
+
+def _cell(ns: int, one: Explained) -> Cell:
+    share = ns / max(1, one.division.whole)
+    return Cell(f"{_seconds(ns)} ({100 * share:.0f} %)" if ns else "", share=share)
+
+
+def _seconds(ns: int) -> str:
+    return units.format_duration(ns / NS, units.SHORT_DIGITS)
+
+
+def _evidence(known: Iterable[Explained]) -> Iterator[str]:
+    for one in known:
+        transfer = one.transfer
+        packets = len(transfer.data) + len(transfer.answers)
+        remarks = "; ".join(("", *transfer.remarks))
+        yield f"{title(one)}: trial {one.block}/{one.trial}, {packets} packets{remarks}"
+
+
+def values(found: Sequence[Explained | Unexplained], notes: Sequence[str]) -> dict[str, Any]:
+    """Return explanations as JSON values."""
+    return {
+        "schema": 1,
+        "explained": [one.values() for one in explained(found)],
+        "not_explained": [
+            {"block": one.block, "trial": one.trial, "levels": dict(one.levels), "why": one.reason}
+            for one in found
+            if isinstance(one, Unexplained)
+        ],
+        "causes": {name: cause.meaning for name, cause in BY_NAME.items()},
+        "notes": list(notes),
+    }
+
+
+def has_packets(results: Results, row: Mapping[str, Any]) -> bool:
+    """Whether an attempt kept its packets."""
+    folder = layout.artifacts(results.directory, row["block"], row["trial"], row["attempt"])
+    return (folder / PACKET_LOG).is_file()
+
+
+def _section(source: ReportInput) -> Section | None:
+    """Return the section of a report; None for a campaign that kept no packets."""
+    rows = source.results.last_attempts
+    if not any(has_packets(source.results, row) for row in rows):
+        return None
+    found = explained(typical(source.results, catalogs.load(), most=MAX_SECTION))
+    if not found:
+        return None
+    sentences = tuple(Sentence(f"{title(one)}: {'. '.join(one.sentences())}") for one in found)
+    blocks = (Listing(sentences), *_blocks(found, draws=source.draws))
+    held = [one for one in found if one.held]
+    line = "; ".join(f"{title(one)} is held: {one.sentences()[1]}" for one in held[:1])
+    return Section("explain", "Where the time went", blocks, line=line)
+
+
+SECTION = SectionMaker("explain", 105, _section)

@@ -1,0 +1,102 @@
+"""``httpbed explain``: why trials took as long as they did."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from httpbed.base.clock import Clock
+from httpbed.base.errors import ConfigError, Mistake
+from httpbed.campaign.settings import Parallelism
+from httpbed.cli import experiment_argument
+from httpbed.cli.options import CAMPAIGN, OneOf, json_option
+from httpbed.cli.verb import verb
+
+FORMATS = ("text", "markdown", "json")
+
+
+@verb("explain")
+@click.argument("directory", metavar="DIR", type=CAMPAIGN)
+@click.option(
+    "--treatment",
+    "treatments",
+    multiple=True,
+    metavar="FACTOR=LEVEL",
+    help="Only treatments with this level; may be given for several factors.",
+)
+@click.option(
+    "--trial",
+    metavar="BLOCK/TRIAL",
+    help="This trial instead of the typical one of each treatment: its folder below trials/.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="The folder for trials that run again; default: DIR-explained beside the campaign.",
+)
+@click.option(
+    "--no-run",
+    is_flag=True,
+    help="Run nothing: explain what kept its packets, and name the rest.",
+)
+@click.option(
+    "--files",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    default=Path(),
+    help="The folder to which file names in the experiment are relative; default: this one.",
+)
+@experiment_argument.clock_option
+@experiment_argument.jobs_option("Trials side by side, as for httpbed run.")
+@click.option(
+    "--format",
+    "form",
+    type=OneOf(FORMATS),
+    metavar="[text|markdown|json]",
+    help="What is printed. markdown: for an issue tracker.  [default: text]",
+)
+@experiment_argument.recipes_option
+@json_option
+def command(
+    *,
+    directory: Path,
+    treatments: tuple[str, ...],
+    trial: str | None,
+    output: Path | None,
+    no_run: bool,
+    files: Path,
+    clock: Clock | None,
+    jobs: Parallelism,
+    form: str | None,
+    recipe_folders: tuple[Path, ...],
+    as_json: bool,
+) -> None:
+    """Say why the trials of the campaign in DIR took as long as they did.
+
+    Use it when a treatment is slower than expected, or than another. It divides the time of each
+    treatment's typical trial, to the nanosecond, into the causes that it was spent on: handshakes,
+    the server, windows, congestion control, losses, the link. Of a fixed window it names the
+    program and the knob.
+
+    It reads packets. Trials that ran with --keep packets have them; others run again, with the same
+    losses and draws, in DIR-explained.
+    """
+    if as_json and form not in {None, "json"}:
+        reason = f"contradicts --format {form}"
+        raise ConfigError([Mistake("--json", reason, "give one of them")])
+    catalog = experiment_argument.catalog(recipe_folders)
+    from httpbed.addons.explain import explain_body
+    from httpbed.addons.explain.again import Again, folder_of
+
+    how = Again(catalog, output or folder_of(directory), files, jobs, clock)
+    explain_body.run(
+        directory,
+        None if no_run else how,
+        catalog,
+        treatments=treatments,
+        trial=trial,
+        form="json" if as_json else form or "text",
+    )

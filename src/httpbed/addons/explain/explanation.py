@@ -1,0 +1,230 @@
+"""What explains a trial: its division, the window that held it, and a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from httpbed.addons.explain import evidence, windows
+from httpbed.addons.explain.causes import BY_NAME
+from httpbed.addons.explain.division import BUSY, Division, divide
+from httpbed.addons.explain.evidence import NoTransferError
+from httpbed.addons.explain.rounds import Plateau
+from httpbed.addons.explain.transfer import Transfer
+from httpbed.addons.explain.windows import NamedWindow
+from httpbed.base import units
+from httpbed.experiment.kept import CAPTURE, LINK_RESULT, PACKET_LOG
+from httpbed.experiment.scenario import Scenario
+from httpbed.programs.catalog import Catalog
+from httpbed.report.phrasing import sentence_case
+from httpbed.results import attempts
+from httpbed.results.sample import by_treatment, of_trials, scenario
+from httpbed.store import layout
+from httpbed.store.results import Results
+
+NS = 1_000_000_000
+SLIGHT = 0.05
+"""Share of the time below which no cause is worth a sentence."""
+DIGITS = units.SHORT_DIGITS
+NEEDS_NO_LIFTING = BUSY - {"repeated bytes"}
+
+
+@dataclass(frozen=True)
+class Held:
+    """A fixed window, and whose it is as far as that is known."""
+
+    plateau: Plateau
+    of: NamedWindow | None
+    fills_bytes: int | None
+    """Payload that would fill the path."""
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A trial with its division."""
+
+    block: int
+    trial: str
+    attempt: int
+    levels: Mapping[str, str]
+    outcome: str
+    scenario: Scenario
+    transfer: Transfer
+    division: Division
+    held: Held | None
+
+    @property
+    def seconds(self) -> float:
+        """The time that is divided."""
+        return self.division.whole / NS
+
+    @cached_property
+    def ranked(self) -> list[tuple[str, int]]:
+        """The causes that could be lifted, with their costs in ns; the dearest first."""
+        costs = self.division.costs().items()
+        found = [(name, cost) for name, cost in costs if name not in NEEDS_NO_LIFTING]
+        return sorted(found, key=lambda one: -one[1])
+
+    def sentences(self) -> list[str]:
+        """Say what took the time, the dearest first; each without its full stop."""
+        whole, costs = self.division.whole, self.division.costs()
+        busy = sum(costs.get(name, 0) for name in NEEDS_NO_LIFTING)
+        texts = [f"{_s(whole)}, of which the link was busy for {_s(busy)} ({_share(busy, whole)})"]
+        for name, cost in self.ranked[:MOST_NAMED]:
+            if cost < SLIGHT * whole and len(texts) > 1:
+                break
+            if name == "unknown" or cost == 0:
+                continue
+            dearest = "most" if len(texts) == 1 else "then"
+            text = f"{name} cost {dearest}: {_s(cost)} ({_share(cost, whole)}), {self._how(name)}"
+            texts.append(sentence_case(text))
+        if busy >= BUSY_SHARE * whole:
+            texts.append("Only a faster link would shorten it much")
+        return texts
+
+    def _how(self, name: str) -> str:
+        cause = BY_NAME[name]
+        if name != "fixed window" or self.held is None:
+            return cause.meaning
+        payload = units.format_size(self.held.plateau.payload, DIGITS)
+        text = f"{payload} in flight for {self.held.plateau.rounds} round trips"
+        if self.held.of is not None:
+            text += f": {self.held.of} ({self.held.of.window.holds})"
+        else:
+            text += ", of no knob that a recipe names"
+        if self.held.fills_bytes:
+            text += f"; {units.format_size(self.held.fills_bytes, DIGITS)} would fill this link"
+        return text
+
+    def values(self) -> dict[str, Any]:
+        """Return it as JSON values, times in seconds."""
+        costs, forces = self.division.costs(), self.division.forces()
+        return {
+            "block": self.block,
+            "trial": self.trial,
+            "attempt": self.attempt,
+            "levels": dict(self.levels),
+            "outcome": self.outcome,
+            "seconds": self.seconds,
+            "sentence": ". ".join(self.sentences()) + ".",
+            "causes": [
+                {
+                    "cause": name,
+                    "group": BY_NAME[name].group,
+                    "cost_s": costs.get(name, 0) / NS,
+                    "in_force_s": forces.get(name, 0) / NS,
+                    "seen_s": self.division.seen(name) / NS,
+                }
+                for name in BY_NAME
+                if name in costs or name in forces
+            ],
+            "periods": [
+                [one.begin / NS, one.end / NS, one.cause, one.surety, one.detail]
+                for one in self.division.periods
+            ],
+            "held": self._held_values(),
+        }
+
+    def _held_values(self) -> dict[str, Any] | None:
+        if self.held is None:
+            return None
+        of = self.held.of
+        return {
+            "bytes": self.held.plateau.payload,
+            "round_trips": self.held.plateau.rounds,
+            "fills_bytes": self.held.fills_bytes,
+            "program": of.program if of else None,
+            "knob": of.name if of else None,
+            "size": of.size if of else None,
+            "source": of.window.source if of else None,
+        }
+
+
+MOST_NAMED = 3
+BUSY_SHARE = 0.9
+
+
+def _s(ns: int) -> str:
+    return units.format_duration(ns / NS, DIGITS)
+
+
+def _share(ns: int, whole: int) -> str:
+    return f"{100 * ns / max(1, whole):.0f} %"
+
+
+@dataclass(frozen=True)
+class Unexplained:
+    """A trial that cannot be divided."""
+
+    block: int
+    trial: str
+    levels: Mapping[str, str]
+    reason: str
+
+
+def typical(
+    results: Results, catalog: Catalog, *, most: int | None = None
+) -> list[Explained | Unexplained]:
+    """Explain the typical trial of each treatment, the one nearest to the median request time."""
+    times = of_trials(results, "request_time")
+    groups = by_treatment(results, attempts.valid(results))
+    rows = [attempts.typical(group, times)[0] for group in groups.values()]
+    return [explain(results, row, catalog) for row in rows[:most]]
+
+
+def explain(results: Results, row: Mapping[str, Any], catalog: Catalog) -> Explained | Unexplained:
+    """Explain an attempt of a campaign."""
+    levels = {name: row[name] for name in results.experiment.factors}
+    place = {"block": row["block"], "trial": row["trial"], "levels": levels}
+    described = scenario(results, levels)
+    folder = layout.artifacts(results.directory, row["block"], row["trial"], row["attempt"])
+    times = of_trials(results, "request_time")
+    try:
+        _require_unaltered(results, row)
+        transfer = evidence.read(
+            folder,
+            described,
+            results.manifest.get("clock", "real"),
+            times.get((row["trial"], row["attempt"])),
+            is_over=row["outcome"] == "completed",
+        )
+        division = divide(transfer)
+    except NoTransferError as error:
+        return Unexplained(**place, reason=str(error))
+    return Explained(
+        **place,
+        attempt=row["attempt"],
+        outcome=row["outcome"],
+        scenario=described,
+        transfer=transfer,
+        division=division,
+        held=held(transfer, division, described, catalog),
+    )
+
+
+def _require_unaltered(results: Results, row: Mapping[str, Any]) -> None:
+    for name in (PACKET_LOG, CAPTURE, LINK_RESULT):
+        if results.artifacts.altered(row, name):
+            raise NoTransferError(f"its {name} is not as it was written")
+
+
+def held(
+    transfer: Transfer, division: Division, described: Scenario, catalog: Catalog
+) -> Held | None:
+    """Return the fixed window that was in force for longest; None without any."""
+    if division.rounds is None or not division.rounds.plateaus:
+        return None
+    if "fixed window" not in division.costs():
+        return None
+    plateau: Plateau = max(division.rounds.plateaus, key=lambda one: one.end - one.begin)
+    known = windows.candidates(described, catalog)
+    version = described.hops()[0].http_version
+    of = windows.named(plateau.payload, transfer.full, version, known)
+    return Held(plateau, of, transfer.path.product_bytes)
+
+
+def explained(found: Sequence[Explained | Unexplained]) -> list[Explained]:
+    """Return those that were divided."""
+    return [one for one in found if isinstance(one, Explained)]

@@ -1,0 +1,334 @@
+"""Round trips of a sender: what it knew, what was in flight, and which window held it.
+
+When the sender knows the fate of a packet is read as the conformance tests read it
+(:mod:`~httpbed.addons.conformance.flight`): a delivered packet by its echo, a lost one by the echo
+of the third delivered packet after it, or by a timer. A **round** lasts from a packet to its echo,
+and its window is the most payload in flight within it.
+
+A **plateau** is a run of rounds whose windows differ by at most a packet, without loss and without
+a full link. Congestion avoidance grows by about half a packet to a packet per round (RFC 5681,
+RFC 9438), so a run that is long enough is none. CUBIC stands still at its last maximum, but only
+after a loss: then a plateau has to be twice as long.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from httpbed.addons.conformance.flight import DUPLICATES, Flight, Packets, flight
+from httpbed.addons.explain.transfer import Numbers, Sent, Transfer
+
+NS = 1_000_000_000
+PLATEAU_ROUNDS = 4
+PLATEAU_ROUNDS_AFTER_LOSS = 8
+PLATEAU_PACKETS = 1.05
+"""Difference of windows within a plateau, in full packets."""
+GROWS = 1.15
+"""Ratio of windows of two rounds from which on the window grows as in slow start."""
+GROWS_AGAIN = 1.5
+"""The same after a loss: of slow start after a timeout."""
+PROMPTED_SHARE = 0.5
+"""Share of the packets of a plateau that acknowledgements prompt; a sender that paces has less."""
+PREDECESSORS = 8
+PARTIAL = 0.9
+"""Share of the usual payload below which a packet is not full."""
+FULL_SHARE = 0.97
+"""Share of a round in which the link is busy, from which on the link is full."""
+
+
+@dataclass(frozen=True)
+class Plateau:
+    """A window at which bytes in flight stand."""
+
+    begin: int
+    end: int
+    payload: int
+    """Median of the rounds' largest payload in flight."""
+    rounds: int
+
+
+class Rounds:
+    """What follows from a transfer's packets about its sender."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        self.transfer = transfer
+        self.data, self.answers = transfer.content, transfer.answers
+        self.full = transfer.full
+
+    @cached_property
+    def flight(self) -> Flight:
+        """The flight of the server's packets, with payloads in place of sizes."""
+        return flight(_packets(self.data), _packets(self.answers))
+
+    @cached_property
+    def _origin(self) -> int:
+        return int(self.data.sent[0]) if len(self.data) else 0
+
+    @cached_property
+    def known(self) -> Numbers:
+        """When the sender could know the fate of each packet; far away if never."""
+        seconds = np.where(np.isfinite(self.flight.known_s), self.flight.known_s, 1e8)
+        return np.asarray(np.rint(seconds * NS), dtype=np.int64) + self._origin
+
+    @cached_property
+    def in_flight(self) -> Numbers:
+        """Payload in flight just after each packet."""
+        return np.asarray(np.rint(self.flight.in_flight * self.flight.full_bytes), dtype=np.int64)
+
+    @cached_property
+    def round_trip_ns(self) -> int:
+        """Shortest time from a packet to its echo."""
+        return int(self.flight.rtt_s * NS)
+
+    @cached_property
+    def _rounds(self) -> tuple[Numbers, Numbers, Numbers]:
+        """Beginning, end and window in payload of each round."""
+        rows = [(one.begin_s, one.end_s, one.window) for one in self.flight.rounds]
+        table = np.array(rows, dtype=np.float64).reshape(-1, 3)
+        begins, ends = (np.rint(table[:, place] * NS).astype(np.int64) for place in (0, 1))
+        windows = np.rint(table[:, 2] * self.flight.full_bytes).astype(np.int64)
+        return begins + self._origin, ends + self._origin, windows
+
+    def _round(self, at: int) -> int:
+        begins, _, _ = self._rounds
+        return max(0, int(np.searchsorted(begins, at, side="right")) - 1)
+
+    # What prompted a packet
+
+    @cached_property
+    def _heard(self) -> tuple[Numbers, Numbers]:
+        """When the client's delivered packets reached the sender, in order, and their places."""
+        places = np.flatnonzero(~self.answers.lost)
+        order = np.argsort(self.answers.arrived[places], kind="stable")
+        return self.answers.arrived[places][order], places[order]
+
+    @cached_property
+    def prompting(self) -> Numbers:
+        """The client's packet that prompted each packet of the server; -1 for none."""
+        times, places = self._heard
+        sent = self.data.sent
+        last = np.searchsorted(times, sent, side="right") - 1
+        found = np.where(last >= 0, places[np.maximum(last, 0)] if len(places) else -1, -1)
+        waited = sent - np.where(last >= 0, times[np.maximum(last, 0)] if len(times) else 0, 0)
+        within = (last >= 0) & (waited <= self.transfer.reaction_ns)
+        gaps = np.diff(sent, prepend=sent[:1] - NS)
+        prompting = np.full(len(sent), -1, dtype=np.int64)
+        for index in range(len(sent)):
+            if within[index]:
+                prompting[index] = found[index]
+            elif index and gaps[index] <= self.transfer.reaction_ns // 4:
+                prompting[index] = prompting[index - 1]
+        return prompting
+
+    def late_ns(self, answer: int) -> int:
+        """Return for how long the client had the newest packet before it sent an answer."""
+        arrived = self._arrivals
+        before = int(np.searchsorted(arrived, self.answers.sent[answer], side="right")) - 1
+        waited = int(self.answers.sent[answer] - arrived[before]) if before >= 0 else 0
+        return waited if waited > self.transfer.reaction_ns else 0
+
+    @cached_property
+    def _arrivals(self) -> Numbers:
+        return np.sort(self.data.arrived[~self.data.lost])
+
+    def asks(self, packet: int, answer: int, begin: int) -> int | None:
+        """Return when the client sent an answer that is a further request; None if it is none.
+
+        A request carries payload, and comes when all that was sent has been acknowledged.
+        """
+        if begin < self._quiet_before(packet) or not self._is_request(answer):
+            return None
+        return int(self.answers.sent[answer])
+
+    def _quiet_before(self, packet: int) -> int:
+        """Return since when nothing was in flight before a packet; far away if something is."""
+        if self.unknown_before(packet):
+            return 1 << 62
+        return int(self.known[:packet].max(initial=0))
+
+    def _is_request(self, answer: int) -> bool:
+        payload = int(self.answers.payload[answer])
+        return payload > 0 if self.transfer.protocol == "tcp" else payload > 60
+
+    def asked_between(self, begin: int, packet: int) -> tuple[int, int] | None:
+        """Return when a request left and arrived after ``begin``, before a packet of the server."""
+        asked = (self.answers.sent >= begin) & (self.answers.arrived >= 0)
+        asked &= self.answers.arrived <= self.data.sent[packet]
+        found = [place for place in np.flatnonzero(asked).tolist() if self._is_request(place)]
+        if not found:
+            return None
+        return int(self.answers.sent[found[0]]), int(self.answers.arrived[found[-1]])
+
+    # What the sender knew
+
+    def unknown_before(self, packet: int) -> int:
+        """Return the payload whose fate the sender did not know when it sent a packet."""
+        earlier = slice(0, packet)
+        open_ones = self.known[earlier] > self.data.sent[packet]
+        return int(self.data.payload[earlier][open_ones].sum())
+
+    @cached_property
+    def _undetected(self) -> Numbers:
+        """Until when no later packet proves each packet's loss; -1 for a delivered one."""
+        delivered = np.flatnonzero(~self.data.lost)
+        behind = np.searchsorted(delivered, np.arange(len(self.data))) + DUPLICATES - 1
+        known = np.append(self.known[delivered], 1 << 62)
+        return np.where(self.data.lost, known[np.minimum(behind, len(delivered))], -1)
+
+    def timer(self, packet: int) -> str | None:
+        """Return the kind of timeout that a packet ended; None if no loss waited for a timer."""
+        sent = int(self.data.sent[packet])
+        waiting = np.flatnonzero(
+            (self._undetected[:packet] >= sent) & (self._unrepaired[:packet] >= sent)
+        )
+        if not len(waiting):
+            return None
+        if self._is_repeat[waiting].any():
+            return "a retransmission was lost, too"
+        return "the tail of a flight was lost"
+
+    @cached_property
+    def _unrepaired(self) -> Numbers:
+        """When each lost packet had been sent again, as far as that is known."""
+        repaired = np.full(len(self.data), 1 << 62, dtype=np.int64)
+        if self.transfer.protocol == "tcp":
+            ends = self.data.first + self.data.payload
+            for place in np.flatnonzero(self.data.lost).tolist():
+                later = np.flatnonzero(
+                    (self.data.first[place + 1 :] <= self.data.first[place])
+                    & (ends[place + 1 :] > self.data.first[place])
+                )
+                if len(later):
+                    repaired[place] = int(self.data.sent[place + 1 + later[0]])
+            return repaired
+        for place in np.flatnonzero(self.data.lost).tolist():
+            later = np.searchsorted(self.data.sent, self.data.sent[place] + self.round_trip_ns)
+            if later < len(self.data):
+                repaired[place] = int(self.data.sent[later])
+        return repaired
+
+    @cached_property
+    def _is_repeat(self) -> np.ndarray:
+        """Which packets of TCP send bytes again."""
+        if self.transfer.protocol != "tcp" or not len(self.data):
+            return np.zeros(len(self.data), dtype=bool)
+        ends = self.data.first + self.data.payload
+        before = np.concatenate([[0], np.maximum.accumulate(ends)[:-1]])
+        return np.asarray((self.data.payload > 0) & (self.data.first < before))
+
+    @cached_property
+    def recoveries(self) -> list[tuple[int, int]]:
+        """When the sender repaired losses: from a first proof to the echo of what it then sent."""
+        found = list[tuple[int, int]]()
+        for place in np.flatnonzero(self.data.lost & (self.data.payload > 0)).tolist():
+            proved = int(min(self._undetected[place], self._unrepaired[place]))
+            if proved >= 1 << 61 or (found and self.data.sent[place] < found[-1][0]):
+                continue
+            following = int(np.searchsorted(self.data.sent, proved, side="left"))
+            arrived = np.flatnonzero(~self.data.lost[following:])
+            end = int(self.known[following + arrived[0]]) if len(arrived) else 1 << 62
+            found.append((proved, max(end, proved)))
+        return found
+
+    def in_recovery(self, at: int) -> bool:
+        """Whether losses of a round trip are being repaired."""
+        return any(begin <= at <= end for begin, end in self.recoveries)
+
+    @property
+    def _first_loss(self) -> int:
+        return self.recoveries[0][0] if self.recoveries else 1 << 62
+
+    def is_partial(self, packet: int) -> bool:
+        """Whether a packet is smaller than its predecessors: the sender's buffer was empty.
+
+        QUIC's full packets grow when the path's MTU is discovered, so it is compared with those
+        just before it.
+        """
+        if packet < 1:
+            return False
+        before = self.data.payload[max(0, packet - PREDECESSORS) : packet]
+        return bool(self.data.payload[packet] < PARTIAL * np.median(before))
+
+    # Which window held it
+
+    def is_receiver_limited(self, packet: int) -> bool:
+        """Whether TCP's advertised window had no room for a full segment before a packet."""
+        if self.transfer.protocol != "tcp" or not packet:
+            return False
+        prompted = int(self.prompting[packet])
+        heard = ~self.answers.lost & (self.answers.arrived < self.answers.arrived[prompted])
+        edge = int(self.answers.edge[heard].max(initial=0))
+        ends = self.data.first[:packet] + self.data.payload[:packet]
+        return edge - int(ends.max()) < self.full
+
+    def is_growing(self, at: int) -> bool:
+        """Whether the window grows from this round to the next, or grew from the last to this."""
+        _, _, windows = self._rounds
+        place = self._round(at)
+        if at < self._first_loss and place == 0:
+            return True
+        least = GROWS if at < self._first_loss else GROWS_AGAIN
+        pairs = [
+            (windows[one], windows[one + 1])
+            for one in (place - 1, place)
+            if one >= 0 and one + 1 < len(windows)
+        ]
+        return any(after >= least * before for before, after in pairs)
+
+    @cached_property
+    def plateaus(self) -> tuple[Plateau, ...]:
+        """Return all plateaus, in order."""
+        begins, ends, windows = self._rounds
+        found, start = list[Plateau](), 0
+        while start < len(windows):
+            stop = start + 1
+            while stop < len(windows) and self._stands(windows[start : stop + 1], start, stop):
+                stop += 1
+            least = PLATEAU_ROUNDS
+            if begins[start] > self._first_loss:
+                least = PLATEAU_ROUNDS_AFTER_LOSS
+            if stop - start >= least and self._are_prompted(
+                int(begins[start]), int(ends[stop - 1])
+            ):
+                middle = int(np.median(windows[start:stop]))
+                found.append(Plateau(int(begins[start]), int(ends[stop - 1]), middle, stop - start))
+                start = stop
+            else:
+                start += 1
+        return tuple(found)
+
+    def _are_prompted(self, begin: int, end: int) -> bool:
+        """Whether acknowledgements prompt what is sent; a constant rate has a constant flight."""
+        inside = (self.data.sent >= begin) & (self.data.sent <= end)
+        return float((self.prompting[inside] >= 0).mean()) >= PROMPTED_SHARE
+
+    def _stands(self, windows: Numbers, start: int, stop: int) -> bool:
+        begins, ends, _ = self._rounds
+        if int(windows.max() - windows.min()) > PLATEAU_PACKETS * self.full:
+            return False
+        if any(begin < ends[stop] and end > begins[start] for begin, end in self.recoveries):
+            return False
+        return self._busy_share(int(begins[stop]), int(ends[stop])) < FULL_SHARE
+
+    @cached_property
+    def _busy(self) -> tuple[Numbers, Numbers]:
+        own = np.flatnonzero(~self.data.lost)
+        done = self.data.done[own]
+        return done, np.cumsum(done - self.data.begun[own])
+
+    def _busy_share(self, begin: int, end: int) -> float:
+        done, total = self._busy
+        at = np.interp([begin, end], done, total) if len(done) else [0, 0]
+        return float(at[1] - at[0]) / max(1, end - begin)
+
+    def in_plateau(self, at: int) -> bool:
+        """Whether the window stands at a number."""
+        return any(one.begin <= at <= one.end + self.round_trip_ns for one in self.plateaus)
+
+
+def _packets(sent: Sent) -> Packets:
+    left = np.where(sent.lost, np.nan, sent.arrived / NS).astype(np.float64)
+    return Packets(sent.sent / NS, left, sent.payload, np.arange(len(sent)))

@@ -1,0 +1,140 @@
+"""One connection's packets in both directions, as its sender, the link and its receiver had them.
+
+Every time is in ns since the client's first packet, as an integer, so that a division of the time
+adds up exactly. ``sent`` is when a packet left its host, ``entered`` and ``done`` are when the
+narrowest link of the path got it and had carried its last bit, ``arrived`` is when it reached the
+other host. A dropped packet has -1 for the last two.
+
+The link is a server with one queue. It begins a packet when the packet has entered and the one
+before is done, so it is busy from ``begun`` to ``done``. Where a direction has a constant delay,
+``done`` is the departure less that delay, for any rate, traces and buckets included. With jitter or
+reordering the departures say less, and ``done`` follows from the rate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+Protocol = Literal["tcp", "quic"]
+
+SMALL_BYTES = 100
+"""Payload up to which a QUIC packet may carry acknowledgements alone."""
+
+
+@dataclass(frozen=True)
+class Sent:
+    """Packets of one direction of a connection, in the order of their entry."""
+
+    sent: Numbers
+    entered: Numbers
+    begun: Numbers
+    """When the link began to carry it; -1 for a dropped one."""
+    done: Numbers
+    arrived: Numbers
+    bytes: Numbers
+    """Of the IP packet."""
+    payload: Numbers
+    """Behind the TCP or UDP header."""
+    first: Numbers
+    """TCP: number of its first byte, from 0 at the SYN; QUIC: 0."""
+    acknowledged: Numbers
+    """TCP: number of the next byte that its sender expects; QUIC: 0."""
+    edge: Numbers
+    """TCP: number of the first byte that its sender does not yet accept; QUIC: 0."""
+
+    def __len__(self) -> int:
+        return len(self.sent)
+
+    @property
+    def lost(self) -> Flags:
+        """Which packets were dropped."""
+        return self.arrived < 0
+
+    def where(self, chosen: Flags | Numbers) -> Sent:
+        """Return the chosen packets."""
+        return Sent(**{name: getattr(self, name)[chosen] for name in self.__annotations__})
+
+    def full_payload(self) -> int:
+        """Return the payload of a full packet: the most frequent of at least half the largest."""
+        large = self.payload[2 * self.payload >= self.payload.max(initial=0)]
+        values, counts = np.unique(large, return_counts=True)
+        return int(values[np.argmax(counts)]) if len(values) else 0
+
+
+@dataclass(frozen=True)
+class Path:
+    """What lies between the hosts, towards the client."""
+
+    rate_bit_s: int | None
+    """Of the narrowest link; None without a constant one."""
+    round_trip_ns: int
+    """Both delays of all links."""
+    queue: str = ""
+    """Its limit in words."""
+    burst_bytes: int = 0
+    """Of a token bucket."""
+
+    @property
+    def product_bytes(self) -> int | None:
+        """Bytes of IP packets that fill the path without a queue: rate times round trip."""
+        if self.rate_bit_s is None:
+            return None
+        return self.rate_bit_s * self.round_trip_ns // 8_000_000_000
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """A connection, and what else the link carried meanwhile."""
+
+    protocol: Protocol
+    data: Sent
+    """From the server."""
+    answers: Sent
+    """From the client."""
+    others: tuple[Numbers, Numbers]
+    """When the link began and finished packets of other connections."""
+    path: Path
+    body_bytes: int
+    """Of all answers; 0: unknown."""
+    clock: Literal["real", "virtual"]
+    ended: int = 0
+    """When the request was over."""
+    request: int | None = None
+    """When the client's part of the handshake was over and its request left; None: never."""
+    is_over: bool = True
+    """Whether it ended by itself: not by the time limit, and the client had all."""
+    others_are_own: bool = False
+    """Whether the other packets are of the same client."""
+    remarks: tuple[str, ...] = field(default_factory=tuple)
+    """What was left out."""
+
+    @cached_property
+    def content(self) -> Sent:
+        """The server's packets that carry data, and not only an acknowledgement."""
+        return self.data.where(self.data.payload > self.small)
+
+    @property
+    def small(self) -> int:
+        """Payload up to which a packet may carry acknowledgements alone."""
+        return 0 if self.protocol == "tcp" else SMALL_BYTES
+
+    @cached_property
+    def full(self) -> int:
+        """Payload of a full packet of the server."""
+        return max(1, self.data.full_payload())
+
+    @property
+    def reaction_ns(self) -> int:
+        """Longest time between a cause at a host and the packet that follows from it.
+
+        In virtual time computing takes none; what is left are stamps of packets in one batch.
+        """
+        return 200_000 if self.clock == "virtual" else 1_000_000

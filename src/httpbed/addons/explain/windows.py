@@ -1,0 +1,90 @@
+"""Names a fixed window: whose it is, and which knob sets it.
+
+Bytes in flight are counted in payloads of IP packets, and a window counts bytes of a stream. What
+lies between them is known within limits: TLS records and frames over TCP add up to 2 %, QUIC's
+headers and tags add up to 6 % to full packets, and the last packet may be any part of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from httpbed.experiment.roles import HttpVersion, Role
+from httpbed.experiment.scenario import Scenario
+from httpbed.programs.catalog import Catalog
+from httpbed.programs.settings import FixedWindow, settings
+
+MOST_OVERHEAD: Mapping[str, float] = {"1.1": 1.02, "2": 1.02, "3": 1.06}
+"""Payload in flight per byte of a stream, at most."""
+HTTP2_DEFAULT = FixedWindow(
+    bytes=65_535,
+    name="HTTP/2's initial window",
+    holds="receiver's window",
+    roles=["client"],
+    http_versions=["2"],
+    source="RFC 9113, 6.5.2: SETTINGS_INITIAL_WINDOW_SIZE",
+)
+"""Holds for every client that says nothing else."""
+
+
+@dataclass(frozen=True)
+class NamedWindow:
+    """A window of a program under test with the size that it has in a trial."""
+
+    part: str
+    """The client, proxy or server that has it."""
+    program: str
+    size: int
+    value: str
+    """Of the knob; empty without one."""
+    window: FixedWindow
+
+    @property
+    def name(self) -> str:
+        """The knob, or what upstream calls it."""
+        return str(self.window.knob or self.window.name)
+
+    def __str__(self) -> str:
+        value = f" = {self.value}" if self.value else ""
+        return f"{self.program}'s {self.name}{value}" if self.window.knob else self.name
+
+
+def candidates(scenario: Scenario, catalog: Catalog) -> Iterator[NamedWindow]:
+    """Yield the windows that the programs at both ends of the client's hop have."""
+    hop = scenario.hops()[0]
+    roles = {name: role for name, role, _ in scenario.parts()}
+    for part in (hop.server, hop.client):
+        role = roles[part]
+        if role.implementation not in catalog.recipes:
+            continue
+        recipe = catalog.recipes[role.implementation]
+        values = settings(recipe.knobs, role.knobs)
+        kind = _kind(part, scenario)
+        for window in recipe.windows:
+            size = window.size(values)
+            if size and kind in window.roles and hop.http_version in window.http_versions:
+                value = values.get(str(window.knob), "")
+                yield NamedWindow(part, recipe.name, size, value, window)
+    if hop.http_version == "2":
+        client = roles[hop.client]
+        program = getattr(client, "implementation", "")
+        yield NamedWindow(hop.client, program, 65_535, "", HTTP2_DEFAULT)
+
+
+def _kind(part: str, scenario: Scenario) -> str:
+    return part if part in {"client", "server"} else _role_of(part, scenario)
+
+
+def _role_of(part: str, scenario: Scenario) -> str:
+    found: dict[str, Role] = {name: role for name, role, _ in scenario.parts()}
+    return type(found[part]).__name__.removesuffix("Role").lower()
+
+
+def named(
+    payload: int, full: int, version: HttpVersion, known: Iterator[NamedWindow]
+) -> NamedWindow | None:
+    """Return the window that explains a payload in flight best; None if none can."""
+    most = MOST_OVERHEAD[version]
+    fitting = [one for one in known if one.size - 2 * full <= payload <= one.size * most + full]
+    return min(fitting, key=lambda one: abs(one.size - payload), default=None)

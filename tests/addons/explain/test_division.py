@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from httpbed.addons.explain.division import Division, divide
+from httpbed.addons.explain.transfer import Protocol
+from window_sender import DELAY, MS, PAYLOAD, ROUND_TRIP, TRANSMISSION, WindowSender
+
+PROTOCOLS: tuple[Protocol, ...] = ("tcp", "quic")
+
+
+def require_whole(found: Division, ended: int) -> None:
+    for periods in (found.periods, found.in_force):
+        assert periods[0].begin == 0
+        assert periods[-1].end == ended
+        assert all(before.end == after.begin for before, after in pairwise(periods))
+        assert all(one.lasts > 0 for one in periods)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_window_below_the_pipe_costs_what_the_link_is_idle(protocol: Protocol) -> None:
+    window, packets = 10, 400
+    transfer = WindowSender(packets, lambda _: window, protocol).transfer()
+    found = divide(transfer)
+    require_whole(found, transfer.ended)
+    rounds = packets // window - 1
+    idle = ROUND_TRIP + TRANSMISSION - window * TRANSMISSION
+    assert found.costs()["fixed window"] == pytest.approx(rounds * idle, rel=0.03)
+    assert found.costs()["link"] == packets * TRANSMISSION
+    assert found.rounds is not None
+    (plateau,) = found.rounds.plateaus
+    assert plateau.payload == window * PAYLOAD
+    # All of the time between first and last packet, and not only what the window costs.
+    assert found.forces()["fixed window"] > 0.9 * (found.whole - 3 * ROUND_TRIP)
+
+
+def test_an_advertised_window_is_the_receivers_and_is_seen() -> None:
+    transfer = WindowSender(400, lambda _: 10, advertised=10 * PAYLOAD).transfer()
+    found = divide(transfer)
+    assert "fixed window" not in found.costs()
+    assert found.seen("receiver's window") == found.costs()["receiver's window"] > 0
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_window_that_grows_with_each_acknowledgement_is_slow_start(protocol: Protocol) -> None:
+    transfer = WindowSender(120, lambda acked: 10 + acked, protocol).transfer()
+    found = divide(transfer)
+    require_whole(found, transfer.ended)
+    # Ten packets are under way in the first round, twenty in the second, and then all of the pipe.
+    assert found.costs()["slow start"] == pytest.approx(2 * ROUND_TRIP - 28 * TRANSMISSION, abs=MS)
+    assert set(found.costs()) <= {"set-up", "path", "server", "client", "slow start", "link"}
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_full_link_is_the_links(protocol: Protocol) -> None:
+    found = divide(WindowSender(500, lambda _: 100, protocol).transfer())
+    assert found.costs()["link"] == 500 * TRANSMISSION
+    assert found.forces()["link"] == 500 * TRANSMISSION
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_pause_with_nothing_in_flight_is_the_servers(protocol: Protocol) -> None:
+    pause = 700 * MS
+    transfer = WindowSender(60, lambda _: 100, protocol, available={30: pause}).transfer()
+    found = divide(transfer)
+    require_whole(found, transfer.ended)
+    assert found.costs()["server"] == pause - 30 * TRANSMISSION
+    assert found.seen("server") == found.costs()["server"]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_slow_answer_is_the_servers(protocol: Protocol) -> None:
+    think = 300 * MS
+    transfer = WindowSender(60, lambda _: 100, protocol, available={0: think}).transfer()
+    assert divide(transfer).costs()["server"] == think
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_lost_tail_costs_the_timer(protocol: Protocol) -> None:
+    transfer = WindowSender(30, lambda _: 100, protocol, lost={29}).transfer()
+    found = divide(transfer)
+    require_whole(found, transfer.ended)
+    assert found.costs()["timeout"] == 300 * MS - 29 * TRANSMISSION
+    assert found.seen("timeout") == found.costs()["timeout"]
+
+
+def test_late_acknowledgements_are_apart_from_the_window_that_they_fill() -> None:
+    late = 15 * MS
+    usual = divide(WindowSender(400, lambda _: 10).transfer())
+    found = divide(WindowSender(400, lambda _: 10, ack_delay=late).transfer())
+    rounds = 400 // 10 - 1
+    # Packets follow each other within the delay, so that only the first of a window waits for all.
+    assert found.costs()["late acknowledgements"] >= 0.05 * rounds * late
+    assert found.whole > usual.whole
+
+
+def test_packets_that_nothing_prompts_are_paced() -> None:
+    gap = 5 * MS
+    found = divide(WindowSender(300, lambda _: 200, gap=gap + 300_000).transfer())
+    assert found.costs()["pacing"] > 0.9 * 300 * (gap - TRANSMISSION)
+    assert found.rounds is not None
+    assert not found.rounds.plateaus  # although bytes in flight stand still
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    packets=st.integers(1, 120),
+    window=st.integers(1, 60),
+    growth=st.integers(0, 3),
+    lost=st.sets(st.integers(0, 150), max_size=12),
+    ack_delay=st.integers(0, 50),
+    pauses=st.dictionaries(st.integers(0, 119), st.integers(0, 900), max_size=4),
+    protocol=st.sampled_from(PROTOCOLS),
+)
+def test_every_division_adds_up_to_the_whole(  # noqa: PLR0913
+    *,
+    packets: int,
+    window: int,
+    growth: int,
+    lost: set[int],
+    ack_delay: int,
+    pauses: dict[int, int],
+    protocol: Protocol,
+) -> None:
+    transfer = WindowSender(
+        packets,
+        lambda acked: window + growth * acked,
+        protocol,
+        lost=lost,
+        ack_delay=ack_delay * MS,
+        available={packet: pause * MS for packet, pause in pauses.items()},
+    ).transfer()
+    found = divide(transfer)
+    require_whole(found, transfer.ended)
+    assert sum(found.costs().values()) == sum(found.forces().values()) == transfer.ended
+
+
+def test_a_handshake_that_never_ends_has_no_answer() -> None:
+    transfer = replace(WindowSender(10, lambda _: 10).transfer(), request=None)
+    found = divide(transfer)
+    require_whole(found, transfer.ended)
+    assert found.rounds is None
+    assert "link" not in found.costs()
+
+
+def test_a_lost_first_packet_costs_the_set_up_a_timer() -> None:
+    transfer = WindowSender(10, lambda _: 10).transfer()
+    answers = transfer.answers
+    second = 1000 * MS
+    later = {
+        name: np.where(np.arange(len(answers)) == 0, -1, getattr(answers, name) + second)
+        for name in ("begun", "done", "arrived")
+    }
+    sent = np.where(np.arange(len(answers)) == 0, 0, answers.sent + second)
+    moved = replace(answers, sent=sent, entered=sent, **later)
+    data = transfer.data
+    shifted = {name: getattr(data, name) + second for name in ("sent", "entered", "begun", "done")}
+    found = divide(
+        replace(
+            transfer,
+            answers=moved,
+            data=replace(data, arrived=data.arrived + second, **shifted),
+            request=2 * ROUND_TRIP + second,
+            ended=transfer.ended + second,
+        )
+    )
+    assert found.costs()["timeout"] >= second - DELAY
+
+
+def test_an_unfinished_transfer_blames_nobody_for_its_end() -> None:
+    transfer = WindowSender(20, lambda _: 100).transfer()
+    cut = replace(transfer, ended=transfer.ended + 5_000 * MS, is_over=False)
+    found = divide(cut)
+    require_whole(found, cut.ended)
+    assert found.costs()["unknown"] > 4_900 * MS
+    assert "client" not in found.costs()

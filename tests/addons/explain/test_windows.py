@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import pytest
+
+from httpbed.addons.explain import windows
+from httpbed.addons.explain.windows import NamedWindow
+from httpbed.experiment.scenario import Scenario
+from httpbed.programs import catalog as catalogs
+from httpbed.programs.settings import FixedWindow
+
+CATALOG = catalogs.load()
+
+
+def scenario(client: str, server: str, version: str, **knobs: dict[str, str]) -> Scenario:
+    """Return a download; ``of_client`` and ``of_server`` are knobs."""
+    return Scenario.model_validate(
+        {
+            "topology": {
+                "hosts": ["client", "server"],
+                "links": [{"between": ["client", "server"]}],
+            },
+            "roles": {
+                "client": {
+                    "implementation": client,
+                    "http_version": version,
+                    "knobs": knobs.get("of_client", {}),
+                },
+                "server": {"implementation": server, "knobs": knobs.get("of_server", {})},
+            },
+            "workload": {"kind": "download", "size": "1 MB"},
+        }
+    )
+
+
+def named(scene: Scenario, payload: int, full: int = 1350) -> NamedWindow | None:
+    version = scene.hops()[0].http_version
+    return windows.named(payload, full, version, windows.candidates(scene, CATALOG))
+
+
+def test_nginx_holds_http3_at_its_stream_buffer() -> None:
+    found = named(scenario("curl", "nginx", "3"), 67_930)
+    assert found is not None
+    assert (found.program, found.name, found.size) == ("nginx", "http3_stream_buffer_size", 65536)
+    assert found.window.holds == "sender's buffer"
+
+
+def test_a_knob_that_the_experiment_sets_has_its_own_size() -> None:
+    scene = scenario("curl", "nginx", "3", of_server={"http3_stream_buffer_size": "1m"})
+    assert named(scene, 67_930) is None
+    found = named(scene, 1_080_000)
+    assert found is not None
+    assert (found.size, found.value) == (1 << 20, "1m")
+
+
+def test_http2_has_the_default_of_its_standard() -> None:
+    found = named(scenario("curl", "nginx", "2"), 65_739, full=1448)
+    assert found is not None
+    assert found.size == 65_535
+    assert "9113" in found.window.source
+
+
+def test_an_exponent_is_a_size_of_two_to_its_power_less_one() -> None:
+    scene = scenario("h2load", "nginx", "2", of_client={"window_bits": "17"})
+    found = named(scene, 132_000, full=1448)
+    assert found is not None
+    assert (found.size, found.name) == (131_071, "window_bits")
+
+
+@pytest.mark.parametrize("payload", [50_000, 90_000, 600_000])
+def test_a_number_that_fits_no_window_is_nobodys(payload: int) -> None:
+    assert named(scenario("curl", "nginx", "3"), payload) is None
+
+
+def test_every_window_of_a_recipe_names_a_knob_that_it_has_and_accepts_what_lifts_it() -> None:
+    for recipe in CATALOG.recipes.values():
+        for one in recipe.windows:
+            if one.knob is not None:
+                knob = recipe.knobs[one.knob]
+                assert one.size({one.knob: knob.default}), recipe.name
+                assert knob.accepts(one.lifted), recipe.name
+
+
+@pytest.mark.parametrize(
+    ("value", "size"), [("64k", 65_536), ("1M", 1 << 20), ("1048576", 1 << 20), ("auto", None)]
+)
+def test_a_knobs_value_is_a_number_of_bytes(value: str, size: int | None) -> None:
+    window = FixedWindow(
+        knob="one", holds="sender's buffer", roles=["server"], http_versions=["3"], source="-"
+    )
+    assert window.size({"one": value}) == size

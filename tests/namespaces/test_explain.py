@@ -1,0 +1,112 @@
+"""Real trials, explained: what their packets say of windows, the link and the sums."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from real_runs import SmallExperiment, httpbed
+
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
+
+NS = 1e9
+# A window of 64 KiB is a quarter of what the path holds.
+HELD = SmallExperiment(versions=("2", "3"), rate="50 Mbit/s", delay="20 ms", size="1 MB")
+
+
+def run(folder: Path, experiment: SmallExperiment, *options: str) -> None:
+    (folder / "e.toml").write_text(experiment.text())
+    done = httpbed("run", folder / "e.toml", "-o", folder / "c", *options)
+    assert done.returncode == 0, done.stderr
+
+
+def explain(folder: Path, *options: str) -> dict[str, Any]:
+    done = httpbed("explain", folder / "c", "--json", *options)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def costs(one: dict[str, Any]) -> dict[str, float]:
+    return {cause["cause"]: cause["cost_s"] for cause in one["causes"]}
+
+
+def test_http3_of_nginx_is_held_by_its_stream_buffer_and_the_knob_is_named(tmp_path: Path) -> None:
+    run(tmp_path, HELD, "--keep", "packets")
+    found = explain(tmp_path, "--no-run")
+    http2, http3 = sorted(found["explained"], key=lambda one: one["levels"]["http_version"])
+    assert http3["held"]["knob"] == "http3_stream_buffer_size"
+    assert http3["held"]["fills_bytes"] > 200_000
+    assert costs(http3)["fixed window"] > 0.05 * http3["seconds"]
+    assert costs(http2).get("fixed window", 0.0) < 0.05 * http2["seconds"]
+    for one in (http2, http3):
+        assert sum(costs(one).values()) == pytest.approx(one["seconds"], abs=1e-8)
+        assert one["periods"][0][0] == 0
+    markdown = httpbed("explain", tmp_path / "c", "--no-run", "--format", "markdown")
+    assert "http3\\_stream\\_buffer\\_size" in markdown.stdout
+    assert "Where the time went" in (tmp_path / "c/report.html").read_text()
+
+
+def test_the_link_is_busy_for_as_long_as_the_emulator_says(tmp_path: Path) -> None:
+    run(tmp_path, HELD, "--keep", "packets")
+    for one in explain(tmp_path, "--no-run")["explained"]:
+        (folder,) = tmp_path.glob(f"c/trials/*/{one['trial']}/1/artifacts")
+        result = json.loads((folder / "link-result.json").read_text())
+        busy_s = result["directions"][1]["busy_ns"] / NS
+        # What the handshake and the end of the connection take is not of the answer.
+        assert costs(one)["link"] == pytest.approx(busy_s, rel=0.02)
+        assert costs(one)["link"] <= busy_s
+
+
+def test_a_trial_without_packets_runs_again_beside_its_campaign(tmp_path: Path) -> None:
+    run(tmp_path, HELD)
+    files = sorted(one for one in tmp_path.glob("c/trials/**/*"))
+    nothing = explain(tmp_path, "--no-run")
+    assert not nothing["explained"]
+    assert all("packets" in one["why"] for one in nothing["not_explained"])
+    (one,) = explain(tmp_path, "--treatment", "http_version=3")["explained"]
+    assert one["held"]["knob"] == "http3_stream_buffer_size"
+    assert sorted(tmp_path.glob("c/trials/**/*")) == files
+    assert len([*tmp_path.glob("c-explained/trials/*/*")]) == 1
+
+
+def test_a_trial_over_the_kernels_link_is_not_divided(tmp_path: Path) -> None:
+    experiment = SmallExperiment(versions=("2",), rate="20 Mbit/s", delay="0 ms")
+    run(tmp_path, experiment, "--link-backend", "tbf", "--keep", "packets")
+    (one,) = explain(tmp_path, "--no-run")["not_explained"]
+    assert "kernel" in one["why"]
+
+
+def test_a_trial_that_is_cut_off_is_divided_up_to_its_end(tmp_path: Path) -> None:
+    """The time limit ends it; what it would have waited for is unknown."""
+    experiment = SmallExperiment(
+        versions=("2",), rate="1 Mbit/s", delay="20 ms", size="2 MB", time_limit="2 s"
+    )
+    (tmp_path / "e.toml").write_text(experiment.text())
+    httpbed("run", tmp_path / "e.toml", "-o", tmp_path / "c", "--keep", "packets")
+    (one,) = explain(tmp_path, "--no-run")["explained"]
+    assert one["outcome"] == "timed out"
+    assert costs(one)["link"] > 0.5 * one["seconds"]
+
+
+def test_a_handshake_that_fails_is_divided_without_an_answer(tmp_path: Path) -> None:
+    experiment = SmallExperiment(versions=("2",), delay="20 ms", loss="100 %", time_limit="4 s")
+    (tmp_path / "e.toml").write_text(experiment.text())
+    httpbed("run", tmp_path / "e.toml", "-o", tmp_path / "c", "--keep", "packets")
+    (one,) = explain(tmp_path, "--no-run")["explained"]
+    assert set(costs(one)) <= {"set-up", "processing in the set-up", "timeout"}
+    assert costs(one)["timeout"] > 0
+
+
+def test_every_mistake_of_the_command_line_is_said(tmp_path: Path) -> None:
+    run(tmp_path, SmallExperiment(versions=("2",), size="10 kB"))
+    done = httpbed(
+        "explain", tmp_path / "c", "--treatment", "size", "--treatment", "http_version=9"
+    )
+    assert done.returncode == 2
+    assert "FACTOR=LEVEL" in done.stderr
+    assert "'9'" in done.stderr
+    assert httpbed("explain", tmp_path / "c", "--trial", "1/zz").returncode == 2

@@ -1,0 +1,121 @@
+"""A sender with a window over one link, computed: what each rule should find is then known."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from httpbed.addons.explain.transfer import Path, Protocol, Sent, Transfer
+
+MS = 1_000_000
+SIZE, PAYLOAD = 1500, 1448
+RATE = 12_000_000  # a packet takes 1 ms
+TRANSMISSION = SIZE * 8 * 1_000_000_000 // RATE
+DELAY = 20 * MS
+ROUND_TRIP = 2 * DELAY
+REQUEST = 2 * ROUND_TRIP
+"""The handshake takes two round trips."""
+FAR = 1 << 40
+TIMER, DATA = -1, -2
+"""Events beside the acknowledgement of a packet."""
+
+
+@dataclass
+class WindowSender:
+    """Sends ``packets`` full packets, as many as ``window`` allows with so many acknowledged."""
+
+    packets: int
+    window: Callable[[int], int]
+    protocol: Protocol = "tcp"
+    available: Mapping[int, int] = field(default_factory=dict)
+    """From when on a packet can be sent, after the request was heard; by its number."""
+    lost: Collection[int] = ()
+    """Numbers of transmissions that are dropped."""
+    ack_delay: int = 0
+    advertised: int = FAR
+    timeout: int = 300 * MS
+    gap: int = 0
+    """Least time between two packets: pacing."""
+
+    _sent: list[tuple[int, ...]] = field(default_factory=list)
+    _answers: list[tuple[int, ...]] = field(default_factory=list)
+    _events: list[tuple[int, int]] = field(default_factory=list)
+    _open: set[int] = field(default_factory=set)
+    _seen: set[int] = field(default_factory=set)
+    _missing: list[int] = field(default_factory=list)
+    _next = _acked = _busy = 0
+    _last = -FAR
+
+    def transfer(self) -> Transfer:
+        """Compute the transfer."""
+        self._fill(REQUEST + DELAY)
+        while self._events:
+            at, what = heapq.heappop(self._events)
+            if what >= 0:
+                self._open.discard(what)
+                self._acked += 1
+            elif what == TIMER:
+                again = self._missing.pop(0)
+                self._open.discard(again)
+                self._send(at, again)
+            self._fill(at)
+        return self._made()
+
+    def _fill(self, at: int) -> None:
+        while self._next < self.packets and len(self._open) < self.window(self._acked):
+            ready = REQUEST + DELAY + self.available.get(self._next, 0)
+            free = max(ready, self._last + self.gap)
+            if free > at:
+                heapq.heappush(self._events, (free, DATA))
+                return
+            self._next += 1
+            self._send(at, self._next - 1)
+
+    def _send(self, at: int, packet: int) -> None:
+        self._last = at
+        self._open.add(packet)
+        first = 1 + packet * PAYLOAD
+        if len(self._sent) in self.lost:
+            self._sent.append((at, -1, -1, -1, SIZE, PAYLOAD, first))
+            self._missing.append(packet)
+            heapq.heappush(self._events, (at + self.timeout, TIMER))
+            return
+        begun = max(at, self._busy)
+        self._busy = begun + TRANSMISSION
+        arrived = self._busy + DELAY
+        self._sent.append((at, begun, self._busy, arrived, SIZE, PAYLOAD, first))
+        self._seen.add(packet)
+        expected = 1 + PAYLOAD * next(one for one in range(FAR) if one not in self._seen)
+        left = arrived + self.ack_delay
+        self._answers.append((left, left + DELAY, expected, expected + self.advertised))
+        heapq.heappush(self._events, (left + DELAY, packet))
+
+    def _made(self) -> Transfer:
+        """Return the packets, with the handshake's before them."""
+        replies = [(at, at, at, at + DELAY, 52, 0, 0) for at in (DELAY, ROUND_TRIP + DELAY)]
+        data = np.array([*replies, *self._sent], dtype=np.int64)
+        hello = [(at, at + DELAY, 0, self.advertised) for at in (0, ROUND_TRIP, REQUEST)]
+        answers = np.array([*hello, *sorted(self._answers)], dtype=np.int64)
+        left, heard, expected, edge = answers.T
+        sent, begun, done, arrived, size, payload, first = data.T
+        said = np.zeros_like(left)
+        said[1:3] = 200, 300
+        none = np.zeros_like
+        return Transfer(
+            protocol=self.protocol,
+            data=Sent(
+                sent, sent, begun, done, arrived, size, payload, first, none(sent), none(sent)
+            ),
+            answers=Sent(
+                left, left, left, left, heard, none(left), said, none(left), expected, edge
+            ),
+            others=(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)),
+            path=Path(RATE, ROUND_TRIP),
+            body_bytes=self.packets * PAYLOAD,
+            clock="virtual",
+            ended=int(arrived.max()) + MS,
+            request=REQUEST,
+        )
