@@ -55,7 +55,7 @@ CONTENT_TYPES = {
     "wasm": "application/wasm",
     "pdf": "application/pdf",
 }
-"""File name ending -> content type, as in ``web/sites/content_types``.
+"""File name ending -> content type, as in ``addons/pages/sites/content_types``.
 
 This program cannot import that table, and Python's own table depends on the machine."""
 

@@ -1,6 +1,6 @@
 """A parser for each kind of output that programs leave; recipes name those of :func:`known`.
 
-Not here: parsing for a trial as a whole (``trial/observe``), files of the browser (``pages``).
+Not here: judging a trial as a whole (``trial/verdict``), files of the browser (``addons/pages``).
 Start at ``read``; ``untrusted_values`` has the checks that all parsers share.
 """
 

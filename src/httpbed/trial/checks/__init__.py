@@ -1,5 +1,5 @@
-"""The checks on an attempt, a file per family, found by ``registry``.
+"""The checks on an attempt, a file per family, found by ``verdict``.
 
-Not here: their descriptors (``experiment.check``), checks of hand-overs (``trial.handover``).
-Start at ``registry``.
+Not here: their descriptors (``experiment.check``), checks of hand-overs (``addons.handover``).
+Start at ``trial/verdict``.
 """
