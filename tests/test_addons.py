@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -161,6 +163,24 @@ def test_what_only_an_addon_reads_is_a_mistake(
         text = text.replace('kind = "download"', 'kind = "page"\npage = "apache-core"')
     code, err = told(tmp_path, text, "validate", without=name)
     assert (code, message in err) == (2, True), err
+
+
+def test_an_archive_of_page_loads_is_read_without_their_addon(tmp_path: Path) -> None:
+    """Workload, metrics, claims and figures of page loads are unread; the rest has its values."""
+    shutil.copytree(Path(__file__).parents[1] / "results/zhang2023/losses", tmp_path / "losses")
+    without = package(tmp_path / "package", without="pages")
+    archive = str(tmp_path / "losses")
+    reported, judged, exported = outcomes(
+        without,
+        ["report", archive],
+        ["claims", archive],
+        ["export", archive, "-o", str(tmp_path / "values.csv")],
+    )
+    assert reported[0] == exported[0] == 0, (reported, exported)
+    said = " ".join(reported[1].split())
+    assert re.search("unread: .*the claims Z-.*the figures figure-10 .*metrics .*onload_time", said)
+    assert re.search(r"aioquic-h3 5 1\.\d+ s", said)
+    assert (judged[0], "not installed" in judged[2]) == (2, True), judged
 
 
 METRIC = '"""Another."""\nfrom pathlib import Path\nfrom httpbed.base.addon import Addon\n'

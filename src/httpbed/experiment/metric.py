@@ -6,6 +6,7 @@ documentation and tests ask it.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Literal, Self
@@ -13,6 +14,7 @@ from typing import Literal, Self
 from pydantic import model_validator
 
 from httpbed.base.addon import Seam, refuse_duplicates
+from httpbed.base.spellings import FACTOR
 from httpbed.base.value import Value
 
 Source = Literal["wire", "client", "proxy", "server", "bed"]
@@ -103,6 +105,12 @@ def _read() -> dict[str, Metric]:
 
 METRICS: dict[str, Metric] = _read()
 """Every metric that a trial may have, by name."""
+DEFAULT_METRIC = "request_time"
+
+
+def is_unknown_metric(name: object) -> bool:
+    """Whether this may be a metric of an addon that is not installed."""
+    return isinstance(name, str) and bool(re.match(FACTOR, name)) and name not in METRICS
 
 
 class Observation(Value):

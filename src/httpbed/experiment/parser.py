@@ -23,7 +23,8 @@ from httpbed.experiment import document as documents
 from httpbed.experiment import factorial_mistakes, validation_messages
 from httpbed.experiment.document import SCENARIO_PARTS, ExperimentDocument, KeyPath
 from httpbed.experiment.experiment import Experiment, experiment_model
-from httpbed.experiment.scenario import Scenario, ScenarioReader
+from httpbed.experiment.metric import DEFAULT_METRIC, is_unknown_metric
+from httpbed.experiment.scenario import Scenario, ScenarioReader, of_campaign
 from httpbed.experiment.schema import experiment_schema
 from httpbed.experiment.stated_tables import STATED_TABLES, StatedTable, StatedTables
 from httpbed.experiment.workload_kinds import NO_SUCH_KIND
@@ -83,10 +84,7 @@ def read_stored(text: str) -> ParsedExperiment:
 
 
 def _of_valid(document: ExperimentDocument) -> ParsedExperiment:
-    unread = unread_tables(document)
-    experiment, mistakes = _header(
-        {name: document[name] for name in document if name not in unread}
-    )
+    experiment, mistakes = _header(_readable(document))
     if experiment:
         design = factorial_mistakes.readable_design(document, experiment.factors)
         if design.most() > factorial_mistakes.MAX_TREATMENTS:
@@ -201,6 +199,53 @@ def unread_tables(document: Mapping[str, Any]) -> list[str]:
     return sorted(name for name in others if _is_table(document[name]))
 
 
+def unread_entries(document: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Name the entries of addons' tables that are about metrics of no installed addon.
+
+    Their ids, by the field of an experiment that has the others.
+    """
+    found = {
+        table.field: [
+            str(one.get("id")) for one in _entries(document, table) if _is_unread(table, one)
+        ]
+        for table in STATED_TABLES.provided()
+    }
+    return {field: ids for field, ids in found.items() if ids}
+
+
+def _readable(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a valid experiment file without what only addons read that are not installed."""
+    unread = unread_tables(document)
+    known = {name: value for name, value in document.items() if name not in unread}
+    for table in STATED_TABLES.provided():
+        entries = _entries(document, table)
+        if any(_is_unread(table, one) for one in entries):
+            known[table.name] = [one for one in entries if not _is_unread(table, one)]
+    report = document.get("report")
+    if isinstance(report, Mapping) and is_unknown_metric(report.get("metric")):
+        known["report"] = {key: value for key, value in report.items() if key != "metric"}
+    return known
+
+
+def _entries(document: Mapping[str, Any], table: StatedTable) -> list[Any]:
+    entries = document.get(table.name)
+    return [*entries] if isinstance(entries, list) else []
+
+
+def _is_unread(table: StatedTable, entry: Any) -> bool:
+    """Whether nothing is wrong with an entry but that it names unknown metrics."""
+    try:
+        table.model.model_validate(entry)
+    except ValidationError as error:
+        return all(
+            one["type"] == "literal_error"
+            and f"'{DEFAULT_METRIC}'" in one["ctx"]["expected"]
+            and is_unknown_metric(one["input"])
+            for one in error.errors()
+        )
+    return False
+
+
 def _is_table(value: Any) -> bool:
     tables = value if isinstance(value, list) else [value]
     return bool(tables) and all(isinstance(one, Mapping) for one in tables)
@@ -276,6 +321,8 @@ def _scenario_mistakes(
     scenarios = ScenarioReader()
     for levels in treatments:
         tables = document.scenario(levels)
+        if experiment is None:
+            tables = of_campaign(tables)
         if not scenarios.may_have_new_mistake(tables):
             continue
         try:

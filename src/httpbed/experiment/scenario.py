@@ -13,6 +13,7 @@ from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
 from httpbed.base.units import Seconds
 from httpbed.base.value import Value
+from httpbed.experiment import workload_kinds
 from httpbed.experiment.handover import HANDOVER_MODELS, HandoverTable
 from httpbed.experiment.roles import ClientRole, Hop, ProxyRole, Role, Roles, ServerRole, hops
 from httpbed.experiment.topology import Link, Route, Topology
@@ -302,6 +303,11 @@ class _Part:
     is_valid: bool
     is_reported: bool = False
     """Whether an earlier document had the same invalid part."""
+
+
+def of_campaign(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a campaign's scenario without what only addons read that are not installed."""
+    return {**document, "workload": workload_kinds.of_campaign(document.get("workload"))}
 
 
 class ScenarioReader:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Discriminator, Tag, TypeAdapter
+from pydantic.json_schema import SkipJsonSchema
 
 from httpbed.base.addon import Seam, refuse_duplicates
-from httpbed.experiment.workload import Download, Workload
+from httpbed.experiment.workload import Capability, Download, Workload
 
 NO_SUCH_KIND = "no_such_kind"
 """pydantic's error type for a workload of an unknown kind."""
@@ -29,8 +31,39 @@ KINDS: Mapping[str, type[Workload]] = _kinds()
 """The model of each kind."""
 
 
+class UnreadWorkload(Workload):
+    """The workload of a campaign's trials, if only an addon reads it that is not installed.
+
+    Nothing runs it.
+    """
+
+    def needs(self) -> Iterator[Capability]:
+        """Yield nothing: it is not known."""
+        yield from ()
+
+    def requests(self) -> int:
+        """Return 0: it is not known."""
+        return 0
+
+    def body_bytes(self) -> int:
+        """Return 0: it is not known."""
+        return 0
+
+
+_unread = functools.cache(lambda kind: UnreadWorkload(kind=kind))
+
+
+def of_campaign(table: object) -> object:
+    """Return a workload's table, or the kind of one that no installed addon reads."""
+    kind = table.get("kind") if isinstance(table, Mapping) else None
+    is_unread = isinstance(kind, str) and kind not in KINDS and re.fullmatch("[a-z]{1,20}", kind)
+    return _unread(kind) if is_unread else table
+
+
 def _kind(value: object) -> str | None:
     """Return the form of a workload; without a kind it is checked as a download."""
+    if isinstance(value, UnreadWorkload):
+        return "<unread>"
     if isinstance(value, Mapping):
         kind = value.get("kind", "download")
     else:
@@ -41,7 +74,8 @@ def _kind(value: object) -> str | None:
 if TYPE_CHECKING:
     StatedWorkload = Workload
 else:
-    _FORMS = (Annotated[model, Tag(f"<{kind}>")] for kind, model in KINDS.items())
+    _FORMS = [Annotated[model, Tag(f"<{kind}>")] for kind, model in KINDS.items()]
+    _FORMS += [SkipJsonSchema[Annotated[UnreadWorkload, Tag("<unread>")]]]
     StatedWorkload = Annotated[
         functools.reduce(operator.or_, _FORMS),
         Discriminator(

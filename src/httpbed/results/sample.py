@@ -28,7 +28,8 @@ from numpy.typing import NDArray
 from httpbed.experiment.document import scenario_document
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.experiment.metric import METRICS, Side
-from httpbed.experiment.scenario import Scenario
+from httpbed.experiment.scenario import Scenario, of_campaign
+from httpbed.experiment.workload_kinds import UnreadWorkload
 from httpbed.store.results import Results
 
 Floats = NDArray[np.float64]
@@ -198,7 +199,8 @@ def tally(planned: int, rows: Iterable[Mapping[str, Any]]) -> Tally:
 def scenario(results: Results, levels: Mapping[str, str]) -> Scenario:
     """Return a treatment's scenario: its trials' own, which includes the files, if there is one."""
     of_trials = results.scenarios.get(treatment_key(levels, results.experiment.factors))
-    return Scenario.model_validate(of_trials or scenario_document(results.document, levels))
+    document = of_trials or scenario_document(results.document, levels)
+    return Scenario.model_validate(of_campaign(document))
 
 
 def _sample(
@@ -248,6 +250,8 @@ def _bound(results: Results, metric: str, levels: Mapping[str, str], limit_s: fl
     if not censoring.startswith("below"):
         return limit_s
     workload = scenario(results, levels).workload
+    if isinstance(workload, UnreadWorkload):
+        return math.inf
     if censoring == "below response rate" and workload.kind == "page":
         headers = workload.requests() * MAX_HEADER_BYTES
         return (workload.body_bytes() + headers) / limit_s

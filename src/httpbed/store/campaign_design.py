@@ -17,6 +17,7 @@ from httpbed.base.errors import ConfigError, Mistake
 from httpbed.experiment import parser, validation_messages
 from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.parser import ParsedExperiment
+from httpbed.experiment.scenario import Scenario, of_campaign
 from httpbed.experiment.trial import Trial
 from httpbed.store import layout
 from httpbed.store.campaign import Campaign
@@ -108,7 +109,7 @@ def _of_trials(design: Sequence[Trial], factors: Collection[str]) -> Iterator[tu
 
 def _of_scenario(trial: Trial) -> Iterator[tuple[str, str]]:
     try:
-        trial.scenario()
+        Scenario.model_validate(of_campaign(trial.document))
     except ValidationError as error:
         for detail in error.errors():
             reason, _ = validation_messages.reason_and_remedy(detail)

@@ -100,9 +100,13 @@ def _claims(results: Results, file: Path | None) -> Sequence[StatedClaim]:
     """
     from httpbed.addons.claims.claim_checking import TABLE
     from httpbed.cli.report import read_stated, require_fit
+    from httpbed.experiment import parser
 
     claims = read_stated(file).claims if file else _own(results)
     if not claims:
+        if not file and "claims" in parser.unread_entries(results.document):
+            reason = "its claims are about metrics of addons that are not installed"
+            raise ConfigError([Mistake(str(results.directory), reason)])
         place, remedy = results.directory, "write [[claim]] tables in a file and name it with"
         remedy = "write [[claim]] tables in it" if file else f"{remedy} --experiment"
         raise ConfigError([Mistake(str(file or place), "has no claims", remedy)])

@@ -121,12 +121,14 @@ def judge(
     experiment = results.stated_experiment
     judge_one = _Judge(results, results.beside if others is None else others, outlook=outlook)
     chosen = experiment.claims if claims is None else claims
-    stated = {one.id: one for one in chosen}
+    known = {one.id: one for one in chosen}
+    # Of a campaign, claims about metrics of an addon that is not installed are unread.
+    readable = [one for one in chosen if known.keys() >= {*one.parts}]
     return tuple(
-        judge_one.combination(one, [stated[name] for name in one.parts])
+        judge_one.combination(one, [known[name] for name in one.parts])
         if one.parts
         else judge_one.claim(one)
-        for one in chosen
+        for one in readable
     )
 
 
