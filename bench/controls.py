@@ -16,9 +16,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from httpbed.addons.conformance import properties, session
-from httpbed.addons.conformance.evidence import ConformanceEvidence, Transfers
+from httpbed.addons.conformance import conformance_session, properties
 from httpbed.addons.conformance.networks import networks
+from httpbed.addons.conformance.properties import ConformanceEvidence, Transfers
 from httpbed.addons.conformance.sender import Control
 from httpbed.store import campaign
 
@@ -41,7 +41,7 @@ def main() -> None:
 
 def read(folder: Path, control: Control) -> ConformanceEvidence:
     """Read the campaign of a test; the networks of any scale are among those of the full one."""
-    return session.read(campaign.open_existing(folder), networks("full", control))
+    return conformance_session.read(campaign.open_existing(folder), networks("full", control))
 
 
 def spreads(control: Control, transfers: Transfers) -> dict[str, list[float]]:

@@ -25,7 +25,7 @@ from typing import Any
 
 from reproduce import PUBLISHED, STUDIES, judged, referred
 
-from httpbed.addons.conformance import sender_records
+from httpbed.addons.conformance import sender
 from httpbed.addons.conformance.sender import SenderKey
 from httpbed.experiment import parser
 from httpbed.store import query
@@ -84,7 +84,7 @@ def publish_senders(manifest: Mapping[str, Any]) -> None:
     SENDERS.mkdir(parents=True, exist_ok=True)
     for one in manifest.get("senders", ()):
         key = SenderKey.from_json(one["sender"])
-        record = sender_records.read(key)
+        record = sender.read(key)
         if record:
             # The command has paths of this machine.
             public = {name: value for name, value in record.items() if name != "command"}

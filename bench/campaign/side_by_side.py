@@ -7,7 +7,7 @@ Each kind of trial has its turn: trials at ``--jobs auto``, a part of them one a
 have taken one at a time, over the time that they took side by side. A run begins with few trials at
 a time, because their demand is unknown, and ends with few. So the rate of the middle half of the
 trials, the steady state, stands beside that of the whole run. Beside both stands the audit's
-verdict (:mod:`httpbed.addons.audit.judgement`) on whether the values are the same within 2 %.
+verdict (:mod:`httpbed.addons.audit.audit_session`) on whether the values are the same within 2 %.
 
 Memory per trial is what the machine lacks while trials run, over their number. The page cache does
 not count, because the kernel gives it back.
@@ -28,8 +28,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from httpbed.addons.audit import judgement
-from httpbed.addons.audit.judgement import AuditedTreatment
+from httpbed.addons.audit import audit_session
+from httpbed.addons.audit.audit_session import AuditedTreatment
 from httpbed.bed.machine import backend, machine_load
 from httpbed.campaign import preparation, settings
 from httpbed.campaign import run as campaign_run
@@ -210,7 +210,7 @@ def _measure(kind: Kind, catalog: Catalog, folder: Path, words: argparse.Namespa
         second = _run(kind, catalog, folder / "2", trials, auto)
     alone = _run(kind, catalog, folder / "alone", words.alone, ONE)
     results = [query.read(folder / name) for name in ("1", "alone", "2")]
-    (treatment,) = judgement.treatments(*(sample.samples(one, kind.metric) for one in results))
+    (treatment,) = audit_session.treatments(*(sample.samples(one, kind.metric) for one in results))
     return Measured(alone.lasted_s / words.alone, (first, second), occupancy, treatment)
 
 

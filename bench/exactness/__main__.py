@@ -20,7 +20,7 @@ from bench.exactness import families, repetitions, table
 from bench.exactness.families import Family
 from bench.exactness.table import Row
 
-from httpbed.addons.interop import session
+from httpbed.addons.interop import interop_session
 from httpbed.programs import catalog as catalogs
 from httpbed.programs.recipe import Recipe
 
@@ -31,7 +31,7 @@ def main() -> None:
     """Run every family of trials three times, and print the tables."""
     words = _arguments()
     catalog = catalogs.load()
-    recipes, absent = session.here(catalog)
+    recipes, absent = interop_session.here(catalog)
     rows = list[Row]()
     with tempfile.TemporaryDirectory(prefix="httpbed-bench-") as scratch:
         folder = Path(words.keep or scratch)

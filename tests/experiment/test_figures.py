@@ -6,8 +6,7 @@ import pytest
 
 import campaigns
 import toml_documents
-from httpbed.addons.figures.placed import PlacedFigure, place
-from httpbed.addons.figures.stated import parse_published
+from httpbed.addons.figures.stated_figure import PlacedFigure, parse_published, place
 from httpbed.experiment import parser
 
 BARS = """

@@ -14,7 +14,7 @@ import pytest
 import reproduce
 from reproduce import Selection
 
-from httpbed.addons.audit import session
+from httpbed.addons.audit import audit_session
 from patience import HTTPBED
 from real_runs import SmallExperiment, httpbed
 
@@ -108,6 +108,6 @@ def test_three_runs_are_compared(tmp_path: Path) -> None:
     said = json.loads(done.stdout)
     assert done.returncode == (0 if said["passed"] else 1), done.stderr
     assert [one["n"] for one in said["treatments"]] == [5]
-    assert sorted(path.name for path in kept.iterdir()) == sorted(session.RUNS)
-    for name in session.RUNS:
+    assert sorted(path.name for path in kept.iterdir()) == sorted(audit_session.RUNS)
+    for name in audit_session.RUNS:
         assert httpbed("verify", kept / name).returncode == 0

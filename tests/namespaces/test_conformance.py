@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from httpbed.addons.conformance import properties, session
+from httpbed.addons.conformance import conformance_session, properties
 from httpbed.addons.conformance.networks import networks
 from httpbed.addons.conformance.sender import Control
 from httpbed.store import campaign
@@ -60,7 +60,7 @@ def test_the_kernels_cubic_passes_as_cubic_and_fails_as_reno(
     assert failed == {}
     assert len(list((tmp_path / "state").rglob("nginx-*-smoke.json"))) == 1
     assert "<svg" in (kept / "conformance.html").read_text()
-    evidence = session.read(campaign.open_existing(kept), networks("smoke", control))
+    evidence = conformance_session.read(campaign.open_existing(kept), networks("smoke", control))
     as_other = {one.name: one.passed for one in properties.judge("reno", evidence.transfers)}
     assert as_other[LOSS] is False
 

@@ -15,7 +15,7 @@ import pytest
 import command_line
 import linking
 from command_line import Command
-from httpbed.addons.interop import session
+from httpbed.addons.interop import interop_session
 from httpbed.base.errors import HostError
 from httpbed.bed.sandbox.sandbox_spec import PartSpec, SandboxSpec
 from httpbed.bed.sandbox.supervisor import sandbox
@@ -119,7 +119,7 @@ def test_what_a_program_leaves_in_place_of_its_version_is_not_followed(
     code = "\n".join([*lines, REPLACES[instead].format(secret=str(secret))])
     recipes = recipe(tmp_path / "recipes", PYTHON, ["python3", "-c", code], "python3")
     known = catalog.load([recipes])
-    setup = session.make_setup(known, [known["subject"]], say=print)
+    setup = interop_session.make_setup(known, [known["subject"]], say=print)
     found = asyncio.run(manifest.ask_versions([known["subject"]], setup))["subject"]
     assert found.version is None
     assert PRIVATE not in found.output

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.addons.interop import pairings, session, table
+from httpbed.addons.interop import interop_session, interop_table, pairings
+from httpbed.addons.interop.interop_session import InteropResult
 from httpbed.addons.interop.pairings import Pairing
-from httpbed.addons.interop.session import InteropResult
 from httpbed.programs import catalog
 from httpbed.programs.catalog import Catalog
 
@@ -18,14 +18,16 @@ pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 
 def checked(known: Catalog, wanted: list[Pairing], folder: Path) -> InteropResult:
     """Run pairings of installed programs."""
-    found, absent = session.here(known)
-    setup = session.make_setup(known, found, say=print)
+    found, absent = interop_session.here(known)
+    setup = interop_session.make_setup(known, found, say=print)
 
     async def work() -> InteropResult:
-        programs = await session.programs(setup, found)
-        done = await session.run_pairings(setup, wanted, folder, jobs=2, tell=lambda _: None)
-        tests = session.refusal_tests(found, pairings.few(found))
-        refused = await session.run_refusals(setup, tests, folder, jobs=2)
+        programs = await interop_session.programs(setup, found)
+        done = await interop_session.run_pairings(
+            setup, wanted, folder, jobs=2, tell=lambda _: None
+        )
+        tests = interop_session.refusal_tests(found, pairings.few(found))
+        refused = await interop_session.run_refusals(setup, tests, folder, jobs=2)
         return InteropResult(programs, done, refused, (), absent)
 
     return asyncio.run(work())
@@ -51,11 +53,11 @@ def covering(several: list[Pairing]) -> list[Pairing]:
 def test_every_installed_program_does_what_its_recipe_declares(tmp_path: Path) -> None:
     """Each role and HTTP version once, 1 kB and 1 MB by digest, versions and refusals."""
     known = catalog.load()
-    found, _ = session.here(known)
+    found, _ = interop_session.here(known)
     every = pairings.few(found)
     result = checked(known, covering(every), tmp_path)
     assert result.pairings
-    assert result.passed, "\n".join(table.lines(result))
+    assert result.passed, "\n".join(interop_table.lines(result))
     assert {one.client for one in result.refusals} == {one.client for one in every}
 
 
@@ -78,7 +80,7 @@ def test_a_program_that_speaks_another_version_fails(tmp_path: Path) -> None:
     (tmp_path / "liar.toml").write_text(LIAR)
     known = catalog.load([tmp_path])
     server = next(
-        one.server for one in pairings.few(session.here(known)[0]) if one.client == "liar"
+        one.server for one in pairings.few(interop_session.here(known)[0]) if one.client == "liar"
     )
     result = checked(known, [Pairing("liar", "2", server)], tmp_path / "artifacts")
     failures = [one for download in result.pairings[0].downloads for one in download.failures]
@@ -90,9 +92,9 @@ def test_a_client_that_accepts_any_certificate_fails(tmp_path: Path) -> None:
     """Its recipe says that it verifies certificates, and it accepts an untrusted one."""
     (tmp_path / "careless.toml").write_text(CARELESS)
     known = catalog.load([tmp_path])
-    found, _ = session.here(known, ["careless", "nginx"])
-    setup = session.make_setup(known, found, say=print)
-    tests = session.refusal_tests(found, pairings.few(found))
-    (refused,) = asyncio.run(session.run_refusals(setup, tests, tmp_path / "left", jobs=1))
+    found, _ = interop_session.here(known, ["careless", "nginx"])
+    setup = interop_session.make_setup(known, found, say=print)
+    tests = interop_session.refusal_tests(found, pairings.few(found))
+    (refused,) = asyncio.run(interop_session.run_refusals(setup, tests, tmp_path / "left", jobs=1))
     assert refused.failures == ()
     assert not refused.passed

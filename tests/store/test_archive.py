@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import stored_campaigns
-from httpbed.addons.dataset import table as dataset_table
+from httpbed.addons.dataset import dataset_table
 from httpbed.base.errors import ConfigError
 from httpbed.experiment.trial import Trial
 from httpbed.store import archive, campaign, manifest_form, query, table_cache, tables, verification

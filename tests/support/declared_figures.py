@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from matplotlib.axes import Axes
 
 from campaigns import VERSIONS, Ending, campaign, timed
-from httpbed.addons.figures import section
+from httpbed.addons.figures import figures_section
 from httpbed.report.figures import Plot
 from httpbed.store.results import Results
 
@@ -25,7 +25,7 @@ def usual(levels: Mapping[str, str], block: int) -> Ending:
 
 def drawn(figure: str, results: Results | None = None) -> Plot:
     """Draw a figure of the campaign, the only one that it declares."""
-    plots, undrawn = section.make(results or campaign(usual, VERSIONS + HEAD + figure))
+    plots, undrawn = figures_section.make(results or campaign(usual, VERSIONS + HEAD + figure))
     assert undrawn == []
     (plot,) = plots
     return plot

@@ -10,7 +10,7 @@ from typing import Any
 from httpbed.addons.handover import handover_checks as handover
 from httpbed.addons.handover import handover_metrics as metrics
 from httpbed.addons.handover import handover_outcome as outcome
-from httpbed.addons.handover.deliveries import Bins
+from httpbed.addons.handover.handover_deliveries import Bins
 from httpbed.addons.handover.handover_evidence import HandoverEvidence
 from httpbed.addons.handover.handover_model import Handover
 from httpbed.addons.handover.handover_outcome import HandoverVerdict

@@ -12,7 +12,7 @@ from bench.exactness import evidence, families, repetitions
 
 import replays
 from hars import MIXED
-from httpbed.addons.interop import session
+from httpbed.addons.interop import interop_session
 from httpbed.campaign.settings import ONE
 from httpbed.programs import catalog as catalogs
 from httpbed.store import campaign as campaigns
@@ -31,7 +31,7 @@ TRIALS = {
 @pytest.mark.parametrize("name", TRIALS)
 def test_a_trial_is_exact_alone_on_a_busy_machine_and_elsewhere(name: str, tmp_path: Path) -> None:
     """Observations and emulator's result, three times."""
-    recipes, _ = session.here(CATALOG)
+    recipes, _ = interop_session.here(CATALOG)
     every = (
         *families.downloads(recipes),
         *families.pages(recipes, families.SMALL_PAGE),
@@ -47,7 +47,7 @@ def test_a_trial_is_exact_alone_on_a_busy_machine_and_elsewhere(name: str, tmp_p
 
 def test_a_trial_does_not_depend_on_the_other_trials_of_its_campaign(tmp_path: Path) -> None:
     """The other trial has another server, of which this trial's guest gets nothing."""
-    recipes, _ = session.here(CATALOG)
+    recipes, _ = interop_session.here(CATALOG)
     direct = next(families.downloads(recipes))
     found = []
     for word in ("curl -> HTTP/2 -> nginx-1.26", "curl -> HTTP/2 -> nginx"):

@@ -10,8 +10,8 @@ import pytest
 
 from campaigns import VERSIONS, Ending, Ends, campaign
 from httpbed.addons.audit import audit_report as report
-from httpbed.addons.audit import judgement, session
-from httpbed.addons.audit.judgement import Audit
+from httpbed.addons.audit import audit_session
+from httpbed.addons.audit.audit_session import Audit
 from httpbed.experiment.factorial import TreatmentKey
 from httpbed.report.terminal import console
 from httpbed.results.log_ratio import EQUIVALENCE_MARGIN as MARGIN
@@ -30,7 +30,7 @@ metric = "request_time"
 expect = "< 0.8"
 """
 )
-LASTED_S = dict(zip(session.RUNS, (20.0, 100.0, 30.0), strict=True))
+LASTED_S = dict(zip(audit_session.RUNS, (20.0, 100.0, 30.0), strict=True))
 
 
 def times(run: int, worse: Mapping[str, float] | None = None, noise: float = 0.001) -> Ends:
@@ -49,8 +49,8 @@ def times(run: int, worse: Mapping[str, float] | None = None, noise: float = 0.0
 def audited(first: Ends, alone: Ends, second: Ends) -> Audit:
     """Judge three runs."""
     runs = (campaign(ends, TEXT) for ends in (first, alone, second))
-    results: dict[str, Results] = dict(zip(session.RUNS, runs, strict=True))
-    return session.audit(results, LASTED_S, ["control"])
+    results: dict[str, Results] = dict(zip(audit_session.RUNS, runs, strict=True))
+    return audit_session.audit(results, LASTED_S, ["control"])
 
 
 def test_the_same_numbers_pass() -> None:
@@ -125,7 +125,7 @@ def test_disturbances_are_called_so_by_chance_as_rarely_as_stated() -> None:
         beside: dict[TreatmentKey, Sample] = {
             (str(cell),): by_block((1 + MARGIN) * np.exp(noise[cell])) for cell in range(6)
         }
-        found = judgement.treatments(beside, alone, beside)
+        found = audit_session.treatments(beside, alone, beside)
         alarms += any(one.verdict == "disturbed" for one in found)
     assert alarms <= 28  # the binomial distribution's 99.9 % point for 300 and 5 %
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import campaigns
-from httpbed.addons.cluster import machines
+from httpbed.addons.cluster import machines_report
 from httpbed.addons.cluster import machines_report as sentences
 from httpbed.report.document import ReportInput, Table
 from httpbed.results.findings import find
@@ -45,7 +45,7 @@ def campaign(slow: float, lines: list[dict[str, Any]] | None = None) -> Results:
 def test_a_slow_machine_is_found_and_its_blocks_are_named() -> None:
     """The effect is against the median of all blocks, so a factor of 4 shows as 1/1.6 and 1.6."""
     results = campaign(4.0, [line("beta", 9, "lost")])
-    alpha, beta = machines.shares(results, find(results))
+    alpha, beta = machines_report.shares(results, find(results))
     assert (alpha.blocks, beta.blocks) == (tuple(range(1, 8)), tuple(range(8, 15)))
     assert (alpha.lost, beta.lost) == (0, 1)
     assert alpha.effect is not None
@@ -83,7 +83,7 @@ def test_a_block_on_two_machines_is_a_note() -> None:
     mixed = pa.array(["beta", *names[1:]], pa.string())
     place = results.trials.schema.get_field_index("machine")
     results = replace(results, trials=results.trials.set_column(place, "machine", mixed))
-    assert machines.mixed_blocks(results) == [1]
+    assert machines_report.mixed_blocks(results) == [1]
     assert any("blocks: 1" in one for one in sentences.notes(ReportInput(results, find(results))))
 
 
@@ -105,7 +105,7 @@ SAME = {str(block): block for block in range(1, 6)}
 def test_an_archive_of_two_machines_tells_them_apart(sources: list[dict[str, Any]]) -> None:
     """It keeps the facts of each source's machine, also those of an archive."""
     results = campaigns.campaign(lambda _, block: float(block), manifest={"sources": sources})
-    one, two = machines.shares(results, find(results))
+    one, two = machines_report.shares(results, find(results))
     assert (one.name, one.blocks, one.host["cpu"]) == ("machine 1", (1, 2), "fast")
     assert (two.name, two.blocks, two.host["cpu"]) == ("machine 2", (3, 4, 5), "slow")
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from httpbed.addons.conformance import conformance_session, sender_selection
 from httpbed.addons.conformance import conformance_verb as verb
-from httpbed.addons.conformance import sender_selection, session
 from httpbed.addons.conformance.sender_selection import SenderOptions, choose
 from httpbed.programs import catalog
 
@@ -58,9 +58,11 @@ def test_a_documented_command_can_be_planned(line: str) -> None:
         others = [
             choose(CATALOG, sender_selection.competitor(one, asked.client)) for one in against
         ]
-        assert session.prepare_competition([sender, *others], CATALOG, said["scale"]).trials
+        assert conformance_session.prepare_competition(
+            [sender, *others], CATALOG, said["scale"]
+        ).trials
     else:
-        test = session.prepare(
+        test = conformance_session.prepare(
             sender,
             CATALOG,
             scale=said["scale"],

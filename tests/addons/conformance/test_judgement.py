@@ -10,20 +10,19 @@ from typing import Any
 
 import pytest
 
-from httpbed.addons.conformance import (
-    conformance_report as conformance,
-)
-from httpbed.addons.conformance import sender_records as records
-from httpbed.addons.conformance import (
-    senders_report as senders,
-)
-from httpbed.addons.conformance import session
-from httpbed.addons.conformance import (
-    windows_report as windows,
-)
-from httpbed.addons.conformance.evidence import ConformanceEvidence, SenderTransfer, Transfers
+from httpbed.addons.conformance import conformance_report as conformance
+from httpbed.addons.conformance import conformance_session
+from httpbed.addons.conformance import sender as records
+from httpbed.addons.conformance import senders_report as senders
+from httpbed.addons.conformance import windows_report as windows
 from httpbed.addons.conformance.networks import networks
-from httpbed.addons.conformance.properties import Judgement, reach
+from httpbed.addons.conformance.properties import (
+    ConformanceEvidence,
+    Judgement,
+    SenderTransfer,
+    Transfers,
+    reach,
+)
 from httpbed.addons.conformance.sender import Sender, SenderKey
 from httpbed.report import terminal
 from httpbed.report.phrasing import in_one_line
@@ -57,7 +56,7 @@ def test_a_test_without_a_download_leaves_no_record(state: Path) -> None:
     none = replace(seen.evidence, transfers=Transfers(networks("smoke", "reno"), []))
     found = reach(seen.sender, key(), "smoke", none)
     assert conformance.outcome(found) == "nothing judged: no download succeeded"
-    assert session.keep(found) is None
+    assert conformance_session.keep(found) is None
     assert not list(state.iterdir())
 
 

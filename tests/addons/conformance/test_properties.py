@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from httpbed.addons.conformance import properties
-from httpbed.addons.conformance.evidence import SenderTransfer, Transfers
 from httpbed.addons.conformance.networks import Network, networks
-from httpbed.addons.conformance.properties import BUSY, PropertyResult
+from httpbed.addons.conformance.properties import BUSY, PropertyResult, SenderTransfer, Transfers
 from httpbed.addons.conformance.sender import CONTROLS, Control
 from ideal_sender import HELD, Ideal
 

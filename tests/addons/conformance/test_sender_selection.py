@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.addons.conformance import competition, networks, sender_selection, session
+from httpbed.addons.conformance import competition, conformance_session, networks, sender_selection
 from httpbed.addons.conformance.sender import (
     SCALES,
     Control,
@@ -159,7 +159,7 @@ def test_the_experiment_of_a_competition_is_valid() -> None:
     senders = [
         choose(CATALOG, SenderOptions("nginx", control=one, http_version="1.1")) for one in controls
     ]
-    loaded = session.prepare_competition(senders, CATALOG, "standard")
+    loaded = conformance_session.prepare_competition(senders, CATALOG, "standard")
     scenario = loaded.trials[0].scenario()
     assert scenario.routers == {"left", "right"}
     links = scenario.topology.links
@@ -181,7 +181,9 @@ def test_each_competing_proxy_has_its_own_origin() -> None:
     chosen = [
         choose(CATALOG, one) for one in (*options, SenderOptions("haproxy", http_version="2"))
     ]
-    scenario = session.prepare_competition(chosen, CATALOG, "smoke").trials[0].scenario()
+    scenario = (
+        conformance_session.prepare_competition(chosen, CATALOG, "smoke").trials[0].scenario()
+    )
     hosts = {name: host for name, host in scenario.hosts.items() if "proxy" in name}
     assert hosts == {"proxy": "proxy", "competitor-3-proxy": "proxy4"}
     links = scenario.topology.links

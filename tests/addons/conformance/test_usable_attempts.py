@@ -6,7 +6,7 @@ from typing import Literal
 
 import pytest
 
-from httpbed.addons.conformance import session
+from httpbed.addons.conformance import conformance_session
 from httpbed.experiment import check as checks
 from httpbed.experiment.check_descriptor import CheckDescriptor
 from httpbed.experiment.trial import Check, Outcome
@@ -32,7 +32,7 @@ def why_unusable(kind: KINDS, *failed: Check) -> str:
     attempt = judged(H3_CLEAN).attempt
     ended = Outcome(kind=kind, reason="" if kind == "completed" else "why")
     passed = [check for check in attempt.checks if check.passed]
-    return session.why_unusable(
+    return conformance_session.why_unusable(
         attempt.model_copy(update={"outcome": ended, "checks": [*passed, *failed]})
     )
 

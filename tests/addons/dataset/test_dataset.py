@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import campaigns
 from campaigns import Ending
-from httpbed.addons.dataset import network_columns, program_columns, table
-from httpbed.addons.dataset.column import ARROW_TYPES, described
+from httpbed.addons.dataset import dataset_table, network_columns, trial_columns
+from httpbed.addons.dataset.dataset_column import ARROW_TYPES, described
 from httpbed.experiment.impairments.registry import ALL, Impaired
 from httpbed.experiment.metric import METRICS
 from httpbed.experiment.roles import HttpVersion, ServerRole
@@ -61,7 +61,7 @@ def ends(levels: Mapping[str, str], block: int) -> Ending | float | None:
 
 def rows(**chosen: Any) -> list[dict[str, Any]]:
     """Return the rows of the planted campaign with these values."""
-    made = table.make([campaigns.campaign(ends, manifest=MANIFEST)])
+    made = dataset_table.make([campaigns.campaign(ends, manifest=MANIFEST)])
     found: list[dict[str, Any]] = made.table.to_pylist()
     return [row for row in found if all(row[name] == value for name, value in chosen.items())]
 
@@ -112,7 +112,7 @@ def test_columns_are_those_of_all_campaigns() -> None:
         campaigns.campaign(lambda *_: 1.0, directory=Path("one")),
         campaigns.campaign(lambda *_: 2.0, other, Path("two")),
     ]
-    made = table.make(both)
+    made = dataset_table.make(both)
     names = [column.name for column in made.columns]
     assert len(names) == len(set(names))
     assert {"factor_loss", "factor_rate"} <= set(names)
@@ -124,13 +124,17 @@ def test_columns_are_those_of_all_campaigns() -> None:
 
 def test_campaigns_of_one_name_are_told_apart_by_the_folders_above() -> None:
     """As few folders as needed, for all of them."""
-    assert table.campaign_names([Path("/a/x"), Path("/a/y")]) == ["x", "y"]
-    assert table.campaign_names([Path("/a/x"), Path("/b/x"), Path("/b/y")]) == ["a/x", "b/x", "b/y"]
+    assert dataset_table.campaign_names([Path("/a/x"), Path("/a/y")]) == ["x", "y"]
+    assert dataset_table.campaign_names([Path("/a/x"), Path("/b/x"), Path("/b/y")]) == [
+        "a/x",
+        "b/x",
+        "b/y",
+    ]
 
 
 def test_every_column_has_a_type_and_a_description() -> None:
     """In the table too, as metadata of its fields."""
-    made = table.make([campaigns.campaign(ends, manifest=MANIFEST)])
+    made = dataset_table.make([campaigns.campaign(ends, manifest=MANIFEST)])
     for column, field in zip(made.columns, made.table.schema, strict=True):
         assert field.name == column.name
         assert field.type == ARROW_TYPES[column.kind]
@@ -144,7 +148,7 @@ def test_every_column_has_a_type_and_a_description() -> None:
 
 def test_no_metric_has_the_name_of_a_feature() -> None:
     """Or the dataset would mix what was configured with what was observed."""
-    made = table.make([campaigns.campaign(ends, manifest=MANIFEST)])
+    made = dataset_table.make([campaigns.campaign(ends, manifest=MANIFEST)])
     features = {one.name for one in made.columns if not one.source.startswith(("wire", "client"))}
     assert not features & METRICS.keys()
 
@@ -239,4 +243,4 @@ def test_the_congestion_control_is_the_one_in_use(
     """A program without a choice has its own over QUIC, whatever the experiment states."""
     role = ServerRole(implementation="nginx", congestion_control=stated)
     manifest = {"senders": [sender(control) for control in listed]}
-    assert program_columns.congestion_control(role, version, manifest) == expected
+    assert trial_columns.congestion_control(role, version, manifest) == expected

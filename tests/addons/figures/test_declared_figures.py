@@ -15,8 +15,8 @@ from matplotlib.patches import Rectangle
 import reports
 from campaigns import VERSIONS, Ending, Ends, campaign, timed
 from declared_figures import HEAD, RATIO, SECONDS, SPREAD, drawn, heading, panels, usual
-from httpbed.addons.figures import grid, section
-from httpbed.addons.figures.panels import PUBLISHED
+from httpbed.addons.figures import figures_section, grid
+from httpbed.addons.figures.figure_panels import PUBLISHED
 from httpbed.report.svg import INK, PALETTE
 from httpbed.results.findings import find
 from httpbed.store.results import Results
@@ -306,7 +306,7 @@ over = "loss"
 def test_no_outcome_stops_the_report(ends: Ends, ratio: str) -> None:
     """Each figure is drawn, or says why not."""
     results = campaign(ends, VERSIONS + HEAD + EVERY_KIND % (ratio, ratio))
-    plots, undrawn = section.make(results)
+    plots, undrawn = figures_section.make(results)
     assert len(plots) + len(undrawn) == 4
     assert all("<svg" in plot.svg() for plot in plots)
 

@@ -7,8 +7,8 @@ from matplotlib.patches import Rectangle
 
 from campaigns import VERSIONS, Ending, campaign
 from declared_figures import HEAD, RATIO, drawn, panels, usual
-from httpbed.addons.figures import section
-from httpbed.addons.figures.panels import NOT_RUN
+from httpbed.addons.figures import figures_section
+from httpbed.addons.figures.figure_panels import NOT_RUN
 
 BARS = 'kind = "bars"\nx = "loss"\nseries = "http_version"\n'
 
@@ -73,6 +73,6 @@ def test_each_panel_of_bars_has_its_own_axis_unless_they_are_ratios() -> None:
 )
 def test_a_form_of_an_earlier_version_is_not_drawn_and_says_why(figure: str, words: str) -> None:
     """Its campaign is still reported."""
-    plots, undrawn = section.make(campaign(usual, VERSIONS + HEAD + figure))
+    plots, undrawn = figures_section.make(campaign(usual, VERSIONS + HEAD + figure))
     assert plots == []
     assert words in undrawn[0]

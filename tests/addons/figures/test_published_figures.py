@@ -15,9 +15,8 @@ from matplotlib.text import Text
 
 from campaigns import Ending, campaign
 from declared_figures import panels
-from httpbed.addons.figures import section
-from httpbed.addons.figures.placed import PlacedFigure, place
-from httpbed.addons.figures.stated import StatedFigure
+from httpbed.addons.figures import figures_section
+from httpbed.addons.figures.stated_figure import PlacedFigure, StatedFigure, place
 from httpbed.experiment import parser
 from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.metric import METRICS
@@ -119,8 +118,8 @@ def with_items(results: Results, figures: list[StatedFigure]) -> Results:
 
 def drawn(file: Path, ran: Callable[[Mapping[str, str]], bool] = lambda _: True) -> list[Drawn]:
     """Draw the figures of a file that have a value."""
-    plots = {one.name: one for one in section.make(synthesised(file, ran))[0]}
-    every = [(one, plots.get(f"{section.PREFIX}-{one.stated.id}")) for one in placed(file)]
+    plots = {one.name: one for one in figures_section.make(synthesised(file, ran))[0]}
+    every = [(one, plots.get(f"{figures_section.PREFIX}-{one.stated.id}")) for one in placed(file)]
     return [Drawn(figure, plot) for figure, plot in every if plot]
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from httpbed.addons.handover import deliveries
-from httpbed.addons.handover.deliveries import longest_below, together
+from httpbed.addons.handover import handover_deliveries
+from httpbed.addons.handover.handover_deliveries import longest_below, together
 from httpbed.addons.handover.handover_files import (
     DELIVERIES,
     DeliveryBin,
@@ -52,19 +52,19 @@ def read_log(lines: Iterable[str]) -> PacketLog:
 
 def test_only_packets_that_reached_the_client_count(tmp_path: Path) -> None:
     """Reading leaves out deliveries to an address that was gone; the file keeps them."""
-    deliveries.reduce(tmp_path, read_log([*LOG, "4000000"]), TOWARDS, 9_500_000)
+    handover_deliveries.reduce(tmp_path, read_log([*LOG, "4000000"]), TOWARDS, 9_500_000)
     kept = (tmp_path / DELIVERIES).read_text()
     assert kept.splitlines()[:2] == ["# origin_ms: 9.5", "bin\tlink\tbytes"]
-    found = deliveries.read(tmp_path, {"wifi": [(30 * MS, 80 * MS)]})
+    found = handover_deliveries.read(tmp_path, {"wifi": [(30 * MS, 80 * MS)]})
     assert found == {"wifi": {10: 3000, 90: 60}, "cellular": {41: 100}}
     assert together(found.values()) == {10: 3000, 41: 100, 90: 60}
     assert (tmp_path / DELIVERIES).read_text() == kept
-    assert deliveries.read(tmp_path, {})["wifi"] == {10: 3000, 40: 1500, 90: 60}
+    assert handover_deliveries.read(tmp_path, {})["wifi"] == {10: 3000, 40: 1500, 90: 60}
 
 
 def test_a_trial_without_a_log_has_no_deliveries(tmp_path: Path) -> None:
     """Reading is no error."""
-    assert deliveries.read(tmp_path, {}) == {}
+    assert handover_deliveries.read(tmp_path, {}) == {}
 
 
 def test_deliveries_during_each_absence_are_left_out() -> None:
@@ -79,7 +79,7 @@ def test_deliveries_during_each_absence_are_left_out() -> None:
 
 def test_the_files_alone_show_when_an_address_was_gone(tmp_path: Path) -> None:
     """The events give the same deliveries as the trial's own reading."""
-    deliveries.reduce(tmp_path, read_log(LOG), TOWARDS, 9_500_000)
+    handover_deliveries.reduce(tmp_path, read_log(LOG), TOWARDS, 9_500_000)
     found = read_deliveries((tmp_path / DELIVERIES).read_text())
     moment = HandoverEvent(number=1, left="wifi", at_s=0.02, gone_s=0.0205, back_s=0.0705)
     came = received(found.rows, absences([moment], found.origin))
@@ -127,7 +127,7 @@ def test_a_stall_is_no_shorter_than_a_silence(
     """Neither is longer than the span that is searched."""
     times = sorted(bins)
     silence = longest_below(1, bins, times, begin, begin + lasts)
-    stall = longest_below(deliveries.STALLED_BYTES, bins, times, begin, begin + lasts)
+    stall = longest_below(handover_deliveries.STALLED_BYTES, bins, times, begin, begin + lasts)
     assert 0 < silence <= stall <= lasts
 
 

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 import reports
 from campaigns import campaign
 from handover_campaigns import MIGRATION, TrialCourse, handover_campaign, usual
+from httpbed.addons.handover import handover_timelines_report as timelines
 from httpbed.addons.handover import handovers_report as handovers
-from httpbed.addons.handover import timelines_report as timelines
 from httpbed.addons.handover.handover_samples import of_attempt
 from httpbed.base.errors import ConfigError
 from httpbed.cli import report

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from httpbed.addons.handover import steps as handover
+from httpbed.addons.handover import handover_steps as handover
 from httpbed.addons.handover.handover_model import Handover
-from httpbed.addons.handover.steps import HandoverPlan, Step
+from httpbed.addons.handover.handover_steps import HandoverPlan, Step
 from httpbed.bed.machine.backend import Backend
 from httpbed.experiment.scenario import Scenario
 from httpbed.trial import plan as bed

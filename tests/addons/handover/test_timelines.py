@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from handover_campaigns import TrialCourse, handover_campaign, usual
 from httpbed.addons.handover import handover_samples as handovers
 from httpbed.addons.handover.handover_samples import of_attempt
-from httpbed.addons.handover.timelines import Curve, deliveries, thinned
+from httpbed.addons.handover.handover_timelines import Curve, deliveries, thinned
 from httpbed.experiment.handover import HandoverEvent
 from httpbed.results import attempts
 from httpbed.store import campaign as campaigns

@@ -7,8 +7,8 @@ import itertools
 import pytest
 
 from httpbed.addons.interop import pairings
+from httpbed.addons.interop.interop_session import MISSING, UNTRUSTED, refusal_tests
 from httpbed.addons.interop.pairings import Pairing, Promise, ProxyHop
-from httpbed.addons.interop.session import MISSING, UNTRUSTED, refusal_tests
 from httpbed.experiment.scenario import Scenario
 from httpbed.programs import catalog, role_checks
 from undeclared_uses import refusals

@@ -1,6 +1,6 @@
 """``httpbed doctor audit``: whether trials side by side give the numbers of trials one at a time.
 
-Not here: what makes a single attempt invalid (``trial/checks``). Start at ``session``.
+Not here: what makes a single attempt invalid (``trial/checks``). Start at ``audit_session``.
 """
 
 from __future__ import annotations

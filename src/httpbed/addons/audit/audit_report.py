@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rich.table import Table
 from rich.text import Text
 
-from httpbed.addons.audit.judgement import Audit, AuditedTreatment, Verdict
+from httpbed.addons.audit.audit_session import Audit, AuditedTreatment, Verdict
 from httpbed.experiment.experiment import Experiment
 from httpbed.report import phrasing
 from httpbed.report.terminal import Console

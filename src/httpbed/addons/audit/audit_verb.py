@@ -61,13 +61,13 @@ def command(
     _require(file, scale, output)
     # Statistics take a second to import; mistakes are reported without them.
     from httpbed.addons.audit import audit_report as report
-    from httpbed.addons.audit import session
+    from httpbed.addons.audit import audit_session
     from httpbed.cli.progress import Reporter
     from httpbed.report import terminal
 
     catalog = experiment_argument.catalog(recipe_folders)
     if file is None:
-        loaded = preparation.load(session.text(), catalog)
+        loaded = preparation.load(audit_session.text(), catalog)
     else:
         loaded, catalog = experiment_argument.load(file, recipe_folders, DesignOptions(scale=scale))
     if loaded.experiment.clock == "virtual":
@@ -75,11 +75,11 @@ def command(
         raise ConfigError([Mistake("clock", reason, "audit an experiment with the real clock")])
     options = RunSettings(backend.choose(link_backend), command_line())
     preparation.require_backend(loaded, options.backend)
-    controls = frozenset[str]() if file else session.CONTROLS
-    audited = session.AuditedExperiment(loaded, catalog, jobs, options, controls)
-    trials = len(loaded.trials) * len(session.RUNS)
+    controls = frozenset[str]() if file else audit_session.CONTROLS
+    audited = audit_session.AuditedExperiment(loaded, catalog, jobs, options, controls)
+    trials = len(loaded.trials) * len(audit_session.RUNS)
     with _folder(output) as folder, Reporter(trials, {}) as reporter:
-        found = session.run(audited, folder, tell=reporter.report, say=say)
+        found = audit_session.run(audited, folder, tell=reporter.report, say=say)
     if as_json:
         echo(json.dumps(found.as_json(), indent=1))
     else:

@@ -43,13 +43,13 @@ def _config(
 ) -> Mapping[str, Any]:
     """Return the emulator's configuration, with the mean rate of each trace, and hand-overs."""
     # It runs trials, and --help none.
-    from httpbed.addons.handover import steps  # noqa: PLC0415
+    from httpbed.addons.handover import handover_steps  # noqa: PLC0415
     from httpbed.addons.handover.handover_model import handover_of  # noqa: PLC0415
 
-    topology = steps.with_trigger(scenario, scenario.topology)
+    topology = handover_steps.with_trigger(scenario, scenario.topology)
     planned = plan(topology, {}, seed, 1, backend=backend, files=files).emulator_config
     handover = handover_of(scenario)
-    ordered = steps.ordered(handover) if handover else ()
+    ordered = handover_steps.ordered(handover) if handover else ()
     config = {**planned, envelope.ORDERED: ordered}
     for link, configured in zip(topology.links, config["links"], strict=True):
         for way, table in zip(link.directions(), configured["directions"], strict=True):

@@ -27,7 +27,7 @@ ADDON = Addon(
         ),
     ),
     provides={
-        "additions to campaigns": ("httpbed.addons.cluster.cluster_run:ADDITION",),
+        "additions to campaigns": ("httpbed.addons.cluster.cluster_option:ADDITION",),
         "report sections": ("httpbed.addons.cluster.machines_report:SECTION",),
         "report notes": ("httpbed.addons.cluster.machines_report:NOTES",),
     },

@@ -1,7 +1,7 @@
 """Does a sender's congestion control behave as its name promises, and how do senders compete?
 
 ``flight`` reads windows from packets, ``behaviour`` measures them, ``properties`` judges them with
-tolerances, ``sender_records`` keeps the result. Start at ``session``, which runs both tests.
+tolerances, ``sender`` keeps the records. Start at ``conformance_session``, which runs both tests.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ADDON = Addon(
     ),
     provides={
         "additions to campaigns": ("httpbed.addons.conformance.senders:ADDITION",),
-        "records of manifests": ("httpbed.addons.conformance.sender_records:RECORDS",),
+        "records of manifests": ("httpbed.addons.conformance.sender:RECORDS",),
         "report notes": (
             "httpbed.addons.conformance.senders_report:FAILED",
             "httpbed.addons.conformance.senders_report:UNTESTED",

@@ -213,10 +213,10 @@ def _test(senders: list[Sender], catalog: Catalog, options: ConformanceOptions) 
 def _carry_out(sender: Sender, catalog: Catalog, folder: Path, options: ConformanceOptions) -> int:
     # Statistics and plotting take seconds to import; mistakes are reported without them.
     from httpbed.addons.conformance import conformance_report as report
-    from httpbed.addons.conformance import session
+    from httpbed.addons.conformance import conformance_session
     from httpbed.report import terminal
 
-    test = session.prepare(
+    test = conformance_session.prepare(
         sender,
         catalog,
         scale=options.scale,
@@ -226,9 +226,9 @@ def _carry_out(sender: Sender, catalog: Catalog, folder: Path, options: Conforma
         command=command_line(),
     )
     with _reporter(test.loaded) as reporter:
-        judgement = session.run(test, folder, tell=reporter.report, say=say)
+        judgement = conformance_session.run(test, folder, tell=reporter.report, say=say)
     # A result from a machine that was too busy does not replace an earlier one.
-    record = session.keep(judgement) if _exit_code(judgement) != EXIT_HOST else None
+    record = conformance_session.keep(judgement) if _exit_code(judgement) != EXIT_HOST else None
     page = None
     if options.output is not None:
         page = options.output / PAGE
@@ -250,12 +250,12 @@ def _exit_code(judgement: Judgement) -> int:
 
 def _compete(senders: list[Sender], catalog: Catalog, options: ConformanceOptions) -> int:
     from httpbed.addons.conformance import conformance_report as report
-    from httpbed.addons.conformance import session
+    from httpbed.addons.conformance import conformance_session
     from httpbed.report import terminal
 
-    loaded = session.prepare_competition(senders, catalog, options.scale, options.clock)
+    loaded = conformance_session.prepare_competition(senders, catalog, options.scale, options.clock)
     with _folder(options.output) as folder, _reporter(loaded) as reporter:
-        outcome = session.compete(
+        outcome = conformance_session.compete(
             senders,
             loaded,
             folder,

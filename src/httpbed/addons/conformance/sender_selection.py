@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast, get_args
 
-from httpbed.addons.conformance import sender_records
+from httpbed.addons.conformance import sender
 from httpbed.addons.conformance.sender import CONTROLS, Control, Sender, family
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.experiment.roles import HttpVersion, transport_below
@@ -74,7 +74,7 @@ def untested(manifest: Mapping[str, Any], client: str) -> list[SenderOptions]:
     """Return the senders of a campaign that have no conformance test yet and can have one."""
     lacking = [
         node
-        for node in sender_records.refreshed(manifest).get("senders", ())
+        for node in sender.refreshed(manifest).get("senders", ())
         if node.get("passed") is None and node.get("testable", True)
     ]
     return [_sender_options(node, client) for node in lacking]

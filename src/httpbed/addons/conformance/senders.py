@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from httpbed.addons.conformance import sender_records
+from httpbed.addons.conformance import sender
 from httpbed.addons.conformance.sender import SenderKey
 from httpbed.addons.virtual import guest_kernel
 from httpbed.campaign.addition import CampaignAddition
@@ -76,7 +76,7 @@ def standings(
             chosen = not recipe.congestion_control.is_fixed(hop.transport)
             testable = recipe.name not in ends
             details[one] = {"set": dict(role.knobs), "chosen": chosen, "testable": testable}
-    return [sender_records.standing(one) | known for one, known in details.items()]
+    return [sender.standing(one) | known for one, known in details.items()]
 
 
 @dataclass(frozen=True)

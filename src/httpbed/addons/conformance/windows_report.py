@@ -9,8 +9,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-from httpbed.addons.conformance.evidence import SenderTransfer, Transfers
 from httpbed.addons.conformance.flight import delivered
+from httpbed.addons.conformance.properties import SenderTransfer, Transfers
 from httpbed.addons.conformance.sender import BBR, Control
 from httpbed.report.figures import STYLE, WIDTH_IN, Plot
 from httpbed.report.svg import INK, PALETTE, QUIET, VisibleFigure

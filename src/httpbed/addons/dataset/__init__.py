@@ -1,7 +1,6 @@
 """Datasets: one row per trial, with its network, workload, programs, machine and outcomes.
 
-Not here: files and their dictionary (:mod:`httpbed.addons.dataset.dataset_report`). Start in
-table.py.
+Start at ``dataset_table``; ``dataset_report`` has the dictionary of its files.
 """
 
 from __future__ import annotations

@@ -23,13 +23,13 @@ def write(campaigns: Sequence[Results], kind: str, folder: Path) -> Iterator[str
         ConfigError: There is no finished trial, or files are in the way.
     """
     from httpbed.addons.dataset import dataset_report as dictionary
-    from httpbed.addons.dataset import table
+    from httpbed.addons.dataset import dataset_table
     from httpbed.base import disk
     from httpbed.cli import table_files
 
     del kind
     _require(campaigns, folder)
-    made = table.make(campaigns)
+    made = dataset_table.make(campaigns)
     files = {dictionary.CSV: "csv", dictionary.PARQUET: "parquet"}
     contents = {name: table_files.content(made.table, form) for name, form in files.items()}
     package = dictionary.package(made, campaigns, contents)

@@ -11,7 +11,7 @@ import functools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from httpbed.addons.dataset.column import Cell, Cells, DatasetColumn, described, place
+from httpbed.addons.dataset.dataset_column import Cell, Cells, DatasetColumn, described, place
 from httpbed.experiment.impairments.descriptor import Along, Feature, FeatureKind, LinkFigures
 from httpbed.experiment.impairments.rate import mean_bit_s
 from httpbed.experiment.impairments.registry import ALL, Impaired

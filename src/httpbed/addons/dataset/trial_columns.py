@@ -1,19 +1,50 @@
-"""Columns of a trial: its identity, its machine, its outcome, its metrics and its checks."""
+"""Columns of a trial: identity, machine, outcome, metrics, checks, programs and workload."""
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterable, Mapping
+from pathlib import PurePath
 from typing import Any
 
-from httpbed.addons.dataset.column import Cell, Cells, DatasetColumn, described, place, plain
+from httpbed.addons.dataset.dataset_column import (
+    Cell,
+    Cells,
+    DatasetColumn,
+    described,
+    place,
+    plain,
+)
+from httpbed.addons.pages.page import (
+    FolderPage,
+    KnownPage,
+    NamedPage,
+    PageLoad,
+    RecordedPage,
+    SyntheticPage,
+)
+from httpbed.base import units
 from httpbed.bed.machine.facts import MachineFacts
 from httpbed.experiment.check import CHECK_BY_ID
 from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.impairments.descriptor import FeatureKind
 from httpbed.experiment.metric import METRICS
+from httpbed.experiment.roles import (
+    DEFAULT_CONTROL,
+    FIXED,
+    ClientRole,
+    HttpVersion,
+    ProxyRole,
+    Role,
+    Roles,
+    ServerRole,
+    transport_below,
+)
+from httpbed.experiment.scenario import Scenario, StatedHandover
 from httpbed.experiment.trial import Attempt, Outcome, Trial
+from httpbed.experiment.workload import Download
 from httpbed.store import machine_log, manifest_form
 from httpbed.store.layout import MACHINE_LINES
 
@@ -160,3 +191,192 @@ def check_column(name: str) -> DatasetColumn:
     return DatasetColumn(
         f"check_{slug}", "boolean", words, f"check of the {one.of}", place=place("checks", number)
     )
+
+
+EXPERIMENT, MANIFEST = "experiment file", "manifest"
+Manifest = Mapping[str, Any]
+LAST = 100
+"""Place of a column behind those of all proxies."""
+
+
+def program_cells(scenario: Scenario, manifest: Manifest) -> Cells:
+    """Return the programs of a scenario; versions and defaults come from the manifest."""
+    roles = scenario.roles
+    return {
+        **_client(roles, manifest),
+        **_proxies(roles, manifest),
+        **_server(roles, manifest),
+        **_others(scenario),
+    }
+
+
+def senders(roles: Roles, manifest: Manifest) -> dict[str, str | None]:
+    """Return the congestion control of each program that sends responses, by its part's name."""
+    versions: list[HttpVersion] = [
+        roles.client.http_version,
+        *(proxy.http_version for proxy in roles.proxies),
+    ]
+    sending = [*roles.proxies, roles.server]
+    names = [name for name, _, _ in roles.parts()][1 : 1 + len(sending)]
+    return {
+        name: congestion_control(role, version, manifest)
+        for name, role, version in zip(names, sending, versions, strict=True)
+    }
+
+
+def congestion_control(role: Role, version: HttpVersion, manifest: Manifest) -> str | None:
+    """Return a sender's congestion control; None if it is the program's own and has no name.
+
+    The manifest lists the senders of a campaign with the names of their algorithms.
+    """
+    if transport_below(version) == "tcp":
+        return role.tcp_control()
+    stated = None if role.congestion_control == FIXED else role.congestion_control
+    listed = [one["sender"] for one in manifest.get("senders", ())]
+    names = {
+        sender["congestion_control"]
+        for sender in listed
+        if (sender["implementation"], sender.get("http_version")) == (role.implementation, version)
+    }
+    if stated in names or not names:
+        return stated
+    if len(names) == 1:
+        return str(*names)
+    return DEFAULT_CONTROL if DEFAULT_CONTROL in names else None
+
+
+def _client(roles: Roles, manifest: Manifest) -> Cells:
+    version = described(ClientRole, "http_version")
+    return {
+        **_program("client", roles.client, described(Roles, "client"), manifest),
+        _of_program("http_version", "string", version): roles.client.http_version,
+        _of_program("retry", "string", described(ClientRole, "retry")): roles.client.retry,
+    }
+
+
+def _proxies(roles: Roles, manifest: Manifest) -> Cells:
+    count = f"Number of these: {described(Roles, 'proxies')}"
+    found: Cells = {_of_program("proxies", "integer", count, "1"): len(roles.proxies)}
+    controls = [*senders(roles, manifest).values()]
+    for number, proxy in enumerate(roles.proxies, start=1):
+        name = f"proxy_{number}"
+        about = f"Reverse proxy {number}, counted from the client."
+        found |= _program(name, proxy, about, manifest, number)
+        version = f"{about} {described(ProxyRole, 'http_version')}"
+        found[_of_program(f"{name}_http_version", "string", version, number=number)] = (
+            proxy.http_version
+        )
+        found[_control(name, about, number)] = controls[number - 1]
+    return found
+
+
+def _server(roles: Roles, manifest: Manifest) -> Cells:
+    about = described(Roles, "server")
+    also = f"One, plus the number of these: {described(ServerRole, 'also_on')}"
+    return {
+        **_program("server", roles.server, about, manifest, LAST),
+        _control("server", about, LAST): senders(roles, manifest)["server"],
+        _of_program("servers", "integer", also, "1", LAST): 1 + len(roles.server.also_on),
+    }
+
+
+def _program(name: str, role: Role, about: str, manifest: Manifest, number: int = 0) -> Cells:
+    versions = {one["name"]: one["version"] for one in manifest.get("programs", ())}
+    implementation = f"{about} {described(Role, 'implementation')}"
+    reported = f"{about} Version that the program reported."
+    knobs = f"{about} {described(Role, 'knobs')} A JSON object; empty without any."
+    return {
+        _of_program(name, "string", implementation, number=number): role.implementation,
+        DatasetColumn(
+            f"{name}_version", "string", reported, MANIFEST, place=place("programs", number)
+        ): versions.get(role.implementation),
+        _of_program(f"{name}_knobs", "string", knobs, number=number): (
+            json.dumps(role.knobs, sort_keys=True) if role.knobs else None
+        ),
+    }
+
+
+def _control(name: str, about: str, number: int) -> DatasetColumn:
+    description = (
+        f"{about} {described(Role, 'congestion_control')} This column names the algorithm in use."
+    )
+    source = f"{EXPERIMENT}; {MANIFEST} for a program's own"
+    at = place("programs", number)
+    return DatasetColumn(f"{name}_congestion_control", "string", description, source, place=at)
+
+
+def _others(scenario: Scenario) -> Cells:
+    competitors = f"Number of these: {described(Scenario, 'competitors')}"
+    kind = scenario.handover.kind if scenario.handover else None
+    handover = f"{described(StatedHandover, 'kind')} Empty without a hand-over."
+    return {
+        _of_program("competitors", "integer", competitors, "1", LAST): len(scenario.competitors),
+        _of_program("handover", "string", handover, number=LAST): kind,
+    }
+
+
+def _of_program(
+    name: str, kind: FeatureKind, description: str, unit: str = "", number: int = 0
+) -> DatasetColumn:
+    return DatasetColumn(name, kind, description, EXPERIMENT, unit, place("programs", number))
+
+
+SOURCE = "experiment file"
+
+
+def workload_cells(scenario: Scenario) -> Cells:
+    """Return the workload of a scenario."""
+    workload = scenario.workload
+    kind = f"{described(Download, 'kind')} {described(PageLoad, 'kind')}"
+    resumption = described(Download, "resumption")
+    total = "Total length of all bodies of the workload."
+    found: Cells = {
+        _of_workload("kind", "string", kind): workload.kind,
+        _of_workload("body_bytes", "integer", total, "byte"): workload.body_bytes() or None,
+        _of_workload("resumption", "string", resumption): workload.resumes,
+    }
+    if isinstance(workload, Download):
+        found |= _download(workload)
+    elif isinstance(workload, PageLoad):
+        found |= _page(workload)
+    return found
+
+
+def _download(download: Download) -> Cells:
+    return {
+        _of_workload("size_bytes", "integer", described(Download, "size"), "byte"): download.size,
+        **{
+            _of_workload(name, "integer", described(Download, name), "1"): getattr(download, name)
+            for name in ("files", "connections", "rounds")
+        },
+    }
+
+
+def _page(load: PageLoad) -> Cells:
+    weight, requests = described(KnownPage, "weight"), described(KnownPage, "requests")
+    return {
+        _of_workload("page", "string", described(PageLoad, "page")): page_name(load.page),
+        _of_workload("page_bytes", "integer", weight, "byte"): load.page.load_bytes() or None,
+        _of_workload("page_requests", "integer", requests, "1"): load.requests(),
+        _of_workload("visit", "string", described(PageLoad, "visit")): load.visit,
+        _of_workload("viewport", "string", described(PageLoad, "viewport")): load.viewport,
+    }
+
+
+def page_name(page: KnownPage) -> str:
+    """Name a page in a few words, without the folders of the machine."""
+    match page:
+        case NamedPage():
+            return page.name
+        case SyntheticPage():
+            return f"{page.objects} images of {units.format_size(page.size)}"
+        case FolderPage():
+            return PurePath(page.folder).name
+        case RecordedPage():
+            return PurePath(page.har).name
+    return ""
+
+
+def _of_workload(name: str, kind: FeatureKind, description: str, unit: str = "") -> DatasetColumn:
+    """Return a column with a prefix, because some metrics have the same names."""
+    return DatasetColumn(f"workload_{name}", kind, description, SOURCE, unit, place("workload"))

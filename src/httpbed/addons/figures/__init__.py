@@ -1,7 +1,8 @@
 """Figures that the experiment declares, drawn from a campaign.
 
-Not here: what a figure may contain (``experiment.figures``), values (``analysis.figure_values``).
-Start at ``section``.
+``stated_figure`` is the table of the experiment file and where its treatments stand,
+``figure_values`` what is drawn there, ``figure_panels`` the layout that all kinds share. Start at
+``figures_section``.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from httpbed.base.addon import Addon
 
 ADDON = Addon(
     provides={
-        "report sections": ("httpbed.addons.figures.section:SECTION",),
-        "tables of the experiment file": ("httpbed.addons.figures.checking:TABLE",),
+        "report sections": ("httpbed.addons.figures.figures_section:SECTION",),
+        "tables of the experiment file": ("httpbed.addons.figures.figure_checking:TABLE",),
     },
 )

@@ -14,10 +14,10 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
-from httpbed.addons.figures import panels
+from httpbed.addons.figures import figure_panels
+from httpbed.addons.figures.figure_panels import ValueScale
 from httpbed.addons.figures.figure_values import FigureValue
-from httpbed.addons.figures.panels import ValueScale
-from httpbed.addons.figures.placed import FigurePlace, Levels, PlacedFigure
+from httpbed.addons.figures.stated_figure import FigurePlace, Levels, PlacedFigure
 from httpbed.addons.pages.load.speed_index import MODERATE_FROM_S, SLOW_ABOVE_S
 from httpbed.addons.pages.report.metrics_table import BANDS
 from httpbed.report.figures import WIDE_IN
@@ -77,27 +77,27 @@ def draw(
     Panels of ratios share the axis of the values. Panels of other values have one each, because
     a network may make all of them ten times as large.
     """
-    form = panels.value_format(placed, [one.value.value for one in values])
+    form = figure_panels.value_format(placed, [one.value.value for one in values])
     direction = _Direction(_must_lie(placed))
     signs = {levels: _sign(placed, levels) for levels in placed.series}
     has_hatches = bool(placed.stated.absent) or not all(missing.values())
     most = min(3, len(placed.panels)) if direction.lying else 2
     is_ratio = bool(placed.stated.ratio_to)
-    shown = panels.panel_grid(
+    shown = figure_panels.panel_grid(
         placed,
         _height_in(placed, lying=direction.lying),
-        heading=panels.heading(placed, (one.n for one in values)),
-        legend=panels.legend_of(placed, signs, has_hatches=has_hatches),
+        heading=figure_panels.heading(placed, (one.n for one in values)),
+        legend=figure_panels.legend_of(placed, signs, has_hatches=has_hatches),
         most_columns=most,
         share=(is_ratio or not direction.lying, is_ratio or direction.lying),
     )
     for panel, axes in shown.axes.items():
-        scale = panels.value_scale(placed, values, form, None if is_ratio else panel)
+        scale = figure_panels.value_scale(placed, values, form, None if is_ratio else panel)
         _axes(axes, placed, scale, direction)
         if any(one.cell.panel == panel for one in values):
             _bands(axes, placed, scale, direction)
         elif not is_ratio:
-            panels.without_values(axes.xaxis if direction.lying else axes.yaxis)
+            figure_panels.without_values(axes.xaxis if direction.lying else axes.yaxis)
         _missing(axes, placed, panel, missing, direction)
         for one in values:
             if one.cell.panel == panel:
@@ -111,7 +111,7 @@ def _must_lie(placed: PlacedFigure) -> bool:
     """Whether the names of groups are too wide for bars that stand."""
     columns = min(2, len(placed.panels))
     names = _names(placed)
-    wide = LETTER_IN * (panels.widest(names) + 1) * len(names)
+    wide = LETTER_IN * (figure_panels.widest(names) + 1) * len(names)
     bars = 0.07 * len(names) * (len(placed.series) + 1)
     return max(wide, bars) > (WIDE_IN - 0.7 * columns) / columns
 
@@ -128,19 +128,19 @@ def _groups(placed: PlacedFigure) -> list[str]:
 
 
 def _names(placed: PlacedFigure) -> list[str]:
-    return [panels.level_text(placed, str(placed.stated.x), one) for one in _groups(placed)]
+    return [figure_panels.level_text(placed, str(placed.stated.x), one) for one in _groups(placed)]
 
 
 def _sign(placed: PlacedFigure, levels: Levels) -> Line2D:
     return Line2D(
         [],
         [],
-        color=panels.colour(placed, levels),
-        alpha=panels.strength(placed, levels),
+        color=figure_panels.colour(placed, levels),
+        alpha=figure_panels.strength(placed, levels),
         marker="s",
         markersize=7,
         linestyle="none",
-        label=panels.series_name(placed, levels),
+        label=figure_panels.series_name(placed, levels),
     )
 
 
@@ -166,7 +166,7 @@ def _missing(
         if ran:
             direction.line(axes, [at], [0.0], color=INK, **CROSS)
         else:
-            panels.hatch(axes, direction.whole(axes, at, width * 0.92))
+            figure_panels.hatch(axes, direction.whole(axes, at, width * 0.92))
 
 
 def _cell(
@@ -177,15 +177,15 @@ def _cell(
     direction: _Direction,
 ) -> None:
     """Draw one bar with its error bar; one that is only a bound is hollow."""
-    colour = panels.colour(placed, one.cell.series)
+    colour = figure_panels.colour(placed, one.cell.series)
     at, width = _place(placed, one.cell.x, one.cell.series)
     value = scale.shown(one.value.value)
     style: Mapping[str, object] = {"color": colour, "edgecolor": colour, "linewidth": 0.8}
-    strength = panels.strength(placed, one.cell.series)
+    strength = figure_panels.strength(placed, one.cell.series)
     if one.value.beyond:
         style = {"facecolor": "none", "edgecolor": colour, "linewidth": 0.8}
     bar = direction.bar(axes, at, width * 0.92, value, alpha=strength, **style)
-    name_marks(bar, [panels.value_words(placed, one, scale.form)])
+    name_marks(bar, [figure_panels.value_words(placed, one, scale.form)])
     far = value
     if one.low is not None and one.high is not None:
         low, far = max(scale.shown(one.low), 0.0), scale.shown(one.high)
@@ -203,8 +203,8 @@ def _mark_published(
         if cell.panel != panel:
             continue
         at, _ = _place(placed, cell.x, cell.series)
-        for value in panels.published_values(placed, cell.treatment, scale):
-            direction.line(axes, [at], [value], color=INK, linestyle="none", **panels.MARK)
+        for value in figure_panels.published_values(placed, cell.treatment, scale):
+            direction.line(axes, [at], [value], color=INK, linestyle="none", **figure_panels.MARK)
 
 
 def _axes(
@@ -227,8 +227,8 @@ def _axes(
         axes.set_xlim(-0.5, groups - 0.5)
     axes.tick_params(axis="y" if direction.lying else "x", length=0)
     axis = axes.xaxis if direction.lying else axes.yaxis
-    panels.value_axis(axis, scale.ends, log=False)
-    panels.grid_lines(axes, "x" if direction.lying else "y")
+    figure_panels.value_axis(axis, scale.ends, log=False)
+    figure_panels.grid_lines(axes, "x" if direction.lying else "y")
     axes.spines["left" if direction.lying else "bottom"].set_color(QUIET)
 
 
@@ -258,12 +258,12 @@ def _bands(axes: Axes, placed: PlacedFigure, scale: ValueScale, direction: _Dire
 
 
 def _name_axes(
-    shown: panels.PanelGrid, placed: PlacedFigure, form: NumberFormat, direction: _Direction
+    shown: figure_panels.PanelGrid, placed: PlacedFigure, form: NumberFormat, direction: _Direction
 ) -> None:
-    text = panels.value_text(placed, form, placed.stated.shown_statistic)
+    text = figure_panels.value_text(placed, form, placed.stated.shown_statistic)
     group = title(str(placed.stated.x))
     if direction.lying:
         shown.figure.supxlabel(text, fontsize=9)
     else:
-        panels.name_vertical_axes(shown.figure, text)
+        figure_panels.name_vertical_axes(shown.figure, text)
         shown.figure.supxlabel(group, fontsize=9)

@@ -8,10 +8,9 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from httpbed.addons.figures import captions, panels
+from httpbed.addons.figures import figure_captions, figure_panels
 from httpbed.addons.figures.figure_values import Distribution
-from httpbed.addons.figures.placed import Levels, PlacedFigure
-from httpbed.addons.figures.stated import parse_published
+from httpbed.addons.figures.stated_figure import Levels, PlacedFigure, parse_published
 from httpbed.base import units
 from httpbed.experiment.factorial import selects
 from httpbed.report.phrasing import NumberFormat, title
@@ -31,15 +30,15 @@ def draw(
 ) -> tuple[VisibleFigure, NumberFormat]:
     """Draw the distributions; also return the format of their values."""
     every = [value for one in found.values() for value in one.values]
-    form = panels.value_format(placed, every)
+    form = figure_panels.value_format(placed, every)
     signs = {levels: _sign(placed, levels) for levels in placed.series}
     empty = [one for one in placed.panels if all(at != one for at, _ in found)]
     is_ratio = bool(placed.stated.ratio_to)
-    shown = panels.panel_grid(
+    shown = figure_panels.panel_grid(
         placed,
         ALONE_IN if len(placed.panels) == 1 else PANEL_IN,
-        heading=panels.heading(placed, (one.n for one in found.values())),
-        legend=panels.legend_of(placed, signs, has_hatches=bool(empty)),
+        heading=figure_panels.heading(placed, (one.n for one in found.values())),
+        legend=figure_panels.legend_of(placed, signs, has_hatches=bool(empty)),
         most_columns=COLUMNS,
         share=(is_ratio, True),
     )
@@ -49,18 +48,18 @@ def draw(
         _panel(axes, placed, own, form, limits)
         _mark_published(axes, placed, panel, form)
         if panel in empty:
-            panels.hatch_all(axes)
+            figure_panels.hatch_all(axes)
         else:
             _name_missing(axes, placed, panel, own, not_run)
         if is_ratio:
             axes.axvline(1.0, color=INK, linewidth=0.9)
         axes.set(ylim=(0, 103), yticks=[0, 25, 50, 75, 100])
-        panels.value_axis(axes.xaxis, limits, log=False)
+        figure_panels.value_axis(axes.xaxis, limits, log=False)
         if panel in empty and not is_ratio:
-            panels.without_values(axes.xaxis)
-        panels.grid_lines(axes, "both")
-    shown.figure.supxlabel(panels.value_text(placed, form), fontsize=9)
-    panels.name_vertical_axes(shown.figure, f"{_what(placed)} (%)")
+            figure_panels.without_values(axes.xaxis)
+        figure_panels.grid_lines(axes, "both")
+    shown.figure.supxlabel(figure_panels.value_text(placed, form), fontsize=9)
+    figure_panels.name_vertical_axes(shown.figure, f"{_what(placed)} (%)")
     return shown.figure, form
 
 
@@ -76,11 +75,11 @@ def _name_missing(
     for series in placed.series:
         count = not_run.get((panel, series), 0)
         planned = sum((one.panel, one.series) == (panel, series) for one in placed.cells)
-        name = panels.series_name(placed, series)
+        name = figure_panels.series_name(placed, series)
         if count and series not in own:
-            lines.append(f"{name}: {panels.NOT_RUN}")
+            lines.append(f"{name}: {figure_panels.NOT_RUN}")
         elif count:
-            lines += [f"{name}:"] * bool(name) + [f"{count} of {planned} {panels.NOT_RUN}"]
+            lines += [f"{name}:"] * bool(name) + [f"{count} of {planned} {figure_panels.NOT_RUN}"]
     if lines:
         style: dict[str, Any] = {
             "transform": axes.transAxes,
@@ -95,7 +94,7 @@ def _what(placed: PlacedFigure) -> str:
     stated = placed.stated
     if stated.over:
         return f"{title(stated.over[0])}s" if len(stated.over) == 1 else "combinations"
-    return "items" if captions.shows_items(stated) else "trials"
+    return "items" if figure_captions.shows_items(stated) else "trials"
 
 
 def _limits(
@@ -114,10 +113,10 @@ def _sign(placed: PlacedFigure, levels: Levels) -> Line2D:
     return Line2D(
         [],
         [],
-        color=panels.colour(placed, levels),
+        color=figure_panels.colour(placed, levels),
         linestyle=_dashes(placed, levels),
         linewidth=1.6,
-        label=panels.series_name(placed, levels),
+        label=figure_panels.series_name(placed, levels),
     )
 
 
@@ -141,11 +140,11 @@ def _panel(
             xs,
             [*shares, shares[-1]],
             where="post",
-            color=panels.colour(placed, series),
+            color=figure_panels.colour(placed, series),
             linestyle=_dashes(placed, series),
             linewidth=1.5,
         )
-        name = panels.series_name(placed, series)
+        name = figure_panels.series_name(placed, series)
         texts = [f"{name}: {y:.3g} % at {form.number(at)} {form.unit}" for at, y in steps]
         name_points(
             axes, [(at / form.factor, y, t) for (at, y), t in zip(steps, texts, strict=True)]
@@ -159,4 +158,4 @@ def _mark_published(axes: Axes, placed: PlacedFigure, panel: Levels, form: Numbe
         if published.share and any(selects(published.at, one) for one in treatments):
             x = parse_published(published.value, placed.stated.unit) / form.factor
             y = 100 * units.parse_share(published.share)
-            axes.plot([x], [y], color=INK, linestyle="none", clip_on=False, **panels.MARK)  # type: ignore[arg-type]
+            axes.plot([x], [y], color=INK, linestyle="none", clip_on=False, **figure_panels.MARK)  # type: ignore[arg-type]

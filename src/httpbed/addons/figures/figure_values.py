@@ -7,8 +7,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from httpbed.addons.figures.placed import FigureCell, FigurePlace, Levels, PlacedFigure
-from httpbed.addons.figures.stated import StatedFigure
+from httpbed.addons.figures.stated_figure import (
+    FigureCell,
+    FigurePlace,
+    Levels,
+    PlacedFigure,
+    StatedFigure,
+)
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.experiment.metric import METRICS
 from httpbed.results.comparison import Ratio, compare

@@ -19,9 +19,9 @@ from matplotlib.colors import ListedColormap, LogNorm, to_hex
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import NullLocator
 
-from httpbed.addons.figures import panels as figure_panels
+from httpbed.addons.figures import figure_panels
 from httpbed.addons.figures.figure_values import FigureValue
-from httpbed.addons.figures.placed import FigurePlace, PlacedFigure
+from httpbed.addons.figures.stated_figure import FigurePlace, PlacedFigure
 from httpbed.report.figures import WIDE_IN
 from httpbed.report.phrasing import (
     NumberFormat,

@@ -11,10 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
-from httpbed.addons.figures import panels
+from httpbed.addons.figures import figure_panels
+from httpbed.addons.figures.figure_panels import ValueScale
 from httpbed.addons.figures.figure_values import FigureValue
-from httpbed.addons.figures.panels import ValueScale
-from httpbed.addons.figures.placed import FigurePlace, Levels, PlacedFigure
+from httpbed.addons.figures.stated_figure import FigurePlace, Levels, PlacedFigure
 from httpbed.experiment.factorial import NumericLevels, numeric_levels
 from httpbed.report.figures import MARKERS, axis_text
 from httpbed.report.phrasing import NumberFormat
@@ -33,17 +33,17 @@ def draw(
     placed: PlacedFigure, values: Sequence[FigureValue], missing: Mapping[FigurePlace, bool]
 ) -> tuple[VisibleFigure, NumberFormat]:
     """Draw the lines; also return the format of their values."""
-    form = panels.value_format(placed, [one.value.value for one in values])
-    scale = panels.value_scale(placed, values, form)
+    form = figure_panels.value_format(placed, [one.value.value for one in values])
+    scale = figure_panels.value_scale(placed, values, form)
     axis = numeric_levels(placed.columns) or NumericLevels({}, "")
     signs = {levels: _sign(placed, levels) for levels in placed.series}
-    legend = panels.legend_of(placed, signs, has_hatches=False)
+    legend = figure_panels.legend_of(placed, signs, has_hatches=False)
     if not all(missing.values()):
-        legend.append(Line2D([], [], color=INK, label=panels.NOT_RUN, **_CROSS))  # type: ignore[arg-type]
-    shown = panels.panel_grid(
+        legend.append(Line2D([], [], color=INK, label=figure_panels.NOT_RUN, **_CROSS))  # type: ignore[arg-type]
+    shown = figure_panels.panel_grid(
         placed,
         ALONE_IN if len(placed.panels) == 1 else PANEL_IN,
-        heading=panels.heading(placed, (one.n for one in values)),
+        heading=figure_panels.heading(placed, (one.n for one in values)),
         legend=legend,
     )
     lines: dict[tuple[Levels, Levels], list[FigureValue]] = {}
@@ -51,14 +51,14 @@ def draw(
         lines.setdefault((one.cell.panel, one.cell.series), []).append(one)
     for panel, axes in shown.axes.items():
         _axes(axes, placed, axis, shown.columns)
-        panels.value_axis(axes.yaxis, scale.ends, log="y" in placed.stated.log)
+        figure_panels.value_axis(axes.yaxis, scale.ends, log="y" in placed.stated.log)
         _mark_published(axes, placed, panel, scale, axis.places)
         _missing(axes, placed, panel, missing, axis.places)
     for (panel, _), own in lines.items():
         _line(shown.axes[panel], placed, own, scale, axis.places)
     shown.figure.supxlabel(axis_text(str(placed.stated.x), axis.unit), fontsize=9)
-    text = panels.value_text(placed, form, placed.stated.shown_statistic)
-    panels.name_vertical_axes(shown.figure, text)
+    text = figure_panels.value_text(placed, form, placed.stated.shown_statistic)
+    figure_panels.name_vertical_axes(shown.figure, text)
     return shown.figure, form
 
 
@@ -76,11 +76,11 @@ def _missing(
             rows.setdefault(series, []).append(places[x])
     for row, series in enumerate(one for one in placed.series if one in rows):
         height = 1 - CROSS_ROOM * (row + 0.6)
-        style: dict[str, Any] = {**_CROSS, "color": panels.tone(placed, series)}
+        style: dict[str, Any] = {**_CROSS, "color": figure_panels.tone(placed, series)}
         transform = axes.get_xaxis_transform()
         axes.plot(rows[series], [height] * len(rows[series]), transform=transform, **style)
         axes.annotate(
-            panels.series_name(placed, series),
+            figure_panels.series_name(placed, series),
             (max(rows[series]), height),
             xycoords=transform,
             xytext=(7, 0),
@@ -95,7 +95,7 @@ def _sign(placed: PlacedFigure, levels: Levels) -> Line2D:
     return Line2D(
         [],
         [],
-        label=panels.series_name(placed, levels),
+        label=figure_panels.series_name(placed, levels),
         **_look(placed, levels),  # type: ignore[arg-type]
     )
 
@@ -104,10 +104,10 @@ def _look(placed: PlacedFigure, levels: Levels) -> Mapping[str, object]:
     """Return marker and dashes, which distinguish series of one colour, too."""
     at = placed.series.index(levels)
     return {
-        "color": panels.tone(placed, levels),
+        "color": figure_panels.tone(placed, levels),
         "marker": MARKERS[at % len(MARKERS)],
         "markersize": 7 - at % 3,
-        "markerfacecolor": "none" if at % 2 else panels.tone(placed, levels),
+        "markerfacecolor": "none" if at % 2 else figure_panels.tone(placed, levels),
         "linestyle": DASHES[at % len(DASHES)],
         "linewidth": 1.5,
     }
@@ -122,11 +122,11 @@ def _line(
 ) -> None:
     """Draw one line; where it is only a bound it may leave the panel."""
     ordered = sorted(own, key=lambda one: places[one.cell.x])
-    colour = panels.tone(placed, ordered[0].cell.series)
+    colour = figure_panels.tone(placed, ordered[0].cell.series)
     xs = [places[one.cell.x] for one in ordered]
     ys = [scale.shown(one.value.value) for one in ordered]
     (line,) = axes.plot(xs, ys, **_look(placed, ordered[0].cell.series))  # type: ignore[arg-type]
-    name_marks(line, (panels.value_words(placed, one, scale.form) for one in ordered))
+    name_marks(line, (figure_panels.value_words(placed, one, scale.form) for one in ordered))
     for x, y, one in zip(xs, ys, ordered, strict=True):
         if one.low is not None and one.high is not None:
             ends = [scale.shown(one.low), scale.shown(one.high)]
@@ -150,8 +150,8 @@ def _mark_published(
 ) -> None:
     for cell in placed.cells:
         if cell.panel == panel:
-            for value in panels.published_values(placed, cell.treatment, scale):
-                style = {**panels.MARK, "linestyle": "none"}
+            for value in figure_panels.published_values(placed, cell.treatment, scale):
+                style = {**figure_panels.MARK, "linestyle": "none"}
                 axes.plot([places[cell.x]], [value], color=INK, **style)  # type: ignore[arg-type]
 
 
@@ -166,7 +166,7 @@ def _axes(axes: Axes, placed: PlacedFigure, axis: NumericLevels, columns: int) -
     axes.xaxis.set_major_formatter(FixedFormatter([f"{at:g}" for at in ordered]))
     if _is_narrow(ordered, log=log, room=TICK_ROOM * columns):
         axes.tick_params(axis="x", labelrotation=60, labelsize=7.5)
-    panels.grid_lines(axes, "y")
+    figure_panels.grid_lines(axes, "y")
 
 
 def _is_narrow(ordered: Sequence[float], *, log: bool, room: float) -> bool:

@@ -10,8 +10,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
-from httpbed.addons.figures import panels
-from httpbed.addons.figures.placed import Levels, PlacedFigure
+from httpbed.addons.figures import figure_panels
+from httpbed.addons.figures.stated_figure import Levels, PlacedFigure
 from httpbed.experiment.factorial import treatment_key
 from httpbed.report.phrasing import NumberFormat, number_format
 from httpbed.report.svg import QUIET, VisibleFigure
@@ -45,16 +45,18 @@ def draw(placed: PlacedFigure, found: Spans) -> tuple[VisibleFigure, NumberForma
     form = number_format(placed.stated.metric, ends)
     signs = {levels: _sign(placed, levels) for levels in placed.series}
     empty = [one for one in placed.panels if all(at != one for at, _ in found)]
-    shown = panels.panel_grid(
+    shown = figure_panels.panel_grid(
         placed,
         0.2 + len(names) * (GAP_IN + BAR_IN * len(placed.series)),
-        heading=panels.heading(placed, (one.trials for own in found.values() for one in own)),
-        legend=panels.legend_of(placed, signs, has_hatches=bool(empty)),
+        heading=figure_panels.heading(
+            placed, (one.trials for own in found.values() for one in own)
+        ),
+        legend=figure_panels.legend_of(placed, signs, has_hatches=bool(empty)),
         most_columns=2,
     )
     for panel, axes in shown.axes.items():
         if panel in empty:
-            panels.hatch_all(axes)
+            figure_panels.hatch_all(axes)
         for series in placed.series:
             _bars(axes, placed, series, found.get((panel, series), ()), (names, form))
         _axes(axes, names, 1.03 * max(ends) / form.factor)
@@ -71,9 +73,9 @@ def rows(found: Spans) -> list[str]:
 
 
 def _sign(placed: PlacedFigure, levels: Levels) -> Patch:
-    label = panels.series_name(placed, levels)
-    strength = panels.strength(placed, levels)
-    return Patch(color=panels.colour(placed, levels), alpha=strength, label=label)
+    label = figure_panels.series_name(placed, levels)
+    strength = figure_panels.strength(placed, levels)
+    return Patch(color=figure_panels.colour(placed, levels), alpha=strength, label=label)
 
 
 def _bars(
@@ -93,8 +95,8 @@ def _bars(
         [(one.end - one.start) / form.factor for one in own],
         height * 0.92,
         left=[one.start / form.factor for one in own],
-        color=panels.colour(placed, series),
-        alpha=panels.strength(placed, series),
+        color=figure_panels.colour(placed, series),
+        alpha=figure_panels.strength(placed, series),
     )
 
 
@@ -103,8 +105,8 @@ def _axes(axes: Axes, names: Sequence[str], end: float) -> None:
     axes.set_yticks(range(len(names)) if named else [], map(_short, names) if named else [])
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
-    panels.value_axis(axes.xaxis, (0.0, end), log=False)
-    panels.grid_lines(axes, "x")
+    figure_panels.value_axis(axes.xaxis, (0.0, end), log=False)
+    figure_panels.grid_lines(axes, "x")
     axes.spines["left"].set_color(QUIET)
 
 

@@ -2,7 +2,7 @@
 
 Not here: what one trial did, as a campaign keeps it (``experiment.handover``).
 Their table in an experiment is ``handover_model``.
-Start at ``steps``; ``metrics.ObservedHandovers`` gathers what was observed.
+Start at ``handover_steps``; ``handover_metrics.ObservedHandovers`` gathers what was observed.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ ADDON = Addon(
         "checks": ("httpbed.addons.handover.handover_check_table:CHECKS",),
         "additions to trials": ("httpbed.addons.handover.handover_addition:ADDITION",),
         "findings": ("httpbed.addons.handover.handover_samples:EXTENSION",),
-        "report sections": ("httpbed.addons.handover.timelines_report:SECTION",),
+        "report sections": ("httpbed.addons.handover.handover_timelines_report:SECTION",),
         "report columns": ("httpbed.addons.handover.handovers_report:COLUMNS",),
         "report notes": ("httpbed.addons.handover.handovers_report:NOTES",),
-        "views of a trial": ("httpbed.addons.handover.one_trial_report:TRIAL",),
+        "views of a trial": ("httpbed.addons.handover.handover_timelines_report:TRIAL",),
     },
 )

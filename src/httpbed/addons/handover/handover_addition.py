@@ -7,18 +7,17 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from httpbed.addons.handover import (
-    events,
     handover_checks,
     handover_evidence,
     handover_metrics,
     handover_outcome,
-    steps,
+    handover_steps,
 )
 from httpbed.addons.handover.handover_evidence import HandoverEvidence
 from httpbed.addons.handover.handover_metrics import ObservedHandovers
 from httpbed.addons.handover.handover_model import handover_of
 from httpbed.addons.handover.handover_outcome import HandoverVerdict
-from httpbed.addons.handover.steps import HandoverPlan
+from httpbed.addons.handover.handover_steps import HandoverPlan
 from httpbed.experiment.handover import HandoverEvent
 from httpbed.experiment.metric import Observation
 from httpbed.experiment.scenario import Scenario
@@ -63,7 +62,9 @@ class HandoverJudgement(AddedJudgement):
 
     def handovers(self) -> list[HandoverEvent] | None:
         """Return what happened in each hand-over."""
-        return list(events.events(self.observed, self.verdicts)) if self.observed else None
+        return (
+            list(handover_outcome.events(self.observed, self.verdicts)) if self.observed else None
+        )
 
     def remark(self) -> str:
         """Say why the client followed no hand-over; empty if it did, or had none."""
@@ -79,15 +80,15 @@ class HandoverAddition(TrialAddition):
 
     def topology(self, scenario: Scenario, topology: Topology) -> Topology:
         """Return the topology with the event that triggers the hand-over."""
-        return steps.with_trigger(scenario, topology)
+        return handover_steps.with_trigger(scenario, topology)
 
     def nat(self, scenario: Scenario) -> Collection[int]:
         """Return the links whose NAT forgets its mappings."""
-        return steps.nat(scenario)
+        return handover_steps.nat(scenario)
 
     def plan(self, planned: PlannedParts) -> HandoverPlan | None:
         """Plan the hand-overs of a scenario."""
-        return steps.plan(planned.scenario, planned.network)
+        return handover_steps.plan(planned.scenario, planned.network)
 
     def read(self, files: AttemptFiles) -> HandoverEvidence | None:
         """Read when the client's network changed."""

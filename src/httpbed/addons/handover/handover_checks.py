@@ -14,8 +14,7 @@ from itertools import accumulate
 
 from httpbed.addons.handover import handover_metrics as metrics
 from httpbed.addons.handover import handover_outcome as outcome
-from httpbed.addons.handover import steps
-from httpbed.addons.handover.deliveries import BIN_NS
+from httpbed.addons.handover import handover_steps
 from httpbed.addons.handover.handover_check_table import (
     FIRST_LINK,
     HANDOVER_COUNT,
@@ -25,11 +24,12 @@ from httpbed.addons.handover.handover_check_table import (
     HANDOVER_PROMPT,
     SOCKETS_DESTROYED,
 )
+from httpbed.addons.handover.handover_deliveries import BIN_NS
 from httpbed.addons.handover.handover_evidence import COMMANDS_END, HandoverEvidence
 from httpbed.addons.handover.handover_metrics import ObservedHandovers
 from httpbed.addons.handover.handover_model import AfterBytes, Handover
 from httpbed.addons.handover.handover_outcome import HandoverVerdict
-from httpbed.addons.handover.steps import DECISIVE
+from httpbed.addons.handover.handover_steps import DECISIVE
 from httpbed.base import units
 from httpbed.base.clock import NS
 from httpbed.experiment.handover import OVER_BEFORE
@@ -123,7 +123,7 @@ def _took_place(
     A client that finishes earlier is no fault of the bed. Repeating such an attempt until a
     transfer takes longer would select the slow ones.
     """
-    before = steps.awaited(described)
+    before = handover_steps.awaited(described)
     if changes := [one for one in observed.changes if one.ordered_ns < done_ns]:
         figure = f"{len(changes)}, the first {_s(changes[0].at_ns - observed.began_ns)}"
         figure = f"{figure} after the client's start"
@@ -145,7 +145,7 @@ def _took_place(
 def _due_ns(described: Handover, observed: HandoverEvidence) -> int | None:
     """Return when the first hand-over was due, in ns since the emulator's start; None: never."""
     if not isinstance(described.when, AfterBytes):
-        return observed.began_ns + round((steps.after_last_s(described, 1) or 0.0) * NS)
+        return observed.began_ns + round((handover_steps.after_last_s(described, 1) or 0.0) * NS)
     bins = observed.deliveries.get(described.links[0], {})
     times = [bin_ for bin_ in sorted(bins) if bin_ * BIN_NS >= observed.began_ns]
     sizes = accumulate(bins[bin_] for bin_ in times)

@@ -19,10 +19,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from httpbed.addons.handover import deliveries
-from httpbed.addons.handover.deliveries import Bins
+from httpbed.addons.handover import handover_deliveries
+from httpbed.addons.handover.handover_deliveries import Bins
 from httpbed.addons.handover.handover_model import AfterBytes, Handover
-from httpbed.addons.handover.steps import BY_EMULATOR, DECISIVE, What, sockets_left_file
+from httpbed.addons.handover.handover_steps import BY_EMULATOR, DECISIVE, What, sockets_left_file
 from httpbed.base import untrusted_files
 from httpbed.base.spellings import TRIGGER
 from httpbed.bed.network.network_commands import MONITOR, PREFERRED_METRIC
@@ -144,7 +144,7 @@ def read(
         sockets_left=_sockets_left(done, folder),
         destroyed_after_ns=dict(reader.destroyed()),
         zero_ns=zero_ns,
-        deliveries=deliveries.read(folder, absences),
+        deliveries=handover_deliveries.read(folder, absences),
     )
 
 

@@ -1,7 +1,7 @@
 """Metrics of hand-overs: silence, stall, and the time until the client uses its new path.
 
-Deliveries are known to a millisecond (:mod:`~httpbed.addons.handover.deliveries`), and so are
-silence, stall and the first delivery on a new path. A client's first packet is known exactly.
+Deliveries are known to a millisecond (:mod:`~httpbed.addons.handover.handover_deliveries`), and so
+are silence, stall and the first delivery on a new path. A client's first packet is known exactly.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
-from httpbed.addons.handover import deliveries
-from httpbed.addons.handover.deliveries import BIN_NS, STALLED_BYTES
+from httpbed.addons.handover import handover_deliveries
+from httpbed.addons.handover.handover_deliveries import BIN_NS, STALLED_BYTES
 from httpbed.addons.handover.handover_evidence import HandoverChange, HandoverEvidence
 from httpbed.addons.handover.handover_model import Handover
 from httpbed.base.clock import NS
@@ -95,7 +95,7 @@ class ObservedHandovers:
 
     def gaps(self) -> Iterator[Observation]:
         """Yield silence and stall of each hand-over; without hand-overs, of the whole attempt."""
-        bins = deliveries.together(self.observed.deliveries.values())
+        bins = handover_deliveries.together(self.observed.deliveries.values())
         if not bins or (self.handover.happens and not self.judged):
             return
         end, times = self.end_ns // BIN_NS, sorted(bins)
@@ -108,7 +108,7 @@ class ObservedHandovers:
         ]
         for metric, least in (("delivery_silence", 1), ("delivery_stall", STALLED_BYTES)):
             took = [
-                deliveries.longest_below(least, bins, times, begin, until) * BIN_NS / NS
+                handover_deliveries.longest_below(least, bins, times, begin, until) * BIN_NS / NS
                 if begin < until
                 else None
                 for begin, until in spans or [self._stable_span(times[0], end)]

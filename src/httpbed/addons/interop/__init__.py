@@ -1,7 +1,7 @@
 """Do programs do what their recipes declare? ``httpbed recipes check`` runs them with each other.
 
 Not here: recipes and their checks on paper (``programs``).
-Start at ``pairings``, then ``session``, which runs them; ``table`` writes the result.
+Start at ``pairings``, then ``interop_session``, which runs them; ``interop_table`` writes results.
 """
 
 from __future__ import annotations

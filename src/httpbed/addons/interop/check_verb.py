@@ -9,10 +9,10 @@ from pathlib import Path
 
 import click
 
-from httpbed.addons.interop import pairings, table
-from httpbed.addons.interop import session as checking
+from httpbed.addons.interop import interop_session as checking
+from httpbed.addons.interop import interop_table, pairings
+from httpbed.addons.interop.interop_session import InteropResult, PairingResult
 from httpbed.addons.interop.pairings import Pairing
-from httpbed.addons.interop.session import InteropResult, PairingResult
 from httpbed.base.errors import HostError
 from httpbed.bed.machine import scratch
 from httpbed.cli import options, output_file
@@ -86,9 +86,9 @@ def command(
         raise HostError(reason, remedy)
     result = asyncio.run(_result(known, wanted, names, absent, jobs=jobs, output=output))
     if as_json:
-        echo(json.dumps(table.as_json(result), indent=1))
+        echo(json.dumps(interop_table.as_json(result), indent=1))
     else:
-        echo("\n".join(table.lines(result)))
+        echo("\n".join(interop_table.lines(result)))
     context.exit(0 if result.passed else 1)
 
 
@@ -115,4 +115,4 @@ async def _result(
 
 
 def _report(result: PairingResult) -> None:
-    say(f"{result.pairing.title()}: {table.verdict(result)}")
+    say(f"{result.pairing.title()}: {interop_table.verdict(result)}")

@@ -12,8 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from httpbed.addons.dataset import network_columns, program_columns, trial_columns, workload_columns
-from httpbed.addons.dataset.column import ARROW_TYPES, Cell, Cells, DatasetColumn
+from httpbed.addons.dataset import network_columns, trial_columns
+from httpbed.addons.dataset.dataset_column import ARROW_TYPES, Cell, Cells, DatasetColumn
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.results import sample
 from httpbed.store.results import Results
@@ -94,8 +94,8 @@ def _trials(name: str, results: Results) -> Iterator[Cells]:
 def _features(results: Results, levels: Mapping[str, str]) -> Cells:
     scenario = sample.scenario(results, levels)
     return {
-        **workload_columns.cells(scenario),
-        **program_columns.cells(scenario, results.manifest),
+        **trial_columns.workload_cells(scenario),
+        **trial_columns.program_cells(scenario, results.manifest),
         **network_columns.cells(scenario),
     }
 

@@ -103,23 +103,26 @@ class HandoverPlan(AttemptAddition):
 
     def reduce(self, artifacts: Path, log: PacketLog, hop: NetworkHop) -> None:
         """Write what each link delivered to the client."""
-        from httpbed.addons.handover import deliveries  # noqa: PLC0415 - it needs numpy
+        from httpbed.addons.handover import handover_deliveries  # noqa: PLC0415 - it needs numpy
 
         towards = {path.downstream: path.names[0] for path in hop.paths}
         origin_ns = hop.first_packet_ns(read_object(artifacts, LINK_RESULT)) or 0
-        deliveries.reduce(artifacts, log, towards, origin_ns)
+        handover_deliveries.reduce(artifacts, log, towards, origin_ns)
 
     def running(
         self, supervisor: Supervisor, artifacts: Path
     ) -> AbstractAsyncContextManager[RunningAddition]:
         """Return what carries them out."""
-        from httpbed.addons.handover.execution import RunningHandovers  # noqa: PLC0415 - it runs
+        from httpbed.addons.handover.handover_execution import RunningHandovers  # noqa: PLC0415 - it runs
 
         return nullcontext(RunningHandovers(supervisor, self, artifacts))
 
     def imported_later(self) -> tuple[str, ...]:
         """Name the modules of execution and reduction."""
-        return tuple(f"httpbed.addons.handover.{name}" for name in ("deliveries", "execution"))
+        return tuple(
+            f"httpbed.addons.handover.{name}"
+            for name in ("handover_deliveries", "handover_execution")
+        )
 
     def described(self) -> dict[str, Any]:
         """Return the steps of one round."""

@@ -6,7 +6,7 @@ from collections.abc import Sized
 
 import matplotlib as mpl
 
-from httpbed.addons.figures import bars, captions, cdf, checking, grid, lines, spans
+from httpbed.addons.figures import bars, cdf, figure_captions, figure_checking, grid, lines, spans
 from httpbed.addons.figures.figure_values import (
     FigureSamples,
     cell_values,
@@ -14,9 +14,8 @@ from httpbed.addons.figures.figure_values import (
     missing,
     not_run,
 )
-from httpbed.addons.figures.placed import PlacedFigure, place
 from httpbed.addons.figures.spans import item_spans
-from httpbed.addons.figures.stated import StatedFigure
+from httpbed.addons.figures.stated_figure import PlacedFigure, StatedFigure, place
 from httpbed.experiment.document import KeyPath
 from httpbed.report.document import Figure, Paragraph, ReportInput, Section, SectionMaker
 from httpbed.report.figures import STYLE, Plot
@@ -59,14 +58,14 @@ def _plot(results: Results, stated: StatedFigure, source: FigureSamples) -> Plot
         bars_of_items = item_spans(placed, results)
         _demand(bars_of_items, stated)
         figure, form = spans.draw(placed, bars_of_items)
-        text = captions.of_spans(bars_of_items, spans.MAX_ROWS)
-        alternative = captions.spans(placed, bars_of_items, form)
+        text = figure_captions.of_spans(bars_of_items, spans.MAX_ROWS)
+        alternative = figure_captions.spans(placed, bars_of_items, form)
     elif stated.kind == "cdf":
         curves, idle = distributions(placed, source), not_run(placed, source)
         _demand(curves, stated)
         figure, form = cdf.draw(placed, curves, idle)
-        text = captions.of_curves(placed, curves, idle)
-        alternative = captions.curves(placed, curves, form)
+        text = figure_captions.of_curves(placed, curves, idle)
+        alternative = figure_captions.curves(placed, curves, form)
     else:
         values = cell_values(placed, source)
         _demand(values, stated)
@@ -74,9 +73,9 @@ def _plot(results: Results, stated: StatedFigure, source: FigureSamples) -> Plot
             raise _NothingToDrawError(f"a line needs two levels of {stated.x}, and one has values")
         gaps = missing(placed, values, source)
         figure, form = _KINDS[stated.kind](placed, values, gaps)
-        text = captions.of_cells(placed, values, gaps)
-        alternative = captions.cells(placed, values, form)
-    shared = captions.shared(placed, placed.factors)
+        text = figure_captions.of_cells(placed, values, gaps)
+        alternative = figure_captions.cells(placed, values, form)
+    shared = figure_captions.shared(placed, placed.factors)
     return Plot(
         name=f"{PREFIX}-{stated.id}",
         caption=" ".join(filter(None, (shared, text))),
@@ -92,7 +91,7 @@ def _placed(results: Results, stated: StatedFigure) -> PlacedFigure:
     """
     experiment = results.stated_experiment
     treatments = list(experiment.treatments())
-    if found := checking.of_figure(stated, experiment.factors, treatments):
+    if found := figure_checking.of_figure(stated, experiment.factors, treatments):
         raise _NothingToDrawError("; ".join(f"{_key(one.at)} {one.reason}" for one in found))
     return place(stated, experiment.factors, treatments)
 

@@ -6,11 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from httpbed.addons.figures.figure_panels import full_level
 from httpbed.addons.figures.figure_values import Distribution, FigureValue
-from httpbed.addons.figures.panels import full_level
-from httpbed.addons.figures.placed import Factors, FigurePlace, Levels, PlacedFigure
 from httpbed.addons.figures.spans import ItemSpan
-from httpbed.addons.figures.stated import StatedFigure
+from httpbed.addons.figures.stated_figure import (
+    Factors,
+    FigurePlace,
+    Levels,
+    PlacedFigure,
+    StatedFigure,
+)
 from httpbed.addons.pages.report.metrics_table import MEANING_OF_BANDS
 from httpbed.experiment.metric import METRICS
 from httpbed.report.phrasing import NumberFormat, listed, title, treatment

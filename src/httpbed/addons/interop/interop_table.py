@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from httpbed.cli.echo import aligned
 
 if TYPE_CHECKING:  # it imports what runs trials, and lists of programs need none of it
-    from httpbed.addons.interop.session import CheckedProgram, InteropResult, PairingResult
+    from httpbed.addons.interop.interop_session import CheckedProgram, InteropResult, PairingResult
 
 OK, FAILED, NOT_RUN = "ok", "FAILED", "."
 

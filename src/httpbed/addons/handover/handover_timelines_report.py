@@ -1,8 +1,8 @@
 """Figures over time: megabytes delivered to the client, a thin line for each trial.
 
 The size of a figure is bounded: its panels, the treatments in a panel, the replicates of a
-treatment, and the corners of all curves together (``timelines.thinned``). A line below the figure
-says what is left out.
+treatment, and the corners of all curves together (:func:`thinned`). A line below the figure says
+what is left out.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from typing import Any
 
 import matplotlib as mpl
 
-from httpbed.addons.handover import curves, timelines
+from httpbed.addons.handover import handover_timelines
 from httpbed.addons.handover import handovers_report as handovers
-from httpbed.addons.handover.curves import Panel
 from httpbed.addons.handover.handover_samples import has_handovers, of_attempt
-from httpbed.addons.handover.timelines import Timeline
+from httpbed.addons.handover.handover_timelines import Panel, Timeline
+from httpbed.addons.handover.handovers_report import WORDS
 from httpbed.base import units
 from httpbed.experiment.document import references, with_nested
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
+from httpbed.experiment.handover import HandoverEvent
 from httpbed.report import network, roles
 from httpbed.report.document import (
     Block,
@@ -33,7 +34,8 @@ from httpbed.report.document import (
     Table,
 )
 from httpbed.report.figures import STYLE, Plot
-from httpbed.report.phrasing import level, treatment
+from httpbed.report.one_trial import TrialPart, TrialView
+from httpbed.report.phrasing import brief_duration, level, treatment
 from httpbed.report.svg import PALETTE
 from httpbed.report.treatments import row_names
 from httpbed.results import attempts
@@ -98,7 +100,7 @@ def _plot(
     at = network.condition(results.document, condition.levels)
     where = f", at {at}" if at else ""
     with mpl.rc_context(STYLE):
-        figure = curves.overlay(panels)
+        figure = handover_timelines.overlay(panels)
     return Plot(
         name=f"handovers-{number}",
         caption=" ".join(
@@ -167,7 +169,7 @@ def _telling(findings: Findings, condition: Condition, split: str) -> list[str]:
 
 def _read(results: Results, row: Row, found: Attempts, most: int) -> tuple[Timeline, ...]:
     key = treatment_key(row.levels, results.experiment.factors)
-    return tuple(timelines.timeline(results, one) for one in found.get(key, [])[:most])
+    return tuple(handover_timelines.timeline(results, one) for one in found.get(key, [])[:most])
 
 
 def _left_out(groups: Mapping[str, list[Row]], kept: Mapping[str, list[Row]]) -> Iterator[str]:
@@ -195,7 +197,7 @@ def _signs(trials: list[Timeline]) -> Iterator[str]:
     events = [event for one in trials for event in one.handovers]
     if events:
         yield "A dashed line is a hand-over."
-    alone = curves.are_alone(trials)
+    alone = handover_timelines.are_alone(trials)
     if alone and any(event.validated_s is not None for event in events):
         yield "A diamond is the new path's validation."
     if any(event.first_byte_s is not None for event in events):
@@ -250,3 +252,63 @@ def _section(source: ReportInput) -> Section | None:
 
 
 SECTION = SectionMaker("handover", 80, _section)
+
+
+MAX_EVENTS = 20
+"""Hand-overs that have trial_lines of their own."""
+
+
+def _part(results: Results, row: Mapping[str, Any]) -> TrialPart:
+    trial = handover_timelines.timeline(results, row)
+    return TrialPart([*trial_lines(trial)], trial_values(trial), lambda: trial_plots(trial))
+
+
+def trial_plots(trial: Timeline) -> list[Plot]:
+    """Draw its deliveries, if it left a record of them."""
+    if not trial.curve.end_s:
+        return []
+    with mpl.rc_context(STYLE):
+        figure = handover_timelines.one_trial(trial)
+    plot = Plot(
+        name=f"trial-{trial.block}-{trial.trial}",
+        caption="Delivered to the client in one trial, and each hand-over from close by.",
+        alternative="; ".join(f"{key} {text}" for key, text in trial_lines(trial)),
+        figure=figure,
+    )
+    return [plot]
+
+
+def trial_lines(trial: Timeline) -> Iterator[tuple[str, str]]:
+    """Yield what was delivered, and each hand-over with what followed."""
+    if trial.curve.end_s:
+        links = ", ".join(f"{_size(size)} over {link}" for link, size in trial.by_link.items())
+        yield "delivered", f"{links}; the last packet after {brief_duration(trial.curve.end_s)}"
+    for event in trial.handovers[:MAX_EVENTS]:
+        yield "hand-over", _event_text(event)
+        if event.verdict:
+            yield "wire", event.how or WORDS.get(event.verdict, event.verdict)
+    if len(trial.handovers) > MAX_EVENTS:
+        yield "hand-over", f"and {len(trial.handovers) - MAX_EVENTS} more"
+
+
+def trial_values(trial: Timeline) -> dict[str, Any]:
+    """Return the same as JSON trial_values, with every corner of the curve."""
+    corners = zip(trial.curve.times_s.tolist(), trial.curve.total_bytes.tolist(), strict=True)
+    return {
+        "handovers": [vars(event) for event in trial.handovers],
+        "bytes_by_link": dict(trial.by_link),
+        "delivered": [[round(at_s, 6), int(total)] for at_s, total in corners],
+    }
+
+
+def _event_text(event: HandoverEvent) -> str:
+    texts = [f"{name} +{brief_duration(at_s - event.at_s)}" for name, at_s in event.milestones()]
+    way = f"{event.left} to {event.entered} at {brief_duration(event.at_s)}"
+    return f"{event.number}, {way}: {', '.join(texts) or 'nothing followed'}"
+
+
+def _size(number: float) -> str:
+    return units.format_size(number, units.SHORT_DIGITS)
+
+
+TRIAL = TrialView("handover", 30, _part)

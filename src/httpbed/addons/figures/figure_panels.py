@@ -24,8 +24,7 @@ from matplotlib.ticker import (
 )
 
 from httpbed.addons.figures.figure_values import FigureValue
-from httpbed.addons.figures.placed import Levels, PlacedFigure
-from httpbed.addons.figures.stated import parse_published
+from httpbed.addons.figures.stated_figure import Levels, PlacedFigure, parse_published
 from httpbed.experiment.factorial import selects
 from httpbed.report.figures import WIDE_IN
 from httpbed.report.phrasing import NumberFormat, level, number_format, title, treatment

@@ -1,9 +1,9 @@
 """Carries out the hand-overs of a running trial and logs each step.
 
-A :class:`~httpbed.addons.handover.steps.HandoverPlan` says which steps are due when. A hand-over
-begins when the one before has ended, so one that falls due meanwhile comes late and none is left
-out. Each logged step has its due time and its actual time. A repeated hand-over is due one period
-after the last one began, so a late one makes no later one early.
+A :class:`~httpbed.addons.handover.handover_steps.HandoverPlan` says which steps are due when. A
+hand-over begins when the one before has ended, so one that falls due meanwhile comes late and none
+is left out. Each logged step has its due time and its actual time. A repeated hand-over is due one
+period after the last one began, so a late one makes no later one early.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
-from httpbed.addons.handover import steps
+from httpbed.addons.handover import handover_steps
 from httpbed.addons.handover.handover_model import AfterBytes
-from httpbed.addons.handover.steps import BY_EMULATOR, HandoverPlan, Step
+from httpbed.addons.handover.handover_steps import BY_EMULATOR, HandoverPlan, Step
 from httpbed.base.clock import NS
 from httpbed.base.spellings import TRIGGER
 from httpbed.bed.machine import machine_load
@@ -93,13 +93,13 @@ class _Executor:
         described = self.planned.handover
         if isinstance(described.when, AfterBytes) and number == 1:
             return await self._triggered_ns()
-        after_s = steps.after_last_s(described, number)
+        after_s = handover_steps.after_last_s(described, number)
         return None if after_s is None else self.last_ns + round(after_s * NS)
 
     async def hand_over(self, number: int, due_ns: int) -> bool:
         """Carry out a hand-over; return False if the client ended before its last step."""
         looks: dict[str, list[ProcessSpec]] = {}
-        for index, step in enumerate(steps.steps(self.planned.handover, number)):
+        for index, step in enumerate(handover_steps.steps(self.planned.handover, number)):
             step_due_ns = due_ns + round(step.after_s * NS)
             if step_due_ns > time.monotonic_ns():
                 await self._look(looks)

@@ -16,18 +16,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from httpbed.addons.conformance import (
-    behaviour,
-    competition,
-    networks,
-    sender_records,
-    senders,
-)
+from httpbed.addons.conformance import behaviour, competition, networks, sender, senders
 from httpbed.addons.conformance.competition import Competition, CompetitionTrial, Split
-from httpbed.addons.conformance.evidence import ConformanceEvidence, SenderTransfer, Transfers
 from httpbed.addons.conformance.flight import Flight, flight, load_packets
 from httpbed.addons.conformance.networks import REPLICATES, Network
-from httpbed.addons.conformance.properties import Judgement, reach
+from httpbed.addons.conformance.properties import (
+    ConformanceEvidence,
+    Judgement,
+    SenderTransfer,
+    Transfers,
+    reach,
+)
 from httpbed.addons.conformance.sender import Scale, Sender, SenderKey
 from httpbed.base.clock import Clock
 from httpbed.bed.machine.backend import Backend
@@ -118,7 +117,7 @@ def keep(judgement: Judgement) -> Path | None:
     """
     if not judgement.sender.is_judged_by_name or not judgement.evidence.transfers.every:
         return None
-    return sender_records.write(judgement.key, judgement.scale, judgement.as_json())
+    return sender.write(judgement.key, judgement.scale, judgement.as_json())
 
 
 def _key(test: ConformanceTest, manifest: Mapping[str, Any]) -> SenderKey:

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from httpbed.addons.figures.placed import Factors, PlacedFigure, place
-from httpbed.addons.figures.stated import StatedFigure, parse_published
+from httpbed.addons.figures.stated_figure import (
+    Factors,
+    PlacedFigure,
+    StatedFigure,
+    parse_published,
+    place,
+)
 from httpbed.base import units
 from httpbed.base.errors import RejectedValueError, first_names
 from httpbed.experiment.document import KeyPath
