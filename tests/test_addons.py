@@ -178,7 +178,10 @@ def test_an_archive_of_page_loads_is_read_without_their_addon(tmp_path: Path) ->
     )
     assert reported[0] == exported[0] == 0, (reported, exported)
     said = " ".join(reported[1].split())
-    assert re.search("unread: .*the claims Z-.*the figures figure-10 .*metrics .*onload_time", said)
+    assert re.search(
+        "unread: the workload page; the claims Z-.*the figures figure-10 .*metrics .*onload_time",
+        said,
+    )
     assert re.search(r"aioquic-h3 5 1\.\d+ s", said)
     assert (judged[0], "not installed" in judged[2]) == (2, True), judged
 

@@ -149,7 +149,7 @@ def test_all_mistakes_of_a_design_are_listed(whole: Path, tmp_path: Path, httpbe
     lines = [json.loads(line) for line in (directory / DESIGN).read_text().splitlines()]
     lines[0]["block"] = -1
     lines[1]["position"] = 0
-    lines[2]["document"]["workload"] = {"kind": "nothing"}
+    lines[2]["document"]["workload"] = {"kind": "no kind at all"}
     (directory / DESIGN).write_text("".join(f"{json.dumps(one)}\n" for one in lines))
     reseal(directory)
     code, _, err = httpbed("report", directory)

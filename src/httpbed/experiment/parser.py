@@ -20,14 +20,14 @@ from pydantic_core import ErrorDetails
 from httpbed.base.errors import Mistake
 from httpbed.base.value import Value, is_form
 from httpbed.experiment import document as documents
-from httpbed.experiment import factorial_mistakes, validation_messages
+from httpbed.experiment import factorial_mistakes, validation_messages, workload_kinds
 from httpbed.experiment.document import SCENARIO_PARTS, ExperimentDocument, KeyPath
 from httpbed.experiment.experiment import Experiment, experiment_model
 from httpbed.experiment.metric import DEFAULT_METRIC, is_unknown_metric
 from httpbed.experiment.scenario import Scenario, ScenarioReader, of_campaign
 from httpbed.experiment.schema import experiment_schema
 from httpbed.experiment.stated_tables import STATED_TABLES, StatedTable, StatedTables
-from httpbed.experiment.workload_kinds import NO_SUCH_KIND
+from httpbed.experiment.workload_kinds import NO_SUCH_KIND, UnreadWorkload
 
 WHOLE_FILE = "experiment file"
 """Place of a mistake that lies in no table."""
@@ -211,6 +211,16 @@ def unread_entries(document: Mapping[str, Any]) -> dict[str, list[str]]:
         for table in STATED_TABLES.provided()
     }
     return {field: ids for field, ids in found.items() if ids}
+
+
+def unread_workloads(document: Mapping[str, Any]) -> list[str]:
+    """Name the kinds of workload of a valid experiment file that no installed addon reads."""
+    stated = document.get("workload")
+    factor = stated.get("factor") if isinstance(stated, Mapping) else None
+    levels = _stated_factors(document).get(factor) if isinstance(factor, str) else None
+    tables = levels.values() if isinstance(levels, Mapping) else [stated]
+    read = map(workload_kinds.of_campaign, tables)
+    return sorted({one.kind for one in read if isinstance(one, UnreadWorkload)})
 
 
 def _readable(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -330,6 +330,8 @@ def _unread_data(results: Results) -> Iterator[str]:
     """Name each kind of data of addons that are not installed."""
     if tables := parser.unread_tables(results.document):
         yield f"the tables {', '.join(tables)} of the experiment"
+    if kinds := parser.unread_workloads(results.document):
+        yield f"the workload {', '.join(kinds)}"
     for field, ids in parser.unread_entries(results.document).items():
         yield f"the {field} {', '.join(few(ids, field))} of the experiment"
     for what, column, known in (

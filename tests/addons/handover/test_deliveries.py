@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from httpbed.addons.handover import handover_deliveries
-from httpbed.addons.handover.handover_deliveries import longest_below, together
-from httpbed.addons.handover.handover_files import (
+from httpbed.addons.handover.handover_deliveries import (
     DELIVERIES,
     DeliveryBin,
     absences,
+    longest_below,
     read_deliveries,
     received,
+    together,
 )
 from httpbed.experiment.handover import HandoverEvent
 from httpbed.store import packet_log

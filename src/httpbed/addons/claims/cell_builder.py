@@ -111,7 +111,7 @@ Levels = Mapping[str, Sequence[str]]
 MIN_POINTS = 3
 """A correlation needs so many points: that of two is 1 or -1."""
 MAX_CELLS = 5_000
-"""Of one claim."""
+"""A claim has at most so many cells."""
 
 
 @dataclass(frozen=True)

@@ -56,8 +56,8 @@ class CellLocation:
     is_constant: bool
     """Whether all blocks have the same value."""
     values: Floats = field(default_factory=lambda: np.array([]))
-    """Of the blocks, on that scale. A trial that timed out counts as if it had taken its limit.
-    Empty where blocks have no values of their own."""
+    """Values of the blocks, on that scale; a trial that timed out counts with its limit. Empty
+    where blocks have no values of their own."""
     blocks: tuple[int, ...] = ()
     """The numbers of their blocks."""
     of_medians: float = math.nan

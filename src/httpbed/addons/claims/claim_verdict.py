@@ -151,7 +151,7 @@ class CellSet:
 
     present: Sequence[CellLocation]
     levels: Sequence[Mapping[str, str]]
-    """Of each located cell."""
+    """The levels of each located cell."""
     missing: int
     """Cells without enough values."""
     not_run: int = 0
@@ -164,7 +164,7 @@ class Estimator:
 
     claim: CompiledClaim
     loads: int
-    """Of each cell in the paper's own procedure."""
+    """The number of loads of each cell in the paper's own procedure."""
     parts: int = 1
     """Number of claims that share the error rate."""
 

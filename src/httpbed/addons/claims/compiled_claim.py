@@ -52,13 +52,13 @@ class CompiledClaim:
     subtracted: tuple[ClaimCell, ...]
     """Cells whose statistic is subtracted; empty without ``minus``."""
     region: Region
-    """Of the estimate."""
+    """The values of the estimate that support the claim."""
     cell_region: Region
-    """Of a cell, where cells are counted; else that of the estimate."""
+    """The values of a cell that count, where cells are counted; else those of the estimate."""
     unit: str
-    """Of the estimate: a metric's unit, or ``1``."""
+    """The estimate's unit: a metric's, or ``1``."""
     no_difference: Region | None = None
-    """Of a claim about a direction: a cell's values that are no difference worth the name."""
+    """A cell's values that are no difference worth the name, if the claim is about a direction."""
     offset: int = 0
     """Is added to a count: 1 for ranks."""
     unknown: tuple[str, ...] = ()

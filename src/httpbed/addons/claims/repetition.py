@@ -32,7 +32,7 @@ from httpbed.results.location import Student
 from httpbed.results.sample import Floats
 
 NODES = 31
-"""Of the Gauss-Hermite quadrature over the common factor."""
+"""The Gauss-Hermite quadrature over the common factor has so many nodes."""
 MIN_OF_PRIOR = 4
 """Cells with which a prior distribution is estimated."""
 CERTAIN = 1e-12

@@ -25,7 +25,7 @@ from httpbed.store.attempts import ARTIFACTS, TRIAL
 OUR_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 """Errors of the disk that is written to, not of the archive."""
 MAX_BYTES = 2**30
-"""Of all files of a block that travel: they are in the memory of worker and campaign. A page load
+"""All files of a block that travel are in the memory of worker and campaign. A page load
 with a packet log and a film has some hundred MB at most."""
 
 

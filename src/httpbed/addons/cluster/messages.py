@@ -25,7 +25,7 @@ class CodeIdentity(Value):
 
     version: str
     sha256: str
-    """Of all its Python and TOML files."""
+    """The digest of all its Python and TOML files."""
 
     def __str__(self) -> str:
         return f"httpbed {self.version} (code {self.sha256[:12]})"
@@ -56,7 +56,7 @@ class BlockRequest:
     """A block for a worker: what it runs, and what it has to run it with."""
 
     key: str
-    """Of Dask's task; it names a folder of the worker, too."""
+    """The key of Dask's task; it names a folder of the worker, too."""
     topic: str
     """Where the worker tells the campaign that the block begins."""
     code: CodeIdentity
@@ -80,7 +80,7 @@ class PackedAttempt(Value):
     trial: str
     number: int
     bytes: int = Field(ge=0)
-    """Of its files."""
+    """The length of its files."""
     travels: bool
     """Whether its archive comes with the block: it may be too large."""
 

@@ -42,7 +42,7 @@ from httpbed.bed.sandbox import sandbox_spec
 from httpbed.bed.toolbox import root_filesystem
 
 NAME = "httpbed"
-"""Of the plugin in Dask's worker."""
+"""The name of the plugin in Dask's worker."""
 SCRATCH = "worker"
 """Purpose of the folder in which a worker runs its blocks."""
 LOOK_S = 0.5

@@ -27,7 +27,7 @@ from httpbed.programs.protocol import AUTHORITY
 
 MAX_SLOTS = 64
 QUIET = "--no-dashboard --dashboard-address 127.0.0.1:0"
-"""Of Dask's scheduler: its pages, which need no certificate, are for this machine only."""
+"""Dask's scheduler shows its pages, which need no certificate, to this machine only."""
 
 
 @verb("worker")

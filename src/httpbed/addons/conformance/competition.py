@@ -85,7 +85,7 @@ class Competition:
     invalid: bool = False
     """Whether an invalid attempt is one of the reasons."""
 
-    def of(self, queue_bdp: float) -> list[Split]:
+    def with_queue(self, queue_bdp: float) -> list[Split]:
         """Return the trials with one length of the queue."""
         return [trial.split for trial in self.trials if trial.queue_bdp == queue_bdp]
 

@@ -114,7 +114,7 @@ def notes(judgement: Judgement) -> Iterator[str]:
 
 
 def _is_held(judgement: Judgement) -> bool:
-    return judgement.evidence.transfers.held() is not None
+    return judgement.evidence.transfers.held_window() is not None
 
 
 def delivered(judgement: Judgement) -> str:
@@ -194,7 +194,7 @@ def show_competition(competition: Competition, out: Console) -> None:
 
 
 def _cells(queue: float, competition: Competition) -> list[str]:
-    trials = competition.of(queue)
+    trials = competition.with_queue(queue)
     shares = [
         units.format_share(round(_of(trials, lambda one, name=name: one.shares[name]), 3))  # type: ignore[misc]
         for name in competition.flows

@@ -77,7 +77,7 @@ class SenderTransfer:
         return behaviour.steady_pps(self.flight, STEADY_S)
 
     @cached_property
-    def held(self) -> float | None:
+    def held_window(self) -> float | None:
         """Return the window in packets at which something else than congestion control stops it."""
         return behaviour.held_at(self.flight, self.pipe)
 
@@ -90,17 +90,21 @@ class Transfers:
     """Every network of the test, readable or not."""
     every: Sequence[SenderTransfer]
 
-    def of(self, name: str) -> list[SenderTransfer]:
+    def in_network(self, name: str) -> list[SenderTransfer]:
         """Return the transfers in a network."""
         return [transfer for transfer in self.every if transfer.network.name == name]
 
     def grid(self) -> dict[Network, list[SenderTransfer]]:
         """Return the transfers with independent loss by network; some networks may have none."""
-        return {network: self.of(network.name) for network in self.planned if network.loss}
+        return {network: self.in_network(network.name) for network in self.planned if network.loss}
 
-    def held(self) -> float | None:
+    def held_window(self) -> float | None:
         """Return where the window is held in the network that has room for any window."""
-        at = [transfer.held for transfer in self.of("start") if transfer.held is not None]
+        at = [
+            transfer.held_window
+            for transfer in self.in_network("start")
+            if transfer.held_window is not None
+        ]
         return float(np.median(at)) if at else None
 
 
@@ -229,7 +233,7 @@ def _strained(trials: Iterable[SenderTransfer]) -> bool:
 
 def _first_flight(transfers: Transfers) -> PropertyResult:
     """Count the first flight: RFC 6928's, and a packet for each of the handshake before it."""
-    trials = transfers.of("start")
+    trials = transfers.in_network("start")
     seen = [behaviour.first_flight(transfer.flight) for transfer in trials]
     before = [behaviour.packets_before_data(transfer.flight) for transfer in trials]
     bounds = (0, INITIAL_PACKETS + max(before, default=0))
@@ -242,9 +246,9 @@ def _doubling(control: Control, transfers: Transfers) -> PropertyResult:
     1.5 where every second packet is acknowledged and packets, not bytes, are counted; HyStart++
     (RFC 9406) slows down to a growth of 1.25 only when delays rise. BBR's gain is 2.89.
     """
-    trials, seen = transfers.of("start"), []
+    trials, seen = transfers.in_network("start"), []
     for transfer in trials:
-        room = min(transfer.pipe.bdp, 0.9 * (transfer.held or math.inf))
+        room = min(transfer.pipe.bdp, 0.9 * (transfer.held_window or math.inf))
         seen.append(behaviour.growth_at_start(transfer.flight, room))
     name = "slow start, per round trip"
     return within(name, seen, START[control], "times", strained=_strained(trials))
@@ -252,9 +256,10 @@ def _doubling(control: Control, transfers: Transfers) -> PropertyResult:
 
 def _not_held(transfers: Transfers) -> PropertyResult:
     """Tell a window that flow control or a buffer holds from one of congestion control."""
-    trials, held, why = transfers.of("start"), transfers.held(), ""
+    trials, held, why = transfers.in_network("start"), transfers.held_window(), ""
     seen = [
-        (transfer.held or transfer.flight.largest_window) / transfer.pipe.bdp for transfer in trials
+        (transfer.held_window or transfer.flight.largest_window) / transfer.pipe.bdp
+        for transfer in trials
     ]
     if held is not None:
         size = units.format_size(held * trials[0].flight.full_bytes, units.SHORT_DIGITS)
@@ -266,7 +271,7 @@ def _not_held(transfers: Transfers) -> PropertyResult:
 
 
 def _around_losses(control: Control, transfers: Transfers) -> Iterator[PropertyResult]:
-    trials, held = transfers.of("loss"), transfers.held()
+    trials, held = transfers.in_network("loss"), transfers.held_window()
     seen, strained = [_Losses(control, transfer, held) for transfer in trials], _strained(trials)
     ratios = [losses.ratio for losses in seen]
     unseen = HELD if held else "the second loss was not reached"
@@ -330,19 +335,19 @@ class _Losses:
 def _bounds(control: Control, transfers: Transfers) -> PropertyResult:
     """Ask who fills a queue, and how far; BBR's window is two bandwidth-delay products."""
     if control in BBR:
-        trials = transfers.of("start")
+        trials = transfers.in_network("start")
         deep = [_most(transfer, transfer.pipe.bdp, BEGUN_S) for transfer in trials]
         name, unit = "most in flight, deep queue", "of the BDP"
         return within(name, deep, DEEP_BBR, unit, strained=_strained(trials))
-    trials = transfers.of("brim")
-    held = transfers.held() or math.inf
+    trials = transfers.in_network("brim")
+    held = transfers.held_window() or math.inf
     brim = [
         _most(transfer, transfer.pipe.bdp + transfer.pipe.queue_packets, STEADY_S)
         for transfer in trials
         if transfer.pipe.bdp + transfer.pipe.queue_packets < held
     ]
     name, unit = "most in flight, queue of 1 BDP", "of BDP and queue"
-    unseen = HELD if transfers.held() else NOT_SHOWN
+    unseen = HELD if transfers.held_window() else NOT_SHOWN
     return within(name, brim, BRIM, unit, unseen=unseen, strained=_strained(trials))
 
 
@@ -447,7 +452,7 @@ class Judgement:
 def reach(sender: Sender, key: SenderKey, scale: Scale, evidence: ConformanceEvidence) -> Judgement:
     """Judge a sender by the evidence of its test."""
     transfers = evidence.transfers
-    starts = [transfer.flight for transfer in transfers.of("start")]
+    starts = [transfer.flight for transfer in transfers.in_network("start")]
     return Judgement(
         sender=sender,
         key=key,

@@ -36,7 +36,7 @@ def plots(transfers: Transfers, judged_as: Control) -> list[Plot]:
 
 
 def _windows(transfers: Transfers) -> Iterator[Plot]:
-    first = {name: transfers.of(name)[0] for name in TITLES if transfers.of(name)}
+    first = {name: transfers.in_network(name)[0] for name in TITLES if transfers.in_network(name)}
     if not first:
         return
     size = (WIDTH_IN, 0.5 + PANEL_IN * len(first))
@@ -107,7 +107,7 @@ def _at_the_right(axes: Axes, label: str, height: float, side: str) -> None:
 
 
 def _delivery(transfers: Transfers) -> Iterator[Plot]:
-    starts = transfers.of("start")
+    starts = transfers.in_network("start")
     if not starts:
         return
     figure = VisibleFigure(figsize=(WIDTH_IN, 2.4), layout="constrained")

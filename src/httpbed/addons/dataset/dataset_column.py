@@ -40,7 +40,7 @@ class ColumnPlace(NamedTuple):
 
     section: int
     number: int = 0
-    """Of a link or proxy, counted from the client."""
+    """The number of a link or proxy, counted from the client."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ GROUP = 0.8
 """Width of a group, where the next group is 1 away."""
 STANDING_IN, ALONE_IN = 2.0, 2.6
 BAR_IN, GAP_IN = 0.11, 0.12
-"""Of bars that lie: the height of one, and the gap between groups."""
+"""The height of a bar that lies, and the gap between groups of them."""
 LETTER_IN = 0.085
 CROSS = {"marker": "x", "markersize": 5, "linestyle": "none", "clip_on": False}
 ABOVE = -0.8

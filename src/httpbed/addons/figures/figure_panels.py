@@ -52,7 +52,7 @@ RATIO = NumberFormat(1.0, "", 2)
 STRENGTHS = (1.0, 0.5, 0.25)
 """Opacities of areas in one colour."""
 TONES = ((1.0, 0.0), (0.5, 0.5), (0.72, 0.0))
-"""Of lines in one colour: what remains of it, and white that is added."""
+"""Lines of one colour differ in how much of it remains, and in the white that is added."""
 HEADING_LETTERS = 88
 """In a line of the heading."""
 NO_BREAK = "\N{NO-BREAK SPACE}"

@@ -43,13 +43,13 @@ FULL = 2.0
 LESS, MORE = (0.05, 0.42, 0.62), (0.78, 0.36, 0.05)
 """Blue and orange, which the colour-blind tell apart."""
 DARK, LIGHT = "#111111", "#fefefe"
-"""Of numbers in cells: not the page's ink, for cells keep their colours in the dark."""
+"""Numbers in cells have not the page's ink, because cells keep their colours in the dark."""
 TITLE_LETTERS, TITLE_LINES = 32, 3
 NO_BREAK = "\N{NO-BREAK SPACE}"
 LETTER_IN = 0.075
 """Width of a letter beside an axis, with its share of the space between words."""
 SLANT = 35
-"""Of names below columns that do not stand side by side, in degrees."""
+"""Names below columns slant by so many degrees where they do not fit side by side."""
 
 Cells = Mapping[tuple[str, str], Ratio]
 

@@ -1,24 +1,109 @@
 """What each link delivered to the client, in bins of a millisecond, from the emulator's log.
 
-All metrics of deliveries are exact to a bin. The kernel drops what arrives at an interface that has
-lost its address. The file keeps such deliveries, and :func:`read` leaves them out.
+All metrics of deliveries are exact to a bin. ``deliveries.tsv`` contains the IP bytes that each of
+the client's links delivered in each millisecond since the emulator's start (columns ``bin``,
+``link``, ``bytes``; without empty bins).
+Its first line has the time of the client's first packet. It also counts packets to an interface
+without an address, which the kernel drops; :func:`received` leaves them out.
+``handovers.json`` is the store's (:mod:`httpbed.store.attempts`).
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from httpbed.addons.handover import handover_files
-from httpbed.addons.handover.handover_files import DELIVERIES, Deliveries, DeliveryBin
 from httpbed.base import untrusted_files
-from httpbed.trial.addition import AbsencesNs
+from httpbed.experiment.handover import HandoverEvent
 
-if TYPE_CHECKING:  # it imports numpy, and a run begins without it
+if TYPE_CHECKING:
     from httpbed.store.packet_log import PacketLog
+    from httpbed.trial.addition import AbsencesNs
+
+
+DELIVERIES = "deliveries.tsv"
+BIN_S = 1e-3
+_COLUMNS = ("bin", "link", "bytes")
+_ORIGIN = "# origin_ms: "
+
+Absences = Mapping[str, Sequence[tuple[float, float]]]
+"""Intervals in bins in which each link had no address, ascending."""
+
+
+class DeliveryBin(NamedTuple):
+    """The bytes that one link delivered in one millisecond."""
+
+    bin: int
+    link: str
+    ip_bytes: int
+
+
+@dataclass(frozen=True)
+class Deliveries:
+    """Deliveries to a client from its first packet on."""
+
+    origin: float
+    """Time of the client's first packet, in bins since the emulator's start."""
+    rows: tuple[DeliveryBin, ...]
+    """In ascending order."""
+
+
+NO_DELIVERIES = Deliveries(0.0, ())
+
+
+def deliveries_text(found: Deliveries) -> str:
+    """Return the text of :data:`DELIVERIES`."""
+    rows = (f"{one.bin}\t{one.link}\t{one.ip_bytes}\n" for one in found.rows)
+    return f"{_ORIGIN}{found.origin}\n" + "\t".join(_COLUMNS) + "\n" + "".join(rows)
+
+
+def read_deliveries(text: str) -> Deliveries:
+    """Parse :data:`DELIVERIES`; a missing or damaged text has no deliveries.
+
+    Packets before the client's first one, such as ping replies, are not counted. Without the line
+    with its time, the first delivery counts as the client's first packet.
+    """
+    lines = text.splitlines()
+    try:
+        origin_text = lines.pop(0).removeprefix(_ORIGIN) if text.startswith(_ORIGIN) else None
+        if tuple(lines.pop(0).split("\t")) != _COLUMNS:
+            return NO_DELIVERIES
+        rows = sorted(_row(line) for line in lines)
+        origin = float(origin_text) if origin_text is not None else float(rows[0].bin)
+    except (ValueError, IndexError):
+        return NO_DELIVERIES
+    return Deliveries(origin, tuple(one for one in rows if one.bin + 1 > origin))
+
+
+def _row(line: str) -> DeliveryBin:
+    bin_, link, size = line.split("\t")
+    return DeliveryBin(int(bin_), link, int(size))
+
+
+def received(rows: Iterable[DeliveryBin], absences: Absences) -> Iterator[DeliveryBin]:
+    """Yield deliveries except those in bins in whose middle the link had no address."""
+    for one in rows:
+        gone = absences.get(one.link, ())
+        index = bisect_right(gone, one.bin + 0.5, key=lambda span: span[0]) - 1
+        if index < 0 or one.bin + 0.5 >= gone[index][1]:
+            yield one
+
+
+def absences(
+    events: Iterable[HandoverEvent], origin: float
+) -> dict[str, list[tuple[float, float]]]:
+    """Return when an attempt's links had no address, according to its events."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    for one in events:
+        if one.gone_s is not None:
+            back = float("inf") if one.back_s is None else origin + one.back_s / BIN_S
+            found.setdefault(one.left, []).append((origin + one.gone_s / BIN_S, back))
+    return {link: sorted(spans) for link, spans in found.items()}
+
 
 BIN_NS = 10**6
 STALLED_BYTES = 4000
@@ -36,7 +121,7 @@ def reduce(artifacts: Path, log: PacketLog, towards: Mapping[int, str], origin_n
     time of the client's first packet.
     """
     deliveries = Deliveries(origin_ns / BIN_NS, tuple(delivered(log, towards)))
-    untrusted_files.write(artifacts, DELIVERIES, handover_files.deliveries_text(deliveries))
+    untrusted_files.write(artifacts, DELIVERIES, deliveries_text(deliveries))
 
 
 def delivered(log: PacketLog, towards: Mapping[int, str]) -> list[DeliveryBin]:
@@ -54,13 +139,13 @@ def read(artifacts: Path, absences: AbsencesNs) -> dict[str, dict[int, int]]:
 
     Leaves out deliveries at times when, by ``absences``, the link had no address.
     """
-    kept = handover_files.read_deliveries(untrusted_files.own_text(artifacts / DELIVERIES))
+    kept = read_deliveries(untrusted_files.own_text(artifacts / DELIVERIES))
     gone = {
         link: [(since / BIN_NS, until / BIN_NS) for since, until in spans]
         for link, spans in absences.items()
     }
     bins: defaultdict[str, dict[int, int]] = defaultdict(dict)
-    for one in handover_files.received(kept.rows, gone):
+    for one in received(kept.rows, gone):
         bins[one.link][one.bin] = one.ip_bytes
     return dict(bins)
 

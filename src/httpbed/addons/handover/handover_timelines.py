@@ -1,8 +1,8 @@
 """Deliveries to the client and hand-overs over time: one curve for each trial.
 
 A trial leaves deliveries since the emulator began, and hand-overs since the client's first packet
-(:mod:`~httpbed.addons.handover.handover_files`). Both are converted to the clock of the request
-time, whose zero is that packet.
+(:mod:`~httpbed.addons.handover.handover_deliveries`). Both are converted to the clock of the
+request time, whose zero is that packet.
 
 A curve has as many corners as its trial had milliseconds with packets, far more than can be seen.
 :func:`thinned` keeps those that shape it: of all corners left out always the one that lies farthest
@@ -25,8 +25,8 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
-from httpbed.addons.handover import handover_files
-from httpbed.addons.handover.handover_files import BIN_S, DELIVERIES, DeliveryBin
+from httpbed.addons.handover import handover_deliveries
+from httpbed.addons.handover.handover_deliveries import BIN_S, DELIVERIES, DeliveryBin
 from httpbed.addons.handover.handover_samples import of_attempt
 from httpbed.base import units
 from httpbed.experiment.handover import HandoverEvent
@@ -99,9 +99,9 @@ def timeline(results: Results, row: Mapping[str, Any]) -> Timeline:
 
 def deliveries(text: str, events: Iterable[HandoverEvent] = ()) -> tuple[Curve, dict[str, int]]:
     """Read a trial's deliveries: the curve, and the bytes over each link."""
-    found = handover_files.read_deliveries(text)
-    gone = handover_files.absences(events, found.origin)
-    rows = list(handover_files.received(found.rows, gone))
+    found = handover_deliveries.read_deliveries(text)
+    gone = handover_deliveries.absences(events, found.origin)
+    rows = list(handover_deliveries.received(found.rows, gone))
     by_link: dict[str, int] = {}
     for one in rows:
         by_link[one.link] = by_link.get(one.link, 0) + one.ip_bytes

@@ -92,7 +92,11 @@ def few(recipes: Iterable[Recipe]) -> list[Pairing]:
             for client, version in programs.clients()
             for pairing in programs.to_best(client, version)
         ),
-        *(pairing for server in programs.of("server") for pairing in programs.from_best(server)),
+        *(
+            pairing
+            for server in programs.able_to_be("server")
+            for pairing in programs.from_best(server)
+        ),
         *(pairing for proxy in programs.proxies() for pairing in programs.through_best(proxy)),
     ]
     return list(dict.fromkeys(found))
@@ -147,7 +151,7 @@ class _Programs:
 
     recipes: Sequence[Recipe]
 
-    def of(
+    def able_to_be(
         self, role: RoleName, version: str | None = None, behind: ProxyHop | None = None
     ) -> list[Recipe]:
         """Return the programs for a role that speak a version, also behind a proxy."""
@@ -161,14 +165,14 @@ class _Programs:
 
     def clients(self) -> Iterator[tuple[Recipe, str]]:
         """Yield every client with each of its HTTP versions."""
-        for client in self.of("client"):
+        for client in self.able_to_be("client"):
             yield from ((client, version) for version in client.http_versions)
 
     def best(
         self, role: RoleName, version: str, behind: ProxyHop | None = None
     ) -> Iterator[Recipe]:
         """Yield the most versatile program that fits, if any; not the proxy in front of it."""
-        able = self.of(role, version, behind)
+        able = self.able_to_be(role, version, behind)
         others = [one for one in able if behind is None or one.name != behind.proxy]
         yield from sorted(others, key=_versatility, reverse=True)[:1]
 
@@ -188,17 +192,17 @@ class _Programs:
                     yield Pairing(client.name, version, server.name, hops)
 
     def all_from(self, client: Recipe, version: str) -> Iterator[Pairing]:
-        for server in self.of("server", version):
+        for server in self.able_to_be("server", version):
             yield Pairing(client.name, version, server.name)
         for proxy in self.proxies(version):
             for hops in self.chains(proxy):
-                for server in self.of("server", hops[-1].upstream_http_version, hops[-1]):
+                for server in self.able_to_be("server", hops[-1].upstream_http_version, hops[-1]):
                     yield Pairing(client.name, version, server.name, hops)
 
     def proxies(self, version: str | None = None) -> list[Recipe]:
         """Return the proxies that a client may connect to: all but the far ends of tunnels."""
         behind = {one.next_proxy for one in self.recipes}
-        return [one for one in self.of("proxy", version) if one.name not in behind]
+        return [one for one in self.able_to_be("proxy", version) if one.name not in behind]
 
     def chains(self, proxy: Recipe) -> Iterator[tuple[ProxyHop, ...]]:
         """Yield the proxies on a path from this one on: itself, or both ends of a tunnel."""
@@ -206,7 +210,7 @@ class _Programs:
             first = ProxyHop(proxy.name, upstream)
             if proxy.next_proxy is None:
                 yield (first,)
-            for far in self.of("proxy", upstream):
+            for far in self.able_to_be("proxy", upstream):
                 if far.name == proxy.next_proxy:
                     yield from ((first, *rest) for rest in self.chains(far))
 

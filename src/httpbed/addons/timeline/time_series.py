@@ -66,7 +66,7 @@ class LinkTimelines:
     origin_ns: int
     """The client's first packet, in ns since the start of the counting."""
 
-    def of(self, link: int, direction: int) -> LinkTimeline | None:
+    def direction(self, link: int, direction: int) -> LinkTimeline | None:
         """Return the timeline of one direction."""
         place = 2 * link + direction
         return self.directions[place] if place < len(self.directions) else None
@@ -155,7 +155,7 @@ def read(results: Results, row: Mapping[str, Any]) -> TimeSeries | None:
     levels = {name: row[name] for name in results.experiment.factors}
     points = response_path.vantage_points(scenario(results, levels))
     receiver, narrow = (
-        [one for place in places if found and (one := found.of(*place))]
+        [one for place in places if found and (one := found.direction(*place))]
         for places in (points.receiver, points.narrow)
     )
     if found is None or not (receiver and narrow):

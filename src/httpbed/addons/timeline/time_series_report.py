@@ -41,7 +41,7 @@ PANEL_IN = 1.15
 FEW_DROPS = 40
 """More crosses on a curve would hide it."""
 ALONE: Sign = (PALETTE[1], "", "-")
-"""Of a trial that is drawn by itself."""
+"""The sign of a trial that is drawn by itself."""
 NAMED = 8
 """Points of a line that have their values where the reader points."""
 
@@ -57,7 +57,7 @@ class Quantity:
 
     name: str
     field: str
-    """Of :class:`~httpbed.addons.timeline.time_series.TimeSeries`."""
+    """The quantity's attribute of :class:`~httpbed.addons.timeline.time_series.TimeSeries`."""
     unit: str
     factor: float
 
@@ -160,7 +160,7 @@ SIGNS = (
 )
 
 
-def one(trial: TimeSeries) -> Plot:
+def plot(trial: TimeSeries) -> Plot:
     """Draw one trial."""
     with mpl.rc_context(STYLE):
         figure = _figure({"": ([trial], ALONE)})
@@ -291,7 +291,7 @@ def _of_trial(results: Results, row: Mapping[str, Any]) -> TrialPart:
     if trial is None:
         return TrialPart((), {"over_time": None}, list)
     lines = (("over time", course(trial)),)
-    return TrialPart(lines, {"over_time": values(trial)}, lambda: [one(trial)])
+    return TrialPart(lines, {"over_time": values(trial)}, lambda: [plot(trial)])
 
 
 TRIAL = TrialView("timeline", 20, _of_trial)
