@@ -77,7 +77,7 @@ def read_stored(text: str) -> ParsedExperiment:
         found = _of_valid(document)
         experiment = found.experiment
         treatments = experiment.treatments() if experiment else ()
-        wrong = dict.fromkeys(_scenario_mistakes(document, None, treatments))
+        wrong = dict.fromkeys(_scenario_mistakes(document, None, treatments, stored=True))
         return ParsedExperiment(document, None, tuple(wrong)) if wrong else found
 
     return _read(text, check)
@@ -325,13 +325,15 @@ def _scenario_mistakes(
     document: ExperimentDocument,
     experiment: Experiment | None,
     treatments: Iterable[Mapping[str, str]],
+    *,
+    stored: bool = False,
 ) -> Iterator[Mistake]:
     hosts = list(_host_mistakes(document))
     yield from hosts
     scenarios = ScenarioReader()
     for levels in treatments:
         tables = document.scenario(levels)
-        if experiment is None:
+        if stored:
             tables = of_campaign(tables)
         if not scenarios.may_have_new_mistake(tables):
             continue
