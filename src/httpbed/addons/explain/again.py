@@ -58,7 +58,7 @@ def run(results: Results, chosen: Collection[Chosen], how: Again) -> None:
     :raises ConfigError: when the experiment cannot be read, or the folder holds something else.
     :raises HostError: when this machine cannot run them.
     """
-    loaded = _loaded(results, chosen, how)
+    loaded = loaded_trials(results, chosen, how)
     settings = RunSettings(
         backend.choose(None),
         command_line(),
@@ -78,7 +78,11 @@ def run(results: Results, chosen: Collection[Chosen], how: Again) -> None:
         work.finish(tell=reporter.report)
 
 
-def _loaded(results: Results, chosen: Collection[Chosen], how: Again) -> LoadedExperiment:
+def loaded_trials(results: Results, chosen: Collection[Chosen], how: Again) -> LoadedExperiment:
+    """Return a campaign's experiment with the chosen trials alone.
+
+    :raises ConfigError: when it cannot be read, or has none of them.
+    """
     campaign, manifest = campaigns.open_existing(results.directory), results.manifest
     loaded = preparation.load(
         campaign.experiment_text,

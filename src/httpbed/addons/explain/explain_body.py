@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from httpbed.addons.explain import again, evidence, explain_report
+from httpbed.addons.explain import again, counterfactual, evidence, explain_report
 from httpbed.addons.explain.again import Again
 from httpbed.addons.explain.evidence import NoTransferError
-from httpbed.addons.explain.explanation import Explained, Unexplained, explain
+from httpbed.addons.explain.explain_report import Shown
+from httpbed.addons.explain.explanation import Explained, Unexplained, explain, explained
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.cli.echo import echo
 from httpbed.experiment.factorial import treatment_key
@@ -36,6 +37,7 @@ def run(
     *,
     treatments: Sequence[str],
     trial: str | None,
+    tries: bool,
     form: str,
 ) -> None:
     """Explain trials of a campaign; ``how`` says how to run them again, None: not at all."""
@@ -54,7 +56,9 @@ def run(
             notes += _shift(results, row, repeated, other)
         else:
             found.append(explain(results, row, catalog))
-    _print(results, found, notes, form, how.directory if repeated and how else directory)
+    ladders = counterfactual.ladders(results, explained(found), how) if tries and how else {}
+    shown = Shown(results, found, notes, ladders)
+    _print(shown, form, how.directory if repeated and how else directory)
 
 
 def _chosen(results: Results, treatments: Sequence[str], trial: str | None) -> list[Row]:
@@ -134,17 +138,11 @@ def _shift(results: Results, row: Row, repeated: Results, other: Row) -> list[st
     return [f"{took} ran again for its packets; the division is that of the repetition"]
 
 
-def _print(
-    results: Results,
-    found: Sequence[Explained | Unexplained],
-    notes: Sequence[str],
-    form: str,
-    directory: Path,
-) -> None:
+def _print(shown: Shown, form: str, directory: Path) -> None:
     if form == "json":
-        echo(json.dumps(explain_report.values(found, notes)))
+        echo(json.dumps(shown.values()))
         return
-    document = explain_report.document(results, found, notes, draws=form == "text")
+    document = shown.document(draws=form == "text")
     if form == "markdown":
         echo(markdown.render(document), nl=False)
         return

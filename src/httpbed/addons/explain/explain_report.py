@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from httpbed.addons.explain import explain_figures
 from httpbed.addons.explain.causes import BY_NAME
 from httpbed.addons.explain.explanation import Explained, Unexplained, explained, typical
+from httpbed.addons.explain.rung import Rung
 from httpbed.base import units
 from httpbed.experiment.kept import PACKET_LOG
 from httpbed.programs import catalog as catalogs
@@ -54,56 +56,114 @@ def title(one: Explained | Unexplained) -> str:
     return treatment(one.levels, one.levels)
 
 
-def document(
-    results: Results, found: Sequence[Explained | Unexplained], notes: Sequence[str], *, draws: bool
-) -> Document:
-    """Return explanations as a document."""
-    known = explained(found)
-    answers = [
-        Sentence(f"{title(one)}: {text}" if len(found) > 1 else text)
-        for one in known
-        for text in [". ".join(one.sentences())]
-    ]
-    answers += [
-        Sentence(f"{title(one)}: trial {one.block}/{one.trial} cannot be divided: {one.reason}")
-        for one in found
-        if isinstance(one, Unexplained)
-    ]
-    made_by = results.manifest
-    return Document(
-        name=results.experiment.name,
-        question=f"Why did it take so long? {results.experiment.question}",
-        httpbed=str(made_by.get("httpbed", "")),
-        started=str(made_by.get("started", "")),
-        clock=manifest.clock(made_by),
-        programs=tuple(f"{one.name} {one.version}".strip() for one in manifest.under_test(made_by)),
-        heading=Facts(tuple(("link", line) for line in network.sentences(results.document))),
-        treatments=table(known),
-        matrix=None,
-        matrix_title="",
-        answer=tuple(answers),
-        notes=tuple(notes),
-        evidence=tuple(_evidence(known)),
-        sections=tuple(_sections(known, answers, notes, draws=draws)),
-    )
+@dataclass(frozen=True)
+class Shown:
+    """What ``httpbed explain`` shows of a campaign."""
 
+    results: Results
+    found: Sequence[Explained | Unexplained]
+    notes: Sequence[str] = ()
+    ladders: Mapping[tuple[int, str], Sequence[Rung]] = field(default_factory=dict)
+    """By block and trial."""
 
-def _sections(
-    known: Sequence[Explained], answers: Sequence[Sentence], notes: Sequence[str], *, draws: bool
-) -> Iterator[Section]:
-    yield Section("answer", "", (Listing(tuple(answers), "answer"),), in_contents="")
-    if notes:
-        blocks = (Heading("Before relying on it"), Listing(tuple(notes), "notes"))
-        yield Section("notes", "", blocks, in_contents="")
-    if known:
-        yield Section("division", "Where the time went", tuple(_blocks(known, draws=draws)))
-    if known and draws:
-        figures = tuple(
-            block
-            for one in known[:MAX_BANDS]
-            for block in (Heading(title(one)), Figure(explain_figures.bands(one)))
+    @property
+    def known(self) -> list[Explained]:
+        """The trials that were divided."""
+        return explained(self.found)
+
+    def _ladder(self, one: Explained) -> Sequence[Rung]:
+        return self.ladders.get((one.block, one.trial), ())
+
+    def _answers(self) -> Iterator[Sentence]:
+        for one in self.found:
+            name = f"{title(one)}: " if len(self.found) > 1 else ""
+            if isinstance(one, Unexplained):
+                text = f"trial {one.block}/{one.trial} cannot be divided: {one.reason}"
+                yield Sentence(f"{title(one)}: {text}")
+                continue
+            yield Sentence(name + ". ".join(one.sentences()))
+            yield from (Sentence(name + rung.sentence()) for rung in self._ladder(one))
+
+    def document(self, *, draws: bool) -> Document:
+        """Return it as a document."""
+        made_by, results = self.results.manifest, self.results
+        programs = manifest.under_test(made_by)
+        answers = tuple(self._answers())
+        return Document(
+            name=results.experiment.name,
+            question=f"Why did it take so long? {results.experiment.question}",
+            httpbed=str(made_by.get("httpbed", "")),
+            started=str(made_by.get("started", "")),
+            clock=manifest.clock(made_by),
+            programs=tuple(f"{one.name} {one.version}".strip() for one in programs),
+            heading=Facts(tuple(("link", line) for line in network.sentences(results.document))),
+            treatments=table(self.known),
+            matrix=None,
+            matrix_title="",
+            answer=answers,
+            notes=tuple(self.notes),
+            evidence=tuple(_evidence(self.known)),
+            sections=tuple(self._sections(answers, draws=draws)),
         )
-        yield Section("bands", "Over time", figures)
+
+    def _sections(self, answers: tuple[Sentence, ...], *, draws: bool) -> Iterator[Section]:
+        yield Section("answer", "", (Listing(answers, "answer"),), in_contents="")
+        if self.notes:
+            blocks = (Heading("Before relying on it"), Listing(tuple(self.notes), "notes"))
+            yield Section("notes", "", blocks, in_contents="")
+        if self.known:
+            yield Section("division", "Where the time went", (*_blocks(self.known, draws=draws),))
+        if any(self.ladders.values()):
+            yield Section("ladder", "What lifting each limit saves", (self._rungs(),))
+        if self.known and draws:
+            figures = tuple(
+                block
+                for one in self.known[:MAX_BANDS]
+                for block in (Heading(title(one)), Figure(explain_figures.bands(one)))
+            )
+            yield Section("bands", "Over time", figures)
+
+    def _rungs(self) -> Table:
+        rows = [(one, rung) for one in self.known for rung in self._ladder(one)]
+        columns = (
+            Column.of("cause", (rung.lift.cause for _, rung in rows)),
+            Column.of("time", (_time(rung.after) for _, rung in rows), right=True),
+            Column.of("saved", (_saved(rung) for _, rung in rows), right=True),
+            Column.of("confirmed", ("yes" if rung.confirmed else "no" for _, rung in rows)),
+        )
+        names = tuple(RowName(title(one), rung.lift.what) for one, rung in rows)
+        caption = "Each row also lifts what the rows above it lift."
+        return Table("Ladder", caption, columns, names, name_header="with")
+
+    def values(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "schema": 1,
+            "explained": [
+                {**one.values(), "ladder": [rung.values() for rung in self._ladder(one)]}
+                for one in self.known
+            ],
+            "not_explained": [
+                {
+                    "block": one.block,
+                    "trial": one.trial,
+                    "levels": dict(one.levels),
+                    "why": one.reason,
+                }
+                for one in self.found
+                if isinstance(one, Unexplained)
+            ],
+            "causes": {name: cause.meaning for name, cause in BY_NAME.items()},
+            "notes": list(self.notes),
+        }
+
+
+def _time(one: Explained | Unexplained) -> str:
+    return _seconds(one.division.whole) if isinstance(one, Explained) else ""
+
+
+def _saved(rung: Rung) -> str:
+    return "" if rung.saved_s is None else units.format_duration(rung.saved_s, units.SHORT_DIGITS)
 
 
 def _blocks(known: Sequence[Explained], *, draws: bool) -> Iterator[Block]:
@@ -202,23 +262,20 @@ def _evidence(known: Iterable[Explained]) -> Iterator[str]:
     for one in known:
         transfer = one.transfer
         packets = len(transfer.data) + len(transfer.answers)
-        remarks = "; ".join(("", *transfer.remarks))
+        remarks = "; ".join(("", *transfer.remarks, *_kernel(one)))
         yield f"{title(one)}: trial {one.block}/{one.trial}, {packets} packets{remarks}"
 
 
-def values(found: Sequence[Explained | Unexplained], notes: Sequence[str]) -> dict[str, Any]:
-    """Return explanations as JSON values."""
-    return {
-        "schema": 1,
-        "explained": [one.values() for one in explained(found)],
-        "not_explained": [
-            {"block": one.block, "trial": one.trial, "levels": dict(one.levels), "why": one.reason}
-            for one in found
-            if isinstance(one, Unexplained)
-        ],
-        "causes": {name: cause.meaning for name, cause in BY_NAME.items()},
-        "notes": list(notes),
-    }
+def _kernel(one: Explained) -> Iterator[str]:
+    """Compare the receiver's window with what the sender's kernel counted."""
+    if one.kernel is None:
+        return
+    own = one.division.forces().get("receiver's window", 0)
+    if own or one.kernel.receiver_limited:
+        kernel = _seconds(one.kernel.receiver_limited)
+        yield f"receiver's window in force {_seconds(own)}, {kernel} by the sender's kernel"
+    if one.kernel.buffer_limited:
+        yield f"sender's buffer full {_seconds(one.kernel.buffer_limited)} by its kernel"
 
 
 def has_packets(results: Results, row: Mapping[str, Any]) -> bool:

@@ -43,6 +43,13 @@ FORMATS = ("text", "markdown", "json")
     help="Run nothing: explain what kept its packets, and name the rest.",
 )
 @click.option(
+    "--try",
+    "tries",
+    is_flag=True,
+    help="Lift the limit that cost most, run the same trial again, and go on with the next limit:"
+    " says what each lifting saves, and whether its cause went away.",
+)
+@click.option(
     "--files",
     type=click.Path(path_type=Path),
     metavar="DIR",
@@ -67,6 +74,7 @@ def command(
     trial: str | None,
     output: Path | None,
     no_run: bool,
+    tries: bool,
     files: Path,
     clock: Clock | None,
     jobs: Parallelism,
@@ -81,9 +89,16 @@ def command(
     the server, windows, congestion control, losses, the link. Of a fixed window it names the
     program and the knob.
 
+    Use --try to prove a cause. The trial runs again with its limit lifted, for example with a
+    larger window or without loss, and otherwise with the same draws. In virtual time nothing else
+    differs.
+
     It reads packets. Trials that ran with --keep packets have them; others run again, with the same
     losses and draws, in DIR-explained.
     """
+    if no_run and tries:
+        reason = "contradicts --no-run: it runs trials"
+        raise ConfigError([Mistake("--try", reason, "give one of them")])
     if as_json and form not in {None, "json"}:
         reason = f"contradicts --format {form}"
         raise ConfigError([Mistake("--json", reason, "give one of them")])
@@ -98,5 +113,6 @@ def command(
         catalog,
         treatments=treatments,
         trial=trial,
+        tries=tries,
         form="json" if as_json else form or "text",
     )

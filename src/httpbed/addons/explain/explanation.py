@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
-from httpbed.addons.explain import evidence, windows
+from httpbed.addons.explain import evidence, kernel_account, windows
 from httpbed.addons.explain.causes import BY_NAME
 from httpbed.addons.explain.division import BUSY, Division, divide
 from httpbed.addons.explain.evidence import NoTransferError
+from httpbed.addons.explain.kernel_account import KernelAccount
 from httpbed.addons.explain.rounds import Plateau
 from httpbed.addons.explain.transfer import Transfer
 from httpbed.addons.explain.windows import NamedWindow
-from httpbed.base import units
+from httpbed.base import units, untrusted_files
+from httpbed.base.clock import Clock
 from httpbed.experiment.kept import CAPTURE, LINK_RESULT, PACKET_LOG
 from httpbed.experiment.scenario import Scenario
 from httpbed.programs.catalog import Catalog
@@ -50,10 +53,11 @@ class Explained:
     attempt: int
     levels: Mapping[str, str]
     outcome: str
-    scenario: Scenario
     transfer: Transfer
     division: Division
     held: Held | None
+    kernel: KernelAccount | None = None
+    """Of a TCP sender."""
 
     @property
     def seconds(self) -> float:
@@ -125,6 +129,16 @@ class Explained:
                 for one in self.division.periods
             ],
             "held": self._held_values(),
+            "kernel": self._kernel_values(),
+        }
+
+    def _kernel_values(self) -> dict[str, float] | None:
+        if self.kernel is None:
+            return None
+        return {
+            "busy_s": self.kernel.busy / NS,
+            "receiver_limited_s": self.kernel.receiver_limited / NS,
+            "buffer_limited_s": self.kernel.buffer_limited / NS,
         }
 
     def _held_values(self) -> dict[str, Any] | None:
@@ -164,6 +178,20 @@ class Unexplained:
     reason: str
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where an attempt belongs."""
+
+    block: int
+    trial: str
+    levels: Mapping[str, str]
+    attempt: int = 1
+
+    def unexplained(self, error: NoTransferError) -> Unexplained:
+        """Return why it cannot be divided."""
+        return Unexplained(self.block, self.trial, self.levels, str(error))
+
+
 def typical(
     results: Results, catalog: Catalog, *, most: int | None = None
 ) -> list[Explained | Unexplained]:
@@ -177,31 +205,58 @@ def typical(
 def explain(results: Results, row: Mapping[str, Any], catalog: Catalog) -> Explained | Unexplained:
     """Explain an attempt of a campaign."""
     levels = {name: row[name] for name in results.experiment.factors}
-    place = {"block": row["block"], "trial": row["trial"], "levels": levels}
-    described = scenario(results, levels)
-    folder = layout.artifacts(results.directory, row["block"], row["trial"], row["attempt"])
-    times = of_trials(results, "request_time")
+    place = Place(row["block"], row["trial"], levels, row["attempt"])
     try:
         _require_unaltered(results, row)
-        transfer = evidence.read(
-            folder,
-            described,
-            results.manifest.get("clock", "real"),
-            times.get((row["trial"], row["attempt"])),
-            is_over=row["outcome"] == "completed",
-        )
-        division = divide(transfer)
     except NoTransferError as error:
-        return Unexplained(**place, reason=str(error))
-    return Explained(
-        **place,
-        attempt=row["attempt"],
+        return place.unexplained(error)
+    return of_attempt(
+        place,
+        layout.artifacts(results.directory, row["block"], row["trial"], row["attempt"]),
+        scenario(results, levels),
+        results.manifest.get("clock", "real"),
+        catalog,
+        request_s=of_trials(results, "request_time").get((row["trial"], row["attempt"])),
         outcome=row["outcome"],
-        scenario=described,
-        transfer=transfer,
-        division=division,
-        held=held(transfer, division, described, catalog),
     )
+
+
+def of_attempt(  # noqa: PLR0913 - the last two are keywords
+    place: Place,
+    artifacts: Path,
+    described: Scenario,
+    clock: Clock,
+    catalog: Catalog,
+    *,
+    request_s: float | None,
+    outcome: str,
+) -> Explained | Unexplained:
+    """Explain what an attempt left."""
+    is_over = outcome == "completed"
+    try:
+        transfer = evidence.read(artifacts, described, clock, request_s, is_over=is_over)
+    except NoTransferError as error:
+        return place.unexplained(error)
+    division = divide(transfer)
+    return Explained(
+        place.block,
+        place.trial,
+        place.attempt,
+        place.levels,
+        outcome,
+        transfer,
+        division,
+        held(transfer, division, described, catalog),
+        _account(artifacts, described) if transfer.protocol == "tcp" else None,
+    )
+
+
+def _account(artifacts: Path, described: Scenario) -> KernelAccount | None:
+    file = artifacts / f"sockets-{described.hops()[0].server}.txt"
+    try:
+        return kernel_account.of(untrusted_files.text(file))
+    except (OSError, ValueError):
+        return None
 
 
 def _require_unaltered(results: Results, row: Mapping[str, Any]) -> None:

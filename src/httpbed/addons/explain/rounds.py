@@ -255,11 +255,14 @@ class Rounds:
     # Which window held it
 
     def is_receiver_limited(self, packet: int) -> bool:
-        """Whether TCP's advertised window had no room for a full segment before a packet."""
+        """Whether TCP's advertised window had no room for a full segment before a packet.
+
+        What counts is what the sender had heard when it sent the packet before: acknowledgements
+        arrive in bursts, and the first of a burst makes room.
+        """
         if self.transfer.protocol != "tcp" or not packet:
             return False
-        prompted = int(self.prompting[packet])
-        heard = ~self.answers.lost & (self.answers.arrived < self.answers.arrived[prompted])
+        heard = ~self.answers.lost & (self.answers.arrived <= self.data.sent[packet - 1])
         edge = int(self.answers.edge[heard].max(initial=0))
         ends = self.data.first[:packet] + self.data.payload[:packet]
         return edge - int(ends.max()) < self.full
