@@ -17,7 +17,9 @@ import stored_campaigns
 from command_line import Command
 from httpbed.addons.live import serve_option, terminal, watch
 from httpbed.addons.live.live_view import LiveView
+from httpbed.campaign.executor import AttemptProgress
 from httpbed.cli.progress import Reporter
+from httpbed.experiment.trial import Outcome
 from httpbed.store import campaign as campaigns
 from httpbed.store.campaign import Campaign
 
@@ -170,3 +172,17 @@ def test_a_terminal_shows_the_status_below_the_bar(
     assert "about 60 s left" in out
     assert "2 completed, 1 failed; 1 invalid attempt kept aside" in out
     assert "\x1b[3" not in out.replace("\x1b[3A", "")
+
+
+def test_a_program_that_ends_at_once_is_told_once(capfd: pytest.CaptureFixture[str]) -> None:
+    """Its last lines are whole; trials that end alike differ in process identifiers only."""
+    words = "nginx did not start: " + "unknown directive / " * 20
+    with Reporter(len(TRIALS), {}) as reporter:
+        for number, trial in enumerate(TRIALS):
+            record = stored_campaigns.record(trial, kind="failed")
+            outcome = Outcome(kind="failed", reason=f"{words} (process {number})")
+            attempt = record.attempt.model_copy(update={"outcome": outcome})
+            reporter.report(AttemptProgress(attempt, retried=False))
+    told = [line for line in capfd.readouterr().err.splitlines() if "did not start" in line]
+    assert len(told) == 1
+    assert words.strip() in told[0]

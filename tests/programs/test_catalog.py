@@ -102,6 +102,7 @@ def test_a_recipe_of_the_user_replaces_a_shipped_one(write: Write) -> None:
             "run.choose.http_flag.values",
             "no value for http_version '3'",
         ),
+        ('\nfile = "curl.json"', "", "parse", "reads a file"),
         ('parser = "curl-json"', 'parser = "wget"', "parse.parser", "no parser 'wget'"),
         ('by = "http_version"', 'by = "loss"', "run.choose.http_flag.by", "http_version"),
     ],

@@ -167,3 +167,12 @@ def test_when_a_client_notices_that_its_address_is_gone(
     role = ClientRole.model_validate({"implementation": name, **client})
     transport: Transport = "quic" if role.http_version == "3" else "tcp"
     assert CATALOG[name].notices_s(role, transport) == seconds
+
+
+@every_recipe
+def test_a_recipe_states_the_least_version_of_its_program(name: str) -> None:
+    """Of each program that httpbed installs or builds; the user's own ones were never tried."""
+    recipe = CATALOG[name]
+    if name not in {"hq", "openlitespeed"}:
+        assert recipe.version is not None
+        assert recipe.version.least

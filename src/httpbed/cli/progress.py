@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Iterable, Mapping
@@ -14,8 +15,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from httpbed.base import units
 from httpbed.campaign.executor import AttemptProgress, Pace, RunProgress
 from httpbed.cli.echo import echo
+from httpbed.experiment.trial import Outcome
 from httpbed.report.terminal import Console
 
+_NUMBER = re.compile(r"\d+")
+"""Differs between trials that fail for one reason, such as a process identifier or a time."""
 MAX_SILENCE_S = 60.0
 """Longest time without a line where there is no terminal."""
 ROWS_OF_BAR = 3
@@ -104,6 +108,7 @@ class Reporter(LiveBar):
         )
         super().__init__(*columns, description="trials", total=total, left="")
         self._has_status = False
+        self._endings = set[tuple[str, str]]()
         self._expected = expected | {"completed"}  # outcomes without a line of their own
         self._printed = time.monotonic()
         self._pace = Pace(total, per_block, self._printed)
@@ -115,7 +120,7 @@ class Reporter(LiveBar):
             consequence = _consequence(progress)
             event = f"invalid attempt {attempt.number} of {attempt.id}: {attempt.outcome.reason}"
             self._print_line(f"{event}; {consequence}")
-        elif attempt.outcome.kind not in self._expected:
+        elif attempt.outcome.kind not in self._expected and self._is_new(attempt.outcome):
             self._print_line(
                 f"{attempt.outcome.kind}: {_name(attempt.trial.levels)}: {attempt.outcome.reason}"
             )
@@ -130,6 +135,13 @@ class Reporter(LiveBar):
         elif how_far.block is not None or now - self._printed >= MAX_SILENCE_S:
             self._printed = now
             self._print_line(_line(how_far))
+
+    def _is_new(self, outcome: Outcome) -> bool:
+        """Whether no trial has ended so yet; the report counts those that end alike."""
+        key = outcome.kind, _NUMBER.sub("0", outcome.reason)
+        is_new = key not in self._endings
+        self._endings.add(key)
+        return is_new
 
     def show_status(self, status: Mapping[str, Any], lines: RenderableType) -> None:
         """Show how much time a status says is left, and its lines below the bar."""

@@ -6,9 +6,9 @@ import hashlib
 from dataclasses import replace
 from math import inf
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from httpbed.base import untrusted_files
 from httpbed.base.errors import visible
@@ -39,16 +39,23 @@ VERSION_S = 20.0
 DRIVER_S = 15.0
 """Time for the browser driver to stop the browser at the time limit and write its report."""
 VERSION_BYTES = 2**20
-_QUOTED_LINES, _QUOTED_LENGTH = 3, 300
+_QUOTED_LINES, _QUOTED_LENGTH = 5, 1000
 """Messages quote so many lines, and characters, of a program's error output."""
 
 
 class Parse(Value):
     """How the program's files are read."""
 
-    parser: str
-    file: str = Field(pattern="^[^/]+$")
-    """Name of the file in the part's folder."""
+    parser: str = "none"
+    file: str = Field(default="", pattern="^[^/]*$")
+    """Name of the file in the part's folder; empty where nothing is read."""
+
+    @model_validator(mode="after")
+    def _reads_a_file(self) -> Self:
+        if self.parser != "none" and not self.file:
+            msg = f"the parser {self.parser} reads a file: name it"
+            raise ValueError(msg)
+        return self
 
 
 class ClientLeft(Value):
@@ -95,7 +102,7 @@ class Recipe(Value):
     run: Run
     run_as: dict[RoleName, Run] = Field(default_factory=dict)
     """Runs of single roles that differ from ``run``."""
-    parse_: Parse = Field(alias="parse")
+    parse_: Parse = Field(default=Parse(), alias="parse")
     parse_as: dict[RoleName, Parse] = Field(default_factory=dict)
     """Parsing of single roles that differs from ``parse``."""
     congestion_control: CongestionControl = CongestionControl()

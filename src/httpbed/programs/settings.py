@@ -249,7 +249,7 @@ class VersionCommand(Value):
     pattern: VersionPattern
     """Regular expression with a group ``version``; it is searched in the command's output."""
     least: Annotated[str | None, Field(pattern=r"^[0-9]+(\.[0-9]+)*$")] = None
-    """The oldest version that understands what the recipe writes."""
+    """The oldest version that understands what the recipe writes, or the oldest that was tried."""
     shows: dict[HttpVersion, Pattern] = Field(default_factory=dict)
     """Regular expression for each HTTP version that a build may lack; the command's output matches
     it if this build has that version."""

@@ -10,7 +10,7 @@ from httpbed.base.errors import visible
 from httpbed.cli import run
 from httpbed.cli.echo import echo, say
 from httpbed.report import change_table, publish, terminal
-from httpbed.report.phrasing import listed, treatment
+from httpbed.report.phrasing import few, listed, treatment
 from httpbed.results import regression, selection
 from httpbed.results.comparison import EQUAL_MARGIN
 from httpbed.results.findings import Findings, find
@@ -72,15 +72,13 @@ def _closing(verdict: GateVerdict, findings: Findings, changes: tuple[TreatmentC
 def _exit_code(findings: Findings) -> int:
     """Return 1 if a treatment has no result, else as every run does."""
     lacking = list(_without_result(findings))
-    if lacking:
-        say(f"no result: {'; '.join(lacking)}")
+    if lacking and not run.every_trial_failed(findings.tally):
+        say(f"no result: {'; '.join(few(lacking, 'treatments'))}")
     return 1 if lacking else run.exit_code(findings.tally)
 
 
 def _without_result(findings: Findings) -> Iterator[str]:
-    """Yield each treatment without any value, with the commonest reason."""
+    """Yield each treatment without any value."""
     for _, row in findings.rows():
         if row.estimate is None:
-            name = treatment(row.levels, tuple(row.levels))
-            reasons = row.tally.reasons.most_common(1)
-            yield f"{name}: {reasons[0][0][1]}" if reasons else name
+            yield treatment(row.levels, tuple(row.levels))
