@@ -29,7 +29,10 @@ from httpbed.campaign import preparation
 from httpbed.cli.main import cli
 from httpbed.experiment import parser
 from httpbed.experiment.document import factor_references
+from httpbed.experiment.experiment import experiment_model
+from httpbed.experiment.scenario import Scenario
 from httpbed.programs import catalog as catalogs
+from httpbed.programs.recipe import Recipe
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
@@ -41,7 +44,10 @@ BLOCK = re.compile(
 )
 ELSEWHERE = re.compile(r"not loaded: \w.*|in an? \w+|in the experiment of both blocks")
 HOSTS = re.compile(r"with hosts: (.*)")
-RECIPE_KEYS = {"install", "version", "run", "knobs", "parse", "congestion_control", "like"}
+RECIPE_KEYS = {
+    field.alias or name for name, field in Recipe.model_fields.items() if field.alias != "schema"
+} - {*Scenario.model_fields, *experiment_model().model_fields}
+"""Keys that only recipes have."""
 BASE = tomllib.loads(campaigns.VERSIONS)
 TARGETS = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
