@@ -46,7 +46,7 @@ ELSEWHERE = re.compile(r"not loaded: \w.*|in an? \w+|in the experiment of both b
 HOSTS = re.compile(r"with hosts: (.*)")
 RECIPE_KEYS = {
     field.alias or name for name, field in Recipe.model_fields.items() if field.alias != "schema"
-} - {*Scenario.model_fields, *experiment_model().model_fields}
+} - {*Scenario.model_fields, *experiment_model().model_fields} | {"like"}
 """Keys that only recipes have."""
 BASE = tomllib.loads(campaigns.VERSIONS)
 TARGETS = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
