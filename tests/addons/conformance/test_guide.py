@@ -13,6 +13,7 @@ import pytest
 from httpbed.addons.conformance import conformance_session, sender_selection
 from httpbed.addons.conformance import conformance_verb as verb
 from httpbed.addons.conformance.sender_selection import SenderOptions, choose
+from httpbed.base.clock import Clock
 from httpbed.programs import catalog
 
 ROOT = Path(__file__).parents[3]
@@ -62,13 +63,6 @@ def test_a_documented_command_can_be_planned(line: str) -> None:
             [sender, *others], CATALOG, said["scale"]
         ).trials
     else:
-        test = conformance_session.prepare(
-            sender,
-            CATALOG,
-            scale=said["scale"],
-            clock=said["clock"] or "real",
-            backend="af_packet",
-            jobs=1,
-            command=line,
-        )
+        clock: Clock = said["clock"] or "real"
+        test = conformance_session.prepare(sender, CATALOG, said["scale"], clock)
         assert test.loaded.trials

@@ -16,7 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from httpbed.addons.conformance import behaviour, competition, networks, sender, senders
+from httpbed.addons.conformance import behaviour, competition, networks, senders
+from httpbed.addons.conformance import sender as records
 from httpbed.addons.conformance.competition import Competition, CompetitionTrial, Split
 from httpbed.addons.conformance.flight import Flight, flight, load_packets
 from httpbed.addons.conformance.networks import REPLICATES, Network
@@ -29,12 +30,11 @@ from httpbed.addons.conformance.properties import (
 )
 from httpbed.addons.conformance.sender import Scale, Sender, SenderKey
 from httpbed.base.clock import Clock
-from httpbed.bed.machine.backend import Backend
 from httpbed.campaign import preparation
 from httpbed.campaign import run as campaign_run
 from httpbed.campaign.executor import AttemptProgress
 from httpbed.campaign.preparation import LoadedExperiment
-from httpbed.campaign.settings import ONE, DesignOptions, Parallelism, RunSettings
+from httpbed.campaign.settings import ONE, DesignOptions, RunSettings
 from httpbed.experiment import check
 from httpbed.experiment.kept import PACKET_LOG
 from httpbed.experiment.trial import Attempt, Check
@@ -68,21 +68,9 @@ class ConformanceTest:
     networks: tuple[Network, ...]
     loaded: LoadedExperiment
     catalog: Catalog
-    backend: Backend
-    jobs: int
-    command: str
 
 
-def prepare(  # noqa: PLR0913 - all but the first two are keywords
-    sender: Sender,
-    catalog: Catalog,
-    *,
-    scale: Scale,
-    clock: Clock,
-    backend: Backend,
-    jobs: int,
-    command: str,
-) -> ConformanceTest:
+def prepare(sender: Sender, catalog: Catalog, scale: Scale, clock: Clock) -> ConformanceTest:
     """Return the test of a sender, with its experiment loaded.
 
     Raises:
@@ -91,10 +79,12 @@ def prepare(  # noqa: PLR0913 - all but the first two are keywords
     planned = networks.networks(scale, sender.judged_as)
     text = networks.experiment(sender, planned, replicates=REPLICATES[scale], seed=SEED)
     loaded = preparation.load(text, catalog, options=DesignOptions(clock=clock))
-    return ConformanceTest(sender, scale, planned, loaded, catalog, backend, jobs, command)
+    return ConformanceTest(sender, scale, planned, loaded, catalog)
 
 
-def run(test: ConformanceTest, folder: Path, *, tell: Tell, say: Say) -> Judgement:
+def run(
+    test: ConformanceTest, folder: Path, settings: RunSettings, *, tell: Tell, say: Say
+) -> Judgement:
     """Run or resume a test as the campaign ``folder``, and judge the sender.
 
     Raises:
@@ -102,9 +92,8 @@ def run(test: ConformanceTest, folder: Path, *, tell: Tell, say: Say) -> Judgeme
         HostError: This machine cannot run the test.
     """
     campaign_run.require_place(test.loaded, folder)
-    options = RunSettings(test.backend, test.command, packet_log=True)
-    ready = campaign_run.prepare(test.loaded, test.catalog, options, say=say)
-    with campaign_run.opened(ready, folder, jobs=Parallelism(test.jobs), say=say) as work:
+    ready = campaign_run.prepare(test.loaded, test.catalog, settings, say=say)
+    with campaign_run.opened(ready, folder, jobs=settings.jobs, say=say) as work:
         work.finish(tell=tell, retries=RETRIES)
         evidence = read(work.campaign, test.networks)
     return reach(test.sender, _key(test, ready.manifest), test.scale, evidence)
@@ -117,7 +106,7 @@ def keep(judgement: Judgement) -> Path | None:
     """
     if not judgement.sender.is_judged_by_name or not judgement.evidence.transfers.every:
         return None
-    return sender.write(judgement.key, judgement.scale, judgement.as_json())
+    return records.write(judgement.key, judgement.scale, judgement.as_json())
 
 
 def _key(test: ConformanceTest, manifest: Mapping[str, Any]) -> SenderKey:
@@ -176,7 +165,7 @@ def compete(  # noqa: PLR0913 - all but the first three are keywords
     folder: Path,
     *,
     catalog: Catalog,
-    options: RunSettings,
+    settings: RunSettings,
     tell: Tell,
     say: Say,
 ) -> Competition:
@@ -187,7 +176,7 @@ def compete(  # noqa: PLR0913 - all but the first three are keywords
         HostError: This machine cannot run it.
     """
     campaign_run.require_place(loaded, folder)
-    ready = campaign_run.prepare(loaded, catalog, options, say=say)
+    ready = campaign_run.prepare(loaded, catalog, settings, say=say)
     with campaign_run.opened(ready, folder, jobs=ONE, say=say) as work:
         work.finish(tell=tell, retries=RETRIES)
         return read_competition(work.campaign, competition.names(competitors))

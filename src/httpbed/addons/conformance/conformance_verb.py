@@ -23,7 +23,7 @@ from httpbed.base.clock import Clock
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.machine import backend, scratch
 from httpbed.campaign.preparation import LoadedExperiment
-from httpbed.campaign.settings import RunSettings
+from httpbed.campaign.settings import Parallelism, RunSettings
 from httpbed.cli import experiment_argument, options
 from httpbed.cli.echo import command_line, echo, say
 from httpbed.cli.options import OneOf, WholeNumber
@@ -216,17 +216,10 @@ def _carry_out(sender: Sender, catalog: Catalog, folder: Path, options: Conforma
     from httpbed.addons.conformance import conformance_session
     from httpbed.report import terminal
 
-    test = conformance_session.prepare(
-        sender,
-        catalog,
-        scale=options.scale,
-        clock=options.clock,
-        backend=backend.choose(None),
-        jobs=options.jobs,
-        command=command_line(),
-    )
+    test = conformance_session.prepare(sender, catalog, options.scale, options.clock)
+    settings = replace(_settings(), jobs=Parallelism(options.jobs))
     with _reporter(test.loaded) as reporter:
-        judgement = conformance_session.run(test, folder, tell=reporter.report, say=say)
+        judgement = conformance_session.run(test, folder, settings, tell=reporter.report, say=say)
     # A result from a machine that was too busy does not replace an earlier one.
     record = conformance_session.keep(judgement) if _exit_code(judgement) != EXIT_HOST else None
     page = None
@@ -260,7 +253,7 @@ def _compete(senders: list[Sender], catalog: Catalog, options: ConformanceOption
             loaded,
             folder,
             catalog=catalog,
-            options=RunSettings(backend.choose(None), command_line(), packet_log=True),
+            settings=_settings(),
             tell=reporter.report,
             say=say,
         )
@@ -269,6 +262,10 @@ def _compete(senders: list[Sender], catalog: Catalog, options: ConformanceOption
     else:
         report.show_competition(outcome, terminal.console())
     return EXIT_HOST if outcome.invalid else int(bool(outcome.unreadable))
+
+
+def _settings() -> RunSettings:
+    return RunSettings(backend.choose(None), command_line(), packet_log=True)
 
 
 def _reporter(loaded: LoadedExperiment) -> Reporter:
