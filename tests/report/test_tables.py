@@ -16,8 +16,10 @@ import pytest
 
 import reports
 from campaigns import VERSIONS, Ending, campaign, timed
+from httpbed.base import addon
 from httpbed.experiment.check import LATENESS, PROTOCOL
-from httpbed.report import publish
+from httpbed.report import notes, publish
+from httpbed.report.document import SectionMaker
 from httpbed.report.terminal import console
 from httpbed.results.findings import find
 from httpbed.store.results import Results
@@ -363,3 +365,22 @@ def test_replicates_are_promised_only_where_they_suffice(
 
     text = shown(campaign(ends, VERSIONS.replace("replicates = 5", f"replicates = {replicates}")))
     assert ("replicates = 6" in text) == promised
+
+
+def test_sections_that_need_a_deleted_addon_are_named_as_unread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In one note, with the addon that provides them."""
+    needing = addon.Addon(provides={"report sections": ("httpbed.addons.gone.report:SECTION",)})
+    installed = {**addon.addons(), "films": needing}
+    monkeypatch.setattr(addon, "addons", lambda: installed)
+    seam = addon.Seam("report sections", SectionMaker)
+    assert "films" not in {one.name for one in seam.provided()}
+    monkeypatch.setattr(notes, "SECTIONS", seam)
+    (unread,) = [one for one in noted_of(campaign(steady)) if one.startswith("unread")]
+    assert "report sections of films" in unread
+
+
+def noted_of(results: Results) -> list[str]:
+    """Return the notes of a report."""
+    return reports.notes(results, find(results))

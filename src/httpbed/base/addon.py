@@ -80,17 +80,35 @@ class Seam(Generic[T]):
     def provided(self) -> tuple[T, ...]:
         """Return what the addons provide, in the order of their names.
 
-        What needs an addon that is not installed is left out.
+        What needs an addon that is not installed is left out, and :meth:`lacking` names it.
 
         :raises RegistrationError: when two objects have the same ``name``.
         """
         provided = list[T]()
-        for addon in addons().values():
-            for place in addon.provides.get(self.name, ()):
-                with suppress(MissingAddonError):
-                    provided.append(self._load(place))
+        for _, place in self._places():
+            with suppress(MissingAddonError):
+                provided.append(self._load(place))
         refuse_duplicates(self.name, [one.name for one in provided if hasattr(one, "name")])
         return tuple(provided)
+
+    @cache  # noqa: B019 - seams are constants
+    def lacking(self) -> tuple[str, ...]:
+        """Return the addons of which an object is left out, because it needs another addon."""
+        names = dict[str, None]()
+        for name, place in self._places():
+            try:
+                self._load(place)
+            except MissingAddonError:
+                names[name] = None
+        return tuple(names)
+
+    def _places(self) -> list[tuple[str, str]]:
+        """Return each object's addon and place."""
+        return [
+            (name, place)
+            for name, addon in addons().items()
+            for place in addon.provides.get(self.name, ())
+        ]
 
     def _load(self, place: str) -> T:
         provided = load(place)

@@ -12,7 +12,7 @@ from httpbed.experiment import parser
 from httpbed.experiment.check import CHECK_BY_ID
 from httpbed.experiment.metric import METRICS, Censoring
 from httpbed.report.answer import named
-from httpbed.report.document import NOTES, NoteMaker, ReportInput
+from httpbed.report.document import COLUMNS, NOTES, SECTIONS, NoteMaker, ReportInput
 from httpbed.report.manifest import uncovered
 from httpbed.report.phrasing import (
     FEW_BLOCKS,
@@ -340,6 +340,9 @@ def _unread_data(results: Results) -> Iterator[str]:
     ):
         if names := sorted({*column.unique().to_pylist()} - known):
             yield f"the {what} {', '.join(names)}"
+    for seam in (SECTIONS, COLUMNS, NOTES):
+        if lacking := seam.lacking():
+            yield f"the {seam.name} of {', '.join(lacking)}"
 
 
 def _unread(results: Results) -> Iterator[str]:
