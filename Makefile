@@ -1,6 +1,6 @@
 # The verbs of httpbed: people and CI use these, and nothing else. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help prepare demo quick test test-slow test-virtual check lint types rust-lints rust-tests rust-quick quiche build calibrate bench bench-link bench-quiche bench-replay bench-speed-index bench-kills bench-campaign bench-side-by-side bench-virtual bench-exactness bench-truth bench-guest bench-request-time bench-claims reproduce docs
+.PHONY: help prepare demo quick test test-slow test-virtual check lint types rust-lints rust-tests rust-quick quiche build calibrate bench bench-link bench-quiche bench-replay bench-speed-index bench-kills bench-campaign bench-side-by-side bench-virtual bench-exactness bench-truth bench-guest bench-request-time bench-explain bench-claims reproduce docs
 MAKEFLAGS += --no-print-directory
 # cargo would look for make's job server, which make gives to other makes only.
 unexport MAKEFLAGS MFLAGS
@@ -114,6 +114,9 @@ bench-guest: prepare  ## what a trial in virtual time costs, by phases; ARGS='--
 
 bench-request-time: prepare  ## honest request times by two definitions; ARGS='--blocks 10'
 	python -m bench.request_time $(ARGS)
+
+bench-explain: prepare  ## planted causes: does the division find them? ARGS='--seeds 101-105'
+	python -m bench.explain $(ARGS)
 
 bench-claims: prepare  ## planted campaigns: how often each verdict comes; ARGS='--campaigns 600'
 	python -m bench.claims $(ARGS)

@@ -17,5 +17,8 @@ ADDON = Addon(
             "httpbed.addons.explain.explain_verb",
         ),
     ),
-    provides={"report sections": ("httpbed.addons.explain.explain_report:SECTION",)},
+    provides={
+        "report sections": ("httpbed.addons.explain.explain_report:SECTION",),
+        "report notes": ("httpbed.addons.explain.explain_report:HELD",),
+    },
 )

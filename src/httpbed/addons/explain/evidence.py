@@ -83,7 +83,8 @@ def refuse(scenario: Scenario) -> None:
 class _Watched:
     """The links of a path, and the one at which packets are watched."""
 
-    client_link: int
+    own_link: str
+    """Name of the client's own link."""
     narrow: int
     down: int
     """Direction of the narrow link towards the client."""
@@ -107,7 +108,7 @@ def _watched(scenario: Scenario) -> _Watched:
             if one.mean_bit_s() or one.loss or one.jitter:
                 reason = "its path has several links with a rate, loss or jitter"
                 raise NoTransferError(reason)
-    return _Watched(route[0][0], narrow, 2 * narrow + way, others)
+    return _Watched(scenario.link.name, narrow, 2 * narrow + way, others)
 
 
 def _object(path: Path) -> dict[str, Any]:
@@ -134,12 +135,16 @@ def _packets(artifacts: Path, result: Mapping[str, Any]) -> tuple[PacketLog, Hea
 
 
 def _near(result: Mapping[str, Any], watched: _Watched) -> list[Mapping[str, Any]]:
-    """Return the connections on the narrow link, in which the client sent a packet."""
+    """Return the client's connections on the narrow link, in which it sent a packet.
+
+    Competitors may share that link, and no competitor shares the client's own.
+    """
+    own = {one["client"] for one in result["connections"] if one["link"] == watched.own_link}
     name = result["directions"][watched.down]["link"]
     near = [
         one
         for one in result["connections"]
-        if one["link"] == name and one["client_first_ns"] is not None
+        if one["link"] == name and one["client"] in own and one["client_first_ns"] is not None
     ]
     if not near:
         raise NoTransferError("its client sent nothing")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 import matplotlib as mpl
 import numpy as np
@@ -22,6 +23,8 @@ LEGEND_ROW_IN = 0.2
 SHOWN_SHARE = 0.002
 """Causes with less of every transfer are in the table and not in the legend."""
 MAX_POINTS = 1500
+MAX_BANDS = 600
+"""Parts of a trial's time that are told apart; a pixel has no more."""
 
 
 def bars(rows: Sequence[tuple[str, Explained]]) -> Plot:
@@ -56,8 +59,10 @@ def bands(one: Explained) -> Plot:
         figure = VisibleFigure(figsize=(WIDE_IN, 2.6 + legend_in), layout="constrained")
         above, below = figure.subplots(2, 1, sharex=True, height_ratios=(4, 1))
         for axes in (above, below):
-            for period in one.division.in_force:
-                _band(axes, period, alpha=0.25 if axes is above else 1.0)
+            for begin_s, end_s, cause in _bands(one.division.in_force):
+                alpha = 0.25 if axes is above else 1.0
+                colour = BY_NAME[cause].colour
+                axes.axvspan(begin_s, end_s, color=colour, alpha=alpha, linewidth=0)
         _in_flight(above, one)
         above.set_ylabel("in flight (kB)")
         below.set_yticks([])
@@ -93,9 +98,30 @@ def _bar(axes: Axes, place: int, one: Explained) -> None:
         left += cost / NS
 
 
-def _band(axes: Axes, period: Period, *, alpha: float) -> None:
-    colour = BY_NAME[period.cause].colour
-    axes.axvspan(period.begin / NS, period.end / NS, color=colour, alpha=alpha, linewidth=0)
+def _bands(periods: Sequence[Period]) -> Iterator[tuple[float, float, str]]:
+    """Yield bands that an eye can tell apart: what was in force for most of each short time."""
+    width = periods[-1].end / MAX_BANDS
+    ends = np.array([one.end for one in periods])
+    begin, last = 0, ""
+    for number in range(MAX_BANDS):
+        low = number * width
+        following = periods[int(np.searchsorted(ends, low, side="right")) :]
+        cause = _main(following, low, low + width) or last
+        if last and cause != last:
+            yield begin * width / NS, low / NS, last
+            begin = number
+        last = cause
+    yield begin * width / NS, periods[-1].end / NS, last
+
+
+def _main(periods: Sequence[Period], low: float, high: float) -> str:
+    """Return the cause of most of a time; empty if no period is in it."""
+    totals = Counter[str]()
+    for one in periods:
+        if one.begin >= high:
+            break
+        totals[one.cause] += int(min(one.end, high) - max(one.begin, low))
+    return totals.most_common(1)[0][0] if totals else ""
 
 
 def _in_flight(axes: Axes, one: Explained) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +23,7 @@ from httpbed.report.document import (
     Figure,
     Heading,
     Listing,
+    NoteMaker,
     Paragraph,
     ReportInput,
     RowName,
@@ -29,7 +31,7 @@ from httpbed.report.document import (
     SectionMaker,
     Table,
 )
-from httpbed.report.phrasing import Sentence, treatment
+from httpbed.report.phrasing import Sentence, listed, treatment
 from httpbed.report.sections import Document
 from httpbed.store import layout
 from httpbed.store.results import Results
@@ -40,6 +42,10 @@ MAX_BANDS = 6
 MAX_SECTION = 24
 """Treatments that the section of a report explains; reading a trial takes some hundredths of a
 second for each 10 MB."""
+HELD_SHARE = 0.1
+"""Share of the time that a window costs, from which on every report says so."""
+MAX_HELD = 4
+"""Treatments that a sentence on a window names."""
 MAX_BESIDE = 4
 """Trials that have columns side by side; more have a row each."""
 MAX_CAUSES = 7
@@ -284,19 +290,36 @@ def has_packets(results: Results, row: Mapping[str, Any]) -> bool:
     return (folder / PACKET_LOG).is_file()
 
 
+def _typical(results: Results) -> list[Explained]:
+    """Explain the typical trials of a campaign; none of one that kept no packets."""
+    if not any(has_packets(results, row) for row in results.last_attempts):
+        return []
+    return explained(typical(results, catalogs.load(), most=MAX_SECTION))
+
+
 def _section(source: ReportInput) -> Section | None:
-    """Return the section of a report; None for a campaign that kept no packets."""
-    rows = source.results.last_attempts
-    if not any(has_packets(source.results, row) for row in rows):
-        return None
-    found = explained(typical(source.results, catalogs.load(), most=MAX_SECTION))
+    found = _typical(source.results)
     if not found:
         return None
     sentences = tuple(Sentence(f"{title(one)}: {'. '.join(one.sentences())}") for one in found)
     blocks = (Listing(sentences), *_blocks(found, draws=source.draws))
-    held = [one for one in found if one.held]
-    line = "; ".join(f"{title(one)} is held: {one.sentences()[1]}" for one in held[:1])
-    return Section("explain", "Where the time went", blocks, line=line)
+    return Section("explain", "Where the time went", blocks)
+
+
+def _held(source: ReportInput) -> Iterator[str]:
+    """Say which windows hold which treatments."""
+    names, found = defaultdict[str, list[str]](list), _typical(source.results)
+    for one in found:
+        share = one.division.costs().get("fixed window", 0) / max(1, one.division.whole)
+        if one.held and share >= HELD_SHARE:
+            names[str(one.held.of or "a window of no known knob")].append(title(one))
+    for window, some in names.items():
+        count = (
+            f"{len(some)} of {len(found)} treatments" if len(found) > 1 else "the only treatment"
+        )
+        who = f"{listed(some[:MAX_HELD])}{', ...' if len(some) > MAX_HELD else ''}"
+        yield f"{window} holds {count}, below what the link carries: {who}"
 
 
 SECTION = SectionMaker("explain", 105, _section)
+HELD = NoteMaker("held windows", 45, _held)
