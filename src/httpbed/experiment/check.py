@@ -202,7 +202,8 @@ CONNECTION_COUNT = CheckDescriptor(
     "connection count",
     "subject",
     "every attempt",
-    "The client opened as many connections as configured; HTTP/2 and HTTP/3 may open fewer.",
+    "The client opened as many connections as configured; HTTP/2 and HTTP/3 may open fewer. A"
+    " browser opened and used no more than its pools hold.",
     unit="connections",
 )
 RESUMPTION = CheckDescriptor(

@@ -191,14 +191,58 @@ def test_missing_pictures_of_a_load_are_a_note() -> None:
     assert (last.passed, last.figure) == (None, "the pictures end at 7.00 s")
 
 
-@pytest.mark.parametrize(("version", "most"), [("3", 2), ("1.1", 12)])
-def test_connections_of_a_browser_are_bounded_by_its_pools(version: HttpVersion, most: int) -> None:
-    """One per pool, and six over HTTP/1.1."""
+def connection_check(version: HttpVersion, count: int, requests: Requests = ()) -> Check:
+    """Check a load of a document and 20 images of each of two other origins."""
     chain = chain_of(load())
-    hop = replace(chain.hops[0], http_version=version)
-    chain = replace(chain, hops=(hop,))
-    passed = [page_checks.connections(chain, load(), most + n, "").passed for n in (0, 1)]
+    chain = replace(chain, hops=(replace(chain.hops[0], http_version=version),))
+    images = [
+        resource(f"/{n}.gif", origin=origin, type="image/gif")
+        for origin in (1, 2)
+        for n in range(20)
+    ]
+    site = SITE.model_copy(
+        update={"origins": [OWN_ORIGIN, OTHER, "third.test"], "resources": [resource("/"), *images]}
+    )
+    return page_checks.connections(chain, site, count, requests, "")
+
+
+@pytest.mark.parametrize(
+    ("version", "most"),
+    [
+        # six in each of two pools of two origins; one and its backup for the document
+        ("1.1", 24 + 2),
+        ("2", 24 + 2),  # the same until ALPN
+        ("3", 6),
+    ],
+)
+def test_a_browser_opens_six_connections_per_pool_until_it_knows_the_protocol(
+    version: HttpVersion, most: int
+) -> None:
+    """One more fails."""
+    passed = [connection_check(version, most + n).passed for n in (0, 1)]
     assert passed == [True, False]
+
+
+def test_the_document_tells_the_protocol_of_its_origin() -> None:
+    """Six connections remain possible in the pool without credentials, which has no session yet."""
+    chain = chain_of(load())
+    chain = replace(chain, hops=(replace(chain.hops[0], http_version="2"),))
+    images = [resource(f"/{n}.gif", type="image/gif") for n in range(50)]
+    site = SITE.model_copy(update={"resources": [resource("/"), *images]})
+    checks = [page_checks.connections(chain, site, 8 + n, (), "") for n in (0, 1)]
+    assert [one.passed for one in checks] == [True, False]
+
+
+@pytest.mark.parametrize(("version", "most"), [("1.1", 12), ("2", 2), ("3", 2)])
+def test_spare_connections_carry_no_request_once_the_protocol_is_known(
+    version: HttpVersion, most: int
+) -> None:
+    """Of HTTP/2 and HTTP/3 one connection per pool carries all requests to an origin."""
+    for more, passed in ((0, True), (1, False)):
+        requests = [
+            asked(f"/{n}.gif", connection=str(n), authority=OTHER) for n in range(most + more)
+        ]
+        assert connection_check(version, 3, requests).passed == passed
 
 
 def test_a_load_at_its_time_limit_timed_out_and_did_not_fail() -> None:

@@ -100,9 +100,12 @@ class PageJudgement(AddedJudgement):
 
     def check_of_connections(self, chain: Chain, count: int, where: str) -> Check | None:
         """Check that a browser opened no more connections than one of its protocol does."""
-        if not isinstance(chain.workload, PageLoad):
+        load = chain.workload
+        if not isinstance(load, PageLoad):
             return None
-        return page_checks.connections(chain, chain.workload, count, where)
+        site: Site = self.attempt.setup.sites[load.key].site
+        browser = self.attempt.evidence.reports[chain.client].requests
+        return page_checks.connections(chain, site, count, browser, where)
 
 
 @dataclass(frozen=True)

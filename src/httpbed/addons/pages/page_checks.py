@@ -41,6 +41,7 @@ from httpbed.addons.pages.replay_plan import ReplayLogEntry
 from httpbed.addons.pages.sites.site import Site
 from httpbed.experiment.check import CONNECTION_COUNT, RESUMPTION, STATUS
 from httpbed.experiment.trial import Check
+from httpbed.experiment.workload import PageVisit
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
 from httpbed.trial import client_requests
 from httpbed.trial.client_requests import RequestLog
@@ -51,9 +52,16 @@ DIGITS = 12
 """Digits of a digest in a figure."""
 MAX_NAMED = 3
 """Resources that a figure names; it counts the rest."""
-H1_CONNECTIONS = 6
-"""Most connections that a browser opens to an origin over HTTP/1.1."""
-POOLS = 2
+MAX_PER_POOL = 6
+"""Most connections that Chromium opens in one pool (``max_sockets_per_group``).
+
+Over HTTP/1.1 it uses all of them. To an origin of which it does not know yet that it speaks HTTP/2,
+it opens one for each request, up to as many; the first that has agreed on HTTP/2 (ALPN, RFC 7301)
+carries all requests, and the others are closed unused. Later requests wait 300 ms for it
+(``kHTTP2ThrottleMs``). Over QUIC it opens one."""
+BACKUP = 1
+"""If a pool has no connection 250 ms after its first request, it opens a second one for it."""
+CREDENTIALS = 2
 """Connection pools of a browser per origin: with credentials and, for fonts, without (Fetch
 Standard, section 2.7)."""
 
@@ -80,17 +88,80 @@ def checks(
         yield NOT_KNOWN.result(where=of, passed=None, figure=figure)
 
 
-def connections(chain: Chain, load: PageLoad, count: int, of: str) -> Check:
-    """Check that the client opened no more connections than a browser of that protocol does."""
-    origins = len(load.page.origins or [""])
-    each = H1_CONNECTIONS if chain.hops[0].http_version == "1.1" else 1
-    most = each * POOLS * origins
-    most += connections_before(load, origins, most)
+def connections(
+    chain: Chain, site: Site, count: int, requests: Iterable[LoggedRequest], of: str
+) -> Check:
+    """Check how many connections the browser opened, and over how many it sent its requests.
+
+    ``count`` is by the packets; ``requests`` are the browser's, with the connection of each.
+    """
+    visit = chain.workload.visit if isinstance(chain.workload, PageLoad) else "cold"
+    version = chain.hops[0].http_version
+    pools = _pools(site)
+    most = _most_opened(version, site, pools) + _most_before(visit, site, pools, version)
+    used = _most_used(requests)
+    most_used = MAX_PER_POOL * pools if version == "1.1" else pools
     figure = f"{count}, by the packets"
-    limit = f"at most {most}"
+    figure += f"; requests to one origin over {used}, by the browser" if used else ""
     return CONNECTION_COUNT.result(
-        where=of, passed=count <= most, figure=figure, limit=limit, measured=count
+        where=of,
+        passed=count <= most and used <= most_used,
+        figure=figure,
+        limit=f"at most {most}; requests to one origin over {most_used}",
+        measured=count,
     )
+
+
+def _pools(site: Site) -> int:
+    """Return how many pools of connections a browser may have for each origin of a page.
+
+    A pool belongs to one choice of credentials and to one site of frames. Frames of other sites
+    share one more.
+    """
+    documents = sum(one.requested for one in site.resources if "html" in one.type)
+    return CREDENTIALS * (2 if documents > 1 else 1)
+
+
+def _most_opened(version: str, site: Site, pools: int) -> int:
+    """Return the most connections of a cold load: the sum over all origins."""
+    asked = Counter[str]()
+    for host, _, number in site.expected():
+        asked[host] += number
+    most = {
+        host: min(MAX_PER_POOL * pools, number + BACKUP * min(pools, number))
+        for host, number in asked.items()
+    }
+    if version == "3":
+        return len(most) * pools
+    first = site.origins[0]
+    if version == "2" and first in most:
+        # The response of the document has told the browser the protocol, in this pool.
+        most[first] = min(most[first], 1 + BACKUP + MAX_PER_POOL * (pools - 1))
+    return sum(most.values())
+
+
+def _most_before(visit: PageVisit, site: Site, pools: int, version: str) -> int:
+    """Return how many connections the prior visit may add to those of the page.
+
+    A browser that discovers HTTP/3 may open TCP connections beside each QUIC connection and use the
+    faster ones.
+    """
+    if visit == "cold":
+        return 0
+    if visit == "repeat view":
+        return _most_opened(version, site, pools)
+    races = visit == "discovery"
+    files = len(site.origins) * (1 if version == "3" and not races else 1 + BACKUP)
+    return files + (_most_opened(DISCOVERED_FROM, site, pools) if races else 0)
+
+
+def _most_used(requests: Iterable[LoggedRequest]) -> int:
+    """Return the most connections over which one origin got requests; 0 if none is reported."""
+    used: dict[str, set[str]] = {}
+    for one in requests:
+        if one.connection:
+            used.setdefault(one.authority, set()).add(one.connection)
+    return max(map(len, used.values()), default=0)
 
 
 def _site(load: PageLoad, site: Site, of: str) -> Check:
@@ -222,19 +293,6 @@ def visit_checks(
     yield _resumption(load, document, of)
     if load.visit == "repeat view":
         yield _cache(listed, browser.requests, of)
-
-
-def connections_before(load: PageLoad, origins: int, most: int) -> int:
-    """Return how many connections the prior visit may add to those of the page.
-
-    ``most`` is how many a cold load may open. A browser that discovers HTTP/3 may open a TCP
-    connection beside each QUIC connection and use the faster one.
-    """
-    if load.visit == "cold":
-        return 0
-    if load.visit == "repeat view":
-        return most
-    return origins + (most if load.visit == "discovery" else 0)
 
 
 def _before(
