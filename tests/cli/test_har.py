@@ -208,6 +208,19 @@ def test_loads_of_a_campaign_are_exported_as_har(
     assert told["_quicSessions"][0]["began_s"] == pytest.approx(session.began_s - zero_s)
 
 
+def test_a_table_has_no_bodies_to_leave_out(
+    httpbed: Command, campaign: Path, tmp_path: Path
+) -> None:
+    """The switch is for HAR files. A load whose page is not in the cache has no bodies."""
+    code, _, err = httpbed("export", campaign, "--no-bodies")
+    assert (code, "--no-bodies: " in err) == (2, True)
+    _, _, err = httpbed("export", campaign, "--format", "har", "-o", tmp_path / "with")
+    assert "2 loads without bodies: " in err
+    words = ("export", campaign, "--format", "har", "--no-bodies", "-o", tmp_path / "without")
+    code, _, err = httpbed(*words)
+    assert (code, "without bodies" in err) == (0, False)
+
+
 def test_loads_of_a_campaign_are_exported_by_request(
     httpbed: Command, campaign: Path, tmp_path: Path
 ) -> None:

@@ -16,6 +16,7 @@ from httpbed.addons.pages.har import parser, writer
 from httpbed.addons.pages.har.loads import HarDocument, HarEntry
 from httpbed.addons.pages.load import driver_output as loads
 from httpbed.addons.pages.sites.replay import bodies, selection
+from httpbed.addons.pages.sites.replay.server_times import server_times
 from httpbed.experiment.trial import Record
 from real_runs import check
 
@@ -67,7 +68,8 @@ def test_three_origins_over_all_versions(tmp_path: Path) -> None:
     """Browser and nginx report the recorded status, headers, length, delay and order."""
     made = replays.stage(tmp_path, MIXED)
     recording = selection.choose(parser.read(har(MIXED).encode()), "site.har")
-    round_trips = bodies.round_trips_s([*recording.requests])
+    sizes = [bodies.body_size(one.entry) for one in recording.requests]
+    delays_s = server_times(recording.requests, sizes).delays_s
     for record in made.results(tmp_path / "campaign"):
         assert record.attempt.outcome.kind == "completed", record.attempt.outcome
         folder = artifacts(tmp_path / "campaign", record)
@@ -80,8 +82,7 @@ def test_three_origins_over_all_versions(tmp_path: Path) -> None:
         assert paths[-4:] == ["/t?e=1", "/t?e=1", "/big.bin", "/late.png"]
         statuses = [one.status for one in again.entries if one.path == "/t?e=1"]
         assert statuses == [204, 500]
-        for one in recording.requests:
-            least = bodies.delay_s(one.entry, round_trips[one.host])
+        for one, least in zip(recording.requests, delays_s, strict=True):
             waits = [two.timings.wait for two in again.entries if two.url == one.entry.url]
             assert all(wait is not None and wait >= least for wait in waits), one.path
         style = next(one for one in again.entries if one.path == "/a.css")

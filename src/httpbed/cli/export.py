@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ import click
 
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.cli.echo import echo
-from httpbed.cli.exports import EXPORTS, TABLES, Export
+from httpbed.cli.exports import EXPORTS, TABLES, Export, ExportChoice
 from httpbed.cli.options import CAMPAIGN, OneOf
 from httpbed.cli.verb import verb
 
@@ -27,6 +27,8 @@ def _further_options(function: Callable[..., Any]) -> Callable[..., Any]:
     for one in provided:
         if not one.formats:
             function = click.option(one.given, is_flag=True, help=one.help)(function)
+        for name, words in one.switches.items():
+            function = click.option(f"--{name}/--no-{name}", default=True, help=words)(function)
     formats = [name for one in provided for name in one.formats]
     words = "".join(f" {one.help}" for one in provided if one.formats)
     return click.option(
@@ -84,17 +86,32 @@ def command(
     Each block comes from one campaign, so comparisons within blocks stay within one machine.
 
     With --format har or cdp-json, each page load becomes a file in the folder of -o,
-    BLOCK-TRIAL.har or BLOCK-TRIAL.json.
+    BLOCK-TRIAL.har or BLOCK-TRIAL.json. A HAR file has the bodies of the page, so that it can be
+    replayed; --no-bodies leaves them out of a file that is only looked at.
     """
+    provided = EXPORTS.provided()
+    without = frozenset(name for one in provided for name in one.switches if not chosen.pop(name))
     if archive:
-        others = {"--format": kind, **{f"--{name}": on for name, on in chosen.items()}}
+        given = [f"--{name}" for name, on in chosen.items() if on]
+        others = [*given, *(["--format"] if kind else []), *_switched_off(without)]
         _archive(directories, _archive_folder(others, output), as_json=as_json)
         return
-    for one in EXPORTS.provided():
-        if chosen.get(one.name) or kind in one.formats:
-            _added(one, directories, kind, output, as_json=as_json)
-            return
-    _table(directories, kind, output, as_json=as_json)
+    form = next((one for one in provided if chosen.get(one.name) or kind in one.formats), None)
+    stray = without - set(form.switches if form else ())
+    if stray:
+        remedy = "omit it, or choose a format with such parts"
+        raise ConfigError(
+            [Mistake(name, "leaves out nothing here", remedy) for name in _switched_off(stray)]
+        )
+    if form:
+        choice = ExportChoice(kind or "", output, without)
+        _added(form, directories, choice, as_json=as_json)
+    else:
+        _table(directories, kind, output, as_json=as_json)
+
+
+def _switched_off(names: Iterable[str]) -> list[str]:
+    return [f"--no-{name}" for name in sorted(names)]
 
 
 def _table(
@@ -129,39 +146,33 @@ def _only(directories: tuple[Path, ...]) -> Path:
 
 
 def _added(
-    one: Export,
-    directories: tuple[Path, ...],
-    kind: str | None,
-    output: Path | None,
-    *,
-    as_json: bool,
+    one: Export, directories: tuple[Path, ...], choice: ExportChoice, *, as_json: bool
 ) -> None:
     """Write campaigns in the form of an addon."""
-    given = f"--format {kind}" if one.formats else one.given
+    given = f"--format {choice.kind}" if one.formats else one.given
     mistakes = []
-    if kind and not one.formats:
-        mistakes.append(Mistake(f"--format {kind}", f"{given} always writes {one.what}", "omit it"))
+    if choice.kind and not one.formats:
+        reason = f"{given} always writes {one.what}"
+        mistakes.append(Mistake(f"--format {choice.kind}", reason, "omit it"))
     if as_json:
         mistakes.append(
             Mistake("--json", f"prints a table, but {given} writes {one.what}", "omit it")
         )
-    if output is None:
+    if choice.output is None:
         reason = f"is missing: {given} writes {one.what} into a folder"
         mistakes.append(Mistake("-o", reason, "add -o FOLDER"))
-    if mistakes or output is None:
+    if mistakes:
         raise ConfigError(mistakes)
     campaigns = _read(directories if one.takes_several else [_only(directories)])
     from httpbed.cli import output_file
 
-    output_file.require_folder(output)
-    for line in one.write(campaigns, kind or "", output):
+    output_file.require_folder(choice.folder)
+    for line in one.write(campaigns, choice):
         echo(line, err=True)
 
 
-def _archive_folder(others: Mapping[str, object], output: Path | None) -> Path:
-    mistakes = [
-        Mistake(name, "--archive writes a campaign", "omit it") for name, on in others.items() if on
-    ]
+def _archive_folder(others: Sequence[str], output: Path | None) -> Path:
+    mistakes = [Mistake(name, "--archive writes a campaign", "omit it") for name in others]
     if output is None:
         reason = "is missing: --archive writes a campaign into a folder"
         mistakes.append(Mistake("-o", reason, "add -o FOLDER, new or empty"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +13,22 @@ if TYPE_CHECKING:  # it imports pyarrow
     from httpbed.store.results import Results
 
 TABLES = ("csv", "parquet")
+
+
+@dataclass(frozen=True)
+class ExportChoice:
+    """What a command line wants of an addon's form."""
+
+    kind: str
+    """Value of ``--format``; empty if none was given."""
+    output: Path | None
+    without: frozenset[str] = frozenset()
+    """Switches that are off."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder of ``-o``, which every form needs."""
+        return self.output or Path()
 
 
 @dataclass(frozen=True)
@@ -28,8 +44,10 @@ class Export:
     """The values of ``--format`` that choose it; empty: ``--NAME`` does."""
     takes_several: bool = False
     """Whether it writes several campaigns together."""
-    write: Callable[[Sequence[Results], str, Path], Iterable[str]] = field(kw_only=True)
-    """Writes campaigns in a format into a folder; yields lines for the terminal."""
+    switches: Mapping[str, str] = field(default_factory=dict)
+    """Names of parts that can be left out (``--no-NAME``) -> what they are, for ``--help``."""
+    write: Callable[[Sequence[Results], ExportChoice], Iterable[str]] = field(kw_only=True)
+    """Writes campaigns; yields lines for the terminal."""
 
     @property
     def given(self) -> str:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.base.user_file import Kind
-from httpbed.cli.exports import Export
+from httpbed.cli.exports import Export, ExportChoice
 
 if TYPE_CHECKING:  # slow, and not for --help
     from httpbed.store.results import Results
 
 
-def write(campaigns: Sequence[Results], kind: str, folder: Path) -> Iterator[str]:
+def write(campaigns: Sequence[Results], choice: ExportChoice) -> Iterator[str]:
     """Write the dataset of some campaigns into a folder; yield a sentence about it.
 
     Raises:
@@ -27,7 +27,7 @@ def write(campaigns: Sequence[Results], kind: str, folder: Path) -> Iterator[str
     from httpbed.base import disk
     from httpbed.cli import table_files
 
-    del kind
+    folder = choice.folder
     _require(campaigns, folder)
     made = dataset_table.make(campaigns)
     files = {dictionary.CSV: "csv", dictionary.PARQUET: "parquet"}

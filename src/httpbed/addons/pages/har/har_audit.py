@@ -111,7 +111,6 @@ _NEAR_SHARE, _NEAR_S = 1.25, 0.010
 """How far above the claimed round trip the fastest response may be and still support it."""
 _FULL_SHARE = 0.5
 """Share of the claimed rate that the fastest period must reach to support it."""
-_SAME_S = 1e-5
 _TCP_VERSIONS, _QUIC_VERSION = ("1.0", "1.1", "2"), "3"
 _NOT_MODIFIED = 304
 
@@ -215,7 +214,7 @@ def _handshakes(answered: Pairs, rtt_s: float) -> Iterator[AuditResult]:
         if request.connect_end_s is not None
         and request.connect_start_s is not None
         and request.connect_end_s > request.connect_start_s
-        and _is_whole(request, entry)
+        and entry.has_whole_setup
     ]
     versions = {request.http_version for request, _ in answered}
     if versions & set(_TCP_VERSIONS):
@@ -243,17 +242,6 @@ def _quic_handshakes(lengths: Lengths, rtt_s: float) -> AuditResult:
         return found
     text = f"{found.text}; with 0-RTT that can be"
     return AuditResult(found.about, "undecided", text)
-
-
-def _is_whole(request: PageRequest, entry: HarEntry) -> bool:
-    """Whether the HAR has the whole set-up of a connection.
-
-    Chrome may give a request a connection that was begun for another, and then reports only what
-    followed the request: such a set-up begins with the request, and its DNS lookup takes 0.
-    """
-    if entry.timings.queued is None:
-        return entry.timings.dns != 0
-    return (request.connect_start_s or 0.0) - (request.started_s or 0.0) > _SAME_S
 
 
 def _round_trips(about: str, done: str, lengths: Lengths, rtt_s: float) -> AuditResult:

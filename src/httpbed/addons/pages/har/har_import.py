@@ -84,7 +84,8 @@ def _observations(archived: ArchivedLoad) -> Iterator[Observation]:
         if request.is_on_network and not entry.failed
     ]
     tells_bytes = all(entry.wire_bytes is not None for entry in on_network)
-    if archived.speed_index_s is not None and archived.load.ended == "loaded":
+    # A page that painted nothing has no Speed Index; some tools write 0.
+    if archived.speed_index_s and archived.load.ended == "loaded":
         yield Observation(metric="speed_index", value=archived.speed_index_s, source="client")
     for one in observing.of_load(archived.load):
         if tells_bytes or one.metric not in _OF_BYTES:

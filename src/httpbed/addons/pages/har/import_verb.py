@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from httpbed.cli.exports import TABLES, Export
+from httpbed.cli.exports import TABLES, Export, ExportChoice
 from httpbed.cli.options import OneOf, json_option
 from httpbed.cli.verb import verb
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:  # slow, and not for --help
 AUDIT, OBSERVATIONS = "audit.json", "observations"
 
 
-def _write(campaigns: Sequence[Results], kind: str, folder: Path) -> Iterator[str]:
+def _write(campaigns: Sequence[Results], choice: ExportChoice) -> Iterator[str]:
     from httpbed.addons.pages.har import loads_export
 
     (results,) = campaigns
-    yield from loads_export.write(results, kind, folder)
+    yield from loads_export.write(results, choice)
 
 
 EXPORT = Export(
@@ -30,6 +30,7 @@ EXPORT = Export(
     help="har: each page load as HAR 1.2. cdp-json: its requests as in CDP.",
     what="a file per page load",
     formats=("har", "cdp-json"),
+    switches={"bodies": "Keep the bodies of the page in HAR files."},
     write=_write,
 )
 

@@ -26,6 +26,7 @@ Fields = tuple[tuple[str, str], ...]
 Timings = TimingsForm
 """The phases of an entry, in seconds; None if absent or unknown."""
 
+_SAME_S = 1e-5
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -121,6 +122,20 @@ class HarEntry:
             return ""
         split = urlsplit(self.url)
         return (split.path or "/") + (f"?{split.query}" if split.query else "")
+
+    @property
+    def has_whole_setup(self) -> bool:
+        """Return whether the connection's set-up, if it has one, is whole.
+
+        Chrome may give a request a connection that was begun for another, and then reports only
+        what followed the request: such a set-up begins with the request, and its DNS lookup takes
+        0.
+        """
+        times = self.timings
+        if times.queued is None:
+            return times.dns != 0
+        blocked_s = times.blocked or 0.0
+        return blocked_s + (times.dns or 0.0) - min(times.queued, blocked_s) > _SAME_S
 
     @property
     def is_http(self) -> bool:

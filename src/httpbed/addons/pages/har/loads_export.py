@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -23,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.addons.pages.har import writer
+from httpbed.addons.pages.har.site_bodies import SiteBodies
 from httpbed.addons.pages.load import driver_output, net_log
 from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
 from httpbed.addons.pages.load.driver_output import LoadError
@@ -31,11 +33,14 @@ from httpbed.base import disk, untrusted_files
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.base.user_file import Kind
 from httpbed.cli import output_file
+from httpbed.cli.exports import ExportChoice
 from httpbed.results import attempts
 from httpbed.store import layout
 from httpbed.store.results import Results
 
 HAR, CDP_JSON = "har", "cdp-json"
+BODIES = "bodies"
+"""The switch that leaves bodies out."""
 _ALPN = {"1.0": "http/1.0", "1.1": "http/1.1", "2": "h2", "3": "h3"}
 _NOT_THERE = -1
 _NEVER_REPORTED = (
@@ -122,14 +127,16 @@ class StoredLoad:
     net_log: NetLog | None
 
 
-def write(results: Results, kind: str, folder: Path) -> Iterator[str]:
+def write(results: Results, choice: ExportChoice) -> Iterator[str]:
     """Write every load into a folder; yield a line for each that cannot be written, and a sum.
 
     Raises:
         ConfigError: The campaign has no page load.
     """
-    written, unread = 0, 0
+    kind, folder = choice.kind, choice.folder
+    written, unread, bodiless = 0, 0, Counter[str]()
     indexes = _speed_indexes(results)
+    sites = SiteBodies(results)
     for row in attempts.valid(results):
         for load in _loads(results, row, indexes.get((row["trial"], row["attempt"]))):
             if isinstance(load, str):
@@ -137,12 +144,17 @@ def write(results: Results, kind: str, folder: Path) -> Iterator[str]:
                 yield load
                 continue
             folder.mkdir(parents=True, exist_ok=True)
-            _write(load, kind, folder)
+            bodies: Mapping[str, tuple[bytes, bool]] | None = None
+            if kind == HAR and BODIES not in choice.without:
+                bodies = sites.of(load.load, row)
+                bodiless[sites.lacking(row)] += bodies is None
+            _write(load, kind, folder, bodies)
             written += 1
     if not written and not unread:
         reason = "has no page load in a valid attempt"
         remedy = 'see httpbed status; a [workload] with kind = "page" loads pages'
         raise ConfigError([Mistake(str(results.directory), reason, remedy)])
+    yield from (f"{count} loads without bodies: {why}" for why, count in bodiless.items() if count)
     yield f"{written} loads written to {folder}"
 
 
@@ -187,10 +199,16 @@ def _net_log(folder: Path) -> NetLog | None:
         return None
 
 
-def _write(stored: StoredLoad, kind: str, folder: Path) -> None:
+def _write(
+    stored: StoredLoad, kind: str, folder: Path, bodies: Mapping[str, tuple[bytes, bool]] | None
+) -> None:
     if kind == HAR:
         document: object = writer.har(
-            stored.load, stored.started, speed_index_s=stored.speed_index_s, net_log=stored.net_log
+            stored.load,
+            stored.started,
+            speed_index_s=stored.speed_index_s,
+            net_log=stored.net_log,
+            bodies=bodies,
         )
         name = f"{stored.name}.har"
     else:

@@ -162,12 +162,15 @@ def of_frames(frames: Sequence[Frame]) -> tuple[ProgressPoint, ...]:
 
 
 def of_load(load: BrowserLoad) -> tuple[ProgressPoint, ...]:
-    """Return a load's visual progress; nothing if its last picture is unknown.
+    """Return a load's visual progress; nothing if its last picture is unknown, or white.
+
+    A load that painted nothing has no Speed Index, where speedline has 0.
 
     Raises:
         PictureError: A picture is missing, damaged or too large.
     """
-    return of_frames(load.frames) if load.pictures_end_s is None else ()
+    progress = of_frames(load.frames) if load.pictures_end_s is None else ()
+    return progress if progress and progress[0].complete < 1 else ()
 
 
 def visual_progress(pictures: Iterable[tuple[float, Histogram]]) -> tuple[ProgressPoint, ...]:

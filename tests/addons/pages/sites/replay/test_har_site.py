@@ -184,3 +184,33 @@ def test_ten_thousand_entries_take_seconds(tmp_path: Path) -> None:
     many = [Said(f"https://h{n % 150}.test/{n}", 10, 0, size=n) for n in range(9_999)]
     (tmp_path / "site.har").write_text(har([OWN[0], *many]))
     assert har_site.outline(PAGE, tmp_path).requests == 10_000
+
+
+def test_a_file_without_waits_is_a_mistake(tmp_path: Path) -> None:
+    """Nothing in it says how long the servers took."""
+    untimed = tuple(replace(one, more={"timings": {}}) for one in OWN)
+    with pytest.raises(ConfigError) as error:
+        made(tmp_path, untimed)
+    (mistake,) = error.value.mistakes
+    assert (mistake.place, mistake.reason[:9]) == ("har", "site.har:")
+    assert "log.entries" in mistake.reason
+
+
+CUT = replace(
+    OWN[0], size=900, response={"content": {"mimeType": "text/html", "size": 900, "text": _HTML}}
+)
+
+
+def test_a_cut_body_counts_as_missing(tmp_path: Path) -> None:
+    """Half a document would request something else, so a skeleton makes the requests."""
+    result, stated = made(tmp_path, (CUT, OWN[1]))
+    assert result.skeleton
+    assert any("log.entries[0]" in one and f"{len(_HTML)} of 900 bytes" in one for one in stated)
+
+
+def test_a_page_of_cut_bodies_cannot_make_its_own_requests(tmp_path: Path) -> None:
+    """Each cut body is a mistake with its place."""
+    with pytest.raises(ConfigError) as error:
+        made(tmp_path, (CUT, OWN[1]), RecordedPage(har="site.har", order="its own"))
+    (mistake,) = error.value.mistakes
+    assert f"log.entries[0].response.content.text: has {len(_HTML)} of 900 bytes" in mistake.reason

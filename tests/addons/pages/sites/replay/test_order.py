@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from hars import CDN, MAIN, MIXED, STATS, Said, read
+from hars import MAIN, MIXED, Said, read
 from httpbed.addons.pages.sites.replay import bodies, order, selection
 from httpbed.addons.pages.sites.replay.order import Trigger
 
@@ -54,24 +52,6 @@ def test_a_redirects_target_follows_it() -> None:
     assert "/new.png" not in text
     assert text.count("/t?e=1") == 2
     assert "</" not in text
-
-
-def test_round_trips_and_delays_are_separated() -> None:
-    """Connect time without TLS is a round trip; the rest of the wait is the server's delay."""
-    tcp = {"timings": {"connect": 60, "ssl": 35, "wait": 50}}
-    quic = {"timings": {"connect": 30, "ssl": 30, "wait": 20}}
-    entries = read([
-        PAGE,
-        Said(f"{CDN}/a", 1, more=tcp),
-        Said(f"{CDN}/b", 2, more=quic),
-        Said(f"{STATS}/c", 3, wait=70),
-    ])  # fmt: skip
-    requested = selection.choose(entries, "x").requests
-    result = bodies.round_trips_s(requested)
-    assert result == pytest.approx({"cdn.page.test": 0.025})
-    assert bodies.delay_s(requested[1].entry, 0.025) == 0.025
-    assert bodies.delay_s(requested[2].entry, 0.025) == 0.0
-    assert bodies.delay_s(requested[3].entry, 0.0) == 0.07
 
 
 def test_a_body_has_its_length_on_the_wire() -> None:

@@ -7,19 +7,19 @@ a comment in gzip's header (RFC 1952, section 2.3.1), a metadata block before br
 for a missing body, behind an image header where one is due: a browser stops fetching an image that
 it cannot read.
 
-Length of a response's body on the wire, and delay of its server.
+Length of a response's body on the wire.
 """
 
 from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from httpbed.addons.pages.har.loads import HarEntry
-from httpbed.addons.pages.sites.replay.selection import WITHOUT_BODY, SelectedRequest
+from httpbed.addons.pages.sites.replay.selection import WITHOUT_BODY
 
 _HEAD_SHARE = 0.5
 """Share of a head's text that HTTP/2 and HTTP/3 send (RFC 7541, RFC 9204), approximately."""
@@ -69,27 +69,6 @@ def header(entry: HarEntry, name: str) -> str:
     return next((value for own, value in entry.response_headers if own.lower() == name), "")
 
 
-def round_trips_s(requests: Iterable[SelectedRequest]) -> Mapping[str, float]:
-    """Return each host's round-trip time, from the recorded connects.
-
-    A TCP connect without TLS takes one round trip; some tools' figure does not include TLS. So does
-    QUIC's handshake, which is all TLS. The minimum is closest to that of an idle network.
-    """
-    shortest: dict[str, float] = {}
-    for one in requests:
-        timings = one.entry.timings
-        tcp = (timings.connect or 0.0) - (timings.ssl or 0.0)
-        took = tcp if tcp > 0 else timings.connect
-        if took:
-            shortest[one.host] = min(took, shortest.get(one.host, took))
-    return shortest
-
-
-def delay_s(entry: HarEntry, round_trip_s: float) -> float:
-    """Return the server's delay: the recorded wait less the round trip."""
-    return round(max(0.0, (entry.timings.wait or 0.0) - round_trip_s), 4)
-
-
 _GIF = bytes.fromhex("47494638396101000100800000000000ffffff2c00000000010001000002024401003b")
 """An image of one pixel."""
 _SVG = b'<svg xmlns="http://www.w3.org/2000/svg"/>'
@@ -122,6 +101,11 @@ def leads_further(kind: str) -> bool:
     return not kind or bool(_REFERRING.search(kind))
 
 
+def is_text(kind: str) -> bool:
+    """Return whether bodies of this kind are text."""
+    return bool(_TEXT.search(kind))
+
+
 def exact(body: bytes, kind: str, coding: str, length: int) -> Body | None:
     """Encode a body to exactly ``length`` bytes, preferably by ``coding``; None if impossible."""
     recorded = coding.lower().strip()
@@ -132,6 +116,21 @@ def exact(body: bytes, kind: str, coding: str, length: int) -> Body | None:
         if encode and (encoded := encode(body, length)) is not None:
             return Body(encoded, length, name)
     return None
+
+
+def decoded(sent: bytes, coding: str, length: int) -> bytes | None:
+    """Return a body as browsers decode it; None if it has not this length or another coding."""
+    name = coding.lower().strip()
+    try:
+        if name in ("gzip", "x-gzip"):
+            body = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS).decompress(sent)
+        elif name in ("br", "zstd"):
+            body = _codec("brotli" if name == "br" else name).decompress(sent, length, asbytes=True)
+        else:
+            body = sent
+    except (OSError, zlib.error):
+        return None
+    return body if len(body) == length and name in ("", "identity", *_ENCODERS) else None
 
 
 def padded(text: bytes, length: int) -> Body | None:

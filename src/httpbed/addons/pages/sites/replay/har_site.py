@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from codecs import BOM_UTF8
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -24,6 +25,7 @@ from httpbed.addons.pages.sites.replay.bodies import Body, Size
 from httpbed.addons.pages.sites.replay.headers import Fields
 from httpbed.addons.pages.sites.replay.order import PLAN_PATH, Trigger
 from httpbed.addons.pages.sites.replay.selection import SelectedRequest, Selection
+from httpbed.addons.pages.sites.replay.server_times import ServerTimes, server_times
 from httpbed.addons.pages.sites.site import (
     FILES,
     ICON_PATH,
@@ -36,7 +38,10 @@ from httpbed.addons.pages.sites.site import (
 )
 from httpbed.base.errors import ConfigError, Mistake
 
-VERSION = "1"
+VERSION = "2"
+"""Of how a site is made: another version makes another site of the same file."""
+MAX_NAMED = 5
+"""Origins that a sentence names."""
 ANSWERS_FILE = "answers.json"
 """File beside the origins' folders, for ``pages/programs/builtin/replay_origin``."""
 
@@ -74,9 +79,9 @@ class ReplayedHar:
         return order.triggers(self.selected)
 
     @cached_property
-    def round_trips_s(self) -> Mapping[str, float]:
-        """Round-trip time of each host, if the file shows it."""
-        return bodies.round_trips_s(self.selected.requests)
+    def server_times(self) -> ServerTimes:
+        """The delay of each response."""
+        return server_times(self.selected.requests, self.sizes)
 
     @cached_property
     def hosts(self) -> list[str]:
@@ -144,6 +149,14 @@ def _selected(file: Path, page: RecordedPage) -> ReplayedHar:
     with file.open("rb") as handle:
         content = handle.read(parser.MAX_BYTES + 1)
     selected = selection.choose(parser.read(content, file.name), file.name)
+    if all(one.entry.timings.wait is None for one in selected.requests):
+        reason = "no entry has a wait, so nothing says how long the servers took"
+        raise ConfigError([Mistake(f"{file.name}: log.entries", reason, "export it with timings")])
+    cut = [one for one in selected.requests if _is_cut(one)]
+    if cut and page.order == "its own":
+        mistakes = [_of_cut(one, file.name) for one in cut]
+        raise ConfigError(parser.first_mistakes(mistakes, file.name))
+    selected = _without_cut(selected, cut)
     read = ReplayedHar(file.name, selected, hashlib.sha256(content).hexdigest(), page.order)
     if sum(one.bytes for one in read.sizes) > MAX_BYTES:
         reason = f"has bodies of more than {MAX_BYTES} bytes in all"
@@ -151,6 +164,37 @@ def _selected(file: Path, page: RecordedPage) -> ReplayedHar:
     if page.order == "its own" and (obstacle := _obstacle(read)):
         raise ConfigError([Mistake(file.name, obstacle, "leave the order out")])
     return read
+
+
+def _is_cut(one: SelectedRequest) -> bool:
+    """Return whether the file has the beginning of a body only.
+
+    A text is stored as UTF-8, which only UTF-16 exceeds, and without the mark of its byte order.
+    """
+    entry = one.entry
+    if entry.body is None or entry.body_bytes is None or "utf-16" in _kind(one):
+        return False
+    return len(entry.body) < entry.body_bytes - len(BOM_UTF8)
+
+
+def _of_cut(one: SelectedRequest, name: str) -> Mistake:
+    entry = one.entry
+    reason = f"has {len(entry.body or b'')} of {entry.body_bytes} bytes"
+    place = f"{name}: log.entries[{entry.index}].response.content.text"
+    return Mistake(place, reason, "export the file with whole bodies, or leave the order out")
+
+
+def _without_cut(selected: Selection, cut: Sequence[SelectedRequest]) -> Selection:
+    """Count a body that was cut as missing: half a script would do something else."""
+    if not cut:
+        return selected
+    requests = tuple(
+        replace(one, entry=replace(one.entry, body=None)) if one in cut else one
+        for one in selected.requests
+    )
+    first = _of_cut(cut[0], "the file")
+    change = f"{len(cut)} bodies are cut, so they are left out: {first.place} {first.reason}"
+    return replace(selected, requests=requests, changes=(*selected.changes, change))
 
 
 def _obstacle(read: ReplayedHar) -> str:
@@ -227,7 +271,7 @@ def _one(read: ReplayedHar, number: int, body: Body, *, of_skeleton: bool) -> Re
     fields = headers.answered(one.entry, location=location, of_skeleton=of_skeleton)
     if one.entry.method.upper() != "HEAD" and body.length:
         fields = headers.with_field(fields, "content-encoding", body.coding or None)
-    delay_s = bodies.delay_s(one.entry, read.round_trips_s.get(one.host, 0.0))
+    delay_s = read.server_times.delays_s[number]
     return ReplayedResponse(one, body, fields, delay_s, read.triggers[number], _kind(one))
 
 
@@ -289,9 +333,22 @@ def _deviations(read: ReplayedHar, sent: Sequence[ReplayedResponse]) -> Iterator
         yield f"{recoded} bodies have another coding, to reach their lengths"
     renamed = [host for host in read.hosts if host.endswith(f".{selection.RENAMED}")]
     if renamed:
-        yield f"{len(renamed)} origins have other names: {', '.join(renamed[:5])}"
-    if any(one.host not in read.round_trips_s for one in read.selected.requests):
-        yield "some origins have no connect time: their whole wait counts as delay"
+        yield f"{len(renamed)} origins have other names: {', '.join(renamed[:MAX_NAMED])}"
+    times = read.server_times
+    if times.capped:
+        yield (
+            f"{times.capped} waits may be queueing behind other responses: each counts as the"
+            " shortest of its origin"
+        )
+    if times.unknown:
+        yield f"{times.unknown} responses have no wait in the file: they are not delayed"
+    if times.unconnected:
+        names = ", ".join(times.unconnected[:MAX_NAMED])
+        more = ", ..." if len(times.unconnected) > MAX_NAMED else ""
+        yield (
+            f"{len(times.unconnected)} origins have no connect time, so their shortest wait counts"
+            f" as their round trip: {names}{more}"
+        )
 
 
 def _stored(sent: ReplayedResponse, number: int, hosts: Sequence[str], files: Path) -> Resource:

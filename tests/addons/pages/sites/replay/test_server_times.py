@@ -1,0 +1,90 @@
+"""What of a recorded wait was the server's time."""
+
+from __future__ import annotations
+
+import pytest
+
+from hars import CDN, MAIN, STATS, Said, read
+from httpbed.addons.pages.sites.replay import bodies, selection
+from httpbed.addons.pages.sites.replay.server_times import ServerTimes, pauses, server_times
+
+RTT_MS = 50
+CONNECTED = {"timings": {"connect": 2 * RTT_MS, "ssl": RTT_MS, "wait": RTT_MS + 30}}
+
+
+def times(*entries: Said) -> ServerTimes:
+    requests = selection.choose(read(entries), "site.har").requests
+    return server_times(requests, [bodies.body_size(one.entry) for one in requests])
+
+
+def page(**more: object) -> Said:
+    """Make the document, whose server took 30 ms."""
+    told = {"kind": "document", "mime": "text/html", "size": 3000, "more": CONNECTED, **more}
+    return Said(f"{MAIN}/", 0, **told)  # type: ignore[arg-type]
+
+
+def image(
+    number: int, start_ms: float, wait_ms: float, receive_ms: float = 0, **more: object
+) -> Said:
+    timings = {"timings": {"wait": wait_ms, "receive": receive_ms}, **more}
+    return Said(f"{MAIN}/{number}.png", start_ms, size=20_000, more=timings)
+
+
+def test_a_wait_alone_is_a_round_trip_and_the_servers_time() -> None:
+    """The round trip is the connect time without TLS, and over QUIC the connect time."""
+    quic = {"timings": {"connect": 30, "ssl": 30, "wait": 40}}
+    late = Said(f"{CDN}/b", 1000, size=10, more=quic, response={"httpVersion": "h3"})
+    assert times(page(), late).delays_s == pytest.approx((0.03, 0.01))
+
+
+def test_the_rest_of_a_set_up_is_no_round_trip() -> None:
+    """Chrome reports it of a request that got another one's connection."""
+    rest = {"timings": {"dns": 0, "connect": 70, "ssl": 30, "wait": RTT_MS + 7}}
+    late = Said(f"{MAIN}/b.png", 1000, size=10, more=rest)
+    assert times(page(), late).delays_s == pytest.approx((0.03, 0.007))
+
+
+def test_what_queued_behind_others_gets_the_shortest_time_of_its_origin() -> None:
+    """Ten responses over one connection arrive one after the other."""
+    images = [image(n, 300, RTT_MS + 5 + 15 * n, 14) for n in range(10)]
+    found = times(page(), *images)
+    assert found.delays_s[0] == 0.03
+    assert found.delays_s[1:] == pytest.approx([0.0] * 10, abs=0.0051)
+    assert found.capped >= 8
+
+
+def test_a_pause_for_the_congestion_window_is_queueing() -> None:
+    """A first window carries ten segments, so the second response comes a round trip later."""
+    paused = image(2, 300, 2 * RTT_MS + 5)
+    assert times(page(), image(1, 300, RTT_MS + 5), paused).delays_s[2] == pytest.approx(0.005)
+    slow = image(2, 300, 4 * RTT_MS + 10)
+    assert times(page(), image(1, 300, RTT_MS + 5), slow).delays_s[2] == pytest.approx(0.16)
+
+
+@pytest.mark.parametrize(
+    ("sent", "number"), [(0, 0), (14_600, 0), (14_601, 1), (43_800, 1), (43_801, 2), (10**6, 6)]
+)
+def test_a_window_doubles_each_round_trip(sent: int, number: int) -> None:
+    """Ten segments, then twenty, then forty (RFC 6928)."""
+    assert pauses(sent) == number
+
+
+def test_another_connection_uses_up_no_window() -> None:
+    """Its bytes only take time on the link, of which too few came to know it."""
+    other = Said(f"{CDN}/a", 300, size=9000, more={**CONNECTED, "connection": "9"})
+    alone = {"timings": {"wait": RTT_MS + 40}, "connection": "1"}
+    apart = Said(f"{MAIN}/1.png", 300, size=2000, more=alone)
+    assert times(page(), other, apart).delays_s[2] == pytest.approx(0.04)
+
+
+def test_a_host_without_a_connect_counts_its_shortest_wait_as_the_round_trip() -> None:
+    """So a static file on it is not delayed."""
+    found = times(page(), Said(f"{STATS}/a", 1000, wait=70), Said(f"{STATS}/b", 2000, wait=90))
+    assert found.delays_s[1:] == pytest.approx((0.0, 0.02))
+    assert found.unconnected == ("stats.example.test",)
+
+
+def test_a_response_without_a_wait_is_counted() -> None:
+    """It is not delayed."""
+    found = times(page(), image(1, 1000, -1))
+    assert (found.delays_s[1], found.unknown) == (0.0, 1)
