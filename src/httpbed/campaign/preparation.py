@@ -129,6 +129,8 @@ def load(
         return reduce(lambda table, one: one.completed(table), named, files.completed(document))
 
     trials = design(experiment, read.document, completed, needed.blocks if needed else None)
+    if experiment.clock != "real" and (without := [*_without_time(read.document, trials)]):
+        raise ConfigError(without)
     return LoadedExperiment(
         text,
         experiment,
@@ -140,6 +142,17 @@ def load(
         for_claims=needed,
         stopping=_stopping(experiment, options),
     )
+
+
+def _without_time(document: Mapping[str, Any], trials: list[Trial]) -> Iterator[Mistake]:
+    """Find what slows computing down, which takes no time in virtual time."""
+    for trial in trials:
+        field = trial.scenario().workload.needs_real_time if trial.block == 1 else ""
+        if field:
+            reason = "has no effect in virtual time, where computing takes none"
+            remedy = 'use clock = "real", or leave it out'
+            yield parser.mistake_at(document, ("workload", field), trial.levels, reason, remedy)
+            return
 
 
 def _handover_without_effect(document: Mapping[str, Any]) -> Iterator[Mistake]:

@@ -28,6 +28,8 @@ PageCapability = Literal[
     "page: resumed",
     "page: early data",
     "page: discovery",
+    "page: device",
+    "page: CPU slowdown",
 ]
 """A capability that a page load needs of the client, or of the server."""
 Capability = DownloadCapability | PageCapability
@@ -62,6 +64,11 @@ class Workload(Value):
     def resumes(self) -> Resumption:
         """The TLS resumption of the measured visit."""
         return "none"
+
+    @property
+    def needs_real_time(self) -> str:
+        """The field that has no effect in virtual time; empty without one."""
+        return ""
 
     @property
     def visits_before(self) -> int:

@@ -66,6 +66,14 @@ class PageToLoad:
     """Whether the site is replayed from a HAR file: responses have recorded heads and delays."""
     no_icon: bool = False
     """Whether the browser must be kept from requesting ``/favicon.ico`` by itself."""
+    pixel_ratio: float = 1.0
+    """Physical pixels for each CSS pixel, in one dimension."""
+    user_agent: str = ""
+    """Empty: the browser's own."""
+    mobile: bool = False
+    """Whether the page is on a touch screen, whose viewport it chooses itself."""
+    cpu_slowdown: float = 1.0
+    """Factor by which the browser slows down the page's computing."""
 
     def variables(self) -> dict[str, str]:
         """Return the variables of the page for a recipe's templates."""
@@ -77,6 +85,10 @@ class PageToLoad:
             "net_log": "on" if self.net_log else "off",
             "page_icon": "unasked" if self.no_icon else "its-own",
             "site": "recorded" if self.replayed else "static",
+            "pixel_ratio": f"{self.pixel_ratio:g}",
+            "user_agent": self.user_agent,
+            "page_screen": "touch" if self.mobile else "desktop",
+            "cpu_slowdown": f"{self.cpu_slowdown:g}",
         }
 
 

@@ -195,6 +195,7 @@ def _domains(recipe: Recipe) -> dict[str, Collection[str]]:
         "site": ["static", *(["recorded"] if "recorded page" in recipe.workloads else [])],
         "net_log": ("on", "off"),
         "page_icon": ("its-own", "unasked"),
+        "page_screen": ("desktop", "touch"),
         "page_visit": get_args(PageVisit),
         "retry": ("none", *recipe.retrying.able()),
         "congestion_control": quic.choices if quic else (),

@@ -99,7 +99,14 @@ def _page(document: Document, node: Document) -> str:
             form.format(value_text(document, page[key])) for key, form in _PAGES if key in page
         )
         which = next(found, "page")
-    view = [f"viewport {value_text(document, node['viewport'])}"] if "viewport" in node else []
+    forms = {
+        "viewport": "viewport {}",
+        "device": "on {}",
+        "cpu_slowdown": "computing {} times slower",
+    }
+    view = [
+        form.format(value_text(document, node[key])) for key, form in forms.items() if key in node
+    ]
     return ", ".join([which, value_text(document, node.get("visit", "cold")), *view])
 
 

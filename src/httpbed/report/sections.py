@@ -343,7 +343,8 @@ def _with_checks(trials: str, checks: Iterable[CheckSummary]) -> str:
     """Add the checks that failed by name, and the number of the others."""
     kinds: dict[str, list[CheckSummary]] = {}
     for check in checks:
-        kinds.setdefault(check.kind, []).append(check)
+        if not check.is_note:
+            kinds.setdefault(check.kind, []).append(check)
     broken = [check for same in kinds.values() for check in same if check.failed]
     unseen = [same for same in kinds.values() if not any(one.passed + one.failed for one in same)]
     passed = len(kinds) - len({check.kind for check in broken}) - len(unseen)

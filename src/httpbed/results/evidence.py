@@ -51,6 +51,12 @@ class CheckSummary:
             return self.check
         return descriptor.group or descriptor.title(item=self.item)
 
+    @property
+    def is_note(self) -> bool:
+        """Whether it only explains other results, and is never observed."""
+        descriptor = CHECK_BY_ID.get(self.check)
+        return descriptor is not None and descriptor.is_note
+
 
 @dataclass(frozen=True)
 class InvalidAttempt:

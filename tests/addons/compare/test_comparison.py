@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import tomllib
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from httpbed.addons.compare import comparison, senders
 from httpbed.addons.compare.comparison import Comparison
 from httpbed.addons.compare.options import CommandLine
+from httpbed.addons.pages.page import PageLoad
 from httpbed.base.errors import ConfigError
 from httpbed.experiment.document import scenario_document
 from httpbed.experiment.scenario import Scenario
@@ -298,3 +300,47 @@ def test_the_file_says_how_its_second_build_becomes_a_recipe() -> None:
     text = builds("curl:h3").loaded.text
     assert '# schema = 1, name = "curl-new", like = "curl", and in [install]' in text
     assert '# binary = "/bin/true"; --recipes DIR names its folder.' in text
+
+
+BROWSER = "chromium-headless-shell:h2"
+
+
+def test_named_networks_are_levels_of_one_factor() -> None:
+    """Not a product of rates and delays, and without the defaults of what they replace."""
+    made = compare(BROWSER, network="lte,3g-india", page="zhang-13-files")
+    assert treatments(made) == [{"network": "lte"}, {"network": "3g-india"}]
+    document = tomllib.loads(made.loaded.text)
+    assert document["topology"]["links"][0] == {
+        "between": ["client", "server"],
+        "profile": {"factor": "network"},
+    }
+    fast, slow = (
+        Scenario.model_validate(scenario_document(made.loaded.document, levels))
+        for levels in treatments(made)
+    )
+    assert fast.topology.links[0].down.rate != slow.topology.links[0].down.rate
+
+
+def test_a_page_replaces_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The experiment names a folder by its whole path, so it runs from anywhere."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "shop").mkdir()
+    found = mistakes_of(BROWSER, page="shop,zhang-13-files", device="ipad", cpu_slowdown="1,4")
+    assert {place for place, _ in found} == {"--page"}  # the folder is no mirrored page
+    assert str(tmp_path / "shop") in found[0][1]
+    made = compare(BROWSER, page="zhang-13-files", device="ipad", cpu_slowdown="1,4")
+    assert treatments(made) == [{"cpu_slowdown": "1"}, {"cpu_slowdown": "4"}]
+    workload = made.loaded.trials[-1].scenario().workload
+    assert isinstance(workload, PageLoad)
+    assert (workload.screen, workload.device and workload.device.pixel_ratio) == ("810x1080", 2)
+    assert tomllib.loads(made.loaded.text)["report"]["metric"] == "page_load_time"
+
+
+def test_a_devices_figures_are_part_of_the_trial() -> None:
+    """A later table with other figures makes other trials."""
+    made = compare(BROWSER, page="zhang-13-files", device="ipad,iphone-se")
+    devices = {
+        trial.levels["device"]: trial.document["workload"]["device"] for trial in made.loaded.trials
+    }
+    assert devices["ipad"]["viewport"] == "810x1080"
+    assert devices["iphone-se"]["pixel_ratio"] == 2

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from httpbed.addons.pages import page_checks
+from httpbed.addons.pages.load.browser_load import SeenScreen
 from httpbed.addons.pages.page import PageLoad
 from httpbed.addons.pages.sites.catalog import CachedSite
 from httpbed.addons.pages.sites.site import RecordedAnswer, Resource, Site
@@ -259,3 +260,40 @@ def test_a_load_at_its_time_limit_timed_out_and_did_not_fail() -> None:
     prepared = CampaignSetup(CATALOG, nothing_built(), Path(), {}, sites=sites)
     checks = list(subject.checks(JudgedAttempt(loaded, prepared, found)))
     assert verdict.outcome(checks, found).kind == "timed out", broken(checks)
+
+
+PHONE = PageLoad.model_validate(
+    {
+        "kind": "page",
+        "page": {"objects": 2, "size": "1 kB"},
+        "device": "iphone-se",
+        "cpu_slowdown": 4,
+    }
+)
+SEEN = SeenScreen(
+    (980, 1741), (320, 568), 2.0, PHONE.device.user_agent if PHONE.device else "", 3.5
+)
+
+
+@pytest.mark.parametrize(
+    ("seen", "passed"),
+    [
+        (SEEN, (True, True)),
+        (replace(SEEN, screen=(1366, 768)), (False, True)),
+        (replace(SEEN, pixel_ratio=1.0), (False, True)),
+        (replace(SEEN, user_agent="HeadlessChrome"), (False, True)),
+        (replace(SEEN, cpu_slowdown=1.01), (True, False)),
+        (replace(SEEN, cpu_slowdown=None), (True, None)),
+        (None, (None, None)),
+    ],
+)
+def test_a_device_is_what_a_script_sees(
+    seen: SeenScreen | None, passed: tuple[bool | None, bool | None]
+) -> None:
+    """And a slowdown is what a loop shows."""
+    assert tuple(one.passed for one in page_checks.screen_checks(PHONE, seen, "")) == passed
+
+
+def test_a_load_without_a_device_has_no_such_check() -> None:
+    """Campaigns of before have neither."""
+    assert not [*page_checks.screen_checks(load(), None, "")]

@@ -12,6 +12,7 @@ import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from httpbed.addons.compare.options import (
@@ -76,13 +77,18 @@ class _Builder:
         self._flags: dict[KeyPath, str] = {
             ("replicates",): REPLICATES,
             ("seed",): SEED,
-            ("workload",): ", ".join(one.flag for one in OPTIONS if one.place[:1] == ("workload",)),
+            ("workload",): ", ".join(
+                one.flag
+                for one in OPTIONS
+                if one.place[:1] == ("workload",) and one.name in options.values
+            ),
         }
 
     def draft(self) -> Draft:
         roles = self._roles()
         topology = self._topology()
-        workload = {"kind": "download", **self._filled("workload", ("workload",))}
+        kind, metric = ("page", "page_load_time") if self._pages() else ("download", "request_time")
+        workload = {"kind": kind, **self._filled("workload", ("workload",))}
         groups = list(_groups(self._options, self._offered, self._factors))
         base = _base(self._options, self._offered, self._factors)
         document = {
@@ -93,9 +99,12 @@ class _Builder:
             "topology": topology,
             **({} if "proxy" in self._factors else {"roles": roles}),
             "workload": workload,
-            "report": {"metric": "request_time", **({"base": base} if base else {})},
+            "report": {"metric": metric, **({"base": base} if base else {})},
         }
         return Draft(document, self._remarks(), self._flags)
+
+    def _pages(self) -> tuple[str, ...]:
+        return self._options.values.get("page", ())
 
     def _roles(self) -> dict[str, Any]:
         """Return the roles, or a reference to the factor of them if proxies are varied."""
@@ -242,19 +251,30 @@ def _header(options: ComparisonOptions) -> dict[str, Any]:
     question = f"How do {names} compare" if clients[1:] else f"How fast is {names}"
     if options.line.against:
         question = f"How does the new build of {options.line.against[0]} differ from the old"
-    size, server = " or ".join(options.values["size"]), " or ".join(options.values["server"])
+    server = " or ".join(options.values["server"])
+    what, done = " or ".join(options.values.get("page") or options.values["size"]), "fetched"
+    done = "loaded" if "page" in options.values else done
     return {
         "schema": 1,
         "name": f"compare-{digest}",
-        "question": f"{question} when {size} is fetched from {server}?",
+        "question": f"{question} when {what} is {done} from {server}?",
         "replicates": _number(options.line.replicates),
         "seed": _number(options.line.seed),
         **({} if options.line.clock == "real" else {"clock": options.line.clock}),
     }
 
 
-def _value(option: PlacedOption, text: str) -> str | int:
+def _value(option: PlacedOption, text: str) -> str | int | dict[str, str]:
+    if option.name == "page":
+        return _page(text)
     return _number(text) if option.kind == "count" else text
+
+
+def _page(text: str) -> str | dict[str, str]:
+    """Return a page as experiments name it; its path is absolute, so that the file can move."""
+    if text.lower().endswith(".har"):
+        return {"har": str(Path(text).resolve())}
+    return {"folder": str(Path(text).resolve())} if Path(text).is_dir() else text
 
 
 def _groups(

@@ -69,6 +69,14 @@ OPTIONS = (
         " the proxy or else the server. A sender without a choice runs once.",
     ),
     PlacedOption(
+        "network",
+        "word",
+        None,
+        "lte,3g-india",
+        "Known networks in place of --rate, --delay, --loss and --queue; docs: links.",
+        ("link", "profile"),
+    ),
+    PlacedOption(
         "rate", "rate", "10mbit", "10mbit", "Capacity of the client's link.", ("link", "rate")
     ),
     PlacedOption(
@@ -104,6 +112,31 @@ OPTIONS = (
         ("link", "queue", "limit"),
     ),
     PlacedOption("ip", "word", None, "4,6", "IP version.", ("topology", "ip_version")),
+    PlacedOption(
+        "page",
+        "word",
+        None,
+        "zhang-13-files,shop,shop.har",
+        "Pages that a browser loads, in place of files: a name of httpbed pages, a mirrored folder,"
+        " or a HAR file.",
+        ("workload", "page"),
+    ),
+    PlacedOption(
+        "device",
+        "word",
+        None,
+        "moto-g-power",
+        "Devices whose screen and user agent the browser takes on.",
+        ("workload", "device"),
+    ),
+    PlacedOption(
+        "cpu-slowdown",
+        "word",
+        None,
+        "4",
+        "Factor by which the browser slows down the page's computing.",
+        ("workload", "cpu_slowdown"),
+    ),
     PlacedOption("size", "size", "1MB", "1MB", "Length of each file.", ("workload", "size")),
     PlacedOption(
         "files",
@@ -138,6 +171,12 @@ OPTIONS = (
         ("workload", "resumption"),
     ),
 )
+INSTEAD: Mapping[str, tuple[str, ...]] = {
+    "network": ("rate", "delay", "delay-reading", "loss", "queue"),
+    "page": ("size", "files", "connections", "rounds", "resumption"),
+}
+"""Options that replace others, and these."""
+OF_PAGES = ("device", "cpu-slowdown")
 BY_NAME: Mapping[str, PlacedOption] = {option.name: option for option in OPTIONS}
 CLIENT, KNOB, REPLICATES, SEED = "CLIENT", "--knob", "--replicates", "--seed"
 CLOCK = "--clock"
@@ -216,9 +255,13 @@ def parse(line: CommandLine, catalog: Catalog) -> tuple[ComparisonOptions, list[
     """
     mistakes: list[Mistake] = []
     values = {}
+    mistakes += _stray(line.options)
+    replaced = {name for one, names in INSTEAD.items() if line.options.get(one) for name in names}
     for option in OPTIONS:
         typed = line.options.get(option.name)
         text = option.default if typed is None else typed
+        if option.name in replaced:
+            continue
         if text is not None:
             listed = [_spelled(option.kind, one) for one in _parts(text)]
             mistakes += _list_mistakes(option.flag, listed)
@@ -239,6 +282,18 @@ def parse(line: CommandLine, catalog: Catalog) -> tuple[ComparisonOptions, list[
         knobs=tuple(knob for knob in knobs if knob),
     )
     return chosen, [*mistakes, *_idle_second_build(chosen, catalog)]
+
+
+def _stray(options: Mapping[str, str | None]) -> Iterator[Mistake]:
+    """Yield a mistake for each option that another one replaces, or that needs a page."""
+    for name, others in INSTEAD.items():
+        for other in others:
+            if options.get(name) is not None and options.get(other) is not None:
+                reason = f"has no effect with --{name}, which replaces it"
+                yield Mistake(f"--{other}", reason, "leave one of them out")
+    for name in OF_PAGES:
+        if options.get(name) is not None and options.get("page") is None:
+            yield Mistake(f"--{name}", "is for pages only", "add --page NAME")
 
 
 def _idle_second_build(options: ComparisonOptions, catalog: Catalog) -> Iterator[Mistake]:

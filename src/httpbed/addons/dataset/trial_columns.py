@@ -17,6 +17,7 @@ from httpbed.addons.dataset.dataset_column import (
     place,
     plain,
 )
+from httpbed.addons.pages.devices import Device
 from httpbed.addons.pages.page import (
     FolderPage,
     KnownPage,
@@ -359,7 +360,13 @@ def _page(load: PageLoad) -> Cells:
         _of_workload("page_bytes", "integer", weight, "byte"): load.page.load_bytes() or None,
         _of_workload("page_requests", "integer", requests, "1"): load.requests(),
         _of_workload("visit", "string", described(PageLoad, "visit")): load.visit,
-        _of_workload("viewport", "string", described(PageLoad, "viewport")): load.viewport,
+        _of_workload("viewport", "string", described(PageLoad, "viewport")): load.screen,
+        _of_workload("pixel_ratio", "number", described(Device, "pixel_ratio"), "1"): (
+            load.device.pixel_ratio if load.device else 1.0
+        ),
+        _of_workload("cpu_slowdown", "number", described(PageLoad, "cpu_slowdown"), "1"): (
+            load.cpu_slowdown
+        ),
     }
 
 

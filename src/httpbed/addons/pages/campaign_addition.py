@@ -74,12 +74,15 @@ class Pages(NamedFiles):
                     yield replace(whole, place=place)
 
     def completed(self, document: dict[str, Any]) -> dict[str, Any]:
-        """Return a scenario's document with what is known of each page."""
+        """Return a scenario's document with what is known of each page, and of each device."""
         for path, load in loads(document):
             outline = self._look(load)
             assert isinstance(outline, Outline)  # noqa: S101 - mistakes() ran before
             at = (*path, "page")
             document = replaced(document, at, {**outline.known(), **_table(document, at)})
+            if load.device:  # its figures are part of the trial, not only its name
+                device = load.device.model_dump(mode="json")
+                document = replaced(document, (*path, "device"), device)
         return document
 
     def _look(self, load: PageLoad) -> Outline | list[Mistake]:

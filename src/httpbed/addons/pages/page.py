@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, Tag
+from pydantic import AfterValidator, BeforeValidator, Field, Tag, model_validator
 
+from httpbed.addons.pages import devices
+from httpbed.addons.pages.devices import VIEWPORT, Device
 from httpbed.base import spellings
 from httpbed.base.errors import RejectedValueError
 from httpbed.base.units import Bytes
@@ -30,10 +31,10 @@ _VISITS: Mapping[PageVisit, PageCapability] = {
     "early data": "page: early data",
     "discovery": "page: discovery",
 }
-_VIEWPORT = re.compile(r"[1-9][0-9]{1,3}x[1-9][0-9]{1,3}")
 SMALLEST_IMAGE, LARGEST_IMAGE = 100, 10**8
 """Bounds of an image of a synthetic page, in bytes."""
 MAX_OBJECTS = 1000
+MAX_SLOWDOWN = 100
 HTML_BYTES_EACH = 100
 """Approximate bytes of HTML for each image of a synthetic page."""
 
@@ -41,6 +42,22 @@ HTML_BYTES_EACH = 100
 def _count(value: object) -> object:
     """Accept a count written as a text, because the levels of factors are texts."""
     return int(value) if isinstance(value, str) and value.isdecimal() else value
+
+
+def _factor(value: object) -> object:
+    """Accept a factor written as a text, such as ``4``, because the levels of factors are texts."""
+    try:
+        return float(value) if isinstance(value, str) else value
+    except ValueError:
+        reason = "is not a number"
+        raise RejectedValueError(f"{value!r} {reason}", "write it like 4") from None
+
+
+def _slowdown(value: float) -> float:
+    if not 1 <= value <= MAX_SLOWDOWN:
+        reason = f"{value:g} is out of range for a slowdown"
+        raise RejectedValueError(reason, f"use 1 (none) to {MAX_SLOWDOWN}")
+    return value
 
 
 def _image_size(size: int) -> int:
@@ -51,7 +68,7 @@ def _image_size(size: int) -> int:
 
 
 def _viewport(value: object) -> object:
-    if not isinstance(value, str) or not _VIEWPORT.fullmatch(value):
+    if not isinstance(value, str) or not VIEWPORT.fullmatch(value):
         reason = "is not a width and a height in pixels, 10 to 9999"
         raise RejectedValueError(reason, 'write it like "1366x768"')
     return value
@@ -166,8 +183,31 @@ class PageLoad(Workload):
     HTTP/2 advertised HTTP/3 (RFC 7838)."""
     viewport: Annotated[str, BeforeValidator(_viewport)] = "1366x768"
     """Width and height of the visible part of the page, in CSS pixels."""
+    device: Annotated[Device | None, BeforeValidator(devices.known)] = None
+    """A device whose screen and user agent the browser takes on: ``"moto-g-power"``,
+    ``"pixel-2"``, ``"iphone-se"``, ``"iphone-13"``, ``"ipad"``, or a table of your own. It has its
+    own viewport."""
+    cpu_slowdown: Annotated[float, AfterValidator(_slowdown), BeforeValidator(_factor)] = 1.0
+    """Factor by which the browser slows down the page's main threads, as Chrome's developer tools
+    do: 4 for a mid-range phone on a laptop (Lighthouse). Not in virtual time."""
     net_log: bool = Field(default=False, strict=True)
     """Whether to keep the browser's net log, some megabytes per load."""
+
+    @model_validator(mode="after")
+    def _has_one_viewport(self) -> Self:
+        if self.device and "viewport" in self.model_fields_set:
+            raise RejectedValueError("a device has its own viewport", "leave one of them out")
+        return self
+
+    @property
+    def screen(self) -> str:
+        """Width and height of the visible part of the page, in CSS pixels."""
+        return self.device.viewport if self.device else self.viewport
+
+    @property
+    def needs_real_time(self) -> str:
+        """The field that has no effect in virtual time; empty without one."""
+        return "cpu_slowdown" if self.cpu_slowdown != 1 else ""
 
     @property
     def key(self) -> str:
@@ -186,6 +226,10 @@ class PageLoad(Workload):
             yield "recorded page"
         if self.visit != "cold":
             yield _VISITS[self.visit]
+        if self.device:
+            yield "page: device"
+        if self.cpu_slowdown != 1:
+            yield "page: CPU slowdown"
 
     @property
     def comes_twice(self) -> bool:

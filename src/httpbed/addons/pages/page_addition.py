@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from httpbed.addons.pages import page_checks, replay_plan
+from httpbed.addons.pages.load import driver_output
+from httpbed.addons.pages.load.browser_load import SeenScreen
 from httpbed.addons.pages.page import PageLoad, RecordedPage
 from httpbed.addons.pages.replay_plan import ReplayLogEntry
 from httpbed.addons.pages.sites.site import FILES, Site
@@ -70,11 +72,13 @@ class PlannedLoads(AttemptAddition):
 
 
 @dataclass(frozen=True)
-class ReplayEvidence(AddedEvidence):
-    """What the programs behind servers report."""
+class PageEvidence(AddedEvidence):
+    """What the programs behind servers report, and what browsers saw of their screens."""
 
     replayed: Mapping[str, Sequence[ReplayLogEntry]]
     """Requests answered from a recorded site, by server."""
+    screens: Mapping[str, SeenScreen]
+    """By client; of those that say."""
 
 
 @dataclass(frozen=True)
@@ -89,10 +93,12 @@ class PageJudgement(AddedJudgement):
         site: Site = self.attempt.setup.sites[load.key].site
         yield from page_checks.checks(chain, load, site, evidence, where)
         yield from page_checks.visit_checks(chain, load, site.requests(), evidence, where)
+        pages = evidence.of(PageEvidence)
+        seen = pages.screens.get(chain.client) if pages else None
+        yield from page_checks.screen_checks(load, seen, where)
         if not site.recorded:
             return
-        replays = evidence.of(ReplayEvidence)
-        by_server = replays.replayed if replays else {}
+        by_server = pages.replayed if pages else {}
         replayed = [entry for name in chain.servers for entry in by_server.get(name, ())]
         logged = [one for name in chain.servers for one in evidence.reports[name].requests]
         yield page_checks.punctual(site, replayed, where)
@@ -125,11 +131,19 @@ class PageAddition(TrialAddition):
             entry=page.entry or "/",
             origins=tuple(page.origins or [OWN_ORIGIN]),
             visit=workload.visit,
-            viewport=workload.viewport,
+            viewport=workload.screen,
             net_log=workload.net_log,
             replayed=is_recorded,
             no_icon=page.icon is False,
+            cpu_slowdown=workload.cpu_slowdown,
         )
+        if device := workload.device:
+            told = replace(
+                told,
+                pixel_ratio=device.pixel_ratio,
+                user_agent=device.user_agent,
+                mobile=device.mobile,
+            )
         return replace(part, page=told, content=folder if is_recorded else f"{folder}/0")
 
     def plan(self, planned: PlannedParts) -> PlannedLoads | None:
@@ -157,15 +171,19 @@ class PageAddition(TrialAddition):
         pages = [one for one in scenario.workloads() if isinstance(one, PageLoad)]
         return {site_folder(page): setup.sites[page.key].folder / FILES for page in pages}
 
-    def read(self, files: AttemptFiles) -> ReplayEvidence | None:
-        """Read which requests were answered from recorded sites."""
-        loads = files.planned.attempt.addition(PlannedLoads)
-        servers = [hop.server for hop in files.planned.hops]
+    def read(self, files: AttemptFiles) -> PageEvidence | None:
+        """Read which requests were answered from recorded sites, and what browsers saw."""
+        planned = files.planned
+        loads = planned.attempt.addition(PlannedLoads)
+        servers = [hop.server for hop in planned.hops]
         recorded = [name for name in servers if loads and replay_plan.name(name) in loads.origins]
-        if not recorded:
+        clients = [chain.client for chain in planned.chains if isinstance(chain.workload, PageLoad)]
+        if not clients:
             return None
-        return ReplayEvidence(
-            {name: replay_plan.read(files.folder / replay_plan.name(name)) for name in recorded}
+        seen = {name: driver_output.seen_screen(files.folder / name) for name in clients}
+        return PageEvidence(
+            {name: replay_plan.read(files.folder / replay_plan.name(name)) for name in recorded},
+            {name: screen for name, screen in seen.items() if screen},
         )
 
 

@@ -45,6 +45,20 @@ NOT_KNOWN = CheckDescriptor(
     "What the record of a page load lacks, though no request depends on it.",
     is_note=True,
 )
+SCREEN = CheckDescriptor(
+    "screen",
+    "subject",
+    "page load",
+    "A script in the browser saw the viewport, pixel ratio and user agent that the trial asks for.",
+)
+SLOWDOWN = CheckDescriptor(
+    "CPU slowdown",
+    "bed",
+    "page load",
+    "The browser slowed the page's computing down: a loop took longer than without.",
+    by_strain=True,
+    unit="1",
+)
 PRIOR_VISIT = CheckDescriptor(
     "visit before",
     "subject",
@@ -70,6 +84,13 @@ CACHED = CheckDescriptor(
     "In a repeat view the browser took some resources from its cache.",
     unit="resources",
 )
+RECORDING = CheckDescriptor(
+    "recording",
+    "subject",
+    "recorded site",
+    "How the replayed page differs from the recorded one, and what requests its resources.",
+    is_note=True,
+)
 RECORDED_LENGTHS = CheckDescriptor(
     "lengths of the bodies",
     "subject",
@@ -92,10 +113,13 @@ CHECKS = (
     AGREEMENT,
     PAGE_BYTES,
     NOT_KNOWN,
+    SCREEN,
+    SLOWDOWN,
     PRIOR_VISIT,
     DOCUMENT_LOGGED,
     DOCUMENT_CONNECTION,
     CACHED,
+    RECORDING,
     RECORDED_LENGTHS,
     RECORDED_ORDER,
 )

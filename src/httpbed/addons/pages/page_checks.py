@@ -18,10 +18,13 @@ bed's. What the server sent is the subject's.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 
+from httpbed.addons.pages.devices import Device
+from httpbed.addons.pages.load.browser_load import SeenScreen
 from httpbed.addons.pages.page import PageLoad
 from httpbed.addons.pages.page_check_table import (
     AGREEMENT,
@@ -35,7 +38,10 @@ from httpbed.addons.pages.page_check_table import (
     RECORDED_DELAYS,
     RECORDED_LENGTHS,
     RECORDED_ORDER,
+    RECORDING,
+    SCREEN,
     SITE,
+    SLOWDOWN,
 )
 from httpbed.addons.pages.replay_plan import ReplayLogEntry
 from httpbed.addons.pages.sites.site import Site
@@ -269,6 +275,37 @@ def _some(what: str, of: Counter[HostAndPath] | Counter[str]) -> str:
     return f"; {of.total()} {what}: {', '.join(names)}{more}"
 
 
+MIN_SLOWDOWN_SHARE = 0.1
+"""Share of a slowdown that a short loop must show: other programs slow it down both times."""
+
+
+def screen_checks(load: PageLoad, seen: SeenScreen | None, of: str) -> Iterator[Check]:
+    """Check the screen and the slowdown, where the trial asks for others than a desktop's."""
+    if load.device:
+        yield _screen(load, load.device, seen, of)
+    if load.cpu_slowdown != 1:
+        took = seen.cpu_slowdown if seen else None
+        least = 1 + MIN_SLOWDOWN_SHARE * (load.cpu_slowdown - 1)
+        yield SLOWDOWN.result(
+            where=of,
+            passed=None if took is None else took >= least,
+            figure="not observed" if took is None else f"a loop took {took:g} times as long",
+            limit=f"{load.cpu_slowdown:g} times where nothing else computes, at least {least:g}",
+            measured=took,
+        )
+
+
+def _screen(load: PageLoad, device: Device, seen: SeenScreen | None, of: str) -> Check:
+    limit = f"{load.screen}, {device.pixel_ratio:g} pixels each, {device.user_agent}"
+    if seen is None:
+        return SCREEN.result(where=of, passed=None, figure="not observed", limit=limit)
+    size = "x".join(map(str, seen.screen if device.mobile else seen.inner))
+    figure = f"{size}, {seen.pixel_ratio:g} pixels each, {seen.user_agent}"
+    is_same = math.isclose(seen.pixel_ratio, device.pixel_ratio, rel_tol=1e-3)
+    passed = (size, seen.user_agent) == (load.screen, device.user_agent) and is_same
+    return SCREEN.result(where=of, passed=passed, figure=figure, limit=limit)
+
+
 DISCOVERED_FROM = "2"
 """The HTTP version of the visit in which a browser discovers HTTP/3."""
 NOT_REPORTED = "not observed: no log reports it"
@@ -352,6 +389,8 @@ def _cache(listed: int, requests: Sequence[LoggedRequest], of: str) -> Check:
     return CACHED.result(where=of, passed=had > 0, figure=figure, limit="some", measured=had)
 
 
+SKELETON = "a skeleton"
+"""What requests the resources of a recorded page that cannot do it itself."""
 EARLY_S = 0.002
 """Scripts wait whole milliseconds, and recorded times are rounded."""
 
@@ -379,7 +418,9 @@ def punctual(site: Site, replayed: Sequence[ReplayLogEntry], of: str) -> Check:
 def replay_checks(
     site: Site, logged: Sequence[LoggedRequest], replayed: Sequence[ReplayLogEntry], of: str
 ) -> Iterator[Check]:
-    """Check the responses that a server sent for a recorded site."""
+    """Check the responses that a server sent for a recorded site, and say how it was made."""
+    limit = SKELETON if site.skeleton else "the page itself"
+    yield RECORDING.result(where=of, passed=None, figure=site.source, limit=limit)
     if any(one.body_bytes is not None for one in logged):
         yield _lengths(site, logged, of)
     if site.skeleton:

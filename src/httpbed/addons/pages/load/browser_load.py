@@ -152,6 +152,19 @@ class Frame:
 
 
 @dataclass(frozen=True)
+class SeenScreen:
+    """What a script saw of the screen after a load."""
+
+    inner: tuple[int, int]
+    """Size of the window's content in CSS pixels; on a touch screen the page chooses it."""
+    screen: tuple[int, int]
+    pixel_ratio: float
+    user_agent: str
+    cpu_slowdown: float | None
+    """How much longer a loop took than without a slowdown; None: there was none."""
+
+
+@dataclass(frozen=True)
 class BrowserLoad:
     """One load of a page."""
 
@@ -189,6 +202,8 @@ class BrowserLoad:
     navigated_at: float | None = None
     """Seconds since 1970 at the start of the navigation, by the browser's clock."""
     title: str = ""
+    seen: SeenScreen | None = None
+    """None if the browser did not say."""
     pictures_end_s: float | None = None
     """Time after which the screen is unknown; None if the pictures cover the whole load."""
     notes: tuple[str, ...] = ()

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import get_args
 
 from httpbed.addons.pages.load import lenient_json
-from httpbed.addons.pages.load.browser_load import BrowserLoad, Ending, Frame
+from httpbed.addons.pages.load.browser_load import BrowserLoad, Ending, Frame, SeenScreen
 from httpbed.addons.pages.load.cdp_requests import RequestCollector
 from httpbed.addons.pages.load.lenient_json import JsonObject
 from httpbed.base import untrusted_files
@@ -80,10 +80,39 @@ def read(folder: Path) -> BrowserLoad:
         navigation_ns=round(began_s / NS) or None,
         navigated_at=events.calendar(began_s),
         title=lenient_json.text(driver, "title", 500),
+        seen=_seen(driver),
         pictures_end_s=pictures_end_s,
         notes=tuple(notes),
         remarks=tuple(_remarks(driver, pictures_end_s, is_trace_cut=is_trace_cut)),
     )
+
+
+def seen_screen(folder: Path) -> SeenScreen | None:
+    """Read what a load saw of the screen; None if it did not say, or there is no load."""
+    try:
+        return _seen(_driver(folder))
+    except LoadError:
+        return None
+
+
+def _seen(driver: JsonObject) -> SeenScreen | None:
+    screen = lenient_json.part(driver, "screen")
+    if not screen:
+        return None
+    return SeenScreen(
+        inner=_pair(screen, "inner"),
+        screen=_pair(screen, "screen"),
+        pixel_ratio=lenient_json.number(screen, "pixel_ratio") or 0.0,
+        user_agent=lenient_json.text(screen, "user_agent", 500),
+        cpu_slowdown=lenient_json.number(screen, "cpu_slowdown"),
+    )
+
+
+def _pair(screen: JsonObject, name: str) -> tuple[int, int]:
+    values = screen.get(name)
+    if isinstance(values, list) and len(values) == 2 and all(type(one) is int for one in values):
+        return values[0], values[1]
+    return 0, 0
 
 
 def _driver(folder: Path) -> JsonObject:

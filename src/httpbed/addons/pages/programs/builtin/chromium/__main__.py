@@ -40,6 +40,15 @@ CATEGORIES = ("blink.user_timing", "disabled-by-default-devtools.screenshot", "r
 """Trace categories: marks of navigation and paint, and pictures."""
 
 
+SCREEN = (
+    "({inner: [innerWidth, innerHeight], screen: [screen.width, screen.height],"
+    " pixel_ratio: devicePixelRatio, user_agent: navigator.userAgent})"
+)
+LOOP = "(() => {const t = performance.now(); for (let i = 0, x = 0; i < 3e7; i++) x += i % 7;"
+LOOP += " return performance.now() - t})()"
+"""Computes for some 30 ms, and returns how long it took."""
+
+
 @dataclass(kw_only=True)
 class LoadRecord:
     """The content of load.json."""
@@ -72,6 +81,8 @@ class LoadRecord:
     """Whether marks of paint may be missing."""
     pictures_cut: bool = False
     """Whether the pictures end before the load did."""
+    screen: dict[str, Any] = field(default_factory=dict)
+    """What a script sees of the screen after the load, and the measured slowdown."""
     notes: list[str] = field(default_factory=list)
     """What else is missing that no request depends on."""
 
@@ -244,6 +255,7 @@ class LoadDriver:
                 self.bodies.await_rest(self.cdp)
             if not self.options.download:
                 self._collect_trace(watch)
+                self._look_at_screen(watch.session)
             self._close()
         except (BrowserEndedError, CommandError) as error:
             self.record.notes.append(f"after the load: {error}")
@@ -275,11 +287,47 @@ class LoadDriver:
             "Browser.setDownloadBehavior",
             behavior="deny", eventsEnabled=True, **self.context
         )  # fmt: skip
+        self._emulate(session)
+        return Watch(self.options.names, session, target, time.time(), self.options.download)
+
+    def _emulate(self, session: str) -> None:
+        """Give a page its screen and its processor."""
+        options = self.options
+        width, height = self.browser_options.viewport
+        touch = {"screenWidth": width, "screenHeight": height} if options.touch else {}
         self.cdp.call(
             "Emulation.setDeviceMetricsOverride", session,
-            width=width, height=height, deviceScaleFactor=1, mobile=False,
+            width=width, height=height, deviceScaleFactor=options.pixel_ratio,
+            mobile=options.touch, **touch,
         )  # fmt: skip
-        return Watch(self.options.names, session, target, time.time(), self.options.download)
+        if options.touch:
+            self.cdp.call("Emulation.setTouchEmulationEnabled", session, enabled=True)
+        if options.cpu_slowdown != 1:
+            self.cdp.call("Emulation.setCPUThrottlingRate", session, rate=options.cpu_slowdown)
+
+    def _look_at_screen(self, session: str) -> None:
+        """Record what a script sees of the screen, in a world that the page cannot change."""
+        tree = self.cdp.call("Page.getFrameTree", session)["frameTree"]
+        world = self.cdp.call("Page.createIsolatedWorld", session, frameId=tree["frame"]["id"])
+        seen = self.cdp.call(
+            "Runtime.evaluate", session, expression=SCREEN, returnByValue=True,
+            contextId=world["executionContextId"],
+        )  # fmt: skip
+        self.record.screen = dict(seen["result"]["value"])
+        if self.options.cpu_slowdown != 1:
+            self.record.screen["cpu_slowdown"] = self._measured_slowdown(session, world)
+
+    def _measured_slowdown(self, session: str, world: dict[str, Any]) -> float:
+        """Return how much longer a loop takes than without the slowdown."""
+        took_s = []
+        for rate in (1, self.options.cpu_slowdown, 1):  # the first one compiles the loop
+            self.cdp.call("Emulation.setCPUThrottlingRate", session, rate=rate)
+            loop = self.cdp.call(
+                "Runtime.evaluate", session, expression=LOOP, returnByValue=True,
+                contextId=world["executionContextId"],
+            )  # fmt: skip
+            took_s.append(max(0.1, float(loop["result"]["value"])))
+        return round(took_s[1] / took_s[2], 2)
 
     def _listen(self, session: str) -> None:
         """Enable the events of a target, and of the frames and workers that it starts."""
@@ -290,6 +338,8 @@ class LoadDriver:
         for method in SESSION_COMMANDS:
             recorded = BUFFERS if self.bodies and method == "Network.enable" else {}
             self.cdp.send(method, session, **recorded)
+        if (rate := self.options.cpu_slowdown) != 1:  # frames of other sites have own processes
+            self.cdp.send("Emulation.setCPUThrottlingRate", session, rate=rate)
 
     def _begin_trace(self, session: str) -> None:
         """Trace the page; the browser's own session would have no pictures."""
@@ -358,6 +408,7 @@ def browser_options(options: argparse.Namespace, profile: Path) -> BrowserOption
         port=options.port,
         spki="" if options.record else options.spki.read_text().strip(),
         viewport=options.viewport,
+        user_agent=options.user_agent,
         profile=profile,
         net_log=options.folder / "net-log.json" if options.net_log else None,
         visit=options.visit,
@@ -383,6 +434,10 @@ def read() -> argparse.Namespace:
     parser.add_argument("--names", type=lambda text: text.split(","), required=True)
     parser.add_argument("--spki", type=Path, required=True)
     parser.add_argument("--viewport", type=viewport, required=True)
+    parser.add_argument("--pixel-ratio", type=float, default=1.0)
+    parser.add_argument("--user-agent", default="")
+    parser.add_argument("--touch", action="store_true")
+    parser.add_argument("--cpu-slowdown", type=float, default=1.0)
     parser.add_argument("--time-limit", type=float, required=True)
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--net-log", action="store_true")

@@ -109,6 +109,8 @@ class BrowserOptions:
     """Width and height in CSS pixels."""
     profile: Path
     """A new folder without anything of an earlier browser."""
+    user_agent: str = ""
+    """Empty: the browser's own."""
     net_log: Path | None = None
     visit: str = "cold"
     proxy_port: int | None = None
@@ -128,6 +130,7 @@ def arguments(options: BrowserOptions) -> list[str]:
         *CONFINED,
         *destination(options),
         *forced(options),
+        *([f"--user-agent={options.user_agent}"] if options.user_agent else []),
         *_net_log(options.net_log),
     ]
 
