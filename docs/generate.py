@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 
+import corpus_figure
 import experiment_page
 import marked
 import planted_page
@@ -20,7 +21,6 @@ import programs_page
 import readme_results
 import results_archives
 import results_page
-from httpbed.addons.pages.report import pages_figure
 from httpbed.addons.pages.sites import content_types, corpus
 from httpbed.cli.verb import command_of
 from httpbed.cli.verb_table import verbs
@@ -47,7 +47,7 @@ def main() -> None:
     )
     for guide in sorted(GUIDES.glob("*.md")):
         guide.write_text(printed.page(guide.read_text()))
-    pages_figure.write(corpus.read().sites, REFERENCE.parent / "corpus.svg")
+    corpus_figure.write(corpus.read().sites, REFERENCE.parent / "corpus.svg")
     (EVIDENCE.parent / "planted-faults.md").write_text(planted_page.page())
 
 

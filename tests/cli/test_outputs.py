@@ -74,19 +74,6 @@ def test_an_output_may_be_a_device(
     assert Path("/dev/null").is_char_device()
 
 
-def test_a_figure_of_the_pages_is_replaced_only_by_its_kind(
-    httpbed: Command, tmp_path: Path
-) -> None:
-    """A page's own SVG file or figure stays, too, unless it is a figure of that format."""
-    file = tmp_path / "pages.svg"
-    file.write_text("notes")
-    code, _, err = httpbed("pages", "--plot", file)
-    assert (code, file.read_text()) == (2, "notes")
-    assert "exists and is not an SVG figure" in err
-    file.unlink()
-    assert [httpbed("pages", "--plot", file)[0] for _ in range(2)] == [0, 0]
-
-
 @pytest.mark.parametrize("words", [("status",), ("report",), ("report", "--format", "markdown")])
 def test_a_terminal_without_utf_8_gets_other_characters(
     httpbed: Command, campaign: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]

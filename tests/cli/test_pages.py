@@ -20,15 +20,6 @@ def test_json_lists_pages_with_their_contents(httpbed: Command) -> None:
     assert listed["ranjan-small-few"]["requests"] == 17
 
 
-def test_the_plot_of_pages_is_deterministic(httpbed: Command, tmp_path: Path) -> None:
-    """The same pages give the same figure."""
-    assert httpbed("pages", "--plot", tmp_path / "a.svg")[0] == 0
-    assert httpbed("pages", "--plot", tmp_path / "b.svg")[0] == 0
-    drawn = (tmp_path / "a.svg").read_text()
-    assert "startbootstrap-agency" in drawn
-    assert drawn == (tmp_path / "b.svg").read_text()
-
-
 @pytest.mark.parametrize("verb", ["make", "check"])
 def test_every_unknown_page_is_reported(httpbed: Command, verb: str) -> None:
     """The verb stops before it fetches anything."""

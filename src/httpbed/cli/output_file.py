@@ -82,16 +82,6 @@ def require_own_figures(directory: Path) -> None:
         raise _refusal(figures, "is a link, and figures are written there", "remove it", "")
 
 
-def require_figure(option: str, file: Path) -> None:
-    """Raise ConfigError if a figure cannot be written there, or its name says no known format."""
-    kind = FIGURES.get(file.suffix)
-    if kind is None:
-        remedy = f"write for example {file.parent / (file.stem or 'figure')}.svg"
-        known = ", ".join(FIGURES)
-        raise ConfigError([Mistake(f"{option} {file}", f"must end with one of {known}", remedy)])
-    require(file, kind, option=option)
-
-
 def require_figures(folder: Path) -> None:
     """Raise ConfigError if a folder for a report's figures has figures that httpbed did not draw.
 

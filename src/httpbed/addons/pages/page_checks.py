@@ -61,7 +61,7 @@ MAX_NAMED = 3
 MAX_PER_POOL = 6
 """Most connections that Chromium opens in one pool (``max_sockets_per_group``).
 
-Over HTTP/1.1 it uses all of them. To an origin of which it does not know yet that it speaks HTTP/2,
+Over HTTP/1.1 it uses all of them. While it does not know that an origin speaks HTTP/2,
 it opens one for each request, up to as many; the first that has agreed on HTTP/2 (ALPN, RFC 7301)
 carries all requests, and the others are closed unused. Later requests wait 300 ms for it
 (``kHTTP2ThrottleMs``). Over QUIC it opens one."""

@@ -14,7 +14,7 @@ from httpbed.addons.pages.sites import catalog as sites
 from httpbed.addons.pages.sites import corpus
 from httpbed.base import folders
 from httpbed.base.errors import ConfigError, HostError, Mistake
-from httpbed.cli import options, output_file
+from httpbed.cli import options
 from httpbed.cli.echo import aligned, echo, say
 from httpbed.cli.experiment_argument import catalog, recipes_option
 from httpbed.cli.options import json_option
@@ -33,10 +33,9 @@ _SEED = 1
 
 
 @verb_group("pages", invoke_without_command=True)
-@click.option("--plot", type=click.Path(path_type=Path), help="Plot their sizes into this file.")
 @json_option
 @click.pass_context
-def command(context: click.Context, *, plot: Path | None, as_json: bool) -> None:
+def command(context: click.Context, *, as_json: bool) -> None:
     """List the pages that an experiment can name; or build or check them.
 
     Use it to see the names for `page = "..."`, and each page's size and source. Real pages are
@@ -44,11 +43,6 @@ def command(context: click.Context, *, plot: Path | None, as_json: bool) -> None
     """
     if context.invoked_subcommand is not None:
         return
-    if plot is not None:
-        output_file.require_figure("--plot", plot)
-        from httpbed.addons.pages.report import pages_figure  # plotting takes a second to import
-
-        pages_figure.write(corpus.read().sites, plot)
     if as_json:
         echo(
             json.dumps({"schema": 1, "pages": [_as_json(name) for name in sites.names()]}, indent=1)
