@@ -38,8 +38,7 @@ def command(*, one: Path, other: Path, metric: str | None, as_json: bool) -> Non
     code is 0 whatever the result; httpbed gate fails on a regression.
     """
     from httpbed.cli import campaign_folders
-    from httpbed.report import campaign_comparison as comparison_text
-    from httpbed.report import terminal
+    from httpbed.report import diff_table, terminal
     from httpbed.results import campaign_comparison, findings
 
     old, new = campaign_folders.read([one, other])
@@ -49,18 +48,18 @@ def command(*, one: Path, other: Path, metric: str | None, as_json: bool) -> Non
         reason = f"shares no treatment with {one}"
         remedy = "compare campaigns whose factors have levels in common"
         raise ConfigError([Mistake(str(other), reason, remedy)])
-    changed = comparison_text.changes(old, new, _settings(old, new))
+    changed = diff_table.changes(old, new, _settings(old, new))
     alone = campaign_comparison.only_in(old, new), campaign_comparison.only_in(new, old)
     if as_json:
-        echo(json.dumps(comparison_text.values(found, changed, name, alone), indent=1))
+        echo(json.dumps(diff_table.values(found, changed, name, alone), indent=1))
         return
     echo(f"A  {visible(str(one))}\nB  {visible(str(other))}")
     for difference in changed:
         echo(f"   {visible(str(difference))}")
-    comparison_text.show(found, name, terminal.console())
-    echo(comparison_text.sentence(found))
+    diff_table.show(found, name, terminal.console())
+    echo(diff_table.sentence(found))
     clocks = [each.manifest.get("clock", "real") for each in (old, new)]
-    for note in comparison_text.notes(found, alone, clocks):
+    for note in diff_table.notes(found, alone, clocks):
         echo(f"note: {note}", err=True)
 
 

@@ -29,7 +29,7 @@ from httpbed.results.estimate import CONFIDENCE
 from httpbed.results.findings import Condition, Findings, Row
 
 MAX_SENTENCES = 6
-"""Of single comparisons; of more, the answer sums up what each factor did."""
+"""Most comparisons that have a sentence each; of more, the answer sums up each factor."""
 Comparison = tuple[Condition, Row, Ratio]
 StatedComparison = tuple[TreatmentKey, Ratio]
 """A treatment with its ratio to the base."""

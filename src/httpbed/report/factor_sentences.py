@@ -34,7 +34,7 @@ from httpbed.results.findings import Findings
 from httpbed.results.log_ratio import Standing
 
 MAX_LEVELS = 4
-"""Of a factor, that a sentence describes one by one."""
+"""Most levels of a factor that a sentence describes one by one."""
 MAX_NAMED = 8
 """Levels that a list names."""
 EQUAL = f"equal to within {percent(EQUAL_MARGIN)}"

@@ -28,7 +28,7 @@ from httpbed.results.findings import Findings, Row
 from httpbed.results.log_ratio import Standing
 
 MAX_ROWS = 12
-"""Of a matrix whose rows the experiment does not choose."""
+"""Most rows of a matrix whose rows the experiment does not choose."""
 MAX_COLUMNS = 8
 """Likewise."""
 MAX_PAGES = 6

@@ -17,7 +17,7 @@ from httpbed.report.roles import HostedRole
 
 Document = Mapping[str, Any]
 MAX_CHANGES = 6
-"""Of a link, in a line."""
+"""Most changes of a link that a line lists."""
 
 
 @dataclass(frozen=True)

@@ -293,7 +293,7 @@ def shortened(text: str, most: int) -> str:
 
 
 MAX_OF_A_KIND = 3
-"""Of more subjects, two are named and the others counted."""
+"""Most subjects that are all named; of more, two are named and the others counted."""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ Sign = tuple[str, str, LineStyleType]
 PROTOCOLS = {"1.1": 0, "2": 1, "3": 2}
 """Place in the palette of each HTTP version."""
 _PROTOCOL = re.compile(r"\b(?:HTTP/|http|h)(1\.1|1|2|3)\b")
-"""Of a level of ``http_version``, or of a name such as ``curl:h3`` or ``wget-http1``."""
+"""The HTTP version in a level, such as ``3``, ``curl:h3`` or ``wget-http1``."""
 
 
 def colours(names: Iterable[str]) -> dict[str, str]:

@@ -31,7 +31,7 @@ Located = Callable[[Mapping[int, float], Mapping[int, float]], OrderStatistics]
 
 
 EQUIVALENCE_MARGIN, EQUIVALENCE_ERROR = 0.02, 0.05
-"""Of :func:`equivalence`: its margin, and the probability of a wrong ``same``."""
+"""The margin of :func:`equivalence`, and its probability of a wrong ``same``."""
 Standing = Literal["less", "more", "equal", "open"]
 """``equal``: the whole interval lies within the margin of 1. ``less``, ``more``: it excludes 1.
 ``open``: neither; the difference is within the noise."""

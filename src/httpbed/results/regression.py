@@ -57,7 +57,7 @@ class TreatmentChange:
     blocks: tuple[int, int]
     """Number of values in the baseline, and now."""
     medians: tuple[Bounded | None, Bounded | None]
-    """Of the baseline, and now."""
+    """The median of the baseline, and the one now."""
     baseline: Tally
     now: Tally
     pairs: int

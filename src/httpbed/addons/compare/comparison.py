@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from httpbed.addons.compare import document, options, senders, toml_file
-from httpbed.addons.compare.document import Draft
+from httpbed.addons.compare import draft as drafts
+from httpbed.addons.compare import options, senders, toml_file
+from httpbed.addons.compare.draft import Draft
 from httpbed.addons.compare.options import CommandLine
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.campaign import preparation
@@ -35,7 +36,7 @@ def comparison(line: CommandLine, catalog: Catalog) -> Comparison:
         raise ConfigError(mistakes)
     offered = senders.offers(chosen, catalog)
     mistakes += senders.mistakes(offered, chosen, catalog)
-    draft = document.draft(chosen, offered, catalog)
+    draft = drafts.draft(chosen, offered, catalog)
     try:
         loaded = preparation.load(toml_file.text(draft), catalog)
     except ConfigError as error:

@@ -9,7 +9,7 @@ import tomlkit
 from tomlkit import TOMLDocument
 from tomlkit.items import AoT, InlineTable, Table
 
-from httpbed.addons.compare.document import Draft
+from httpbed.addons.compare.draft import Draft
 from httpbed.experiment.document import KeyPath, is_reference
 
 Remarks = Mapping[KeyPath, Sequence[str]]
