@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from httpbed.addons.pages.load import observations
 from httpbed.addons.pages.load.browser_load import BrowserLoad, Frame, PageRequest
@@ -118,6 +120,16 @@ def test_a_missing_picture_costs_only_the_speed_index() -> None:
     assert reported(whole)["speed_index", ""] == pytest.approx(0.2)
     damaged = BrowserLoad("https://site.test/", "loaded", requests=(WHOLE,), frames=frames)
     assert set(reported(whole)) - set(reported(damaged)) == {("speed_index", "")}
+
+
+def test_a_load_that_painted_nothing_has_no_speed_index(tmp_path: Path) -> None:
+    """A skeleton stays white; its other metrics are observed."""
+    Image.new("RGB", (20, 20), "white").save(tmp_path / "white.jpg")
+    frames = (Frame(0.2, tmp_path / "white.jpg"),)
+    load = BrowserLoad("https://site.test/", "loaded", requests=(WHOLE,), frames=frames)
+    found = reported(load)
+    assert ("speed_index", "") not in found
+    assert ("page_load_time", "") in found
 
 
 def test_every_observed_metric_is_documented() -> None:
